@@ -1,0 +1,57 @@
+# Two commands for a newcomer: `make up` (a fleet on this machine) and `make test`.
+STACK ?= local
+PYTHON ?= python3
+WORKERS ?= 2
+BIN := .venv/bin
+SANDBOX_ENV := eval "$$($(BIN)/inferfleet sandbox env --stack $(STACK))"
+
+.PHONY: up preview down destroy test unit check format docs lock
+.DEFAULT_GOAL := up
+
+# The environment of the project: exactly the pinned packages, and inferfleet itself in place.
+.venv/ready: requirements.txt pyproject.toml
+	@command -v uv >/dev/null || test -x .tools/bin/uv || \
+		{ $(PYTHON) -m venv .tools && .tools/bin/pip install --quiet uv; }
+	@uv=$$(command -v uv || echo .tools/bin/uv) && \
+		$$uv venv --quiet --allow-existing --python '>=3.11' .venv && \
+		$$uv pip sync --quiet --python $(BIN)/python --require-hashes requirements.txt && \
+		$$uv pip install --quiet --python $(BIN)/python --no-deps --editable .
+	@touch $@
+
+up: .venv/ready
+	@$(BIN)/inferfleet sandbox up --stack $(STACK)
+	@$(SANDBOX_ENV) && pulumi stack select --create $(STACK) && pulumi up --stack $(STACK) --yes --skip-preview --continue-on-error
+	@$(BIN)/inferfleet sandbox status --stack $(STACK)
+	@echo && $(BIN)/inferfleet sandbox chat --stack $(STACK)
+
+preview: .venv/ready
+	@$(SANDBOX_ENV) && pulumi stack select --create $(STACK) && pulumi preview --stack $(STACK) --diff
+
+destroy: .venv/ready
+	@$(SANDBOX_ENV) && pulumi destroy --stack $(STACK) --yes
+
+down: .venv/ready
+	@$(BIN)/inferfleet sandbox down --stack $(STACK)
+
+# All tests; the end-to-end ones build the toolchain where no cache has it. They wait more than they work, so
+# several processes take less time than one; a file stays in one process.
+test: .venv/ready
+	@$(BIN)/pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
+
+unit: .venv/ready
+	@$(BIN)/pytest -m 'not e2e'
+
+check: .venv/ready
+	@$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy
+
+format: .venv/ready
+	@$(BIN)/ruff check --fix . && $(BIN)/ruff format .
+
+# After a change of the tables that pages are made from, or of the edits that are tried.
+docs: .venv/ready
+	@$(BIN)/python -c "from inferfleet.gke.change_page import page; print(page(), end='')" > docs/changes.md
+	@PYTHONPATH=.:tests/e2e:tests $(BIN)/python tests/e2e/gke_edits_page.py > docs/edits.md
+
+# After a change of dependencies in pyproject.toml.
+lock:
+	uv pip compile --universal --generate-hashes --no-emit-index-url --python-version 3.11 --extra dev --extra sandbox --quiet pyproject.toml -o requirements.txt
