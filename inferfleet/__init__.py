@@ -1,0 +1,4 @@
+"""All decisions of inferfleet: documents in, everything that should exist out.
+
+Pure Python that never imports pulumi. Files are read in `api`, clusters in `live`; `cli` joins both.
+"""

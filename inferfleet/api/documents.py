@@ -1,0 +1,50 @@
+"""Everything the teams wrote, as one value."""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from inferfleet.api.inference_class import InferenceClass
+from inferfleet.api.inference_cluster import InferenceCluster
+from inferfleet.api.model_deployment import ModelDeployment
+from inferfleet.api.model_service import ModelService
+from inferfleet.api.problems import Problem, Where
+from inferfleet.api.settings import Settings
+
+Kind = str
+# (kind, key) to the lines of the document's fields, by path ("" is the document itself).
+Positions = Mapping[tuple[Kind, str], Mapping[str, Where]]
+
+
+@dataclass(frozen=True)
+class Documents:
+    """Valid documents by key: classes and clusters by name, deployments and services by `namespace/name`."""
+
+    settings: Settings
+    classes: Mapping[str, InferenceClass] = field(default_factory=dict)
+    clusters: Mapping[str, InferenceCluster] = field(default_factory=dict)
+    deployments: Mapping[str, ModelDeployment] = field(default_factory=dict)
+    services: Mapping[str, ModelService] = field(default_factory=dict)
+    positions: Positions = field(default_factory=dict, compare=False)
+    notices: tuple[Problem, ...] = ()
+    sources: Mapping[tuple[Kind, str], Path] = field(default_factory=dict, compare=False)
+
+    def where(self, kind: Kind, key: str, path: str = "") -> Where | None:
+        """The line of a field, or of its nearest parent that stands in the file."""
+        lines = self.positions.get((kind, key), {})
+        while path and path not in lines:
+            path = path[: max(path.rfind("."), path.rfind("["), 0)]
+        return lines.get(path)
+
+    def kubeconfig_path(self, cluster: str) -> Path | None:
+        """The kubeconfig file of an existing cluster, or None when its kubeconfig is in the configuration."""
+        existing = self.clusters[cluster].spec.cluster.existing
+        if existing is None or existing.kubeconfig.path is None:
+            return None
+        written = Path(existing.kubeconfig.path)
+        if written.parts[:1] == ("~",):
+            return Path.home().joinpath(*written.parts[1:])
+        source = self.sources.get(("InferenceCluster", cluster))
+        folder = source.parent if source else Path.cwd()
+        return Path(os.path.normpath(folder / written))

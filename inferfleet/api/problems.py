@@ -1,0 +1,47 @@
+"""What is wrong with what a person wrote, said the same way everywhere."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, order=True)
+class Where:
+    """A place in a file: `line` counts from 1."""
+
+    file: str
+    line: int
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}"
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One thing to mend: where it stands, which field, what is wrong by which rule, and what to do next.
+
+    `what` names the thing, shows its value and says the rule, in one sentence. `path` is the field in the
+    document (`spec.nodePools[1].className`), "" when the problem is about a whole document or file.
+    """
+
+    what: str
+    next_step: str
+    path: str = ""
+    where: Where | None = None
+
+    def __str__(self) -> str:
+        place = f"{self.where}: " if self.where else ""
+        path = f"{self.path}: " if self.path else ""
+        return f"{place}{path}{self.what}. {self.next_step}"
+
+
+class InvalidDocuments(Exception):  # noqa: N818 (it says what the documents are)
+    """Raised with every problem found, in the order of files and lines, never with one of many."""
+
+    def __init__(self, problems: Iterable[Problem]) -> None:
+        self.problems = tuple(sorted(problems, key=_reading_order))
+        super().__init__("\n".join(str(problem) for problem in self.problems))
+
+
+def _reading_order(problem: Problem) -> tuple[str, int, str, str]:
+    where = problem.where or Where("", 0)
+    return (where.file, where.line, problem.path, problem.what)
