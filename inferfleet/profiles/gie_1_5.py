@@ -1,0 +1,80 @@
+"""Gateway API Inference Extension 1.5: the last release that holds the endpoint picker itself.
+
+Flags: pkg/epp/server/options.go and pkg/common/observability/logging/options.go of v1.5.0, and
+pkg/log/zap/zap.go of controller-runtime v0.23.3. Ports, probes and resources: config/charts/epplib of v1.5.0.
+"""
+
+from inferfleet.profiles.profile import FlagKind, Profile, Resources
+
+_KNOWN: dict[str, FlagKind] = {
+    "grpc-port": "int",
+    "ha-enable-leader-election": "bool",
+    "pool-group": "text",
+    "pool-namespace": "text",
+    "pool-name": "text",
+    "endpoint-selector": "text",
+    "endpoint-target-ports": "text",
+    "disable-endpoint-subset-filter": "bool",
+    "model-server-metrics-scheme": "text",
+    "model-server-metrics-path": "text",
+    "model-server-metrics-port": "int",
+    "model-server-metrics-https-insecure-skip-verify": "bool",
+    "refresh-metrics-interval": "duration",
+    "refresh-prometheus-metrics-interval": "duration",
+    "metrics-staleness-threshold": "duration",
+    "v": "int",
+    "zap-devel": "bool",
+    "zap-encoder": "text",
+    "zap-log-level": "text",
+    "zap-stacktrace-level": "text",
+    "zap-time-encoding": "text",
+    "tracing": "bool",
+    "health-checking": "bool",
+    "metrics-port": "int",
+    "grpc-health-port": "int",
+    "enable-pprof": "bool",
+    "cert-path": "text",
+    "enable-cert-reload": "bool",
+    "secure-serving": "bool",
+    "metrics-endpoint-auth": "bool",
+    "config-file": "text",
+    "config-text": "text",
+}
+
+_USE_ENGINE_CONFIGS = "name the metric under engineConfigs of core-metrics-extractor in endpointPicker.config"
+
+REJECTED = {
+    "total-queued-requests-metric": _USE_ENGINE_CONFIGS,
+    "total-running-requests-metric": _USE_ENGINE_CONFIGS,
+    "kv-cache-usage-percentage-metric": _USE_ENGINE_CONFIGS,
+    "lora-info-metric": _USE_ENGINE_CONFIGS,
+    "cache-info-metric": _USE_ENGINE_CONFIGS,
+}
+
+GIE_1_5 = Profile(
+    name="gie-1.5",
+    proven=True,
+    epp_image="registry.k8s.io/gateway-api-inference-extension/epp:v1.5.0",
+    config_api_versions=("inference.networking.x-k8s.io/v1alpha1",),
+    config_kind="EndpointPickerConfig",
+    pool_group="inference.networking.k8s.io",
+    pool_api_version="inference.networking.k8s.io/v1",
+    objective_groups=("inference.networking.x-k8s.io",),
+    flags={
+        # Its own default is 50ms, which costs 7.5 cores at 100 pods when nobody asks anything. The
+        # saturation detector takes metrics older than 200ms for stale, so it must stay below that.
+        "refresh-metrics-interval": "150ms",
+        "zap-encoder": "json",
+    },
+    known_flags=_KNOWN,
+    rejected_flags=REJECTED,
+    grpc_port=9002,
+    health_port=9003,
+    metrics_port=9090,
+    probe_service="inference-extension",
+    liveness_service="liveness",
+    readiness_service="readiness",
+    resources=Resources(requests={"cpu": "4", "memory": "8Gi"}, limits={"memory": "16Gi"}),
+    engine_label="inference.networking.k8s.io/engine-type",
+    engine_metrics_port_flag="model-server-metrics-port",
+)

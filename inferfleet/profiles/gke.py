@@ -1,0 +1,27 @@
+"""What GKE calls machines, images, roles and metrics, and what documents may leave out."""
+
+# Three endpoint pickers of 4 cores fit on one node, beside what GKE runs there itself.
+SYSTEM_MACHINE_TYPE = "e2-standard-16"
+IMAGE_TYPE = "COS_CONTAINERD"
+# IAM alone limits what a node may do: https://cloud.google.com/kubernetes-engine/docs/how-to/access-scopes
+SCOPES = ("https://www.googleapis.com/auth/cloud-platform",)
+# https://cloud.google.com/kubernetes-engine/docs/how-to/service-accounts: to log, to report metrics, and to
+# pull images from this project's registry. Model buckets are opened to workloads, never to nodes.
+NODE_ROLES = ("roles/artifactregistry.reader", "roles/container.defaultNodeServiceAccount")
+LOGS = ("SYSTEM_COMPONENTS", "WORKLOADS")
+METRICS = ("CADVISOR", "DCGM", "KUBELET", "SYSTEM_COMPONENTS")
+GATEWAY_CHANNEL = "CHANNEL_STANDARD"
+GPU_TAINT = "nvidia.com/gpu"
+# https://cloud.google.com/kubernetes-engine/docs/how-to/set-up-dra: GKE's own device plugin stays away, and
+# the autoscaler knows that a pool without nodes would publish devices.
+DRA_LABELS = {
+    "cloud.google.com/gke-nvidia-gpu-dra-driver": "true",
+    "gke-no-default-nvidia-gpu-device-plugin": "true",
+    "nvidia.com/gpu.present": "true",
+}
+RESERVATION_KEY = "compute.googleapis.com/reservation-name"
+# A rack of GB200: https://cloud.google.com/ai-hypercomputer/docs/workload-policy
+RACK_TOPOLOGY = "1x72"
+# The largest frames of VPC networks, and what networks of RDMA have by their profile:
+# https://docs.cloud.google.com/vpc/docs/rdma-network-profiles
+LARGEST_MTU = 8896

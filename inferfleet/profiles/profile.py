@@ -1,0 +1,51 @@
+"""What one version of the serving software looks like from outside: images, API groups, flags, ports."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+# `text` takes anything; a `duration` is Go's (150ms, 5s, 1m30s).
+FlagKind = Literal["bool", "int", "duration", "text"]
+
+
+@dataclass(frozen=True)
+class Resources:
+    """Requests and limits by resource name, as Kubernetes quantities."""
+
+    requests: Mapping[str, str]
+    limits: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class Profile:
+    """One row of the table. `proven` says that the endpoint picker of this version is really run in tests.
+
+    `flags` are set unless somebody overrides them; `known_flags` are all the picker knows, and what kind
+    of value each takes; `rejected_flags` exist but make it exit, with what to do instead.
+    """
+
+    name: str
+    proven: bool
+    epp_image: str
+    # Of EndpointPickerConfig: the one to write first, then others it still reads.
+    config_api_versions: tuple[str, ...]
+    config_kind: str
+    pool_group: str
+    pool_api_version: str
+    # Both InferenceObjective and InferenceModelRewrite live in each of these groups.
+    objective_groups: tuple[str, ...]
+    flags: Mapping[str, str]
+    known_flags: Mapping[str, FlagKind]
+    rejected_flags: Mapping[str, str]
+    grpc_port: int
+    health_port: int
+    metrics_port: int
+    # gRPC health service names the probes ask for: without and with leader election.
+    probe_service: str
+    liveness_service: str
+    readiness_service: str
+    resources: Resources
+    # The pod label in which the picker's metrics reader looks for the engine's type if it is not told.
+    engine_label: str
+    # The flag that names another port for engine metrics; None: it is a parameter of metrics-data-source.
+    engine_metrics_port_flag: str | None

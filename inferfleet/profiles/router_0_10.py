@@ -1,0 +1,73 @@
+"""llm-d-router 0.10: where the endpoint picker lives since it left Gateway API Inference Extension.
+
+From its options, operations document and charts; not run by any test here.
+"""
+
+from inferfleet.profiles.gie_1_5 import REJECTED
+from inferfleet.profiles.profile import FlagKind, Profile, Resources
+
+_KNOWN: dict[str, FlagKind] = {
+    "pool-name": "text",
+    "pool-namespace": "text",
+    "pool-group": "text",
+    "endpoint-selector": "text",
+    "endpoint-target-ports": "text",
+    "config-file": "text",
+    "config-text": "text",
+    "grpc-port": "int",
+    "grpc-health-port": "int",
+    "metrics-port": "int",
+    "ha-enable-leader-election": "bool",
+    "drain-timeout": "duration",
+    "secure-serving": "bool",
+    "cert-path": "text",
+    "enable-cert-reload": "bool",
+    "tls-min-version": "text",
+    "tls-cipher-suites": "text",
+    "metrics-endpoint-auth": "bool",
+    "metrics-cert-dir": "text",
+    "metrics-client-ca-file": "text",
+    "refresh-metrics-interval": "duration",
+    "metrics-staleness-threshold": "duration",
+    "refresh-prometheus-metrics-interval": "duration",
+    "tracing": "bool",
+    "health-checking": "bool",
+    "enable-pprof": "bool",
+    "emit-endpoint-scores": "bool",
+    "disable-endpoint-subset-filter": "bool",
+    "enable-grpc-stream-metrics": "bool",
+    "allow-experimental-plugins": "bool",
+    "grpc-max-recv-msg-size": "int",
+    "grpc-max-send-msg-size": "int",
+    "v": "int",
+    "zap-devel": "bool",
+    "zap-encoder": "text",
+    "zap-log-level": "text",
+    "zap-stacktrace-level": "text",
+    "zap-time-encoding": "text",
+}
+
+ROUTER_0_10 = Profile(
+    name="router-0.10",
+    proven=False,
+    epp_image="ghcr.io/llm-d/llm-d-router-endpoint-picker:v0.10.0",
+    config_api_versions=("llm-d.ai/v1alpha1", "inference.networking.x-k8s.io/v1alpha1"),
+    config_kind="EndpointPickerConfig",
+    pool_group="inference.networking.k8s.io",
+    pool_api_version="inference.networking.k8s.io/v1",
+    # It still reads the group it came from, unless the CRDs of both are installed.
+    objective_groups=("llm-d.ai", "inference.networking.x-k8s.io"),
+    # 50ms is also this version's default for scraping, at the same cost as in gie-1.5.
+    flags={"refresh-metrics-interval": "150ms", "zap-encoder": "json"},
+    known_flags=_KNOWN,
+    rejected_flags=REJECTED,
+    grpc_port=9002,
+    health_port=9003,
+    metrics_port=9090,
+    probe_service="inference-extension",
+    liveness_service="liveness",
+    readiness_service="readiness",
+    resources=Resources(requests={"cpu": "4", "memory": "8Gi"}, limits={"memory": "16Gi"}),
+    engine_label="llm-d.ai/engine-type",
+    engine_metrics_port_flag=None,
+)
