@@ -1,0 +1,198 @@
+"""Whether an engine's command line says what the document says. It is read here, and never changed.
+
+A number that disagrees with topology or port is a problem; a number that is needed and not to be seen is a
+warning, because a configuration file or an entrypoint may hold it.
+"""
+
+import shlex
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from inferfleet.api.model_deployment import Engine, ModelDeployment, Topology
+from inferfleet.api.pod_template import ENGINE, PodTemplate
+from inferfleet.api.problems import Problem, Where
+from inferfleet.profiles.engines import EngineDefaults, Meaning, engine
+
+_SHELLS = ("sh", "bash", "dash", "ash", "zsh")
+_TEMPLATE = "spec.workers.template"
+
+
+@dataclass(frozen=True)
+class _Word:
+    """One word of the command line, and where it stands. `shell`: it comes out of a shell's script."""
+
+    text: str
+    path: str
+    shell: bool = False
+
+
+@dataclass(frozen=True)
+class _Seen:
+    """A known flag with its value as written (None: nothing follows it)."""
+
+    flag: str
+    meaning: Meaning
+    value: str | None
+    word: _Word
+
+
+def port_of(engine_: Engine) -> int:
+    """The port the engine listens on: the document's, or its type's default."""
+    return engine_.port or engine(engine_.type).port
+
+
+def startup_of(engine_: Engine) -> int:
+    """Seconds a pod may take to load its model: the document's, or its type's default."""
+    return engine_.startup or engine(engine_.type).startup
+
+
+def check(
+    deployment: ModelDeployment, *, where: Callable[[str], Where | None]
+) -> tuple[tuple[Problem, ...], tuple[Problem, ...]]:
+    """Problems and warnings of the engine's command line. `where` finds the line of a field's path."""
+    spec = deployment.spec
+    words, problems = _words(spec.workers.template, where)
+    defaults = engine(spec.engine.type)
+    seen = _flags(words, defaults)
+    wanted = _wanted(spec.workers.topology, port_of(spec.engine))
+    if any(word.text == defaults.data_in_tensor for word in words):
+        del wanted["data"]
+    for meaning, number in wanted.items():
+        mine = [one for one in seen if one.meaning == meaning]
+        if wrong := _disagreeing(mine, number):
+            problems.append(_disagrees(wrong, number, where))
+    return tuple(problems), tuple(_absent(deployment, defaults, {one.meaning for one in seen}, where))
+
+
+def _wanted(topology: Topology, port: int) -> dict[Meaning, int]:
+    return {
+        "tensor": topology.tensor,
+        "pipeline": topology.pipeline,
+        "data": topology.data,
+        "dataLocal": topology.data_local,
+        "port": port,
+    }
+
+
+def _words(template: PodTemplate, where: Callable[[str], Where | None]) -> tuple[list[_Word], list[Problem]]:
+    index = next(i for i, one in enumerate(template.spec["containers"]) if one.get("name") == ENGINE)
+    words: list[_Word] = []
+    problems: list[Problem] = []
+    for key in ("command", "args"):
+        path = f"{_TEMPLATE}.spec.containers[{index}].{key}"
+        value = template.engine.get(key)
+        if value is None:
+            continue
+        if not isinstance(value, list):
+            problems.append(Problem(f"{value!r} is not a list", "Write one word per item", path, where(path)))
+            continue
+        for i, text in enumerate(value):
+            item = f"{path}[{i}]"
+            words.append(_Word(str(text), item))
+            if not isinstance(text, str):
+                problems.append(
+                    Problem(
+                        f"{text!r} is not text; Kubernetes takes only text here",
+                        "Put it in quotes",
+                        item,
+                        where(item),
+                    )
+                )
+    return _open_shells(words), problems
+
+
+def _open_shells(words: list[_Word]) -> list[_Word]:
+    """The words with `sh -c <script>` replaced by the words of the script, if it can be split."""
+    opened: list[_Word] = []
+    shell = False
+    for word in words:
+        before = opened[-1].text if opened else ""
+        if shell and before.startswith("-") and not before.startswith("--") and before.endswith("c"):
+            opened += [_Word(text, word.path, shell=True) for text in _split(word.text)]
+            shell = False
+            continue
+        shell = shell or word.text.rpartition("/")[2] in _SHELLS
+        opened.append(word)
+    return opened
+
+
+def _split(script: str) -> list[str]:
+    lines = script.replace("\\\n", " ").splitlines()
+    reader = shlex.shlex(
+        "\n".join(line for line in lines if not line.lstrip().startswith("#")),
+        posix=True,
+        punctuation_chars=";&|<>",
+    )
+    reader.whitespace_split = True
+    reader.commenters = ""
+    try:
+        return list(reader)
+    except ValueError:  # unbalanced quotes: a script we cannot read is not judged
+        return []
+
+
+def _flags(words: list[_Word], defaults: EngineDefaults) -> list[_Seen]:
+    seen = []
+    for i, word in enumerate(words):
+        flag, equals, value = word.text.partition("=")
+        meaning = defaults.flags.get(flag)
+        if meaning is None:
+            continue
+        following = words[i + 1].text if i + 1 < len(words) else None
+        seen.append(_Seen(flag, meaning, value if equals else following, word))
+    return seen
+
+
+def _disagreeing(seen: list[_Seen], number: int) -> _Seen | None:
+    """The flag to complain about. The last one counts; in a script of several programs any does."""
+    if not seen or any(one.word.shell and _agrees(one.value, number) for one in seen):
+        return None
+    return None if _agrees(seen[-1].value, number) else seen[-1]
+
+
+def _agrees(value: str | None, number: int) -> bool:
+    if value is None:
+        return False
+    if "$" in value or "`" in value:
+        return True  # substituted when the container starts: not ours to judge
+    return value.isdecimal() and int(value) == number
+
+
+def _disagrees(seen: _Seen, number: int, where: Callable[[str], Where | None]) -> Problem:
+    field = _field(seen.meaning)
+    has = "has no value" if seen.value is None else f"is {seen.value!r}"
+    return Problem(
+        f"{seen.flag} {has}, and {field} says {number}",
+        f"Make {seen.flag} and {field} the same number; inferfleet reserves GPUs and ports by the latter",
+        seen.word.path,
+        where(seen.word.path),
+    )
+
+
+def _absent(
+    deployment: ModelDeployment,
+    defaults: EngineDefaults,
+    present: set[Meaning],
+    where: Callable[[str], Where | None],
+) -> list[Problem]:
+    spec = deployment.spec
+    ones: dict[Meaning, int] = {"tensor": 1, "pipeline": 1, "data": 1, "port": defaults.port}
+    warnings = []
+    for meaning, number in _wanted(spec.workers.topology, port_of(spec.engine)).items():
+        spelling = next((flag for flag, means in defaults.flags.items() if means == meaning), None)
+        if spelling is None or meaning in present or number == ones.get(meaning, number):
+            continue
+        path = f"{_TEMPLATE}.spec"
+        warnings.append(
+            Problem(
+                f"{_field(meaning)} is {number} and {spelling} is not among the engine's visible arguments",
+                f"Add {spelling} {number}, unless the image or a configuration file sets it",
+                path,
+                where(path),
+            )
+        )
+    return warnings
+
+
+def _field(meaning: Meaning) -> str:
+    return "engine.port" if meaning == "port" else f"topology.{meaning}"
