@@ -1,0 +1,249 @@
+"""What a change of each field of the documents does in the cloud.
+
+A field without a row of its own has its nearest parent's. Tests hold every row against the settings that are
+made from the documents, and against the provider's field table.
+"""
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Literal
+
+Kind = Literal["InferenceClass", "InferenceCluster"]
+RECIPE = "spec.provisioning.gke."
+POOL = "spec.nodePools[]."
+GKE = "spec.cluster.gke."
+
+
+class Effect(StrEnum):
+    """What happens, from the least to the most."""
+
+    NOTHING = "nothing in the cloud"
+    IN_PLACE = "in place"
+    NODES = "in place, GKE replaces the nodes"
+    REPLACES = "replaces the pool"
+    REFUSED = "refused"
+
+
+@dataclass(frozen=True)
+class Row:
+    """One field. `wire` holds the paths it decides, list places left out, after the resource they are of:
+    "Cluster.location", "NodePool.nodeConfig.spot", "SystemPool.nodeConfig.machineType".
+    """
+
+    kind: Kind
+    path: str
+    effect: Effect
+    why: str
+    wire: tuple[str, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """As `replace.allow` and messages have it: `accelerator.type`, `capacity.model`."""
+        return self.path.removeprefix(RECIPE).removeprefix(POOL).removeprefix(GKE).removeprefix("spec.")
+
+
+def field_table() -> tuple[Row, ...]:
+    """All rows, classes before clusters, in the order of the documents."""
+    return (*_CLASS, *_CLUSTER, *_POOLS)
+
+
+def fields_of(wire: str) -> tuple[Row, ...]:
+    """The rows that decide a path such as "NodePool.nodeConfig.spot", list places left out."""
+    return tuple(row for row in field_table() if any(f"{wire}.".startswith(f"{one}.") for one in row.wire))
+
+
+def _recipe(name: str, effect: Effect, why: str, *wire: str) -> Row:
+    return Row("InferenceClass", f"{RECIPE}{name}", effect, why, wire)
+
+
+def _pool(name: str, effect: Effect, why: str, *wire: str) -> Row:
+    return Row("InferenceCluster", f"{POOL}{name}", effect, why, wire)
+
+
+def _gke(name: str, effect: Effect, why: str, *wire: str) -> Row:
+    return Row("InferenceCluster", f"{GKE}{name}", effect, why, wire)
+
+
+_NODE = "NodePool.nodeConfig"
+_GPU = f"{_NODE}.guestAccelerators"
+_RESERVED = f"{_NODE}.reservationAffinity"
+_INTERFACES = "NodePool.networkConfig.additionalNodeNetworkConfigs"
+_ZONES = (
+    "nodes of a zone that is left out end; with RDMA the pool is replaced, as its networks are of one zone"
+)
+_CREATED = "GKE sets it when the pool is created, and never after"
+_SIZE = "GKE adds or ends nodes"
+_UPGRADE = "GKE moves the pool to new nodes, some at a time"
+
+_CLASS = (
+    Row("InferenceClass", "apiVersion", Effect.NOTHING, "there is one"),
+    Row("InferenceClass", "kind", Effect.NOTHING, "it says what the document is"),
+    Row("InferenceClass", "metadata.name", Effect.NOTHING, "pools name the class; the cloud does not"),
+    Row("InferenceClass", "metadata.labels", Effect.NOTHING, "they are for people"),
+    Row("InferenceClass", "spec.description", Effect.NOTHING, "it is for people"),
+    Row("InferenceClass", "spec.node.cpu", Effect.NOTHING, "it says what placement can count on"),
+    Row("InferenceClass", "spec.node.memory", Effect.NOTHING, "it says what placement can count on"),
+    Row(
+        "InferenceClass",
+        "spec.node.pods",
+        Effect.REPLACES,
+        "each node keeps the range of its pods for life",
+        ("NodePool.maxPodsPerNode",),
+    ),
+    Row("InferenceClass", "spec.devices", Effect.NOTHING, "they say what placement can count on"),
+    Row("InferenceClass", "spec.resources", Effect.NOTHING, "they say what placement can count on"),
+    Row(
+        "InferenceClass",
+        "spec.allocation",
+        Effect.IN_PLACE,
+        "labels of the nodes tell GKE which of device plugin and DRA driver runs there",
+        (f"{_NODE}.labels",),
+    ),
+    Row("InferenceClass", "spec.plugins", Effect.NOTHING, "they edit pods"),
+    Row("InferenceClass", "spec.price", Effect.NOTHING, "it is for people"),
+    Row("InferenceClass", "spec.provisioning.provider", Effect.REFUSED, "only GKE provisions pools"),
+    *(
+        Row("InferenceClass", f"spec.provisioning.{other}", Effect.NOTHING, "it is a description")
+        for other in ("eks", "aks", "nebius", "vultr")
+    ),
+    _recipe("machineType", Effect.NODES, _UPGRADE, f"{_NODE}.machineType"),
+    _recipe("accelerator.type", Effect.REPLACES, _CREATED, f"{_GPU}.type"),
+    _recipe("accelerator.count", Effect.REPLACES, _CREATED, f"{_GPU}.count"),
+    _recipe("accelerator.partitionSize", Effect.REPLACES, _CREATED, f"{_GPU}.gpuPartitionSize"),
+    _recipe(
+        "accelerator.sharing",
+        Effect.REPLACES,
+        "the provider cannot update it (GKE could)",
+        f"{_GPU}.gpuSharingConfig",
+    ),
+    _recipe("diskSizeGb", Effect.NODES, _UPGRADE, f"{_NODE}.bootDisk.sizeGb"),
+    _recipe("diskType", Effect.NODES, _UPGRADE, f"{_NODE}.bootDisk.diskType"),
+    _recipe(
+        "localSsd",
+        Effect.REPLACES,
+        _CREATED,
+        f"{_NODE}.ephemeralStorageLocalSsdConfig",
+        f"{_NODE}.localNvmeSsdBlockConfig",
+    ),
+    _recipe(
+        "driver",
+        Effect.REPLACES,
+        "the provider cannot update it (GKE could)",
+        f"{_GPU}.gpuDriverInstallationConfig",
+        f"{_NODE}.shieldedInstanceConfig.enableSecureBoot",
+    ),
+    _recipe("imageStreaming", Effect.NODES, _UPGRADE, f"{_NODE}.gcfsConfig"),
+    _recipe(
+        "networking.gpuDirect",
+        Effect.REPLACES,
+        "the networks of a node are chosen when its pool is created",
+        _INTERFACES,
+        "Cluster.enableMultiNetworking",
+    ),
+    _recipe(
+        "compactPlacement",
+        Effect.REPLACES,
+        "where machines stand is chosen when the pool is created",
+        "NodePool.placementPolicy",
+    ),
+    _recipe("verified", Effect.NOTHING, "it turns problems of the recipe into warnings"),
+)
+
+_ANOTHER = "another place is another cluster; it works once no replica is placed there (state: drained)"
+_CLUSTER = (
+    Row("InferenceCluster", "apiVersion", Effect.NOTHING, "there is one"),
+    Row("InferenceCluster", "kind", Effect.NOTHING, "it says what the document is"),
+    Row("InferenceCluster", "metadata.name", Effect.REFUSED, "another name is another cluster"),
+    Row("InferenceCluster", "metadata.labels", Effect.NOTHING, "deployments select clusters by them"),
+    Row("InferenceCluster", "spec.state", Effect.NOTHING, "it says what placement may do"),
+    Row(
+        "InferenceCluster",
+        "spec.cluster.source",
+        Effect.REFUSED,
+        "another source is another cluster; it works once no replica is placed there (state: drained)",
+    ),
+    Row("InferenceCluster", "spec.cluster.existing", Effect.NOTHING, "somebody else keeps that cluster"),
+    _gke("project", Effect.REFUSED, _ANOTHER, "Cluster.project", "Cluster.network", "Cluster.subnetwork"),
+    _gke("region", Effect.REFUSED, _ANOTHER, "Cluster.location", "Cluster.subnetwork"),
+    _gke(
+        "zones",
+        Effect.NODES,
+        f"of pools without zones of their own: {_ZONES}",
+        "Cluster.nodeLocations",
+        "SystemPool.nodeLocations",
+        "NodePool.nodeLocations",
+        _INTERFACES,
+    ),
+    _gke("releaseChannel", Effect.IN_PLACE, "versions may follow the channel", "Cluster.releaseChannel"),
+    _gke("minVersion", Effect.IN_PLACE, "the control plane is upgraded", "Cluster.minMasterVersion"),
+    _gke("network.block", Effect.REFUSED, "a cluster keeps its ranges for life", "Cluster.block"),
+    _gke(
+        "network.existing",
+        Effect.REFUSED,
+        "a cluster stays in its network for life",
+        "Cluster.network",
+        "Cluster.subnetwork",
+        "Cluster.ipAllocationPolicy",
+    ),
+    _gke(
+        "privateNodes",
+        Effect.IN_PLACE,
+        "pools made later follow it",
+        "Cluster.privateClusterConfig.enablePrivateNodes",
+    ),
+    _gke(
+        "controlPlaneEndpoint",
+        Effect.IN_PLACE,
+        "the kubeconfig follows it",
+        "Cluster.controlPlaneEndpointsConfig",
+    ),
+    _gke(
+        "authorizedNetworks",
+        Effect.IN_PLACE,
+        "it is about the control plane",
+        "Cluster.masterAuthorizedNetworksConfig",
+    ),
+    _gke(
+        "deletionProtection", Effect.IN_PLACE, "it takes an update of its own", "Cluster.deletionProtection"
+    ),
+    _gke(
+        "labels",
+        Effect.IN_PLACE,
+        "they label machines and disks, not pods",
+        "Cluster.resourceLabels",
+        f"{_NODE}.resourceLabels",
+        "SystemPool.nodeConfig.resourceLabels",
+    ),
+    _gke("systemPool.machineType", Effect.NODES, _UPGRADE, "SystemPool.nodeConfig.machineType"),
+    _gke("systemPool.diskSizeGb", Effect.NODES, _UPGRADE, "SystemPool.nodeConfig.bootDisk.sizeGb"),
+    _gke("replace", Effect.NOTHING, "it says what the stack may do"),
+    Row("InferenceCluster", "spec.taints", Effect.NOTHING, "deployments tolerate them, or stay away"),
+    Row("InferenceCluster", "spec.serving", Effect.NOTHING, "it is about objects in the cluster"),
+    Row("InferenceCluster", "spec.plugins", Effect.NOTHING, "they edit pods"),
+)
+
+_POOLS = (
+    _pool("name", Effect.REFUSED, "another name is another pool; the old one must be empty first"),
+    _pool("className", Effect.REPLACES, "as the fields do in which the two classes differ"),
+    _pool("nodeCount", Effect.IN_PLACE, _SIZE, "NodePool.nodeCount"),
+    _pool("minNodeCount", Effect.IN_PLACE, _SIZE, "NodePool.autoscaling.totalMinNodeCount"),
+    _pool("maxNodeCount", Effect.IN_PLACE, _SIZE, "NodePool.autoscaling.totalMaxNodeCount"),
+    _pool("nodeSelector", Effect.NOTHING, "it is for existing clusters"),
+    _pool("taints", Effect.IN_PLACE, "NoExecute ends pods that do not tolerate it", f"{_NODE}.taints"),
+    _pool("labels", Effect.IN_PLACE, "nodes that run get them too", f"{_NODE}.labels"),
+    _pool("zones", Effect.NODES, _ZONES, "NodePool.nodeLocations", _INTERFACES),
+    _pool(
+        "capacity.model",
+        Effect.REPLACES,
+        _CREATED,
+        f"{_NODE}.spot",
+        f"{_NODE}.flexStart",
+        "NodePool.queuedProvisioning",
+        _RESERVED,
+        "NodePool.autoscaling.locationPolicy",
+        "NodePool.management",
+        "NodePool.upgradeSettings",
+    ),
+    _pool("capacity.reservation", Effect.REPLACES, _CREATED, _RESERVED),
+    _pool("capacity.maxRunDuration", Effect.REPLACES, _CREATED, f"{_NODE}.maxRunDuration"),
+)

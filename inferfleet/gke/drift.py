@@ -1,0 +1,115 @@
+"""What of a cluster and its pools in Google Cloud is not as the documents say: somebody changed it by hand.
+
+Only settings that we make are compared. What Google may change by itself is not: versions, the size of
+autoscaled pools, and what it fills in.
+"""
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from inferfleet.gke.api_names import Path, api_path
+from inferfleet.gke.values import CLUSTER, NODE_POOL, CloudCluster, CloudResource
+
+_NO_VALUE = "set"
+
+
+@dataclass(frozen=True)
+class Drift:
+    """One field of one object: what it `found`, and what the documents say (`wanted`)."""
+
+    cluster: str
+    thing: str
+    field: str
+    found: str
+    wanted: str
+
+    def __str__(self) -> str:
+        return f"{self.thing}: {self.field} is {self.found}, documents say {self.wanted}"
+
+
+def cloud_drift(
+    plan: CloudCluster, cluster: Mapping[str, Any], sizes: Mapping[str, int]
+) -> tuple[Drift, ...]:
+    """`cluster` is the answer of clusters.get. `sizes` has the nodes of fixed pools by their name in the
+    cloud, where they are known.
+    """
+    pools = {one.get("name"): one for one in cluster.get("nodePools") or ()}
+    names = {in_cloud: pool for pool, in_cloud in plan.pools.items()}
+    found: list[Drift] = []
+    for one in (one for part in plan.components for one in part.resources):
+        if one.token == CLUSTER:
+            found += _differing(plan.cluster, f"cluster {plan.cluster}", one, cluster)
+        if one.token != NODE_POOL:
+            continue
+        called = one.inputs["name"]
+        thing = f"pool {plan.cluster}/{names.get(called, one.name.partition('/')[2])}"
+        if called not in pools:
+            found.append(Drift(plan.cluster, thing, "node pool", "not there", called))
+            continue
+        found += _differing(plan.cluster, thing, one, pools[called])
+        wanted = one.inputs.get("nodeCount")
+        if wanted is not None and called in sizes:
+            nodes = wanted * max(1, len(one.inputs.get("nodeLocations") or ()))
+            if sizes[called] != nodes:
+                found.append(Drift(plan.cluster, thing, "size", shown(sizes[called]), shown(nodes)))
+    return tuple(found)
+
+
+def _differing(
+    cluster: str, thing: str, resource: CloudResource, answer: Mapping[str, Any]
+) -> Iterator[Drift]:
+    for path, wanted in _leaves(resource.inputs):
+        field = ".".join(path)
+        to = api_path(resource.token, path)
+        if to is None or any(f"{field}.".startswith(f"{one}.") for one in resource.ignore):
+            continue
+        found = _inside(answer, to)
+        if _plain(found, wanted) != _plain(wanted, wanted):
+            yield Drift(cluster, thing, field, shown(found), shown(wanted))
+
+
+def _leaves(inputs: Mapping[str, Any], before: Path = ()) -> Iterator[tuple[Path, Any]]:
+    """Paths and values. Taints go by key and effect; a pool has one kind of accelerator; other lists are one
+    value.
+    """
+    for name, value in inputs.items():
+        path = (*before, name)
+        if isinstance(value, Mapping):
+            yield from _leaves(value, path)
+        elif name == "taints":
+            yield from (
+                ((*path, f"{one['key']}:{one['effect']}"), one["value"] or _NO_VALUE) for one in value
+            )
+        elif name == "guestAccelerators":
+            yield from _leaves(value[0], path)
+        else:
+            yield path, value
+
+
+def _inside(value: Any, path: Path) -> Any:
+    for step in path:
+        if isinstance(value, list):
+            by_key = {f"{one.get('key')}:{one.get('effect')}": one.get("value") or _NO_VALUE for one in value}
+            value = by_key[step] if step in by_key else (value[0] if value else {}).get(step)
+        else:
+            value = value.get(step) if isinstance(value, Mapping) else None
+    return value
+
+
+def _plain(value: Any, wanted: Any) -> Any:
+    """What is unset, false, zero or empty is left out of answers; numbers of 64 bits are strings there. Of
+    items of a list only what we set counts, in any order.
+    """
+    if isinstance(value, list):
+        keys = next((list(one) for one in wanted if isinstance(one, Mapping)), None)
+        return sorted(str([one.get(key) for key in keys] if keys else one) for one in value) or None
+    return None if value in (None, False, "", 0, "0", {}) else str(value)
+
+
+def shown(value: Any) -> str:
+    """As a person reads it."""
+    if value is None:
+        return "unset"
+    return value if isinstance(value, str) and value else json.dumps(value)

@@ -1,0 +1,53 @@
+"""Why a pool looks as it does: each setting in Google Cloud, and the field of a document behind it."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from inferfleet.gke.change_table import Effect, fields_of
+from inferfleet.gke.create_only import without_places
+from inferfleet.gke.values import CloudCluster
+
+# For settings that no document decides.
+OURS = "inferfleet"
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One leaf of a pool's inputs. `names` are the fields it comes from, by the names of `replace.allow`;
+    `effect` is what another value would do, None where no document decides it.
+    """
+
+    path: str
+    value: Any
+    names: tuple[str, ...]
+    effect: Effect | None
+
+
+def pool_settings(cloud: CloudCluster, pool: str) -> tuple[Setting, ...]:
+    """In the order in which they are told to Google."""
+    key = cloud.pool_key(pool)
+    (inputs,) = (one.inputs for part in cloud.components for one in part.resources if one.key == key)
+    return tuple(_setting(path, value) for path, value in _leaves(inputs))
+
+
+def _setting(path: str, value: Any) -> Setting:
+    rows = fields_of(f"NodePool.{without_places(path)}")
+    effects = {row.effect for row in rows}
+    return Setting(
+        path,
+        value,
+        tuple(dict.fromkeys(row.name for row in rows)),
+        max(effects, key=list(Effect).index, default=None),
+    )
+
+
+def _leaves(value: Any, at: str = "") -> Iterator[tuple[str, Any]]:
+    if isinstance(value, Mapping) and value:
+        for name, inner in value.items():
+            yield from _leaves(inner, f"{at}.{name}" if at else name)
+    elif isinstance(value, list) and any(isinstance(one, Mapping) for one in value):
+        for place, inner in enumerate(value):
+            yield from _leaves(inner, f"{at}[{place}]")
+    else:
+        yield at, value

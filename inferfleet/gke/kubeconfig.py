@@ -1,0 +1,36 @@
+"""The kubeconfig of a GKE cluster, without credentials: Google's own plugin fetches them at each use.
+
+Form of `gcloud container clusters get-credentials`:
+https://cloud.google.com/kubernetes-engine/docs/how-to/cluster-access-for-kubectl
+"""
+
+import json
+
+PLUGIN = "gke-gcloud-auth-plugin"
+_HINT = "Install it: https://cloud.google.com/kubernetes-engine/docs/how-to/cluster-access-for-kubectl"
+
+
+def kubeconfig(name: str, *, host: str, ca: str | None) -> str:
+    """JSON, which every reader of kubeconfigs takes. `host` is a name or an address, without scheme.
+
+    `ca` is the cluster's certificate authority as base64 of PEM, for the IP endpoint; None for the DNS
+    endpoint, whose certificate any system trusts.
+    """
+    cluster = {"server": f"https://{host}"} | ({"certificate-authority-data": ca} if ca else {})
+    plugin = {
+        "apiVersion": "client.authentication.k8s.io/v1beta1",
+        "command": PLUGIN,
+        "installHint": _HINT,
+        "provideClusterInfo": True,
+        "interactiveMode": "Never",
+    }
+    return json.dumps(
+        {
+            "apiVersion": "v1",
+            "kind": "Config",
+            "clusters": [{"name": name, "cluster": cluster}],
+            "users": [{"name": name, "user": {"exec": plugin}}],
+            "contexts": [{"name": name, "context": {"cluster": name, "user": name}}],
+            "current-context": name,
+        }
+    )

@@ -1,0 +1,134 @@
+"""The fields of Google Cloud's resource types as the Pulumi provider has them: types, and what a change does.
+
+The table is data (schema.json, with its source and date); this reads it into frozen values.
+"""
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, Literal
+
+Type = Literal["String", "Int", "Float", "Bool", "List", "Set", "Map"]
+_FILE = Path(__file__).parent / "schema.json"
+
+
+@dataclass(frozen=True)
+class Field:
+    """One field, under its name on the wire (camelCase).
+
+    `computed`: Google fills it in when it is absent. `output`: it is never an input. `element` is the type of
+    the items of a list, set or map without fields of their own; `fields` are those of an item. Paths in
+    `conflicts` and `exactly_one` count from the resource: "ipAllocationPolicy.clusterIpv4CidrBlock".
+    """
+
+    type: Type
+    required: bool = False
+    force_new: bool = False
+    computed: bool = False
+    output: bool = False
+    default: str | int | float | bool | None = None
+    min_items: int = 0
+    max_items: int | None = None
+    element: Type | None = None
+    conflicts: tuple[str, ...] = ()
+    exactly_one: tuple[str, ...] = ()
+    fields: Mapping[str, "Field"] = field(default_factory=lambda: MappingProxyType({}))
+
+    @property
+    def single(self) -> bool:
+        """True for a list of at most one item, which on the wire is that item and no list."""
+        return self.type in ("List", "Set") and self.max_items == 1
+
+
+Fields = Mapping[str, Field]
+
+
+def tokens() -> tuple[str, ...]:
+    """The type tokens of all resources of the table, sorted."""
+    return tuple(sorted(_table()))
+
+
+@cache
+def resource(token: str) -> Fields:
+    """The fields of a resource type such as "gcp:container/nodePool:NodePool". Raises KeyError for others."""
+    return _fields(_table()[token])
+
+
+def at(token: str, path: str) -> Field | None:
+    """The field at a path such as "nodeConfig.taints[0].key"; None when there is none.
+
+    Keys of a map lead to the map itself.
+    """
+    return lookup(resource(token), path)
+
+
+def lookup(fields: Fields, path: str) -> Field | None:
+    """As `at`, among the fields of a resource."""
+    found: Field | None = None
+    for name in (part.partition("[")[0] for part in path.split(".")):
+        if found is not None and found.type == "Map":
+            return found
+        found = fields.get(name)
+        if found is None:
+            return None
+        fields = found.fields
+    return found
+
+
+def replacing(token: str) -> tuple[str, ...]:
+    """The paths whose change replaces a resource of the type, in the order of the table."""
+    return tuple(path for path, one in walk(resource(token)) if one.force_new)
+
+
+def walk(fields: Fields, before: str = "") -> Iterator[tuple[str, Field]]:
+    """Every field with its path, outer ones first: ("nodeConfig", ...), ("nodeConfig.spot", ...)."""
+    for name, one in fields.items():
+        path = f"{before}{name}"
+        yield path, one
+        yield from walk(one.fields, f"{path}.")
+
+
+@cache
+def _table() -> Mapping[str, Any]:
+    table: dict[str, Any] = json.loads(_FILE.read_text(encoding="utf-8"))["resources"]
+    return table
+
+
+def _fields(table: Mapping[str, Any]) -> Fields:
+    return MappingProxyType({name: _field(entry) for name, entry in table.items()})
+
+
+def _field(entry: str | Mapping[str, Any]) -> Field:
+    """From "String required forceNew", or an object with that text under `is` and more beside it."""
+    known: Mapping[str, Any] = {"is": entry} if isinstance(entry, str) else entry
+    text: str = known["is"]
+    kind, _, rest = text.partition(" of ")
+    if rest:
+        element, *words = rest.split()
+    else:
+        kind, *words = text.split()
+        element = None
+    numbers = {name: int(value) for name, _, value in (word.partition("=") for word in words) if value}
+    inner = known.get("fields", {})
+    if isinstance(inner, str):  # "<token> <field>": the same as there
+        token, _, name = inner.partition(" ")
+        fields: Fields = resource(token)[name].fields
+    else:
+        fields = _fields(inner)
+    return Field(
+        type=kind,  # type: ignore[arg-type]  # held by a test over the whole table
+        required="required" in words,
+        force_new="forceNew" in words,
+        computed="computed" in words,
+        output="output" in words,
+        default=known.get("default"),
+        min_items=numbers.get("min", 0),
+        max_items=numbers.get("max"),
+        element=element,  # type: ignore[arg-type]
+        conflicts=tuple(known.get("conflicts", ())),
+        exactly_one=tuple(known.get("exactlyOne", ())),
+        fields=fields,
+    )

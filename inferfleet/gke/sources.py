@@ -1,0 +1,39 @@
+"""Where the facts about machines and the rules of recipes were read, as messages name it."""
+
+# The day on which the table of machines was compared with Google's pages.
+VERIFIED = "2026-04-14"
+
+# https://docs.cloud.google.com/compute/docs/gpus
+GPUS = f"Google, GPU machine types, {VERIFIED}"
+# https://docs.cloud.google.com/compute/docs/gpus/gpu-regions-zones
+GPU_ZONES = f"Google, GPU regions and zones, {VERIFIED}"
+# https://docs.cloud.google.com/compute/docs/disks/local-ssd
+LOCAL_SSD = f"Google, local SSD, {VERIFIED}"
+# https://docs.cloud.google.com/compute/docs/instances/about-flex-start-vms, and the compute classes of
+# https://github.com/GoogleCloudPlatform/accelerated-platforms
+FLEX_START = f"Google, flex-start VMs, {VERIFIED}; accelerated-platforms"
+
+# https://cloud.google.com/kubernetes-engine/docs/concepts/dws
+DWS = f"GKE, flex-start, {VERIFIED}"
+# https://cloud.google.com/kubernetes-engine/docs/how-to/consuming-reservations
+RESERVATIONS = "GKE, consuming reservations"
+# https://cloud.google.com/kubernetes-engine/docs/how-to/compact-placement
+COMPACT = "GKE, compact placement"
+# https://cloud.google.com/kubernetes-engine/docs/how-to/gpus-multi
+# https://docs.nvidia.com/datacenter/tesla/mig-user-guide
+MIG = "GKE, multi-instance GPUs; NVIDIA, MIG user guide"
+# https://cloud.google.com/kubernetes-engine/docs/how-to/set-up-dra
+DRA = "GKE, set up DRA"
+# https://cloud.google.com/kubernetes-engine/docs/reference/rest/v1/projects.locations.clusters.nodePools
+NODE_POOL_API = "GKE API, NodePool"
+# https://cloud.google.com/kubernetes-engine/docs/how-to/gpus
+GKE_GPUS = "GKE, run GPUs"
+# https://cloud.google.com/kubernetes-engine/docs/concepts/plan-node-sizes
+NODE_SIZES = "GKE, plan node sizes"
+
+# https://github.com/GoogleCloudPlatform/cluster-toolkit/tree/main/modules/compute/gke-node-pool
+TOOLKIT = "cluster-toolkit, gke-node-pool"
+BROKEN_SPOT = "GoogleCloudPlatform/cluster-toolkit#4058, AI-Hypercomputer/xpk#434"
+A4X_DISKS = "NVIDIA/aicr#2338"
+A3_DISKS = "skypilot-org/skypilot#5351"
+DRA_FROM_ZERO = "modelplaneai/modelplane#306"
