@@ -1,0 +1,102 @@
+"""HTTPRoutes: one per deployment under a path of its own, one per service over its deployments.
+
+Source: https://gateway-api.sigs.k8s.io/reference/spec/ (v1).
+"""
+
+from typing import Any
+
+from inferfleet.api.model_deployment import ModelDeployment
+from inferfleet.api.serving import Gateway
+from inferfleet.fleet import names
+from inferfleet.fleet.decisions import ServiceRoute
+from inferfleet.manifests.inference_pool import KIND as INFERENCE_POOL
+from inferfleet.manifests.metadata import WAIT_FOR, metadata
+from inferfleet.profiles.profile import Profile
+
+_GROUP = "gateway.networking.k8s.io"
+# Envoy Gateway ends requests after 15 s and the charts after 5 minutes; long generations stream for longer.
+REQUEST_SECONDS = 3600
+# A route has one parent, whose controller says here whether it will serve the route.
+_ACCEPTED = 'jsonpath={.status.parents[0].conditions[?(@.type=="Accepted")].status}=True'
+
+
+def deployment_route(
+    *, deployment: ModelDeployment, gateway: Gateway, profile: Profile, stack: str
+) -> dict[str, Any]:
+    """The route under `/<namespace>/deployments/<name>/`, for a deployment whose `route.enabled` is true."""
+    key, route = deployment.metadata.key, deployment.spec.route
+    spec: dict[str, Any] = {"parentRefs": [_parent(gateway)]}
+    if route.hostnames:
+        spec["hostnames"] = list(route.hostnames)
+    match = _path(names.deployment_path(key))
+    if route.headers:
+        match["headers"] = [
+            {"type": "Exact", "name": name, "value": value} for name, value in sorted(route.headers.items())
+        ]
+    spec["rules"] = [_rule(match, [_backend(key, profile)], gateway)]
+    return {
+        "apiVersion": f"{_GROUP}/v1",
+        "kind": "HTTPRoute",
+        "metadata": metadata(
+            names.endpoint(key),
+            stack=stack,
+            namespace=deployment.metadata.namespace,
+            deployment=key,
+            annotations={WAIT_FOR: _ACCEPTED},
+        ),
+        "spec": spec,
+    }
+
+
+def service_route(*, route: ServiceRoute, gateway: Gateway, profile: Profile, stack: str) -> dict[str, Any]:
+    """The route of a service on one cluster: its deployments there, by weight."""
+    backends = [_backend(one.deployment, profile) | {"weight": one.weight} for one in route.backends]
+    return {
+        "apiVersion": f"{_GROUP}/v1",
+        "kind": "HTTPRoute",
+        "metadata": metadata(
+            names.service_route(route.service),
+            stack=stack,
+            namespace=route.service.partition("/")[0],
+            labels={names.SERVICE: route.service.partition("/")[2]},
+            annotations={WAIT_FOR: _ACCEPTED},
+        ),
+        "spec": {
+            "parentRefs": [_parent(gateway)],
+            "rules": [_rule(_path(names.service_path(route.service)), backends, gateway)],
+        },
+    }
+
+
+def _parent(gateway: Gateway) -> dict[str, Any]:
+    name, namespace = names.GATEWAY, names.SYSTEM_NAMESPACE
+    if gateway.ref:
+        name, namespace = gateway.ref.name, gateway.ref.namespace
+    return {"group": _GROUP, "kind": "Gateway", "name": name, "namespace": namespace}
+
+
+def _path(path: str) -> dict[str, Any]:
+    # A prefix matches whole path elements, so it says the same without its last slash, and without it also
+    # gateways that compare text match the bare path.
+    return {"path": {"type": "PathPrefix", "value": path.rstrip("/")}}
+
+
+def _backend(deployment: str, profile: Profile) -> dict[str, Any]:
+    return {"group": profile.pool_group, "kind": INFERENCE_POOL, "name": names.endpoint(deployment)}
+
+
+def _rule(match: dict[str, Any], backends: list[dict[str, Any]], gateway: Gateway) -> dict[str, Any]:
+    rule: dict[str, Any] = {
+        "matches": [match],
+        "filters": [
+            {
+                "type": "URLRewrite",
+                "urlRewrite": {"path": {"type": "ReplacePrefixMatch", "replacePrefixMatch": "/"}},
+            }
+        ],
+        "backendRefs": backends,
+    }
+    # GKE has no timeouts in routes; there, GCPBackendPolicy has them.
+    if gateway.provider != "gke":
+        rule["timeouts"] = {"request": f"{REQUEST_SECONDS}s"}
+    return rule

@@ -1,0 +1,57 @@
+"""The Deployment that holds one role of a placement."""
+
+import copy
+from typing import Any
+
+from inferfleet.api.model_deployment import ModelDeployment
+from inferfleet.fleet import names
+from inferfleet.fleet.spot import Spot
+from inferfleet.manifests.metadata import metadata
+
+SKIP_AWAIT = "pulumi.com/skipAwait"
+
+
+def workload(
+    *,
+    deployment: ModelDeployment,
+    spot: Spot,
+    role: str,
+    replicas: int,
+    template: dict[str, Any],
+    deadline: int,
+    stack: str,
+    skip_await: bool = False,
+) -> dict[str, Any]:
+    """`replicas` of the placement, `workers.count` pods each, rolled as the document's `rollout` says.
+
+    `template` comes out of the plugin chain. `deadline` (seconds, see `budget.py`) bounds a rollout without
+    progress: with Kubernetes' 600 s a model that loads for longer would be reported as failed.
+    """
+    surge = deployment.spec.rollout == "Surge"
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": metadata(
+            names.workload(spot, role),
+            stack=stack,
+            namespace=spot.namespace,
+            deployment=spot.deployment,
+            labels=names.workload_selector(spot, role),
+            annotations={SKIP_AWAIT: "true"} if skip_await else None,
+        ),
+        "spec": {
+            "replicas": replicas * deployment.spec.workers.count,
+            "selector": {"matchLabels": names.workload_selector(spot, role)},
+            "strategy": {
+                "type": "RollingUpdate",
+                "rollingUpdate": {
+                    "maxSurge": 1 if surge else 0,
+                    "maxUnavailable": 0 if surge else 1,
+                },
+            },
+            "progressDeadlineSeconds": deadline,
+            # Ten, the default, are ten old ReplicaSets per placement to look through.
+            "revisionHistoryLimit": 2,
+            "template": copy.deepcopy(template),
+        },
+    }
