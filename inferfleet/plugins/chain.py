@@ -1,0 +1,142 @@
+"""The plugin chain: checks all links before any pod exists, then runs them over one template.
+
+Chains of class, cluster, stack and deployment run in that order, each link in the order it was written. Each
+plugin edits a copy of its own, and what it gives back is looked at before the next one sees it.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+
+from inferfleet.api.nearest import one_of
+from inferfleet.api.problems import Problem
+from inferfleet.plugins.attempt import attempt
+from inferfleet.plugins.companions import Companion, add, companion
+from inferfleet.plugins.config import fingerprint, read
+from inferfleet.plugins.contract import Plugin, PluginError, PodTemplate, Request
+from inferfleet.plugins.diff import FieldChange, changes
+from inferfleet.plugins.guard import PROVENANCE, guard
+from inferfleet.plugins.link import ORIGINS, Link, Origin
+from inferfleet.plugins.plain import NotPlain, plain
+from inferfleet.plugins.registry import Registry
+
+
+@dataclass(frozen=True)
+class Step:
+    """What one link did: the fields it changed, and the companions (`ConfigMap web-x`) it asked for."""
+
+    plugin: str
+    origin: Origin
+    path: str
+    config: str  # fingerprint of the config
+    changes: tuple[FieldChange, ...]
+    companions: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """The edited template. Where there are problems, the links that caused them left no edit in it."""
+
+    template: PodTemplate
+    companions: tuple[Companion, ...] = ()
+    steps: tuple[Step, ...] = ()
+    problems: tuple[Problem, ...] = ()
+
+
+def check(links: Iterable[Link], registry: Registry, *, roles: tuple[str, ...]) -> tuple[Problem, ...]:
+    """All that is wrong with the links, whatever pods they will meet; `roles` are the deployment's."""
+    return tuple(problem for link in _in_order(links) for problem in _faults(link, registry, roles))
+
+
+def run(template: PodTemplate, request: Request, links: Iterable[Link], registry: Registry) -> Outcome:
+    """The template after all links in whose scope the pod is; what none of them touched is as it was."""
+    try:
+        generated = plain(template)
+    except NotPlain as error:
+        what = f"deployment {request.namespace}/{request.deployment}: in the pod template, {error}"
+        return Outcome(template, problems=(Problem(what, "Put dates in quotes, and write keys as text"),))
+    outcome = Outcome(generated)
+    for link in _in_order(links):
+        if link.acts_on(request):
+            outcome = _run_one(outcome, link, request, registry, generated=generated)
+    return _with_provenance(outcome)
+
+
+def _in_order(links: Iterable[Link]) -> list[Link]:
+    return sorted(links, key=lambda link: ORIGINS.index(link.origin))
+
+
+def _faults(link: Link, registry: Registry, roles: tuple[str, ...]) -> Iterator[Problem]:
+    plugin = _registered(link, registry)
+    if isinstance(plugin, Problem):
+        yield plugin
+    elif isinstance(config := read(link, plugin), tuple):
+        yield from config
+    # The other chains meet many deployments, each with roles of its own.
+    if link.origin == "deployment":
+        for index, role in enumerate(link.spec.scope.roles):
+            if role not in roles:
+                yield link.problem(
+                    f"scope of plugin {link.spec.name} names {role}, a role the deployment does not have",
+                    one_of(role, roles, "Its roles"),
+                    field=f"scope.roles[{index}]",
+                )
+
+
+def _registered(link: Link, registry: Registry) -> Plugin | Problem:
+    name = link.spec.name
+    if link.spec.type != "BuiltIn":
+        what = f"plugin {name} has unsupported type {link.spec.type}"
+        return link.problem(what, "Write type: BuiltIn, or leave type out", field="type")
+    if plugin := registry.get(name):
+        return plugin
+    next_step = one_of(name, registry.names, "Registered are")
+    return link.problem(f"plugin {name} not registered", next_step, field="name")
+
+
+def _run_one(
+    outcome: Outcome, link: Link, request: Request, registry: Registry, *, generated: PodTemplate
+) -> Outcome:
+    plugin = _registered(link, registry)
+    if isinstance(plugin, Problem):
+        return replace(outcome, problems=(*outcome.problems, plugin))
+    config = read(link, plugin)
+    if isinstance(config, tuple):
+        return replace(outcome, problems=(*outcome.problems, *config))
+    try:
+        edited = attempt(plugin, outcome.template, request, config)
+        made = tuple(companion(one, plugin=plugin.name, request=request) for one in edited.companions)
+        companions = outcome.companions
+        for one in made:
+            companions = add(companions, one)
+    except PluginError as error:
+        said = _said(link, request, str(error), "Correct the plugin's config, or what it disagrees with")
+        return replace(outcome, problems=(*outcome.problems, said))
+    # Against what the system generated: a plugin may well change what another plugin added.
+    if broken := guard(generated, edited.template, request):
+        said_all = tuple(_said(link, request, one.what, one.next_step) for one in broken)
+        return replace(outcome, problems=(*outcome.problems, *said_all))
+    differing = changes(outcome.template, edited.template)
+    if not differing and not made:
+        return outcome
+    objects = tuple(f"{one['kind']} {one['metadata']['name']}" for one in made)
+    step = Step(plugin.name, link.origin, link.path, fingerprint(link), differing, objects)
+    return replace(outcome, template=edited.template, companions=companions, steps=(*outcome.steps, step))
+
+
+def _said(link: Link, request: Request, text: str, next_step: str) -> Problem:
+    pod = (
+        f"deployment {request.namespace}/{request.deployment}, role {request.role} "
+        f"on {request.cluster}/{request.pool}"
+    )
+    return link.problem(f"plugin {link.spec.name} OnPodCreate: {text.rstrip('.')} ({pod})", next_step)
+
+
+def _with_provenance(outcome: Outcome) -> Outcome:
+    """Names the plugins that changed the template, so that a pod tells where it comes from."""
+    acted = [f"{step.plugin}@{step.config}" for step in outcome.steps if step.changes]
+    if not acted:
+        return outcome
+    metadata = outcome.template.get("metadata") or {}
+    annotations = {**(metadata.get("annotations") or {}), PROVENANCE: ",".join(acted)}
+    template = {**outcome.template, "metadata": {**metadata, "annotations": annotations}}
+    return replace(outcome, template=template)
