@@ -1,0 +1,97 @@
+"""Problems of the second stage that belong to no single manifest: chains, command lines, doubled names."""
+
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+
+from inferfleet.api.documents import Documents
+from inferfleet.api.problems import Problem, Where
+from inferfleet.desired.pods import chains_of, stack_chain
+from inferfleet.desired.values import Component, DesiredCluster
+from inferfleet.fleet import engine_args
+from inferfleet.fleet.decisions import Plan
+from inferfleet.manifests import picker_check
+from inferfleet.plugins import chain
+from inferfleet.plugins.registry import Registry
+from inferfleet.profiles.table import profile
+
+# The roles of a unified deployment.
+ROLES = ("decode",)
+Remarks = tuple[list[Problem], list[Problem]]  # problems, warnings
+
+
+def chain_problems(documents: Documents, registry: Registry) -> Iterator[Problem]:
+    """What is wrong with any chain, whether or not a pod meets it today."""
+    yield from chain.check(stack_chain(documents), registry, roles=ROLES)
+    for links in chains_of(documents):
+        yield from chain.check(links, registry, roles=ROLES)
+
+
+def engine_remarks(documents: Documents) -> Remarks:
+    """Command lines that disagree with topology or port."""
+    problems: list[Problem] = []
+    warnings: list[Problem] = []
+    for key, deployment in sorted(documents.deployments.items()):
+        wrong, doubtful = engine_args.check(deployment, where=_lines(documents, "ModelDeployment", key))
+        problems += wrong
+        warnings += doubtful
+    return problems, warnings
+
+
+def picker_remarks(documents: Documents, planned: Plan) -> Remarks:
+    """Endpoint pickers that would not start, on the clusters where they are planned."""
+    problems: list[Problem] = []
+    warnings: list[Problem] = []
+    wrong_clusters = set()
+    for name, cluster in sorted(documents.clusters.items()):
+        serving = cluster.spec.serving
+        found = picker_check.check_cluster(
+            serving=serving,
+            profile=profile(serving.profile),
+            where=_lines(documents, "InferenceCluster", name),
+        )
+        problems += found
+        if found:
+            wrong_clusters.add(name)
+    for endpoint in planned.endpoints:
+        if endpoint.cluster not in wrong_clusters:
+            serving = documents.clusters[endpoint.cluster].spec.serving
+            wrong, doubtful = picker_check.check_deployment(
+                deployment=documents.deployments[endpoint.deployment],
+                serving=serving,
+                profile=profile(serving.profile),
+                where=_lines(documents, "ModelDeployment", endpoint.deployment),
+            )
+            problems += wrong
+            warnings += doubtful
+    return list(dict.fromkeys(problems)), list(dict.fromkeys(warnings))
+
+
+def doubles(clusters: Iterable[DesiredCluster]) -> Iterator[Problem]:
+    """Two objects of one kind and name on a cluster, or two components of one Pulumi name."""
+    for cluster in clusters:
+        objects: dict[str, str] = {}
+        components: dict[tuple[str, str], Component] = {}
+        for component in cluster.components:
+            before = components.setdefault((component.kind, component.name), component)
+            if before is not component:
+                # Both have the one name, so they are told apart by what they hold.
+                last = (before.objects[-1], component.objects[-1])
+                by = [f"{one.kind} {one.namespace}/{one.kubernetes_name}" for one in last]
+                yield _doubled(f"{component.kind} {component.name}", cluster, by)
+            for one in component.objects:
+                if one.key in objects:
+                    by = sorted({objects[one.key], f"{component.kind} {component.name}"})
+                    yield _doubled(f"{one.kind} {one.namespace}/{one.kubernetes_name}", cluster, by)
+                objects[one.key] = f"{component.kind} {component.name}"
+
+
+def _doubled(what: str, cluster: DesiredCluster, by: Iterable[str] = ()) -> Problem:
+    wanted = f" (wanted by {' and '.join(by)})" if by else ""
+    return Problem(
+        f"two different things on cluster {cluster.connection.cluster} would be called {what}{wanted}",
+        "Rename one of the deployments, services or pools that the name is made of",
+    )
+
+
+def _lines(documents: Documents, kind: str, key: str) -> Callable[[str], Where | None]:
+    return partial(documents.where, kind, key)

@@ -1,0 +1,105 @@
+"""What an update must not do unasked, and what a preview has to announce."""
+
+from collections import Counter
+from collections.abc import Iterator
+
+from inferfleet.api.documents import Documents
+from inferfleet.api.problems import Problem
+from inferfleet.desired.values import Desired
+from inferfleet.fleet import names
+from inferfleet.fleet.decisions import Change, Unplaced
+from inferfleet.fleet.lock import Lock, matches
+
+
+def refusals(
+    desired: Desired, documents: Documents, lock: Lock, *, locked: bool, preview: bool
+) -> tuple[Problem, ...]:
+    """Problems that stop this run: a lock that would change while `locked`, replicas without a place.
+
+    A preview shows replicas without a place as warnings (see `announcements`), an update refuses them.
+    """
+    found = list(_moves(desired, lock)) if locked else []
+    if documents.settings.unplaced == "error" and not preview:
+        found += [unplaced_problem(one, documents) for one in desired.plan.unplaced]
+    return tuple(found)
+
+
+def announcements(
+    desired: Desired, documents: Documents, lock: Lock, *, locked: bool, preview: bool
+) -> tuple[Problem, ...]:
+    """What reviewers should know before the update runs."""
+    found = list(desired.warnings)
+    if documents.settings.unplaced == "warn" or preview:
+        found += [unplaced_problem(one, documents) for one in desired.plan.unplaced]
+    for spot in sorted(desired.waiting):
+        found.append(
+            Problem(
+                f"{spot.deployment} on {spot.cluster}/{names.placement(spot)} fits only once workloads that "
+                "are leaving are gone, so this update does not wait for its pods",
+                "Run the next `pulumi up` when they are: it waits for them",
+                where=documents.where("ModelDeployment", spot.deployment),
+            )
+        )
+    if documents.settings.await_ == "applied":
+        found += _rolling_together(desired, documents, lock)
+    if locked:
+        found += [
+            Problem(
+                f"placement.lock does not know the UID of cluster {name}",
+                "Run `inferfleet plan --write` where the cluster can be reached, and commit the lock",
+                where=documents.where("InferenceCluster", name),
+            )
+            for name, cluster in sorted(desired.plan.lock.clusters.items())
+            # Those of the stack's own are told apart by their place in the cloud; at first they have no UID.
+            if cluster.uid is None and cluster.source == "Existing"
+        ]
+    return tuple(found)
+
+
+def unplaced_problem(one: Unplaced, documents: Documents) -> Problem:
+    """Replicas that found no place, with what every cluster and pool had against them."""
+    reasons = "; ".join(
+        f"{reason.cluster}{'/' if reason.pool else ''}{reason.pool}: {reason.why}" for reason in one.reasons
+    )
+    return Problem(
+        f"{one.replicas} of the replicas of {one.deployment} found no place "
+        f"({reasons or 'there is no cluster'})",
+        "Make room, lower replicas, or set inferfleet:unplaced to warn to go on without them",
+        path="spec.replicas",
+        where=documents.where("ModelDeployment", one.deployment, "spec.replicas"),
+    )
+
+
+def describe(change: Change) -> str:
+    """`ml/x on east/l4: 1 -> 2 replicas`."""
+    spot = change.spot
+    where = f"{spot.cluster}/{names.placement(spot)}"
+    return f"{spot.deployment} on {where}: {change.before} -> {change.after} replicas"
+
+
+def _moves(desired: Desired, lock: Lock) -> Iterator[Problem]:
+    if matches(lock, desired.plan.lock):
+        return
+    changes = [*(describe(change) for change in desired.plan.changes), *map(str, desired.cloud_changes)]
+    moves = "; ".join(changes)
+    yield Problem(
+        f"placement.lock does not match the documents ({moves or 'clusters or services differ'})",
+        "Run `inferfleet plan --write`, review the lock's diff and commit it, "
+        "or set inferfleet:locked to false to let `pulumi up` write it",
+    )
+
+
+def _rolling_together(desired: Desired, documents: Documents, lock: Lock) -> Iterator[Problem]:
+    rolling: Counter[str] = Counter()
+    for placement in desired.plan.placements:
+        spot = placement.spot
+        # What is new does not roll, and nothing on a lost cluster is touched.
+        if spot in lock.placements and documents.clusters[spot.cluster].spec.state != "lost":
+            rolling[spot.deployment] += 1
+    for deployment, count in sorted(rolling.items()):
+        if count > 1:
+            yield Problem(
+                f"with await: applied a change of {deployment} rolls on its {count} placements together",
+                "Set inferfleet:await to ready to roll one placement after the other",
+                where=documents.where("ModelDeployment", deployment),
+            )

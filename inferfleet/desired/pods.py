@@ -1,0 +1,136 @@
+"""Pod templates of a placement: generated, passed through the chain, checked."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import partial
+
+from inferfleet.api.documents import Documents
+from inferfleet.api.inference_class import Device
+from inferfleet.api.problems import Problem
+from inferfleet.fleet import names
+from inferfleet.fleet.devices import accelerator
+from inferfleet.fleet.spot import Spot
+from inferfleet.gke.pod_taints import pod_taints
+from inferfleet.gke.values import CloudCluster
+from inferfleet.manifests.hardware import Hardware, hardware
+from inferfleet.manifests.pod import pod_template
+from inferfleet.manifests.pod_clashes import clashes
+from inferfleet.plugins import chain
+from inferfleet.plugins.contract import Request
+from inferfleet.plugins.link import Link, links
+from inferfleet.plugins.registry import Registry
+
+
+@dataclass(frozen=True)
+class Pods:
+    """The pods of one role of a placement, as the chain left them."""
+
+    spot: Spot
+    role: str
+    outcome: chain.Outcome
+    autoscaled: bool
+
+
+def pods(
+    documents: Documents, spot: Spot, registry: Registry, cloud: CloudCluster | None
+) -> tuple[tuple[Pods, ...], tuple[Problem, ...]]:
+    """The pods of every role of the spot, and what is wrong with them.
+
+    `cloud` is the spot's cluster where the stack makes it.
+    """
+    made: list[Pods] = []
+    problems: list[Problem] = []
+    for role, pool_name in spot.pools:
+        pool = next(
+            pool for pool in documents.clusters[spot.cluster].spec.node_pools if pool.name == pool_name
+        )
+        device = accelerator(documents.classes[pool.class_name])
+        if device is None:
+            continue  # the planner has said so
+        deployment = documents.deployments[spot.deployment]
+        needs = hardware(
+            device=device,
+            gpus=deployment.spec.workers.topology.gpus_per_pod,
+            pool=pool,
+            label=cloud.pools[pool_name] if cloud else None,
+            taints=pod_taints(pool) if cloud else (),
+        )
+        found = clashes(
+            deployment=deployment,
+            spot=spot,
+            role=role,
+            hardware=needs,
+            where=lambda path: documents.where("ModelDeployment", spot.deployment, path),
+        )
+        problems += found
+        if found:
+            continue
+        outcome = chain.run(
+            pod_template(deployment=deployment, spot=spot, role=role, hardware=needs),
+            _request(documents, spot, role, device=device, needs=needs, class_name=pool.class_name),
+            chain_of(documents, spot, class_name=pool.class_name),
+            registry,
+        )
+        problems += outcome.problems
+        made.append(Pods(spot, role, outcome, pool.autoscaled))
+    return tuple(made), tuple(problems)
+
+
+def chain_of(documents: Documents, spot: Spot, *, class_name: str) -> tuple[Link, ...]:
+    """Every link that may act on the pods of a role on nodes of the class."""
+    return (
+        *_class_chain(documents, class_name),
+        *_cluster_chain(documents, spot.cluster),
+        *stack_chain(documents),
+        *_deployment_chain(documents, spot.deployment),
+    )
+
+
+def chains_of(documents: Documents) -> Iterator[tuple[Link, ...]]:
+    """The chain of every class, cluster and deployment, one after the other."""
+    yield from (_class_chain(documents, name) for name in sorted(documents.classes))
+    yield from (_cluster_chain(documents, name) for name in sorted(documents.clusters))
+    yield from (_deployment_chain(documents, key) for key in sorted(documents.deployments))
+
+
+def _class_chain(documents: Documents, name: str) -> tuple[Link, ...]:
+    specs = documents.classes[name].spec.plugins
+    return links(specs, "class", locate=partial(documents.where, "InferenceClass", name))
+
+
+def _cluster_chain(documents: Documents, name: str) -> tuple[Link, ...]:
+    specs = documents.clusters[name].spec.plugins
+    return links(specs, "cluster", locate=partial(documents.where, "InferenceCluster", name))
+
+
+def _deployment_chain(documents: Documents, key: str) -> tuple[Link, ...]:
+    specs = documents.deployments[key].spec.plugins
+    return links(specs, "deployment", locate=partial(documents.where, "ModelDeployment", key))
+
+
+def stack_chain(documents: Documents) -> tuple[Link, ...]:
+    """The chain for every pod of the stack, which stands in its settings."""
+    return links(
+        documents.settings.plugins,
+        "stack",
+        locate=partial(documents.where, "Settings", documents.settings.stack),
+        path="plugins",
+    )
+
+
+def _request(
+    documents: Documents, spot: Spot, role: str, *, device: Device, needs: Hardware, class_name: str
+) -> Request:
+    return Request(
+        namespace=spot.namespace,
+        deployment=spot.name,
+        workload=names.workload(spot, role),
+        cluster=spot.cluster,
+        pool=spot.pool(role),
+        role=role,
+        position="Entry",
+        engine=documents.deployments[spot.deployment].spec.engine.type,
+        class_name=class_name,
+        accelerator=device,
+        gpus=needs.gpus,
+    )

@@ -1,0 +1,102 @@
+"""Secrets that pods read: those the stack holds are created, the others must be on the cluster."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from inferfleet.api.documents import Documents
+from inferfleet.api.problems import Problem
+from inferfleet.desired.values import SecretNeed
+
+
+@dataclass(frozen=True, order=True)
+class Reference:
+    """One place in a pod template that reads a Secret; `key` is None where all of it is read.
+
+    Name and key are "" where the team did not write them.
+    """
+
+    namespace: str
+    name: str
+    key: str | None
+    optional: bool
+
+
+def references(namespace: str, template: Mapping[str, Any]) -> Iterator[Reference]:
+    """Every Secret the pod reads: pull secrets, environment and volumes."""
+    spec = template["spec"]
+    for one in _items(spec, "imagePullSecrets"):
+        yield Reference(namespace, _text(one, "name"), ".dockerconfigjson", False)
+    for container in (*_items(spec, "initContainers"), *_items(spec, "containers")):
+        for env in _items(container, "env"):
+            ref = _at(env, "valueFrom", "secretKeyRef")
+            if ref:
+                yield Reference(namespace, _text(ref, "name"), _text(ref, "key"), bool(ref.get("optional")))
+        for source in _items(container, "envFrom"):
+            ref = _at(source, "secretRef")
+            if ref:
+                yield Reference(namespace, _text(ref, "name"), None, bool(ref.get("optional")))
+    for volume in _items(spec, "volumes"):
+        sources = [(_at(volume, "secret"), "secretName")]
+        sources += [(_at(one, "secret"), "name") for one in _items(_at(volume, "projected"), "sources")]
+        for source, field in sources:
+            if source:
+                name, optional = _text(source, field), bool(source.get("optional"))
+                keys: list[str | None] = [_text(item, "key") for item in _items(source, "items")]
+                yield from (Reference(namespace, name, key, optional) for key in keys or [None])
+
+
+def held(documents: Documents, found: Iterable[Reference]) -> dict[tuple[str, str], tuple[str, ...]]:
+    """The Secrets to create, by (namespace, name), and the keys that the stack holds of each."""
+    secrets = documents.settings.secrets
+    wanted = sorted({(one.namespace, one.name) for one in found})
+    return {pair: secrets["/".join(pair)] for pair in wanted if "/".join(pair) in secrets}
+
+
+def missing_keys(documents: Documents, deployment: str, found: Iterable[Reference]) -> Iterator[Problem]:
+    """Keys that a pod reads and that the stack's Secret does not have, and references without a name."""
+    path = "spec.workers.template.spec"
+    where = documents.where("ModelDeployment", deployment, path)
+    for one in sorted(set(found), key=str):
+        if not one.name or one.key == "":
+            of = f"secret {one.name}" if one.name else "a secret"
+            what = f"{deployment} reads {of} without saying {'which key' if one.name else 'its name'}"
+            yield Problem(what, "Write it, or remove the reference", path, where)
+            continue
+        keys = documents.settings.secrets.get(f"{one.namespace}/{one.name}")
+        if keys is not None and one.key is not None and one.key not in keys and not one.optional:
+            yield Problem(
+                f"{deployment} reads key {one.key!r} of secret {one.name}, and the stack holds only "
+                f"{', '.join(sorted(keys)) or 'no key'} for {one.namespace}/{one.name}",
+                f'Run: pulumi config set --secret --path \'inferfleet:secrets["{one.namespace}/{one.name}"]'
+                f'["{one.key}"]\'',
+                path,
+                where,
+            )
+
+
+def needed(documents: Documents, found: Iterable[Reference]) -> tuple[SecretNeed, ...]:
+    """Secrets that must stand on the cluster already, because the stack does not hold them."""
+    keys: dict[tuple[str, str], set[str]] = {}
+    for one in found:
+        if not one.optional and f"{one.namespace}/{one.name}" not in documents.settings.secrets:
+            keys.setdefault((one.namespace, one.name), set()).update([one.key] if one.key else [])
+    return tuple(
+        SecretNeed(namespace, name, tuple(sorted(of))) for (namespace, name), of in sorted(keys.items())
+    )
+
+
+def _items(value: Any, key: str) -> list[dict[str, Any]]:
+    found = value.get(key) if isinstance(value, dict) else None
+    return [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []
+
+
+def _text(value: dict[str, Any], key: str) -> str:
+    found = value.get(key)
+    return found if isinstance(found, str) else ""
+
+
+def _at(value: Any, *path: str) -> dict[str, Any]:
+    for key in path:
+        value = value.get(key) if isinstance(value, dict) else None
+    return value if isinstance(value, dict) else {}

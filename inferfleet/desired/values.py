@@ -1,0 +1,141 @@
+"""Everything that should exist, as values: what `render` prints and `components` registers."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from inferfleet.api.inference_cluster import State
+from inferfleet.api.problems import Problem
+from inferfleet.fleet.decisions import Plan
+from inferfleet.fleet.spot import Spot
+from inferfleet.gke.differences import CloudChange
+from inferfleet.gke.values import CloudCluster
+from inferfleet.plugins.chain import Step
+
+ComponentKind = Literal["ServingStack", "ModelEndpoint", "ModelReplicas", "ModelService"]
+
+
+@dataclass(frozen=True)
+class KubeObject:
+    """One Kubernetes object: its manifest, its Pulumi name, and how it is registered.
+
+    `after` holds the keys of objects that must stand first. `timeout` is the await budget in seconds
+    (None: Pulumi's own). `retain` keeps the object on the cluster when it leaves the program. `deleted_with`
+    is the key of the cloud resource that takes the object along when it goes.
+    """
+
+    name: str
+    manifest: dict[str, Any]
+    after: tuple[str, ...] = ()
+    timeout: int | None = None
+    retain: bool = False
+    deleted_with: str | None = None
+
+    @property
+    def api_version(self) -> str:
+        return str(self.manifest["apiVersion"])
+
+    @property
+    def kind(self) -> str:
+        return str(self.manifest["kind"])
+
+    @property
+    def namespace(self) -> str | None:
+        namespace: str | None = self.manifest["metadata"].get("namespace")
+        return namespace
+
+    @property
+    def kubernetes_name(self) -> str:
+        return str(self.manifest["metadata"]["name"])
+
+    @property
+    def token(self) -> str:
+        """Pulumi's type token; the core group has no name of its own in Kubernetes and is `core` here."""
+        version = self.api_version if "/" in self.api_version else f"core/{self.api_version}"
+        return f"kubernetes:{version}:{self.kind}"
+
+    @property
+    def key(self) -> str:
+        """Identity in the whole stack: one Pulumi name may stand for objects of several kinds."""
+        return f"{self.token} {self.name}"
+
+
+@dataclass(frozen=True)
+class Component:
+    """One Pulumi component and the objects registered under it, in order."""
+
+    kind: ComponentKind
+    name: str
+    objects: tuple[KubeObject, ...]
+
+
+@dataclass(frozen=True)
+class Connection:
+    """How to reach a cluster. Exactly one of `kubeconfig`, `config_key` and `cloud` is set; a cluster that
+    the stack creates (`cloud`) may not be there yet.
+    """
+
+    cluster: str
+    identifier: str
+    state: State
+    kubeconfig: Path | None = None
+    config_key: str | None = None
+    context: str | None = None
+    uid: str | None = None  # kube-system UID that the lock remembers
+    cloud: CloudCluster | None = None
+
+
+@dataclass(frozen=True)
+class SecretNeed:
+    """A Secret that pods of `namespace` read (`keys` empty: as a whole) and the stack does not hold."""
+
+    namespace: str
+    name: str
+    keys: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class DesiredCluster:
+    """One cluster: how to reach it, and all that should stand there.
+
+    On a `lost` cluster the components are those of the lock, and nothing of them is touched.
+    """
+
+    connection: Connection
+    components: tuple[Component, ...]
+    gateway_class: str | None = None
+    gateway_ref: tuple[str, str] | None = None  # (namespace, name) of somebody else's Gateway
+    secrets_needed: tuple[SecretNeed, ...] = ()
+
+    @property
+    def objects(self) -> Iterator[KubeObject]:
+        return (one for component in self.components for one in component.objects)
+
+
+@dataclass(frozen=True)
+class Desired:
+    """The whole stack. `waiting`: spots whose workload fits only once leaving ones are gone.
+
+    `steps` tells what which plugin changed in the pods of a spot, by role.
+    """
+
+    stack: str
+    clusters: tuple[DesiredCluster, ...]
+    plan: Plan
+    waiting: frozenset[Spot]
+    warnings: tuple[Problem, ...]
+    steps: Mapping[Spot, Mapping[str, tuple[Step, ...]]] = field(default_factory=dict)
+    cloud_changes: tuple[CloudChange, ...] = ()
+
+    @property
+    def outputs(self) -> dict[str, Any]:
+        """Stack outputs: replicas per deployment and spot, and the clusters of every service."""
+        placements: dict[str, dict[str, int]] = {}
+        for one in self.plan.placements:
+            pools = " ".join(f"{role}={pool}" for role, pool in one.spot.pools)
+            placements.setdefault(one.spot.deployment, {})[f"{one.spot.cluster} {pools}"] = one.replicas
+        services: dict[str, list[str]] = {}
+        for route in self.plan.services:
+            services.setdefault(route.service, []).append(route.cluster)
+        return {"placements": placements, "services": services}
