@@ -1,0 +1,69 @@
+"""The `inferfleet` command: its verbs, each imported only when it is called."""
+
+import importlib
+from typing import Any
+
+import typer
+from typer.core import TyperGroup
+from typer.main import get_command
+
+from inferfleet.cli.exit_codes import HELP, ExitCode
+
+# Verb to module. A verb's module holds a function of its name, or a typer app of its own called `app`.
+VERBS = {
+    "validate": "inferfleet.cli.validate",
+    "plan": "inferfleet.cli.plan",
+    "render": "inferfleet.cli.render",
+    "explain": "inferfleet.cli.explain",
+    "status": "inferfleet.cli.status",
+    "recover": "inferfleet.cli.recover",
+    "classes": "inferfleet.cli.classes",
+    "schema": "inferfleet.cli.schema",
+    "sandbox": "sandbox.verb",
+}
+
+
+class Verbs(TyperGroup):
+    """Looks verbs up by name, so that `plan` does not wait for what `sandbox` imports."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        return list(VERBS)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        if cmd_name not in VERBS:
+            return None
+        try:
+            module = importlib.import_module(VERBS[cmd_name])
+        except KeyboardInterrupt:
+            raise typer.Exit(ExitCode.INTERRUPTED) from None
+        return _command(cmd_name, module)
+
+
+def _command(name: str, module: Any) -> Any:
+    verb: typer.Typer | None = getattr(module, "app", None)
+    if verb is None:
+        verb = typer.Typer(add_completion=False)
+        verb.command(name, epilog=HELP)(getattr(module, name))
+    command = get_command(verb)
+    command.name = name
+    return command
+
+
+app = typer.Typer(
+    cls=Verbs,
+    help="A few short documents become a running, routed GPU inference fleet.",
+    epilog=HELP,
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+
+
+@app.callback()
+def _inferfleet() -> None:
+    pass
+
+
+def main() -> None:
+    """Entry point of the installed command."""
+    app(prog_name="inferfleet")

@@ -1,0 +1,81 @@
+"""`inferfleet plan`: what runs where, what would move, what has no place."""
+
+from typing import Annotated
+
+import typer
+
+from inferfleet.api.files import read_text, write_text
+from inferfleet.cli.cluster_uids import with_reachable_uids
+from inferfleet.cli.exit_codes import ExitCode
+from inferfleet.cli.plan_tables import as_values, show
+from inferfleet.cli.report import Report, reporting
+from inferfleet.cli.source import AsJson, Paths, Source, StackName, read_source, shown_path
+from inferfleet.desired.gate import announcements, refusals
+from inferfleet.desired.values import Desired
+from inferfleet.fleet.lock import matches, text
+
+Write = Annotated[bool, typer.Option("--write", help="Write placement.lock.")]
+Locked = Annotated[bool, typer.Option("--locked", help="Fail when placement.lock does not match.")]
+
+
+def plan(
+    paths: Paths = None,
+    stack: StackName = None,
+    write: Write = False,
+    locked: Locked = False,
+    as_json: AsJson = False,
+) -> None:
+    """Show placements, what moves against placement.lock, and replicas without a place, with reasons.
+
+    With --write the lock is updated, and UIDs of existing clusters that can be reached are recorded.
+    """
+    if write and locked:
+        raise typer.BadParameter("--write and --locked contradict each other", param_hint="--write")
+    if paths and (write or locked):
+        raise typer.BadParameter(
+            "documents named by path have no placement.lock; name a --stack",
+            param_hint="--write" if write else "--locked",
+        )
+    with reporting(as_json=as_json) as report:
+        source = read_source(paths, stack)
+        documents, lock = source.documents, source.lock
+        report.notices += documents.notices
+        desired = source.desired()
+        report.values |= as_values(desired, documents)
+        report.values["lock"] = source.files and {
+            "file": shown_path(source.files.lock_file),
+            "matches": matches(lock, desired.plan.lock),
+            "written": False,
+        }
+        if not as_json:
+            show(desired, documents, remembered=source.files is not None)
+        report.warnings += announcements(desired, documents, lock, locked=False, preview=False)
+        unplaced = refusals(desired, documents, lock, locked=False, preview=False)
+        if unplaced:
+            report.problems += unplaced
+            report.code = ExitCode.UNPLACED
+        if locked:
+            mismatch = [
+                one
+                for one in refusals(desired, documents, lock, locked=True, preview=False)
+                if one not in unplaced
+            ]
+            if mismatch:
+                report.problems += mismatch
+                report.code = ExitCode.LOCK_DIFFERS
+        if write and not unplaced:
+            _write(source, desired, report, as_json=as_json)
+
+
+def _write(source: Source, desired: Desired, report: Report, *, as_json: bool) -> None:
+    if source.files is None:
+        return
+    new, unknown = with_reachable_uids(desired, source.documents, source.lock)
+    report.warnings += unknown
+    file = source.files.lock_file
+    changed = text(new) != read_text(file)
+    if changed:
+        write_text(file, text(new))
+    report.values["lock"] |= {"matches": True, "written": changed}
+    if not as_json:
+        print(f"\n{shown_path(file)} {'written' if changed else 'is as it should be'}")

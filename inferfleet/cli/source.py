@@ -1,0 +1,95 @@
+"""What a verb works on: a stack by name, documents by path, or the only stack there is."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from inferfleet.api.document_files import files_of
+from inferfleet.api.documents import Documents
+from inferfleet.api.files import read_text
+from inferfleet.api.loading import CATALOGUE, load
+from inferfleet.api.problems import InvalidDocuments, Problem
+from inferfleet.api.stack import StackFiles, find_root, load_stack, stacks_of
+from inferfleet.desired import desired
+from inferfleet.desired.values import Desired
+from inferfleet.fleet.lock import Lock, parse
+
+Paths = Annotated[
+    list[Path] | None,
+    typer.Argument(help="Documents and folders, instead of a stack. They have no lock.", show_default=False),
+]
+StackName = Annotated[
+    str | None,
+    typer.Option("--stack", "-s", help="Work on this stack. Default: the only one.", show_default=False),
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
+
+
+@dataclass(frozen=True)
+class Source:
+    """Documents and the memory of what runs. `files` is None for documents named by path."""
+
+    documents: Documents
+    lock: Lock
+    files: StackFiles | None
+
+    def desired(self) -> Desired:
+        """Everything that should exist. Raises InvalidDocuments."""
+        return desired(self.documents, self.lock)
+
+
+def read_source(paths: Sequence[Path] | None, stack: str | None) -> Source:
+    """Raises InvalidDocuments with every problem, and click's UsageError when it is unclear what is meant."""
+    if paths:
+        if stack is not None:
+            raise typer.BadParameter("name a stack or paths, not both", param_hint="--stack")
+        return _of_paths(paths)
+    root = find_root(Path.cwd())
+    documents, files = load_stack(root, stack if stack is not None else only_stack(root))
+    file = files.lock_file
+    shown = shown_path(file)
+    try:
+        lock = parse(read_text(file), file=shown, stack=files.stack)
+    except UnicodeDecodeError:
+        step = "Restore it from version control"
+        raise InvalidDocuments([Problem(f"{shown} is not UTF-8 text", step)]) from None
+    return Source(documents, lock, files)
+
+
+def shown_path(file: Path) -> str:
+    """The file as messages name it: relative to the working directory where it lies below it."""
+    return str(file.relative_to(Path.cwd())) if file.is_relative_to(Path.cwd()) else str(file)
+
+
+def only_stack(root: Path) -> str:
+    """The stack that is meant when none is named."""
+    known = stacks_of(root)
+    if len(known) == 1:
+        return known[0]
+    found = (
+        f"there are several stacks: {', '.join(known)}" if known else f"there is no stack in {root}/stacks"
+    )
+    raise typer.BadParameter(f"{found}. Name one, or paths of documents", param_hint="--stack")
+
+
+def catalogue() -> Path:
+    """The project's classes; those that come with inferfleet, outside of a project."""
+    try:
+        return find_root(Path.cwd()) / "classes"
+    except InvalidDocuments:
+        return CATALOGUE
+
+
+def _of_paths(paths: Sequence[Path]) -> Source:
+    empty = [
+        Problem(f"folder {path} holds no YAML files", "Name a folder of documents, or single files")
+        for path in paths
+        if path.is_dir() and not files_of([path])[0]
+    ]
+    if empty:
+        raise InvalidDocuments(empty)
+    documents = load(paths, catalogue=catalogue())
+    return Source(documents, Lock(stack=documents.settings.stack), None)
