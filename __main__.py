@@ -1,0 +1,45 @@
+"""The Pulumi program: load the stack, decide what is desired, register it."""
+
+import os
+from pathlib import Path
+
+import pulumi
+from pulumi.runtime.config import get_config_env
+
+from components.secrets import secret_values
+from components.stack import register_stack
+from inferfleet.api import InvalidDocuments
+from inferfleet.live.google_addresses import addresses
+from inferfleet.live.prepare import prepare
+
+
+def main() -> None:
+    prefix = "inferfleet:"
+    config = {
+        key.removeprefix(prefix): value for key, value in get_config_env().items() if key.startswith(prefix)
+    }
+    preview = pulumi.runtime.is_dry_run()
+    try:
+        prepared = prepare(
+            Path(__file__).parent,
+            pulumi.get_stack(),
+            config,
+            ci=bool(os.environ.get("CI")),
+            preview=preview,
+            google=addresses(os.environ),
+        )
+    except InvalidDocuments as invalid:
+        raise pulumi.RunError(str(invalid)) from None
+    for warning in prepared.warnings:
+        pulumi.log.warn(str(warning))
+    if not preview:
+        prepared.remember()
+    outputs = register_stack(
+        prepared.desired, prepared.kubeconfigs, secret_values(config.get("secrets")), prepared.addresses
+    )
+    for name, value in outputs.items():
+        pulumi.export(name, value)
+
+
+if __name__ == "__main__":
+    main()

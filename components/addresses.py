@@ -1,0 +1,45 @@
+"""Stack outputs that only the clusters know: gateway addresses, and URLs of services on each cluster."""
+
+from collections.abc import Mapping
+from functools import partial
+from typing import Any
+
+import pulumi
+
+from inferfleet.desired.addresses import Address, address_of, url
+from inferfleet.desired.values import Desired, KubeObject
+from inferfleet.fleet import names
+
+
+def addresses(
+    desired: Desired, registered: Mapping[str, pulumi.CustomResource], theirs: Mapping[str, Address]
+) -> dict[str, Any]:
+    """`gateways` by cluster and `urls` by service and cluster.
+
+    `theirs` are addresses of gateways that are somebody else's; without one, its cluster is left out.
+    """
+    known = {name: pulumi.Output.from_input(address) for name, address in theirs.items()} | {
+        cluster.connection.cluster: _address(registered[one.key], one)
+        for cluster in desired.clusters
+        for one in cluster.objects
+        if one.kind == "Gateway"
+    }
+    urls: dict[str, dict[str, pulumi.Output[str | None]]] = {}
+    for route in desired.plan.services:
+        if route.cluster in known:
+            reached = known[route.cluster].apply(partial(_url, names.service_path(route.service)))
+            urls.setdefault(route.service, {})[route.cluster] = reached
+    return {"gateways": {name: address.apply(_host) for name, address in known.items()}, "urls": urls}
+
+
+def _address(gateway: pulumi.CustomResource, plan: KubeObject) -> pulumi.Output[Address | None]:
+    status: pulumi.Output[Any] = getattr(gateway, "status")  # noqa: B009
+    return status.apply(lambda status: address_of({**plan.manifest, "status": status}))
+
+
+def _host(address: Address | None) -> str | None:
+    return address.host if address else None
+
+
+def _url(path: str, address: Address | None) -> str | None:
+    return url(address, path)

@@ -1,0 +1,64 @@
+"""Manifest: any Kubernetes object, registered from its dict, key for key."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pulumi
+
+from components.timeouts import timeouts
+from inferfleet.desired.values import KubeObject
+
+SecretValues = Mapping[tuple[str, str], Mapping[str, pulumi.Output[str]]]  # (namespace, name) -> key -> value
+
+
+class Manifest(pulumi.CustomResource):
+    """One object, sent as written: typed classes would translate keys and read outputs nobody needs.
+
+    `values` are the encoded data of a Secret; the manifest of a Secret never holds any.
+    """
+
+    status: pulumi.Output[Any]  # only of Gateways
+
+    def __init__(
+        self,
+        plan: KubeObject,
+        *,
+        values: Mapping[str, pulumi.Output[str]] | None = None,
+        opts: pulumi.ResourceOptions,
+    ) -> None:
+        props = dict(plan.manifest)
+        if plan.kind == "Gateway":
+            # Not sent: a property without a value is one that the engine's answer resolves.
+            props["status"] = None
+        if values is not None:
+            props["data"] = dict(values)
+        super().__init__(plan.token, plan.name, props, opts)
+
+
+def register(
+    parent: pulumi.ComponentResource,
+    objects: Sequence[KubeObject],
+    *,
+    registered: dict[str, pulumi.CustomResource],
+    untouched: bool,
+    secrets: SecretValues | None = None,
+) -> None:
+    """Register `objects` under `parent` and add them to `registered` by key.
+
+    `untouched` keeps what the state has: on a cluster that does not answer, an edit must not become a call.
+    """
+    for one in objects:
+        registered[one.key] = Manifest(
+            one,
+            values=(secrets or {}).get((one.namespace or "", one.kubernetes_name))
+            if one.kind == "Secret"
+            else None,
+            opts=pulumi.ResourceOptions(
+                parent=parent,
+                depends_on=[registered[key] for key in one.after],
+                retain_on_delete=one.retain or None,
+                ignore_changes=["*"] if untouched else None,
+                deleted_with=registered[one.deleted_with] if one.deleted_with else None,
+                custom_timeouts=timeouts(one.timeout),
+            ),
+        )

@@ -1,0 +1,65 @@
+"""The whole stack, registered: cloud resources, a provider per cluster, then everything on it, as planned."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import pulumi
+import pulumi_kubernetes as kubernetes
+
+from components import cloud, on_cluster
+from components.addresses import addresses
+from components.cluster_provider import cluster_provider
+from components.existing_cluster import ExistingCluster
+from components.gke_kubeconfig import gke_kubeconfig
+from components.manifest import SecretValues
+from inferfleet.desired.addresses import Address
+from inferfleet.desired.values import Connection, Desired
+from inferfleet.gke.values import CloudCluster
+
+Registered = dict[str, pulumi.CustomResource]
+
+
+def register_stack(
+    desired: Desired,
+    kubeconfigs: Mapping[str, str],
+    secrets: SecretValues,
+    theirs: Mapping[str, Address],
+) -> dict[str, Any]:
+    """Register all of `desired` and return the stack's outputs.
+
+    By cluster: `kubeconfigs` holds texts of existing ones, `theirs` addresses of gateways that the stack did
+    not make. `secrets` holds encoded values.
+    """
+    registered: Registered = {}
+    google = cloud.Provider() if any(one.connection.cloud for one in desired.clusters) else None
+    for cluster in desired.clusters:
+        connection = cluster.connection
+        if connection.cloud and google:
+            provider = _created(connection, connection.cloud, google, registered)
+        else:
+            text = kubeconfigs.get(connection.cluster, "")
+            provider = ExistingCluster(connection.cluster, connection, text).provider
+        inputs = on_cluster.Inputs(
+            registered=registered, untouched=connection.state == "lost", secrets=secrets
+        )
+        for component in cluster.components:
+            on_cluster.BY_KIND[component.kind](
+                component.name, component, inputs, pulumi.ResourceOptions(providers=[provider])
+            )
+    return {**desired.outputs, **addresses(desired, registered, theirs)}
+
+
+def _created(
+    connection: Connection, plan: CloudCluster, google: cloud.Provider, registered: Registered
+) -> kubernetes.Provider:
+    """The cloud side of a cluster, and the provider of what stands on it, which is a child of GkeCluster."""
+    home: pulumi.ComponentResource | None = None
+    for component in plan.components:
+        made = cloud.BY_KIND[component.kind](
+            component.name, component, registered, pulumi.ResourceOptions(providers=[google])
+        )
+        if isinstance(made, cloud.GkeCluster):
+            home = made
+    cluster = registered[plan.key]
+    assert isinstance(cluster, cloud.Cloud)
+    return cluster_provider(connection.cluster, connection, gke_kubeconfig(plan, cluster), parent=home)
