@@ -1,0 +1,142 @@
+"""Builds one part into the per-user cache: whole or not at all, one process at a time, interruptible."""
+
+import json
+import re
+import shutil
+import subprocess
+import tempfile
+import threading
+from collections import deque
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from sandbox.locking import locked
+from sandbox.problem import SandboxProblem
+from sandbox.toolchain.go import go, go_environment
+from sandbox.toolchain.parts import Files, Part
+from sandbox.toolchain.progress import Progress
+
+
+def build(part: Part, cache: Path, *, count: str, progress: Progress) -> Path:
+    """The folder of the part in `cache`, built when it is not there.
+
+    May be interrupted at any point: Go keeps what is compiled, and `cache` only ever gets whole folders.
+    """
+    target = cache / part.key
+    if target.exists():
+        return target
+    lock = cache / f"{part.key}.lock"
+    with locked(
+        lock, waiting=lambda pid: progress.say(f"{part.name}: process {pid} is building it; waiting")
+    ):
+        if target.exists():
+            return target
+        tool = go(progress)
+        about = f", about {part.minutes} min when nothing is cached" if part.minutes else ""
+        text = f"[{count}] {'building' if part.programs else 'fetching'} {part.name} {part.version}{about}"
+        with progress.step(part.name, text), _workshop(part, cache / f"{part.key}.building") as shop:
+            out = shop / "out"
+            out.mkdir()
+            for files in part.embedded:
+                _copy(files, shop, into=shop, tool=tool, progress=progress)
+            for files in part.files:
+                _copy(files, shop, into=out, tool=tool, progress=progress)
+            if part.programs:
+                packages = [program.package for program in part.programs]
+                command = [str(tool), "build", "-v", "-ldflags", part.ldflags, "-o", f"{out}/", *packages]
+                _run(command, shop, progress=progress)
+                for program in part.programs:
+                    (out / _name_by_go(program.package)).rename(out / program.name)
+            out.rename(target)
+    return target
+
+
+@contextmanager
+def _workshop(part: Part, folder: Path) -> Iterator[Path]:
+    """A fresh copy of the part's module, gone afterwards. What a killed run left is removed first."""
+    shutil.rmtree(folder, ignore_errors=True)
+    shutil.copytree(part.folder, folder)
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _copy(files: Files, shop: Path, *, into: Path, tool: Path, progress: Progress) -> None:
+    answer = _run([str(tool), "mod", "download", "-json", files.module], shop, progress=progress)
+    source = Path(json.loads(answer)["Dir"]) / files.folder
+    found = sorted(source.glob(files.pattern))
+    if not found:
+        raise SandboxProblem(
+            f"module {files.module} has no {files.folder}/{files.pattern}. Correct parts.py."
+        )
+    for file in found:
+        copy = into / files.into / file.name
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(file, copy)
+        copy.chmod(0o755 if files.executable else 0o644)
+
+
+def _name_by_go(package: str) -> str:
+    """What `go build -o folder/` calls the program of a package; "." is our module `.../toolchain`."""
+    last = [element for element in package.split("/") if not re.fullmatch(r"v\d+", element)][-1]
+    return "toolchain" if last == "." else last
+
+
+def _run(command: list[str], folder: Path, *, progress: Progress) -> str:
+    """What the command prints to standard output; what it says on the other is shown while it runs."""
+    said: deque[str] = deque(maxlen=30)
+    with (
+        tempfile.TemporaryFile("w+") as answer,
+        subprocess.Popen(
+            command,
+            cwd=folder,
+            env=go_environment(),
+            stdin=subprocess.DEVNULL,
+            stdout=answer,
+            stderr=subprocess.PIPE,
+            text=True,
+        ) as process,
+    ):
+        try:
+            reader = threading.Thread(target=lambda: said.extend(_lines(process)), daemon=True)
+            reader.start()
+            while reader.is_alive():
+                reader.join(0.2)
+                progress.tick(said[-1] if said else "")
+        except BaseException:
+            process.terminate()
+            raise
+        code = process.wait()
+        answer.seek(0)
+        text = answer.read()
+        if code != 0:
+            # `go mod download -json` says its errors in the answer.
+            errors = re.findall(r'"Error": "(.*)"', text)
+            raise _failed(command, list(said) + errors)
+        return text
+
+
+def _lines(process: "subprocess.Popen[str]") -> Iterator[str]:
+    for line in process.stderr or ():
+        yield line.rstrip()
+
+
+def _failed(command: list[str], said: list[str]) -> SandboxProblem:
+    """Go's own words, and what can be done about the usual causes."""
+    words = "\n  ".join(line for line in said if not line.startswith("go: downloading"))
+    causes = {
+        "no space left": "Free disk space: a build needs about 6 GB for modules and Go's cache.",
+        "signal: killed": "The machine ran out of memory: the largest program needs about 4 GB to link.",
+        "checksum mismatch": "A module differs from its pinned checksum: clear it with `go clean -modcache`.",
+        "connection refused": "The network does not reach the module proxy: check GOPROXY.",
+        "dial tcp": "The network does not reach the module proxy: check GOPROXY.",
+        "unexpected status": "The module proxy refused: check GOPROXY.",
+        "404": "The module proxy does not have this module: check GOPROXY.",
+    }
+    step = next((step for sign, step in causes.items() if sign in words), "Mend that.")
+    return SandboxProblem(
+        f"`{' '.join(command[:3])} ...` failed:\n  {words}\n"
+        f"{step} Then run the same command again: what is compiled already is kept."
+    )

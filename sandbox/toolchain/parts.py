@@ -1,0 +1,162 @@
+"""What the toolchain consists of: each part's programs or files, their Go packages and versions."""
+
+import hashlib
+import platform
+from dataclasses import dataclass
+from pathlib import Path
+
+HERE = Path(__file__).parent
+PULUMI = "3.250.0"
+KUBERNETES = "1.36.3"
+KUBERNETES_PROVIDER = "4.25.0"
+# Simulated here (sandbox/gcp), so nothing is built: the version of the Python package that programs use.
+GOOGLE_PROVIDER = "10.2.0"
+
+# Part of the key of Go's own build cache: with other flags everything is compiled anew.
+GO_FLAGS = "-mod=readonly -buildvcs=false -trimpath"
+
+
+@dataclass(frozen=True)
+class Program:
+    """An executable and the Go package it is built from. `args` make it print its version."""
+
+    name: str
+    package: str = "."
+    args: tuple[str, ...] = ("--version",)
+    # On the PATH a version from `least` up to, without, `below` serves as well.
+    least: str = ""
+    below: str = ""
+
+
+@dataclass(frozen=True)
+class Files:
+    """Files taken as they are from a module: those in `folder` that match `pattern`, put into `into`."""
+
+    module: str
+    folder: str
+    pattern: str
+    into: str = "."
+    executable: bool = False
+
+
+@dataclass(frozen=True)
+class Part:
+    """One Go module and what comes out of it; `embedded` files are put beside its main.go first."""
+
+    name: str
+    version: str
+    programs: tuple[Program, ...] = ()
+    files: tuple[Files, ...] = ()
+    embedded: tuple[Files, ...] = ()
+    ldflags: str = "-s -w"
+    # Rough minutes on two cores when nothing is cached, to tell people what they wait for.
+    minutes: int = 0
+
+    @property
+    def folder(self) -> Path:
+        return HERE / self.name
+
+    @property
+    def key(self) -> str:
+        """`<part>-<hash>` of everything that decides what comes out."""
+        digest = hashlib.sha256()
+        for file in ("go.mod", "go.sum", "main.go"):
+            path = self.folder / file
+            digest.update(path.read_bytes() if path.exists() else b"")
+        built = [(program.name, program.package) for program in self.programs]
+        recipe = (built, self.files, self.embedded, self.ldflags, GO_FLAGS, platform.machine())
+        digest.update(repr(recipe).encode())
+        return f"{self.name}-{digest.hexdigest()[:12]}"
+
+
+_PROVIDER_MODULE = "github.com/pulumi/pulumi-kubernetes/provider/v4"
+_PROVIDER_FILES = "cmd/pulumi-resource-kubernetes"
+
+LANGUAGE_PYTHON = Part(
+    name="language-python",
+    # The last release of the sdk module that has the language host in it.
+    version="3.79.0",
+    programs=(
+        Program(
+            "pulumi-language-python", "github.com/pulumi/pulumi/sdk/v3/python/cmd/pulumi-language-python"
+        ),
+    ),
+    minutes=1,
+)
+LANGUAGE_PYTHON_EXEC = Part(
+    name="language-python-exec",
+    # The version of the Python SDK in requirements.txt: the two talk to each other.
+    version="3.272.0",
+    files=(
+        Files(
+            "github.com/pulumi/pulumi/sdk/v3", "python/cmd", "pulumi-language-python-exec", executable=True
+        ),
+    ),
+)
+PULUMI_CLI = Part(
+    name="pulumi",
+    version=PULUMI,
+    programs=(
+        Program(
+            "pulumi",
+            "github.com/pulumi/pulumi/pkg/v3/cmd/pulumi",
+            args=("version",),
+            least=PULUMI,
+            below="4.0.0",
+        ),
+    ),
+    ldflags=f"-s -w -X github.com/pulumi/pulumi/sdk/v3/go/common/version.Version=v{PULUMI}",
+    minutes=4,
+)
+PROVIDER = Part(
+    name="kubernetes-provider",
+    version=KUBERNETES_PROVIDER,
+    programs=(Program("pulumi-resource-kubernetes"),),
+    embedded=(
+        Files(_PROVIDER_MODULE, _PROVIDER_FILES, "schema.json"),
+        Files(_PROVIDER_MODULE, _PROVIDER_FILES, "terraform-mapping.json"),
+    ),
+    minutes=8,
+)
+KUBE = Part(
+    name="kube",
+    version=KUBERNETES,
+    programs=(
+        *(
+            Program(name, f"k8s.io/kubernetes/cmd/{name}", least="1.36.0", below="1.37.0")
+            for name in ("kube-apiserver", "kube-controller-manager", "kube-scheduler")
+        ),
+        Program("kubectl", "k8s.io/kubernetes/cmd/kubectl", ("version", "--client"), "1.35.0", "1.38.0"),
+        Program("etcd", "go.etcd.io/etcd/server/v3", least="3.6.0", below="4.0.0"),
+    ),
+    ldflags=f"-s -w -X k8s.io/component-base/version.gitVersion=v{KUBERNETES}",
+    minutes=5,
+)
+KWOK = Part(
+    name="kwok",
+    version="0.8.0",
+    programs=tuple(
+        Program(name, f"sigs.k8s.io/kwok/cmd/{name}", least="0.8.0", below="0.9.0")
+        for name in ("kwok", "kwokctl")
+    ),
+    minutes=2,
+)
+CRDS = Part(
+    name="crds",
+    version="1.5.0",
+    files=(
+        Files("sigs.k8s.io/gateway-api", "config/crd/standard", "gateway*.yaml", "crds"),
+        Files("sigs.k8s.io/gateway-api-inference-extension", "config/crd/bases", "*.yaml", "crds"),
+        Files("sigs.k8s.io/lws", "config/crd/bases", "leaderworkerset*.yaml", "crds"),
+    ),
+)
+EPP = Part(
+    name="epp",
+    # The image of profile gie-1.5; later endpoint pickers live in another module.
+    version="1.5.0",
+    programs=(Program("epp", "sigs.k8s.io/gateway-api-inference-extension/cmd/epp"),),
+    minutes=3,
+)
+
+# Quick ones first: an error in the network or in Go shows before the long builds.
+PARTS = (CRDS, LANGUAGE_PYTHON_EXEC, LANGUAGE_PYTHON, KWOK, EPP, PULUMI_CLI, KUBE, PROVIDER)

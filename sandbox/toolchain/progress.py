@@ -1,0 +1,63 @@
+"""Tells a person what is being waited for: a moving line on a terminal, a line now and then elsewhere."""
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from rich.console import Console
+from rich.status import Status
+
+# Seconds between two signs of life where lines are kept, as in a CI log.
+QUIET = 60.0
+
+
+def duration(seconds: float) -> str:
+    whole = int(seconds)
+    if whole >= 60:
+        return f"{whole // 60}m{whole % 60:02d}s"
+    return f"{seconds:.1f}s" if seconds < 10 else f"{whole}s"
+
+
+@dataclass
+class Progress:
+    """Prints to standard error, so that answers can be piped; remembers the seconds of each step."""
+
+    console: Console = field(default_factory=lambda: Console(stderr=True, highlight=False))
+    seconds: dict[str, float] = field(default_factory=dict)
+    _step: str = ""
+    _started: float = 0.0
+    _shown: float = 0.0
+    _status: Status | None = None
+
+    def say(self, text: str) -> None:
+        self.console.print(text, markup=False, soft_wrap=True)
+
+    @contextmanager
+    def step(self, name: str, text: str) -> Iterator[None]:
+        """Shows the step while it runs, and how long it took. Steps do not nest."""
+        self._step, self._started, self._shown = text, time.monotonic(), time.monotonic()
+        if self.console.is_terminal:
+            self._status = self.console.status(text)
+            self._status.start()
+        else:
+            self.say(f"{text} ...")
+        try:
+            yield
+        finally:
+            if self._status is not None:
+                self._status.stop()
+                self._status = None
+        self.seconds[name] = time.monotonic() - self._started
+        self.say(f"{text}: {duration(self.seconds[name])}")
+
+    def tick(self, detail: str) -> None:
+        """Called often during a step, with the newest thing to show."""
+        now = time.monotonic()
+        elapsed = duration(now - self._started)
+        if self._status is not None:
+            room = max(20, self.console.width - len(self._step) - 16)
+            self._status.update(f"{self._step}  {elapsed}  [dim]{detail[-room:].replace('[', '(')}[/dim]")
+        elif now - self._shown > QUIET:
+            self._shown = now
+            self.say(f"{self._step} ... {elapsed} {detail}")
