@@ -1,0 +1,71 @@
+"""A pod's own access to the API server: a token of its ServiceAccount, and a kubeconfig that names it."""
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from sandbox.agent.program import CannotStart
+from sandbox.watching import UNREACHABLE, Api, ApiError
+
+Object = dict[str, Any]
+LIFETIME = 3600
+
+
+class Access:
+    """The kubeconfig of one pod: what the program may do is what its ServiceAccount may."""
+
+    def __init__(self, api: Api, pki: Path, pod: Object, folder: Path) -> None:
+        self._api = api
+        self._pki = pki
+        self._pod = pod
+        self._token = folder / "token"
+        self.kubeconfig = folder / "kubeconfig"
+
+    async def write(self) -> None:
+        """The token is fresh. Raises CannotStart."""
+        metadata, spec = self._pod["metadata"], self._pod["spec"]
+        account = spec.get("serviceAccountName") or "default"
+        reference = {"apiVersion": "v1", "kind": "Pod", "name": metadata["name"], "uid": metadata["uid"]}
+        asked = {
+            "apiVersion": "authentication.k8s.io/v1",
+            "kind": "TokenRequest",
+            "spec": {"expirationSeconds": LIFETIME, "boundObjectRef": reference},
+        }
+        path = f"/api/v1/namespaces/{metadata['namespace']}/serviceaccounts/{account}/token"
+        try:
+            answer = await self._api.call("POST", path, body=asked)
+        except ApiError as error:
+            raise CannotStart("CreateContainerConfigError", f"no token for {account}: {error}") from error
+        self._token.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        _private(self._token, answer["status"]["token"])
+        _private(self.kubeconfig, yaml.safe_dump(self._config(metadata["namespace"])))
+
+    async def renew(self) -> None:
+        """Keeps the token fresh, for as long as this is waited for; the program reads the file again."""
+        while True:
+            await asyncio.sleep(LIFETIME * 2 / 3)
+            try:
+                await self.write()
+            except (CannotStart, *UNREACHABLE):
+                continue  # the old one is good for a while, and the pod's own requests tell when it is not
+
+    def _config(self, namespace: str) -> Object:
+        server = {"server": self._api.server, "certificate-authority": str(self._pki / "ca.crt")}
+        context = {"cluster": "own", "user": "own", "namespace": namespace}
+        return {
+            "apiVersion": "v1",
+            "kind": "Config",
+            "clusters": [{"name": "own", "cluster": server}],
+            "users": [{"name": "own", "user": {"tokenFile": str(self._token)}}],
+            "contexts": [{"name": "own", "context": context}],
+            "current-context": "own",
+        }
+
+
+def _private(path: Path, content: str) -> None:
+    temporary = path.with_name(f".{path.name}")
+    temporary.touch(mode=0o600)
+    temporary.write_text(content)
+    temporary.replace(path)

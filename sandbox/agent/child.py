@@ -1,0 +1,49 @@
+"""Starts a program that ends with this process, by a name inside the cluster's folder."""
+
+import asyncio
+import contextlib
+import ctypes
+import os
+import signal
+from pathlib import Path
+from typing import Any
+
+_SET_PARENT_DEATH_SIGNAL = 1  # prctl(2)
+_LIBC = ctypes.CDLL(None, use_errno=True)
+
+
+def linked(cluster_folder: Path, name: str, program: Path) -> Path:
+    """The program under a name by which the sandbox finds and ends it with the cluster."""
+    link = cluster_folder / "bin" / name
+    if not (link.is_symlink() and link.readlink() == program):
+        link.parent.mkdir(parents=True, exist_ok=True)
+        link.unlink(missing_ok=True)
+        link.symlink_to(program)
+    return link
+
+
+async def spawn(program: Path, *args: str, **how: Any) -> asyncio.subprocess.Process:
+    """The running program. The kernel kills it when this process ends, however that ends."""
+    return await asyncio.create_subprocess_exec(
+        str(program), *args, preexec_fn=_end_with_parent, start_new_session=True, **how
+    )
+
+
+async def end(process: asyncio.subprocess.Process, grace: float) -> None:
+    """Asks it to end, and after `grace` seconds does not ask any more."""
+    if process.returncode is None and grace > 0:
+        _signal(process, signal.SIGTERM)
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(process.wait(), grace)
+    if process.returncode is None:
+        _signal(process, signal.SIGKILL)
+        await process.wait()
+
+
+def _signal(process: asyncio.subprocess.Process, number: signal.Signals) -> None:
+    with contextlib.suppress(ProcessLookupError):  # ended, and not waited for yet
+        os.kill(process.pid, number)
+
+
+def _end_with_parent() -> None:
+    _LIBC.prctl(_SET_PARENT_DEATH_SIGNAL, signal.SIGKILL)

@@ -1,0 +1,58 @@
+"""The bodies of responses: a whole completion, or the events of a streamed one."""
+
+import json
+from typing import Any
+
+from sandbox.engine.completion import Completion
+
+
+def whole(answer: Completion) -> dict[str, Any]:
+    """The body of a plain response."""
+    text = "".join(answer.words)
+    choice: dict[str, Any] = {"index": 0, "logprobs": None, "finish_reason": answer.finish}
+    choice |= {"message": {"role": "assistant", "content": text}} if answer.chat else {"text": text}
+    kind = "chat.completion" if answer.chat else "text_completion"
+    return _frame(answer, kind, [choice]) | {"usage": usage(answer)}
+
+
+def usage(answer: Completion) -> dict[str, int]:
+    said = len(answer.words)
+    return {
+        "prompt_tokens": answer.prompt_tokens,
+        "completion_tokens": said,
+        "total_tokens": answer.prompt_tokens + said,
+    }
+
+
+def opening(answer: Completion) -> bytes:
+    """The first event of a streamed chat; a text completion has none."""
+    delta = {"index": 0, "delta": {"role": "assistant", "content": ""}, "finish_reason": None}
+    return _event(_frame(answer, "chat.completion.chunk", [delta])) if answer.chat else b""
+
+
+def piece(answer: Completion, text: str, *, last: bool) -> bytes:
+    """One event of a stream."""
+    choice: dict[str, Any] = {"index": 0, "finish_reason": answer.finish if last else None}
+    choice |= {"delta": {"content": text}} if answer.chat else {"text": text}
+    return _event(_frame(answer, "chat.completion.chunk" if answer.chat else "text_completion", [choice]))
+
+
+def closing(answer: Completion) -> bytes:
+    """The usage, if the client asked for it, and the end."""
+    kind = "chat.completion.chunk" if answer.chat else "text_completion"
+    counted = _event(_frame(answer, kind, []) | {"usage": usage(answer)}) if answer.stream_usage else b""
+    return counted + b"data: [DONE]\n\n"
+
+
+def _frame(answer: Completion, kind: str, choices: list[dict[str, Any]]) -> dict[str, Any]:
+    return {
+        "id": answer.id,
+        "object": kind,
+        "created": answer.created,
+        "model": answer.model,
+        "choices": choices,
+    }
+
+
+def _event(body: dict[str, Any]) -> bytes:
+    return b"data: " + json.dumps(body).encode() + b"\n\n"

@@ -1,0 +1,130 @@
+"""The HTTP side of one pod: the paths an engine has, and its answers at the speed it was given."""
+
+import asyncio
+import json
+from typing import Any
+
+from aiohttp import web
+
+from sandbox.engine import answers
+from sandbox.engine.completion import BadRequest, Completion, completion
+from sandbox.engine.load import Load
+from sandbox.engine.metrics import metrics
+from sandbox.engine.settings import Settings
+
+# Engines send an event per token. More often than this it only costs.
+EVENT_SECONDS = 0.02
+MAX_BODY = 32 * 2**20
+# To aiohttp, 0 seconds are no limit.
+AT_ONCE = 0.01
+
+
+class Site:
+    """Answers for a pod. Until `ready` is set, everything but the metrics is 503."""
+
+    def __init__(self, pod: str, settings: Settings, *, tokens_per_second: float) -> None:
+        self.load = Load(settings.slots)
+        self.ready = False
+        self._pod = pod
+        self._settings = settings
+        self._speed = tokens_per_second
+        self._headers = {"x-inference-pod": pod}
+        self._servers: list[tuple[asyncio.Server, web.Server]] = []
+
+    async def open(self, address: str) -> None:
+        """Listens on the engine's port, and its metrics port if that is another. Raises OSError."""
+        loop = asyncio.get_running_loop()
+        for port in dict.fromkeys((self._settings.port, self._settings.metrics_port)):
+            # A client that leaves must free its slot, so its handler is cancelled.
+            site = web.Server(
+                self._answer,
+                request_factory=_request,
+                handler_cancellation=True,
+                access_log=None,
+                keepalive_timeout=75,
+            )
+            self._servers.append((await loop.create_server(site, address, port, backlog=512), site))
+
+    async def close(self, *, grace: float) -> None:
+        """Takes no more requests; those that run have `grace` seconds to end."""
+        for listener, _ in self._servers:
+            listener.close()
+        for _, site in self._servers:
+            site.pre_shutdown()
+            await site.shutdown(max(grace, AT_ONCE))
+        self._servers.clear()
+
+    async def _answer(self, request: web.BaseRequest) -> web.StreamResponse:
+        path, settings = request.path, self._settings
+        if path == settings.metrics_path and self._is_metrics_port(request):
+            return web.Response(text=metrics(settings, self.load), content_type="text/plain")
+        if not self.ready:
+            return self._json({"error": {"message": "The model is being loaded", "code": 503}}, 503)
+        if path in settings.health_paths:
+            return web.Response(headers=self._headers)
+        if path == "/v1/models":
+            return self._json({"object": "list", "data": [self._model(name) for name in settings.names]})
+        if path in ("/v1/chat/completions", "/v1/completions"):
+            if request.method != "POST":
+                return self._json({"detail": "Method Not Allowed"}, 405)
+            return await self._complete(request, chat=path == "/v1/chat/completions")
+        return self._json({"detail": "Not Found"}, 404)
+
+    def _is_metrics_port(self, request: web.BaseRequest) -> bool:
+        if self._settings.metrics_port == self._settings.port:
+            return True
+        local = request.transport.get_extra_info("sockname") if request.transport else None
+        return local is not None and local[1] == self._settings.metrics_port
+
+    def _model(self, name: str) -> dict[str, Any]:
+        model: dict[str, Any] = {"id": name, "object": "model", "created": 0, "owned_by": "sandbox"}
+        model |= {"root": name, "parent": None, "max_model_len": self._settings.max_length}
+        return model | ({"parent": self._settings.names[0]} if name in self._settings.adapters else {})
+
+    async def _complete(self, request: web.BaseRequest, *, chat: bool) -> web.StreamResponse:
+        try:
+            answer = completion(await request.read(), chat=chat, pod=self._pod, settings=self._settings)
+        except BadRequest as refused:
+            return self._json(refused.body, refused.code)
+        async with self.load.slot(answer.model, tokens=answer.tokens):
+            if answer.stream:
+                response = await self._stream(request, answer)
+            else:
+                await asyncio.sleep(len(answer.words) / self._speed)
+                response = self._json(answers.whole(answer))
+        self.load.prompt_tokens += answer.prompt_tokens
+        self.load.generated_tokens += len(answer.words)
+        self.load.finished[answer.finish] += 1
+        return response
+
+    async def _stream(self, request: web.BaseRequest, answer: Completion) -> web.StreamResponse:
+        response = web.StreamResponse(
+            headers={**self._headers, "content-type": "text/event-stream; charset=utf-8"}
+        )
+        await response.prepare(request)
+        loop = asyncio.get_running_loop()
+        start, said, total = loop.time(), 0, len(answer.words)
+        first = answers.opening(answer)
+        while said < total:
+            await asyncio.sleep(max(EVENT_SECONDS, start + (said + 1) / self._speed - loop.time()))
+            until = min(total, max(said + 1, int((loop.time() - start) * self._speed)))
+            text = "".join(answer.words[said:until])
+            said = until
+            await response.write(first + answers.piece(answer, text, last=said == total))
+            first = b""
+        await response.write(answers.closing(answer))
+        return response
+
+    def _json(self, body: dict[str, Any], status: int = 200) -> web.Response:
+        return web.Response(
+            body=json.dumps(body).encode(),
+            status=status,
+            headers=self._headers,
+            content_type="application/json",
+        )
+
+
+def _request(message: Any, payload: Any, protocol: Any, writer: Any, task: Any) -> web.BaseRequest:
+    return web.BaseRequest(
+        message, payload, protocol, writer, task, asyncio.get_running_loop(), client_max_size=MAX_BODY
+    )

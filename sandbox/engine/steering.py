@@ -1,0 +1,81 @@
+"""Annotations on a pod that make its stand-in slow to start, slow to answer, or fail."""
+
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from inferfleet.api.quantity import parse_duration
+from sandbox.engine.refusal import Refusal
+
+PREFIX = "sandbox.inferfleet.dev/"
+SLOTS = 16
+TOKENS_PER_SECOND = 100.0
+
+
+@dataclass(frozen=True)
+class Steering:
+    """Seconds and numbers. `fail_after` None: never. `slots` None: what the engine's arguments say."""
+
+    startup: float = 0
+    fail_after: float | None = None
+    fail_message: str = ""
+    slots: int | None = None
+    tokens_per_second: float = TOKENS_PER_SECOND
+
+
+def steering(annotations: Mapping[str, str]) -> Steering:
+    """What the annotations ask for. Raises Refusal, naming the annotation: a silent default would mislead."""
+    ours = {
+        key.removeprefix(PREFIX): text.strip() for key, text in annotations.items() if key.startswith(PREFIX)
+    }
+    after, message = _fail(ours["fail"]) if "fail" in ours else (None, "")
+    return Steering(
+        startup=_seconds("startup", ours["startup"]) if "startup" in ours else 0,
+        fail_after=after,
+        fail_message=message,
+        slots=_slots(ours["slots"]) if "slots" in ours else None,
+        tokens_per_second=_speed(ours["tokens-per-second"])
+        if "tokens-per-second" in ours
+        else TOKENS_PER_SECOND,
+    )
+
+
+def _fail(text: str) -> tuple[float, str]:
+    when, _, message = (part.strip() for part in text.partition(":"))
+    message = message or f"ended because of annotation {PREFIX}fail: {text}"
+    if when == "at start":
+        return 0, message
+    found = re.fullmatch(r"after\s+(\S+)", when)
+    if not found:
+        raise Refusal(
+            f'annotation {PREFIX}fail is {text!r}. Write "at start: message" or "after 10s: message".'
+        )
+    return _seconds("fail", found[1]), message
+
+
+def _seconds(name: str, text: str) -> float:
+    try:
+        return parse_duration(text)
+    except ValueError as error:
+        raise Refusal(f"annotation {PREFIX}{name}: {error}. Write a time such as 40s or 2m.") from error
+
+
+def _slots(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise Refusal(
+            f"annotation {PREFIX}slots is {text!r}. Write how many requests run at once, such as 4."
+        )
+    return int(text)
+
+
+def _speed(text: str) -> float:
+    try:
+        speed = float(text)
+    except ValueError:
+        speed = 0
+    if not (math.isfinite(speed) and speed > 0):
+        raise Refusal(
+            f"annotation {PREFIX}tokens-per-second is {text!r}. Write the speed of one request, such as 200."
+        )
+    return speed

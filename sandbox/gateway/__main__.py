@@ -1,0 +1,12 @@
+"""A cluster's gateway controller, until killed: `python -m sandbox.gateway <stack folder> <cluster>`."""
+
+import asyncio
+import sys
+
+from sandbox import podnet
+from sandbox.companions import cluster_of
+from sandbox.gateway.server import serve
+
+if __name__ == "__main__":
+    cluster = cluster_of(sys.argv[1], sys.argv[2])
+    asyncio.run(serve(cluster, podnet.network(cluster.folder).of_gateways))

@@ -1,0 +1,140 @@
+"""What each Gateway's Envoy is told: decided from what is seen of the cluster, as values."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from ipaddress import IPv4Network
+from typing import Any
+
+from sandbox.furnish import CONTROLLER
+from sandbox.gateway.attachment import Refused, hostnames, is_parent, listeners_for, usable_listeners
+from sandbox.gateway.backends import Backend, Unresolved, backend
+from sandbox.gateway.seen import Seen, oldest_first
+from sandbox.gateway.support import unsupported_in_route
+from sandbox.gateway.virtual_hosts import Backends, Served, virtual_hosts
+from sandbox.watching import Object, key
+
+
+@dataclass(frozen=True)
+class Parent:
+    """One parentRef of a route that means a Gateway of ours: the listeners that take it, or why none does."""
+
+    ref: Object
+    gateway: str
+    listeners: tuple[str, ...] | Refused
+
+
+@dataclass(frozen=True)
+class Attached:
+    """A route that has a Gateway of ours for a parent. `backends` has an item per rule."""
+
+    route: Object
+    parents: tuple[Parent, ...]
+    backends: tuple[Backends, ...]
+
+
+@dataclass(frozen=True)
+class Proxy:
+    """One Gateway's Envoy: the virtual hosts of each of its ports, and the backends they lead to."""
+
+    gateway: Object
+    address: str | None  # None when the cluster has no address left
+    hosts: Mapping[int, list[dict[str, Any]]]
+    backends: tuple[Backend, ...]
+
+
+@dataclass(frozen=True)
+class Config:
+    """Everything that follows from what is seen."""
+
+    proxies: tuple[Proxy, ...]
+    routes: tuple[Attached, ...]
+
+
+def config(seen: Seen, network: IPv4Network) -> Config:
+    """For the Gateways of our classes, with addresses of the network."""
+    gateways = our_gateways(seen)
+    given = addresses(gateways, network)
+    routes = tuple(
+        attached
+        for route in oldest_first(seen.routes.values())
+        if (attached := _attached(route, gateways, seen)).parents
+    )
+    return Config(tuple(_proxy(one, given.get(key(one)), routes) for one in gateways), routes)
+
+
+def our_gateways(seen: Seen) -> list[Object]:
+    ours = {name for name, one in seen.classes.items() if one["spec"]["controllerName"] == CONTROLLER}
+    return oldest_first(one for one in seen.gateways.values() if one["spec"]["gatewayClassName"] in ours)
+
+
+def addresses(gateways: list[Object], network: IPv4Network) -> dict[str, str]:
+    """An address for each Gateway by its key: the one its status shows, or else a free one."""
+    given: dict[str, str] = {}
+    every = [str(one) for one in network.hosts()]
+    for gateway in gateways:
+        shown = [one["value"] for one in gateway.get("status", {}).get("addresses") or ()]
+        kept = next((one for one in shown if one in every and one not in given.values()), None)
+        if kept:
+            given[key(gateway)] = kept
+    free = (one for one in every if one not in given.values())
+    for gateway in gateways:
+        if key(gateway) not in given and (new := next(free, None)):
+            given[key(gateway)] = new
+    return given
+
+
+def _attached(route: Object, gateways: list[Object], seen: Seen) -> Attached:
+    refused = unsupported_in_route(route)
+    parents = []
+    for ref in route["spec"].get("parentRefs") or ():
+        for gateway in gateways:
+            if not is_parent(ref, route=route, gateway=gateway):
+                continue
+            found = listeners_for(ref, route=route, gateway=gateway)
+            listeners = found if isinstance(found, Refused) else tuple(one["name"] for one in found)
+            if refused:
+                text = f"the sandbox's gateway does not do {', '.join(refused)}. Real gateways may."
+                listeners = Refused("UnsupportedValue", text)
+            parents.append(Parent(ref, key(gateway), listeners))
+    rules = route["spec"].get("rules") or ()
+    return Attached(route, tuple(parents), tuple(_backends(rule, route, seen) for rule in rules))
+
+
+def _backends(rule: Object, route: Object, seen: Seen) -> Backends:
+    namespace = route["metadata"]["namespace"]
+    refs = rule.get("backendRefs") or ()
+    return tuple((ref.get("weight", 1), backend(ref, namespace=namespace, seen=seen)) for ref in refs)
+
+
+def _proxy(gateway: Object, address: str | None, routes: tuple[Attached, ...]) -> Proxy:
+    served: dict[int, list[Served]] = {one["port"]: [] for one in usable_listeners(gateway)}
+    for port, of_port in served.items():
+        for attached in routes:
+            taken = {
+                name
+                for parent in attached.parents
+                if parent.gateway == key(gateway) and not isinstance(parent.listeners, Refused)
+                for name in parent.listeners
+            }
+            names = {
+                name
+                for listener in usable_listeners(gateway)
+                if listener["port"] == port and listener["name"] in taken
+                for name in hostnames(listener, attached.route)
+            }
+            if names:
+                of_port.append(Served(attached.route, tuple(sorted(names)), attached.backends))
+    backends = {
+        target
+        for of_port in served.values()
+        for one in of_port
+        for rule in one.backends
+        for _, target in rule
+        if not isinstance(target, Unresolved)
+    }
+    return Proxy(
+        gateway,
+        address,
+        {port: virtual_hosts(of_port) for port, of_port in served.items()},
+        tuple(sorted(backends, key=lambda one: one.upstream.name)),
+    )

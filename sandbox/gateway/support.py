@@ -1,0 +1,91 @@
+"""What of an HTTPRoute and of a Gateway this controller implements. All else is refused, not ignored."""
+
+from typing import Any
+
+from sandbox.watching import Object
+
+# A mapping lists its fields, a list has the shape of its items, a set the values; None takes anything.
+_HEADERS = [{"name": None, "value": None}]
+_ROUTE: Any = {
+    "parentRefs": None,
+    "hostnames": None,
+    "rules": [
+        {
+            "name": None,
+            "matches": [
+                {
+                    "path": {"type": {"PathPrefix", "Exact"}, "value": None},
+                    "headers": [{"type": {"Exact"}, "name": None, "value": None}],
+                }
+            ],
+            "filters": [
+                {
+                    "type": {"URLRewrite", "RequestHeaderModifier"},
+                    "urlRewrite": {
+                        "hostname": None,
+                        "path": {
+                            "type": {"ReplaceFullPath", "ReplacePrefixMatch"},
+                            "replaceFullPath": None,
+                            "replacePrefixMatch": None,
+                        },
+                    },
+                    "requestHeaderModifier": {"set": _HEADERS, "add": _HEADERS, "remove": None},
+                }
+            ],
+            "backendRefs": [
+                {"group": None, "kind": None, "name": None, "namespace": None, "port": None, "weight": None}
+            ],
+            "timeouts": {"request": None},
+        }
+    ],
+}
+_LISTENER: Any = {
+    "name": None,
+    "protocol": {"HTTP"},
+    "port": None,
+    "hostname": None,
+    "allowedRoutes": {
+        "namespaces": {"from": {"All", "Same"}},
+        "kinds": [{"group": None, "kind": {"HTTPRoute"}}],
+    },
+}
+
+
+def unsupported_in_route(route: Object) -> tuple[str, ...]:
+    """Paths, with a value where only the value is not supported: `spec.rules[0].filters[1].type: CORS`."""
+    return (*_unsupported("spec", route["spec"], _ROUTE), *_host_headers(route))
+
+
+def unsupported_in_listener(listener: Object) -> tuple[str, ...]:
+    return _unsupported(f"listeners[{listener['name']}]", listener, _LISTENER)
+
+
+def _host_headers(route: Object) -> list[str]:
+    """Envoy changes the host by a rewrite only, and would refuse all routes of the port with this one."""
+    return [
+        f"spec.rules[{i}].filters[{j}].requestHeaderModifier of Host (urlRewrite.hostname changes it)"
+        for i, rule in enumerate(route["spec"].get("rules") or ())
+        for j, one in enumerate(rule.get("filters") or ())
+        if (change := one.get("requestHeaderModifier"))
+        and "host"
+        in {header["name"].lower() for kind in ("set", "add") for header in change.get(kind) or ()}
+        | {name.lower() for name in change.get("remove") or ()}
+    ]
+
+
+def _unsupported(path: str, value: Any, shape: Any) -> tuple[str, ...]:
+    if isinstance(shape, dict):
+        found: list[str] = []
+        for name, inner in value.items():
+            if name in shape:
+                found += _unsupported(f"{path}.{name}", inner, shape[name])
+            elif inner not in (None, [], {}):
+                found.append(f"{path}.{name}")
+        return tuple(found)
+    if isinstance(shape, list):
+        return tuple(
+            one for i, item in enumerate(value) for one in _unsupported(f"{path}[{i}]", item, shape[0])
+        )
+    if isinstance(shape, set) and value not in shape:
+        return (f"{path}: {value}",)
+    return ()
