@@ -1,0 +1,35 @@
+"""The part of the cloud that runs all the time: `python -m sandbox.gcp.companion <stack folder> <port>`.
+
+It answers the Container API and makes pools grow and shrink. One process for both, to save memory.
+"""
+
+import asyncio
+import sys
+from pathlib import Path
+
+from aiohttp import web
+
+from sandbox.gcp.autoscaler import autoscale
+from sandbox.gcp.container import Container
+from sandbox.gcp.container_api import application
+from sandbox.gcp.kwok_kube import KwokKube
+from sandbox.gcp.store import Store
+from sandbox.places import StackPlaces
+from sandbox.toolchain.tools import present_tools
+
+
+async def main(stack_folder: str, port: int) -> None:
+    folder = Path(stack_folder)
+    places = StackPlaces(folder.parent.parent, folder.name)
+    tools = present_tools()
+    if tools is None:
+        sys.exit("the toolchain is not complete. Run `inferfleet sandbox up`.")
+    store = Store(places.cloud)
+    runner = web.AppRunner(application(store), access_log=None)
+    await runner.setup()
+    await web.TCPSite(runner, "127.0.0.1", port).start()
+    await autoscale(places, Container(store, KwokKube(places, tools)), store)
+
+
+if __name__ == "__main__":
+    asyncio.run(main(sys.argv[1], int(sys.argv[2])))

@@ -1,0 +1,145 @@
+"""`clusters.get` of the Container API, and the login before it, answered from what exists in the cloud.
+
+docs.cloud.google.com/kubernetes-engine/docs/reference/rest/v1/projects.locations.clusters
+"""
+
+from typing import Any
+
+from aiohttp import web
+from aiohttp.typedefs import Handler
+
+from sandbox.gcp.compute_api import add_compute, refused
+from sandbox.gcp.node_pool import Values
+from sandbox.gcp.store import Record, Records, Store, pools_of
+
+TOKEN = "simulated"
+
+
+def application(store: Store) -> web.Application:
+    """The server: `POST /token` for a login, `GET /v1/projects/*/locations/*/clusters/*` for a cluster, and
+    what compute_api answers.
+    """
+
+    async def login(request: web.Request) -> web.Response:
+        return web.json_response({"access_token": TOKEN, "expires_in": 3600, "token_type": "Bearer"})
+
+    async def get(request: web.Request) -> web.Response:
+        name = "projects/{project}/locations/{location}/clusters/{cluster}".format(**request.match_info)
+        records = store.read()
+        if name not in records:
+            return refused(404, "NOT_FOUND", f"Not found: {name}.")
+        return web.json_response(cluster_json(records[name], records))
+
+    server = web.Application(middlewares=[_logged_in])
+    server.router.add_post("/token", login)
+    server.router.add_get("/v1/projects/{project}/locations/{location}/clusters/{cluster}", get)
+    add_compute(server.router, store)
+    return server
+
+
+@web.middleware
+async def _logged_in(request: web.Request, handler: Handler) -> web.StreamResponse:
+    if request.path != "/token" and request.headers.get("Authorization") != f"Bearer {TOKEN}":
+        message = "Request is missing required authentication credential."
+        return refused(401, "UNAUTHENTICATED", message)
+    return await handler(request)
+
+
+def cluster_json(record: Record, records: Records) -> dict[str, Any]:
+    """The cluster as the API has it: names differ from the provider's, empty values are left out."""
+    state = record.state
+    endpoints = state.get("controlPlaneEndpointsConfig") or {}
+    monitoring = state.get("monitoringConfig") or {}
+    pools = pools_of(records, record.id)
+    found = {
+        "name": record.name,
+        "location": state["location"],
+        "locations": state.get("nodeLocations"),
+        "network": state["network"].rpartition("/")[2],
+        "subnetwork": state["subnetwork"].rpartition("/")[2],
+        "networkConfig": {
+            "network": state["network"],
+            "subnetwork": state["subnetwork"],
+            "datapathProvider": state.get("datapathProvider"),
+            "enableMultiNetworking": state.get("enableMultiNetworking"),
+            "gatewayApiConfig": state.get("gatewayApiConfig"),
+        },
+        "selfLink": state["selfLink"],
+        "endpoint": state.get("endpoint"),
+        "masterAuth": {"clusterCaCertificate": (state.get("masterAuth") or {}).get("clusterCaCertificate")},
+        "controlPlaneEndpointsConfig": {
+            "dnsEndpointConfig": endpoints.get("dnsEndpointConfig"),
+            "ipEndpointsConfig": {
+                **(endpoints.get("ipEndpointsConfig") or {}),
+                "publicEndpoint": state.get("endpoint"),
+            },
+        },
+        "status": record.status,
+        "statusMessage": record.message,
+        "currentMasterVersion": state["masterVersion"],
+        "currentNodeCount": sum(sum(one.zones.values()) for one in pools),
+        "releaseChannel": state.get("releaseChannel"),
+        "resourceLabels": state.get("effectiveLabels"),
+        "workloadIdentityConfig": state.get("workloadIdentityConfig"),
+        "privateClusterConfig": state.get("privateClusterConfig"),
+        "masterAuthorizedNetworksConfig": state.get("masterAuthorizedNetworksConfig"),
+        "addonsConfig": state.get("addonsConfig"),
+        "loggingConfig": {"componentConfig": state.get("loggingConfig")},
+        "monitoringConfig": {
+            "componentConfig": {"enableComponents": monitoring.get("enableComponents")},
+            "managedPrometheusConfig": monitoring.get("managedPrometheus"),
+        },
+        "costManagementConfig": state.get("costManagementConfig"),
+        "nodePools": [pool_json(one) for one in pools],
+    }
+    return _without_empty(found)
+
+
+# Of a node; the API has them under other names.
+_OTHERWISE = ("bootDisk", "diskSizeGb", "diskType", "effectiveTaints", "guestAccelerators", "taints")
+
+
+def pool_json(record: Record) -> dict[str, Any]:
+    """A node pool as the API has it. Numbers of 64 bits are strings there."""
+    state, config = record.state, record.state["nodeConfig"]
+    scaling = state.get("autoscaling")
+    accelerators = [
+        {
+            "acceleratorType": one["type"],
+            "acceleratorCount": str(one["count"]),
+            **{name: value for name, value in one.items() if name not in ("type", "count")},
+        }
+        for one in config["guestAccelerators"]
+    ]
+    disk = config.get("bootDisk") or {}
+    found = {
+        "name": record.name,
+        "status": record.status,
+        "statusMessage": record.message,
+        "initialNodeCount": state.get("initialNodeCount"),
+        "locations": state["nodeLocations"],
+        "version": state["version"],
+        "instanceGroupUrls": state["instanceGroupUrls"],
+        "autoscaling": {"enabled": True, **scaling} if scaling else None,
+        "management": state.get("management"),
+        "upgradeSettings": state.get("upgradeSettings"),
+        "maxPodsConstraint": {"maxPodsPerNode": str(state["maxPodsPerNode"])},
+        "placementPolicy": state.get("placementPolicy"),
+        "queuedProvisioning": state.get("queuedProvisioning"),
+        "config": {
+            **{name: value for name, value in config.items() if name not in _OTHERWISE},
+            "diskSizeGb": disk.get("sizeGb") or config["diskSizeGb"],
+            "diskType": disk.get("diskType") or config["diskType"],
+            "taints": config.get("effectiveTaints"),
+            "accelerators": accelerators,
+        },
+    }
+    return _without_empty(found)
+
+
+def _without_empty(values: Values) -> Values:
+    return {
+        name: _without_empty(value) if isinstance(value, dict) else value
+        for name, value in values.items()
+        if value not in (None, "", [], {})
+    }

@@ -1,0 +1,39 @@
+"""Google's regions and their zones, as listed on cloud.google.com/compute/docs/regions-zones (2026-04)."""
+
+# fmt: off
+_THREE = [
+    "africa-south1",
+    "asia-east1", "asia-east2", "asia-northeast1", "asia-northeast2", "asia-northeast3", "asia-south1",
+    "asia-south2", "asia-southeast1", "asia-southeast2",
+    "australia-southeast1", "australia-southeast2",
+    "europe-central2", "europe-north1", "europe-north2", "europe-southwest1", "europe-west2",
+    "europe-west3", "europe-west4", "europe-west6", "europe-west8", "europe-west9", "europe-west10",
+    "europe-west12",
+    "me-central1", "me-central2", "me-west1",
+    "northamerica-northeast1", "northamerica-northeast2", "northamerica-south1",
+    "southamerica-east1", "southamerica-west1",
+    "us-east4", "us-east5", "us-south1", "us-west1", "us-west2", "us-west3", "us-west4",
+]
+# fmt: on
+_LETTERS = {
+    **dict.fromkeys(_THREE, "abc"),
+    "europe-west1": "bcd",
+    "us-central1": "abcf",
+    "us-east1": "bcd",
+}
+ZONES = {region: tuple(f"{region}-{letter}" for letter in letters) for region, letters in _LETTERS.items()}
+
+
+def region_of(location: str) -> str:
+    """The region of a zone, or the region itself."""
+    return location if location in ZONES else location.rpartition("-")[0]
+
+
+def exists(location: str) -> bool:
+    """True for a region or a zone that Google has."""
+    return location in ZONES or location in ZONES.get(region_of(location), ())
+
+
+def default_zones(location: str) -> tuple[str, ...]:
+    """Where a cluster's nodes stand when nobody says: three zones of its region, or its own zone."""
+    return ZONES[location][:3] if location in ZONES else (location,)
