@@ -1,0 +1,86 @@
+"""Where the sandbox keeps things: a folder per stack in the checkout, and a cache per user."""
+
+import hashlib
+import os
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from sandbox.problem import SandboxProblem
+
+PROJECT_FILE = "Pulumi.yaml"
+
+
+def project_root(start: Path | None = None) -> Path:
+    """The nearest folder at or above `start` (default: the working directory) with a Pulumi.yaml."""
+    begin = (start or Path.cwd()).resolve()
+    for folder in (begin, *begin.parents):
+        if (folder / PROJECT_FILE).is_file():
+            return folder
+    raise SandboxProblem(
+        f"no {PROJECT_FILE} in {begin} or above it. Run this inside a checkout of the project."
+    )
+
+
+def cache_folder() -> Path:
+    """The user's cache of inferfleet: built programs, the ports in use, locks."""
+    home = os.environ.get("XDG_CACHE_HOME") or ""
+    base = Path(home) if home.startswith("/") else Path.home() / ".cache"
+    return base / "inferfleet"
+
+
+@dataclass(frozen=True)
+class StackPlaces:
+    """The folders of one stack's sandbox. Deleting `folder` deletes its clusters and its state at once."""
+
+    root: Path
+    stack: str
+
+    def __post_init__(self) -> None:
+        # Pulumi's rule for stack names, without the ones that are folders already.
+        if not re.fullmatch(r"[A-Za-z0-9_-][A-Za-z0-9_.-]{0,99}", self.stack):
+            raise SandboxProblem(
+                f"stack {self.stack!r} is not a stack name: letters, digits, '-', '_' and '.', at most 100. "
+                "Pass --stack NAME."
+            )
+
+    @property
+    def folder(self) -> Path:
+        return self.root.resolve() / ".sandbox" / self.stack
+
+    @property
+    def kwok(self) -> Path:
+        """kwokctl's own folder: data, certificates, logs and process numbers of each cluster."""
+        return self.folder / "kwok"
+
+    @property
+    def state(self) -> Path:
+        """The Pulumi backend."""
+        return self.folder / "state"
+
+    @property
+    def pulumi_home(self) -> Path:
+        return self.folder / "pulumi-home"
+
+    @property
+    def cloud(self) -> Path:
+        """The simulated Google Cloud: what exists there, its certificates and its programs."""
+        return self.folder / "cloud"
+
+    @property
+    def lock(self) -> Path:
+        """Outside the folder, because `down` removes that while it holds the lock."""
+        digest = hashlib.sha256(str(self.folder).encode()).hexdigest()[:12]
+        return cache_folder() / "locks" / f"stack-{digest}"
+
+    def cluster_name(self, cluster: str) -> str:
+        """What kwokctl calls the cluster: another name in every checkout and stack."""
+        digest = hashlib.sha256(str(self.folder).encode()).hexdigest()[:6]
+        return f"inferfleet-{digest}-{cluster}"
+
+    def cluster_folder(self, cluster: str) -> Path:
+        return self.kwok / "clusters" / self.cluster_name(cluster)
+
+    def holds(self, path: Path) -> bool:
+        """True when the resolved path lies in this stack's folder, so that the sandbox may write it."""
+        return self.folder in path.resolve().parents

@@ -1,0 +1,77 @@
+"""The Pulumi side of a stack's sandbox: its home, its backend, and what its state still holds."""
+
+import json
+import os
+import subprocess
+from typing import Any
+
+from sandbox.environment import environment, python_folder
+from sandbox.places import StackPlaces
+from sandbox.problem import SandboxProblem
+from sandbox.toolchain.parts import PROVIDER
+from sandbox.toolchain.tools import Tools
+
+
+def prepare_pulumi(places: StackPlaces, tools: Tools) -> None:
+    """Puts the provider plugin into the sandbox's Pulumi home and makes the stack, where they are missing."""
+    _need_pip(places)
+    plugin = places.pulumi_home / "plugins" / f"resource-kubernetes-v{PROVIDER.version}"
+    plugin.mkdir(parents=True, exist_ok=True)
+    link = plugin / PROVIDER.programs[0].name
+    if not link.is_symlink() or link.readlink() != tools.provider:
+        link.unlink(missing_ok=True)
+        link.symlink_to(tools.provider)
+    if _state_file(places) is not None:
+        return
+    places.state.mkdir(parents=True, exist_ok=True)
+    done = subprocess.run(
+        [str(tools.program("pulumi")), "stack", "init", places.stack, "--non-interactive"],
+        cwd=places.root,
+        env={**os.environ, **environment(places, tools)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if done.returncode != 0:
+        raise SandboxProblem(f"pulumi cannot make the stack {places.stack}: {done.stderr.strip()}")
+
+
+def resources_of(places: StackPlaces, cluster: str) -> int:
+    """How many resources of the cluster the stack's Pulumi state holds: `<cluster>` and `<cluster>/...`.
+
+    None of a cluster of that name that the simulated cloud made: its data is the cloud's.
+    """
+    urns = [str(one.get("urn", "")) for one in _resources(places)]
+    if any(urn.endswith(f"::inferfleet:components:GkeCluster::{cluster}") for urn in urns):
+        return 0
+    names = [urn.rpartition("::")[2] for urn in urns]
+    return sum(name == cluster or name.startswith(f"{cluster}/") for name in names)
+
+
+def _need_pip(places: StackPlaces) -> None:
+    # Pulumi's language host asks `python -m pip list` which packages bring plugins, and fails without it.
+    library = python_folder(places).parent / "lib"
+    if not any(library.glob("python*/site-packages/pip")):
+        raise SandboxProblem(
+            f"the Python environment {library.parent} has no pip, and Pulumi needs it to find its plugins. "
+            "Install the project's requirements again."
+        )
+
+
+def _resources(places: StackPlaces) -> list[dict[str, Any]]:
+    text = _state_file(places)
+    if text is None:
+        return []
+    try:
+        latest = json.loads(text).get("checkpoint", {}).get("latest") or {}
+        return list(latest.get("resources") or [])
+    except (ValueError, AttributeError) as error:
+        raise SandboxProblem(
+            f"the Pulumi state in {places.state} is damaged ({error}). Run `inferfleet sandbox down`."
+        ) from error
+
+
+def _state_file(places: StackPlaces) -> str | None:
+    """The text of the stack's state; the folder between is called like the Pulumi project."""
+    files = list((places.state / ".pulumi" / "stacks").glob(f"*/{places.stack}.json"))
+    return files[0].read_text() if files else None
