@@ -1,0 +1,100 @@
+"""How long cloud settings take beside placement: 50 GKE clusters with 4 pools each, a deployment for each.
+
+    python bench/cloud_settings.py [--clusters 50] [--rounds 5]
+
+Prints the best of some rounds of both, in one run, and their ratio.
+"""
+
+import argparse
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from inferfleet.api.documents import Documents
+from inferfleet.api.inference_cluster import InferenceCluster
+from inferfleet.api.loading import load
+from inferfleet.api.model_deployment import ModelDeployment
+from inferfleet.fleet.lock import Lock
+from inferfleet.fleet.planning import plan
+from inferfleet.gke.decide import decide
+
+ROOT = Path(__file__).parent.parent
+POOLS = (
+    {"name": "spot", "className": "gke-l4-1x-g2", "maxNodeCount": 8, "capacity": {"model": "Spot"}},
+    {"name": "l4", "className": "gke-l4-4x-g2", "minNodeCount": 1, "maxNodeCount": 4},
+    {"name": "a100", "className": "gke-a100-80-8x", "maxNodeCount": 2},
+    {
+        "name": "h100",
+        "className": "gke-h100-mega-8x-tcpxo",
+        "nodeCount": 2,
+        "zones": ["us-central1-a"],
+        "capacity": {"model": "Reservation", "reservation": {"name": "mega"}},
+    },
+)
+
+
+def stack(clusters: int) -> Documents:
+    """The catalogue's classes, so many clusters, and one deployment for each."""
+    documents = load([], catalogue=ROOT / "classes")
+    gke = {"project": "acme-inference", "region": "us-central1"}
+    return Documents(
+        settings=documents.settings,
+        classes=documents.classes,
+        clusters={
+            name: InferenceCluster.model_validate(
+                {
+                    "metadata": {"name": name},
+                    "spec": {"cluster": {"source": "GKE", "gke": gke}, "nodePools": POOLS},
+                }
+            )
+            for name in (f"c{number:02}" for number in range(clusters))
+        },
+        deployments={
+            f"ml/{name}": ModelDeployment.model_validate(
+                {
+                    "metadata": {"name": name, "namespace": "ml"},
+                    "spec": {
+                        "replicas": 4,
+                        "workers": {
+                            "topology": {"tensor": 1},
+                            "template": {"spec": {"containers": [{"name": "engine", "image": "vllm:1"}]}},
+                        },
+                    },
+                }
+            )
+            for name in (f"m{number:02}" for number in range(clusters))
+        },
+    )
+
+
+def best(rounds: int, what: Callable[[], object]) -> float:
+    """Seconds of the quickest round."""
+    times = []
+    for _ in range(rounds):
+        start = time.perf_counter()
+        what()
+        times.append(time.perf_counter() - start)
+    return min(times)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--clusters", type=int, default=50)
+    parser.add_argument("--rounds", type=int, default=5)
+    asked = parser.parse_args()
+    documents, lock = stack(asked.clusters), Lock(stack="")
+    planned = plan(documents, lock)
+    cloud = decide(documents, lock, planned)
+    made = sum(len(part.resources) for one in cloud.clusters.values() for part in one.components)
+    placing = best(asked.rounds, lambda: plan(documents, lock))
+    deciding = best(asked.rounds, lambda: decide(documents, lock, planned))
+    again = best(asked.rounds, lambda: decide(documents, cloud.lock, planned))
+    found = f"{made} cloud resources, {len(cloud.problems)} problems"
+    print(f"{asked.clusters} clusters, {len(POOLS)} pools each: {found}")
+    print(f"placement            {placing:.3f} s")
+    print(f"cloud settings       {deciding:.3f} s   {deciding / placing:.2f}x placement")
+    print(f"  against a lock     {again:.3f} s   {again / placing:.2f}x placement")
+
+
+if __name__ == "__main__":
+    main()
