@@ -1,0 +1,36 @@
+"""Documents as text, loaded from a folder of their own."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from inferfleet.api import Documents, InvalidDocuments, Problem, load
+
+Load = Callable[..., Documents]
+Problems = Callable[..., list[Problem]]
+
+
+@pytest.fixture
+def load_text(tmp_path: Path) -> Load:
+    """Load a text as a.yaml, and more files by name, without any catalogue."""
+
+    def loaded(text: str | bytes = "", **files: str) -> Documents:
+        (tmp_path / "a.yaml").write_bytes(text if isinstance(text, bytes) else text.encode())
+        for name, more in files.items():
+            (tmp_path / f"{name}.yaml").write_text(more)
+        return load([tmp_path], catalogue=None, base=tmp_path)
+
+    return loaded
+
+
+@pytest.fixture
+def problems_in(load_text: Load) -> Problems:
+    """The problems of a text that must have some."""
+
+    def found(text: str | bytes = "", **files: str) -> list[Problem]:
+        with pytest.raises(InvalidDocuments) as raised:
+            load_text(text, **files)
+        return list(raised.value.problems)
+
+    return found

@@ -1,0 +1,50 @@
+"""Problems that lie between documents and files, all told at once."""
+
+from collections.abc import Callable
+
+from fleet_text import BASE
+
+from inferfleet.api import Problem, Where
+
+
+def test_two_documents_of_one_name_are_told_with_both_places(
+    problems_in: Callable[..., list[Problem]],
+) -> None:
+    deployment = BASE.split("---\n")[2]
+    assert problems_in(BASE, b=deployment) == [
+        Problem(
+            "a second ModelDeployment is named ml/qwen; the first stands at a.yaml:19",
+            "Rename or remove one of the two",
+            "metadata.name",
+            Where("b.yaml", 3),
+        )
+    ]
+
+
+def test_all_mistakes_of_all_files_come_at_once_in_reading_order(
+    problems_in: Callable[..., list[Problem]],
+) -> None:
+    first = BASE.replace("32Gi", "32Gb").replace("replicas: 2", "replicas: 010").replace("type:", "typ:")
+    assert [str(one) for one in problems_in(first, b="kind: [", c="- 1\n---\n3")] == [
+        "a.yaml:5: spec.node.memory: '32Gb' is not a Kubernetes quantity. Write it like 80Gi, 500m or 4",
+        "a.yaml:21: spec.replicas: 010 starts with 0, which some read as octal and some as decimal. "
+        "Write 10 or 0o10 for a number, or quote it as text",
+        "a.yaml:22: spec.engine.typ: unknown field 'typ'. Did you mean type?",
+        "b.yaml:1: not valid YAML: did not find expected node content. Mend the syntax there",
+        "c.yaml:1: a document must be a map with apiVersion and kind, not a list. "
+        "Write apiVersion, kind, metadata and spec",
+        "c.yaml:3: a document must be a map with apiVersion and kind, not 3. "
+        "Write apiVersion, kind, metadata and spec",
+    ]
+
+
+def test_a_class_is_not_missed_when_it_may_stand_in_a_broken_file(
+    problems_in: Callable[..., list[Problem]],
+) -> None:
+    found = problems_in(BASE.split("---\n")[1], b="kind: [")
+    assert [one.where for one in found] == [Where("b.yaml", 1)]
+
+
+def test_a_class_with_problems_of_its_own_is_not_missed(problems_in: Callable[..., list[Problem]]) -> None:
+    found = problems_in(BASE.replace("32Gi", "32Gb"))
+    assert [one.path for one in found] == ["spec.node.memory"]

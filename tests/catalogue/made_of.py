@@ -1,0 +1,43 @@
+"""The catalogue, and a stack with one GKE cluster that has one pool of one of its classes."""
+
+from inferfleet.api.capacity import CapacityModel
+from inferfleet.api.documents import Documents
+from inferfleet.api.inference_class import Device, InferenceClass
+from inferfleet.api.inference_cluster import InferenceCluster
+from inferfleet.api.loading import load
+from inferfleet.api.provisioning import GkeProvisioning
+from inferfleet.api.settings import Settings
+
+CATALOGUE = load([]).classes
+RECIPES = {name: one for name, one in CATALOGUE.items() if one.spec.provisioning is not None}
+TWINS = {name: one for name, one in CATALOGUE.items() if one.spec.provisioning is None}
+
+
+def gke(one: InferenceClass) -> GkeProvisioning:
+    assert one.spec.provisioning
+    assert one.spec.provisioning.gke
+    return one.spec.provisioning.gke
+
+
+def gpu(one: InferenceClass) -> Device:
+    return next(device for device in one.spec.all_devices if device.name == "gpu")
+
+
+def product(one: InferenceClass) -> str | None:
+    return gpu(one).attributes["productName"].string
+
+
+def stack(class_name: str, model: CapacityModel) -> Documents:
+    """Up to two nodes of the class in one zone, had in that way."""
+    capacity = {"model": model} | ({"reservation": {"name": "ours"}} if model == "Reservation" else {})
+    pool = {"name": "gpus", "className": class_name, "maxNodeCount": 2, "zones": ["us-east5-a"]}
+    cluster = InferenceCluster.model_validate(
+        {
+            "metadata": {"name": "east"},
+            "spec": {
+                "cluster": {"source": "GKE", "gke": {"project": "acme-prod", "region": "us-east5"}},
+                "nodePools": [{**pool, "capacity": capacity}],
+            },
+        }
+    )
+    return Documents(Settings(stack="prod"), classes=CATALOGUE, clusters={"east": cluster})

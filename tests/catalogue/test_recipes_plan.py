@@ -1,0 +1,49 @@
+"""Every recipe of the catalogue can be planned, in each way that Google offers its machine."""
+
+from typing import get_args
+
+import pytest
+from made_of import CATALOGUE, RECIPES, gke, stack
+
+from inferfleet.api.capacity import CapacityModel
+from inferfleet.fleet import plan
+from inferfleet.fleet.lock import Lock
+from inferfleet.gke.clouds import cloud_clusters
+from inferfleet.gke.machines import machine_of
+from inferfleet.gke.ranges import range_problems
+from inferfleet.gke.recipes import recipe_problems
+
+MODELS: tuple[CapacityModel, ...] = get_args(CapacityModel)
+EMPTY = Lock(stack="prod")
+
+
+@pytest.mark.parametrize("name", RECIPES)
+def test_a_recipe_is_refused_where_google_does_not_offer_its_machine_and_nowhere_else(name: str) -> None:
+    facts = machine_of(CATALOGUE[name])
+    assert facts
+    taken = {model for model in MODELS if recipe_problems(stack(name, model))[0] == ()}
+    assert taken == {model for model, verdict in facts.capacity.items() if verdict != "no"} != set()
+
+
+@pytest.mark.parametrize("name", RECIPES)
+def test_a_recipe_becomes_a_pool_of_its_machines(name: str) -> None:
+    model = next(model for model in MODELS if recipe_problems(stack(name, model))[0] == ())
+    documents = stack(name, model)
+    assert range_problems(documents, EMPTY) == ()
+    (cloud,) = cloud_clusters(documents, EMPTY, plan(documents, EMPTY))
+    made = [
+        resource.inputs["nodeConfig"]
+        for component in cloud.components
+        for resource in component.resources
+        if component.kind == "GpuNodePool" and "nodeConfig" in resource.inputs
+    ]
+    recipe = gke(RECIPES[name])
+    assert [
+        (one["machineType"], one["guestAccelerators"][0]["type"], one["guestAccelerators"][0]["count"])
+        for one in made
+    ] == [(recipe.machine_type, recipe.accelerator.type, recipe.accelerator.count)]
+
+
+def test_only_machines_that_need_other_images_are_warned_of_however_they_are_had() -> None:
+    remarked = [name for name in RECIPES if all(any(recipe_problems(stack(name, model))) for model in MODELS)]
+    assert remarked == ["gke-gb200-4x", "gke-gb200-4x-rdma"]

@@ -1,0 +1,56 @@
+"""A project on disk with one stack, and the command run in it."""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import fleet_of_one
+from fleet_of_one import CLASS, CLUSTER, SERVICE, OnDisk, together
+from typer.testing import CliRunner
+
+from inferfleet.cli.main import app
+
+DEPLOYMENT = (
+    fleet_of_one.DEPLOYMENT
+    + "  plugins: [{name: demo-pod-tweaks, config: {env: [{name: LOG, value: info}]}}]\n"
+)
+LOCK = """\
+version: 1
+stack: prod
+clusters:
+  east: {source: Existing}
+placements:
+  ml/qwen east decode=l4: 1
+services:
+  ml/chat: [east]
+"""
+
+
+@dataclass(frozen=True)
+class Ran:
+    code: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.out)
+
+
+class Project(OnDisk):
+    def __init__(self, root: Path) -> None:
+        super().__init__(root)
+        self.write("Pulumi.yaml", "name: inferfleet\n")
+        self.write("classes/l4.yaml", CLASS)
+        self.write("stacks/prod/clusters.yaml", CLUSTER)
+        self.write("stacks/prod/models.yaml", together(DEPLOYMENT, SERVICE))
+
+    def edit(self, name: str, old: str, new: str) -> None:
+        text = (self.root / name).read_text()
+        assert old in text
+        self.write(name, text.replace(old, new))
+
+    def run(self, *words: str) -> Ran:
+        result = CliRunner().invoke(app, list(words), prog_name="inferfleet")
+        return Ran(result.exit_code, result.stdout, result.stderr)

@@ -1,0 +1,66 @@
+"""Which clusters `plan --write` asks for their UID, and what it says of those that told none."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from fleet_of_one import UID
+
+from inferfleet.api.documents import Documents
+from inferfleet.api.problems import Problem
+from inferfleet.api.settings import Settings
+from inferfleet.cli import cluster_uids as module
+from inferfleet.desired.values import Connection, Desired, DesiredCluster
+from inferfleet.fleet.decisions import Plan
+from inferfleet.fleet.lock import Lock, LockedCluster
+from inferfleet.gke.values import CloudCluster
+
+GKE = {
+    name: Connection(
+        name,
+        f"gke/acme/us-east5/{name}",
+        "active",
+        cloud=CloudCluster(name, "acme", "us-east5", f"{name}-1a2b3c", "DNS", (), {}),
+    )
+    for name in ("known", "new", "remade", "silent", "stands")
+}
+SETTINGS = {"network": "new"}
+LOCKED = Lock(
+    "prod",
+    clusters={name: LockedCluster("GKE", UID if name == "known" else None, SETTINGS) for name in GKE},
+)
+BEFORE = replace(
+    LOCKED, clusters={**LOCKED.clusters, "remade": LockedCluster("GKE", UID, {"network": "old"})}
+)
+
+
+def test_clusters_of_the_stack_are_asked_too_and_those_to_come_are_passed_over(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked: list[tuple[list[str], str]] = []
+    silence = Problem("it is not known where cluster 'silent' is", "Mend it")
+
+    def identify(desired: Desired, _: Any, *, container_api: str, seconds: float) -> Any:
+        asked.append(([one.connection.cluster for one in desired.clusters], container_api))
+        return {"stands": "uid-2"}, {"silent": silence}
+
+    monkeypatch.setattr(module, "identify", identify)
+    monkeypatch.setenv("CLOUDSDK_API_ENDPOINT_OVERRIDES_CONTAINER", "http://google")
+    clusters = tuple(DesiredCluster(one, ()) for one in GKE.values())
+    desired = Desired("prod", clusters, replace(Plan(), lock=LOCKED), frozenset(), ())
+    lock, warnings = module.with_reachable_uids(desired, Documents(Settings(stack="prod")), BEFORE)
+    assert asked == [(["new", "silent", "stands"], "http://google")]
+    assert {name: one.uid for name, one in lock.clusters.items()} == {
+        "known": UID,
+        "new": None,
+        "remade": None,
+        "silent": None,
+        "stands": "uid-2",
+    }
+    assert warnings == [
+        Problem(
+            "no UID recorded: it is not known where cluster 'silent' is",
+            "`pulumi up` records it, or run this again where the cluster answers",
+            "spec.cluster.gke",
+        )
+    ]

@@ -1,0 +1,91 @@
+from small_project import DEPLOYMENT, LOCK, Project
+
+
+def test_explain_tells_shape_placements_plugins_and_reasons(project: Project) -> None:
+    project.write("stacks/prod/placement.lock", LOCK)
+    ran = project.run("explain", "qwen")
+    assert (ran.code, ran.err) == (0, "")
+    assert ran.out == (
+        "ml/qwen: 1 of 1 replicas placed\n"
+        "\n"
+        "GPUs per pod        1 = tensor 1 x dataLocal 1\n"
+        "pods per worker     1 = pipeline 1 x data 1 / dataLocal 1\n"
+        "pods per replica    1 = 1 per worker x 1 worker\n"
+        "GPUs per replica    1 = 1 x 1\n"
+        "\n"
+        "placements\n"
+        "cluster  pools      replicas  in the lock  GPUs  class  waits at most\n"
+        "east     decode=l4         1            1     1  l4     48 min\n"
+        "\n"
+        "east/l4, role decode: plugin demo-pod-tweaks (deployment chain, spec.plugins[0])\n"
+        '  spec.containers[engine].env: [{"name": "LOG", "value": "info"}] (new)\n'
+        "\n"
+        "reached under /ml/deployments/qwen/\n"
+        "services that select it: ml/chat\n"
+    )
+
+
+def test_explain_says_the_same_to_machines(project: Project) -> None:
+    ran = project.run("explain", "ml/qwen", "--json")
+    (placement,) = ran.json["placements"]
+    (role,) = placement.pop("roles")
+    (step,) = role.pop("plugins")
+    assert ran.json | {"placements": [placement]} == {
+        "problems": [],
+        "warnings": [],
+        "notices": [],
+        "deployment": "ml/qwen",
+        "replicas": 1,
+        "shape": {
+            "gpusPerPod": 1,
+            "podsPerWorker": 1,
+            "workersPerReplica": 1,
+            "gpusPerReplica": 1,
+            "sparePodsPerPlacement": 0,
+        },
+        "placements": [
+            {
+                "deployment": "ml/qwen",
+                "cluster": "east",
+                "pools": {"decode": "l4"},
+                "replicas": 1,
+                "before": 0,
+            }
+        ],
+        "elsewhere": [],
+        "unplaced": 0,
+        "services": ["ml/chat"],
+    }
+    assert role == {"role": "decode", "class": "l4", "awaitSeconds": role["awaitSeconds"]}
+    assert step | {"config": "x"} == {
+        "plugin": "demo-pod-tweaks",
+        "origin": "deployment",
+        "path": "spec.plugins[0]",
+        "config": "x",
+        "changes": [
+            {
+                "path": "spec.containers[engine].env",
+                "before": None,
+                "after": [{"name": "LOG", "value": "info"}],
+            }
+        ],
+        "companions": [],
+    }
+
+
+def test_why_a_replica_has_no_place_is_explained(project: Project) -> None:
+    project.edit("stacks/prod/models.yaml", "replicas: 1", "replicas: 3")
+    ran = project.run("explain", "qwen")
+    assert ran.code == 0
+    assert "ml/qwen: 2 of 3 replicas placed" in ran.out
+    assert "1 without a place\ncluster  pool  why not\neast     l4    " in ran.out
+
+
+def test_a_name_must_be_known_and_unique(project: Project) -> None:
+    assert project.run("explain", "qwem").err.startswith("there is no deployment or pool of GKE 'qwem'. ")
+    project.write("stacks/prod/other.yaml", DEPLOYMENT.replace("namespace: ml", "namespace: web"))
+    ran = project.run("explain", "qwen")
+    assert (ran.code, ran.err.splitlines()[0]) == (
+        1,
+        "deployment 'qwen' is in several namespaces. Name one of ml/qwen, web/qwen",
+    )

@@ -1,0 +1,148 @@
+import pytest
+from small_project import LOCK, Project
+
+PLACED = {"deployment": "ml/qwen", "cluster": "east", "pools": {"decode": "l4"}}
+
+
+def test_plan_shows_placements_services_and_moves(project: Project) -> None:
+    ran = project.run("plan")
+    assert (ran.code, ran.err) == (0, "")
+    assert ran.out == (
+        "placements of stack prod\n"
+        "deployment  cluster  pools      replicas  GPUs\n"
+        "ml/qwen     east     decode=l4         1     1\n"
+        "\n"
+        "services\n"
+        "service  cluster  endpoints by weight\n"
+        "ml/chat  east     ml/qwen 1\n"
+        "\n"
+        "changes against placement.lock\n"
+        "  ml/qwen: east/l4 0 -> 1\n"
+    )
+
+
+def test_plan_says_the_same_to_machines(project: Project) -> None:
+    ran = project.run("plan", "--json")
+    assert (ran.code, ran.err) == (0, "")
+    assert ran.json == {
+        "problems": [],
+        "warnings": [],
+        "notices": [],
+        "stack": "prod",
+        "placements": [{**PLACED, "replicas": 1, "gpus": 1}],
+        "services": [
+            {"service": "ml/chat", "cluster": "east", "backends": [{"deployment": "ml/qwen", "weight": 1}]}
+        ],
+        "changes": [{**PLACED, "before": 0, "after": 1}],
+        "cloudChanges": [],
+        "unplaced": [],
+        "lock": {"file": "stacks/prod/placement.lock", "matches": False, "written": False},
+    }
+
+
+def test_write_makes_a_lock_that_then_matches_and_names_clusters_it_did_not_reach(project: Project) -> None:
+    assert project.run("plan", "--locked").code == 4
+    ran = project.run("plan", "--write")
+    assert (ran.code, project.lock) == (0, LOCK)
+    assert "stacks/prod/placement.lock written" in ran.out
+    assert ran.err.startswith(
+        "warning: stacks/prod/clusters.yaml:5: spec.cluster.existing.kubeconfig: "
+        f"no UID recorded: cluster 'east': kubeconfig {project.root}/stacks/prod/east.kubeconfig "
+        "cannot be read (No such file or directory). "
+    )
+    assert "is as it should be" in project.run("plan", "--write").out
+    assert project.run("plan", "--locked").code == 0
+
+
+def test_a_lock_that_does_not_match_is_an_error_only_when_asked(project: Project) -> None:
+    project.write("stacks/prod/placement.lock", LOCK)
+    project.edit("stacks/prod/models.yaml", "replicas: 1", "replicas: 2")
+    assert project.run("plan").code == 0
+    ran = project.run("plan", "--locked", "--json")
+    assert (ran.code, [one["what"] for one in ran.json["problems"]]) == (
+        4,
+        ["placement.lock does not match the documents (ml/qwen on east/l4: 1 -> 2 replicas)"],
+    )
+    assert project.lock == LOCK
+
+
+def test_replicas_without_a_place_are_shown_with_reasons_and_no_lock_is_written(project: Project) -> None:
+    project.edit("stacks/prod/models.yaml", "replicas: 1", "replicas: 3")
+    ran = project.run("plan", "--write", "--json")
+    assert ran.code == 3
+    assert [(one["deployment"], one["replicas"]) for one in ran.json["unplaced"]] == [("ml/qwen", 1)]
+    assert [(one["cluster"], one["pool"]) for one in ran.json["unplaced"][0]["reasons"]] == [("east", "l4")]
+    assert not (project.root / "stacks/prod/placement.lock").exists()
+    assert (
+        "ml/qwen: 1 replica without a place\ncluster  pool  why not\neast     l4    "
+        in project.run("plan").out
+    )
+
+
+def test_with_unplaced_warn_replicas_without_a_place_are_a_warning(project: Project) -> None:
+    project.write("stacks/Pulumi.prod.yaml", "config: {inferfleet:unplaced: warn}\n")
+    project.edit("stacks/prod/models.yaml", "replicas: 1", "replicas: 3")
+    ran = project.run("plan", "--write", "--json")
+    assert (ran.code, ran.json["problems"], ran.json["lock"]["written"]) == (0, [], True)
+    assert "1 of the replicas of ml/qwen " in ran.json["warnings"][-1]["what"]
+
+
+def test_documents_named_by_path_have_no_lock(project: Project) -> None:
+    project.write("stacks/prod/placement.lock", LOCK)
+    ran = project.run("plan", "stacks/prod")
+    assert (ran.code, "changes" in ran.out) == (0, False)
+    assert (
+        project.run("plan", "stacks/prod/models.yaml", "stacks/prod/clusters.yaml", "--json").json["lock"]
+        is None
+    )
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--write", "--locked"), "contradict"),
+        (("stacks/prod", "--write"), "have no placement.lock"),
+        (("stacks/prod", "--stack", "prod"), "not both"),
+        (("--nonsense",), "No such option"),
+    ],
+)
+def test_a_call_that_makes_no_sense_is_a_usage_error(
+    project: Project, words: tuple[str, ...], said: str
+) -> None:
+    ran = project.run("plan", *words)
+    assert ran.code == 2
+    assert said in ran.err
+
+
+def test_with_several_stacks_one_must_be_named(project: Project) -> None:
+    project.write("stacks/Pulumi.dev.yaml", "config: {}\n")
+    ran = project.run("plan")
+    assert ran.code == 2
+    assert "dev, prod" in ran.err
+    assert project.run("plan", "--stack", "prod").code == 0
+
+
+@pytest.mark.parametrize(
+    ("lock", "said"),
+    [
+        ("version: 1\nstack: dev\n", "stacks/prod/placement.lock:2: "),
+        ("version: 1\nstack: prod\nplacements:\n  what: 1\n", "stacks/prod/placement.lock:4: "),
+        ("\x00", "stacks/prod/placement.lock:1: "),
+    ],
+)
+def test_a_lock_of_another_stack_or_a_damaged_one_is_refused_and_kept(
+    project: Project, lock: str, said: str
+) -> None:
+    file = project.write("stacks/prod/placement.lock", lock)
+    ran = project.run("plan", "--write")
+    assert (ran.code, file.read_text()) == (1, lock)
+    assert ran.err.startswith(said)
+
+
+def test_a_lock_that_is_no_text_is_refused(project: Project) -> None:
+    (project.root / "stacks/prod/placement.lock").write_bytes(b"\xff")
+    ran = project.run("plan")
+    assert (ran.code, ran.err) == (
+        1,
+        "stacks/prod/placement.lock is not UTF-8 text. Restore it from version control\n\n1 problem\n",
+    )

@@ -1,0 +1,130 @@
+from pathlib import Path
+
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+from small_project import Project
+
+from inferfleet.cli.manifest_text import manifest_text
+
+
+def tree(folder: Path) -> list[str]:
+    return sorted(str(one.relative_to(folder)) for one in folder.rglob("*") if one.is_file())
+
+
+def test_every_manifest_of_the_stack_is_printed_with_its_cluster(project: Project) -> None:
+    ran = project.run("render")
+    manifests = list(yaml.safe_load_all(ran.out))
+    assert (ran.code, ran.err) == (0, "")
+    assert ran.out.startswith("---\n# cluster east\napiVersion: v1\nkind: Namespace\n")
+    as_json = project.run("render", "--format", "json").json
+    assert as_json == [{"cluster": "east", "manifest": one} for one in manifests]
+
+
+def test_a_folder_gets_one_file_per_object(project: Project) -> None:
+    ran = project.run("render", "-o", "out")
+    assert ran.code == 0
+    assert tree(project.root / "out") == [
+        ".inferfleet-rendered",
+        "east/_cluster/clusterrole-inferfleet_ml_qwen_epp.yaml",
+        "east/_cluster/clusterrolebinding-inferfleet_ml_qwen_epp.yaml",
+        "east/_cluster/namespace-inferfleet-system.yaml",
+        "east/_cluster/namespace-ml.yaml",
+        "east/inferfleet-system/gateway-inferfleet.yaml",
+        "east/ml/configmap-qwen-epp.yaml",
+        "east/ml/deployment-qwen-decode-l4.yaml",
+        "east/ml/deployment-qwen-epp.yaml",
+        "east/ml/httproute-chat-svc.yaml",
+        "east/ml/httproute-qwen.yaml",
+        "east/ml/inferencepool-qwen.yaml",
+        "east/ml/role-qwen-epp.yaml",
+        "east/ml/rolebinding-qwen-epp.yaml",
+        "east/ml/service-qwen-epp.yaml",
+        "east/ml/serviceaccount-qwen-epp.yaml",
+    ]
+
+
+def test_a_second_rendering_removes_what_is_stale_and_nothing_else(project: Project) -> None:
+    project.run("render", "-o", "out")
+    project.write("out/NOTES.md", "ours")
+    project.write("out/east/ml/by-hand.yaml", "kind: X")
+    project.write("stacks/prod/models.yaml", "")
+    ran = project.run("render", "-o", "out")
+    assert (ran.code, ran.out) == (0, "out: 2 files written, 13 stale ones removed\n")
+    assert tree(project.root / "out") == [
+        ".inferfleet-rendered",
+        "NOTES.md",
+        "east/_cluster/namespace-inferfleet-system.yaml",
+        "east/inferfleet-system/gateway-inferfleet.yaml",
+        "east/ml/by-hand.yaml",
+    ]
+
+
+def test_a_list_that_names_files_outside_the_folder_removes_nothing_there(project: Project) -> None:
+    project.write("out/.inferfleet-rendered", f"../Pulumi.yaml\n{project.root}/classes/l4.yaml\n")
+    assert project.run("render", "-o", "out").code == 0
+    assert (project.root / "Pulumi.yaml").exists()
+    assert (project.root / "classes/l4.yaml").exists()
+
+
+@pytest.mark.parametrize(
+    ("folder", "said"),
+    [
+        (
+            "stacks",
+            "folder stacks is not empty and holds no earlier rendering (no .inferfleet-rendered in it)",
+        ),
+        ("Pulumi.yaml", "Pulumi.yaml is not a folder"),
+        ("Pulumi.yaml/below", "Pulumi.yaml/below: Not a directory"),
+        ("/dev/full/x", "/dev/full/x: Not a directory"),
+    ],
+)
+def test_a_folder_that_cannot_be_ours_is_refused(project: Project, folder: str, said: str) -> None:
+    before = tree(project.root)
+    ran = project.run("render", "-o", folder)
+    assert (ran.code, ran.err.startswith(said), tree(project.root)) == (1, True, before)
+
+
+def test_documents_with_problems_render_nothing(project: Project) -> None:
+    project.edit("stacks/prod/models.yaml", "replicas: 1", "replicas: x")
+    ran = project.run("render", "-o", "out")
+    assert (ran.code, ran.out, (project.root / "out").exists()) == (1, "", False)
+
+
+def test_text_that_other_readers_take_for_something_else_is_quoted() -> None:
+    words = [
+        "y",
+        "No",
+        "on",
+        "true",
+        "null",
+        "1e3",
+        "0o17",
+        "1_000",
+        "12:30",
+        "",
+        "~",
+        "=",
+        "2026-01-01",
+        "80Gi",
+    ]
+    text = manifest_text({"words": words}, as_format="yaml")
+    assert text == "words:\n" + "".join(f'- "{word}"\n' for word in words)
+
+
+def test_text_of_several_lines_stays_readable() -> None:
+    text = manifest_text({"data": {"config.yaml": "a: 1\nb: 2\n"}}, as_format="yaml")
+    assert text == "data:\n  config.yaml: |\n    a: 1\n    b: 2\n"
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4),
+    max_leaves=12,
+)
+
+
+@given(st.dictionaries(st.text(min_size=1), JSON, max_size=4))
+def test_every_manifest_is_read_back_as_it_was(manifest: dict[str, object]) -> None:
+    assert yaml.safe_load(manifest_text(manifest, as_format="yaml")) == manifest

@@ -1,0 +1,49 @@
+import pytest
+import typer
+
+from inferfleet.api.problems import InvalidDocuments, Problem, Where
+from inferfleet.cli.report import Report, lines, reporting
+
+HERE, THERE = Where("a.yaml", 2), Where("b.yaml", 1)
+
+
+def test_problems_stand_in_reading_order_once_with_an_empty_line_between_files() -> None:
+    one, two = Problem("one", "Mend it", "spec.x", HERE), Problem("two", "Mend it", where=THERE)
+    report = Report(problems=[two, one, one], warnings=[two], notices=[one])
+    assert list(lines(report)) == [
+        "a.yaml:2: spec.x: one. Mend it",
+        "",
+        "b.yaml:1: two. Mend it",
+        "",
+        "warning: b.yaml:1: two. Mend it",
+        "",
+        "notice: a.yaml:2: spec.x: one. Mend it",
+        "",
+        "2 problems, 1 warning, 1 notice",
+    ]
+
+
+def test_nothing_is_said_when_there_is_nothing_to_say() -> None:
+    assert list(lines(Report())) == []
+
+
+@pytest.mark.parametrize(
+    ("raised", "code", "said"),
+    [
+        (InvalidDocuments([Problem("one", "Mend it")]), 1, "one. Mend it\n\n1 problem\n"),
+        (KeyboardInterrupt(), 130, "Interrupted. The same command can be run again.\n"),
+        (
+            PermissionError(13, "Permission denied", "out/x.yaml"),
+            1,
+            "out/x.yaml: Permission denied. Check that it exists, has room, "
+            "and that you may read and write it.\n",
+        ),
+        (UnicodeDecodeError("utf-8", b"x", 0, 1, "bad"), 1, "A file is not UTF-8 text. Save it as UTF-8.\n"),
+    ],
+)
+def test_whatever_ends_a_verb_is_told_in_a_line_with_an_exit_code(
+    capsys: pytest.CaptureFixture[str], raised: BaseException, code: int, said: str
+) -> None:
+    with pytest.raises(typer.Exit) as ended, reporting():
+        raise raised
+    assert (ended.value.exit_code, capsys.readouterr().err) == (code, said)

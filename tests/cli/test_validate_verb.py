@@ -1,0 +1,53 @@
+import pytest
+from small_project import Project
+
+
+def test_a_valid_stack_is_counted(project: Project) -> None:
+    ran = project.run("validate")
+    assert (ran.code, ran.out, ran.err) == (
+        0,
+        "valid: classes 1, clusters 1, deployments 1, services 1\n",
+        "",
+    )
+
+
+def test_a_valid_stack_says_the_same_to_machines(project: Project) -> None:
+    assert project.run("validate", "--json").json == {
+        "problems": [],
+        "warnings": [],
+        "notices": [],
+        "documents": {"classes": 1, "clusters": 1, "deployments": 1, "services": 1},
+    }
+
+
+def test_every_problem_is_told_with_its_line_grouped_by_file_and_counted(project: Project) -> None:
+    project.edit("stacks/prod/clusters.yaml", "className: l4", "className: l5")
+    project.edit("stacks/prod/models.yaml", "replicas: 1", "replica: 1")
+    ran = project.run("validate")
+    first, blank, *rest = ran.err.splitlines()
+    assert (ran.code, ran.out, blank, rest[-1]) == (1, "", "", "3 problems")
+    assert first.startswith("stacks/prod/clusters.yaml:6: spec.nodePools[0].className: ")
+    assert all(one.startswith("stacks/prod/models.yaml:") for one in rest[:-2])
+
+
+def test_problems_are_one_json_object_for_machines(project: Project) -> None:
+    project.edit("stacks/prod/clusters.yaml", "className: l4", "className: l5")
+    ran = project.run("validate", "--json")
+    assert (ran.code, ran.err, ran.json.keys()) == (1, "", {"problems", "warnings", "notices"})
+    (problem,) = ran.json["problems"]
+    assert problem.keys() == {"file", "line", "path", "what", "nextStep"}
+    assert (problem["file"], problem["line"]) == ("stacks/prod/clusters.yaml", 6)
+
+
+@pytest.mark.parametrize("verb", ["validate", "plan", "render"])
+def test_paths_that_lead_nowhere_are_named(project: Project, verb: str) -> None:
+    (project.root / "empty").mkdir()
+    assert project.run(verb, "gone").err.startswith("gone does not exist")
+    ran = project.run(verb, "empty")
+    assert (ran.code, ran.err.partition(".")[0]) == (1, "folder empty holds no YAML files")
+
+
+def test_replicas_without_a_place_have_a_code_of_their_own(project: Project) -> None:
+    project.edit("stacks/prod/models.yaml", "tensor: 1", "tensor: 2")
+    project.edit("stacks/prod/models.yaml", "replicas: 1", "replicas: 2")
+    assert project.run("validate").code == 3

@@ -1,0 +1,77 @@
+"""A mock in place of the engine: it answers every registration, and remembers all of it."""
+
+import asyncio
+from collections.abc import Mapping
+from functools import partial
+from typing import Any
+
+import pulumi
+from pulumi.runtime import mocks
+
+from components.stack import register_stack
+from inferfleet.desired.addresses import Address
+from inferfleet.desired.values import Desired
+
+
+class Recorder(mocks.Mocks):
+    """Answers with the inputs, and with what `answers` adds by type. A lookup is a mistake."""
+
+    def __init__(self, answers: Mapping[str, dict[str, Any]]) -> None:
+        self.inputs: dict[tuple[str, str], dict[str, Any]] = {}
+        self.outputs: dict[str, Any] = {}
+        self.answers = answers
+
+    def new_resource(self, args: mocks.MockResourceArgs) -> tuple[str, dict[str, Any]]:
+        self.inputs[args.typ, args.name] = args.inputs
+        return f"{args.name}-id", args.inputs | self.answers.get(args.typ, {})
+
+    def call(self, args: mocks.MockCallArgs) -> dict[str, Any]:
+        raise AssertionError(f"a component looked something up: {args.token}")
+
+
+class Monitor(mocks.MockMonitor):
+    """Also remembers the options that mocks are not shown."""
+
+    def __init__(self, recorder: Recorder) -> None:
+        super().__init__(recorder)
+        self.requests: dict[tuple[str, str], Any] = {}
+
+    def RegisterResource(self, request: Any) -> Any:  # noqa: N802 (the name of the call)
+        self.requests[request.type, request.name] = request
+        return super().RegisterResource(request)
+
+
+def run(
+    desired: Desired,
+    *,
+    preview: bool,
+    answers: Mapping[str, dict[str, Any]] | None = None,
+    theirs: Mapping[str, Address] | None = None,
+) -> tuple[Recorder, Monitor]:
+    """The whole stack registered; `answers` come in updates only, a preview of new resources knows none."""
+    recorder = Recorder({} if preview else answers or {})
+    monitor = Monitor(recorder)
+    # Mocks want a loop, and a test with asyncio.run before this one left the thread without.
+    asyncio.set_event_loop(asyncio.new_event_loop())
+    pulumi.runtime.set_mocks(recorder, project="inferfleet", stack="local", preview=preview, monitor=monitor)
+    value = pulumi.Output.secret("czNjcjN0")
+
+    def remember(name: str, output: Any) -> None:
+        recorder.outputs[name] = output
+
+    @pulumi.runtime.test
+    def program() -> None:
+        found = register_stack(
+            desired, {"east": "text of a kubeconfig"}, {("ml", "token"): {"key": value}}, theirs or {}
+        )
+        for name, output in found.items():
+            pulumi.Output.from_input(output).apply(partial(remember, name))
+
+    program()
+    return recorder, monitor
+
+
+def own(urn: str) -> tuple[str, str]:
+    """Type and name in a URN, without the types of its parents."""
+    *_, types, name = urn.split("::")
+    return types.rpartition("$")[2], name

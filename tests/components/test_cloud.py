@@ -1,0 +1,139 @@
+"""Cloud resources as they are handed to the engine, and the way from them into the cluster."""
+
+import json
+from typing import Any, Literal
+
+from recording import Monitor, Recorder, own, run
+
+from inferfleet.desired.on_cloud import on_cloud
+from inferfleet.desired.values import Component, Connection, Desired, DesiredCluster, KubeObject
+from inferfleet.fleet.decisions import Plan
+from inferfleet.gke.values import CLUSTER, NODE_POOL, CloudCluster, CloudComponent, CloudResource
+
+NETWORK = CloudResource("gcp:compute/network:Network", "east", {"name": "east-1a2b3c", "project": "acme"})
+CONTROL = CloudResource(
+    CLUSTER, "east", {"name": "east-1a2b3c", "location": "us-east5"}, after=(NETWORK.key,), protect=True
+)
+SYSTEM = CloudResource(NODE_POOL, "east/system", {"name": "system-0a0a0a"}, after=(CONTROL.key,))
+L4 = CloudResource(
+    NODE_POOL,
+    "east/l4",
+    {"name": "l4-1a2b3c", "nodeConfig": {"machineType": "g2-standard-12"}},
+    after=(CONTROL.key, SYSTEM.key),
+    ignore=("nodeConfig.diskType",),
+    delete_first=True,
+    timeout=2700,
+    deleted_with=CONTROL.key,
+)
+
+
+def _object(kind: str, name: str, api_version: str = "v1", **more: Any) -> KubeObject:
+    manifest = {"apiVersion": api_version, "kind": kind, "metadata": {"namespace": "ml", "name": name}}
+    return KubeObject(f"east/ml/{name}", manifest, **more)
+
+
+GATEWAY = _object("Gateway", "inferfleet", "gateway.networking.k8s.io/v1")
+WORKLOAD = _object("Deployment", "x-decode-l4", "apps/v1", after=(GATEWAY.key,))
+ANSWERS = {
+    CLUSTER: {
+        "endpoint": "203.0.113.7",
+        "masterAuth": {"clusterCaCertificate": "Q0E="},
+        "controlPlaneEndpointsConfig": {"dnsEndpointConfig": {"endpoint": "gke-1.us-east5.gke.goog"}},
+    }
+}
+
+
+def _desired(endpoint: Literal["DNS", "IP"] = "DNS") -> Desired:
+    cloud = CloudCluster(
+        cluster="east",
+        project="acme",
+        region="us-east5",
+        cloud_name="east-1a2b3c",
+        endpoint=endpoint,
+        components=(
+            CloudComponent("GkeNetwork", "east", (NETWORK,)),
+            CloudComponent("GkeCluster", "east", (CONTROL, SYSTEM)),
+            CloudComponent("GpuNodePool", "east/l4", (L4,)),
+        ),
+        pools={"l4": "l4-1a2b3c"},
+    )
+    cluster = DesiredCluster(
+        Connection("east", "gke/acme/us-east5/east-1a2b3c", "active", cloud=cloud),
+        (
+            on_cloud(Component("ServingStack", "east", (GATEWAY,)), cloud),
+            on_cloud(Component("ModelReplicas", "east/ml/x-l4", (WORKLOAD,)), cloud, ("l4",)),
+        ),
+    )
+    return Desired("prod", (cluster,), Plan(), frozenset(), ())
+
+
+def _run(endpoint: Literal["DNS", "IP"] = "DNS", *, preview: bool = False) -> tuple[Recorder, Monitor]:
+    return run(_desired(endpoint), preview=preview, answers=ANSWERS)
+
+
+def _kubeconfig(recorder: Recorder) -> Any:
+    return json.loads(recorder.inputs["pulumi:providers:kubernetes", "east"]["kubeconfig"]["value"])
+
+
+def test_cloud_resources_stand_under_their_components_with_their_inputs_key_for_key() -> None:
+    recorder, monitor = _run()
+    parents = {key: own(request.parent) for key, request in monitor.requests.items() if request.parent}
+    stack = ("pulumi:pulumi:Stack", "inferfleet-local")
+    home = ("inferfleet:components:GkeCluster", "east")
+    assert parents == {
+        ("pulumi:providers:gcp", "gcp"): stack,
+        ("inferfleet:components:GkeNetwork", "east"): stack,
+        (NETWORK.token, "east"): ("inferfleet:components:GkeNetwork", "east"),
+        home: stack,
+        (CLUSTER, "east"): home,
+        (NODE_POOL, "east/system"): home,
+        ("inferfleet:components:GpuNodePool", "east/l4"): stack,
+        (NODE_POOL, "east/l4"): ("inferfleet:components:GpuNodePool", "east/l4"),
+        ("pulumi:providers:kubernetes", "east"): home,
+        ("inferfleet:components:ServingStack", "east"): stack,
+        (GATEWAY.token, "east/ml/inferfleet"): ("inferfleet:components:ServingStack", "east"),
+        ("inferfleet:components:ModelReplicas", "east/ml/x-l4"): stack,
+        (WORKLOAD.token, "east/ml/x-decode-l4"): ("inferfleet:components:ModelReplicas", "east/ml/x-l4"),
+    }
+    resources = (NETWORK, CONTROL, SYSTEM, L4)
+    assert {one.key: recorder.inputs[one.token, one.name] for one in resources} == {
+        one.key: one.inputs for one in resources
+    }
+
+
+def test_options_are_those_of_the_plan_and_only_the_cluster_is_protected() -> None:
+    _, monitor = _run()
+    pool = monitor.requests[NODE_POOL, "east/l4"]
+    assert list(pool.ignoreChanges) == ["nodeConfig.diskType"]
+    assert pool.deleteBeforeReplace
+    assert own(pool.deletedWith) == (CLUSTER, "east")
+    assert (pool.customTimeouts.create, pool.customTimeouts.update) == ("2700s", "2700s")
+    assert {own(urn) for urn in pool.dependencies} == {(CLUSTER, "east"), (NODE_POOL, "east/system")}
+    assert {key for key, request in monitor.requests.items() if request.protect} == {(CLUSTER, "east")}
+
+
+def test_pods_wait_for_their_pool_and_go_with_the_cluster_but_a_gateway_is_deleted_by_itself() -> None:
+    _, monitor = _run()
+    workload = monitor.requests[WORKLOAD.token, "east/ml/x-decode-l4"]
+    assert {own(urn) for urn in workload.dependencies} >= {(NODE_POOL, "east/l4"), (NODE_POOL, "east/system")}
+    assert own(workload.deletedWith) == (CLUSTER, "east")
+    assert monitor.requests[GATEWAY.token, "east/ml/inferfleet"].deletedWith == ""
+
+
+def test_the_dns_endpoint_needs_no_certificate_and_no_kubeconfig_holds_a_token() -> None:
+    recorder, _ = _run("DNS")
+    found = _kubeconfig(recorder)
+    assert found["clusters"] == [{"name": "east", "cluster": {"server": "https://gke-1.us-east5.gke.goog"}}]
+    assert [list(one["user"]) for one in found["users"]] == [["exec"]]
+
+
+def test_the_ip_endpoint_carries_the_clusters_certificate_authority() -> None:
+    recorder, _ = _run("IP")
+    cluster = {"server": "https://203.0.113.7", "certificate-authority-data": "Q0E="}
+    assert _kubeconfig(recorder)["clusters"] == [{"name": "east", "cluster": cluster}]
+
+
+def test_the_first_preview_lists_all_that_the_update_makes() -> None:
+    previewed, _ = _run(preview=True)
+    updated, _ = _run()
+    assert previewed.inputs.keys() == updated.inputs.keys()

@@ -1,0 +1,186 @@
+"""What components hand to the engine, recorded by a mock in place of it."""
+
+from functools import partial
+from typing import Any
+
+import pytest
+from recording import own
+from recording import run as recorded
+
+from inferfleet.desired.addresses import Address
+from inferfleet.desired.values import Component, Connection, Desired, DesiredCluster, KubeObject
+from inferfleet.fleet.decisions import Plan, ServiceRoute
+
+THEIRS = {"dc1": Address("shared.example.com", 443, secure=True)}
+STATUS = {"status": {"addresses": [{"type": "IPAddress", "value": "10.0.0.5"}]}}
+ANSWERS = {"kubernetes:gateway.networking.k8s.io/v1:Gateway": STATUS}
+run = partial(recorded, answers=ANSWERS, theirs=THEIRS)
+
+
+def _object(kind: str, name: str, **more: Any) -> KubeObject:
+    manifest = {"apiVersion": "v1", "kind": kind, "metadata": {"namespace": "ml", "name": name}}
+    return KubeObject(f"east/ml/{name}", manifest, **more)
+
+
+NAMESPACE = KubeObject(
+    "east/ml", {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "ml"}}, retain=True
+)
+SECRET = _object("Secret", "token", after=(NAMESPACE.key,))
+
+
+def secret(value: str) -> dict[str, str]:
+    """A secret as it travels: Pulumi's signature for secrets around the value."""
+    return {"4dabf18193072939515e22adb298388d": "1b47061264138c4ac30d75fd1eb44270", "value": value}
+
+
+GATEWAY = KubeObject(
+    "east/inferfleet-system/inferfleet",
+    {
+        "apiVersion": "gateway.networking.k8s.io/v1",
+        "kind": "Gateway",
+        "metadata": {"namespace": "inferfleet-system", "name": "inferfleet"},
+        "spec": {"gatewayClassName": "any", "listeners": [{"protocol": "HTTP", "port": 8080}]},
+    },
+    timeout=300,
+)
+WORKLOAD = KubeObject(
+    "east/ml/x-decode-l4",
+    {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"namespace": "ml", "name": "x-decode-l4"},
+        "spec": {"replicas": 2},
+    },
+    after=(NAMESPACE.key, SECRET.key),
+    timeout=2700,
+)
+
+
+def _desired(state: Any = "active") -> Desired:
+    cluster = DesiredCluster(
+        Connection("east", "existing/east", state),
+        components=(
+            Component("ServingStack", "east", (NAMESPACE, SECRET)),
+            Component("ModelReplicas", "east/ml/x-l4", (WORKLOAD,)),
+        ),
+    )
+    return Desired("local", (cluster,), Plan(), frozenset(), ())
+
+
+STACK = ("pulumi:pulumi:Stack", "inferfleet-local")
+SERVING = ("inferfleet:components:ServingStack", "east")
+REPLICAS = ("inferfleet:components:ModelReplicas", "east/ml/x-l4")
+CLUSTER = ("inferfleet:components:ExistingCluster", "east")
+
+
+def test_everything_is_registered_under_its_component_with_the_manifest_key_for_key() -> None:
+    recorder, monitor = run(_desired(), preview=False)
+    parents = {key: own(request.parent) for key, request in monitor.requests.items() if request.parent}
+    assert parents == {
+        CLUSTER: STACK,
+        ("pulumi:providers:kubernetes", "east"): CLUSTER,
+        SERVING: STACK,
+        ("kubernetes:core/v1:Namespace", "east/ml"): SERVING,
+        ("kubernetes:core/v1:Secret", "east/ml/token"): SERVING,
+        REPLICAS: STACK,
+        ("kubernetes:apps/v1:Deployment", "east/ml/x-decode-l4"): REPLICAS,
+    }
+    assert recorder.inputs["kubernetes:apps/v1:Deployment", "east/ml/x-decode-l4"] == WORKLOAD.manifest
+
+
+def test_a_preview_registers_what_an_update_registers() -> None:
+    previewed, _ = run(_desired(), preview=True)
+    updated, _ = run(_desired(), preview=False)
+    assert previewed.inputs == updated.inputs
+
+
+def test_a_workload_waits_for_what_it_needs_as_long_as_its_budget() -> None:
+    _, monitor = run(_desired(), preview=False)
+    request = monitor.requests["kubernetes:apps/v1:Deployment", "east/ml/x-decode-l4"]
+    assert {own(urn) for urn in request.dependencies} == {
+        ("kubernetes:core/v1:Namespace", "east/ml"),
+        ("kubernetes:core/v1:Secret", "east/ml/token"),
+    }
+    assert (request.customTimeouts.create, request.customTimeouts.update) == ("2700s", "2700s")
+
+
+def test_namespaces_stay_when_they_leave_the_program_and_other_objects_go() -> None:
+    _, monitor = run(_desired(), preview=False)
+    retained = {name for (_, name), request in monitor.requests.items() if request.retainOnDelete}
+    assert retained == {"east/ml"}
+
+
+def test_a_secret_gets_its_value_from_the_configuration_as_a_secret() -> None:
+    recorder, _ = run(_desired(), preview=False)
+    assert recorder.inputs["kubernetes:core/v1:Secret", "east/ml/token"]["data"] == secret(
+        {"key": "czNjcjN0"}
+    )
+
+
+PROVIDER = {
+    "clusterIdentifier": "existing/east",
+    "kubeconfig": secret("text of a kubeconfig"),
+    "enableConfigMapMutable": "true",
+    "enableSecretMutable": "true",
+}
+
+
+@pytest.mark.parametrize(
+    ("state", "skip", "delete", "ignored_by_provider", "ignored_by_objects"),
+    [
+        ("active", "false", "false", [], []),
+        ("cordoned", "false", "false", [], []),
+        ("drained", "false", "false", [], []),
+        ("lost", "true", "false", ["kubeconfig", "context"], ["*"]),
+        ("abandoned", "true", "true", ["kubeconfig", "context"], []),
+    ],
+)
+def test_a_cluster_that_does_not_answer_is_left_alone(
+    state: str, skip: str, delete: str, ignored_by_provider: list[str], ignored_by_objects: list[str]
+) -> None:
+    recorder, monitor = run(_desired(state), preview=False)
+    provider = "pulumi:providers:kubernetes", "east"
+    assert recorder.inputs[provider] == {
+        **PROVIDER,
+        "skipUpdateUnreachable": skip,
+        "deleteUnreachable": delete,
+    }
+    assert list(monitor.requests[provider].ignoreChanges) == ignored_by_provider
+    workload = monitor.requests["kubernetes:apps/v1:Deployment", "east/ml/x-decode-l4"]
+    assert list(workload.ignoreChanges) == ignored_by_objects
+
+
+def _with_gateways() -> Desired:
+    east = DesiredCluster(
+        Connection("east", "existing/east", "active"), (Component("ServingStack", "east", (GATEWAY,)),)
+    )
+    # dc1 and dc2 use gateways that exist; that of dc2 has no address.
+    others = (DesiredCluster(Connection(name, f"existing/{name}", "active"), ()) for name in ("dc1", "dc2"))
+    routes = tuple(ServiceRoute("ml/chat", name, ()) for name in ("dc1", "dc2", "east"))
+    return Desired("local", (*others, east), Plan(services=routes), frozenset(), ())
+
+
+def test_the_stack_exports_where_gateways_and_services_are_reached() -> None:
+    recorder, _ = run(_with_gateways(), preview=False)
+    assert recorder.outputs == {
+        "placements": {},
+        "services": {"ml/chat": ["dc1", "dc2", "east"]},
+        "gateways": {"dc1": "shared.example.com", "east": "10.0.0.5"},
+        "urls": {
+            "ml/chat": {
+                "dc1": "https://shared.example.com:443/ml/chat/",
+                "east": "http://10.0.0.5:8080/ml/chat/",
+            }
+        },
+    }
+
+
+def test_a_preview_does_not_know_the_address_of_a_new_gateway() -> None:
+    recorder, _ = run(_with_gateways(), preview=True)
+    assert recorder.outputs == {"placements": {}, "services": {"ml/chat": ["dc1", "dc2", "east"]}}
+
+
+def test_a_gateway_is_registered_key_for_key_though_its_status_is_read() -> None:
+    recorder, _ = run(_with_gateways(), preview=False)
+    found = recorder.inputs["kubernetes:gateway.networking.k8s.io/v1:Gateway", GATEWAY.name]
+    assert found == GATEWAY.manifest

@@ -1,0 +1,141 @@
+"""Builders of a small stack and of what is desired for it: each test names only the fact it is about."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from inferfleet.api.documents import Documents
+from inferfleet.api.inference_class import InferenceClass
+from inferfleet.api.inference_cluster import InferenceCluster
+from inferfleet.api.model_deployment import ModelDeployment
+from inferfleet.api.model_service import ModelService
+from inferfleet.api.settings import Settings
+from inferfleet.desired import desired
+from inferfleet.desired.values import Component, Desired, KubeObject
+from inferfleet.fleet.lock import Lock, LockedCluster
+from inferfleet.fleet.spot import Spot
+
+Document = InferenceCluster | ModelDeployment | ModelService
+
+L4 = InferenceClass.model_validate(
+    {
+        "metadata": {"name": "l4"},
+        "spec": {
+            "node": {"cpu": "40", "memory": "160Gi"},
+            "resources": {"gpu": {"count": 4, "memory": "24Gi"}},
+        },
+    }
+)
+NOTHING = Lock(stack="test")
+
+
+def cluster(name: str, *, pools: tuple[str, ...] = ("l4",), state: str = "active", **spec: Any) -> Document:
+    """Every pool has two nodes of four GPUs."""
+    return InferenceCluster.model_validate(
+        {
+            "metadata": {"name": name},
+            "spec": {
+                "state": state,
+                "cluster": {"source": "Existing", "existing": {"kubeconfig": {"configKey": name}}},
+                "nodePools": [{"name": pool, "className": "l4", "nodeCount": 2} for pool in pools],
+                "serving": {"gateway": {"className": "any"}},
+                **spec,
+            },
+        }
+    )
+
+
+def deployment(
+    name: str,
+    replicas: int = 1,
+    *,
+    gpus: int = 1,
+    engine: dict[str, Any] | None = None,
+    pod: dict[str, Any] | None = None,
+    labels: dict[str, str] | None = None,
+    namespace: str = "ml",
+    **spec: Any,
+) -> Document:
+    """`engine` are fields of the engine's container, `pod` fields beside the containers."""
+    container = {"name": "engine", "image": "engine:1", **(engine or {})}
+    return ModelDeployment.model_validate(
+        {
+            "metadata": {"name": name, "namespace": namespace, "labels": labels or {}},
+            "spec": {
+                "replicas": replicas,
+                "workers": {
+                    "topology": {"tensor": gpus},
+                    "template": {"spec": {"containers": [container], **(pod or {})}},
+                },
+                **spec,
+            },
+        }
+    )
+
+
+def service(name: str, **labels: str) -> Document:
+    """Selects by these labels; by none, everything in its namespace."""
+    return ModelService.model_validate(
+        {
+            "metadata": {"name": name, "namespace": "ml"},
+            "spec": {"endpoints": [{"selector": {"matchLabels": labels}}]},
+        }
+    )
+
+
+def stack(*documents: Document, **settings: Any) -> Documents:
+    return Documents(
+        settings=Settings.model_validate({"stack": "test", **settings}),
+        classes={"l4": L4},
+        clusters={one.metadata.name: one for one in documents if isinstance(one, InferenceCluster)},
+        deployments={one.metadata.key: one for one in documents if isinstance(one, ModelDeployment)},
+        services={one.metadata.key: one for one in documents if isinstance(one, ModelService)},
+    )
+
+
+def spot(text: str) -> Spot:
+    """`a east/l4` is deployment ml/a on pool l4 of cluster east."""
+    name, _, place = text.partition(" ")
+    where, _, pool = place.partition("/")
+    return Spot(f"ml/{name}", where, (("decode", pool),))
+
+
+def lock(
+    placements: dict[str, int],
+    services: dict[str, tuple[str, ...]] | None = None,
+    uids: Mapping[str, str | None] | None = None,
+) -> Lock:
+    return Lock(
+        stack="test",
+        clusters={name: LockedCluster("Existing", uid) for name, uid in (uids or {}).items()},
+        placements={spot(text): replicas for text, replicas in placements.items()},
+        services={f"ml/{name}": clusters for name, clusters in (services or {}).items()},
+    )
+
+
+def made(*documents: Document, lock: Lock = NOTHING, **settings: Any) -> Desired:
+    return desired(stack(*documents, **settings), lock)
+
+
+def components(found: Desired, cluster: str) -> list[tuple[str, str]]:
+    """Kind and name of everything on a cluster."""
+    return [(one.kind, one.name) for one in _components(found, cluster)]
+
+
+def find(found: Desired, kind: str, name: str) -> KubeObject:
+    """The only object of this Kubernetes kind and Pulumi name."""
+    (one,) = (one for part in found.clusters for one in part.objects if (one.kind, one.name) == (kind, name))
+    return one
+
+
+def after(found: Desired, kind: str, name: str) -> set[str]:
+    """What must stand before an object, in the words `Kind name`."""
+    return {_short(key) for key in find(found, kind, name).after}
+
+
+def _short(key: str) -> str:
+    token, _, name = key.partition(" ")
+    return f"{token.rpartition(':')[2]} {name}"
+
+
+def _components(found: Desired, cluster: str) -> tuple[Component, ...]:
+    return next(one.components for one in found.clusters if one.connection.cluster == cluster)

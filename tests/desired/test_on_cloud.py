@@ -1,0 +1,99 @@
+"""Clusters that the stack creates: what stands on them waits for nodes; what a locked stack says of them."""
+
+from dataclasses import replace
+from typing import Any
+
+from small_stack import NOTHING, after, deployment, find, service, stack
+
+from inferfleet.api.documents import Documents
+from inferfleet.api.inference_class import InferenceClass
+from inferfleet.api.inference_cluster import InferenceCluster
+from inferfleet.desired import desired
+from inferfleet.desired.gate import announcements, refusals
+from inferfleet.desired.values import Desired
+
+RECIPE = InferenceClass.model_validate(
+    {
+        "metadata": {"name": "gke-l4"},
+        "spec": {
+            "node": {"cpu": "47", "memory": "176Gi"},
+            "resources": {"gpu": {"count": 4, "memory": "23034Mi"}},
+            "provisioning": {
+                "provider": "GKE",
+                "gke": {"machineType": "g2-standard-48", "accelerator": {"type": "nvidia-l4", "count": 4}},
+            },
+        },
+    }
+)
+
+
+def on_gke(*, pool: dict[str, Any] | None = None, **gke: Any) -> Documents:
+    """Deployment `a` on pool `l4` of GKE cluster `east`, and service `s` over it."""
+    east = InferenceCluster.model_validate(
+        {
+            "metadata": {"name": "east"},
+            "spec": {
+                "cluster": {
+                    "source": "GKE",
+                    "gke": {"project": "acme-prod", "region": "us-east4", "minVersion": "1.35", **gke},
+                },
+                "nodePools": [{"name": "l4", "className": "gke-l4", "maxNodeCount": 2, **(pool or {})}],
+            },
+        }
+    )
+    documents = stack(east, deployment("a"), service("s"))
+    return replace(documents, classes={"gke-l4": RECIPE})
+
+
+def made(documents: Documents) -> Desired:
+    return desired(documents, NOTHING)
+
+
+def test_workloads_wait_for_their_pool_and_everything_for_the_system_pool() -> None:
+    found = made(on_gke())
+    assert after(found, "Deployment", "east/ml/a-decode-l4") == {
+        "NodePool east/system",
+        "NodePool east/l4",
+        "Namespace east/ml",
+    }
+    objects = tuple(found.clusters[0].objects)
+    system = "gcp:container/nodePool:NodePool east/system"
+    assert [one.key for one in objects if system in one.after] == [one.key for one in objects]
+
+
+def test_all_but_what_holds_a_load_balancer_ends_with_the_cluster() -> None:
+    (east,) = made(on_gke()).clusters
+    alone = {one.kind for one in east.objects if one.deleted_with is None}
+    assert alone == {"Gateway", "Namespace", "Service"}
+    assert {one.deleted_with for one in east.objects} - {None} == {"gcp:container/cluster:Cluster east"}
+
+
+def test_pods_are_drawn_to_the_pool_by_its_name_in_the_cloud() -> None:
+    found = made(on_gke())
+    cloud = found.clusters[0].connection.cloud
+    assert cloud is not None
+    pod = find(found, "Deployment", "east/ml/a-decode-l4").manifest["spec"]["template"]["spec"]
+    assert pod["nodeSelector"] == {"inferfleet.dev/pool": cloud.pools["l4"]}
+
+
+def test_the_provider_is_told_by_project_region_and_name_which_cluster_it_is() -> None:
+    connection = made(on_gke()).clusters[0].connection
+    assert connection.cloud is not None
+    assert connection.identifier == f"gke/acme-prod/us-east4/{connection.cloud.cloud_name}"
+
+
+def test_a_locked_stack_says_which_pool_would_be_replaced() -> None:
+    known = made(on_gke()).plan.lock
+    allowing = {"allow": ["capacity.model"]}
+    documents = on_gke(pool={"capacity": {"model": "Spot"}}, replace=allowing)
+    found = desired(documents, known)
+    (problem,) = refusals(found, documents, known, locked=True, preview=True)
+    assert "pool east/l4 is replaced: capacity.model" in problem.what
+    assert refusals(found, documents, known, locked=False, preview=True) == ()
+
+
+def test_a_cluster_that_is_not_there_yet_is_not_missed_by_its_uid() -> None:
+    documents = on_gke()
+    found = made(documents)
+    told = announcements(found, documents, found.plan.lock, locked=True, preview=True)
+    assert [one for one in told if "UID" in one.what] == []

@@ -1,0 +1,122 @@
+"""What must stand before what."""
+
+from small_stack import after, cluster, deployment, find, lock, made, service, spot
+
+from inferfleet.desired.values import Desired
+from inferfleet.fleet.spot import Spot
+
+
+def _ways(found: Desired, name: str, *spots: Spot) -> dict[str, set[str]]:
+    """The workloads of a deployment that each of its workloads waits for, by cluster."""
+    return {
+        one.cluster: {
+            other.partition("/")[0]
+            for key in find(found, "Deployment", f"{one.cluster}/ml/{name}-decode-l4").after
+            if key.startswith("kubernetes:apps/v1:Deployment ")
+            for other in [key.partition(" ")[2]]
+        }
+        for one in spots
+    }
+
+
+def test_a_picker_starts_after_all_it_reads_and_routes_wait_for_gateway_and_namespace_only() -> None:
+    found = made(cluster("east"), deployment("a"), service("s"))
+    space, name = {"Namespace east/ml"}, "east/ml/a-epp"
+    assert {
+        f"{one.kind} {one.name}": after(found, one.kind, one.name)
+        for component in found.clusters[0].components
+        for one in component.objects
+    } == {
+        "Namespace east/inferfleet-system": set(),
+        "Namespace east/ml": set(),
+        "Gateway east/inferfleet-system/inferfleet": {"Namespace east/inferfleet-system"},
+        f"ServiceAccount {name}": space,
+        f"Role {name}": space,
+        f"RoleBinding {name}": space,
+        "ClusterRole east/inferfleet:ml:a:epp": space,
+        "ClusterRoleBinding east/inferfleet:ml:a:epp": space,
+        f"ConfigMap {name}": space,
+        f"Service {name}": space,
+        "InferencePool east/ml/a": space,
+        f"Deployment {name}": {
+            *space,
+            f"ServiceAccount {name}",
+            f"Role {name}",
+            f"RoleBinding {name}",
+            "ClusterRole east/inferfleet:ml:a:epp",
+            "ClusterRoleBinding east/inferfleet:ml:a:epp",
+            f"ConfigMap {name}",
+            "InferencePool east/ml/a",
+        },
+        "HTTPRoute east/ml/a": {*space, "Gateway east/inferfleet-system/inferfleet"},
+        "Deployment east/ml/a-decode-l4": space,
+        "HTTPRoute east/ml/s-svc": {*space, "Gateway east/inferfleet-system/inferfleet"},
+    }
+
+
+def test_routes_at_somebody_elses_gateway_wait_for_their_namespace_only() -> None:
+    ref = {"gateway": {"ref": {"name": "shared", "namespace": "infra"}}}
+    found = made(cluster("east", serving=ref), deployment("a"))
+    assert after(found, "HTTPRoute", "east/ml/a") == {"Namespace east/ml"}
+    assert found.clusters[0].gateway_ref == ("infra", "shared")
+
+
+def test_a_workload_waits_for_the_secrets_it_reads_and_for_no_other() -> None:
+    reads = {"envFrom": [{"secretRef": {"name": "hf"}}]}
+    found = made(
+        cluster("east"),
+        deployment("a", engine=reads),
+        deployment("b", engine={"envFrom": [{"secretRef": {"name": "other"}}]}),
+        secrets={"ml/hf": ["token"], "ml/other": ["key"]},
+    )
+    assert after(found, "Deployment", "east/ml/a-decode-l4") == {"Namespace east/ml", "Secret east/ml/hf"}
+    assert after(found, "Secret", "east/ml/hf") == {"Namespace east/ml"}
+
+
+def test_placements_that_the_lock_has_roll_one_after_the_other() -> None:
+    here = [spot("a east/l4"), spot("a mid/l4"), spot("a west/l4")]
+    found = made(
+        *map(cluster, ("east", "mid", "west")),
+        deployment("a", 3),
+        deployment("b", 1),
+        lock=lock({"a east/l4": 1, "a mid/l4": 1, "a west/l4": 1, "b west/l4": 1}),
+    )
+    assert _ways(found, "a", *here) == {"east": set(), "mid": {"east"}, "west": {"mid"}}
+    assert _ways(found, "b", spot("b west/l4")) == {"west": set()}
+
+
+def test_two_pools_of_one_cluster_roll_one_after_the_other_too() -> None:
+    found = made(
+        cluster("east", pools=("p", "q")), deployment("a", 2), lock=lock({"a east/p": 1, "a east/q": 1})
+    )
+    assert after(found, "Deployment", "east/ml/a-decode-q") == {
+        "Namespace east/ml",
+        "Deployment east/ml/a-decode-p",
+    }
+
+
+def test_new_placements_wait_for_no_other_and_no_other_waits_for_them() -> None:
+    here = [spot("a east/l4"), spot("a mid/l4"), spot("a west/l4")]
+    found = made(
+        *map(cluster, ("east", "mid", "west")),
+        deployment("a", 3),
+        lock=lock({"a east/l4": 1, "a west/l4": 1}),
+    )
+    assert _ways(found, "a", *here) == {"east": set(), "mid": set(), "west": {"east"}}
+
+
+def test_at_first_nothing_waits_for_another_placement() -> None:
+    found = made(cluster("east"), cluster("west"), deployment("a", 2))
+    assert _ways(found, "a", spot("a east/l4"), spot("a west/l4")) == {"east": set(), "west": set()}
+
+
+def test_a_lost_cluster_stands_outside_the_chain() -> None:
+    here = [spot("a east/l4"), spot("a mid/l4"), spot("a west/l4")]
+    found = made(
+        cluster("east"),
+        cluster("mid", state="lost"),
+        cluster("west"),
+        deployment("a", 3),
+        lock=lock({"a east/l4": 1, "a mid/l4": 1, "a west/l4": 1}),
+    )
+    assert _ways(found, "a", *here) == {"east": set(), "mid": set(), "west": {"east"}}

@@ -1,0 +1,95 @@
+"""A plugin of one's own comes through the registry and acts like a built-in one."""
+
+import pytest
+from small_stack import NOTHING, cluster, deployment, find, stack
+
+from inferfleet.api.problems import InvalidDocuments
+from inferfleet.desired import desired
+from inferfleet.desired.values import Desired
+from inferfleet.plugins import contract
+from inferfleet.plugins.contract import Edited, Plugin, PodTemplate, Request
+from inferfleet.plugins.registry import builtin
+
+
+class Config(contract.Config):
+    size: str
+
+
+def _priority(template: PodTemplate, request: Request, config: Config) -> PodTemplate:
+    template["spec"]["priorityClassName"] = config.size
+    return template
+
+
+def _with_settings(template: PodTemplate, request: Request, config: Config) -> Edited:
+    name = f"{request.workload}-settings"
+    metadata = {"name": name, "labels": {"team": "research"}}
+    beside = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": {"size": config.size}}
+    template["spec"]["containers"][0]["envFrom"] = [{"configMapRef": {"name": name}}]
+    return Edited(template, (beside,))
+
+
+REGISTRY = builtin().with_(Plugin("priority", Config, _priority), Plugin("settings", Config, _with_settings))
+
+
+def _desired(plugin: str) -> Desired:
+    link = {"name": plugin, "config": {"size": "large"}}
+    documents = stack(cluster("east"), deployment("a", plugins=[link]), deployment("b"))
+    return desired(documents, NOTHING, registry=REGISTRY)
+
+
+def test_a_plugin_of_ones_own_edits_the_pods_whose_chain_names_it_and_no_others() -> None:
+    found = _desired("priority")
+    specs = {
+        name: find(found, "Deployment", f"east/ml/{name}-decode-l4").manifest["spec"]["template"]["spec"]
+        for name in ("a", "b")
+    }
+    assert specs["a"] == {**specs["b"], "priorityClassName": "large"}
+
+
+def test_steps_tell_what_a_plugin_of_ones_own_changed() -> None:
+    steps = {str(spot): roles["decode"] for spot, roles in _desired("priority").steps.items()}
+    assert [step.plugin for step in steps["ml/a east decode=l4"]] == ["priority"]
+    assert steps["ml/b east decode=l4"] == ()
+
+
+def test_a_plugin_acts_in_the_chain_of_the_stack_and_of_a_cluster_too() -> None:
+    link = {"name": "priority", "config": {"size": "large"}}
+    for documents in (
+        stack(cluster("east"), deployment("a"), plugins=[link]),
+        stack(cluster("east", plugins=[link]), deployment("a")),
+    ):
+        found = desired(documents, NOTHING, registry=REGISTRY)
+        template = find(found, "Deployment", "east/ml/a-decode-l4").manifest["spec"]["template"]
+        assert template["spec"]["priorityClassName"] == "large"
+
+
+def test_companions_carry_our_labels_and_stand_before_their_workload() -> None:
+    found = _desired("settings")
+    companion = find(found, "ConfigMap", "east/ml/a-decode-l4-settings")
+    assert companion.manifest == {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {
+            "name": "a-decode-l4-settings",
+            "namespace": "ml",
+            "labels": {
+                "team": "research",
+                "app.kubernetes.io/managed-by": "inferfleet",
+                "inferfleet.dev/stack": "test",
+                "inferfleet.dev/deployment": "a",
+            },
+        },
+        "data": {"size": "large"},
+    }
+    space = find(found, "Namespace", "east/ml").key
+    assert companion.after == (space,)
+    assert find(found, "Deployment", "east/ml/a-decode-l4").after == (space, companion.key)
+
+
+def test_without_the_registry_the_plugin_is_a_problem_of_its_chain() -> None:
+    documents = stack(
+        cluster("east"), deployment("a", plugins=[{"name": "priority", "config": {"size": "x"}}])
+    )
+    with pytest.raises(InvalidDocuments) as raised:
+        desired(documents, NOTHING)
+    assert [problem.path for problem in raised.value.problems] == ["spec.plugins[0].name"]

@@ -1,0 +1,201 @@
+"""Secrets: created where the stack holds them and a pod reads them, asked for where it does not."""
+
+from typing import Any
+
+import pytest
+from small_stack import cluster, deployment, find, lock, made
+
+from inferfleet.api.problems import InvalidDocuments, Problem
+from inferfleet.desired.values import Desired, SecretNeed
+
+HF = {"secretKeyRef": {"name": "hf", "key": "token"}}
+
+
+def _env(**ref: Any) -> dict[str, Any]:
+    return {"env": [{"name": "TOKEN", "valueFrom": {"secretKeyRef": ref}}]}
+
+
+def _volume(**source: Any) -> dict[str, Any]:
+    return {"volumes": [{"name": "v", **source}]}
+
+
+def _sidecar(kind: str, **fields: Any) -> dict[str, Any]:
+    return {kind: [{"name": "fetch", "image": "fetch:1", **fields}]}
+
+
+def _secrets(found: Desired) -> dict[str, list[str]]:
+    """The Secrets that are created, by cluster."""
+    return {
+        part.connection.cluster: [one.name for one in part.objects if one.kind == "Secret"]
+        for part in found.clusters
+    }
+
+
+READS = [
+    pytest.param(_env(name="hf", key="token"), {}, ("token",), id="environment"),
+    pytest.param({"envFrom": [{"secretRef": {"name": "hf"}}]}, {}, (), id="envFrom"),
+    pytest.param({}, {"imagePullSecrets": [{"name": "hf"}]}, (".dockerconfigjson",), id="pull secret"),
+    pytest.param({}, _volume(secret={"secretName": "hf"}), (), id="volume"),
+    pytest.param(
+        {},
+        _volume(secret={"secretName": "hf", "items": [{"key": "b", "path": "b"}, {"key": "a", "path": "a"}]}),
+        ("a", "b"),
+        id="volume with items",
+    ),
+    pytest.param(
+        {},
+        _volume(projected={"sources": [{"configMap": {"name": "c"}}, {"secret": {"name": "hf"}}]}),
+        (),
+        id="projected volume",
+    ),
+    pytest.param(
+        {},
+        _volume(projected={"sources": [{"secret": {"name": "hf", "items": [{"key": "a", "path": "x"}]}}]}),
+        ("a",),
+        id="projected volume with items",
+    ),
+    pytest.param({}, _sidecar("initContainers", **_env(name="hf", key="k")), ("k",), id="init container"),
+]
+
+
+@pytest.mark.parametrize(("engine", "pod", "keys"), READS)
+def test_a_secret_that_the_stack_does_not_hold_must_be_on_the_cluster(
+    engine: dict[str, Any], pod: dict[str, Any], keys: tuple[str, ...]
+) -> None:
+    found = made(cluster("east"), deployment("a", engine=engine, pod=pod))
+    assert found.clusters[0].secrets_needed == (SecretNeed("ml", "hf", keys),)
+    assert _secrets(found) == {"east": []}
+
+
+@pytest.mark.parametrize(("engine", "pod", "keys"), READS)
+def test_a_secret_that_the_stack_holds_is_created_before_its_workload(
+    engine: dict[str, Any], pod: dict[str, Any], keys: tuple[str, ...]
+) -> None:
+    held = {"ml/hf": sorted(keys) or ["token"]}
+    found = made(cluster("east"), deployment("a", engine=engine, pod=pod), secrets=held)
+    assert found.clusters[0].secrets_needed == ()
+    secret = find(found, "Secret", "east/ml/hf")
+    assert secret.key in find(found, "Deployment", "east/ml/a-decode-l4").after
+
+
+def test_a_created_secret_says_its_type_and_keys_and_no_value() -> None:
+    found = made(
+        cluster("east"),
+        deployment("a", engine=_env(name="hf", key="token"), pod={"imagePullSecrets": [{"name": "reg"}]}),
+        secrets={"ml/hf": ["token", "user"], "ml/reg": [".dockerconfigjson"]},
+    )
+    labels = {"app.kubernetes.io/managed-by": "inferfleet", "inferfleet.dev/stack": "test"}
+    assert [find(found, "Secret", f"east/ml/{name}").manifest for name in ("hf", "reg")] == [
+        {
+            "apiVersion": "v1",
+            "kind": "Secret",
+            "metadata": {
+                "name": "hf",
+                "namespace": "ml",
+                "labels": labels,
+                "annotations": {"inferfleet.dev/keys": "token,user"},
+            },
+            "type": "Opaque",
+        },
+        {
+            "apiVersion": "v1",
+            "kind": "Secret",
+            "metadata": {
+                "name": "reg",
+                "namespace": "ml",
+                "labels": labels,
+                "annotations": {"inferfleet.dev/keys": ".dockerconfigjson"},
+            },
+            "type": "kubernetes.io/dockerconfigjson",
+        },
+    ]
+
+
+def test_secrets_are_created_only_on_clusters_and_in_namespaces_that_read_them() -> None:
+    reads = _env(name="hf", key="token")
+    found = made(
+        cluster("east"),
+        cluster("west"),
+        deployment("a", engine=reads),
+        deployment("b"),
+        lock=lock({"a east/l4": 1, "b west/l4": 1}),
+        secrets={"ml/hf": ["token"], "other/hf": ["token"], "ml/unread": ["token"]},
+    )
+    assert _secrets(found) == {"east": ["east/ml/hf"], "west": []}
+
+
+def test_a_secret_of_the_same_name_in_another_namespace_is_another_secret() -> None:
+    found = made(
+        cluster("east"),
+        deployment("a", engine=_env(name="hf", key="token")),
+        deployment("b", engine=_env(name="hf", key="token"), namespace="other"),
+        secrets={"other/hf": ["token"]},
+    )
+    assert _secrets(found) == {"east": ["east/other/hf"]}
+    assert found.clusters[0].secrets_needed == (SecretNeed("ml", "hf", ("token",)),)
+
+
+def test_a_key_that_the_stack_does_not_hold_is_a_problem_with_the_command_that_sets_it() -> None:
+    documents = [cluster("east"), cluster("west"), deployment("a", 2, engine=_env(name="hf", key="token"))]
+    with pytest.raises(InvalidDocuments) as raised:
+        made(*documents, secrets={"ml/hf": ["user", "mail"]})
+    assert raised.value.problems == (
+        Problem(
+            "ml/a reads key 'token' of secret hf, and the stack holds only mail, user for ml/hf",
+            """Run: pulumi config set --secret --path 'inferfleet:secrets["ml/hf"]["token"]'""",
+            "spec.workers.template.spec",
+        ),
+    )
+
+
+@pytest.mark.parametrize(
+    ("engine", "pod"),
+    [
+        (_env(name="hf", key="token", optional=True), {}),
+        ({"envFrom": [{"secretRef": {"name": "hf", "optional": True}}]}, {}),
+        ({}, _volume(secret={"secretName": "hf", "optional": True})),
+        ({}, _volume(projected={"sources": [{"secret": {"name": "hf", "optional": True}}]})),
+    ],
+)
+def test_an_optional_secret_need_not_be_there_and_need_not_have_the_key(
+    engine: dict[str, Any], pod: dict[str, Any]
+) -> None:
+    documents = [cluster("east"), deployment("a", engine=engine, pod=pod)]
+    assert made(*documents).clusters[0].secrets_needed == ()
+    held = made(*documents, secrets={"ml/hf": ["user"]})
+    assert (_secrets(held), held.clusters[0].secrets_needed) == ({"east": ["east/ml/hf"]}, ())
+
+
+def test_what_several_pods_read_of_one_secret_is_asked_for_together() -> None:
+    found = made(
+        cluster("east"),
+        deployment("a", engine=_env(name="hf", key="token")),
+        deployment("b", engine=_env(name="hf", key="mail")),
+    )
+    assert found.clusters[0].secrets_needed == (SecretNeed("ml", "hf", ("mail", "token")),)
+
+
+def test_a_secret_that_only_a_plugin_asks_for_counts_too() -> None:
+    tweak = {"name": "demo-pod-tweaks", "config": {"env": [{"name": "TOKEN", "valueFrom": HF}]}}
+    documents = [cluster("east"), deployment("a", plugins=[tweak])]
+    assert made(*documents).clusters[0].secrets_needed == (SecretNeed("ml", "hf", ("token",)),)
+    assert _secrets(made(*documents, secrets={"ml/hf": ["token"]})) == {"east": ["east/ml/hf"]}
+
+
+@pytest.mark.parametrize(
+    ("engine", "pod", "what"),
+    [
+        ({}, {"imagePullSecrets": [{}]}, "ml/a reads a secret without saying its name"),
+        (_env(key="token"), {}, "ml/a reads a secret without saying its name"),
+        (_env(name="hf"), {}, "ml/a reads secret hf without saying which key"),
+        ({}, _volume(secret={"optional": True}), "ml/a reads a secret without saying its name"),
+    ],
+)
+def test_a_reference_must_say_which_secret_and_which_key(
+    engine: dict[str, Any], pod: dict[str, Any], what: str
+) -> None:
+    with pytest.raises(InvalidDocuments) as raised:
+        made(cluster("east"), deployment("a", engine=engine, pod=pod))
+    assert raised.value.problems == (
+        Problem(what, "Write it, or remove the reference", "spec.workers.template.spec"),
+    )

@@ -1,0 +1,126 @@
+"""Builders of small documents: each test names only the fact it is about."""
+
+from typing import Any
+
+from inferfleet.api.documents import Documents
+from inferfleet.api.inference_class import InferenceClass
+from inferfleet.api.inference_cluster import InferenceCluster
+from inferfleet.api.model_deployment import ModelDeployment
+from inferfleet.api.model_service import ModelService
+from inferfleet.api.settings import Settings
+from inferfleet.fleet.decisions import Plan
+from inferfleet.fleet.lock import Lock
+from inferfleet.fleet.spot import Spot
+
+Document = InferenceClass | InferenceCluster | ModelDeployment | ModelService
+
+
+def class_(name: str, gpus: int, *, memory: str = "80Gi", cpu: str = "200", **spec: Any) -> InferenceClass:
+    node = {"cpu": cpu, "memory": "1000Gi"}
+    resources = {} if "devices" in spec else {"resources": {"gpu": {"count": gpus, "memory": memory}}}
+    return InferenceClass.model_validate(
+        {"metadata": {"name": name}, "spec": {"node": node, **resources, **spec}}
+    )
+
+
+L4 = class_("l4", 4, memory="24Gi")
+H100 = class_("h100", 8, memory="80Gi")
+
+
+def cluster(
+    name: str,
+    pools: dict[str, tuple[str, int]],
+    *,
+    state: str = "active",
+    labels: dict[str, str] | None = None,
+    taints: list[dict[str, str]] | None = None,
+) -> InferenceCluster:
+    """`pools`: name to (class, number of nodes)."""
+    return InferenceCluster.model_validate(
+        {
+            "metadata": {"name": name, "labels": labels or {}},
+            "spec": {
+                "state": state,
+                "cluster": {"source": "Existing", "existing": {"kubeconfig": {"path": "kubeconfig"}}},
+                "nodePools": [
+                    {"name": pool, "className": class_name, "nodeCount": nodes}
+                    for pool, (class_name, nodes) in pools.items()
+                ],
+                "taints": taints or [],
+                "serving": {"gateway": {"className": "any"}},
+            },
+        }
+    )
+
+
+def deployment(
+    name: str,
+    replicas: int,
+    *,
+    gpus: int = 1,
+    workers: int = 1,
+    cel: str | None = None,
+    selector: dict[str, str] | None = None,
+    labels: dict[str, str] | None = None,
+    resources: dict[str, Any] | None = None,
+    **spec: Any,
+) -> ModelDeployment:
+    engine = {"name": "engine", "image": "engine:1", **({"resources": resources} if resources else {})}
+    return ModelDeployment.model_validate(
+        {
+            "metadata": {"name": name, "namespace": "ml", "labels": labels or {}},
+            "spec": {
+                "replicas": replicas,
+                "clusterSelector": {"matchLabels": selector or {}},
+                **({"nodeSelector": {"cel": cel}} if cel else {}),
+                "workers": {
+                    "count": workers,
+                    "topology": {"tensor": gpus},
+                    "template": {"spec": {"containers": [engine]}},
+                },
+                **spec,
+            },
+        }
+    )
+
+
+def service(name: str, *entries: tuple[int, dict[str, str]], namespace: str = "ml") -> ModelService:
+    """`entries`: weight and the labels it selects."""
+    endpoints = [{"weight": weight, "selector": {"matchLabels": labels}} for weight, labels in entries]
+    return ModelService.model_validate(
+        {"metadata": {"name": name, "namespace": namespace}, "spec": {"endpoints": endpoints}}
+    )
+
+
+def fleet(*documents: Document) -> Documents:
+    """The documents of a stack; classes L4 and H100 are always known."""
+    classes = {one.metadata.name: one for one in (L4, H100, *documents) if isinstance(one, InferenceClass)}
+    return Documents(
+        settings=Settings(stack="test"),
+        classes=classes,
+        clusters={one.metadata.name: one for one in documents if isinstance(one, InferenceCluster)},
+        deployments={one.metadata.key: one for one in documents if isinstance(one, ModelDeployment)},
+        services={one.metadata.key: one for one in documents if isinstance(one, ModelService)},
+    )
+
+
+def spot(text: str) -> Spot:
+    """`a east/h100` is deployment ml/a on pool h100 of cluster east."""
+    name, _, place = text.partition(" ")
+    where, _, pool = place.partition("/")
+    return Spot(f"ml/{name}", where, (("decode", pool),))
+
+
+def lock(placements: dict[str, int], services: dict[str, tuple[str, ...]] | None = None) -> Lock:
+    return Lock(
+        stack="test",
+        placements={spot(text): number for text, number in placements.items()},
+        services={f"ml/{name}": clusters for name, clusters in (services or {}).items()},
+    )
+
+
+def placed(plan: Plan) -> dict[str, int]:
+    """The placements in the words of `spot`."""
+    return {
+        f"{one.spot.name} {one.spot.cluster}/{one.spot.pools[0][1]}": one.replicas for one in plan.placements
+    }

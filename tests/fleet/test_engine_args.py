@@ -1,0 +1,156 @@
+"""An engine's command line against topology and port: what disagrees, what is missing, what is not judged."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from inferfleet.api.model_deployment import ModelDeployment
+from inferfleet.api.problems import Problem, Where
+from inferfleet.fleet.engine_args import check
+
+CONTAINER = "spec.workers.template.spec.containers[0]"
+
+
+def _deployment(container: dict[str, Any], engine: dict[str, Any], **topology: int) -> ModelDeployment:
+    return ModelDeployment.model_validate(
+        {
+            "metadata": {"name": "qwen"},
+            "spec": {
+                "replicas": 1,
+                "engine": engine,
+                "workers": {
+                    "topology": {"tensor": 1, **topology},
+                    "template": {"spec": {"containers": [{"name": "engine", "image": "x", **container}]}},
+                },
+            },
+        }
+    )
+
+
+def _where(path: str) -> Where:
+    return Where("models.yaml", len(path))
+
+
+def _said(container: dict[str, Any], engine: str = "vLLM", port: int | None = None, **topology: int) -> Any:
+    deployment = _deployment(container, {"type": engine, "port": port}, **topology)
+    problems, warnings = check(deployment, where=_where)
+    return [one.what for one in problems], [one.what for one in warnings]
+
+
+@pytest.mark.parametrize(
+    ("container", "engine", "topology"),
+    [
+        ({"args": ["serve", "m", "--tensor-parallel-size", "8"]}, "vLLM", {"tensor": 8}),
+        ({"args": ["--tensor-parallel-size=8", "--port=8000"]}, "vLLM", {"tensor": 8}),
+        ({"args": ["--tensor_parallel_size=8"]}, "vLLM", {"tensor": 8}),
+        ({"args": ["-tp", "4", "-dp", "2", "-dpl=2"]}, "vLLM", {"tensor": 4, "data": 2, "data_local": 2}),
+        ({"command": ["vllm", "serve", "-tp", "2"]}, "vLLM", {"tensor": 2}),
+        ({"args": ["-tp", "4", "-tp", "2"]}, "vLLM", {"tensor": 2}),
+        ({"command": ["/bin/sh", "-c"], "args": ["exec vllm serve m -tp 2"]}, "vLLM", {"tensor": 2}),
+        ({"command": ["bash", "-ec", "vllm serve m \\\n  -tp 2; true"]}, "vLLM", {"tensor": 2}),
+        ({"command": ["sh", "-c", "proxy --port 80 & vllm serve --port 8000"]}, "vLLM", {}),
+        ({"args": ["--tensor-parallel-size", "$(TP)"]}, "vLLM", {"tensor": 8}),
+        ({"args": ["--tensor-parallel-size=$(TP)"]}, "vLLM", {"tensor": 8}),
+        ({"command": ["sh", "-c", "vllm serve m -tp ${TP} --port `port`"]}, "vLLM", {"tensor": 8}),
+        ({"args": ["--tp", "2", "--port", "30000"]}, "SGLang", {"tensor": 2}),
+        ({"args": ["--tp-size", "8", "--dp-size", "8", "--enable-dp-attention"]}, "SGLang", {"tensor": 8}),
+        ({"args": ["--tp_size", "2"]}, "TensorRT-LLM", {"tensor": 2}),
+        ({"args": ["--tp", "7", "--port", "1"]}, "Other", {"tensor": 2}),
+        ({}, "vLLM", {}),
+    ],
+)
+def test_nothing_is_said_about_arguments_that_agree(
+    container: dict[str, Any], engine: str, topology: dict[str, int]
+) -> None:
+    assert _said(container, engine, **topology) == ([], [])
+
+
+@pytest.mark.parametrize(
+    ("container", "engine", "topology", "what"),
+    [
+        (
+            {"args": ["--tensor-parallel-size", "4"]},
+            "vLLM",
+            {"tensor": 8},
+            "--tensor-parallel-size is '4', and topology.tensor says 8",
+        ),
+        ({"args": ["-tp=8"]}, "vLLM", {"tensor": 4}, "-tp is '8', and topology.tensor says 4"),
+        ({"args": ["-tp", "4", "-tp", "8"]}, "vLLM", {"tensor": 4}, "-tp is '8', and topology.tensor says 4"),
+        ({"args": ["-pp", "2"]}, "vLLM", {}, "-pp is '2', and topology.pipeline says 1"),
+        ({"args": ["-dpl", "2"]}, "vLLM", {}, "-dpl is '2', and topology.dataLocal says 1"),
+        ({"args": ["--port", "80"]}, "vLLM", {}, "--port is '80', and engine.port says 8000"),
+        ({"args": ["--port"]}, "vLLM", {}, "--port has no value, and engine.port says 8000"),
+        ({"args": ["-tp", "two"]}, "vLLM", {"tensor": 2}, "-tp is 'two', and topology.tensor says 2"),
+        (
+            {"command": ["sh", "-c", "vllm serve m --port 80; true"]},
+            "vLLM",
+            {},
+            "--port is '80', and engine.port says 8000",
+        ),
+        ({"args": ["--dp-size", "2"]}, "SGLang", {}, "--dp-size is '2', and topology.data says 1"),
+        (
+            {"args": ["--tp_size=4"]},
+            "TensorRT-LLM",
+            {"tensor": 2},
+            "--tp_size is '4', and topology.tensor says 2",
+        ),
+    ],
+)
+def test_a_flag_that_disagrees_is_a_problem(
+    container: dict[str, Any], engine: str, topology: dict[str, int], what: str
+) -> None:
+    assert _said(container, engine, **topology) == ([what], [])
+
+
+def test_a_problem_points_to_the_argument_and_says_what_to_do() -> None:
+    deployment = _deployment({"args": ["serve", "-tp", "4"]}, {}, tensor=2)
+    path = f"{CONTAINER}.args[1]"
+    assert check(deployment, where=_where) == (
+        (
+            Problem(
+                "-tp is '4', and topology.tensor says 2",
+                "Make -tp and topology.tensor the same number; "
+                "inferfleet reserves GPUs and ports by the latter",
+                path,
+                _where(path),
+            ),
+        ),
+        (),
+    )
+
+
+@pytest.mark.parametrize(
+    ("container", "engine", "port", "topology", "what"),
+    [
+        ({"args": ["serve"]}, "vLLM", None, {"tensor": 8}, "topology.tensor is 8 and --tensor-parallel-size"),
+        ({}, "SGLang", 8000, {}, "engine.port is 8000 and --port"),
+        ({}, "vLLM", None, {"data": 2, "data_local": 2}, "topology.data is 2 and --data-parallel-size"),
+        (
+            {"command": ["sh", "-c", "it's"]},
+            "TensorRT-LLM",
+            None,
+            {"tensor": 2},
+            "topology.tensor is 2 and --tp_size",
+        ),
+    ],
+)
+def test_a_number_that_is_needed_and_not_to_be_seen_is_a_warning(
+    container: dict[str, Any], engine: str, port: int | None, topology: dict[str, int], what: str
+) -> None:
+    seen = f"{what} is not among the engine's visible arguments"
+    assert _said(container, engine, port, **topology) == ([], [seen])
+
+
+def test_arguments_of_another_shape_are_problems() -> None:
+    assert _said({"command": "vllm serve", "args": ["--port", 8000]})[0] == [
+        "'vllm serve' is not a list",
+        "8000 is not text; Kubernetes takes only text here",
+    ]
+
+
+@given(st.lists(st.text(max_size=20), max_size=6), st.lists(st.text(max_size=40), max_size=3))
+def test_any_command_line_can_be_read(command: list[str], script: list[str]) -> None:
+    check(_deployment({"command": command, "args": script}, {}), where=_where)
+    check(_deployment({"command": ["sh", "-c"], "args": script}, {}), where=_where)

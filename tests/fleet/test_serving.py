@@ -1,0 +1,171 @@
+"""Services: which endpoints share the traffic on a cluster, and in which integers."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from small_fleet import cluster, deployment, fleet, lock, service
+
+from inferfleet.api.documents import Documents
+from inferfleet.fleet import plan
+from inferfleet.fleet.decisions import Backend, ServiceRoute
+from inferfleet.fleet.lock import Lock
+from inferfleet.fleet.serving import WEIGHT_LIMIT, shares
+
+EAST = cluster("east", {"l4": ("l4", 2)}, labels={"region": "east"})
+WEST = cluster("west", {"l4": ("l4", 2)}, labels={"region": "west"})
+SMALL = deployment("small", 3, labels={"size": "small"}, selector={"region": "east"})
+LARGE = deployment("large", 1, labels={"size": "large"}, selector={"region": "east"})
+
+
+@pytest.mark.parametrize(
+    ("entries", "weights"),
+    [
+        ([(80, {"a": 1}), (20, {"b": 1})], {"a": 4, "b": 1}),
+        ([(1, {"a": 3, "b": 1})], {"a": 3, "b": 1}),
+        ([(50, {"a": 1, "b": 2}), (50, {"c": 1})], {"a": 1, "b": 2, "c": 3}),
+        ([(1, {"a": 1, "b": 1}), (1, {"b": 5})], {"a": 1, "b": 3}),
+        ([(7, {"a": 9})], {"a": 1}),
+        ([(999_983, {"a": 1, "b": 2}), (999_979, {"c": 1})], {"a": 166_667, "b": 333_334, "c": 499_999}),
+        ([(1_000_000, {"a": 1}), (1, {"b": 1, "c": 9})], {"a": 999_999, "b": 1, "c": 1}),
+    ],
+)
+def test_an_entrys_weight_is_split_by_replicas_in_integers(
+    entries: list[tuple[int, dict[str, int]]], weights: dict[str, int]
+) -> None:
+    assert shares(entries) == weights
+
+
+_entries = st.lists(
+    st.tuples(
+        st.integers(1, WEIGHT_LIMIT),
+        st.dictionaries(st.sampled_from("abcd"), st.integers(1, 500), min_size=1),
+    ),
+    min_size=1,
+    max_size=4,
+)
+
+
+@given(_entries)
+def test_weights_stay_within_what_gateways_take_and_near_the_exact_share(
+    entries: list[tuple[int, dict[str, int]]],
+) -> None:
+    weights = shares(entries)
+    assert all(1 <= weight <= WEIGHT_LIMIT for weight in weights.values())
+    asked = sum(weight for weight, _ in entries)
+    for name, weight in weights.items():
+        exact = sum(w * found.get(name, 0) / sum(found.values()) for w, found in entries) / asked
+        assert abs(weight / sum(weights.values()) - exact) < 0.00001
+
+
+@pytest.mark.parametrize(
+    ("documents", "locked", "services"),
+    [
+        pytest.param(
+            fleet(
+                EAST, WEST, SMALL, LARGE, service("chat", (80, {"size": "small"}), (20, {"size": "large"}))
+            ),
+            lock({}),
+            (ServiceRoute("ml/chat", "east", (Backend("ml/large", 1), Backend("ml/small", 4))),),
+            id="one route where there is a match",
+        ),
+        pytest.param(
+            fleet(EAST, SMALL, LARGE, service("chat", (1, {}))),
+            lock({}),
+            (ServiceRoute("ml/chat", "east", (Backend("ml/large", 1), Backend("ml/small", 3))),),
+            id="an empty selector matches all endpoints of the namespace",
+        ),
+        pytest.param(
+            fleet(EAST, WEST, deployment("a", 2), service("chat", (1, {"region": "west"}))),
+            lock({}),
+            (ServiceRoute("ml/chat", "west", (Backend("ml/a", 1),)),),
+            id="a cluster's labels select its endpoints",
+        ),
+        pytest.param(
+            fleet(
+                cluster("east", {"l4": ("l4", 1)}, state="lost"), deployment("a", 1), service("new", (1, {}))
+            ),
+            lock({"a east/l4": 1}),
+            (),
+            id="nothing new on a lost cluster",
+        ),
+        pytest.param(
+            fleet(
+                cluster("east", {"l4": ("l4", 1)}, state="lost"), deployment("a", 0), service("old", (1, {}))
+            ),
+            lock({"a east/l4": 1}, {"old": ("east",)}),
+            (ServiceRoute("ml/old", "east", (Backend("ml/a", 1),)),),
+            id="a lost cluster keeps its routes",
+        ),
+    ],
+)
+def test_which_routes_there_are(
+    documents: Documents, locked: Lock, services: tuple[ServiceRoute, ...]
+) -> None:
+    found = plan(documents, locked)
+    assert (found.services, found.problems) == (services, ())
+
+
+@pytest.mark.parametrize(
+    ("documents", "locked", "problems", "warnings"),
+    [
+        (
+            fleet(EAST, SMALL, service("chat", (1, {"size": "huge"}))),
+            lock({}),
+            ["selector size=huge matches no deployment of namespace ml"],
+            ["service ml/chat has no endpoint on any cluster, so no route is made for it"],
+        ),
+        (
+            fleet(EAST, SMALL, service("chat", (1, {"size": "small"}), namespace="other")),
+            lock({}),
+            ["selector size=small matches no deployment of namespace other"],
+            ["service other/chat has no endpoint on any cluster, so no route is made for it"],
+        ),
+        (
+            fleet(
+                EAST,
+                SMALL,
+                deployment("large", 0, labels={"size": "large"}),
+                service("chat", (80, {"size": "small"}), (20, {"size": "large"})),
+            ),
+            lock({}),
+            [],
+            [
+                "service ml/chat has no endpoint of size=large on any cluster; "
+                "its weight goes to the others there"
+            ],
+        ),
+        (
+            fleet(
+                EAST,
+                WEST,
+                SMALL,
+                deployment("large", 2, labels={"size": "large"}),
+                service("chat", (80, {"size": "small"}), (20, {"size": "large"})),
+            ),
+            lock({}),
+            [],
+            [
+                "service ml/chat has no endpoint of size=small on cluster west; "
+                "its weight goes to the others there"
+            ],
+        ),
+        (
+            fleet(
+                cluster("east", {"l4": ("l4", 1)}, state="lost"),
+                WEST,
+                deployment("a", 1),
+                deployment("b", 1, labels={"size": "b"}),
+                service("chat", (1, {"size": "b"})),
+            ),
+            lock({"a east/l4": 1}, {"chat": ("east",)}),
+            ["cluster east is lost, and service ml/chat no longer selects the endpoints of its route there"],
+            [],
+        ),
+    ],
+)
+def test_selectors_without_endpoints_are_said(
+    documents: Documents, locked: Lock, problems: list[str], warnings: list[str]
+) -> None:
+    found = plan(documents, locked)
+    assert [one.what for one in found.problems] == problems
+    assert [one.what for one in found.warnings] == warnings

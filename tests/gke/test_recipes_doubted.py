@@ -1,0 +1,191 @@
+"""Recipes of which it is not certain that Google takes them: warned about, never refused."""
+
+from typing import Any
+
+import pytest
+from recipe_text import alone, pool, recipe, stack, told
+
+RESERVED = {"name": "r"}
+DRA = {"allocation": "DRA", "driver": "INSTALLATION_DISABLED"}
+
+
+@pytest.mark.parametrize(
+    ("spec", "model", "fields", "warning"),
+    [
+        (
+            recipe("g4-standard-48"),
+            "FlexStart",
+            {},
+            "pool p of cluster east wants g4-standard-48 as FlexStart, about which sources disagree or are "
+            "silent (Google, flex-start VMs, 2026-04-14; accelerated-platforms)",
+        ),
+        (
+            recipe("a3-highgpu-1g"),
+            "Reservation",
+            {"reservation": RESERVED},
+            "pool p of cluster east wants a3-highgpu-1g as Reservation, about which sources disagree or are "
+            "silent (Google, GPU machine types, 2026-04-14)",
+        ),
+        (
+            recipe("a3-megagpu-8g"),
+            "Spot",
+            {},
+            "pool p of cluster east wants a3-megagpu-8g as Spot, pools of which came up broken "
+            "(GoogleCloudPlatform/cluster-toolkit#4058, AI-Hypercomputer/xpk#434)",
+        ),
+        (
+            recipe("g2-standard-4"),
+            "Queued",
+            {},
+            "pool p of cluster east is Queued: its nodes start for a ProvisioningRequest only, and models "
+            "make none (GKE, flex-start, 2026-04-14)",
+        ),
+        (
+            recipe("g2-standard-4"),
+            "OnDemand",
+            {"zones": []},
+            "pool p of cluster east names no zone; GKE picks some of us-east5, where not all may have "
+            "nvidia-l4 (Google, GPU regions and zones, 2026-04-14)",
+        ),
+        (
+            recipe("g2-standard-4", **DRA),
+            "OnDemand",
+            {},
+            "pool p of cluster east starts from 0 nodes with DRA; older GKE sees no devices in a pool "
+            "without nodes, and never starts one (GKE, set up DRA; modelplaneai/modelplane#306)",
+        ),
+        (
+            recipe("g2-standard-4", allocation="DRA"),
+            "OnDemand",
+            {"minNodeCount": 1},
+            "class p hands out GPUs by DRA and has GKE's own driver (DEFAULT), which Google asks to leave "
+            "out (GKE, set up DRA)",
+        ),
+        (
+            recipe("g2-standard-4", driver="INSTALLATION_DISABLED"),
+            "OnDemand",
+            {},
+            "class p leaves out GKE's own driver; nodes offer no GPUs until another one is installed "
+            "(GKE, run GPUs)",
+        ),
+        (
+            recipe("g2-standard-4", node={"cpu": "4"}),
+            "OnDemand",
+            {},
+            "class p says 4 of cpu per node; g2-standard-4 has 4 vCPUs, some of which GKE keeps "
+            "(GKE, plan node sizes)",
+        ),
+        (
+            recipe("g4-standard-48", diskType="pd-balanced"),
+            "OnDemand",
+            {},
+            "class p boots g4-standard-48 from pd-balanced, but it may boot from hyperdisk-balanced only "
+            "(Google, GPU machine types, 2026-04-14)",
+        ),
+        (
+            recipe("a3-highgpu-8g", diskType="pd-standard"),
+            "OnDemand",
+            {},
+            "class p boots a3-highgpu-8g from pd-standard, which A3 does not take "
+            "(skypilot-org/skypilot#5351)",
+        ),
+        (
+            recipe("g4-standard-48", devices=4, memory="20Gi", accelerator={"partitionSize": "1g.24gb"}),
+            "OnDemand",
+            {},
+            "class p splits nvidia-rtx-pro-6000 into 1g.24gb; GKE's own pages disagree whether that is "
+            "offered (GKE, multi-instance GPUs; NVIDIA, MIG user guide)",
+        ),
+        (
+            recipe("n1-standard-96", accelerator={"type": "nvidia-tesla-v100", "count": 2}),
+            "OnDemand",
+            {},
+            "class p has 96 vCPUs beside 2 nvidia-tesla-v100, which take at most 24 "
+            "(Google, GPU machine types, 2026-04-14)",
+        ),
+        (
+            recipe("a4x-highgpu-4g"),
+            "Reservation",
+            {"reservation": RESERVED},
+            "class p has machine type a4x-highgpu-4g, whose nodes are arm64 "
+            "(Google, GPU machine types, 2026-04-14)",
+        ),
+        (
+            recipe("g4-standard-12", accelerator={"type": "nvidia-rtx-pro-6000"}),
+            "OnDemand",
+            {},
+            "class p has machine type g4-standard-12, which has a part of one GPU, and no source says how "
+            "GKE counts it (Google, GPU machine types, 2026-04-14)",
+        ),
+        (
+            recipe(
+                "a9-hypergpu-8g",
+                devices=56,
+                memory="40Gi",
+                accelerator={"type": "nvidia-r100", "count": 8, "partitionSize": "1g.41gb"},
+            ),
+            "Spot",
+            {},
+            "class p has machine type a9-hypergpu-8g, which the table of 2026-04-14 lacks: the class is "
+            "believed",
+        ),
+    ],
+)
+def test_what_is_not_certain_is_a_warning(
+    spec: dict[str, Any], model: str, fields: dict[str, Any], warning: str
+) -> None:
+    problems, warnings = alone(spec, model, **fields)
+    assert (problems, [one.partition(": ")[2] for one in warnings]) == ([], [warning])
+
+
+@pytest.mark.parametrize(
+    ("spec", "model"),
+    [(recipe("g4-standard-48"), "FlexStart"), (recipe("g2-standard-4", node={"cpu": "4"}), "OnDemand")],
+)
+def test_a_class_that_was_verified_settles_its_doubts(spec: dict[str, Any], model: str) -> None:
+    spec["provisioning"]["gke"]["verified"] = "us-east5-a, 2026-11-02"
+    assert alone(spec, model) == ([], [])
+
+
+def test_what_the_table_refuses_is_a_warning_where_the_class_was_verified() -> None:
+    assert alone(recipe("a3-highgpu-1g", verified="us-east5-a, 2026-11-02")) == (
+        [],
+        [
+            "spec.nodePools[0].capacity.model: pool p of cluster east wants a3-highgpu-1g as OnDemand; "
+            "Google offers it as Spot, FlexStart or Queued only (Google, GPU machine types, 2026-04-14), "
+            "but was seen to work: us-east5-a, 2026-11-02"
+        ],
+    )
+
+
+def test_verified_lifts_no_rule_that_rests_on_no_table() -> None:
+    problems, _ = alone(
+        recipe("g2-standard-4", verified="yes"), nodeCount=3, zones=["us-east5-a", "us-east5-b"]
+    )
+    assert len(problems) == 1
+
+
+FABRIC_IN_SHARED_VPC = {
+    "name": "main",
+    "subnetwork": "nodes",
+    "podsRange": "pods",
+    "servicesRange": "services",
+    "project": "acme-host",
+}
+
+
+def test_networks_for_gpus_beside_a_shared_vpc_are_not_certain() -> None:
+    direct = {"p": pool(recipe("a3-megagpu-8g", networking={"gpuDirect": "TCPXO"}))}
+    assert told(stack(direct, network={"existing": FABRIC_IN_SHARED_VPC})) == (
+        [],
+        [
+            "spec.cluster.gke.network.existing.project: pool p of cluster east stands in network main of "
+            "project acme-host, but its 8 extra networks for TCPXO are made in project acme-prod"
+        ],
+    )
+
+
+def test_an_existing_network_of_the_same_project_is_no_matter() -> None:
+    direct = {"p": pool(recipe("a3-megagpu-8g", networking={"gpuDirect": "TCPXO"}))}
+    own = {key: value for key, value in FABRIC_IN_SHARED_VPC.items() if key != "project"}
+    assert told(stack(direct, network={"existing": own})) == ([], [])

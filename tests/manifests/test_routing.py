@@ -1,0 +1,248 @@
+"""Pool, routes, gateway and what some gateways need besides."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from inferfleet.api.model_deployment import ModelDeployment
+from inferfleet.api.serving import Gateway, Serving
+from inferfleet.fleet.decisions import Backend, ServiceRoute
+from inferfleet.manifests import gateway, gateway_extras
+from inferfleet.manifests.inference_pool import inference_pool
+from inferfleet.manifests.routes import deployment_route, service_route
+from inferfleet.profiles.table import profile
+
+Make = Callable[..., ModelDeployment]
+Serve = Callable[..., Serving]
+
+GIE = profile("gie-1.5")
+STACK = {"app.kubernetes.io/managed-by": "inferfleet", "inferfleet.dev/stack": "prod"}
+OURS = {**STACK, "inferfleet.dev/deployment": "qwen"}
+HERE = {"name": "qwen", "namespace": "ml", "labels": OURS}
+POOL = {"group": "inference.networking.k8s.io", "kind": "InferencePool", "name": "qwen"}
+ROUTE_WAITS = {
+    "pulumi.com/waitFor": 'jsonpath={.status.parents[0].conditions[?(@.type=="Accepted")].status}=True'
+}
+PARENT = {
+    "group": "gateway.networking.k8s.io",
+    "kind": "Gateway",
+    "name": "inferfleet",
+    "namespace": "inferfleet-system",
+}
+TO_ROOT = {
+    "type": "URLRewrite",
+    "urlRewrite": {"path": {"type": "ReplacePrefixMatch", "replacePrefixMatch": "/"}},
+}
+OWN = Gateway(class_name="any")
+
+
+def test_a_pool_selects_serving_pods_and_names_their_port_and_picker(deployment: Make) -> None:
+    document = deployment(engine={"type": "SGLang"}, endpointPicker={"port": 7002, "failureMode": "FailOpen"})
+    assert inference_pool(deployment=document, profile=GIE, stack="prod") == {
+        "apiVersion": "inference.networking.k8s.io/v1",
+        "kind": "InferencePool",
+        "metadata": HERE,
+        "spec": {
+            "selector": {
+                "matchLabels": {"inferfleet.dev/deployment": "qwen", "inferfleet.dev/serves": "true"}
+            },
+            "targetPorts": [{"number": 30000}],
+            "endpointPickerRef": {
+                "group": "",
+                "kind": "Service",
+                "name": "qwen-epp",
+                "port": {"number": 7002},
+                "failureMode": "FailOpen",
+            },
+        },
+    }
+
+
+def test_a_deployment_is_reached_under_a_path_of_its_own(deployment: Make) -> None:
+    assert deployment_route(deployment=deployment(), gateway=OWN, profile=GIE, stack="prod") == {
+        "apiVersion": "gateway.networking.k8s.io/v1",
+        "kind": "HTTPRoute",
+        "metadata": {**HERE, "annotations": ROUTE_WAITS},
+        "spec": {
+            "parentRefs": [PARENT],
+            "rules": [
+                {
+                    "matches": [{"path": {"type": "PathPrefix", "value": "/ml/deployments/qwen"}}],
+                    "filters": [TO_ROOT],
+                    "backendRefs": [POOL],
+                    "timeouts": {"request": "3600s"},
+                }
+            ],
+        },
+    }
+
+
+def test_hostnames_and_headers_narrow_a_route(deployment: Make) -> None:
+    document = deployment(route={"hostnames": ["a.example.com"], "headers": {"X-B": "2", "X-A": "1"}})
+    spec = deployment_route(deployment=document, gateway=OWN, profile=GIE, stack="prod")["spec"]
+    assert spec["hostnames"] == ["a.example.com"]
+    assert spec["rules"][0]["matches"] == [
+        {
+            "path": {"type": "PathPrefix", "value": "/ml/deployments/qwen"},
+            "headers": [
+                {"type": "Exact", "name": "X-A", "value": "1"},
+                {"type": "Exact", "name": "X-B", "value": "2"},
+            ],
+        }
+    ]
+
+
+def test_a_service_shares_traffic_by_weight_through_the_gateway_that_exists() -> None:
+    route = ServiceRoute("ml/coder", "east", (Backend("ml/qwen", 80), Backend("ml/llama", 20)))
+    theirs = Gateway.model_validate({"provider": "gke", "ref": {"name": "shared", "namespace": "infra"}})
+    assert service_route(route=route, gateway=theirs, profile=GIE, stack="prod") == {
+        "apiVersion": "gateway.networking.k8s.io/v1",
+        "kind": "HTTPRoute",
+        "metadata": {
+            "name": "coder-svc",
+            "namespace": "ml",
+            "labels": {**STACK, "inferfleet.dev/service": "coder"},
+            "annotations": ROUTE_WAITS,
+        },
+        "spec": {
+            "parentRefs": [{**PARENT, "name": "shared", "namespace": "infra"}],
+            "rules": [
+                {
+                    "matches": [{"path": {"type": "PathPrefix", "value": "/ml/coder"}}],
+                    "filters": [TO_ROOT],
+                    "backendRefs": [{**POOL, "weight": 80}, {**POOL, "name": "llama", "weight": 20}],
+                }
+            ],
+        },
+    }
+
+
+def _gateway(annotations: dict[str, str] | None = None, *, port: int = 80, **spec: Any) -> dict[str, Any]:
+    annotations = {"pulumi.com/waitFor": "condition=Programmed", **(annotations or {})}
+    return {
+        "apiVersion": "gateway.networking.k8s.io/v1",
+        "kind": "Gateway",
+        "metadata": {
+            "name": "inferfleet",
+            "namespace": "inferfleet-system",
+            "labels": STACK,
+            "annotations": annotations,
+        },
+        "spec": {
+            "gatewayClassName": "any",
+            "listeners": [
+                {
+                    "name": "http",
+                    "protocol": "HTTP",
+                    "port": port,
+                    "allowedRoutes": {"namespaces": {"from": "All"}},
+                }
+            ],
+            **spec,
+        },
+    }
+
+
+@pytest.mark.parametrize(
+    ("provider", "objects"),
+    [
+        ("none", [_gateway()]),
+        ("gke", [_gateway()]),
+        ("istio", [_gateway({"networking.istio.io/service-type": "ClusterIP"})]),
+        (
+            "envoy",
+            [
+                {
+                    "apiVersion": "gateway.envoyproxy.io/v1alpha1",
+                    "kind": "EnvoyProxy",
+                    "metadata": {"name": "inferfleet", "namespace": "inferfleet-system", "labels": STACK},
+                    "spec": {
+                        "provider": {
+                            "type": "Kubernetes",
+                            "kubernetes": {"envoyService": {"type": "ClusterIP"}},
+                        }
+                    },
+                },
+                _gateway(
+                    infrastructure={
+                        "parametersRef": {
+                            "group": "gateway.envoyproxy.io",
+                            "kind": "EnvoyProxy",
+                            "name": "inferfleet",
+                        }
+                    }
+                ),
+            ],
+        ),
+    ],
+)
+def test_a_gateway_of_our_own_gets_no_public_address_unasked(
+    serving: Serve, provider: str, objects: list[dict[str, Any]]
+) -> None:
+    assert gateway.objects(gateway=serving(provider).gateway, stack="prod") == objects
+
+
+def test_a_gateway_listens_on_its_port() -> None:
+    chosen = Gateway(class_name="any", port=8080)
+    assert gateway.objects(gateway=chosen, stack="prod") == [_gateway(port=8080)]
+
+
+def test_a_gateway_that_exists_is_not_made() -> None:
+    theirs = Gateway.model_validate({"ref": {"name": "shared", "namespace": "infra"}})
+    assert gateway.objects(gateway=theirs, stack="prod") == []
+
+
+def _policy(kind: str, default: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "apiVersion": "networking.gke.io/v1",
+        "kind": kind,
+        "metadata": HERE,
+        "spec": {"targetRef": POOL, "default": default},
+    }
+
+
+RULE = {
+    "apiVersion": "networking.istio.io/v1",
+    "kind": "DestinationRule",
+    "metadata": {**HERE, "name": "qwen-epp"},
+    "spec": {
+        "host": "qwen-epp.ml.svc.cluster.local",
+        "trafficPolicy": {"tls": {"mode": "SIMPLE", "insecureSkipVerify": True}},
+    },
+}
+TIMEOUT = _policy("GCPBackendPolicy", {"timeoutSec": 3600, "logging": {"enabled": True}})
+HTTP = {"type": "HTTP", "httpHealthCheck": {"requestPath": "/health", "port": 8000}}
+TCP = {"type": "TCP", "tcpHealthCheck": {"port": 8000}}
+
+
+def _health(config: dict[str, Any]) -> dict[str, Any]:
+    return _policy("HealthCheckPolicy", {"timeoutSec": 2, "checkIntervalSec": 2, "config": config})
+
+
+@pytest.mark.parametrize(
+    ("provider", "flags", "engine", "objects"),
+    [
+        ("none", {}, "vLLM", []),
+        ("envoy", {}, "vLLM", []),
+        ("istio", {}, "vLLM", [RULE]),
+        ("istio", {"secure-serving": False}, "vLLM", []),
+        ("gke", {}, "vLLM", [_health(HTTP), TIMEOUT]),
+        ("gke", {}, "Other", [_health(TCP), TIMEOUT]),
+    ],
+)
+def test_some_gateways_need_more(
+    deployment: Make,
+    serving: Serve,
+    provider: str,
+    flags: dict[str, Any],
+    engine: str,
+    objects: list[dict[str, Any]],
+) -> None:
+    made = gateway_extras.objects(
+        deployment=deployment(engine={"type": engine}),
+        serving=serving(provider, eppFlags=flags),
+        profile=GIE,
+        stack="prod",
+    )
+    assert made == objects

@@ -1,0 +1,145 @@
+"""Plugins may add; the hardware part of a pod and the labels that everything selects by stay."""
+
+import copy
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from inferfleet.api.plugin_spec import PluginSpec
+from inferfleet.plugins import contract
+from inferfleet.plugins.chain import run
+from inferfleet.plugins.contract import Plugin, Request
+from inferfleet.plugins.guard import guard
+from inferfleet.plugins.link import links
+from inferfleet.plugins.registry import Registry
+
+Template = dict[str, Any]
+Change = Callable[[Template], Any]
+
+
+def engine(template: Template) -> Template:
+    found: Template = template["spec"]["containers"][1]
+    return found
+
+
+def put(where: Callable[[Template], Template], **entries: Any) -> Change:
+    return lambda template: where(template).update(entries)
+
+
+def spec(template: Template) -> Template:
+    found: Template = template["spec"]
+    return found
+
+
+def labels(template: Template) -> Template:
+    found: Template = template["metadata"]["labels"]
+    return found
+
+
+def limits(template: Template) -> Template:
+    found: Template = engine(template)["resources"]["limits"]
+    return found
+
+
+SIDECAR = {"name": "extra", "image": "x", "resources": {"limits": {"nvidia.com/mig-1g.5gb": 1}}}
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda t: limits(t).clear(), "limits[\"nvidia.com/gpu\"] was '2' and was removed"),
+        (lambda t: engine(t).pop("resources"), "limits[\"nvidia.com/gpu\"] was '2' and was removed"),
+        (lambda t: limits(t).update({"nvidia.com/gpu": 4}), "was '2' and was changed to 4"),
+        (
+            lambda t: limits(t).update({"amd.com/gpu": 1}),
+            "asks for 1 accelerators on top of the pod's 2",
+        ),
+        (
+            lambda t: spec(t)["containers"].append(SIDECAR),
+            'spec.containers[extra].resources.limits["nvidia.com/mig-1g.5gb"] asks for 1 accelerators',
+        ),
+        (
+            lambda t: spec(t)["initContainers"][0].update(resources={"limits": {"nvidia.com/gpu": 2}}),
+            'spec.initContainers[fetch].resources.limits["nvidia.com/gpu"] asks for 2',
+        ),
+        (
+            lambda t: spec(t).pop("nodeSelector"),
+            "nodeSelector[\"inferfleet.dev/pool\"] was 'h100' and was removed",
+        ),
+        (
+            lambda t: spec(t)["nodeSelector"].update({"inferfleet.dev/pool": "l4"}),
+            "was 'h100' and was changed to 'l4'",
+        ),
+        (put(spec, tolerations=[]), "spec.tolerations lost {'key': 'nvidia.com/gpu'"),
+        (put(spec, nodeName="n1"), "spec.nodeName is n1, which goes around the scheduler"),
+        (lambda t: labels(t).pop("inferfleet.dev/role"), "was 'decode' and was removed"),
+        (lambda t: labels(t).update({"inferfleet.dev/serves": "true"}), "was added with 'true'"),
+        (lambda t: labels(t).update({"app.kubernetes.io/managed-by": "me"}), "was added with 'me'"),
+        (lambda t: labels(t).pop("llm-d.ai/inference-serving"), "was 'true' and was removed"),
+        (
+            lambda t: t["metadata"].update(annotations={"inferfleet.dev/x": "1"}),
+            'metadata.annotations["inferfleet.dev/x"] was added',
+        ),
+        (lambda t: spec(t)["containers"].pop(1), "the container engine is gone"),
+        (lambda t: engine(t).pop("image"), "the container engine has the image None"),
+        (put(engine, image=" "), "the container engine has the image ' '"),
+        (put(engine, ports=[]), "spec.containers[engine].ports[http] was (8000, 'TCP') and was removed"),
+        (
+            put(engine, ports=[{"name": "http", "containerPort": 9000}]),
+            "was (8000, 'TCP') and was changed to (9000, 'TCP')",
+        ),
+    ],
+)
+def test_what_the_system_put_in_stays(
+    generated: Template, pod_request: Request, change: Change, said: str
+) -> None:
+    after = copy.deepcopy(generated)
+    change(after)
+    assert any(said in one.what for one in guard(generated, after, pod_request))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda t: None,
+        lambda t: labels(t).update({"family": "other", "team": "ml", "llm-d.ai/model": "x"}),
+        lambda t: spec(t)["nodeSelector"].update({"disk": "ssd"}),
+        lambda t: spec(t)["tolerations"].insert(0, {"operator": "Exists"}),
+        lambda t: spec(t)["containers"].insert(0, {"name": "first", "image": "x"}),
+        lambda t: limits(t).update({"rdma/hca": 1, "memory": "8Gi"}),
+        lambda t: engine(t)["ports"].append({"name": "metrics", "containerPort": 9000}),
+        put(engine, image="mirror/vllm:1", args=["--model=x"]),
+        put(spec, schedulerName="volcano"),
+    ],
+)
+def test_plugins_may_add_and_may_change_what_the_team_wrote(
+    generated: Template, pod_request: Request, change: Change
+) -> None:
+    after = copy.deepcopy(generated)
+    change(after)
+    assert guard(generated, after, pod_request) == ()
+
+
+def test_the_chain_refuses_the_edit_of_exactly_the_plugin_that_broke_it(
+    generated: Template, pod_request: Request
+) -> None:
+    def good(template: Template, request: Request, config: contract.Config) -> Template:
+        template["metadata"]["labels"]["team"] = "ml"
+        return template
+
+    def bad(template: Template, request: Request, config: contract.Config) -> Template:
+        template["spec"]["nodeSelector"] = {}
+        return template
+
+    registry = Registry((Plugin("good", contract.Config, good), Plugin("bad", contract.Config, bad)))
+    specs = tuple(PluginSpec(name=name) for name in ("good", "bad", "good"))
+    outcome = run(generated, pod_request, links(specs, "stack", locate=lambda path: None), registry)
+    (problem,) = outcome.problems
+    assert str(problem) == (
+        "spec.plugins[1]: plugin bad OnPodCreate: spec.nodeSelector[\"inferfleet.dev/pool\"] was 'h100' "
+        "and was removed, but belongs to the system (deployment ml/web, role decode on east/h100). "
+        "A plugin may only add to it; leave it as it is"
+    )
+    assert outcome.template["spec"] == generated["spec"]
+    assert outcome.template["metadata"]["labels"]["team"] == "ml"

@@ -1,0 +1,112 @@
+"""Links are checked all at once, before any pod is built."""
+
+import datetime
+from typing import Any
+
+import pytest
+
+from inferfleet.api.plugin_spec import PluginScope, PluginSpec
+from inferfleet.api.problems import Where
+from inferfleet.plugins.chain import check
+from inferfleet.plugins.link import Link, links
+from inferfleet.plugins.registry import builtin
+
+LINES = {
+    "spec.plugins[0]": 10,
+    "spec.plugins[0].name": 11,
+    "spec.plugins[0].config.env[1].nam": 15,
+    "spec.plugins[0].scope.roles[0]": 20,
+}
+
+
+def locate(path: str) -> Where | None:
+    return Where("web.yaml", LINES[path]) if path in LINES else None
+
+
+def said(*specs: PluginSpec, origin: Any = "deployment") -> list[str]:
+    chain = links(specs, origin, locate=locate)
+    return [str(one) for one in check(chain, builtin(), roles=("decode", "prefill"))]
+
+
+def test_links_know_where_they_stand() -> None:
+    spec = PluginSpec(name="accelerator")
+    assert links((spec,), "cluster", locate=locate) == (
+        Link(spec, "cluster", Where("web.yaml", 10), "spec.plugins[0]"),
+    )
+
+
+def test_all_problems_of_a_chain_come_at_once_each_with_its_line_and_path() -> None:
+    first = PluginSpec(
+        name="demo-pod-tweaks",
+        config={"env": [{"name": "A", "value": "1"}, {"name": "B", "nam": "C"}]},
+        scope=PluginScope(roles=("prefil",)),
+    )
+    assert said(first, PluginSpec(name="acelerator", config={"any": "thing"})) == [
+        "web.yaml:15: spec.plugins[0].config.env[1].nam: build plugin demo-pod-tweaks: unknown field 'nam'. "
+        "Did you mean name?",
+        "web.yaml:20: spec.plugins[0].scope.roles[0]: scope of plugin demo-pod-tweaks names prefil, "
+        "a role the deployment does not have. Did you mean prefill?",
+        "spec.plugins[1].name: plugin acelerator not registered. Did you mean accelerator?",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "config", "expected"),
+    [
+        ("demo-pod-tweaks", ["env"], ["config must be a map, not a list"]),
+        ("demo-pod-tweaks", "x", ["config must be a map, not 'x'"]),
+        ("demo-pod-tweaks", {"annotations": {"a": True}}, ["a must be text, not true"]),
+        ("demo-pod-tweaks", {"env": [{"name": "A", "value": 8}]}, ["value must be text, not 8"]),
+        ("demo-pod-tweaks", {"env": [{"value": "8"}]}, ["field name is missing"]),
+        (
+            "demo-pod-tweaks",
+            {"env": [{"name": "A"}, {"name": "A"}]},
+            ["variable A stands here already"],
+        ),
+        (
+            "demo-pod-tweaks",
+            {"env": [{"name": "A", "valueFrom": {}}]},
+            ["valueFrom must have exactly one source"],
+        ),
+        (
+            "demo-pod-tweaks",
+            {"env": [{"name": "A", "value": "1", "valueFrom": {"fieldRef": {"fieldPath": "x"}}}]},
+            ["variable A has both value and valueFrom"],
+        ),
+        (
+            "demo-pod-tweaks",
+            {"annotations": {"on": datetime.date(2026, 1, 1)}},
+            ["config.annotations.on is datetime.date(2026, 1, 1) (date), which JSON cannot say"],
+        ),
+        ("accelerator", {"product": 5}, ["product must be the name of one product, or a list of names"]),
+        ("accelerator", {"productLabel": "x"}, ["productLabel has no product to look for"]),
+        (
+            "accelerator",
+            {"runtimeClass": "nvidia", "engineEnvs": []},
+            ["unknown field 'runtimeClass'", "unknown field 'engineEnvs'"],
+        ),
+    ],
+)
+def test_a_config_is_checked_as_strictly_as_a_document(name: str, config: Any, expected: list[str]) -> None:
+    (link,) = links((PluginSpec(name=name, config=config),), "class", locate=locate)
+    found = check([link], builtin(), roles=())
+    assert [one.what for one in found] == [f"build plugin {name}: {what}" for what in expected]
+
+
+@pytest.mark.parametrize("config", [None, {}])
+def test_no_config_is_an_empty_config(config: Any) -> None:
+    assert said(PluginSpec(name="demo-pod-tweaks", config=config)) == []
+
+
+def test_a_type_other_than_builtin_is_refused() -> None:
+    kind: Any = "Webhook"  # documents cannot say it, Python can
+    spec = PluginSpec.model_construct(name="hook", type=kind, config=None, scope=PluginScope())
+    assert said(spec) == [
+        "web.yaml:10: spec.plugins[0].type: plugin hook has unsupported type Webhook. "
+        "Write type: BuiltIn, or leave type out"
+    ]
+
+
+@pytest.mark.parametrize("origin", ["class", "cluster", "stack"])
+def test_roles_in_the_scope_of_chains_for_many_deployments_need_not_exist_in_each(origin: str) -> None:
+    assert said(PluginSpec(name="accelerator", scope=PluginScope(roles=("other",))), origin=origin) == []

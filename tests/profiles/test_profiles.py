@@ -1,0 +1,55 @@
+"""The table of profiles: complete, consistent, and honest about what is run."""
+
+import pytest
+
+from inferfleet.api.model_deployment import EngineType
+from inferfleet.api.serving import Serving
+from inferfleet.profiles.engines import engine
+from inferfleet.profiles.profile import Profile
+from inferfleet.profiles.table import names, profile
+
+PROFILES = [profile(name) for name in names()]
+
+
+def test_the_default_profile_is_the_first_and_the_one_that_is_run() -> None:
+    assert names() == ("gie-1.5", "router-0.10")
+    assert Serving.model_fields["profile"].default == "gie-1.5"
+    assert [one.proven for one in PROFILES] == [True, False]
+
+
+def test_a_profile_that_is_not_in_the_table_is_a_key_error() -> None:
+    with pytest.raises(KeyError):
+        profile("gie-9")
+
+
+@pytest.mark.parametrize("one", PROFILES, ids=names())
+def test_a_profile_sets_only_flags_that_its_picker_knows(one: Profile) -> None:
+    assert set(one.flags) <= set(one.known_flags)
+    assert not set(one.known_flags) & set(one.rejected_flags)
+    if one.engine_metrics_port_flag:
+        assert one.engine_metrics_port_flag in one.known_flags
+
+
+@pytest.mark.parametrize("one", PROFILES, ids=names())
+def test_pickers_scrape_less_often_than_metrics_grow_stale(one: Profile) -> None:
+    milliseconds = int(one.flags["refresh-metrics-interval"].removesuffix("ms"))
+    assert 50 < milliseconds < 200
+
+
+@pytest.mark.parametrize("engine_type", EngineType.__args__)  # type: ignore[attr-defined]
+def test_every_engine_type_a_document_can_name_has_defaults(engine_type: str) -> None:
+    assert engine(engine_type).startup == 1800
+
+
+def test_engines_are_reached_where_their_servers_listen() -> None:
+    reached = {
+        name: (engine(name).port, engine(name).health_path, engine(name).metrics_path, engine(name).label)
+        for name in EngineType.__args__  # type: ignore[attr-defined]
+    }
+    assert reached == {
+        "vLLM": (8000, "/health", "/metrics", "vllm"),
+        "SGLang": (30000, "/health", "/metrics", "sglang"),
+        "TensorRT-LLM": (8000, "/health", "/prometheus/metrics", "trtllm-serve"),
+        "Triton": (8000, "/v2/health/ready", "/metrics", "triton-tensorrt-llm"),
+        "Other": (8000, None, "/metrics", "vllm"),
+    }

@@ -1,0 +1,63 @@
+"""The nodes of a pool are brought to what its record says: kept, relabelled, made or replaced."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cloud_double import IDS, with_cluster
+
+from sandbox.gcp.node_changes import LABELS, kept_and_new, relabelled, with_notes
+from sandbox.gcp.pool_nodes import pool_node
+from sandbox.gcp.store import Record
+
+A, B = "us-east5-a", "us-east5-b"
+
+
+@pytest.fixture
+def pool(tmp_path: Path) -> Record:
+    """A CPU pool with two nodes in zone a."""
+    return with_cluster(tmp_path)[0].store.read()[IDS["system"]].but(zones={A: 2})
+
+
+def _node(pool: Record, zone: str, age: int = 0) -> dict[str, Any]:
+    node = with_notes(pool_node(pool, zone), pool, zone)
+    node["metadata"]["creationTimestamp"] = f"2026-01-01T00:00:0{age}Z"
+    return node
+
+
+def _config(pool: Record, **changes: Any) -> Record:
+    return pool.but(state={**pool.state, "nodeConfig": {**pool.state["nodeConfig"], **changes}})
+
+
+def test_nodes_that_fit_stay_and_those_that_lack_are_made(pool: Record) -> None:
+    nodes = [_node(pool, A), _node(pool, B)]
+    keep, new = kept_and_new(nodes, pool, ())
+    assert keep == [nodes[0]]
+    assert [one["metadata"]["labels"]["topology.kubernetes.io/zone"] for one in new] == [A]
+
+
+def test_of_too_many_nodes_those_named_go_first_and_then_the_youngest(pool: Record) -> None:
+    old, middle, young = (_node(pool, A, age) for age in (1, 2, 3))
+    assert kept_and_new([young, middle, old], pool, ()) == ([old, middle], [])
+    assert kept_and_new([young, middle, old], pool, (old["metadata"]["name"],)) == ([middle, young], [])
+
+
+def test_another_machine_type_makes_new_nodes_and_another_label_does_not(pool: Record) -> None:
+    nodes = [_node(pool, A, 1), _node(pool, A, 2)]
+    keep, new = kept_and_new(nodes, _config(pool, machineType="e2-standard-8"), ())
+    assert (keep, len(new)) == ([], 2)
+    assert kept_and_new(nodes, _config(pool, labels={"a": "b"}), ()) == (nodes, [])
+
+
+def test_labels_that_are_no_more_wanted_are_taken_from_nodes(pool: Record) -> None:
+    labelled = _config(pool, labels={"old": "x", "same": "y"})
+    nodes = [_node(labelled, A)]
+    wanted = _config(pool, labels={"same": "z", "new": "w"})
+    [(names, patch)] = relabelled(nodes, wanted)
+    assert names == [nodes[0]["metadata"]["name"]]
+    changed = {key: patch["metadata"]["labels"][key] for key in ("old", "same", "new")}
+    assert changed == {"old": None, "same": "z", "new": "w"}
+    assert json.loads(patch["metadata"]["annotations"][LABELS])[1] == patch["spec"]["taints"]
+    merged = {**nodes[0]["metadata"], "annotations": patch["metadata"]["annotations"]}
+    assert relabelled([{**nodes[0], "metadata": merged}], wanted) == []

@@ -1,0 +1,129 @@
+"""What the agent starts ends with it, and what it forwards arrives unchanged."""
+
+import asyncio
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from sandbox.agent.child import end, linked, spawn
+from sandbox.agent.forward import Forwarding
+from sandbox.companions import python_link
+from sandbox.processes import processes_in
+
+ROOT = Path(__file__).parent.parent.parent
+PARENT = """
+import asyncio, sys
+from pathlib import Path
+from sandbox.agent.child import spawn
+async def main():
+    await spawn(Path(sys.argv[1]), "60")
+    print("started", flush=True)
+    await asyncio.Event().wait()
+asyncio.run(main())
+"""
+
+
+def test_a_child_of_a_killed_agent_is_killed_by_the_kernel(tmp_path: Path) -> None:
+    program = linked(tmp_path, "epp", Path("/bin/sleep"))
+    command = [sys.executable, "-c", PARENT, str(program)]
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as parent:
+        assert parent.stdout is not None
+        assert parent.stdout.readline() == "started\n"
+        (child,) = processes_in(tmp_path)
+        parent.kill()
+    alive = Path(f"/proc/{child.pid}")
+    # The signal is sent before the parent can be waited for; the child is gone as soon as it is scheduled.
+    for _ in range(1_000_000):
+        if child not in processes_in(tmp_path) or not alive.exists():
+            break
+    assert processes_in(tmp_path) == ()
+
+
+def test_a_child_that_does_not_end_when_asked_is_ended(tmp_path: Path) -> None:
+    async def stubborn() -> int | None:
+        process = await spawn(
+            *(Path("/bin/sh"), "-c", "trap '' TERM; echo ready; while :; do read x; done"),
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+        )
+        assert process.stdout is not None
+        await process.stdout.readline()
+        await end(process, 0.1)
+        return process.returncode
+
+    assert asyncio.run(stubborn()) == -9
+
+
+def test_python_by_a_name_of_the_cluster_is_found_like_the_cluster_s_programs(tmp_path: Path) -> None:
+    command = [str(python_link(tmp_path, "agent")), "-c", "input()"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE) as process:
+        (found,) = processes_in(tmp_path)
+        assert (found.pid, found.program) == (process.pid, tmp_path / "bin" / "agent")
+        assert process.stdin is not None
+        process.stdin.write(b"\n")
+
+
+def _free() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        number: int = probe.getsockname()[1]
+        return number
+
+
+async def _echo(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    writer.write(await reader.read())
+    await writer.drain()
+    writer.close()
+
+
+def test_bytes_and_the_end_of_them_travel_both_ways() -> None:
+    async def through() -> bytes:
+        sent = bytes(range(256)) * 10_000
+        async with await asyncio.start_server(_echo, "127.0.0.1", 0) as server:
+            port = _free()
+            forwarding = Forwarding("127.4.0.1", {port: server.sockets[0].getsockname()[1]})
+            await forwarding.open()
+            reader, writer = await asyncio.open_connection("127.4.0.1", port)
+            writer.write(sent)
+            writer.write_eof()
+            got = await reader.read()
+            writer.close()
+            forwarding.close()
+        return got if got != sent else b"the same"
+
+    assert asyncio.run(through()) == b"the same"
+
+
+def test_a_program_that_does_not_listen_yet_is_a_closed_connection() -> None:
+    async def through() -> bytes:
+        port = _free()
+        forwarding = Forwarding("127.4.0.1", {port: _free()})
+        await forwarding.open()
+        reader, _ = await asyncio.open_connection("127.4.0.1", port)
+        try:
+            return await reader.read()
+        except ConnectionResetError:
+            return b""
+        finally:
+            forwarding.close()
+
+    assert asyncio.run(through()) == b""
+
+
+def test_a_port_that_is_taken_opens_none_of_the_others() -> None:
+    async def opened() -> list[int]:
+        free = _free()
+        with socket.socket() as taken:
+            taken.bind(("127.4.0.1", 0))
+            taken.listen()
+            forwarding = Forwarding("127.4.0.1", {free: 1, taken.getsockname()[1]: 2})
+            with pytest.raises(OSError, match="in use"):
+                await forwarding.open()
+        with socket.socket() as again:
+            again.bind(("127.4.0.1", free))
+        return []
+
+    assert asyncio.run(opened()) == []

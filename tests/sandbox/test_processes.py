@@ -1,0 +1,23 @@
+"""Processes of a sandbox are those whose program was started from inside its folder."""
+
+import subprocess
+from pathlib import Path
+
+from sandbox.processes import end_processes, processes_in
+
+
+def test_a_program_of_the_folder_is_ended_and_one_that_names_a_file_there_is_not(tmp_path: Path) -> None:
+    link = tmp_path / "bin" / "etcd"
+    link.parent.mkdir()
+    link.symlink_to("/bin/sleep")
+    log = tmp_path / "log"
+    log.touch()
+    with (
+        subprocess.Popen([str(link), "60"]) as inside,
+        subprocess.Popen(["/usr/bin/tail", "-f", str(log)], stdout=subprocess.DEVNULL) as reader,
+    ):
+        assert [(one.pid, one.program) for one in processes_in(tmp_path)] == [(inside.pid, link)]
+        assert end_processes(tmp_path) == 1
+        assert inside.wait() != 0
+        assert reader.poll() is None
+        reader.terminate()
