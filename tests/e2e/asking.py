@@ -1,0 +1,90 @@
+"""Requests to models as their users send them, and patience with what takes seconds."""
+
+import json
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from threading import Event, Thread
+from typing import Any, NamedTuple, Protocol
+from urllib.error import HTTPError
+from urllib.request import ProxyHandler, Request, build_opener
+
+# How long something that should happen within seconds may take on a loaded machine.
+PATIENCE = 60
+# Gateways of the sandbox are on this machine: a proxy of the environment must not come between.
+_open = build_opener(ProxyHandler({})).open
+
+
+class Clusters(Protocol):
+    """Whatever can be asked for the objects of its clusters."""
+
+    def items(self, cluster: str, kind: str, *arguments: str) -> list[dict[str, Any]]: ...
+
+
+class Answer(NamedTuple):
+    """Who answered ("" for nobody), and when it was asked, in seconds of the monotonic clock."""
+
+    status: int  # 0 for none in time
+    pod: str
+    asked: float
+
+
+def url(fleet: Clusters, cluster: str, path: str) -> str:
+    """Of a service (`ml/chat`) or a deployment (`ml/deployments/one`) on the gateway of a cluster."""
+    [gateway] = fleet.items(cluster, "gateways")
+    [listener] = gateway["spec"]["listeners"]
+    return f"http://{gateway['status']['addresses'][0]['value']}:{listener['port']}/{path}"
+
+
+def ask(url: str, *, tokens: int = 4, patience: float = PATIENCE) -> Answer:
+    """One chat request, which asks for exactly so many tokens."""
+    body: dict[str, Any] = {"model": "shared", "messages": [{"role": "user", "content": "hello"}]}
+    body |= {"max_tokens": tokens, "ignore_eos": True}
+    request = Request(
+        f"{url}/v1/chat/completions",
+        data=json.dumps(body).encode(),
+        headers={"content-type": "application/json"},
+    )
+    asked = time.monotonic()
+    try:
+        with _open(request, timeout=patience) as answer:
+            answer.read()
+            return Answer(int(answer.status), str(answer.headers["x-inference-pod"]), asked)
+    except HTTPError as error:
+        return Answer(error.code, "", asked)
+    except OSError:
+        return Answer(0, "", asked)
+
+
+@contextmanager
+def asked_all_the_time(url: str) -> Iterator[list[Answer]]:
+    """The answers to one request after the other, from now until the block ends."""
+    answers: list[Answer] = []
+    over = Event()
+
+    def go_on() -> None:
+        while not over.is_set():
+            answers.append(ask(url, patience=5))
+
+    asking = Thread(target=go_on)
+    asking.start()
+    try:
+        yield answers
+    finally:
+        over.set()
+        asking.join()
+
+
+def serving(url: str, *, requests: int = 20) -> set[str]:
+    """The pods that answered some requests."""
+    return {pod for _, pod, _ in (ask(url) for _ in range(requests)) if pod}
+
+
+def until(what: str, holds: Callable[[], Any]) -> Any:
+    """The first true answer, asked again and again until the deadline."""
+    deadline = time.monotonic() + PATIENCE
+    while time.monotonic() < deadline:
+        if found := holds():
+            return found
+        time.sleep(0.2)
+    raise AssertionError(f"not within {PATIENCE} s: {what}")

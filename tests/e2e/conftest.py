@@ -1,0 +1,70 @@
+"""Sandboxes with a real Pulumi engine: two clusters for most tests, and one for what takes minutes."""
+
+import os
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+import refused
+from documents import east, west
+from project import Project
+from refused import Course, course
+from sandboxes import running
+
+STACK = "e2e"
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The longest wait goes first, then other files that run an engine: what is short fills the gaps."""
+    here = Path(__file__).parent
+    for item in items:
+        if here in item.path.parents:
+            item.add_marker(pytest.mark.e2e)
+    items.sort(key=lambda item: (here not in item.path.parents, not _waits(item)))
+
+
+def _waits(item: pytest.Item) -> bool:
+    return "going" in getattr(item, "fixturenames", ())
+
+
+@pytest.fixture(scope="session")
+def sandboxed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
+    with running(tmp_path_factory.mktemp("fleet"), STACK, east(), west()) as project:
+        yield project
+
+
+@pytest.fixture(scope="session")
+def going(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Future[Course]]:
+    """What goes on in a sandbox of its own beside the other tests, because it takes minutes of waiting."""
+    with (
+        running(tmp_path_factory.mktemp("refused"), refused.STACK, refused.cluster()) as project,
+        ThreadPoolExecutor(1) as background,
+    ):
+        yield background.submit(course, project)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _begins_first(request: pytest.FixtureRequest) -> None:
+    """In one process the others run meanwhile; of several, only the one that waits for it begins it."""
+    if "PYTEST_XDIST_WORKER" not in os.environ and any(_waits(item) for item in request.session.items):
+        request.getfixturevalue("going")
+
+
+@pytest.fixture
+def project(sandboxed: Project) -> Iterator[Project]:
+    """The sandbox with nothing deployed, no lock, and only the two clusters' documents."""
+    yield from _empty(sandboxed)
+
+
+@pytest.fixture(scope="module")
+def standing(sandboxed: Project) -> Iterator[Project]:
+    """The same for all tests of a module, which share what stands. None of them may use `project` too."""
+    yield from _empty(sandboxed)
+
+
+def _empty(project: Project) -> Iterator[Project]:
+    project.begin(clusters=[east(), west()])
+    yield project
+    left = project.destroy()
+    assert left.code == 0, left.output

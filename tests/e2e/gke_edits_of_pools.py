@@ -1,0 +1,113 @@
+"""Edits of pools: 0 is `fixed`, with a replica on it; 1 is `spot`, 2 is `wired`, 3 is `zero`."""
+
+from gke_edits import GONE, Edit
+from gke_edits_stack import documents
+
+from inferfleet.gke.change_table import Effect
+
+POOLS = "spec.nodePools"
+TAINT = {"key": "team", "value": "ml", "effect": "NoSchedule"}
+_EAST = documents()["east"]["spec"]["nodePools"]
+_NEW = {"name": "more", "className": "cheap", "minNodeCount": 0, "maxNodeCount": 2, "zones": ["us-east5-c"]}
+_HELD = "the lock has 1 replica of ml/chat on pool fixed of cluster east, which has no such pool"
+_RESERVED = "nodeConfig.reservationAffinity"
+_SPOT = f"replace {_RESERVED}, nodeConfig.spot"
+
+
+def _comes(pool: str) -> dict[str, str]:
+    return {f"GpuNodePool east/{pool}": "create", f"NodePool east/{pool}": "create"}
+
+
+def _goes(pool: str) -> dict[str, str]:
+    return {f"GpuNodePool east/{pool}": "delete", f"NodePool east/{pool}": "delete"}
+
+
+def _pool(
+    title: str,
+    place: int,
+    name: str,
+    value: object,
+    plan: str = "",
+    *,
+    refused: str = "",
+    effect: Effect | None = None,
+    why: str = "",
+) -> Edit:
+    """An edit of one field of one pool, which changes at most that pool."""
+    plans = {f"NodePool east/{_EAST[place]['name']}": plan} if plan else {}
+    return Edit(title, (("east", f"{POOLS}[{place}].{name}", value),), plans, refused, effect, why)
+
+
+EDITS = (
+    _pool("more nodes", 0, "nodeCount", 4, "update nodeCount"),
+    _pool(
+        "fewer nodes than replicas need",
+        0,
+        "nodeCount",
+        0,
+        refused="pool east/fixed of 0 nodes is too small for the replicas that stand in it (1 of ml/chat)",
+        why="the replica would have no place",
+    ),
+    _pool("a higher maximum", 1, "maxNodeCount", 6, "update autoscaling.totalMaxNodeCount"),
+    _pool("a higher minimum", 1, "minNodeCount", 1, "update autoscaling.totalMinNodeCount"),
+    Edit(
+        "autoscaled, no more of a fixed size",
+        (
+            ("east", f"{POOLS}[0].nodeCount", GONE),
+            ("east", f"{POOLS}[0].minNodeCount", 1),
+            ("east", f"{POOLS}[0].maxNodeCount", 4),
+        ),
+        {
+            "NodePool east/fixed": "update autoscaling, ignoreNodeCountChanges",
+            # Nodes may have to come up first, so pods are given longer.
+            "Deployment east/ml/chat-decode-fixed": "update spec.progressDeadlineSeconds",
+        },
+    ),
+    _pool("a zone more", 1, "zones", ["us-east5-a", "us-east5-b"], "update nodeLocations"),
+    _pool("a zone less, under a replica", 0, "zones", ["us-east5-a"], "update nodeCount, nodeLocations"),
+    _pool(
+        "zones in another order",
+        0,
+        "zones",
+        ["us-east5-b", "us-east5-a"],
+        effect=Effect.NOTHING,
+        why="their order means nothing",
+    ),
+    _pool("a taint", 1, "taints", [TAINT], "update nodeConfig.taints"),
+    _pool("a label, under a replica", 0, "labels", {"team": "ml"}, "update nodeConfig.labels.team"),
+    _pool("spot off", 1, "capacity.model", "OnDemand", _SPOT),
+    _pool("spot on", 3, "capacity.model", "Spot", _SPOT),
+    _pool(
+        "spot on, under a replica",
+        0,
+        "capacity.model",
+        "Spot",
+        refused="would be replaced, for this cannot change in place: capacity.model (consumeReservationType "
+        "unset -> NO_RESERVATION, spot unset -> true). Allow it with spec.cluster.gke.replace.allow: "
+        "[capacity.model]",
+    ),
+    _pool("another reservation", 2, "capacity.reservation.name", "mega-2", f"replace {_RESERVED}.values"),
+    Edit("a pool more", (("east", f"{POOLS}[-1]", _NEW),), _comes("more")),
+    Edit("a pool less", (("east", f"{POOLS}[1]", GONE),), _goes("spot")),
+    Edit(
+        "the last pool with GPUDirect less",
+        (("east", f"{POOLS}[2]", GONE),),
+        {
+            **_goes("wired"),
+            **{
+                f"{kind} east/tcpxo-{place}": "delete"
+                for kind in ("Network", "Subnetwork", "Firewall")
+                for place in range(8)
+            },
+        },
+    ),
+    Edit("a pool less, under a replica", (("east", f"{POOLS}[0]", GONE),), refused=_HELD),
+    Edit("pools in another order", (("east", POOLS, _EAST[::-1]),)),
+    Edit(
+        "a pool renamed",
+        (("east", f"{POOLS}[1].name", "cheap"),),
+        {**_comes("cheap"), **_goes("spot")},
+        effect=Effect.NOTHING,
+        why="the pool holds no replica, so the one comes and the other goes",
+    ),
+)

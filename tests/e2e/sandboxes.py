@@ -1,0 +1,38 @@
+"""A project with a sandbox of its own: clusters that run, and a real engine."""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from documents import Document
+from project import Project, checkout
+
+from inferfleet.api import load
+from sandbox import clusters
+from sandbox.environment import environment
+from sandbox.places import StackPlaces
+from sandbox.toolchain.tools import Tools
+
+
+@contextmanager
+def running(root: Path, stack: str, *documents: Document) -> Iterator[Project]:
+    """A project whose clusters run. The program in it is the one of this checkout."""
+    plain = checkout(root, stack)
+    plain.begin(clusters=documents)
+    try:
+        yield started(plain)[0]
+    finally:
+        clusters.down(root, stack)
+
+
+def started(plain: Project) -> tuple[Project, Tools]:
+    """The project with its sandbox up, and an empty state."""
+    root, stack = plain.root, plain.stack
+    tools = clusters.up(root, stack, load([plain.documents], catalogue=root / "classes"))
+    # CI locks stacks by default; the tests that are about it say so.
+    outside = {name: value for name, value in os.environ.items() if name != "CI"}
+    project = Project(root, stack, outside | environment(StackPlaces(root, stack), tools))
+    created = project.run("pulumi", "stack", "select", "--create", stack)
+    assert created.returncode == 0, created.stderr
+    return project, tools

@@ -1,0 +1,145 @@
+"""Requests travel through a real gateway and a real endpoint picker to the pods that were placed."""
+
+import math
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
+from typing import Any
+
+import pytest
+from asking import ask, asked_all_the_time, serving, until, url
+from documents import annotated, model, service
+from project import Project
+
+# What ends a second time in a row starts again after ten seconds, here and on real nodes.
+BACK_OFF = 10
+# Within how many of them nobody is sent there any more.
+SECONDS = 5
+
+
+def models(**small: str) -> list[dict[str, Any]]:
+    """Behind the service `chat` four parts `large` to one `small`, which the annotations steer."""
+    return [
+        model("large", replicas=2),
+        annotated(model("small", replicas=2), **small),
+        annotated(model("busy", replicas=2), slots="2", tokens_per_second="50"),
+        model("closed", picker={"failureMode": "FailClose"}),
+        model("open", picker={"failureMode": "FailOpen"}),
+        service("chat", large=80, small=20),
+    ]
+
+
+@pytest.fixture(scope="module")
+def answering(standing: Project) -> Project:
+    standing.write("models", *models())
+    done = standing.up()
+    assert done.code == 0, done.output
+    return standing
+
+
+def test_two_thousand_requests_are_split_by_the_weights(answering: Project) -> None:
+    chat, number = url(answering, "east", "ml/chat"), 2000
+    with ThreadPoolExecutor(8) as pool:
+        answers = list(pool.map(lambda _: ask(chat), range(number)))
+    assert Counter(one.status for one in answers) == {200: number}
+    large = sum("/large-" in one.pod for one in answers)
+    # Four standard errors of a share of 0.8: wrong once in 16,000 runs.
+    assert abs(large - 0.8 * number) < 4 * math.sqrt(number * 0.8 * 0.2)
+    assert len({one.pod for one in answers if "/large-" in one.pod}) == 2
+
+
+def test_a_killed_engine_is_avoided_within_seconds_and_comes_back(answering: Project) -> None:
+    large = url(answering, "east", "ml/deployments/large")
+    first, second = sorted(until("both serve", lambda: _two(large)))
+    # The first end has no back-off: it may be back before anybody looks.
+    kill(answering, first)
+    until("it is back", lambda: restarts_when_ready(answering, first) == 1)
+    with asked_all_the_time(large) as answers:
+        until("both are asked", lambda: {first, second} <= {one.pod for one in answers})
+        kill(answering, first)
+        until("it is back", lambda: restarts_when_ready(answering, first) == 2)
+        back = len(answers)
+        until("it serves again", lambda: first in {one.pod for one in answers[back:]})
+    served = [one.asked for one in answers if one.pod == first]
+    gone, again = max(pairwise(served), key=lambda pair: pair[1] - pair[0])
+    assert again - gone > BACK_OFF - 1
+    avoided = {(one.status, one.pod) for one in answers if gone + SECONDS < one.asked < again - 1}
+    assert avoided == {(200, second)}
+
+
+def test_a_pod_with_a_full_queue_gets_fewer(answering: Project) -> None:
+    busy = url(answering, "east", "ml/deployments/busy")
+    first = min(until("both serve", lambda: _two(busy)))
+    before = Counter(ask(busy, tokens=1).pod for _ in range(60))
+    address = f"http://{pods(answering)[first]['status']['podIP']}:8000"
+    with ThreadPoolExecutor(16) as pool:
+        waiting = [pool.submit(ask, address, tokens=100) for _ in range(16)]
+        # What is still sent there waits behind the others; nobody has to wait with it.
+        until(
+            "its queue is read", lambda: first not in {ask(busy, tokens=1, patience=1).pod for _ in range(5)}
+        )
+        after = Counter(ask(busy, tokens=1).pod for _ in range(60))
+        assert [one.result().status for one in waiting] == [200] * 16
+    assert before[first] > 15
+    assert after[first] < before[first] / 3
+
+
+def test_killed_pickers_fail_as_their_pools_say_and_come_back(answering: Project) -> None:
+    closed, open_ = (url(answering, "east", f"ml/deployments/{name}") for name in ("closed", "open"))
+    pickers = [name for name in pods(answering) if name.startswith(("ml/closed-epp-", "ml/open-epp-"))]
+
+    def killed_and_back(restarts: int) -> None:
+        for picker in pickers:
+            kill(answering, picker)
+        both = [restarts] * len(pickers)
+        until("they are back", lambda: [restarts_when_ready(answering, one) for one in pickers] == both)
+
+    killed_and_back(1)
+    with asked_all_the_time(closed) as of_closed, asked_all_the_time(open_) as of_open:
+        killed_and_back(2)
+    failed = [one for one in of_closed if one.status != 200]
+    assert {one.status for one in failed} <= {500, 503}
+    assert failed[-1].asked - failed[0].asked > BACK_OFF - SECONDS
+    answered = [one.asked for one in of_open if one.status == 200]
+    assert max(later - one for one, later in pairwise(answered)) < SECONDS
+    until("both answer", lambda: {ask(way).status for way in (closed, open_) * 3} == {200})
+
+
+def test_a_pod_that_is_not_ready_gets_nothing(answering: Project) -> None:
+    answering.configure(await_="applied", locked=False)
+    answering.write("models", *models(startup="600s"))
+    done = answering.up()
+    assert done.code == 0, done.output
+    loading = {
+        name for name, pod in pods(answering).items() if "/small-decode-" in name and ready(pod) is False
+    }
+    assert loading
+    chat = url(answering, "east", "ml/chat")
+    answers = [ask(chat) for _ in range(200)]
+    assert {one.status for one in answers} == {200}
+    assert not loading & {one.pod for one in answers}
+
+
+def kill(project: Project, pod: str) -> None:
+    done = project.cli("sandbox", "kill", pod, "--stack", project.stack)
+    assert done.returncode == 0, done.stderr
+
+
+def _two(url: str) -> set[str] | None:
+    pods = serving(url)
+    return pods if len(pods) == 2 else None
+
+
+def pods(project: Project) -> dict[str, dict[str, Any]]:
+    """Those of models and pickers on east, as engines call themselves."""
+    return {f"ml/{one['metadata']['name']}": one for one in project.items("east", "pods", "-n", "ml")}
+
+
+def restarts_when_ready(project: Project, pod: str) -> int | None:
+    found = pods(project)[pod]
+    return int(found["status"]["containerStatuses"][0]["restartCount"]) if ready(found) else None
+
+
+def ready(pod: dict[str, Any]) -> bool:
+    conditions = pod["status"].get("conditions", [])
+    return any(one["type"] == "Ready" and one["status"] == "True" for one in conditions)

@@ -1,0 +1,147 @@
+"""Clusters that stop or are swapped, and locks that must hold."""
+
+import shutil
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from documents import deployment, east, service, west
+from project import Project
+
+from sandbox import clusters
+
+L4 = "NVIDIA L4"
+# A cluster that does not answer must be named within this time, start of the engine included.
+SECONDS = 30
+
+
+@pytest.fixture
+def spread(standing: Project) -> Project:
+    """Two replicas, one on each cluster, and one on west; made of what the test before left."""
+    standing.begin(
+        clusters=[east(), west()],
+        spread=[deployment("spread", replicas=2, gpu=L4)],
+        here=[deployment("here", on="west", gpu=L4), service("chat", spread=1)],
+    )
+    done = standing.up()
+    assert done.code == 0, done.output
+    return standing
+
+
+@pytest.fixture
+def without_east(spread: Project) -> Iterator[Project]:
+    """East has stopped after the deployment."""
+    clusters.stop(spread.root, spread.stack, "east")
+    try:
+        yield spread
+    finally:
+        clusters.start(spread.root, spread.stack, "east")
+        # So that everything can be destroyed in the end.
+        spread.write("clusters", east(), west())
+
+
+def test_a_cluster_that_does_not_answer_is_named_and_nothing_changes(without_east: Project) -> None:
+    before, lock = without_east.state(), without_east.lock_file.read_text()
+    without_east.write("spread", deployment("spread", replicas=3, gpu=L4))
+    for run in (without_east.preview, without_east.up):
+        started = time.monotonic()
+        refused = run()
+        assert refused.code != 0
+        assert time.monotonic() - started < SECONDS
+        assert "cluster 'east'" in refused.output or "cluster east" in refused.output
+        assert "state: lost" in refused.output
+        assert "Traceback" not in refused.output
+        assert refused.operations.keys() <= {"Stack inferfleet-e2e"}
+    assert without_east.state() == before
+    assert without_east.lock_file.read_text() == lock
+
+
+def test_a_lost_cluster_keeps_what_it_has_and_the_rest_goes_on(without_east: Project) -> None:
+    before = without_east.state()
+    without_east.write("clusters", east(state="lost"), west())
+    without_east.write(
+        "spread", deployment("spread", replicas=3, gpu=L4, image="docker.io/vllm/vllm-openai:v1")
+    )
+    done = without_east.up()
+    assert done.code == 0, done.output
+    assert done.operations == {
+        "kubernetes east": "update",
+        "Deployment west/ml/spread-decode-l4": "update",
+    }
+    assert without_east.state() == before
+
+    # Back again, the edit that it missed reaches it.
+    clusters.start(without_east.root, without_east.stack, "east")
+    without_east.write("clusters", east(), west())
+    back = without_east.up()
+    assert back.code == 0, back.output
+    assert back.operations == {
+        "kubernetes east": "update",
+        "Deployment east/ml/spread-decode-l4": "update",
+    }
+
+
+def test_an_abandoned_cluster_leaves_the_state_and_its_replicas_go_elsewhere(without_east: Project) -> None:
+    without_east.write("clusters", east(state="abandoned"), west())
+    done = without_east.up()
+    assert done.code == 0, done.output
+    assert [name for name in without_east.state() if "east" in name] == [
+        "ExistingCluster east",
+        "kubernetes east",
+    ]
+    [workload] = without_east.items(
+        "west", "deployments", "-l", "inferfleet.dev/placement,inferfleet.dev/deployment=spread"
+    )
+    assert workload["status"]["readyReplicas"] == 2
+
+    # After that the document may go.
+    without_east.write("clusters", west())
+    gone = without_east.up()
+    assert gone.code == 0, gone.output
+    assert gone.operations == {"ExistingCluster east": "delete", "kubernetes east": "delete"}
+    _forget(without_east, "east")
+
+
+def _forget(project: Project, cluster: str) -> None:
+    """What an abandoned cluster still holds would be somebody else's for the next test."""
+    clusters.start(project.root, project.stack, cluster)
+    ours = "app.kubernetes.io/managed-by=inferfleet"
+    for kind in ("gateways", "httproutes", "inferencepools", "deployments", "services", "configmaps"):
+        project.kubectl(cluster, "delete", kind, "-A", "-l", ours, "--wait=false")
+    for kind in ("serviceaccounts", "roles", "rolebindings", "clusterroles", "clusterrolebindings"):
+        project.kubectl(cluster, "delete", kind, "-A", "-l", ours, "--wait=false")
+
+
+def test_swapped_kubeconfigs_are_refused_by_uid(spread: Project) -> None:
+    folder = spread.root / ".sandbox" / spread.stack
+    first, second = folder / "east.kubeconfig", folder / "west.kubeconfig"
+    _swap(first, second)
+    try:
+        refused = spread.up()
+    finally:
+        _swap(first, second)
+    assert refused.code != 0
+    assert refused.output.count("kube-system") >= 2, refused.output
+    assert "Traceback" not in refused.output
+    assert spread.up().operations == {}
+
+
+def _swap(first: Path, second: Path) -> None:
+    kept = first.read_text()
+    shutil.copy(second, first)
+    second.write_text(kept)
+
+
+def test_a_locked_stack_shows_what_would_move_and_stays(spread: Project) -> None:
+    lock = spread.lock_file.read_text()
+    spread.configure(locked=True)
+    assert spread.up().operations == {}
+    spread.write("here", deployment("here", on="west", gpu=L4, replicas=2), service("chat", spread=1))
+    for run in (spread.preview, spread.up):
+        refused = run()
+        assert refused.code != 0
+        assert "ml/here on west/l4: 1 -> 2 replicas" in refused.output
+    assert spread.lock_file.read_text() == lock
+    assert spread.cli("plan", "--stack", spread.stack, "--write").returncode == 0
+    assert spread.up().operations == {"Deployment west/ml/here-decode-l4": "update"}

@@ -1,0 +1,149 @@
+"""Updates that are killed, and what `inferfleet recover` makes of what they leave."""
+
+import random
+import time
+from collections.abc import Callable
+
+from documents import Document, deployment
+from killing import update
+from project import Project
+
+L4 = "NVIDIA L4"
+SECONDS = 120
+# How many lines an update may print before it is killed; the seed makes failures come again.
+_LINES = random.Random(7)
+MOMENTS = [_LINES.randint(1, 60) for _ in range(6)]
+KINDS = ("deployments", "services", "configmaps", "inferencepools", "httproutes", "gateways")
+MENDED = "Mended: `pulumi up` goes on."
+
+
+def slow(name: str) -> Document:
+    """Its pods are not ready for as long as a test may last, so an update waits for them."""
+    made = deployment(name, on="east")
+    made["spec"]["workers"]["template"]["metadata"] = {
+        "annotations": {"sandbox.inferfleet.dev/startup": f"{SECONDS}s"}
+    }
+    return made
+
+
+def until(condition: Callable[[], object]) -> None:
+    deadline = time.monotonic() + SECONDS
+    while not condition():
+        assert time.monotonic() < deadline
+
+
+def killed_while_it_waits(project: Project) -> str:
+    """Kill an update that has made the Deployment of `ml/slow` and waits for it. Returns its UID."""
+    project.write("models", slow("slow"))
+    with update(project):
+        until(lambda: uids(project))
+        (uid,) = uids(project)
+    return uid
+
+
+def uids(project: Project) -> list[str]:
+    return [
+        one["metadata"]["uid"]
+        for one in project.items("east", "deployments")
+        if one["metadata"]["name"] == "slow-decode-l4"
+    ]
+
+
+def standing(project: Project) -> list[str]:
+    """Everything of the stack on its clusters, in the words of `Project.state`."""
+    return sorted(
+        f"{one['kind']} {cluster}/{one['metadata']['namespace']}/{one['metadata']['name']}"
+        for cluster in ("east", "west")
+        for kind in KINDS
+        for one in project.items(cluster, kind, "-l", f"inferfleet.dev/stack={project.stack}")
+    )
+
+
+def in_state(project: Project) -> list[str]:
+    known = {"Deployment", "Service", "ConfigMap", "InferencePool", "HTTPRoute", "Gateway"}
+    return [one for one in project.state() if one.partition(" ")[0] in known]
+
+
+def converges(project: Project) -> None:
+    done = project.up()
+    assert done.code == 0, done.output
+    assert project.up().operations == {}
+    assert in_state(project) == standing(project)
+
+
+def test_what_a_killed_update_made_is_taken_over_and_not_made_again(project: Project) -> None:
+    uid = killed_while_it_waits(project)
+    refused = project.up()
+    assert refused.code != 0
+    assert "currently locked" in refused.output
+
+    # Nobody is there to answer, so nothing is done.
+    told = project.cli("recover")
+    assert told.returncode == 6, told.stderr
+    assert "that process is gone" in told.stdout
+    assert "Deployment east/ml/slow-decode-l4" in told.stdout
+    assert project.up().code != 0
+
+    mended = project.cli("recover", "--yes")
+    assert (mended.returncode, mended.stdout.splitlines()[-1]) == (0, MENDED), mended.stdout + mended.stderr
+    assert "Deployment east/ml/slow-decode-l4" in project.state()
+    again = project.cli("recover")
+    assert (again.returncode, again.stdout.partition(":")[0]) == (0, "Nothing to mend")
+
+    project.write("models", deployment("slow", on="east"))
+    converges(project)
+    assert uids(project) == [uid]
+
+
+def test_what_a_killed_update_did_not_make_is_forgotten(project: Project) -> None:
+    killed_while_it_waits(project)
+    project.kubectl("east", "delete", "deployment", "slow-decode-l4", "-n", "ml")
+    mended = project.cli("recover", "--yes")
+    assert (mended.returncode, mended.stdout.splitlines()[-1]) == (0, MENDED), mended.stdout + mended.stderr
+    assert "Deployment east/ml/slow-decode-l4" not in project.state()
+    project.write("models", deployment("slow", on="east"))
+    converges(project)
+
+
+def test_an_update_that_is_at_work_is_left_alone(project: Project) -> None:
+    project.write("models", slow("slow"))
+    with update(project) as going:
+        until(lambda: uids(project))
+        looked = project.cli("recover", "--yes")
+        assert looked.returncode == 6, looked.stderr
+        assert "that process is at work" in looked.stdout
+        assert "nothing is touched" in looked.stderr
+        assert going.poll() is None
+    assert project.cli("recover", "--yes").returncode == 0
+
+
+def test_a_cluster_that_does_not_answer_keeps_the_state_as_it_is(project: Project) -> None:
+    uid = killed_while_it_waits(project)
+    kubeconfig = project.root / ".sandbox" / project.stack / "east.kubeconfig"
+    text = kubeconfig.read_text()
+    try:
+        kubeconfig.write_text(text.replace("127.0.0.1:", "127.0.0.1:1"))
+        looked = project.cli("recover", "--yes")
+    finally:
+        kubeconfig.write_text(text)
+    assert looked.returncode == 6, looked.stdout
+    assert "cluster 'east'" in looked.stderr
+    # The lock is gone, and what is known of the Deployment is not.
+    assert project.cli("recover", "--yes").returncode == 0
+    project.write("models", deployment("slow", on="east"))
+    converges(project)
+    assert uids(project) == [uid]
+
+
+def test_updates_killed_at_any_moment_end_where_one_would_have_ended(project: Project) -> None:
+    for turn, lines in enumerate(MOMENTS):
+        two = deployment("two", on="west", gpu=L4, env=[{"name": "TURN", "value": str(turn)}])
+        more = [deployment("one", on="east")] if turn % 3 else [deployment("three", on="east")]
+        project.write("models", two, *more)
+        with update(project) as going:
+            assert going.stdout is not None
+            for _, _line in zip(range(lines), going.stdout, strict=False):
+                pass
+        mended = project.cli("recover", "--yes")
+        assert mended.returncode == 0, f"after {lines} lines: {mended.stdout}{mended.stderr}"
+    converges(project)
