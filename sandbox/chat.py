@@ -8,6 +8,7 @@ import urllib.request
 from dataclasses import dataclass
 from typing import Any
 
+from sandbox.gateway.envoy import REASON
 from sandbox.problem import SandboxProblem
 
 TEXT = "Say hello in one short sentence."
@@ -83,6 +84,8 @@ def _request(
             return response.headers, response.read().decode(errors="replace")
     except urllib.error.HTTPError as error:
         said = error.read().decode(errors="replace").strip()[:500]
+        if why := error.headers.get(REASON):
+            said = f"{said} (the gateway: {why})"
         raise SandboxProblem(
             f"{url} answered {error.code} {error.reason}: {said}\n{_advice(error.code)}"
         ) from error

@@ -15,6 +15,10 @@ _TYPES = "type.googleapis.com/envoy"
 _EXTENSIONS = f"{_TYPES}.extensions"
 # A picker with flow control holds a request until there is room, for a minute by default.
 PICK_SECONDS = 120
+# As other gateways have it: on a loaded machine a TLS handshake with a picker may take seconds.
+CONNECT_SECONDS = 10
+# With an error of its own the gateway says in this header why, such as a picker's gRPC status.
+REASON = "x-gateway-reason"
 
 
 def bootstrap(folder: Path, name: str) -> dict[str, Any]:
@@ -81,6 +85,7 @@ def _listener(folder: Path, address: str, port: int) -> dict[str, Any]:
                 mutations=[{"remove": ENDPOINT}],
             )
         ],
+        local_reply_config={"mappers": [_reason()]},
         rds={"route_config_name": f"port_{port}", "config_source": _file(folder / f"rds.{port}.json")},
         http_filters=[
             _ask_picker(),
@@ -92,6 +97,15 @@ def _listener(folder: Path, address: str, port: int) -> dict[str, Any]:
         "name": f"port_{port}",
         "address": _address(address, port),
         "filter_chains": [{"filters": [connections]}],
+    }
+
+
+def _reason() -> dict[str, Any]:
+    own = {"op": "GE", "value": {"default_value": 400, "runtime_key": "inferfleet.reason_from_status"}}
+    header = {"key": REASON, "value": "%RESPONSE_CODE_DETAILS%"}
+    return {
+        "filter": {"status_code_filter": {"comparison": own}},
+        "headers_to_add": [{"header": header, "append_action": "OVERWRITE_IF_EXISTS_OR_ADD"}],
     }
 
 
@@ -174,7 +188,7 @@ def _cluster(folder: Path, upstream: Upstream) -> dict[str, Any]:
         "name": upstream.name,
         "type": "EDS",
         "eds_cluster_config": {"eds_config": _file(folder / f"eds.{upstream.name}.json")},
-        "connect_timeout": "2s",
+        "connect_timeout": f"{CONNECT_SECONDS}s",
         "circuit_breakers": {"thresholds": [many]},
     }
 

@@ -4,15 +4,26 @@ import json
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from http.client import HTTPException, HTTPResponse
 from threading import Event, Thread
 from typing import Any, NamedTuple, Protocol
-from urllib.error import HTTPError
-from urllib.request import ProxyHandler, Request, build_opener
+from urllib.request import HTTPErrorProcessor, ProxyHandler, Request, build_opener
+
+from sandbox.gateway.envoy import REASON
 
 # How long something that should happen within seconds may take on a loaded machine.
 PATIENCE = 60
+
+
+class _Whatever(HTTPErrorProcessor):
+    """An answer is an answer, with any status."""
+
+    def http_response(self, request: Request, response: HTTPResponse) -> HTTPResponse:
+        return response
+
+
 # Gateways of the sandbox are on this machine: a proxy of the environment must not come between.
-_open = build_opener(ProxyHandler({})).open
+_open = build_opener(ProxyHandler({}), _Whatever).open
 
 
 class Clusters(Protocol):
@@ -27,6 +38,7 @@ class Answer(NamedTuple):
     status: int  # 0 for none in time
     pod: str
     asked: float
+    instead: str = ""  # of an answer: the body, and why the gateway sent it
 
 
 def url(fleet: Clusters, cluster: str, path: str) -> str:
@@ -48,12 +60,12 @@ def ask(url: str, *, tokens: int = 4, patience: float = PATIENCE) -> Answer:
     asked = time.monotonic()
     try:
         with _open(request, timeout=patience) as answer:
-            answer.read()
-            return Answer(int(answer.status), str(answer.headers["x-inference-pod"]), asked)
-    except HTTPError as error:
-        return Answer(error.code, "", asked)
-    except OSError:
-        return Answer(0, "", asked)
+            said, status = answer.read().decode(errors="replace"), int(answer.status)
+    except (OSError, HTTPException) as error:
+        return Answer(0, "", asked, str(error))
+    if status == 200:
+        return Answer(status, str(answer.headers["x-inference-pod"]), asked)
+    return Answer(status, "", asked, f"{said} {answer.headers.get(REASON, '')}")
 
 
 @contextmanager
@@ -77,7 +89,7 @@ def asked_all_the_time(url: str) -> Iterator[list[Answer]]:
 
 def serving(url: str, *, requests: int = 20) -> set[str]:
     """The pods that answered some requests."""
-    return {pod for _, pod, _ in (ask(url) for _ in range(requests)) if pod}
+    return {one.pod for one in (ask(url) for _ in range(requests)) if one.pod}
 
 
 def until(what: str, holds: Callable[[], Any]) -> Any:

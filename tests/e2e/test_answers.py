@@ -41,7 +41,7 @@ def test_two_thousand_requests_are_split_by_the_weights(answering: Project) -> N
     chat, number = url(answering, "east", "ml/chat"), 2000
     with ThreadPoolExecutor(8) as pool:
         answers = list(pool.map(lambda _: ask(chat), range(number)))
-    assert Counter(one.status for one in answers) == {200: number}
+    assert Counter((one.status, one.instead) for one in answers) == {(200, ""): number}
     large = sum("/large-" in one.pod for one in answers)
     # Four standard errors of a share of 0.8: wrong once in 16,000 runs.
     assert abs(large - 0.8 * number) < 4 * math.sqrt(number * 0.8 * 0.2)

@@ -8,6 +8,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 
 from sandbox.chat import Answer, chat, curl, model_of, question
+from sandbox.gateway.envoy import REASON
 from sandbox.problem import SandboxProblem
 
 PLAIN = {"model": "qwen", "choices": [{"message": {"role": "assistant", "content": "Hello."}}]}
@@ -33,6 +34,8 @@ class Site(BaseHTTPRequestHandler):
         status, body = SITES.get(self.path, (404, "nothing here"))
         self.send_response(status)
         self.send_header("content-length", str(len(body)))
+        if status == 503:
+            self.send_header(REASON, "no_healthy_upstream")
         # As an engine of the sandbox does; here it tells which host was asked for.
         self.send_header("x-inference-pod", self.headers["host"].partition(":")[0])
         self.end_headers()
@@ -64,7 +67,7 @@ def test_an_answer_says_who_gave_it(base: str) -> None:
 @pytest.mark.parametrize(
     ("path", "stream", "says"),
     [
-        ("broken", False, "answered 503 Service Unavailable: no healthy upstream"),
+        ("broken", False, "503 Service Unavailable: no healthy upstream (the gateway: no_healthy_upstream)"),
         ("nowhere", False, "no route has this path"),
         ("strange", False, "is no completion: <html>"),
         ("strange", True, "the stream ended early, after 0 events"),

@@ -17,7 +17,7 @@ from gateway_objects import PREFIX, route, rule
 from picker_double import picker
 
 from sandbox.gateway.backends import Backend, Picker, Upstream
-from sandbox.gateway.envoy import ENDPOINT, bootstrap, files
+from sandbox.gateway.envoy import ENDPOINT, REASON, bootstrap, files
 from sandbox.gateway.proxy import Proxy
 from sandbox.gateway.virtual_hosts import Backends, Served, virtual_hosts
 
@@ -74,7 +74,7 @@ class Gateway:
         url = f"http://{ADDRESS}:{self.port}{path}"
         async with self.client.post(url, data=body, headers=headers) as got:
             text = await got.text()
-            return got.status, json.loads(text) if got.status == 200 else text
+            return got.status, json.loads(text) if got.status == 200 else text + got.headers.get(REASON, "")
 
     async def until(self, path: str, true: Callable[[tuple[int, Any]], bool]) -> None:
         async with asyncio.timeout(20):
@@ -107,7 +107,7 @@ def test_requests_are_split_by_weight_and_each_pools_own_picker_says_where_they_
                 # Whole, also when it is more than Envoy holds at once; and no client chooses a pod.
                 asked = await running.ask("/ml/a/v1/chat", b"x" * 3_000_000, **{ENDPOINT: other})
                 assert asked == (200, [a, "/v1/chat", 3_000_000])
-                assert await running.ask("/ml/ab") == (404, "")
+                assert await running.ask("/ml/ab") == (404, "route_not_found")
                 count = Counter([(await running.ask("/ml/both"))[1][0] for _ in range(400)])
                 # Five standard deviations of a fair split: 43.
                 assert count.keys() == {a, b}
@@ -123,7 +123,8 @@ def test_without_a_picker_a_pool_answers_if_it_may_and_changes_need_no_restart(t
             running.tell(closed=((1, closed),), open=((1, pool("open", (a,), None, fail_open=True)),))
             await running.until("/ml/open", lambda got: got[0] == 200)
             assert await running.ask("/ml/open/x") == (200, [a, "/x", 5])
-            assert await running.ask("/ml/closed/x") == (500, "")
+            nobody = "ext_proc_error_gRPC_error_14{no_healthy_upstream{no_healthy_upstream}}"
+            assert await running.ask("/ml/closed/x") == (500, nobody)
             before = envoys(running)
             running.tell(open=((1, pool("open", (b,), None, fail_open=True)),))
             await running.until("/ml/open", lambda got: got == (200, [b, "/", 5]))
