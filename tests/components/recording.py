@@ -53,6 +53,8 @@ def run(
     monitor = Monitor(recorder)
     # Mocks want a loop, and a test with asyncio.run before this one left the thread without.
     asyncio.set_event_loop(asyncio.new_event_loop())
+    # They keep the stack of whoever used them before.
+    pulumi.runtime.settings.set_root_resource(None)
     pulumi.runtime.set_mocks(recorder, project="inferfleet", stack="local", preview=preview, monitor=monitor)
     value = pulumi.Output.secret("czNjcjN0")
 
