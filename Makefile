@@ -8,14 +8,16 @@ SANDBOX_ENV := eval "$$($(BIN)/inferfleet sandbox env --stack $(STACK))"
 .PHONY: up preview down destroy test unit check format docs lock
 .DEFAULT_GOAL := up
 
-# The environment of the project: exactly the pinned packages, and inferfleet itself in place.
+# The environment of the project: exactly the pinned packages, and inferfleet itself in place. An update starts
+# several Pythons: they find all of it compiled, also where nothing may write that down as it runs.
 .venv/ready: requirements.txt pyproject.toml
 	@command -v uv >/dev/null || test -x .tools/bin/uv || \
 		{ $(PYTHON) -m venv .tools && .tools/bin/pip install --quiet uv; }
 	@uv=$$(command -v uv || echo .tools/bin/uv) && \
 		$$uv venv --quiet --allow-existing --python '>=3.11' .venv && \
-		$$uv pip sync --quiet --python $(BIN)/python --require-hashes requirements.txt && \
+		$$uv pip sync --quiet --compile-bytecode --python $(BIN)/python --require-hashes requirements.txt && \
 		$$uv pip install --quiet --python $(BIN)/python --no-deps --editable .
+	@$(BIN)/python -m compileall -q inferfleet components sandbox tests
 	@touch $@
 
 up: .venv/ready
