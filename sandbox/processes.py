@@ -12,11 +12,19 @@ PROC = Path("/proc")
 
 @dataclass(frozen=True)
 class Process:
-    """A running program: `mebibytes` is its share of the memory in use."""
+    """A running program."""
 
     pid: int
     program: Path
-    mebibytes: int
+
+    @property
+    def mebibytes(self) -> int:
+        """Its share of the memory in use now: what several processes have in common is divided among them."""
+        try:
+            lines = (PROC / str(self.pid) / "smaps_rollup").read_text().splitlines()
+        except OSError:  # ended meanwhile
+            return 0
+        return next((int(line.split()[1]) // 1024 for line in lines if line.startswith("Pss:")), 0)
 
 
 def processes_in(folder: Path) -> tuple[Process, ...]:
@@ -30,7 +38,7 @@ def processes_in(folder: Path) -> tuple[Process, ...]:
             continue
         program = _program(entry)
         if program is not None and folder in program.parents:
-            found.append(Process(int(entry.name), program, _mebibytes(entry)))
+            found.append(Process(int(entry.name), program))
     return tuple(sorted(found, key=lambda one: one.pid))
 
 
@@ -56,12 +64,3 @@ def _program(entry: Path) -> Path | None:
     except OSError:  # ended meanwhile, or somebody else's
         return None
     return Path(os.fsdecode(first)) if first.startswith(b"/") and state != "Z" else None
-
-
-def _mebibytes(entry: Path) -> int:
-    """Its share: what several processes have in common is divided among them."""
-    try:
-        lines = (entry / "smaps_rollup").read_text().splitlines()
-    except OSError:  # ended meanwhile
-        return 0
-    return next((int(line.split()[1]) // 1024 for line in lines if line.startswith("Pss:")), 0)

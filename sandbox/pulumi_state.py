@@ -21,6 +21,8 @@ def prepare_pulumi(places: StackPlaces, tools: Tools) -> None:
     if not link.is_symlink() or link.readlink() != tools.provider:
         link.unlink(missing_ok=True)
         link.symlink_to(tools.provider)
+    # The engine would keep an encrypted log of all that it is told in this folder, for a third of its time.
+    (places.pulumi_home / "logs").touch()
     if _state_file(places) is not None:
         return
     places.state.mkdir(parents=True, exist_ok=True)

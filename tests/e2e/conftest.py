@@ -15,13 +15,30 @@ from sandboxes import running
 STACK = "e2e"
 
 
+# What takes longest goes first, so that it does not end alone.
+LONGEST = (
+    "test_refused_pickers",
+    "test_gke_killed",
+    "test_gke_edits",
+    "test_simulated_cloud",
+    "test_recover_on_engine",
+)
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """The longest wait goes first, then other files that run an engine: what is short fills the gaps."""
+    """Files of clusters of Google's, then those that share two clusters, which so stand only half of the
+    time and cost nothing until then; then all that needs no engine, which fills the gaps.
+    """
     here = Path(__file__).parent
     for item in items:
         if here in item.path.parents:
             item.add_marker(pytest.mark.e2e)
-    items.sort(key=lambda item: (here not in item.path.parents, not _waits(item)))
+    items.sort(key=lambda item: (here not in item.path.parents, *_turn(item)))
+
+
+def _turn(item: pytest.Item) -> tuple[bool, int]:
+    shares = "sandboxed" in getattr(item, "fixturenames", ())
+    return shares, LONGEST.index(item.path.stem) if item.path.stem in LONGEST else len(LONGEST)
 
 
 def _waits(item: pytest.Item) -> bool:
