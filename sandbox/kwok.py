@@ -181,8 +181,10 @@ class KwokCluster:
             **own,
             "PATH": tools.path,
             "KWOK_WORKDIR": str(self.places.kwok),
-            # Of each component. An API server grows to twice of this with CRDs alone if it is let.
+            # Of each component: garbage is collected seldom, but for this limit. An API server would grow to
+            # twice of it with CRDs alone.
             "GOMEMLIMIT": "400MiB",
+            "GOGC": "400",
         }
         # By a name inside the sandbox: one that outlives its caller is found, and ended, like a cluster.
         kwokctl = self.places.kwok / SCRATCH / f"kwokctl-{self.name}"
