@@ -8,6 +8,7 @@ from pathlib import Path
 
 from inferfleet.api.documents import Documents
 from sandbox import companions, podnet, ports
+from sandbox.definitions import define
 from sandbox.furnish import furnish
 from sandbox.gcp import access, standing
 from sandbox.gcp.kwok_kube import kwok_name
@@ -168,7 +169,7 @@ def _run(places: StackPlaces, plan: ClusterPlan, tools: Tools) -> None:
     kwok = KwokCluster(places, plan.name)
     condition = kwok.condition()
     if condition == "missing":
-        kwok.create(tools)
+        kwok.create(tools, crds=tools.crds)
         write_kubeconfig(kwok, plan.kubeconfig, context=plan.context)
     elif condition == "stopped":
         kwok.start(tools)
@@ -178,6 +179,7 @@ def _run(places: StackPlaces, plan: ClusterPlan, tools: Tools) -> None:
 
 def _furnish(places: StackPlaces, plan: ClusterPlan, tools: Tools) -> None:
     kwok = KwokCluster(places, plan.name)
+    define(kwok, kwok.kubectl(tools), tools.crds)
     furnish(plan, kwok.kubectl(tools), podnet.network(kwok.folder))
 
 

@@ -1,8 +1,7 @@
-"""Makes a running cluster what a platform team would hand over: nodes, CRDs and GatewayClasses."""
+"""Makes a running cluster with its CRDs what a platform team would hand over: nodes and GatewayClasses."""
 
 import time
 from collections.abc import Iterable
-from pathlib import Path
 from typing import Any
 
 from sandbox.kubectl import Kubectl
@@ -16,17 +15,9 @@ CONTROLLER = "sandbox.inferfleet.dev/gateway"
 
 
 def furnish(plan: ClusterPlan, kubectl: Kubectl, network: PodNetwork) -> None:
-    """Brings CRDs, GatewayClasses and nodes to what the plan says. Pods of nodes that go, go with them."""
-    define(kubectl, kubectl.tools.crds)
+    """Brings GatewayClasses and nodes to what the plan says. Pods of nodes that go, go with them."""
     gateway_classes(kubectl, plan.gateway_classes)
     _nodes(plan, kubectl, kubectl.items("nodes"), network)
-
-
-def define(kubectl: Kubectl, *crds: Path) -> None:
-    """The CustomResourceDefinitions of the files and folders are there and served."""
-    files = [argument for path in crds for argument in ("-f", str(path))]
-    kubectl("apply", "--server-side", "--force-conflicts", *files)
-    wait(kubectl, "--for=condition=Established", "crd", "--all")
 
 
 def gateway_classes(kubectl: Kubectl, names: tuple[str, ...]) -> None:
@@ -74,15 +65,15 @@ def remove_nodes(kubectl: Kubectl, names: Iterable[str]) -> None:
         kubectl("delete", "pods", "-A", *on_it, "--force", "--grace-period=0")
 
 
-def wait(kubectl: Kubectl, condition: str, kind: str, *which: str) -> None:
-    """Waits for objects of the kind (`--all`, or a selector), a minute at most.
+def wait(kubectl: Kubectl, condition: str, *which: str) -> None:
+    """Waits for objects by name, or for those of a kind (and `--all`, or a selector), a minute at most.
 
     `kubectl wait` gives up at once on an object that is so new that its conditions are null.
     """
     until = time.monotonic() + 60
     while True:
         try:
-            kubectl("wait", condition, kind, *which, "--timeout=60s")
+            kubectl("wait", condition, *which, "--timeout=60s")
         except SandboxProblem:
             if time.monotonic() > until:
                 raise

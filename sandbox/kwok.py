@@ -10,7 +10,7 @@ from typing import Literal
 
 import yaml
 
-from sandbox import podnet, ports
+from sandbox import podnet, ports, seeds
 from sandbox.kubectl import Kubectl
 from sandbox.places import StackPlaces
 from sandbox.problem import SandboxProblem
@@ -67,9 +67,13 @@ class KwokCluster:
         running = {process.program.name for process in self.processes()}
         return "running" if running >= set(COMPONENTS) else "stopped"
 
-    def create(self, tools: Tools, *, access: Access | None = None) -> None:
-        """A fresh cluster that answers. Tries other ports when another program took one meanwhile."""
+    def create(self, tools: Tools, *, crds: tuple[Path, ...], access: Access | None = None) -> None:
+        """A fresh cluster that answers, with what these files define if it has a seed.
+
+        Tries other ports when another program took one meanwhile, and without a seed that does not start.
+        """
         avoid: frozenset[int] = frozenset()
+        seed, sound = seeds.seed(tools, crds), True
         for attempt in range(1, ATTEMPTS + 1):
             self.delete()
             self.places.kwok.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -77,16 +81,22 @@ class KwokCluster:
             if access is not None:
                 # kwokctl makes no certificates where there are some.
                 shutil.copytree(access.pki, self.folder / "pki")
+            seeded = sound and seeds.plant(seed, self.folder)
             why = self._create_once(tools, first, access)
             if not why:
                 (self.folder / COMPLETE).touch()
                 return
-            if attempt == ATTEMPTS or "address already in use" not in why:
+            in_use = "address already in use" in why
+            if seeded and not in_use:
+                seeds.discard(seed)
+                sound = False
+            if attempt == ATTEMPTS or not (in_use or seeded):
                 raise SandboxProblem(
                     f"cluster {self.name} cannot be created:\n  {why}\n"
                     "Run the same command again; `inferfleet sandbox down` removes what is there."
                 )
-            avoid |= {first}
+            if in_use:
+                avoid |= {first}
 
     def start(self, tools: Tools) -> None:
         """The same cluster with the same data, answering again."""
@@ -128,6 +138,10 @@ class KwokCluster:
     @property
     def server(self) -> str:
         return f"https://127.0.0.1:{ports.numbers(self._first_port())['kubeApiserverPort']}"
+
+    @property
+    def etcd_port(self) -> int:
+        return ports.numbers(self._first_port())["etcdPort"]
 
     def _first_port(self) -> int:
         """From the cluster's own configuration: the reservation may have gone with the cache."""

@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Any
 
 from sandbox import companions, podnet
-from sandbox.furnish import define, gateway_classes, remove_nodes, wait
+from sandbox.definitions import apply, define
+from sandbox.furnish import gateway_classes, remove_nodes, wait
 from sandbox.gcp.access import shared_access
 from sandbox.gcp.node_changes import fits_hardware, kept_and_new, name_of, relabelled
 from sandbox.gcp.pool_nodes import POOL_LABEL, ZONE
 from sandbox.gcp.store import Record
-from sandbox.kubectl import Kubectl
 from sandbox.kwok import KwokCluster
 from sandbox.locking import locked
 from sandbox.places import StackPlaces
@@ -45,10 +45,10 @@ class KwokKube:
         kwok = self._kwok(cluster.id)
         condition = kwok.condition()
         if condition == "missing":
-            kwok.create(self.tools, access=shared_access(self.places))
+            kwok.create(self.tools, crds=self._crds(cluster), access=shared_access(self.places))
         elif condition == "stopped":
             kwok.start(self.tools)
-        self._furnish(cluster, kwok.kubectl(self.tools))
+        self._furnish(cluster, kwok)
         companions.mend(kwok, self.tools)
         certificate = (kwok.folder / "pki" / "ca.crt").read_bytes()
         return kwok.server.removeprefix("https://"), base64.b64encode(certificate).decode()
@@ -81,17 +81,18 @@ class KwokKube:
                 wait(kubectl, "--for=condition=Ready", "nodes", "-l", f"{POOL_LABEL}={pool.name}")
             remove_nodes(kubectl, [name_of(one) for one in existing if one not in keep])
 
-    def _furnish(self, cluster: Record, kubectl: Kubectl) -> None:
+    def _furnish(self, cluster: Record, kwok: KwokCluster) -> None:
         """What the cluster's settings bring along: Gateway API, and GKE's own kinds."""
-        channel = (cluster.state.get("gatewayApiConfig") or {}).get("channel")
-        balancing = (cluster.state.get("addonsConfig") or {}).get("httpLoadBalancing") or {}
-        with_gateway = channel == "CHANNEL_STANDARD" and not balancing.get("disabled")
-        theirs = sorted(self.tools.crds.iterdir())
-        if not with_gateway:
-            theirs = [one for one in theirs if one.name.startswith("leaderworkerset")]
-        define(kubectl, _OWN_CRDS, *theirs)
-        if with_gateway:
+        kubectl = kwok.kubectl(self.tools)
+        define(kwok, kubectl, self._crds(cluster))
+        apply(kubectl, [_OWN_CRDS])
+        if _with_gateway(cluster):
             gateway_classes(kubectl, CLASSES)
+
+    def _crds(self, cluster: Record) -> tuple[Path, ...]:
+        if _with_gateway(cluster):
+            return self.tools.crds
+        return tuple(one for one in self.tools.crds if one.name.startswith("leaderworkerset"))
 
     def _nodes(self, pool: Record) -> list[dict[str, Any]]:
         kwok = self._kwok(pool.id)
@@ -101,3 +102,9 @@ class KwokKube:
 
     def _kwok(self, resource_id: str) -> KwokCluster:
         return KwokCluster(self.places, kwok_name(resource_id))
+
+
+def _with_gateway(cluster: Record) -> bool:
+    channel = (cluster.state.get("gatewayApiConfig") or {}).get("channel")
+    balancing = (cluster.state.get("addonsConfig") or {}).get("httpLoadBalancing") or {}
+    return channel == "CHANNEL_STANDARD" and not balancing.get("disabled")

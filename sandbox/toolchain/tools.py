@@ -25,9 +25,9 @@ class Tools:
         return Path(found)
 
     @property
-    def crds(self) -> Path:
-        """The folder of the CustomResourceDefinitions a platform cluster has."""
-        return self._folder(CRDS.name) / "crds"
+    def crds(self) -> tuple[Path, ...]:
+        """The files of the CustomResourceDefinitions a platform cluster has."""
+        return tuple(sorted((self._folder(CRDS.name) / "crds").iterdir()))
 
     @property
     def provider(self) -> Path:
