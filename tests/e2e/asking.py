@@ -92,11 +92,11 @@ def serving(url: str, *, requests: int = 20) -> set[str]:
     return {one.pod for one in (ask(url) for _ in range(requests)) if one.pod}
 
 
-def until(what: str, holds: Callable[[], Any]) -> Any:
-    """The first true answer, asked again and again until the deadline."""
+def until(what: str, holds: Callable[[], Any], *, every: float = 0.5) -> Any:
+    """The first true answer, asked again after so many seconds until the deadline."""
     deadline = time.monotonic() + PATIENCE
     while time.monotonic() < deadline:
         if found := holds():
             return found
-        time.sleep(0.2)
+        time.sleep(every)
     raise AssertionError(f"not within {PATIENCE} s: {what}")

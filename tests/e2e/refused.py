@@ -66,7 +66,7 @@ def course(project: Project) -> Course:
     project.configure(await_="applied", locked=False)
     applied = project.up()
     meanwhile = _status(project)
-    until("the slow model is ready", lambda: _status(project).returncode == 0)
+    until("the slow model is ready", lambda: _status(project).returncode == 0, every=3)
     return Course(failed, broken, applied, meanwhile)
 
 

@@ -1,9 +1,8 @@
 """Updates that are killed, and what `inferfleet recover` makes of what they leave."""
 
 import random
-import time
-from collections.abc import Callable
 
+from asking import until
 from documents import Document, deployment
 from killing import update
 from project import Project
@@ -13,7 +12,7 @@ SECONDS = 120
 # How many lines an update may print before it is killed; the seed makes failures come again.
 _LINES = random.Random(7)
 MOMENTS = [_LINES.randint(1, 60) for _ in range(6)]
-KINDS = ("deployments", "services", "configmaps", "inferencepools", "httproutes", "gateways")
+KINDS = "deployments,services,configmaps,inferencepools,httproutes,gateways"
 MENDED = "Mended: `pulumi up` goes on."
 
 
@@ -26,17 +25,11 @@ def slow(name: str) -> Document:
     return made
 
 
-def until(condition: Callable[[], object]) -> None:
-    deadline = time.monotonic() + SECONDS
-    while not condition():
-        assert time.monotonic() < deadline
-
-
 def killed_while_it_waits(project: Project) -> str:
     """Kill an update that has made the Deployment of `ml/slow` and waits for it. Returns its UID."""
     project.write("models", slow("slow"))
     with update(project):
-        until(lambda: uids(project))
+        until("it is made", lambda: uids(project))
         (uid,) = uids(project)
     return uid
 
@@ -54,8 +47,7 @@ def standing(project: Project) -> list[str]:
     return sorted(
         f"{one['kind']} {cluster}/{one['metadata']['namespace']}/{one['metadata']['name']}"
         for cluster in ("east", "west")
-        for kind in KINDS
-        for one in project.items(cluster, kind, "-l", f"inferfleet.dev/stack={project.stack}")
+        for one in project.items(cluster, KINDS, "-l", f"inferfleet.dev/stack={project.stack}")
     )
 
 
@@ -108,7 +100,7 @@ def test_what_a_killed_update_did_not_make_is_forgotten(project: Project) -> Non
 def test_an_update_that_is_at_work_is_left_alone(project: Project) -> None:
     project.write("models", slow("slow"))
     with update(project) as going:
-        until(lambda: uids(project))
+        until("it is made", lambda: uids(project))
         looked = project.cli("recover", "--yes")
         assert looked.returncode == 6, looked.stderr
         assert "that process is at work" in looked.stdout

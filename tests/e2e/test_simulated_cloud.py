@@ -220,4 +220,4 @@ def _until(true: Callable[[], bool], what: str) -> None:
     deadline = time.monotonic() + 60
     while not true():
         assert time.monotonic() < deadline, f"waited 60 s until {what}"
-        time.sleep(0.2)
+        time.sleep(0.5)
