@@ -3,13 +3,13 @@
 import json
 import os
 import shutil
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
+from asking import until
 from project import ROOT, Project
 from small_cloud import Resource, cluster, l4, network, pool
 
@@ -156,13 +156,13 @@ def test_a_changed_cluster_replaces_nothing_inside_it(tiny: Tiny) -> None:
 
 
 def test_pods_make_a_pool_grow_and_their_end_lets_it_shrink_without_drift(tiny: Tiny) -> None:
-    _until(lambda: tiny.nodes("l4") == 0, "the pool is empty")
+    until("the pool is empty", lambda: tiny.nodes("l4") == 0)
     assert tiny.up(*ALL, inside=PODS)["Deployment east/big"] == "create"
     assert (tiny.nodes("l4"), tiny.preview(*ALL, inside=PODS)) == (2, {})
     _refresh(tiny)
     assert tiny.preview(*ALL, inside=PODS) == {}
     assert tiny.up(*ALL)["Deployment east/big"] == "delete"
-    _until(lambda: tiny.nodes("l4") == 0, "the pool has given up its nodes")
+    until("the pool has given up its nodes", lambda: tiny.nodes("l4") == 0)
     assert tiny.preview(*ALL) == {}
 
 
@@ -214,10 +214,3 @@ def _refresh(tiny: Tiny) -> bool:
     done = tiny.engine.run(*command)
     assert done.returncode == 0, done.stdout + done.stderr
     return " updated" in done.stdout.partition("Resources:")[2]
-
-
-def _until(true: Callable[[], bool], what: str) -> None:
-    deadline = time.monotonic() + 60
-    while not true():
-        assert time.monotonic() < deadline, f"waited 60 s until {what}"
-        time.sleep(0.5)
