@@ -12,6 +12,9 @@ from inferfleet.profiles.profile import Profile
 CONFIG_HASH = f"{names.DOMAIN}/config-hash"
 # As long as an engine's own: streams run through the gateway on the picker's word.
 _GRACE_SECONDS = 130
+# It says it is healthy before it has made the key of its certificate, and listens to gateways only then:
+# whoever is sent there in between gets an error.
+_STARTUP_SECONDS = 60
 
 
 def objects(
@@ -89,6 +92,7 @@ def _container(deployment: ModelDeployment, serving: Serving, profile: Profile) 
     picker = deployment.spec.endpoint_picker
     chosen = picker_flags.flags(deployment=deployment, serving=serving, profile=profile)
     health = picker_flags.health_port(chosen, profile)
+    grpc = picker_flags.grpc_port(deployment, profile)
     elects = picker.replicas > 1
     return {
         "name": "epp",
@@ -101,10 +105,15 @@ def _container(deployment: ModelDeployment, serving: Serving, profile: Profile) 
             *(_tracing(serving.tracing) if serving.tracing else []),
         ],
         "ports": [
-            {"name": "grpc-ext-proc", "containerPort": picker_flags.grpc_port(deployment, profile)},
+            {"name": "grpc-ext-proc", "containerPort": grpc},
             {"name": "grpc-health", "containerPort": health},
             {"name": "http-metrics", "containerPort": picker_flags.metrics_port(chosen, profile)},
         ],
+        "startupProbe": {
+            "tcpSocket": {"port": grpc},
+            "periodSeconds": 1,
+            "failureThreshold": _STARTUP_SECONDS,
+        },
         "livenessProbe": {
             "grpc": {
                 "port": health,

@@ -160,6 +160,11 @@ def test_a_picker_is_eight_objects_in_the_order_they_need_each_other(
                                     {"name": "grpc-health", "containerPort": 9003},
                                     {"name": "http-metrics", "containerPort": 9090},
                                 ],
+                                "startupProbe": {
+                                    "tcpSocket": {"port": 9002},
+                                    "periodSeconds": 1,
+                                    "failureThreshold": 60,
+                                },
                                 "livenessProbe": {
                                     "grpc": {"port": 9003, "service": "inference-extension"},
                                     "initialDelaySeconds": 5,
@@ -266,6 +271,7 @@ def test_ports_resources_and_image_follow_what_was_written(deployment: Make, ser
     made = _objects(deployment(endpointPicker=own), serving(images={"epp": "mirror/epp:1"}))
     container = _container(made)
     assert [one["containerPort"] for one in container["ports"]] == [7002, 7003, 7090]
+    assert container["startupProbe"]["tcpSocket"]["port"] == 7002
     assert container["readinessProbe"]["grpc"]["port"] == 7003
     assert [one["port"] for one in made["Service"]["spec"]["ports"]] == [7002, 7090]
     assert (container["image"], container["resources"]) == ("mirror/epp:1", {"requests": {"cpu": "1"}})
