@@ -79,6 +79,16 @@ async def _echo(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> N
     writer.close()
 
 
+async def _connected(port: int) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    """A connection through the forwarding, as soon as it listens."""
+    async with asyncio.timeout(30):
+        while True:
+            try:
+                return await asyncio.open_connection("127.4.0.1", port)
+            except ConnectionRefusedError:
+                await asyncio.sleep(0)
+
+
 def test_bytes_and_the_end_of_them_travel_both_ways() -> None:
     async def through() -> bytes:
         sent = bytes(range(256)) * 10_000
@@ -86,7 +96,7 @@ def test_bytes_and_the_end_of_them_travel_both_ways() -> None:
             port = _free()
             forwarding = Forwarding("127.4.0.1", {port: server.sockets[0].getsockname()[1]})
             await forwarding.open()
-            reader, writer = await asyncio.open_connection("127.4.0.1", port)
+            reader, writer = await _connected(port)
             writer.write(sent)
             writer.write_eof()
             got = await reader.read()
@@ -97,20 +107,24 @@ def test_bytes_and_the_end_of_them_travel_both_ways() -> None:
     assert asyncio.run(through()) == b"the same"
 
 
-def test_a_program_that_does_not_listen_yet_is_a_closed_connection() -> None:
-    async def through() -> bytes:
-        port = _free()
-        forwarding = Forwarding("127.4.0.1", {port: _free()})
+def test_a_port_refuses_until_the_program_behind_it_listens() -> None:
+    async def through() -> list[bytes]:
+        port, private = _free(), _free()
+        forwarding = Forwarding("127.4.0.1", {port: private})
         await forwarding.open()
-        reader, _ = await asyncio.open_connection("127.4.0.1", port)
-        try:
-            return await reader.read()
-        except ConnectionResetError:
-            return b""
-        finally:
-            forwarding.close()
+        with pytest.raises(ConnectionRefusedError):
+            await asyncio.open_connection("127.4.0.1", port)
+        async with await asyncio.start_server(_echo, "127.0.0.1", private):
+            reader, writer = await _connected(port)
+            writer.write_eof()
+            said = await reader.read()
+            writer.close()
+        forwarding.close()
+        with pytest.raises(ConnectionRefusedError):
+            await asyncio.open_connection("127.4.0.1", port)
+        return [said]
 
-    assert asyncio.run(through()) == b""
+    assert asyncio.run(through()) == [b""]
 
 
 def test_a_port_that_is_taken_opens_none_of_the_others() -> None:
