@@ -2,19 +2,21 @@
 
 import time
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sandbox.kubectl import Kubectl
 from sandbox.nodes import MADE_FROM
-from sandbox.plans import ClusterPlan
 from sandbox.podnet import PodNetwork, holds, with_networks
 from sandbox.problem import SandboxProblem
+
+if TYPE_CHECKING:
+    from sandbox.plans import ClusterPlan
 
 # Names who serves the classes.
 CONTROLLER = "sandbox.inferfleet.dev/gateway"
 
 
-def furnish(plan: ClusterPlan, kubectl: Kubectl, network: PodNetwork) -> None:
+def furnish(plan: "ClusterPlan", kubectl: Kubectl, network: PodNetwork) -> None:
     """Brings GatewayClasses and nodes to what the plan says. Pods of nodes that go, go with them."""
     gateway_classes(kubectl, plan.gateway_classes)
     _nodes(plan, kubectl, kubectl.items("nodes"), network)
@@ -41,7 +43,9 @@ def _gateway_class(name: str) -> dict[str, Any]:
     }
 
 
-def _nodes(plan: ClusterPlan, kubectl: Kubectl, existing: list[dict[str, Any]], network: PodNetwork) -> None:
+def _nodes(
+    plan: "ClusterPlan", kubectl: Kubectl, existing: list[dict[str, Any]], network: PodNetwork
+) -> None:
     """Nodes are replaced, not edited, as clouds do it: a node of another kind is another node."""
     wanted = {_made_from(node): node for node in plan.nodes}
     standing = [node for node in existing if _made_from(node) in wanted and holds(network, node)]

@@ -3,13 +3,16 @@
 import hashlib
 import json
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from inferfleet.api.inference_class import InferenceClass
-from inferfleet.api.inference_cluster import InferenceCluster
-from inferfleet.api.node_pool import NodePool
 from inferfleet.fleet.names import POOL
 from inferfleet.profiles.devices import RESOURCE_BY_DRIVER
+
+# Every process of the sandbox has to do with nodes, and few with documents: their models take long to load.
+if TYPE_CHECKING:
+    from inferfleet.api.inference_class import InferenceClass
+    from inferfleet.api.inference_cluster import InferenceCluster
+    from inferfleet.api.node_pool import NodePool
 
 Node = dict[str, Any]
 
@@ -30,7 +33,7 @@ GKE_ACCELERATOR = {
 }
 
 
-def nodes(cluster: InferenceCluster, classes: Mapping[str, InferenceClass]) -> tuple[Node, ...]:
+def nodes(cluster: "InferenceCluster", classes: "Mapping[str, InferenceClass]") -> tuple[Node, ...]:
     """Every pool at its full size, and one untainted node without devices for endpoint pickers."""
     made = [_cpu_node(cluster.metadata.name)]
     for pool in cluster.spec.node_pools:
@@ -43,7 +46,7 @@ def _cpu_node(cluster: str) -> Node:
     return one_node(f"cpu.{cluster}", {}, {"cpu": "32", "memory": "128Gi", "pods": "110"}, [])
 
 
-def _pool_node(cluster: InferenceCluster, pool: NodePool, kind: InferenceClass, number: int) -> Node:
+def _pool_node(cluster: "InferenceCluster", pool: "NodePool", kind: "InferenceClass", number: int) -> Node:
     devices = _devices(kind)
     labels = {
         POOL: pool.name,
@@ -59,7 +62,7 @@ def _pool_node(cluster: InferenceCluster, pool: NodePool, kind: InferenceClass, 
     return one_node(f"{cluster.metadata.name}-{pool.name}-{number}", labels, capacity, _once(taints))
 
 
-def _devices(kind: InferenceClass) -> dict[str, str]:
+def _devices(kind: "InferenceClass") -> dict[str, str]:
     """Devices per node, by the name of the extended resource a device plugin would register."""
     counts: dict[str, int] = {}
     for device in kind.spec.all_devices:
@@ -69,7 +72,7 @@ def _devices(kind: InferenceClass) -> dict[str, str]:
     return {resource: str(count) for resource, count in counts.items()}
 
 
-def _product_labels(kind: InferenceClass) -> dict[str, str]:
+def _product_labels(kind: "InferenceClass") -> dict[str, str]:
     """Labels for the first GPU whose class says which product it is."""
     for device in kind.spec.all_devices:
         product = device.attributes.get("productName")

@@ -6,7 +6,7 @@ more from kwok than their address.
 
 from typing import Any
 
-from inferfleet.api.pod_template import ENGINE
+from inferfleet.api.containers import ENGINE
 
 Stage = dict[str, Any]
 

@@ -3,8 +3,25 @@
 Add a module for a new kind. Defaults of other people's software belong in `profiles`, decisions above.
 """
 
-from inferfleet.api.documents import Documents
-from inferfleet.api.loading import load
+from typing import TYPE_CHECKING, Any
+
 from inferfleet.api.problems import InvalidDocuments, Problem, Where
 
+if TYPE_CHECKING:
+    from inferfleet.api.documents import Documents
+    from inferfleet.api.loading import load
+
 __all__ = ["Documents", "InvalidDocuments", "Problem", "Where", "load"]
+
+
+def __getattr__(name: str) -> Any:
+    # Loaded when asked for: whoever needs no more than a quantity does not pay for the documents' models.
+    if name == "Documents":
+        from inferfleet.api.documents import Documents
+
+        return Documents
+    if name == "load":
+        from inferfleet.api.loading import load
+
+        return load
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

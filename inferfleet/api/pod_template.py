@@ -5,14 +5,13 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator
 
+from inferfleet.api.containers import ENGINE
 from inferfleet.api.document import Model, Quantity
 from inferfleet.api.mistakes import Mistake, Mistaken
 from inferfleet.api.nearest import one_of
 from inferfleet.api.paths import shown
 from inferfleet.api.pod_fields import CONTAINER_FIELDS, POD_FIELDS
 from inferfleet.api.text_rules import label_mistakes
-
-ENGINE = "engine"
 
 
 def _whole(spec: dict[str, Any]) -> dict[str, Any]:

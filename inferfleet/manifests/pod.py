@@ -7,8 +7,8 @@ has said before where these contradict the team's template, so here nothing is d
 import copy
 from typing import Any
 
+from inferfleet.api.containers import ENGINE
 from inferfleet.api.model_deployment import ModelDeployment
-from inferfleet.api.pod_template import ENGINE
 from inferfleet.fleet import names
 from inferfleet.fleet.engine_args import port_of
 from inferfleet.fleet.spot import Spot

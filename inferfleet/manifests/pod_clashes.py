@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterator
 from decimal import Decimal
 from typing import Any
 
+from inferfleet.api.containers import ENGINE
 from inferfleet.api.model_deployment import ModelDeployment
 from inferfleet.api.paths import below
-from inferfleet.api.pod_template import ENGINE
 from inferfleet.api.problems import Problem, Where
 from inferfleet.api.quantity import parse_quantity
 from inferfleet.fleet.engine_args import port_of

@@ -7,8 +7,8 @@ tolerations, the engine with its `http` port, and our own labels were put in by 
 from collections.abc import Iterator
 from typing import Any
 
+from inferfleet.api.containers import ENGINE
 from inferfleet.api.paths import below
-from inferfleet.api.pod_template import ENGINE
 from inferfleet.api.problems import Problem
 from inferfleet.fleet.names import DOMAIN, MANAGED_BY
 from inferfleet.plugins.contract import PodTemplate, Request

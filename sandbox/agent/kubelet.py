@@ -9,7 +9,7 @@ from typing import Any
 
 import aiohttp
 
-from inferfleet.api.pod_template import ENGINE
+from inferfleet.api.containers import ENGINE
 from sandbox.agent.checks import Checks
 from sandbox.agent.container import Container
 from sandbox.agent.engines import Engine, Engines

@@ -4,9 +4,11 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
-from rich.console import Console
-from rich.status import Status
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.status import Status
 
 # Seconds between two signs of life where lines are kept, as in a CI log.
 QUIET = 60.0
@@ -19,16 +21,22 @@ def duration(seconds: float) -> str:
     return f"{seconds:.1f}s" if seconds < 10 else f"{whole}s"
 
 
+def _standard_error() -> "Console":
+    from rich.console import Console
+
+    return Console(stderr=True, highlight=False)
+
+
 @dataclass
 class Progress:
     """Prints to standard error, so that answers can be piped; remembers the seconds of each step."""
 
-    console: Console = field(default_factory=lambda: Console(stderr=True, highlight=False))
+    console: "Console" = field(default_factory=_standard_error)
     seconds: dict[str, float] = field(default_factory=dict)
     _step: str = ""
     _started: float = 0.0
     _shown: float = 0.0
-    _status: Status | None = None
+    _status: "Status | None" = None
 
     def say(self, text: str) -> None:
         self.console.print(text, markup=False, soft_wrap=True)
