@@ -76,6 +76,7 @@ def test_the_environment_leads_to_the_sandbox_alone(tmp_path: Path) -> None:
         "PULUMI_CONFIG_PASSPHRASE": "",
         "PULUMI_STACK": "dev",
         "PULUMI_SKIP_UPDATE_CHECK": "true",
+        "GOGC": "400",
         "PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION": "true",
     }
 
