@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from sandbox import companions, podnet
-from sandbox.definitions import apply, define
+from sandbox.definitions import define
 from sandbox.furnish import gateway_classes, remove_nodes, wait
 from sandbox.gcp.access import shared_access
 from sandbox.gcp.node_changes import fits_hardware, kept_and_new, name_of, relabelled
@@ -85,14 +85,13 @@ class KwokKube:
         """What the cluster's settings bring along: Gateway API, and GKE's own kinds."""
         kubectl = kwok.kubectl(self.tools)
         define(kwok, kubectl, self._crds(cluster))
-        apply(kubectl, [_OWN_CRDS])
         if _with_gateway(cluster):
             gateway_classes(kubectl, CLASSES)
 
     def _crds(self, cluster: Record) -> tuple[Path, ...]:
         if _with_gateway(cluster):
-            return self.tools.crds
-        return tuple(one for one in self.tools.crds if one.name.startswith("leaderworkerset"))
+            return (*self.tools.crds, _OWN_CRDS)
+        return (*(one for one in self.tools.crds if one.name.startswith("leaderworkerset")), _OWN_CRDS)
 
     def _nodes(self, pool: Record) -> list[dict[str, Any]]:
         kwok = self._kwok(pool.id)
