@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 import refused
 from documents import east, west
+from halves import HALVES
 from project import Project
 from refused import Course, course
 from sandboxes import running
@@ -17,29 +18,30 @@ STACK = "e2e"
 
 # What takes longest goes first, so that it does not end alone.
 LONGEST = (
-    "test_refused_pickers",
+    *(file for half in HALVES for file in half),
     "test_gke_killed",
     "test_gke_edits",
     "test_simulated_cloud",
-    "test_recover_on_engine",
+    "test_refused_pickers",
 )
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """The longest, then files of clusters of Google's, then those that share two clusters, which in most
-    processes so stand for half of the time only; then all that needs no engine, which fills the gaps.
+    """The longest, then the other files of clusters of Google's; then all that needs no engine, which fills
+    the gaps.
     """
     here = Path(__file__).parent
     for item in items:
         if here in item.path.parents:
             item.add_marker(pytest.mark.e2e)
+    sharing = {item.path.stem for item in items if "sandboxed" in getattr(item, "fixturenames", ())}
+    if unknown := sharing - {file for half in HALVES for file in half}:
+        raise pytest.UsageError(f"{unknown} share two clusters: HALVES in tests/halves.py has to name them")
     items.sort(key=lambda item: (here not in item.path.parents, _turn(item)))
 
 
 def _turn(item: pytest.Item) -> int:
-    if item.path.stem in LONGEST:
-        return LONGEST.index(item.path.stem)
-    return len(LONGEST) + ("sandboxed" in getattr(item, "fixturenames", ()))
+    return LONGEST.index(item.path.stem) if item.path.stem in LONGEST else len(LONGEST)
 
 
 def _waits(item: pytest.Item) -> bool:

@@ -1,0 +1,9 @@
+"""Of all tests."""
+
+import pytest
+from halves import InHalves
+from xdist.remote import Producer
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> InHalves:
+    return InHalves(config, log)
