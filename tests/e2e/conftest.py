@@ -16,20 +16,25 @@ from sandboxes import running
 STACK = "e2e"
 
 
-# What takes longest goes first, so that it does not end alone.
+# What takes longest goes first, so that nothing long ends alone.
 LONGEST = (
     *(file for half in HALVES for file in half),
     "test_gke_killed",
     "test_gke_edits",
     "test_simulated_cloud",
     "test_refused_pickers",
+    "test_gke_cluster",
+    "test_gke_beside_existing",
+    "test_gke_drift",
+    "test_gke_apart",
+    "test_gke_replaced",
+    "test_gke_life",
+    "test_gke_refused",
 )
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """The longest, then the other files of clusters of Google's; then all that needs no engine, which fills
-    the gaps.
-    """
+    """The longest files first, and last all that needs no engine, which fills the gaps."""
     here = Path(__file__).parent
     for item in items:
         if here in item.path.parents:
