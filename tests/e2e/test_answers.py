@@ -11,6 +11,8 @@ from asking import ask, asked_all_the_time, serving, until, url
 from documents import annotated, model, service
 from project import Project
 
+# How often pickers look at engines is their own choice.
+OWN: dict[str, Any] = {"flags": {}}
 # What ends a second time in a row starts again after ten seconds, here and on real nodes.
 BACK_OFF = 10
 # Within how many of them nobody is sent there any more.
@@ -20,11 +22,11 @@ SECONDS = 5
 def models(**small: str) -> list[dict[str, Any]]:
     """Behind the service `chat` four parts `large` to one `small`, which the annotations steer."""
     return [
-        model("large", replicas=2),
-        annotated(model("small", replicas=2), **small),
-        annotated(model("busy", replicas=2), slots="2", tokens_per_second="50"),
-        model("closed", picker={"failureMode": "FailClose"}),
-        model("open", picker={"failureMode": "FailOpen"}),
+        model("large", replicas=2, picker=OWN),
+        annotated(model("small", replicas=2, picker=OWN), **small),
+        annotated(model("busy", replicas=2, picker=OWN), slots="2", tokens_per_second="50"),
+        model("closed", picker=OWN | {"failureMode": "FailClose"}),
+        model("open", picker=OWN | {"failureMode": "FailOpen"}),
         service("chat", large=80, small=20),
     ]
 
