@@ -25,24 +25,24 @@ def slow(name: str) -> Document:
     return made
 
 
-def killed_while_it_waits(project: Project) -> str:
-    """Kill an update that has made the Deployment of `ml/slow` and waits for it. Returns its UID."""
-    project.write("models", slow("slow"))
+def killed_while_it_waits(project: Project, name: str) -> str:
+    """Kill an update that has made the Deployment of `ml/<name>` and waits for it. Returns its UID."""
+    project.write("models", slow(name))
     with update(project):
-        until("it is made", lambda: uids(project))
-        (uid,) = uids(project)
+        until("it is made", lambda: uids(project, name))
+        (uid,) = uids(project, name)
     return uid
 
 
-def uids(project: Project) -> list[str]:
+def uids(project: Project, name: str) -> list[str]:
     return [
         one["metadata"]["uid"]
-        for one in project.items("east", "deployments")
-        if one["metadata"]["name"] == "slow-decode-l4"
+        for one in project.items("east", "deployments", "-n", "ml")
+        if one["metadata"]["name"] == f"{name}-decode-l4"
     ]
 
 
-def standing(project: Project) -> list[str]:
+def on_clusters(project: Project) -> list[str]:
     """Everything of the stack on its clusters, in the words of `Project.state`."""
     return sorted(
         f"{one['kind']} {cluster}/{one['metadata']['namespace']}/{one['metadata']['name']}"
@@ -60,82 +60,84 @@ def converges(project: Project) -> None:
     done = project.up()
     assert done.code == 0, done.output
     assert project.up().operations == {}
-    assert in_state(project) == standing(project)
+    assert in_state(project) == on_clusters(project)
 
 
-def test_what_a_killed_update_made_is_taken_over_and_not_made_again(project: Project) -> None:
-    uid = killed_while_it_waits(project)
-    refused = project.up()
+def test_what_a_killed_update_made_is_taken_over_and_not_made_again(standing: Project) -> None:
+    uid = killed_while_it_waits(standing, "made")
+    refused = standing.up()
     assert refused.code != 0
     assert "currently locked" in refused.output
 
     # Nobody is there to answer, so nothing is done.
-    told = project.cli("recover")
+    told = standing.cli("recover")
     assert told.returncode == 6, told.stderr
     assert "that process is gone" in told.stdout
-    assert "Deployment east/ml/slow-decode-l4" in told.stdout
-    assert project.up().code != 0
+    assert "Deployment east/ml/made-decode-l4" in told.stdout
+    assert standing.up().code != 0
 
-    mended = project.cli("recover", "--yes")
+    mended = standing.cli("recover", "--yes")
     assert (mended.returncode, mended.stdout.splitlines()[-1]) == (0, MENDED), mended.stdout + mended.stderr
-    assert "Deployment east/ml/slow-decode-l4" in project.state()
-    again = project.cli("recover")
+    assert "Deployment east/ml/made-decode-l4" in standing.state()
+    again = standing.cli("recover")
     assert (again.returncode, again.stdout.partition(":")[0]) == (0, "Nothing to mend")
 
-    project.write("models", deployment("slow", on="east"))
-    converges(project)
-    assert uids(project) == [uid]
+    standing.write("models", deployment("made", on="east"))
+    converges(standing)
+    assert uids(standing, "made") == [uid]
 
 
-def test_what_a_killed_update_did_not_make_is_forgotten(project: Project) -> None:
-    killed_while_it_waits(project)
-    project.kubectl("east", "delete", "deployment", "slow-decode-l4", "-n", "ml")
-    mended = project.cli("recover", "--yes")
+def test_what_a_killed_update_did_not_make_is_forgotten(standing: Project) -> None:
+    killed_while_it_waits(standing, "lost")
+    standing.kubectl("east", "delete", "deployment", "lost-decode-l4", "-n", "ml")
+    mended = standing.cli("recover", "--yes")
     assert (mended.returncode, mended.stdout.splitlines()[-1]) == (0, MENDED), mended.stdout + mended.stderr
-    assert "Deployment east/ml/slow-decode-l4" not in project.state()
-    project.write("models", deployment("slow", on="east"))
-    converges(project)
+    assert "Deployment east/ml/lost-decode-l4" not in standing.state()
+    standing.write("models", deployment("lost", on="east"))
+    converges(standing)
 
 
-def test_an_update_that_is_at_work_is_left_alone(project: Project) -> None:
-    project.write("models", slow("slow"))
-    with update(project) as going:
-        until("it is made", lambda: uids(project))
-        looked = project.cli("recover", "--yes")
+def test_an_update_that_is_at_work_is_left_alone(standing: Project) -> None:
+    standing.write("models", slow("busy"))
+    with update(standing) as going:
+        until("it is made", lambda: uids(standing, "busy"))
+        looked = standing.cli("recover", "--yes")
         assert looked.returncode == 6, looked.stderr
         assert "that process is at work" in looked.stdout
         assert "nothing is touched" in looked.stderr
         assert going.poll() is None
-    assert project.cli("recover", "--yes").returncode == 0
+    assert standing.cli("recover", "--yes").returncode == 0
 
 
-def test_a_cluster_that_does_not_answer_keeps_the_state_as_it_is(project: Project) -> None:
-    uid = killed_while_it_waits(project)
-    kubeconfig = project.root / ".sandbox" / project.stack / "east.kubeconfig"
+def test_a_cluster_that_does_not_answer_keeps_the_state_as_it_is(standing: Project) -> None:
+    uid = killed_while_it_waits(standing, "kept")
+    kubeconfig = standing.root / ".sandbox" / standing.stack / "east.kubeconfig"
     text = kubeconfig.read_text()
     try:
         kubeconfig.write_text(text.replace("127.0.0.1:", "127.0.0.1:1"))
-        looked = project.cli("recover", "--yes")
+        looked = standing.cli("recover", "--yes")
     finally:
         kubeconfig.write_text(text)
     assert looked.returncode == 6, looked.stdout
     assert "cluster 'east'" in looked.stderr
     # The lock is gone, and what is known of the Deployment is not.
-    assert project.cli("recover", "--yes").returncode == 0
-    project.write("models", deployment("slow", on="east"))
-    converges(project)
-    assert uids(project) == [uid]
+    assert standing.cli("recover", "--yes").returncode == 0
+    standing.write("models", deployment("kept", on="east"))
+    converges(standing)
+    assert uids(standing, "kept") == [uid]
 
 
-def test_updates_killed_at_any_moment_end_where_one_would_have_ended(project: Project) -> None:
+def test_updates_killed_at_any_moment_end_where_one_would_have_ended(standing: Project) -> None:
+    # The first begins from nothing.
+    assert standing.destroy().code == 0
     for turn, lines in enumerate(MOMENTS):
         two = deployment("two", on="west", gpu=L4, env=[{"name": "TURN", "value": str(turn)}])
         more = [deployment("one", on="east")] if turn % 3 else [deployment("three", on="east")]
-        project.write("models", two, *more)
-        with update(project) as going:
+        standing.write("models", two, *more)
+        with update(standing) as going:
             assert going.stdout is not None
             for _, _line in zip(range(lines), going.stdout, strict=False):
                 pass
-        mended = project.cli("recover", "--yes")
+        mended = standing.cli("recover", "--yes")
         assert mended.returncode == 0, f"after {lines} lines: {mended.stdout}{mended.stderr}"
-    converges(project)
+    converges(standing)
