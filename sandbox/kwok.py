@@ -199,6 +199,8 @@ class KwokCluster:
             # twice of it with CRDs alone.
             "GOMEMLIMIT": "400MiB",
             "GOGC": "400",
+            # With more threads than that they spend a fifth of their time at rest on waking one another.
+            "GOMAXPROCS": "1",
         }
         # By a name inside the sandbox: one that outlives its caller is found, and ended, like a cluster.
         kwokctl = self.places.kwok / SCRATCH / f"kwokctl-{self.name}"
