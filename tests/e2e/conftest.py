@@ -3,6 +3,7 @@
 import os
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,8 @@ from refused import Course, course
 from sandboxes import running
 
 STACK = "e2e"
-
+# The sandbox that stands now, if any.
+SHARED = ExitStack()
 
 # What takes longest goes first, so that nothing long ends alone.
 LONGEST = (
@@ -39,7 +41,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if here in item.path.parents:
             item.add_marker(pytest.mark.e2e)
-    sharing = {item.path.stem for item in items if "sandboxed" in getattr(item, "fixturenames", ())}
+    sharing = {item.path.stem for item in items if _shares(item)}
     if unknown := sharing - {file for half in HALVES for file in half}:
         raise pytest.UsageError(f"{unknown} share two clusters: HALVES in tests/halves.py has to name them")
     items.sort(key=lambda item: (here not in item.path.parents, _turn(item)))
@@ -49,14 +51,26 @@ def _turn(item: pytest.Item) -> int:
     return LONGEST.index(item.path.stem) if item.path.stem in LONGEST else len(LONGEST)
 
 
+def _shares(item: pytest.Item | None) -> bool:
+    return "sandboxed" in getattr(item, "fixturenames", ())
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> Iterator[None]:
+    """The shared clusters end with the last test of theirs, which all stand in a row."""
+    yield
+    if _shares(item) and not _shares(nextitem):
+        SHARED.close()
+
+
 def _waits(item: pytest.Item) -> bool:
     return "going" in getattr(item, "fixturenames", ())
 
 
 @pytest.fixture(scope="session")
 def sandboxed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
-    with running(tmp_path_factory.mktemp("fleet"), STACK, east(), west()) as project:
-        yield project
+    yield SHARED.enter_context(running(tmp_path_factory.mktemp("fleet"), STACK, east(), west()))
+    SHARED.close()
 
 
 @pytest.fixture(scope="session")
