@@ -32,12 +32,10 @@ def processes_in(folder: Path) -> tuple[Process, ...]:
 
     A shell, an editor or a `tail` that merely names a file in the folder is not among them.
     """
+    inside = os.fsencode(folder) + b"/"
     found = []
-    for entry in PROC.iterdir():
-        if not entry.name.isdigit():
-            continue
-        program = _program(entry)
-        if program is not None and folder in program.parents:
+    for entry in os.scandir(PROC):
+        if entry.name.isdigit() and (program := _program(Path(entry.path), inside)):
             found.append(Process(int(entry.name), program))
     return tuple(sorted(found, key=lambda one: one.pid))
 
@@ -57,10 +55,13 @@ def end_processes(folder: Path) -> int:
     return len(first)
 
 
-def _program(entry: Path) -> Path | None:
+def _program(entry: Path, inside: bytes) -> Path | None:
+    """What runs there, if it was started from inside. Of all others no more is read than that."""
     try:
         first = (entry / "cmdline").read_bytes().split(b"\0", 1)[0]
+        if not first.startswith(inside):
+            return None
         state = (entry / "stat").read_text().rpartition(")")[2].split()[0]
     except OSError:  # ended meanwhile, or somebody else's
         return None
-    return Path(os.fsdecode(first)) if first.startswith(b"/") and state != "Z" else None
+    return None if state == "Z" else Path(os.fsdecode(first))

@@ -58,8 +58,11 @@ def test_a_child_that_does_not_end_when_asked_is_ended(tmp_path: Path) -> None:
 
 
 def test_python_by_a_name_of_the_cluster_is_found_like_the_cluster_s_programs(tmp_path: Path) -> None:
-    command = [str(python_link(tmp_path, "agent")), "-c", "input()"]
-    with subprocess.Popen(command, stdin=subprocess.PIPE) as process:
+    command = [str(python_link(tmp_path, "agent")), "-c", "print(flush=True); input()"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        # For a moment after its start a process has no command line.
+        process.stdout.readline()
         (found,) = processes_in(tmp_path)
         assert (found.pid, found.program) == (process.pid, tmp_path / "bin" / "agent")
         assert process.stdin is not None
