@@ -1,7 +1,6 @@
 """Forwards TCP connections from a pod's address to a port of this machine, unchanged."""
 
 import asyncio
-import socket
 from collections.abc import Mapping
 
 # Between looks at whether a program listens already.
@@ -17,20 +16,26 @@ class Forwarding:
     def __init__(self, address: str, ports: Mapping[int, int]) -> None:
         self._address = address
         self._ports = dict(ports)
-        self._sockets: list[socket.socket] = []
         self._servers: list[asyncio.Server] = []
         self._looking: list[asyncio.Task[None]] = []
 
     async def open(self) -> None:
         """Every port is taken, and listens when the one behind it does. Raises OSError."""
+        loop = asyncio.get_running_loop()
         try:
-            for port in self._ports:
-                self._sockets.append(_bound(self._address, port))
+            for port, private in self._ports.items():
+                server = await loop.create_server(
+                    lambda to=private: _Near(to),  # type: ignore[misc]
+                    self._address,
+                    port,
+                    start_serving=False,
+                )
+                self._servers.append(server)
         except OSError:
             self.close()
             raise
-        for here, private in zip(self._sockets, self._ports.values(), strict=True):
-            self._looking.append(asyncio.create_task(self._listen(here, private)))
+        for server, private in zip(self._servers, self._ports.values(), strict=True):
+            self._looking.append(asyncio.create_task(_listen(server, private)))
 
     def close(self) -> None:
         """Nothing listens; connections end with the program behind them."""
@@ -38,29 +43,13 @@ class Forwarding:
             task.cancel()
         for server in self._servers:
             server.close()
-        for here in self._sockets:
-            here.close()
         self._looking.clear()
         self._servers.clear()
-        self._sockets.clear()
-
-    async def _listen(self, here: socket.socket, private: int) -> None:
-        await _until_listening(private)
-        loop = asyncio.get_running_loop()
-        server = await loop.create_server(lambda: _Near(private), sock=here, start_serving=False)
-        self._servers.append(server)
-        await server.start_serving()
 
 
-def _bound(address: str, port: int) -> socket.socket:
-    here = socket.socket()
-    try:
-        here.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        here.bind((address, port))
-    except OSError:
-        here.close()
-        raise
-    return here
+async def _listen(server: asyncio.Server, private: int) -> None:
+    await _until_listening(private)
+    await server.start_serving()
 
 
 async def _until_listening(private: int) -> None:
