@@ -5,7 +5,7 @@ from pathlib import PurePath
 from xdist.scheduler import LoadFileScheduling
 
 # The files that share two clusters, in halves that take equally long. Each process that runs some of them has
-# two clusters of its own, which stand idle until it ends.
+# two clusters of its own.
 HALVES = (
     ("test_recover_on_engine", "test_faults", "test_life"),
     ("test_edits", "test_answers", "test_refused_updates", "test_broken_parts", "test_swap"),

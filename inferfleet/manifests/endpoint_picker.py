@@ -12,8 +12,8 @@ from inferfleet.profiles.profile import Profile
 CONFIG_HASH = f"{names.DOMAIN}/config-hash"
 # As long as an engine's own: streams run through the gateway on the picker's word.
 _GRACE_SECONDS = 130
-# It says it is healthy before it has made the key of its certificate, and listens to gateways only then:
-# whoever is sent there in between gets an error.
+# A picker says it is healthy before it has made the key of its certificate, and listens to gateways only
+# then: a request that is sent there in between fails.
 _STARTUP_SECONDS = 60
 
 

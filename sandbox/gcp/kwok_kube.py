@@ -89,9 +89,10 @@ class KwokKube:
             gateway_classes(kubectl, CLASSES)
 
     def _crds(self, cluster: Record) -> tuple[Path, ...]:
-        if _with_gateway(cluster):
-            return (*self.tools.crds, _OWN_CRDS)
-        return (*(one for one in self.tools.crds if one.name.startswith("leaderworkerset")), _OWN_CRDS)
+        theirs = self.tools.crds
+        if not _with_gateway(cluster):
+            theirs = tuple(one for one in theirs if one.name.startswith("leaderworkerset"))
+        return (*theirs, _OWN_CRDS)
 
     def _nodes(self, pool: Record) -> list[dict[str, Any]]:
         kwok = self._kwok(pool.id)
