@@ -2,7 +2,6 @@
 
 import base64
 import json
-import socket
 import subprocess
 import time
 from collections.abc import Iterator
@@ -10,6 +9,8 @@ from contextlib import contextmanager
 from http.client import HTTPConnection, HTTPException
 from pathlib import Path
 from typing import Any
+
+from sandbox.ports import passing
 
 HOST = "127.0.0.1"
 
@@ -37,7 +38,7 @@ def bare_etcd(program: Path, data: Path) -> Iterator[int]:
 
     Its name is the one kwokctl gives: the folder can become a cluster's.
     """
-    client, peer = _free_ports()
+    client, peer = passing(2)
     urls = {"client": f"http://{HOST}:{client}", "peer": f"http://{HOST}:{peer}"}
     command = [str(program), "--name=node0", f"--data-dir={data}", "--unsafe-no-fsync=true"]
     command += [f"--listen-client-urls={urls['client']}", f"--advertise-client-urls={urls['client']}"]
@@ -88,10 +89,3 @@ def _call(port: int, method: str, body: dict[str, Any]) -> dict[str, Any]:
 
 def _encoded(key: str) -> str:
     return base64.b64encode(key.encode()).decode()
-
-
-def _free_ports() -> tuple[int, int]:
-    with socket.socket() as one, socket.socket() as other:
-        one.bind((HOST, 0))
-        other.bind((HOST, 0))
-        return one.getsockname()[1], other.getsockname()[1]

@@ -2,16 +2,22 @@
 
 kwokctl picks ports that are free at that moment. Two of them at once pick the same, and a stopped cluster
 loses its ports to the next. So every cluster keeps a block of its own as long as its stack's folder is there.
+
+All ports are below the range Linux takes outgoing ports from (32768 and up): a program that listens seconds
+after its port was chosen would find some connection there.
 """
 
+import random
 import socket
+from itertools import islice
 from pathlib import Path
 
 from sandbox.problem import SandboxProblem
 from sandbox.reservations import Reservations
 
-# Below the range Linux takes outgoing ports from (32768 and up).
 FIRST, LAST, BLOCK = 20_000, 29_990, 10
+# Of programs that come and go, without a reservation.
+PASSING = range(10_000, 20_000)
 NAMES = (
     "etcdPort",
     "etcdPeerPort",
@@ -52,12 +58,22 @@ def numbers(first: int) -> dict[str, int]:
     return {name: first + offset for offset, name in enumerate(NAMES)}
 
 
-def free(port: int) -> bool:
-    """True when nothing listens on the port of this machine."""
+def passing(count: int) -> list[int]:
+    """Different ports that are free on every address. At random: others choose at the same time."""
+    found = list(islice((port for port in random.sample(PASSING, len(PASSING)) if free(port, "")), count))
+    if len(found) < count:
+        raise SandboxProblem(
+            f"no {count} free ports between {PASSING[0]} and {PASSING[-1]}. End programs that listen there."
+        )
+    return found
+
+
+def free(port: int, address: str = "127.0.0.1") -> bool:
+    """True when nothing listens on the port of this machine; "" are all its addresses."""
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
-            probe.bind(("127.0.0.1", port))
+            probe.bind((address, port))
         except OSError:
             return False
     return True

@@ -1,9 +1,7 @@
 """An endpoint picker: the real program, as its manifest says, reachable at its pod's address."""
 
 import asyncio
-import contextlib
 import os
-import socket
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,9 +12,11 @@ from sandbox.agent.environment import environment, expanded
 from sandbox.agent.forward import Forwarding
 from sandbox.agent.images import refusal
 from sandbox.agent.logs import ContainerLog
-from sandbox.agent.picker_args import with_private_ports
+from sandbox.agent.picker_args import PORT_FLAGS, with_private_ports
 from sandbox.agent.program import CannotStart, Exit
 from sandbox.agent.volumes import mounts, redirected
+from sandbox.ports import passing
+from sandbox.problem import SandboxProblem
 from sandbox.watching import UNREACHABLE, Api
 
 Object = dict[str, Any]
@@ -60,7 +60,11 @@ class Picker:
             await self._access.write()
         except UNREACHABLE as error:
             raise CannotStart("CreateContainerError", f"the API server does not answer: {error}") from error
-        args, ports = with_private_ports(expanded(container.get("args", []), variables), _free_port)
+        try:
+            private = passing(len(PORT_FLAGS))
+        except SandboxProblem as none:
+            raise CannotStart("CreateContainerError", str(none)) from none
+        args, ports = with_private_ports(expanded(container.get("args", []), variables), private)
         words = [redirected(word, places) for word in args]
         self._forwarding = Forwarding(self._pod["status"]["podIP"], ports)
         try:
@@ -111,11 +115,3 @@ class Picker:
             self._forwarding.close()
         if self._renewal is not None:
             self._renewal.cancel()
-
-
-def _free_port() -> int:
-    """A port nothing listens on. If another is faster, the picker ends and starts again on others."""
-    with contextlib.closing(socket.socket()) as probe:
-        probe.bind(("", 0))
-        port: int = probe.getsockname()[1]
-        return port

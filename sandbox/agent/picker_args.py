@@ -3,16 +3,19 @@
 It listens on all addresses, so every picker of this machine needs other ports than its manifest says.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping, Sequence
 
 # https://github.com/kubernetes-sigs/gateway-api-inference-extension/blob/v1.5.0/pkg/epp/server/options.go
 PORT_FLAGS: Mapping[str, int] = {"grpc-port": 9002, "grpc-health-port": 9003, "metrics-port": 9090}
 
 
-def with_private_ports(args: list[str], private: Callable[[], int]) -> tuple[list[str], dict[int, int]]:
-    """The arguments, and the ports they said -> those it gets. All else stays, also what is wrong."""
+def with_private_ports(args: list[str], private: Sequence[int]) -> tuple[list[str], dict[int, int]]:
+    """The arguments, and the ports they said -> those it gets, one of `private` for each of PORT_FLAGS.
+
+    All else stays, also what is wrong.
+    """
     said = {**PORT_FLAGS, **_said(args)}
-    chosen = {flag: private() for flag in said}
+    chosen = dict(zip(said, private, strict=True))
     made, skip = [], False
     for word in args:
         flag, equals, value = _split(word)

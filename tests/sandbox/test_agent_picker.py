@@ -12,11 +12,6 @@ from sandbox.agent.volumes import redirected
 from sandbox.agent.words import telling
 
 
-def _private(args: list[str]) -> tuple[list[str], dict[int, int]]:
-    numbers = iter(range(50001, 50010))
-    return with_private_ports(args, lambda: next(numbers))
-
-
 @pytest.mark.parametrize(
     ("args", "made", "ports"),
     [
@@ -56,7 +51,7 @@ def _private(args: list[str]) -> tuple[list[str], dict[int, int]]:
 def test_a_picker_gets_ports_of_its_own_and_every_other_argument_as_it_stands(
     args: list[str], made: list[str], ports: dict[int, int]
 ) -> None:
-    assert _private(args) == (made, ports)
+    assert with_private_ports(args, [50001, 50002, 50003]) == (made, ports)
 
 
 @pytest.mark.parametrize(
