@@ -1,22 +1,22 @@
 """The Pulumi program: load the stack, decide what is desired, register it."""
 
-import gc
 import os
 from pathlib import Path
 
 import pulumi
 from pulumi.runtime.config import get_config_env
 
-from components.secrets import secret_values
-from components.stack import register_stack
-from inferfleet.api import InvalidDocuments
-from inferfleet.live.google_addresses import addresses
-from inferfleet.live.prepare import prepare
+from inferfleet.starting import collect_seldom
 
 
 def main() -> None:
-    # It ends within seconds or waits: to look for garbage every 700 objects takes a tenth of its work.
-    gc.set_threshold(100_000)
+    collect_seldom()
+    from components.secrets import secret_values
+    from components.stack import register_stack
+    from inferfleet.api import InvalidDocuments
+    from inferfleet.live.google_addresses import addresses
+    from inferfleet.live.prepare import prepare
+
     prefix = "inferfleet:"
     config = {
         key.removeprefix(prefix): value for key, value in get_config_env().items() if key.startswith(prefix)
