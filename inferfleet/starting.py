@@ -5,10 +5,10 @@ import gc
 
 
 def collect_seldom() -> None:
-    """Garbage is looked for every 100,000 objects and not at the end: for programs that are soon done, or wait.
+    """Garbage is looked for every 100,000 objects, and not at the exit.
 
-    Nearly all that they make lives as long as they do, from imports on. Looking through that every 700
-    objects and twice before it exits, as Python does, takes a third of the time of a short program.
+    For programs that are soon done, or wait: nearly all that they make lives as long as they do. Looking
+    through it every 700 objects and twice at the exit, as Python does, takes a third of a short program's time.
     """
     gc.set_threshold(100_000)
     atexit.register(gc.freeze)

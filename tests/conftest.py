@@ -1,6 +1,10 @@
 """Of all tests."""
 
 import pytest
+
+from inferfleet.starting import collect_seldom
+
+collect_seldom()
 from halves import InHalves
 from xdist.remote import Producer
 
