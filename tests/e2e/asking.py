@@ -12,7 +12,7 @@ from urllib.request import HTTPErrorProcessor, ProxyHandler, Request, build_open
 from sandbox.gateway.envoy import REASON
 
 # How long something that should happen within seconds may take on a loaded machine.
-PATIENCE = 60
+PATIENCE = 120
 
 
 class _Whatever(HTTPErrorProcessor):
