@@ -1,12 +1,12 @@
 """Of all tests."""
 
 import pytest
+from halves import InHalves
+from xdist.remote import Producer
 
 from inferfleet.starting import collect_seldom
 
 collect_seldom()
-from halves import InHalves
-from xdist.remote import Producer
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> InHalves:
