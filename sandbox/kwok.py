@@ -28,6 +28,9 @@ COMPONENTS = {
     "kube-scheduler": "kube-scheduler",
     "kwok-controller": "kwok",
 }
+# All but those that write addresses of pods: the API server refuses addresses of 127.0.0.0/8, and they would
+# try again and again, with a warning each time.
+_CONTROLLERS = "*,-endpoints-controller,-endpointslice-controller,-endpointslice-mirroring-controller"
 # Written when a cluster was created completely; what lies there without it is the rest of a broken attempt.
 COMPLETE = "complete"
 # Of the stack's kwok folder: what kwokctl reads and writes on the way.
@@ -184,6 +187,7 @@ class KwokCluster:
         command += ["--node-lease-duration-seconds", "0"]
         for elected in ("kube-scheduler", "kube-controller-manager"):
             command += ["--extra-args", f"{elected}=leader-elect=false"]
+        command += ["--extra-args", f"kube-controller-manager=controllers={_CONTROLLERS}"]
         if access is not None:
             command += ["--extra-args", f"kube-apiserver=token-auth-file={access.tokens}"]
         return self._kwokctl(tools, command)
