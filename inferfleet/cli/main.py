@@ -65,5 +65,5 @@ def _inferfleet() -> None:
 
 
 def main() -> None:
-    """Entry point of the installed command."""
+    """Reads the command line, and does what it says."""
     app(prog_name="inferfleet")

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Mapping
+from functools import partial
 
 # Between looks at whether a program listens already.
 LOOK_SECONDS = 0.1
@@ -25,10 +26,7 @@ class Forwarding:
         try:
             for port, private in self._ports.items():
                 server = await loop.create_server(
-                    lambda to=private: _Near(to),  # type: ignore[misc]
-                    self._address,
-                    port,
-                    start_serving=False,
+                    partial(_Near, private), self._address, port, start_serving=False
                 )
                 self._servers.append(server)
         except OSError:

@@ -90,14 +90,15 @@ def test_killed_pickers_fail_as_their_pools_say_and_come_back(answering: Project
     closed, open_ = (url(answering, "east", f"ml/deployments/{name}") for name in ("closed", "open"))
     pickers = [name for name in pods(answering) if name.startswith(("ml/closed-epp-", "ml/open-epp-"))]
 
-    def restarts() -> list[int | None]:
-        return [restarts_when_ready(answering, one) for one in pickers]
-
     def killed_and_back(times: int) -> None:
         for picker in pickers:
             kill(answering, picker)
-        until("they are back", lambda: all((found or 0) >= times for found in restarts()))
-        assert restarts() == [times] * len(pickers)
+
+        def back() -> list[int | None] | None:
+            restarts = [restarts_when_ready(answering, one) for one in pickers]
+            return restarts if all((one or 0) >= times for one in restarts) else None
+
+        assert until("they are back", back) == [times] * len(pickers)
 
     killed_and_back(1)
     with asked_all_the_time(closed) as of_closed, asked_all_the_time(open_) as of_open:
