@@ -10,7 +10,7 @@ from http.client import HTTPConnection, HTTPException
 from pathlib import Path
 from typing import Any
 
-from sandbox.ports import passing
+from sandbox.ports import unreserved
 
 HOST = "127.0.0.1"
 
@@ -38,7 +38,7 @@ def bare_etcd(program: Path, data: Path) -> Iterator[int]:
 
     Its name is the one kwokctl gives: the folder can become a cluster's.
     """
-    client, peer = passing(2)
+    client, peer = unreserved(2)
     urls = {"client": f"http://{HOST}:{client}", "peer": f"http://{HOST}:{peer}"}
     command = [str(program), "--name=node0", f"--data-dir={data}", "--unsafe-no-fsync=true"]
     command += [f"--listen-client-urls={urls['client']}", f"--advertise-client-urls={urls['client']}"]

@@ -17,7 +17,7 @@ from sandbox.reservations import Reservations
 
 FIRST, LAST, BLOCK = 20_000, 29_990, 10
 # Of programs that come and go, without a reservation.
-PASSING = range(10_000, 20_000)
+UNRESERVED = range(10_000, 20_000)
 NAMES = (
     "etcdPort",
     "etcdPeerPort",
@@ -58,13 +58,13 @@ def numbers(first: int) -> dict[str, int]:
     return {name: first + offset for offset, name in enumerate(NAMES)}
 
 
-def passing(count: int) -> list[int]:
+def unreserved(count: int) -> list[int]:
     """Different ports that are free on every address. At random: others choose at the same time."""
-    found = list(islice((port for port in random.sample(PASSING, len(PASSING)) if free(port, "")), count))
+    at_random = random.sample(UNRESERVED, len(UNRESERVED))
+    found = list(islice((port for port in at_random if free(port, "")), count))
     if len(found) < count:
-        raise SandboxProblem(
-            f"no {count} free ports between {PASSING[0]} and {PASSING[-1]}. End programs that listen there."
-        )
+        between = f"{UNRESERVED[0]} and {UNRESERVED[-1]}"
+        raise SandboxProblem(f"no {count} free ports between {between}. End programs that listen there.")
     return found
 
 

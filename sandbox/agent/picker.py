@@ -15,7 +15,7 @@ from sandbox.agent.logs import ContainerLog
 from sandbox.agent.picker_args import PORT_FLAGS, with_private_ports
 from sandbox.agent.program import CannotStart, Exit
 from sandbox.agent.volumes import mounts, redirected
-from sandbox.ports import passing
+from sandbox.ports import unreserved
 from sandbox.problem import SandboxProblem
 from sandbox.watching import UNREACHABLE, Api
 
@@ -61,7 +61,7 @@ class Picker:
         except UNREACHABLE as error:
             raise CannotStart("CreateContainerError", f"the API server does not answer: {error}") from error
         try:
-            private = passing(len(PORT_FLAGS))
+            private = unreserved(len(PORT_FLAGS))
         except SandboxProblem as none:
             raise CannotStart("CreateContainerError", str(none)) from none
         args, ports = with_private_ports(expanded(container.get("args", []), variables), private)

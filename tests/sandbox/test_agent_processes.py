@@ -11,6 +11,7 @@ import pytest
 from sandbox.agent.child import end, linked, spawn
 from sandbox.agent.forward import Forwarding
 from sandbox.companions import python_link
+from sandbox.ports import unreserved
 from sandbox.processes import processes_in
 
 ROOT = Path(__file__).parent.parent.parent
@@ -69,13 +70,6 @@ def test_python_by_a_name_of_the_cluster_is_found_like_the_cluster_s_programs(tm
         process.stdin.write(b"\n")
 
 
-def _free() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        number: int = probe.getsockname()[1]
-        return number
-
-
 async def _echo(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
     writer.write(await reader.read())
     await writer.drain()
@@ -96,7 +90,7 @@ def test_bytes_and_the_end_of_them_travel_both_ways() -> None:
     async def through() -> bytes:
         sent = bytes(range(256)) * 10_000
         async with await asyncio.start_server(_echo, "127.0.0.1", 0) as server:
-            port = _free()
+            (port,) = unreserved(1)
             forwarding = Forwarding("127.4.0.1", {port: server.sockets[0].getsockname()[1]})
             await forwarding.open()
             reader, writer = await _connected(port)
@@ -112,7 +106,7 @@ def test_bytes_and_the_end_of_them_travel_both_ways() -> None:
 
 def test_a_port_refuses_until_the_program_behind_it_listens() -> None:
     async def through() -> list[bytes]:
-        port, private = _free(), _free()
+        port, private = unreserved(2)
         forwarding = Forwarding("127.4.0.1", {port: private})
         await forwarding.open()
         with pytest.raises(ConnectionRefusedError):
@@ -132,7 +126,7 @@ def test_a_port_refuses_until_the_program_behind_it_listens() -> None:
 
 def test_a_port_that_is_taken_opens_none_of_the_others() -> None:
     async def opened() -> list[int]:
-        free = _free()
+        (free,) = unreserved(1)
         with socket.socket() as taken:
             taken.bind(("127.4.0.1", 0))
             taken.listen()

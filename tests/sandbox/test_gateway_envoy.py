@@ -3,7 +3,6 @@
 import asyncio
 import json
 import os
-import socket
 import subprocess
 from collections import Counter
 from collections.abc import AsyncIterator, Callable
@@ -20,6 +19,7 @@ from sandbox.gateway.backends import Backend, Picker, Upstream
 from sandbox.gateway.envoy import ENDPOINT, REASON, bootstrap, files
 from sandbox.gateway.proxy import Proxy
 from sandbox.gateway.virtual_hosts import Backends, Served, virtual_hosts
+from sandbox.ports import unreserved
 
 ADDRESS = "127.0.0.1"
 
@@ -37,12 +37,6 @@ def content(folder: Path, port: int, **rules: Backends) -> dict[str, dict[str, A
     return files(folder, ADDRESS, hosts={port: virtual_hosts([served])}, backends=backends)
 
 
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind((ADDRESS, 0))
-        return int(probe.getsockname()[1])
-
-
 @asynccontextmanager
 async def engine() -> AsyncIterator[str]:
     """An engine that says who it is, what path it was asked for and how much it was sent; its address."""
@@ -54,8 +48,9 @@ async def engine() -> AsyncIterator[str]:
     app.router.add_route("*", "/{path:.*}", answer)
     runner = web.AppRunner(app)
     await runner.setup()
-    me = f"{ADDRESS}:{free_port()}"
-    await web.TCPSite(runner, ADDRESS, int(me.rpartition(":")[2])).start()
+    [port] = unreserved(1)
+    me = f"{ADDRESS}:{port}"
+    await web.TCPSite(runner, ADDRESS, port).start()
     yield me
     await runner.cleanup()
 
@@ -92,7 +87,7 @@ async def gateway(folder: Path) -> AsyncIterator[Gateway]:
     proxy = Proxy(folder / "envoy", ended=lambda: None)
     async with ClientSession() as client:
         try:
-            yield Gateway(proxy, free_port(), client)
+            yield Gateway(proxy, unreserved(1)[0], client)
         finally:
             await proxy.end()
 

@@ -82,25 +82,25 @@ def test_the_environment_leads_to_the_sandbox_alone(tmp_path: Path) -> None:
     }
 
 
-def test_passing_programs_get_free_ports_that_no_outgoing_connection_takes() -> None:
+def test_programs_without_a_reservation_get_free_ports_that_no_outgoing_connection_takes() -> None:
     outgoing = int(Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()[0])
     with socket.socket() as one, socket.socket() as other:
-        for held, port in zip((one, other), ports.passing(2), strict=True):
+        for held, port in zip((one, other), ports.unreserved(2), strict=True):
             held.bind(("127.0.0.1", port))
             held.listen()
         taken = {held.getsockname()[1] for held in (one, other)}
-        found = ports.passing(len(ports.PASSING) // 2)
-    assert len(set(found)) == len(ports.PASSING) // 2
+        found = ports.unreserved(len(ports.UNRESERVED) // 2)
+    assert len(set(found)) == len(ports.UNRESERVED) // 2
     assert not taken & set(found)
-    assert set(found) < set(ports.PASSING)
-    assert max(ports.PASSING) < ports.FIRST < ports.LAST < outgoing
+    assert set(found) < set(ports.UNRESERVED)
+    assert max(ports.UNRESERVED) < ports.FIRST < ports.LAST < outgoing
 
 
 def test_without_a_free_port_the_range_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ports, "free", lambda port, address: port < ports.PASSING[2])
-    assert sorted(ports.passing(2)) == [10_000, 10_001]
+    monkeypatch.setattr(ports, "free", lambda port, address: port < ports.UNRESERVED[2])
+    assert sorted(ports.unreserved(2)) == [10_000, 10_001]
     with pytest.raises(SandboxProblem, match="no 3 free ports between 10000 and 19999"):
-        ports.passing(3)
+        ports.unreserved(3)
 
 
 def test_a_cluster_keeps_its_ports_until_its_stack_is_gone(
