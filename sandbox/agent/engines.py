@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from inferfleet.profiles.devices import RESOURCE_BY_DRIVER
-from sandbox.agent.child import end, spawn
 from sandbox.agent.environment import environment, expanded
 from sandbox.agent.logs import ContainerLog
 from sandbox.agent.program import CannotStart, Exit
+from sandbox.child import end, spawn
 from sandbox.companions import python_environment, python_link
 from sandbox.watching import UNREACHABLE, Api
 

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 from sandbox.agent.access import Access
-from sandbox.agent.child import end, linked, spawn
 from sandbox.agent.environment import environment, expanded
 from sandbox.agent.forward import Forwarding
 from sandbox.agent.images import refusal
@@ -15,6 +14,7 @@ from sandbox.agent.logs import ContainerLog
 from sandbox.agent.picker_args import PORT_FLAGS, with_private_ports
 from sandbox.agent.program import CannotStart, Exit
 from sandbox.agent.volumes import mounts, redirected
+from sandbox.child import end, linked, spawn
 from sandbox.ports import unreserved
 from sandbox.problem import SandboxProblem
 from sandbox.watching import UNREACHABLE, Api

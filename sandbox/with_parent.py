@@ -1,0 +1,27 @@
+"""Becomes another program, which the kernel kills when the process that started it ends.
+
+`python -I -S with_parent.py PARENT PROGRAM [ARGUMENT ...]`: it starts in a hundredth of a second and knows
+nothing but the standard library.
+"""
+
+import ctypes
+import os
+import signal
+import sys
+
+_SET_PARENT_DEATH_SIGNAL = 1  # prctl(2)
+
+
+def main(parent: int, program: str, *arguments: str) -> None:
+    """Never returns."""
+    ctypes.CDLL(None).prctl(_SET_PARENT_DEATH_SIGNAL, signal.SIGKILL)
+    if os.getppid() != parent:  # it ended before the kernel knew
+        sys.exit(f"{program} was not started: process {parent} has ended")
+    try:
+        os.execv(program, [program, *arguments])
+    except OSError as error:
+        sys.exit(f"{program} could not be started: {error.strerror}")
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]), *sys.argv[2:])
