@@ -10,7 +10,7 @@ from http.client import HTTPConnection, HTTPException
 from pathlib import Path
 from typing import Any
 
-from sandbox.ports import unreserved
+from sandbox.ports import held
 
 HOST = "127.0.0.1"
 
@@ -38,23 +38,31 @@ def bare_etcd(program: Path, data: Path) -> Iterator[int]:
 
     Its name is the one kwokctl gives: the folder can become a cluster's.
     """
-    client, peer = unreserved(2)
-    urls = {"client": f"http://{HOST}:{client}", "peer": f"http://{HOST}:{peer}"}
-    command = [str(program), "--name=node0", f"--data-dir={data}", "--unsafe-no-fsync=true"]
-    command += [f"--listen-client-urls={urls['client']}", f"--advertise-client-urls={urls['client']}"]
-    command += [f"--listen-peer-urls={urls['peer']}", f"--initial-advertise-peer-urls={urls['peer']}"]
-    command += [f"--initial-cluster=node0={urls['peer']}"]
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    try:
-        _await(process, client)
-        yield client
-    finally:
-        process.terminate()
+    with held(2) as (client, peer):
+        process = subprocess.Popen(
+            _command(program, data, client=f"http://{HOST}:{client}", peer=f"http://{HOST}:{peer}"),
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
         try:
-            process.wait(timeout=10)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
+            _await(process, client)
+            yield client
+        finally:
+            process.terminate()
+            try:
+                process.wait(timeout=10)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+
+
+def _command(program: Path, data: Path, *, client: str, peer: str) -> list[str]:
+    return [
+        *(str(program), "--name=node0", f"--data-dir={data}", "--unsafe-no-fsync=true"),
+        *(f"--listen-client-urls={client}", f"--advertise-client-urls={client}"),
+        *(f"--listen-peer-urls={peer}", f"--initial-advertise-peer-urls={peer}"),
+        f"--initial-cluster=node0={peer}",
+    ]
 
 
 def _await(process: "subprocess.Popen[bytes]", port: int) -> None:

@@ -3,21 +3,19 @@
 kwokctl picks ports that are free at that moment. Two of them at once pick the same, and a stopped cluster
 loses its ports to the next. So every cluster keeps a block of its own as long as its stack's folder is there.
 
-All ports are below the range Linux takes outgoing ports from (32768 and up): a program that listens seconds
-after its port was chosen would find some connection there.
+They are below the range that Linux takes the ports of connections from (32768 and up): a cluster that starts
+again would find some connection there.
 """
 
-import random
 import socket
-from itertools import islice
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from sandbox.problem import SandboxProblem
 from sandbox.reservations import Reservations
 
 FIRST, LAST, BLOCK = 20_000, 29_990, 10
-# Of programs that come and go, without a reservation.
-UNRESERVED = range(10_000, 20_000)
 NAMES = (
     "etcdPort",
     "etcdPeerPort",
@@ -58,22 +56,33 @@ def numbers(first: int) -> dict[str, int]:
     return {name: first + offset for offset, name in enumerate(NAMES)}
 
 
-def unreserved(count: int) -> list[int]:
-    """Different ports that are free on every address. At random: others choose at the same time."""
-    at_random = random.sample(UNRESERVED, len(UNRESERVED))
-    found = list(islice((port for port in at_random if free(port, "")), count))
-    if len(found) < count:
-        between = f"{UNRESERVED[0]} and {UNRESERVED[-1]}"
-        raise SandboxProblem(f"no {count} free ports between {between}. End programs that listen there.")
-    return found
+@contextmanager
+def held(count: int) -> Iterator[list[int]]:
+    """Different ports for programs that come and go, which nobody else is given until the block is left.
+
+    A port that is merely free would be taken by whatever connects or listens before the program does. These
+    are bound and do not listen: Linux hands them out no more, and still lets a program listen there that sets
+    SO_REUSEADDR, as all of the sandbox do.
+    """
+    with ExitStack() as sockets:
+        found = [sockets.enter_context(socket.socket()) for _ in range(count)]
+        for one in found:
+            one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                one.bind(("", 0))
+            except OSError as error:
+                raise SandboxProblem(
+                    f"no port is free on this machine: {error.strerror}. End programs that listen or connect."
+                ) from error
+        yield [one.getsockname()[1] for one in found]
 
 
-def free(port: int, address: str = "127.0.0.1") -> bool:
-    """True when nothing listens on the port of this machine; "" are all its addresses."""
+def free(port: int) -> bool:
+    """True when nothing listens on the port of this machine."""
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
-            probe.bind((address, port))
+            probe.bind(("127.0.0.1", port))
         except OSError:
             return False
     return True

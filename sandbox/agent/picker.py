@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ from sandbox.agent.picker_args import PORT_FLAGS, with_private_ports
 from sandbox.agent.program import CannotStart, Exit
 from sandbox.agent.volumes import mounts, redirected
 from sandbox.child import end, linked, spawn
-from sandbox.ports import unreserved
+from sandbox.ports import held
 from sandbox.problem import SandboxProblem
 from sandbox.watching import UNREACHABLE, Api
 
@@ -45,6 +46,7 @@ class Picker:
         self._access = Access(machine.api, machine.cluster_folder / "pki", pod, folder)
         self._running: asyncio.Task[asyncio.subprocess.Process] | None = None
         self._process: asyncio.subprocess.Process | None = None
+        self._ports = ExitStack()
         self._forwarding: Forwarding | None = None
         self._renewal: asyncio.Task[None] | None = None
 
@@ -61,7 +63,7 @@ class Picker:
         except UNREACHABLE as error:
             raise CannotStart("CreateContainerError", f"the API server does not answer: {error}") from error
         try:
-            private = unreserved(len(PORT_FLAGS))
+            private = self._ports.enter_context(held(len(PORT_FLAGS)))
         except SandboxProblem as none:
             raise CannotStart("CreateContainerError", str(none)) from none
         args, ports = with_private_ports(expanded(container.get("args", []), variables), private)
@@ -70,6 +72,7 @@ class Picker:
         try:
             await self._forwarding.open()
         except OSError as error:
+            self._close()
             raise CannotStart("CreateContainerError", f"{error.strerror or error}") from error
         self._running = asyncio.create_task(self._run(words, variables))
         self._process = await asyncio.shield(self._running)
@@ -111,6 +114,7 @@ class Picker:
             os.close(descriptor)
 
     def _close(self) -> None:
+        self._ports.close()
         if self._forwarding is not None:
             self._forwarding.close()
         if self._renewal is not None:

@@ -13,7 +13,7 @@ from sandbox import with_parent
 from sandbox.agent.forward import Forwarding
 from sandbox.child import end, linked, spawn
 from sandbox.companions import python_link
-from sandbox.ports import unreserved
+from sandbox.ports import held
 from sandbox.processes import Process, processes_in
 
 ROOT = Path(__file__).parent.parent.parent
@@ -138,16 +138,16 @@ async def _connected(port: int) -> tuple[asyncio.StreamReader, asyncio.StreamWri
 def test_bytes_and_the_end_of_them_travel_both_ways() -> None:
     async def through() -> bytes:
         sent = bytes(range(256)) * 10_000
-        async with await asyncio.start_server(_echo, "127.0.0.1", 0) as server:
-            (port,) = unreserved(1)
-            forwarding = Forwarding("127.4.0.1", {port: server.sockets[0].getsockname()[1]})
-            await forwarding.open()
-            reader, writer = await _connected(port)
-            writer.write(sent)
-            writer.write_eof()
-            got = await reader.read()
-            writer.close()
-            forwarding.close()
+        with held(1) as (port,):
+            async with await asyncio.start_server(_echo, "127.0.0.1", 0) as server:
+                forwarding = Forwarding("127.4.0.1", {port: server.sockets[0].getsockname()[1]})
+                await forwarding.open()
+                reader, writer = await _connected(port)
+                writer.write(sent)
+                writer.write_eof()
+                got = await reader.read()
+                writer.close()
+                forwarding.close()
         return got if got != sent else b"the same"
 
     assert asyncio.run(through()) == b"the same"
@@ -155,19 +155,19 @@ def test_bytes_and_the_end_of_them_travel_both_ways() -> None:
 
 def test_a_port_refuses_until_the_program_behind_it_listens() -> None:
     async def through() -> list[bytes]:
-        port, private = unreserved(2)
-        forwarding = Forwarding("127.4.0.1", {port: private})
-        await forwarding.open()
-        with pytest.raises(ConnectionRefusedError):
-            await asyncio.open_connection("127.4.0.1", port)
-        async with await asyncio.start_server(_echo, "127.0.0.1", private):
-            reader, writer = await _connected(port)
-            writer.write_eof()
-            said = await reader.read()
-            writer.close()
-        forwarding.close()
-        with pytest.raises(ConnectionRefusedError):
-            await asyncio.open_connection("127.4.0.1", port)
+        with held(2) as (port, private):
+            forwarding = Forwarding("127.4.0.1", {port: private})
+            await forwarding.open()
+            with pytest.raises(ConnectionRefusedError):
+                await asyncio.open_connection("127.4.0.1", port)
+            async with await asyncio.start_server(_echo, "127.0.0.1", private):
+                reader, writer = await _connected(port)
+                writer.write_eof()
+                said = await reader.read()
+                writer.close()
+            forwarding.close()
+            with pytest.raises(ConnectionRefusedError):
+                await asyncio.open_connection("127.4.0.1", port)
         return [said]
 
     assert asyncio.run(through()) == [b""]
@@ -175,8 +175,7 @@ def test_a_port_refuses_until_the_program_behind_it_listens() -> None:
 
 def test_a_port_that_is_taken_opens_none_of_the_others() -> None:
     async def opened() -> list[int]:
-        (free,) = unreserved(1)
-        with socket.socket() as taken:
+        with held(1) as (free,), socket.socket() as taken:
             taken.bind(("127.4.0.1", 0))
             taken.listen()
             forwarding = Forwarding("127.4.0.1", {free: 1, taken.getsockname()[1]: 2})

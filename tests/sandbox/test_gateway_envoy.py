@@ -19,7 +19,7 @@ from sandbox.gateway.backends import Backend, Picker, Upstream
 from sandbox.gateway.envoy import ENDPOINT, REASON, bootstrap, files
 from sandbox.gateway.proxy import Proxy
 from sandbox.gateway.virtual_hosts import Backends, Served, virtual_hosts
-from sandbox.ports import unreserved
+from sandbox.ports import held
 
 ADDRESS = "127.0.0.1"
 
@@ -48,11 +48,11 @@ async def engine() -> AsyncIterator[str]:
     app.router.add_route("*", "/{path:.*}", answer)
     runner = web.AppRunner(app)
     await runner.setup()
-    [port] = unreserved(1)
-    me = f"{ADDRESS}:{port}"
-    await web.TCPSite(runner, ADDRESS, port).start()
-    yield me
-    await runner.cleanup()
+    with held(1) as (port,):
+        me = f"{ADDRESS}:{port}"
+        await web.TCPSite(runner, ADDRESS, port).start()
+        yield me
+        await runner.cleanup()
 
 
 class Gateway:
@@ -87,7 +87,8 @@ async def gateway(folder: Path) -> AsyncIterator[Gateway]:
     proxy = Proxy(folder / "envoy", ended=lambda: None)
     async with ClientSession() as client:
         try:
-            yield Gateway(proxy, unreserved(1)[0], client)
+            with held(1) as (port,):
+                yield Gateway(proxy, port, client)
         finally:
             await proxy.end()
 

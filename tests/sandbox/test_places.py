@@ -1,7 +1,10 @@
 """Every stack of every checkout has a place of its own, and nothing outside it is touched."""
 
+import errno
+import os
 import socket
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -82,25 +85,25 @@ def test_the_environment_leads_to_the_sandbox_alone(tmp_path: Path) -> None:
     }
 
 
-def test_programs_without_a_reservation_get_free_ports_that_no_outgoing_connection_takes() -> None:
-    outgoing = int(Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()[0])
-    with socket.socket() as one, socket.socket() as other:
-        for held, port in zip((one, other), ports.unreserved(2), strict=True):
-            held.bind(("127.0.0.1", port))
-            held.listen()
-        taken = {held.getsockname()[1] for held in (one, other)}
-        found = ports.unreserved(len(ports.UNRESERVED) // 2)
-    assert len(set(found)) == len(ports.UNRESERVED) // 2
-    assert not taken & set(found)
-    assert set(found) < set(ports.UNRESERVED)
-    assert max(ports.UNRESERVED) < ports.FIRST < ports.LAST < outgoing
+def test_a_held_port_is_nobody_else_s_until_its_end_and_a_program_listens_there() -> None:
+    with ports.held(2) as (one, other):
+        assert one != other
+        with socket.socket() as somebody, pytest.raises(OSError, match="in use"):
+            somebody.bind(("", one))
+        with socket.create_server(("127.0.0.1", one)), socket.create_connection(("127.0.0.1", one)):
+            pass
+    with socket.socket() as somebody:
+        somebody.bind(("", other))
 
 
-def test_without_a_free_port_the_range_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ports, "free", lambda port, address: port < ports.UNRESERVED[2])
-    assert sorted(ports.unreserved(2)) == [10_000, 10_001]
-    with pytest.raises(SandboxProblem, match="no 3 free ports between 10000 and 19999"):
-        ports.unreserved(3)
+def test_without_a_free_port_the_next_step_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Full(socket.socket):
+        def bind(self, address: Any) -> None:
+            raise OSError(errno.EADDRINUSE, os.strerror(errno.EADDRINUSE))
+
+    monkeypatch.setattr(socket, "socket", Full)
+    with pytest.raises(SandboxProblem, match=r"no port is free .* Address already in use\. End programs"):
+        ports.held(3).__enter__()
 
 
 def test_a_cluster_keeps_its_ports_until_its_stack_is_gone(
