@@ -94,11 +94,12 @@ def test_killed_pickers_fail_as_their_pools_say_and_come_back(answering: Project
         for picker in pickers:
             kill(answering, picker)
 
-        def back() -> list[int | None] | None:
-            restarts = [restarts_when_ready(answering, one) for one in pickers]
-            return restarts if all((one or 0) >= times for one in restarts) else None
+        def back() -> list[tuple[int, str]] | None:
+            found = [one for name, one in pods(answering).items() if name in pickers and ready(one)]
+            ends = [restarts_and_end(one) for one in found]
+            return ends if sum(restarts >= times for restarts, _ in ends) == len(pickers) else None
 
-        assert until("they are back", back) == [times] * len(pickers)
+        assert until("they are back", back) == [(times, "137: killed")] * len(pickers)
 
     killed_and_back(1)
     with asked_all_the_time(closed) as of_closed, asked_all_the_time(open_) as of_open:
@@ -143,7 +144,14 @@ def pods(project: Project) -> dict[str, dict[str, Any]]:
 
 def restarts_when_ready(project: Project, pod: str) -> int | None:
     found = pods(project)[pod]
-    return int(found["status"]["containerStatuses"][0]["restartCount"]) if ready(found) else None
+    return restarts_and_end(found)[0] if ready(found) else None
+
+
+def restarts_and_end(pod: dict[str, Any]) -> tuple[int, str]:
+    """How often it was started again, and why the last time."""
+    [container] = pod["status"]["containerStatuses"]
+    ended = container["lastState"].get("terminated", {})
+    return int(container["restartCount"]), f"{ended.get('exitCode')}: {ended.get('message')}"
 
 
 def ready(pod: dict[str, Any]) -> bool:

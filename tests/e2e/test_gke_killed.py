@@ -53,7 +53,7 @@ def killed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fleet]:
         yield made
 
 
-@pytest.mark.parametrize(("step", "share"), zip(STEPS, MOMENTS, strict=True))
+@pytest.mark.parametrize(("step", "share"), tuple(zip(STEPS, MOMENTS, strict=True)))
 def test_an_update_killed_at_any_moment_ends_where_it_would_have_ended(
     killed: Fleet, step: str, share: float
 ) -> None:
