@@ -15,7 +15,8 @@ from urllib.parse import urlencode
 
 import aiohttp
 
-Object = dict[str, Any]
+from sandbox.objects import Object, key
+
 MERGE = "application/merge-patch+json"
 # Between attempts to reach a server that does not answer.
 RETRY_SECONDS = 0.5
@@ -147,9 +148,3 @@ async def _watch(api: Api, copies: Copies, changed: Callable[[str], None], versi
             copies.objects[key(one)] = one
         changed(key(one))
     return version
-
-
-def key(one: Object) -> str:
-    """`namespace/name`, or `name` of what has no namespace."""
-    metadata = one["metadata"]
-    return f"{metadata['namespace']}/{metadata['name']}" if metadata.get("namespace") else metadata["name"]

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from sandbox.gateway.seen import GATEWAY_GROUP
 from sandbox.gateway.support import unsupported_in_listener
-from sandbox.watching import Object, key
+from sandbox.objects import Object, key
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from sandbox.gateway.backends import Backend, Unresolved, backend
 from sandbox.gateway.seen import Seen, oldest_first
 from sandbox.gateway.support import unsupported_in_route
 from sandbox.gateway.virtual_hosts import Backends, Served, virtual_hosts
-from sandbox.watching import Object, key
+from sandbox.objects import Object, key
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,8 @@ from sandbox.gateway.config import Config, config
 from sandbox.gateway.proxy import Proxy
 from sandbox.gateway.seen import GATEWAY_GROUP, POOL_GROUP, Seen
 from sandbox.kwok import KwokCluster
-from sandbox.watching import UNREACHABLE, Api, ApiError, Copies, follow, key
+from sandbox.objects import key
+from sandbox.watching import UNREACHABLE, Api, ApiError, Copies, follow
 
 PATHS = {
     "classes": f"/apis/{GATEWAY_GROUP}/v1/gatewayclasses",

@@ -10,7 +10,7 @@ from sandbox.gateway.conditions import Conditions, condition, dated
 from sandbox.gateway.config import Attached, Config, Proxy
 from sandbox.gateway.seen import GATEWAY_GROUP, POOL_GROUP, Seen
 from sandbox.gateway.support import unsupported_in_listener
-from sandbox.watching import Object, key
+from sandbox.objects import Object, key
 
 Ports = Mapping[tuple[str, int], str]  # address and port -> why nobody answers there yet, "" when Envoy does
 HTTP_ROUTE = {"group": GATEWAY_GROUP, "kind": "HTTPRoute"}

@@ -15,7 +15,7 @@ from sandbox.gateway.matching import (
     precedence,
 )
 from sandbox.gateway.seen import oldest_first
-from sandbox.watching import Object, key
+from sandbox.objects import Object, key
 
 PICK = "envoy.filters.http.ext_proc"
 _TYPES = "type.googleapis.com/envoy"

@@ -4,7 +4,7 @@ from typing import Any
 
 from sandbox.furnish import CONTROLLER
 from sandbox.gateway.seen import POOL_GROUP, Seen
-from sandbox.watching import Object, key
+from sandbox.objects import Object, key
 
 PREFIX: Object = {
     "type": "URLRewrite",

@@ -8,7 +8,7 @@ from gateway_objects import gateway, listener, route, rule, seen
 
 from sandbox.gateway.attachment import Refused, hostnames
 from sandbox.gateway.config import config
-from sandbox.watching import Object
+from sandbox.objects import Object
 
 NETWORK = IPv4Network("127.4.255.0/24")
 

@@ -24,7 +24,7 @@ from sandbox.gateway.backends import Backend, Picker, Unresolved, Upstream, back
 from sandbox.gateway.config import addresses, config
 from sandbox.gateway.envoy import files
 from sandbox.gateway.virtual_hosts import NOWHERE
-from sandbox.watching import Object
+from sandbox.objects import Object
 
 TYPES = "type.googleapis.com/envoy"
 PER_ROUTE = f"{TYPES}.extensions.filters.http.ext_proc.v3.ExtProcPerRoute"

@@ -7,7 +7,7 @@ import pytest
 from gateway_objects import rule
 
 from sandbox.gateway.matching import envoy_headers, envoy_match, envoy_rewrite, envoy_timeout, precedence
-from sandbox.watching import Object
+from sandbox.objects import Object
 
 
 def match(path: str, kind: str = "PathPrefix", **headers: str) -> Object:

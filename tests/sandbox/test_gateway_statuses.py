@@ -22,7 +22,7 @@ from sandbox.gateway.conditions import condition, dated
 from sandbox.gateway.config import config
 from sandbox.gateway.seen import Seen
 from sandbox.gateway.statuses import changes
-from sandbox.watching import Object
+from sandbox.objects import Object
 
 NETWORK = IPv4Network("127.4.255.0/24")
 NOW = "2026-05-01T00:00:00Z"

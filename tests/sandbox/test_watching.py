@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from sandbox import watching
-from sandbox.watching import Api, ApiError, Copies, Object, follow
+from sandbox.objects import Object
+from sandbox.watching import Api, ApiError, Copies, follow
 
 
 def pod(name: str, version: int, **more: Any) -> Object:
