@@ -5,10 +5,13 @@ import contextlib
 import os
 import signal
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 _WITH_PARENT = Path(__file__).with_name("with_parent.py")
+# Without it Pythons of some distributions do not start.
+_OF_PYTHON = "LD_LIBRARY_PATH"
 
 
 def linked(cluster_folder: Path, name: str, program: Path) -> Path:
@@ -21,14 +24,18 @@ def linked(cluster_folder: Path, name: str, program: Path) -> Path:
     return link
 
 
-async def spawn(program: Path, *args: str, **how: Any) -> asyncio.subprocess.Process:
+async def spawn(
+    program: Path, *args: str, env: Mapping[str, str] | None = None, **how: Any
+) -> asyncio.subprocess.Process:
     """The running program. The kernel kills it when this process ends, however that ends.
 
     Nothing of this process runs in the child: threads of it (gRPC has some) would crash there.
     """
     python = Path(sys.executable).resolve()
     launch = [str(python), "-I", "-S", str(_WITH_PARENT), str(os.getpid()), str(program)]
-    return await asyncio.create_subprocess_exec(*launch, *args, start_new_session=True, **how)
+    if env is not None and _OF_PYTHON in os.environ:
+        env = {_OF_PYTHON: os.environ[_OF_PYTHON], **env}
+    return await asyncio.create_subprocess_exec(*launch, *args, env=env, start_new_session=True, **how)
 
 
 async def end(process: asyncio.subprocess.Process, grace: float) -> None:

@@ -18,9 +18,16 @@ def main(parent: int, program: str, *arguments: str) -> None:
     if os.getppid() != parent:  # it ended before the kernel knew
         sys.exit(f"{program} was not started: process {parent} has ended")
     try:
-        os.execv(program, [program, *arguments])
+        os.execve(program, [program, *arguments], _given())
     except OSError as error:
         sys.exit(f"{program} could not be started: {error.strerror}")
+
+
+def _given() -> dict[bytes, bytes]:
+    """The environment as it came: Python itself adds a locale where there is none."""
+    with open("/proc/self/environ", "rb") as file:
+        pairs = (one.partition(b"=") for one in file.read().split(b"\0"))
+        return {name: value for name, equals, value in pairs if equals}
 
 
 if __name__ == "__main__":

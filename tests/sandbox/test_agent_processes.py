@@ -84,6 +84,21 @@ def test_a_program_that_is_not_there_is_named(tmp_path: Path) -> None:
     assert asyncio.run(ended()) == (1, said)
 
 
+def test_a_child_has_the_environment_it_is_given_and_what_python_needs_to_start(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def said() -> bytes:
+        env = {"OWN": "yes"}
+        process = await spawn(Path("/usr/bin/env"), env=env, stdout=asyncio.subprocess.PIPE)
+        return (await process.communicate())[0]
+
+    monkeypatch.setenv("OTHER", "of the agent")
+    monkeypatch.delenv("LD_LIBRARY_PATH", raising=False)
+    assert asyncio.run(said()) == b"OWN=yes\n"
+    monkeypatch.setenv("LD_LIBRARY_PATH", "/opt/python/lib")
+    assert asyncio.run(said()) == b"LD_LIBRARY_PATH=/opt/python/lib\nOWN=yes\n"
+
+
 def test_nothing_of_the_agent_runs_in_its_children() -> None:
     """What libraries do in a forked process, gRPC's among them, crashes there every third time."""
     done = subprocess.run(
