@@ -29,7 +29,9 @@ async def spawn(
 ) -> asyncio.subprocess.Process:
     """The running program. The kernel kills it when this process ends, however that ends.
 
-    Nothing of this process runs in the child: threads of it (gRPC has some) would crash there.
+    Nothing of this process runs in the child: what gRPC does after a fork crashes there, most of all beside a
+    busy channel (https://github.com/grpc/grpc/issues/43055). Python forks in a way that skips it as long as
+    it has nothing to call in between.
     """
     python = Path(sys.executable).resolve()
     launch = [str(python), "-I", "-S", str(_WITH_PARENT), str(os.getpid()), str(program)]
