@@ -31,7 +31,7 @@ def gateway_classes(kubectl: Kubectl, names: tuple[str, ...]) -> None:
         kubectl("delete", "gatewayclass", *extra)
     missing = [name for name in names if name not in {one["metadata"]["name"] for one in existing}]
     if missing:
-        kubectl("create", "--validate=ignore", "-f", "-", objects=[_gateway_class(name) for name in missing])
+        kubectl.create([_gateway_class(name) for name in missing])
 
 
 def _gateway_class(name: str) -> dict[str, Any]:
@@ -54,7 +54,7 @@ def _nodes(
     stand = {_made_from(node) for node in standing}
     missing = [node for made_from, node in wanted.items() if made_from not in stand]
     if missing:
-        kubectl("create", "--validate=ignore", "-f", "-", objects=with_networks(missing, standing, network))
+        kubectl.create(with_networks(missing, standing, network))
     wait(kubectl, "--for=condition=Ready", "nodes", "--all")
 
 

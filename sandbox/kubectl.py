@@ -35,6 +35,10 @@ class Kubectl:
             )
         return done.stdout
 
+    def create(self, objects: list[dict[str, Any]]) -> None:
+        """Objects whose form is known: to look it up, a new cluster would have to make its whole schema."""
+        self("create", "--validate=ignore", "-f", "-", objects=objects)
+
     def items(self, kinds: str, *command: str) -> list[dict[str, Any]]:
         """All objects of the kinds, such as `nodes,pods`."""
         items: list[dict[str, Any]] = json.loads(self("get", kinds, "-o", "json", *command))["items"]

@@ -77,7 +77,7 @@ class KwokKube:
                 kubectl("patch", "nodes", *names, "--type=merge", "-p", json.dumps(patch))
             if new:
                 network = podnet.network(kwok.folder)
-                kubectl("create", "-f", "-", objects=with_networks(new, kubectl.items("nodes"), network))
+                kubectl.create(with_networks(new, kubectl.items("nodes"), network))
                 wait(kubectl, "--for=condition=Ready", "nodes", "-l", f"{POOL_LABEL}={pool.name}")
             remove_nodes(kubectl, [name_of(one) for one in existing if one not in keep])
 
