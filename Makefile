@@ -51,7 +51,7 @@ format: .venv/ready
 
 # After a change of the tables that pages are made from, or of the edits that are tried.
 docs: .venv/ready
-	@$(BIN)/python -c "from inferfleet.gke.change_page import page; print(page(), end='')" > docs/changes.md
+	@$(BIN)/python -c "from inferfleet.gke.changes.page import page; print(page(), end='')" > docs/changes.md
 	@PYTHONPATH=.:tests/e2e:tests $(BIN)/python tests/e2e/gke_edits_page.py > docs/edits.md
 
 # After a change of dependencies in pyproject.toml.

@@ -14,8 +14,8 @@ def main() -> None:
     from components.secrets import secret_values
     from components.stack import register_stack
     from inferfleet.api import InvalidDocuments
-    from inferfleet.live.google_addresses import addresses
-    from inferfleet.live.prepare import prepare
+    from inferfleet.reach.google_login import addresses
+    from inferfleet.run import prepare
 
     prefix = "inferfleet:"
     config = {

@@ -11,10 +11,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 from inferfleet.api.documents import Documents
-from inferfleet.api.inference_cluster import InferenceCluster
-from inferfleet.api.loading import load
-from inferfleet.api.model_deployment import ModelDeployment
-from inferfleet.fleet.lock import Lock
+from inferfleet.api.kinds.inference_cluster import InferenceCluster
+from inferfleet.api.kinds.model_deployment import ModelDeployment
+from inferfleet.api.loading.load import load
+from inferfleet.fleet.lock.lock import Lock
 from inferfleet.fleet.planning import plan
 from inferfleet.gke.decide import decide
 

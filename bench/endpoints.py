@@ -4,12 +4,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from inferfleet.fleet.names import DEPLOYMENT
-from inferfleet.manifests.pod import PORT_NAME
-from sandbox.kwok import KwokCluster
+from inferfleet.manifests.pod.template import PORT_NAME
+from sandbox.cluster.kwok import KwokCluster
 from sandbox.places import StackPlaces, project_root
 from sandbox.problem import SandboxProblem
 from sandbox.toolchain.tools import present_tools
-from sandbox.ways import ways_of_stack
+from sandbox.verbs.ways import ways_of_stack
 
 
 @dataclass(frozen=True)

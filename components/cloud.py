@@ -5,9 +5,9 @@ from typing import Any
 
 import pulumi
 
-from components.timeouts import timeouts
+from components.manifest import timeouts
 from inferfleet.gke.values import CloudComponent, CloudKind, CloudResource
-from inferfleet.profiles.gcp import PROVIDER_VERSION
+from inferfleet.profiles.gke import PROVIDER_VERSION
 
 # Of a Cluster, what its kubeconfig is made of: resolved by the engine's answer, never sent.
 _OUTPUTS = {"gcp:container/cluster:Cluster": ("endpoint", "masterAuth", "controlPlaneEndpointsConfig")}

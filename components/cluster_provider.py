@@ -1,9 +1,31 @@
 """The Kubernetes provider of a cluster: the one way to everything on it."""
 
+from typing import Any
+
 import pulumi
 import pulumi_kubernetes as kubernetes
 
+from components.cloud import Cloud
 from inferfleet.desired.values import Connection
+from inferfleet.gke.kubeconfig import kubeconfig
+from inferfleet.gke.values import CloudCluster
+
+
+def gke_kubeconfig(plan: CloudCluster, cluster: Cloud) -> pulumi.Output[str]:
+    """Unknown until the cluster is there: its `id` is, whatever the provider says of its endpoints."""
+
+    def text(values: list[Any]) -> str:
+        _, endpoints, address, auth = values
+        if plan.endpoint == "DNS":
+            return kubeconfig(plan.cluster, host=endpoints["dnsEndpointConfig"]["endpoint"], ca=None)
+        return kubeconfig(plan.cluster, host=address, ca=auth["clusterCaCertificate"])
+
+    return pulumi.Output.all(
+        cluster.id,
+        cluster.output("controlPlaneEndpointsConfig"),
+        cluster.output("endpoint"),
+        cluster.output("masterAuth"),
+    ).apply(text)
 
 
 def cluster_provider(
@@ -29,3 +51,23 @@ def cluster_provider(
             ignore_changes=["kubeconfig", "context"] if given_up else None,
         ),
     )
+
+
+class ExistingCluster(pulumi.ComponentResource):
+    """Creates nothing: holds the one provider through which everything on the cluster is registered.
+
+    `kubeconfig` is the file's text.
+    """
+
+    provider: kubernetes.Provider
+
+    def __init__(
+        self,
+        name: str,
+        plan: Connection,
+        kubeconfig: pulumi.Input[str],
+        opts: pulumi.ResourceOptions | None = None,
+    ) -> None:
+        super().__init__("inferfleet:components:ExistingCluster", name, None, opts)
+        self.provider = cluster_provider(name, plan, kubeconfig, parent=self)
+        self.register_outputs({})

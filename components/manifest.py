@@ -5,7 +5,6 @@ from typing import Any
 
 import pulumi
 
-from components.timeouts import timeouts
 from inferfleet.desired.values import KubeObject
 
 SecretValues = Mapping[tuple[str, str], Mapping[str, pulumi.Output[str]]]  # (namespace, name) -> key -> value
@@ -62,3 +61,8 @@ def register(
                 custom_timeouts=timeouts(one.timeout),
             ),
         )
+
+
+def timeouts(seconds: int | None) -> pulumi.CustomTimeouts | None:
+    """An await budget as the engine takes it, for creation and update alike; None leaves the provider's."""
+    return pulumi.CustomTimeouts(create=f"{seconds}s", update=f"{seconds}s") if seconds else None

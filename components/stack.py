@@ -8,9 +8,7 @@ import pulumi_kubernetes as kubernetes
 
 from components import cloud, on_cluster
 from components.addresses import addresses
-from components.cluster_provider import cluster_provider
-from components.existing_cluster import ExistingCluster
-from components.gke_kubeconfig import gke_kubeconfig
+from components.cluster_provider import ExistingCluster, cluster_provider, gke_kubeconfig
 from components.manifest import SecretValues
 from inferfleet.desired.addresses import Address
 from inferfleet.desired.values import Connection, Desired

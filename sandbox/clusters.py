@@ -7,15 +7,16 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from inferfleet.api.documents import Documents
-from sandbox import companions, podnet, ports
-from sandbox.definitions import define
-from sandbox.furnish import furnish
+from sandbox.cluster import companions, podnet, ports
+from sandbox.cluster.definitions import define
+from sandbox.cluster.furnish import furnish
+from sandbox.cluster.kubeconfig import write_kubeconfig
+from sandbox.cluster.kwok import SCRATCH, KwokCluster
+from sandbox.cluster.stages import KILL
 from sandbox.gcp import access, standing
-from sandbox.gcp.kwok_kube import kwok_name
+from sandbox.gcp.nodes.kwok_kube import kwok_name
 from sandbox.gcp.store import Store
 from sandbox.gcp.store import clusters as clusters_of_cloud
-from sandbox.kubeconfig import write_kubeconfig
-from sandbox.kwok import SCRATCH, KwokCluster
 from sandbox.locking import locked
 from sandbox.memory import forget
 from sandbox.places import StackPlaces
@@ -23,7 +24,6 @@ from sandbox.plans import ClusterPlan, cluster_plans
 from sandbox.problem import SandboxProblem
 from sandbox.processes import end_processes, processes_in
 from sandbox.pulumi_state import prepare_pulumi, resources_of
-from sandbox.stages import KILL
 from sandbox.toolchain.progress import Progress
 from sandbox.toolchain.tools import Tools, make_tools
 

@@ -5,10 +5,10 @@ from dataclasses import replace
 from pathlib import Path
 
 from inferfleet.api import InvalidDocuments
-from inferfleet.api.files import read_text, write_text
-from inferfleet.api.stack import read_settings
-from inferfleet.api.stack_files import StackFiles
-from inferfleet.fleet.lock import Lock, parse, text
+from inferfleet.api.loading.files import read_text, write_text
+from inferfleet.api.loading.stack import read_settings
+from inferfleet.api.loading.stack_files import StackFiles
+from inferfleet.fleet.lock.lock import Lock, parse, text
 
 
 def forget(root: Path, stack: str, gone: Collection[str], *, cloud: bool = False) -> None:

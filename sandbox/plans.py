@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from inferfleet.api.documents import Documents
-from inferfleet.api.inference_cluster import InferenceCluster
-from sandbox.nodes import Node, nodes
+from inferfleet.api.kinds.inference_cluster import InferenceCluster
+from sandbox.cluster.nodes import Node, nodes
 from sandbox.places import StackPlaces
 
 

@@ -9,7 +9,7 @@ from inferfleet.api.problems import InvalidDocuments, Problem, Where
 
 if TYPE_CHECKING:
     from inferfleet.api.documents import Documents
-    from inferfleet.api.loading import load
+    from inferfleet.api.loading.load import load
 
 __all__ = ["Documents", "InvalidDocuments", "Problem", "Where", "load"]
 
@@ -21,7 +21,7 @@ def __getattr__(name: str) -> Any:
 
         return Documents
     if name == "load":
-        from inferfleet.api.loading import load
+        from inferfleet.api.loading.load import load
 
         return load
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

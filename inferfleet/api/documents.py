@@ -5,12 +5,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from inferfleet.api.inference_class import InferenceClass
-from inferfleet.api.inference_cluster import InferenceCluster
-from inferfleet.api.model_deployment import ModelDeployment
-from inferfleet.api.model_service import ModelService
+from inferfleet.api.kinds.inference_class import InferenceClass
+from inferfleet.api.kinds.inference_cluster import InferenceCluster
+from inferfleet.api.kinds.model_deployment import ModelDeployment
+from inferfleet.api.kinds.model_service import ModelService
+from inferfleet.api.kinds.settings import Settings
 from inferfleet.api.problems import Problem, Where
-from inferfleet.api.settings import Settings
 
 Kind = str
 # (kind, key) to the lines of the document's fields, by path ("" is the document itself).

@@ -1,4 +1,7 @@
-"""What is wrong with what a person wrote, said the same way everywhere."""
+"""What is wrong with what a person wrote, said the same way everywhere.
+
+A rule of a model raises a Mistake, which knows the value only; located in a document it is a Problem.
+"""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -45,3 +48,24 @@ class InvalidDocuments(Exception):  # noqa: N818 (it says what the documents are
 def _reading_order(problem: Problem) -> tuple[str, int, str, str]:
     where = problem.where or Where("", 0)
     return (where.file, where.line, problem.path, problem.what)
+
+
+@dataclass(frozen=True)
+class Mistake:
+    """What is wrong, and what to do; `at` leads from the value that was checked to the part that is wrong."""
+
+    what: str
+    next_step: str
+    at: tuple[str | int, ...] = ()
+
+
+class Mistaken(ValueError):  # noqa: N818 (the value is)
+    """Raised by validators, with every mistake of the value."""
+
+    def __init__(self, *mistakes: Mistake) -> None:
+        super().__init__("; ".join(f"{one.what}. {one.next_step}" for one in mistakes))
+        self.mistakes = mistakes
+
+
+def mistaken(what: str, next_step: str) -> Mistaken:
+    return Mistaken(Mistake(what, next_step))

@@ -7,19 +7,19 @@ import typer
 from typer.core import TyperGroup
 from typer.main import get_command
 
-from inferfleet.cli.exit_codes import HELP, ExitCode
+from inferfleet.cli.report import HELP, ExitCode
 
 # Verb to module. A verb's module holds a function of its name, or a typer app of its own called `app`.
 VERBS = {
-    "validate": "inferfleet.cli.validate",
-    "plan": "inferfleet.cli.plan",
-    "render": "inferfleet.cli.render",
-    "explain": "inferfleet.cli.explain",
-    "status": "inferfleet.cli.status",
-    "recover": "inferfleet.cli.recover",
-    "classes": "inferfleet.cli.classes",
-    "schema": "inferfleet.cli.schema",
-    "sandbox": "sandbox.verb",
+    "validate": "inferfleet.cli.verbs.validate",
+    "plan": "inferfleet.cli.verbs.plan",
+    "render": "inferfleet.cli.verbs.render",
+    "explain": "inferfleet.cli.verbs.explain",
+    "status": "inferfleet.cli.verbs.status",
+    "recover": "inferfleet.cli.verbs.recover",
+    "classes": "inferfleet.cli.verbs.classes",
+    "schema": "inferfleet.cli.verbs.schema",
+    "sandbox": "sandbox.verbs.sandbox",
 }
 
 

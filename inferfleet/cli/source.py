@@ -1,5 +1,6 @@
-"""What a verb works on: a stack by name, documents by path, or the only stack there is."""
+"""What a verb works on: a stack by name, documents by path, the only stack there is; and the environment."""
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -7,15 +8,26 @@ from typing import Annotated
 
 import typer
 
-from inferfleet.api.document_files import files_of
 from inferfleet.api.documents import Documents
-from inferfleet.api.files import read_text
-from inferfleet.api.loading import CATALOGUE, load
+from inferfleet.api.loading.files import files_of, read_text
+from inferfleet.api.loading.load import CATALOGUE, load
+from inferfleet.api.loading.stack import StackFiles, find_root, load_stack, stacks_of
 from inferfleet.api.problems import InvalidDocuments, Problem
-from inferfleet.api.stack import StackFiles, find_root, load_stack, stacks_of
 from inferfleet.desired import desired
 from inferfleet.desired.values import Desired
-from inferfleet.fleet.lock import Lock, parse
+from inferfleet.fleet.lock.lock import Lock, parse
+from inferfleet.reach.google_login import Addresses, addresses
+
+
+def google() -> Addresses:
+    """Where Google's APIs are, overridden as for `gcloud`."""
+    return addresses(os.environ)
+
+
+def container_api() -> str:
+    """Where Google's Container API is."""
+    return google().container
+
 
 Paths = Annotated[
     list[Path] | None,

@@ -14,8 +14,8 @@ from inferfleet.desired.secrets import Reference, held, missing_keys, needed, re
 from inferfleet.desired.serving import namespace_keys, secret_keys, serving_stack
 from inferfleet.desired.values import Component, Desired, DesiredCluster
 from inferfleet.fleet.decisions import Leaving, Placement, Plan
-from inferfleet.fleet.handover import waiting
-from inferfleet.fleet.lock import Lock
+from inferfleet.fleet.lock.lock import Lock
+from inferfleet.fleet.placement.handover import waiting
 from inferfleet.fleet.planning import plan
 from inferfleet.fleet.spot import Spot
 from inferfleet.gke.decide import Cloud, decide

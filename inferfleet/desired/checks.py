@@ -9,7 +9,7 @@ from inferfleet.desired.pods import chains_of, stack_chain
 from inferfleet.desired.values import Component, DesiredCluster
 from inferfleet.fleet import engine_args
 from inferfleet.fleet.decisions import Plan
-from inferfleet.manifests import picker_check
+from inferfleet.manifests.picker import check as picker_check
 from inferfleet.plugins import chain
 from inferfleet.plugins.registry import Registry
 from inferfleet.profiles.table import profile

@@ -1,14 +1,34 @@
 """How each cluster is reached, and what stands on one of the stack's own making waits for."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from inferfleet.api.documents import Documents
-from inferfleet.desired.on_cloud import on_cloud
-from inferfleet.desired.values import Component, Connection
+from inferfleet.desired.values import Component, Connection, KubeObject
 from inferfleet.fleet import names
-from inferfleet.fleet.lock import Lock
+from inferfleet.fleet.lock.lock import Lock
 from inferfleet.fleet.spot import Spot
-from inferfleet.gke.values import CloudCluster
+from inferfleet.gke.values import SYSTEM_POOL, CloudCluster
+
+# Their controllers hold load balancers and disks: they must see the deletion while the cluster still stands.
+CLOUD_BODIED = frozenset({"Gateway", "Service", "PersistentVolumeClaim"})
+
+
+def on_cloud(component: Component, cloud: CloudCluster, pools: tuple[str, ...] = ()) -> Component:
+    """The component after the system pool, its workloads after the `pools` they stand on.
+
+    A pool that is replaced is so made before the pods that move to it, and deleted after those that leave.
+    """
+    return replace(component, objects=tuple(_on_cloud(one, cloud, pools) for one in component.objects))
+
+
+def _on_cloud(one: KubeObject, cloud: CloudCluster, pools: tuple[str, ...]) -> KubeObject:
+    first = tuple(cloud.pool_key(pool) for pool in (SYSTEM_POOL, *pools))
+    return replace(
+        one,
+        after=(*first, *one.after),
+        deleted_with=None if one.kind in CLOUD_BODIED or one.retain else cloud.key,
+    )
 
 
 def in_place(

@@ -1,13 +1,13 @@
 """Where deployments and services are reached on one cluster: pickers, pools and routes."""
 
 from inferfleet.api.documents import Documents
-from inferfleet.desired.naming import kube_object
 from inferfleet.desired.serving import gateway_keys, namespace_keys
-from inferfleet.desired.values import Component, KubeObject
+from inferfleet.desired.values import Component, KubeObject, kube_object
 from inferfleet.fleet import names
 from inferfleet.fleet.decisions import Endpoint, ServiceRoute
-from inferfleet.manifests import endpoint_picker, gateway_extras
-from inferfleet.manifests.inference_pool import inference_pool
+from inferfleet.manifests import gateway_extras
+from inferfleet.manifests.picker import objects as endpoint_picker
+from inferfleet.manifests.picker.pool import inference_pool
 from inferfleet.manifests.routes import deployment_route, service_route
 from inferfleet.profiles.profile import Profile
 

@@ -8,7 +8,7 @@ from inferfleet.api.problems import Problem
 from inferfleet.desired.values import Desired
 from inferfleet.fleet import names
 from inferfleet.fleet.decisions import Change, Unplaced
-from inferfleet.fleet.lock import Lock, matches
+from inferfleet.fleet.lock.lock import Lock, matches
 
 
 def refusals(

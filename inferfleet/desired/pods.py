@@ -5,16 +5,16 @@ from dataclasses import dataclass
 from functools import partial
 
 from inferfleet.api.documents import Documents
-from inferfleet.api.inference_class import Device
+from inferfleet.api.kinds.inference_class import Device
 from inferfleet.api.problems import Problem
 from inferfleet.fleet import names
-from inferfleet.fleet.devices import accelerator
+from inferfleet.fleet.shapes import accelerator
 from inferfleet.fleet.spot import Spot
-from inferfleet.gke.pod_taints import pod_taints
+from inferfleet.gke.settings.nodes import pod_taints
 from inferfleet.gke.values import CloudCluster
-from inferfleet.manifests.hardware import Hardware, hardware
-from inferfleet.manifests.pod import pod_template
-from inferfleet.manifests.pod_clashes import clashes
+from inferfleet.manifests.pod.clashes import clashes
+from inferfleet.manifests.pod.hardware import Hardware, hardware
+from inferfleet.manifests.pod.template import pod_template
 from inferfleet.plugins import chain
 from inferfleet.plugins.contract import Request
 from inferfleet.plugins.link import Link, links

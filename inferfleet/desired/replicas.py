@@ -3,14 +3,12 @@
 from typing import Any
 
 from inferfleet.api.documents import Documents
-from inferfleet.desired.naming import kube_object
 from inferfleet.desired.pods import Pods
-from inferfleet.desired.values import Component, KubeObject
+from inferfleet.desired.values import Component, KubeObject, kube_object
 from inferfleet.fleet import names
 from inferfleet.fleet.decisions import Placement
 from inferfleet.fleet.spot import Spot
-from inferfleet.manifests.budget import budget, progress_deadline
-from inferfleet.manifests.workload import workload
+from inferfleet.manifests.workload import budget, progress_deadline, workload
 
 
 def replicas(

@@ -2,13 +2,11 @@
 
 from collections.abc import Collection, Iterable, Mapping
 
-from inferfleet.api.serving import Gateway
-from inferfleet.desired.naming import kube_object
-from inferfleet.desired.values import Component
+from inferfleet.api.kinds.inference_cluster import Gateway
+from inferfleet.desired.values import Component, kube_object
 from inferfleet.fleet import names
 from inferfleet.manifests import gateway as gateways
-from inferfleet.manifests.namespace import namespace
-from inferfleet.manifests.secret import secret
+from inferfleet.manifests.metadata import namespace, secret
 
 # Cloud controllers make a load balancer for it: one to three minutes on GKE.
 GATEWAY_SECONDS = 300

@@ -1,15 +1,16 @@
 """Everything that should exist, as values: what `render` prints and `components` registers."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from inferfleet.api.inference_cluster import State
+from inferfleet.api.kinds.inference_cluster import State
 from inferfleet.api.problems import Problem
+from inferfleet.fleet import names
 from inferfleet.fleet.decisions import Plan
 from inferfleet.fleet.spot import Spot
-from inferfleet.gke.differences import CloudChange
+from inferfleet.gke.changes.differences import CloudChange
 from inferfleet.gke.values import CloudCluster
 from inferfleet.plugins.chain import Step
 
@@ -139,3 +140,17 @@ class Desired:
         for route in self.plan.services:
             services.setdefault(route.service, []).append(route.cluster)
         return {"placements": placements, "services": services}
+
+
+def kube_object(
+    cluster: str,
+    manifest: dict[str, Any],
+    *,
+    after: Iterable[str] = (),
+    timeout: int | None = None,
+    retain: bool = False,
+) -> KubeObject:
+    """`manifest` as registered on the cluster. Keys in `after` may repeat; each counts once."""
+    metadata = manifest["metadata"]
+    name = names.pulumi_object(cluster, metadata["name"], namespace=metadata.get("namespace"))
+    return KubeObject(name, manifest, after=tuple(dict.fromkeys(after)), timeout=timeout, retain=retain)

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 
 from inferfleet.api.problems import Problem
-from inferfleet.fleet.lock import Lock
+from inferfleet.fleet.lock.lock import Lock
 from inferfleet.fleet.spot import Spot as Spot
 
 

@@ -8,9 +8,9 @@ import shlex
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from inferfleet.api.containers import ENGINE
-from inferfleet.api.model_deployment import Engine, ModelDeployment, Topology
-from inferfleet.api.pod_template import PodTemplate
+from inferfleet.api.kinds.containers import ENGINE
+from inferfleet.api.kinds.model_deployment import Engine, ModelDeployment, Topology
+from inferfleet.api.kinds.pod_template import PodTemplate
 from inferfleet.api.problems import Problem, Where
 from inferfleet.profiles.engines import EngineDefaults, Meaning, engine
 

@@ -6,18 +6,16 @@ to pods, packed whole; it is deliberately blind to which node a running pod is o
 
 from inferfleet.api.documents import Documents
 from inferfleet.api.problems import Problem, Where
-from inferfleet.fleet.cel import Selectors
 from inferfleet.fleet.decisions import Change, Placement, Plan, Reason, Unplaced
-from inferfleet.fleet.ledger import Ledger
-from inferfleet.fleet.lock import Lock, LockedCluster
-from inferfleet.fleet.placing import place
-from inferfleet.fleet.reasons import reasons
-from inferfleet.fleet.remarks import remarks
-from inferfleet.fleet.retain import Retained, retain
-from inferfleet.fleet.serving import endpoints, routes
+from inferfleet.fleet.lock.lock import Lock, LockedCluster
+from inferfleet.fleet.placement.ledger import Ledger
+from inferfleet.fleet.placement.placing import Retained, place, retain
+from inferfleet.fleet.placement.reasons import reasons, remarks
+from inferfleet.fleet.placement.soundness import Sound, sound
+from inferfleet.fleet.placement.suitability import Suitability
+from inferfleet.fleet.selectors.cel import Selectors
 from inferfleet.fleet.shapes import node
-from inferfleet.fleet.soundness import Sound, sound
-from inferfleet.fleet.suitability import Suitability
+from inferfleet.fleet.traffic import endpoints, routes
 
 
 def plan(documents: Documents, lock: Lock) -> Plan:

@@ -1,18 +1,18 @@
 """From documents to everything that should exist in Google Cloud, one value per cluster."""
 
 from inferfleet.api.documents import Documents
-from inferfleet.api.gke_cluster import Gke
-from inferfleet.api.inference_cluster import InferenceCluster
+from inferfleet.api.kinds.gke_cluster import Gke
+from inferfleet.api.kinds.inference_cluster import InferenceCluster
 from inferfleet.fleet import names
 from inferfleet.fleet.decisions import Plan
-from inferfleet.fleet.lock import Lock
-from inferfleet.gke import accounts, fabrics
-from inferfleet.gke.cluster import cluster as cluster_resource
-from inferfleet.gke.machines import machine_of
-from inferfleet.gke.network import network
-from inferfleet.gke.pools import gpu_pool
-from inferfleet.gke.ranges import Ranges, blocks
-from inferfleet.gke.system import pickers, system_pool
+from inferfleet.fleet.lock.lock import Lock
+from inferfleet.gke.facts.machines import machine_of
+from inferfleet.gke.settings import accounts, fabrics
+from inferfleet.gke.settings.cluster import cluster as cluster_resource
+from inferfleet.gke.settings.network import network
+from inferfleet.gke.settings.pools import gpu_pool
+from inferfleet.gke.settings.ranges import Ranges, blocks
+from inferfleet.gke.settings.system import pickers, system_pool
 from inferfleet.gke.values import CloudCluster, CloudComponent, CloudResource
 
 # Google takes a handful of operations on one cluster at a time and refuses more

@@ -6,14 +6,14 @@ from dataclasses import dataclass, field
 from inferfleet.api.documents import Documents
 from inferfleet.api.problems import Problem
 from inferfleet.fleet.decisions import Plan
-from inferfleet.fleet.lock import Lock
-from inferfleet.gke.changes import cloud_changes
+from inferfleet.fleet.lock.lock import Lock
+from inferfleet.gke.changes.clusters import cloud_changes
+from inferfleet.gke.changes.differences import CloudChange
+from inferfleet.gke.changes.remembered import remembered
 from inferfleet.gke.clouds import cloud_clusters
-from inferfleet.gke.differences import CloudChange
-from inferfleet.gke.ranges import range_problems
-from inferfleet.gke.recipes import recipe_problems
-from inferfleet.gke.remembered import remembered
-from inferfleet.gke.system import system_problems
+from inferfleet.gke.recipes.check import recipe_problems
+from inferfleet.gke.settings.ranges import range_problems
+from inferfleet.gke.settings.system import system_problems
 from inferfleet.gke.values import CloudCluster
 
 

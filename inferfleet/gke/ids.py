@@ -8,9 +8,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from inferfleet.fleet import names
-from inferfleet.gke.accounts import ACCOUNT, MEMBER
-from inferfleet.gke.network import FIREWALL, NETWORK, ROUTER, ROUTER_NAT, SUBNETWORK
-from inferfleet.gke.pools import RESOURCE_POLICY
+from inferfleet.gke.settings.accounts import ACCOUNT, MEMBER
+from inferfleet.gke.settings.network import FIREWALL, NETWORK, ROUTER, ROUTER_NAT, SUBNETWORK
+from inferfleet.gke.settings.pools import RESOURCE_POLICY
 from inferfleet.gke.values import CLUSTER, NODE_POOL
 
 _CLUSTER = "projects/{project}/locations/{location}/clusters/{%s}"

@@ -6,7 +6,7 @@ it, to which the cluster's `serving.gateway.ref` points.
 
 from typing import Any
 
-from inferfleet.api.serving import Gateway
+from inferfleet.api.kinds.inference_cluster import Gateway
 from inferfleet.fleet import names
 from inferfleet.manifests.metadata import WAIT_FOR, metadata
 

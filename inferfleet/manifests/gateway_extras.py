@@ -5,13 +5,13 @@ Sources: config/charts/inferencepool of gateway-api-inference-extension v1.5.0 (
 
 from typing import Any
 
-from inferfleet.api.model_deployment import ModelDeployment
-from inferfleet.api.serving import Serving
+from inferfleet.api.kinds.inference_cluster import Serving
+from inferfleet.api.kinds.model_deployment import ModelDeployment
 from inferfleet.fleet import names
 from inferfleet.fleet.engine_args import port_of
-from inferfleet.manifests import picker_flags
-from inferfleet.manifests.inference_pool import KIND as INFERENCE_POOL
 from inferfleet.manifests.metadata import metadata
+from inferfleet.manifests.picker import flags as picker_flags
+from inferfleet.manifests.picker.pool import KIND as INFERENCE_POOL
 from inferfleet.manifests.routes import REQUEST_SECONDS
 from inferfleet.profiles.engines import engine
 from inferfleet.profiles.profile import Profile

@@ -1,6 +1,6 @@
-"""Metadata of an object: name, namespace, whose it is, and annotations if there are any."""
+"""Metadata of an object, and the objects that are little more: namespaces and Secrets."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from inferfleet.fleet import names
@@ -26,3 +26,27 @@ def metadata(
     if annotations:
         made["annotations"] = dict(annotations)
     return made
+
+
+def namespace(name: str, *, stack: str) -> dict[str, Any]:
+    return {"apiVersion": "v1", "kind": "Namespace", "metadata": metadata(name, stack=stack)}
+
+
+KEYS = f"{names.DOMAIN}/keys"
+# Kubernetes takes a pull secret only under its own type, and each type only with its own keys.
+_TYPES = {
+    frozenset({".dockerconfigjson"}): "kubernetes.io/dockerconfigjson",
+    frozenset({".dockercfg"}): "kubernetes.io/dockercfg",
+    frozenset({"tls.crt", "tls.key"}): "kubernetes.io/tls",
+}
+
+
+def secret(name: str, *, namespace: str, keys: Iterable[str], stack: str) -> dict[str, Any]:
+    """Without `data`: who registers it adds the values, which exist only there."""
+    listed = sorted(keys)
+    return {
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "metadata": metadata(name, stack=stack, namespace=namespace, annotations={KEYS: ",".join(listed)}),
+        "type": _TYPES.get(frozenset(listed), "Opaque"),
+    }

@@ -5,12 +5,12 @@ Source: https://gateway-api.sigs.k8s.io/reference/spec/ (v1).
 
 from typing import Any
 
-from inferfleet.api.model_deployment import ModelDeployment
-from inferfleet.api.serving import Gateway
+from inferfleet.api.kinds.inference_cluster import Gateway
+from inferfleet.api.kinds.model_deployment import ModelDeployment
 from inferfleet.fleet import names
 from inferfleet.fleet.decisions import ServiceRoute
-from inferfleet.manifests.inference_pool import KIND as INFERENCE_POOL
 from inferfleet.manifests.metadata import WAIT_FOR, metadata
+from inferfleet.manifests.picker.pool import KIND as INFERENCE_POOL
 from inferfleet.profiles.profile import Profile
 
 _GROUP = "gateway.networking.k8s.io"

@@ -7,16 +7,14 @@ plugin edits a copy of its own, and what it gives back is looked at before the n
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
-from inferfleet.api.nearest import one_of
 from inferfleet.api.problems import Problem
-from inferfleet.plugins.attempt import attempt
+from inferfleet.api.wording import one_of
+from inferfleet.plugins.attempt import NotPlain, attempt, plain
 from inferfleet.plugins.companions import Companion, add, companion
-from inferfleet.plugins.config import fingerprint, read
 from inferfleet.plugins.contract import Plugin, PluginError, PodTemplate, Request
 from inferfleet.plugins.diff import FieldChange, changes
 from inferfleet.plugins.guard import PROVENANCE, guard
-from inferfleet.plugins.link import ORIGINS, Link, Origin
-from inferfleet.plugins.plain import NotPlain, plain
+from inferfleet.plugins.link import ORIGINS, Link, Origin, fingerprint, read
 from inferfleet.plugins.registry import Registry
 
 

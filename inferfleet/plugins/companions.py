@@ -3,8 +3,8 @@
 from typing import Any
 
 from inferfleet.fleet import names
+from inferfleet.plugins.attempt import NotPlain, plain
 from inferfleet.plugins.contract import PluginError, Request
-from inferfleet.plugins.plain import NotPlain, plain
 
 Companion = dict[str, Any]
 

@@ -7,7 +7,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict
 from pydantic.alias_generators import to_camel
 
-from inferfleet.api.inference_class import Device
+from inferfleet.api.kinds.inference_class import Device
 
 PodTemplate = dict[str, Any]
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from inferfleet.api.paths import below
+from inferfleet.api.wording import below
 
 
 @dataclass(frozen=True)

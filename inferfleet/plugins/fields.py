@@ -4,8 +4,8 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, Field, model_validator
 
-from inferfleet.api.mistakes import Mistake, Mistaken, mistaken
-from inferfleet.api.text_rules import Written
+from inferfleet.api.kinds.text_rules import Written
+from inferfleet.api.problems import Mistake, Mistaken, mistaken
 from inferfleet.plugins.contract import Config
 
 _SUBDOMAIN = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*"

@@ -7,9 +7,9 @@ tolerations, the engine with its `http` port, and our own labels were put in by 
 from collections.abc import Iterator
 from typing import Any
 
-from inferfleet.api.containers import ENGINE
-from inferfleet.api.paths import below
+from inferfleet.api.kinds.containers import ENGINE
 from inferfleet.api.problems import Problem
+from inferfleet.api.wording import below
 from inferfleet.fleet.names import DOMAIN, MANAGED_BY
 from inferfleet.plugins.contract import PodTemplate, Request
 from inferfleet.profiles.devices import RESOURCE_BY_DRIVER

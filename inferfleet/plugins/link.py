@@ -1,12 +1,19 @@
-"""Links of a plugin chain: what a person wrote, in which of the four chains, and where."""
+"""Links of a plugin chain: what a person wrote, in which of the four chains, and the config checked."""
 
+import hashlib
+import json
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import Literal
+from dataclasses import dataclass, field, replace
+from functools import cache
+from typing import Any, Literal
 
-from inferfleet.api.plugin_spec import PluginSpec
+from pydantic import BaseModel, create_model
+
+from inferfleet.api.kinds.plugin_spec import PluginSpec
+from inferfleet.api.loading.validation import validated
 from inferfleet.api.problems import Problem, Where
-from inferfleet.plugins.contract import Request
+from inferfleet.plugins.attempt import NotPlain, plain
+from inferfleet.plugins.contract import Plugin, Request
 
 Origin = Literal["class", "cluster", "stack", "deployment"]
 # The order in which chains run: what speaks of more pods first, so that the nearer word is the last.
@@ -55,3 +62,40 @@ def links(
         Link(spec, origin, locate(f"{path}[{index}]"), f"{path}[{index}]", locate)
         for index, spec in enumerate(specs)
     )
+
+
+def read(link: Link, plugin: Plugin) -> BaseModel | tuple[Problem, ...]:
+    """The validated config, sharing nothing with the document; or all that is wrong with it."""
+    try:
+        raw = plain(_written(link), "config")
+    except NotPlain as error:
+        what, next_step = (
+            f"build plugin {plugin.name}: {error}",
+            "Put dates in quotes, and write keys as text",
+        )
+        return (link.problem(what, next_step, field="config"),)
+    found, problems = validated(_holder(plugin.config), {"config": raw}, link.line_below)
+    if found is None:
+        return tuple(
+            replace(one, what=f"build plugin {plugin.name}: {one.what}", path=f"{link.path}.{one.path}")
+            for one in problems
+        )
+    config: BaseModel = found.config  # type: ignore[attr-defined]  # the one field of a holder
+    return config
+
+
+def fingerprint(link: Link) -> str:
+    """8 hex digits that change when the config does, and not when its keys change places."""
+    text = json.dumps(_written(link), sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()[:8]
+
+
+def _written(link: Link) -> Any:
+    """As in Kthena, no config and null both mean an empty one."""
+    return {} if link.spec.config is None else link.spec.config
+
+
+@cache
+def _holder(config: type[BaseModel]) -> type[BaseModel]:
+    """A model around the config, so that problems call it `config` and not a document."""
+    return create_model("Holder", config=(config, ...))

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import Any
 
-from inferfleet.api.containers import ENGINE
+from inferfleet.api.kinds.containers import ENGINE
 from inferfleet.plugins.contract import PluginError, PodTemplate
 
 

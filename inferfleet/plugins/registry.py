@@ -15,7 +15,7 @@ A plugin of your own is a function, a config model and one call:
 import re
 from dataclasses import dataclass
 
-from inferfleet.plugins import accelerator, demo_pod_tweaks
+from inferfleet.plugins.builtin import accelerator, demo_pod_tweaks
 from inferfleet.plugins.contract import Plugin
 
 # A plugin's name becomes part of the names of its companion objects.

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
-from inferfleet.api.paths import below
+from inferfleet.api.wording import below
 
 _TEXT_MAPS = (("metadata", "labels"), ("metadata", "annotations"), ("spec", "nodeSelector"))
 

@@ -1,5 +1,8 @@
 """What GKE calls machines, images, roles and metrics, and what documents may leave out."""
 
+PROVIDER_VERSION = "10.2.0"
+
+
 # Three endpoint pickers of 4 cores fit on one node, beside what GKE runs there itself.
 SYSTEM_MACHINE_TYPE = "e2-standard-16"
 IMAGE_TYPE = "COS_CONTAINERD"

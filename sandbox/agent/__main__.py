@@ -9,8 +9,8 @@ import aiohttp
 
 from sandbox.agent.kubelet import Kubelet
 from sandbox.agent.picker import Machine
-from sandbox.companions import cluster_of
-from sandbox.watching import Api
+from sandbox.cluster.companions import cluster_of
+from sandbox.cluster.watching import Api
 
 
 async def main(stack_folder: str, name: str) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import yaml
 
 from sandbox.agent.program import CannotStart
-from sandbox.watching import UNREACHABLE, Api, ApiError
+from sandbox.cluster.watching import UNREACHABLE, Api, ApiError
 
 Object = dict[str, Any]
 LIFETIME = 3600

@@ -1,17 +1,69 @@
-"""The life of one container: started, probed, restarted with back-off, stopped."""
+"""The life of one container: started, probed, restarted with back-off, stopped, its end explained."""
 
 import asyncio
 import contextlib
+import json
+import re
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
-from sandbox.agent.backoff import Backoff
 from sandbox.agent.logs import ContainerLog
 from sandbox.agent.probes import Check, until_unhealthy
 from sandbox.agent.program import CannotStart, Exit, Program
 from sandbox.agent.status import ContainerView, now
-from sandbox.agent.words import telling
+
+# https://kubernetes.io/docs/concepts/workloads/pods/pod-lifecycle/#restart-policy
+FIRST, LONGEST = 10.0, 300.0
+# A container that ran this long begins anew.
+FORGIVEN = 600.0
+
+
+@dataclass
+class Backoff:
+    """The restarts of one container."""
+
+    _next: float = 0.0
+
+    def after(self, seconds_run: float) -> float:
+        """Seconds until the next start: none after the first end, then 10, 20, 40 ... 300."""
+        if seconds_run >= FORGIVEN:
+            self._next = 0.0
+        delay = self._next
+        self._next = min(max(FIRST, 2 * delay), LONGEST)
+        return delay
+
+
+LONGEST_LINE = 500
+_BAD = re.compile(r"error|invalid|fail|panic|fatal|forbidden|refused|cannot|unknown", re.IGNORECASE)
+_ALARMING = ("error", "dpanic", "panic", "fatal")
+
+
+def telling(words: str) -> str:
+    """The last line logged as an error, else the last that reads like one, else the last; "" of none."""
+    lines = [line.strip() for line in words.splitlines() if line.strip()]
+    read = [_record(line) for line in lines]
+    for record in reversed(read):
+        if record and record.get("level") in _ALARMING:
+            return _said(record)
+    plain = [_said(record) if record else line for line, record in zip(lines, read, strict=True)]
+    bad = [line for line in plain if _BAD.search(line)]
+    return (bad or plain or [""])[-1][:LONGEST_LINE]
+
+
+def _record(line: str) -> dict[str, object] | None:
+    """A line of structured logging, None for another one."""
+    try:
+        found = json.loads(line)
+    except ValueError:
+        return None
+    return found if isinstance(found, dict) else None
+
+
+def _said(record: dict[str, object]) -> str:
+    parts = [str(record[key]) for key in ("msg", "error") if record.get(key)]
+    return ": ".join(parts)[:LONGEST_LINE]
+
 
 Object = dict[str, Any]
 # Between attempts to start what lacks something.

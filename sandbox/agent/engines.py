@@ -11,8 +11,8 @@ from sandbox.agent.environment import environment, expanded
 from sandbox.agent.logs import ContainerLog
 from sandbox.agent.program import CannotStart, Exit
 from sandbox.child import end, spawn
-from sandbox.companions import python_environment, python_link
-from sandbox.watching import UNREACHABLE, Api
+from sandbox.cluster.companions import python_environment, python_link
+from sandbox.cluster.watching import UNREACHABLE, Api
 
 Object = dict[str, Any]
 ENGINE_TYPE = "llm-d.ai/engine-type"

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from sandbox.agent.program import CannotStart
-from sandbox.watching import Api, ApiError
+from sandbox.cluster.watching import Api, ApiError
 
 Object = dict[str, Any]
 _REFERENCE = re.compile(r"\$(\$|\([A-Za-z_.-][A-Za-z0-9_.-]*\))")

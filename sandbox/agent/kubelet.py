@@ -9,7 +9,7 @@ from typing import Any
 
 import aiohttp
 
-from inferfleet.api.containers import ENGINE
+from inferfleet.api.kinds.containers import ENGINE
 from sandbox.agent.checks import Checks
 from sandbox.agent.container import Container
 from sandbox.agent.engines import Engine, Engines
@@ -18,8 +18,8 @@ from sandbox.agent.picker import Machine, Picker
 from sandbox.agent.pod import Pod
 from sandbox.agent.program import Idle, Program
 from sandbox.agent.status import ContainerView, now
-from sandbox.stages import PICKER, PLAYED
-from sandbox.watching import Copies, follow
+from sandbox.cluster.stages import PICKER, PLAYED
+from sandbox.cluster.watching import Copies, follow
 
 Object = dict[str, Any]
 TRIM_SECONDS = 20

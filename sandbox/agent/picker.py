@@ -2,23 +2,84 @@
 
 import asyncio
 import os
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from inferfleet.profiles.table import profile
 from sandbox.agent.access import Access
 from sandbox.agent.environment import environment, expanded
 from sandbox.agent.forward import Forwarding
-from sandbox.agent.images import refusal
 from sandbox.agent.logs import ContainerLog
-from sandbox.agent.picker_args import PORT_FLAGS, with_private_ports
 from sandbox.agent.program import CannotStart, Exit
 from sandbox.agent.volumes import mounts, redirected
 from sandbox.child import end, linked, spawn
-from sandbox.ports import held
+from sandbox.cluster.ports import held
+from sandbox.cluster.watching import UNREACHABLE, Api
 from sandbox.problem import SandboxProblem
-from sandbox.watching import UNREACHABLE, Api
+
+# The profile whose image is built of the very module the toolchain builds (see toolchain/parts.py).
+PROFILE = "gie-1.5"
+
+
+def refusal(image: str) -> str:
+    """Why the image cannot run here, "" when it can: nothing else is run in its place."""
+    had = profile(PROFILE).epp_image
+    name, _, tag = had.rpartition(":")
+    own_name, _, own_tag = image.partition("@")[0].rpartition(":")
+    # A mirror keeps the last part of the name and the tag.
+    if own_tag == tag and own_name.rpartition("/")[2] == name.rpartition("/")[2]:
+        return ""
+    return (
+        f'Container image "{image}" is not in the sandbox, and nothing is run in its place. '
+        f"It has the endpoint picker of {had} only: use profile {PROFILE} here, or a mirror of that image."
+    )
+
+
+# https://github.com/kubernetes-sigs/gateway-api-inference-extension/blob/v1.5.0/pkg/epp/server/options.go
+PORT_FLAGS: Mapping[str, int] = {"grpc-port": 9002, "grpc-health-port": 9003, "metrics-port": 9090}
+
+
+def with_private_ports(args: list[str], private: Sequence[int]) -> tuple[list[str], dict[int, int]]:
+    """The arguments, and the ports they said -> those it gets, one of `private` for each of PORT_FLAGS.
+
+    All else stays, also what is wrong.
+    """
+    said = {**PORT_FLAGS, **_said(args)}
+    chosen = dict(zip(said, private, strict=True))
+    made, skip = [], False
+    for word in args:
+        flag, equals, value = _split(word)
+        if skip:
+            skip = False
+        elif flag in PORT_FLAGS and (equals or flag in said):
+            number = value if equals else str(said[flag])
+            made.append(f"--{flag}={chosen[flag]}" if number.isdecimal() else word)
+            skip = not equals
+        else:
+            made.append(word)
+    present = {_split(word)[0] for word in args}
+    made += [f"--{flag}={port}" for flag, port in chosen.items() if flag not in present]
+    return made, {port: chosen[flag] for flag, port in said.items()}
+
+
+def _said(args: list[str]) -> dict[str, int]:
+    """Ports by flag; of several the last counts, and what is no number the picker itself complains about."""
+    said = {}
+    for word, following in zip(args, [*args[1:], ""], strict=True):
+        flag, equals, value = _split(word)
+        number = value if equals else following
+        if flag in PORT_FLAGS and number.isdecimal():
+            said[flag] = int(number)
+    return said
+
+
+def _split(word: str) -> tuple[str, str, str]:
+    flag, equals, value = word.partition("=")
+    return (flag.removeprefix("--"), equals, value) if word.startswith("--") else ("", "", "")
+
 
 Object = dict[str, Any]
 

@@ -10,8 +10,8 @@ from typing import Any
 
 from sandbox.agent.container import Container
 from sandbox.agent.status import now, pod_status
-from sandbox.stages import KILL
-from sandbox.watching import UNREACHABLE, Api, ApiError
+from sandbox.cluster.stages import KILL
+from sandbox.cluster.watching import UNREACHABLE, Api, ApiError
 
 Object = dict[str, Any]
 STRATEGIC = "application/strategic-merge-patch+json"

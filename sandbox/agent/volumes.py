@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from sandbox.agent.environment import values_of
-from sandbox.watching import Api
+from sandbox.cluster.watching import Api
 
 Object = dict[str, Any]
 

@@ -5,7 +5,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from inferfleet.api.quantity import parse_duration
+from inferfleet.api.kinds.quantity import parse_duration
 from sandbox.engine.refusal import Refusal
 
 PREFIX = "sandbox.inferfleet.dev/"

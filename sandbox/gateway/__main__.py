@@ -3,8 +3,8 @@
 import asyncio
 import sys
 
-from sandbox import podnet
-from sandbox.companions import cluster_of
+from sandbox.cluster import podnet
+from sandbox.cluster.companions import cluster_of
 from sandbox.gateway.server import serve
 
 if __name__ == "__main__":

@@ -6,9 +6,9 @@ Source: https://gateway-api.sigs.k8s.io/reference/spec/ (ParentReference, Listen
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from sandbox.cluster.objects import Object, key
 from sandbox.gateway.seen import GATEWAY_GROUP
 from sandbox.gateway.support import unsupported_in_listener
-from sandbox.objects import Object, key
 
 
 @dataclass(frozen=True)

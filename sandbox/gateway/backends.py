@@ -5,8 +5,8 @@ The API server refuses loopback addresses in EndpointSlices, so Services are res
 
 from dataclasses import dataclass
 
+from sandbox.cluster.objects import Object
 from sandbox.gateway.seen import POOL_GROUP, Seen, ready
-from sandbox.objects import Object
 
 TRUE = {"1", "t", "T", "TRUE", "true", "True"}  # Go's strconv.ParseBool
 

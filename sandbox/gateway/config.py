@@ -5,13 +5,13 @@ from dataclasses import dataclass
 from ipaddress import IPv4Network
 from typing import Any
 
-from sandbox.furnish import CONTROLLER
+from sandbox.cluster.furnish import CONTROLLER
+from sandbox.cluster.objects import Object, key
 from sandbox.gateway.attachment import Refused, hostnames, is_parent, listeners_for, usable_listeners
 from sandbox.gateway.backends import Backend, Unresolved, backend
 from sandbox.gateway.seen import Seen, oldest_first
 from sandbox.gateway.support import unsupported_in_route
 from sandbox.gateway.virtual_hosts import Backends, Served, virtual_hosts
-from sandbox.objects import Object, key
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ Source: https://gateway-api.sigs.k8s.io/reference/spec/ (HTTPRouteRule, HTTPPath
 import re
 from typing import Any
 
-from sandbox.objects import Object
+from sandbox.cluster.objects import Object
 
 _DURATION = re.compile(r"([0-9]+)(h|ms|m|s)")
 _MILLISECONDS = {"h": 3_600_000, "m": 60_000, "s": 1000, "ms": 1}

@@ -8,13 +8,13 @@ import socket
 from datetime import UTC, datetime
 from ipaddress import IPv4Network
 
+from sandbox.cluster.kwok import KwokCluster
+from sandbox.cluster.objects import key
+from sandbox.cluster.watching import UNREACHABLE, Api, ApiError, Copies, follow
 from sandbox.gateway import envoy, statuses
 from sandbox.gateway.config import Config, config
 from sandbox.gateway.proxy import Proxy
 from sandbox.gateway.seen import GATEWAY_GROUP, POOL_GROUP, Seen
-from sandbox.kwok import KwokCluster
-from sandbox.objects import key
-from sandbox.watching import UNREACHABLE, Api, ApiError, Copies, follow
 
 PATHS = {
     "classes": f"/apis/{GATEWAY_GROUP}/v1/gatewayclasses",

@@ -3,14 +3,14 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from sandbox.furnish import CONTROLLER
+from sandbox.cluster.furnish import CONTROLLER
+from sandbox.cluster.objects import Object, key
 from sandbox.gateway.attachment import Refused
 from sandbox.gateway.backends import Unresolved, picker
 from sandbox.gateway.conditions import Conditions, condition, dated
 from sandbox.gateway.config import Attached, Config, Proxy
 from sandbox.gateway.seen import GATEWAY_GROUP, POOL_GROUP, Seen
 from sandbox.gateway.support import unsupported_in_listener
-from sandbox.objects import Object, key
 
 Ports = Mapping[tuple[str, int], str]  # address and port -> why nobody answers there yet, "" when Envoy does
 HTTP_ROUTE = {"group": GATEWAY_GROUP, "kind": "HTTPRoute"}

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from sandbox.objects import Object
+from sandbox.cluster.objects import Object
 
 # A mapping lists its fields, a list has the shape of its items, a set the values; None takes anything.
 _HEADERS = [{"name": None, "value": None}]

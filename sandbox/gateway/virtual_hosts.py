@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from sandbox.cluster.objects import Object, key
 from sandbox.gateway.attachment import covers
 from sandbox.gateway.backends import Backend, Unresolved
 from sandbox.gateway.matching import (
@@ -15,7 +16,6 @@ from sandbox.gateway.matching import (
     precedence,
 )
 from sandbox.gateway.seen import oldest_first
-from sandbox.objects import Object, key
 
 PICK = "envoy.filters.http.ext_proc"
 _TYPES = "type.googleapis.com/envoy"

@@ -11,8 +11,8 @@ import secrets
 import ssl
 from pathlib import Path
 
+from sandbox.cluster.kwok import Access
 from sandbox.gcp.pki import GROUP, make_pki, write
-from sandbox.kwok import Access
 from sandbox.places import StackPlaces
 
 PLUGIN = "gke-gcloud-auth-plugin"

@@ -9,10 +9,10 @@ from pathlib import Path
 
 from aiohttp import web
 
-from sandbox.gcp.autoscaler import autoscale
 from sandbox.gcp.container import Container
 from sandbox.gcp.container_api import application
-from sandbox.gcp.kwok_kube import KwokKube
+from sandbox.gcp.nodes.autoscaler import autoscale
+from sandbox.gcp.nodes.kwok_kube import KwokKube
 from sandbox.gcp.store import Store
 from sandbox.places import StackPlaces
 from sandbox.toolchain.tools import present_tools

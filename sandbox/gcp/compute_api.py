@@ -8,7 +8,8 @@ from typing import Any
 
 from aiohttp import web
 
-from sandbox.gcp import faults, regions
+from sandbox.gcp import faults
+from sandbox.gcp.rules import regions
 from sandbox.gcp.store import POOL, Records, Store
 
 # Where no fault says less.

@@ -3,13 +3,14 @@
 from dataclasses import dataclass
 from typing import Any
 
-from sandbox.gcp import faults, regions
-from sandbox.gcp.cluster import with_server
-from sandbox.gcp.errors import ApiError, Unfinished, missing
-from sandbox.gcp.kube import Kube
-from sandbox.gcp.machines import DEFAULT
-from sandbox.gcp.node_pool import counted, fill_pool, first_counts, within_limits, zones_of
-from sandbox.gcp.pool_rules import check_pool
+from sandbox.gcp import faults
+from sandbox.gcp.nodes.kube import Kube
+from sandbox.gcp.rules import regions
+from sandbox.gcp.rules.cluster import with_server
+from sandbox.gcp.rules.errors import ApiError, Unfinished, missing
+from sandbox.gcp.rules.machines import DEFAULT
+from sandbox.gcp.rules.node_pool import counted, fill_pool, first_counts, within_limits, zones_of
+from sandbox.gcp.rules.pool_rules import check_pool
 from sandbox.gcp.store import POOL, Record, Records, Store, pools_of
 
 Values = dict[str, Any]

@@ -9,7 +9,7 @@ from aiohttp import web
 from aiohttp.typedefs import Handler
 
 from sandbox.gcp.compute_api import add_compute, refused
-from sandbox.gcp.node_pool import Values
+from sandbox.gcp.rules.node_pool import Values
 from sandbox.gcp.store import Record, Records, Store, pools_of
 
 TOKEN = "simulated"

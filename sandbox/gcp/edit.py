@@ -3,7 +3,7 @@
 import json
 from typing import Any
 
-from inferfleet.gke.schema import at
+from inferfleet.gke.facts.schema import at
 from sandbox.gcp.store import Record, Records
 from sandbox.problem import SandboxProblem
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
-from sandbox.gcp.errors import ApiError, Unfinished
+from sandbox.gcp.rules.errors import ApiError, Unfinished
 
 FILE = "faults.json"
 

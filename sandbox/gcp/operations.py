@@ -4,13 +4,13 @@ import time
 from dataclasses import dataclass
 from typing import Any
 
-from inferfleet.gke.schema import resource
+from inferfleet.gke.facts.schema import resource
 from sandbox.gcp import faults
 from sandbox.gcp.container import Container
-from sandbox.gcp.errors import Unfinished, bad, exists, missing
-from sandbox.gcp.kinds import KINDS
-from sandbox.gcp.kube import Kube
-from sandbox.gcp.merge import next_state
+from sandbox.gcp.nodes.kube import Kube
+from sandbox.gcp.provider.merge import next_state
+from sandbox.gcp.rules.errors import Unfinished, bad, exists, missing
+from sandbox.gcp.rules.kinds import KINDS
 from sandbox.gcp.store import CLUSTER, POOL, Record, Records, Store
 
 Values = dict[str, Any]

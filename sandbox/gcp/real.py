@@ -1,6 +1,6 @@
 """The simulated cloud of a stack, with real API servers behind its clusters."""
 
-from sandbox.gcp.kwok_kube import KwokKube
+from sandbox.gcp.nodes.kwok_kube import KwokKube
 from sandbox.gcp.operations import Cloud
 from sandbox.gcp.store import Store
 from sandbox.places import StackPlaces

@@ -5,12 +5,12 @@ import subprocess
 from concurrent.futures import ThreadPoolExecutor
 
 from inferfleet.api.documents import Documents
-from sandbox import ports
-from sandbox.companions import python_environment, python_link
+from sandbox.cluster import ports
+from sandbox.cluster.companions import python_environment, python_link
 from sandbox.gcp import access
 from sandbox.gcp.container import Container
-from sandbox.gcp.errors import Unfinished
-from sandbox.gcp.kwok_kube import KwokKube
+from sandbox.gcp.nodes.kwok_kube import KwokKube
+from sandbox.gcp.rules.errors import Unfinished
 from sandbox.gcp.store import Record, Store, clusters, pools_of
 from sandbox.places import StackPlaces
 from sandbox.problem import SandboxProblem
@@ -102,7 +102,7 @@ def _install(places: StackPlaces) -> None:
     plugin = places.pulumi_home / "plugins" / f"resource-gcp-v{GOOGLE_PROVIDER}" / "pulumi-resource-gcp"
     path = python_environment()["PYTHONPATH"]
     plugin.parent.mkdir(parents=True, exist_ok=True)
-    text = f"#!/bin/sh\nPYTHONPATH='{path}' exec '{link}' -m sandbox.gcp.plugin '{places.folder}'\n"
+    text = f"#!/bin/sh\nPYTHONPATH='{path}' exec '{link}' -m sandbox.gcp.provider.plugin '{places.folder}'\n"
     if not plugin.exists() or plugin.read_text() != text:
         temporary = plugin.with_name(f".{plugin.name}.{os.getpid()}")
         temporary.write_text(text)

@@ -16,7 +16,7 @@ from sandbox.gcp.store import Store
 from sandbox.gcp.tables import as_values, print_cloud
 from sandbox.places import StackPlaces, project_root
 from sandbox.problem import SandboxProblem
-from sandbox.told import Stack, told
+from sandbox.verbs.told import Stack, told
 
 app = typer.Typer(
     help="The simulated Google Cloud of a stack: what exists there, faults, and changes by hand.",

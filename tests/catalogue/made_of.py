@@ -1,12 +1,11 @@
 """The catalogue, and a stack with one GKE cluster that has one pool of one of its classes."""
 
-from inferfleet.api.capacity import CapacityModel
 from inferfleet.api.documents import Documents
-from inferfleet.api.inference_class import Device, InferenceClass
-from inferfleet.api.inference_cluster import InferenceCluster
-from inferfleet.api.loading import load
-from inferfleet.api.provisioning import GkeProvisioning
-from inferfleet.api.settings import Settings
+from inferfleet.api.kinds.inference_class import Device, GkeProvisioning, InferenceClass
+from inferfleet.api.kinds.inference_cluster import InferenceCluster
+from inferfleet.api.kinds.node_pool import CapacityModel
+from inferfleet.api.kinds.settings import Settings
+from inferfleet.api.loading.load import load
 
 CATALOGUE = load([]).classes
 RECIPES = {name: one for name, one in CATALOGUE.items() if one.spec.provisioning is not None}

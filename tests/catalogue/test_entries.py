@@ -5,9 +5,9 @@ from decimal import Decimal
 import pytest
 from made_of import CATALOGUE, RECIPES, TWINS, gke, gpu, product
 
-from inferfleet.api.quantity import parse_quantity
-from inferfleet.gke.machine_table import machines
-from inferfleet.gke.machines import machine
+from inferfleet.api.kinds.quantity import parse_quantity
+from inferfleet.gke.facts.machine_table import machines
+from inferfleet.gke.facts.machines import machine
 
 GIB = 2**30
 # Not in the catalogue: had by region only, without the disks that images and weights want.

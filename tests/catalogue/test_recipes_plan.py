@@ -5,13 +5,13 @@ from typing import get_args
 import pytest
 from made_of import CATALOGUE, RECIPES, gke, stack
 
-from inferfleet.api.capacity import CapacityModel
+from inferfleet.api.kinds.node_pool import CapacityModel
 from inferfleet.fleet import plan
-from inferfleet.fleet.lock import Lock
+from inferfleet.fleet.lock.lock import Lock
 from inferfleet.gke.clouds import cloud_clusters
-from inferfleet.gke.machines import machine_of
-from inferfleet.gke.ranges import range_problems
-from inferfleet.gke.recipes import recipe_problems
+from inferfleet.gke.facts.machines import machine_of
+from inferfleet.gke.recipes.check import recipe_problems
+from inferfleet.gke.settings.ranges import range_problems
 
 MODELS: tuple[CapacityModel, ...] = get_args(CapacityModel)
 EMPTY = Lock(stack="prod")

@@ -7,12 +7,12 @@ import pytest
 from fleet_of_one import UID
 
 from inferfleet.api.documents import Documents
+from inferfleet.api.kinds.settings import Settings
 from inferfleet.api.problems import Problem
-from inferfleet.api.settings import Settings
-from inferfleet.cli import cluster_uids as module
+from inferfleet.cli.verbs import plan as module
 from inferfleet.desired.values import Connection, Desired, DesiredCluster
 from inferfleet.fleet.decisions import Plan
-from inferfleet.fleet.lock import Lock, LockedCluster
+from inferfleet.fleet.lock.lock import Lock, LockedCluster
 from inferfleet.gke.values import CloudCluster
 
 GKE = {

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from small_project import Project
 
-from inferfleet.api.schema import json_schema
+from inferfleet.api.loading.schema import json_schema
 
 
 def test_schema_is_the_schema_of_the_documents(project: Project) -> None:

@@ -13,10 +13,10 @@ from fake_pulumi import FakePulumi
 from small_project import Project
 
 from inferfleet.api.problems import Problem
-from inferfleet.cli import recover as verb
-from inferfleet.live import recover_survey
-from inferfleet.live.recover import Missing, Standing, Stands
-from inferfleet.live.recover_pools import BrokenPool
+from inferfleet.cli.verbs import recover as verb
+from inferfleet.recovery import survey as recover_survey
+from inferfleet.recovery.decide import Missing, Standing, Stands
+from inferfleet.recovery.pools import BrokenPool
 
 HERE = socket.gethostname()
 URN = "urn:pulumi:prod::inferfleet::inferfleet:components:X$kubernetes:core/v1:ConfigMap::east/ml/a"

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from small_project import Project
 
-from inferfleet.cli.manifest_text import manifest_text
+from inferfleet.cli.show.manifests import manifest_text
 
 
 def tree(folder: Path) -> list[str]:

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 from small_project import Project
 
-from inferfleet.cli import status as verb
-from inferfleet.cli.status_tables import as_values, tables
+from inferfleet.cli.show.status import as_values, tables
+from inferfleet.cli.verbs import status as verb
 from inferfleet.gke.drift import Drift
-from inferfleet.live.status_values import (
+from inferfleet.status.values import (
     ClusterStatus,
     DeploymentStatus,
     EndpointStatus,

@@ -5,7 +5,7 @@ from typing import Any, Literal
 
 from recording import Monitor, Recorder, own, run
 
-from inferfleet.desired.on_cloud import on_cloud
+from inferfleet.desired.connections import on_cloud
 from inferfleet.desired.values import Component, Connection, Desired, DesiredCluster, KubeObject
 from inferfleet.fleet.decisions import Plan
 from inferfleet.gke.values import CLUSTER, NODE_POOL, CloudCluster, CloudComponent, CloudResource

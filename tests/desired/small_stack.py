@@ -4,14 +4,14 @@ from collections.abc import Mapping
 from typing import Any
 
 from inferfleet.api.documents import Documents
-from inferfleet.api.inference_class import InferenceClass
-from inferfleet.api.inference_cluster import InferenceCluster
-from inferfleet.api.model_deployment import ModelDeployment
-from inferfleet.api.model_service import ModelService
-from inferfleet.api.settings import Settings
+from inferfleet.api.kinds.inference_class import InferenceClass
+from inferfleet.api.kinds.inference_cluster import InferenceCluster
+from inferfleet.api.kinds.model_deployment import ModelDeployment
+from inferfleet.api.kinds.model_service import ModelService
+from inferfleet.api.kinds.settings import Settings
 from inferfleet.desired import desired
 from inferfleet.desired.values import Component, Desired, KubeObject
-from inferfleet.fleet.lock import Lock, LockedCluster
+from inferfleet.fleet.lock.lock import Lock, LockedCluster
 from inferfleet.fleet.spot import Spot
 
 Document = InferenceCluster | ModelDeployment | ModelService

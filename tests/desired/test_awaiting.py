@@ -8,7 +8,7 @@ from inferfleet.desired import desired
 from inferfleet.desired.gate import announcements
 from inferfleet.desired.values import Desired
 from inferfleet.fleet.decisions import Leaving
-from inferfleet.fleet.lock import Lock
+from inferfleet.fleet.lock.lock import Lock
 
 # Both nodes of the pool are taken by what is leaving.
 LEAVING = Leaving("east", "ml", "old-decode-l4", "l4", pods=2, gpus_per_pod=4)

@@ -9,11 +9,11 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from small_stack import NOTHING, Document, cluster, deployment, lock, service, stack
 
-from inferfleet.api.model_deployment import ModelDeployment
+from inferfleet.api.kinds.model_deployment import ModelDeployment
 from inferfleet.api.problems import InvalidDocuments
 from inferfleet.desired import desired
 from inferfleet.desired.values import Component, Desired
-from inferfleet.fleet.lock import Lock
+from inferfleet.fleet.lock.lock import Lock
 from inferfleet.plugins import contract
 from inferfleet.plugins.contract import Edited, Plugin, PodTemplate, Request
 from inferfleet.plugins.registry import builtin

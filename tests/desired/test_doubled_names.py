@@ -4,7 +4,7 @@ import pytest
 from small_stack import NOTHING, Document, cluster, deployment, lock, made, service
 
 from inferfleet.api.problems import InvalidDocuments, Problem
-from inferfleet.fleet.lock import Lock
+from inferfleet.fleet.lock.lock import Lock
 
 RENAME = "Rename one of the deployments, services or pools that the name is made of"
 

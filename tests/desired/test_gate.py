@@ -7,7 +7,7 @@ from inferfleet.api.documents import Documents
 from inferfleet.api.problems import Problem
 from inferfleet.desired import desired
 from inferfleet.desired.gate import announcements, describe, refusals
-from inferfleet.fleet.lock import Lock
+from inferfleet.fleet.lock.lock import Lock
 
 EAST_UID = {"east": "uid-east"}
 WRITE = (

@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
-from inferfleet.api.stack import load_stack
+from inferfleet.api.loading.stack import load_stack
 from inferfleet.desired import desired
-from inferfleet.fleet.lock import Lock
+from inferfleet.fleet.lock.lock import Lock
 
 ROOT = Path(__file__).parents[2]
 

@@ -9,8 +9,8 @@ from typing import Any
 from gke_edits_stack import Documents, documents
 from project import Run
 
-from inferfleet.gke.change_table import Effect, Row, field_table
-from inferfleet.gke.create_only import recreates, without_places
+from inferfleet.gke.facts.change_table import Effect, Row, field_table
+from inferfleet.gke.facts.create_only import recreates, without_places
 
 # Kinds of the cloud whose change people feel; all else of it comes and goes with them.
 FELT = {"NodePool", "Cluster"}

@@ -15,9 +15,9 @@ from sandboxes import started
 
 from inferfleet.api import load
 from sandbox import clusters
+from sandbox.cluster.kwok import KwokCluster
 from sandbox.gcp import faults
 from sandbox.gcp.store import POOL, Record, Store
-from sandbox.kwok import KwokCluster
 from sandbox.places import StackPlaces
 from sandbox.processes import processes_in
 from sandbox.toolchain.tools import Tools

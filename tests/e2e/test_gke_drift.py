@@ -12,9 +12,9 @@ from project import Project
 from sandboxes import running
 
 from sandbox import clusters
+from sandbox.cluster.kwok import KwokCluster
 from sandbox.gcp import faults
 from sandbox.gcp.store import POOL, Store
-from sandbox.kwok import KwokCluster
 from sandbox.places import StackPlaces
 
 STACK = "drift"

@@ -14,10 +14,10 @@ from project import ROOT, Project
 from small_cloud import Resource, cluster, l4, network, pool
 
 from sandbox import clusters
+from sandbox.cluster.kwok import KwokCluster
 from sandbox.environment import environment
 from sandbox.gcp import faults, standing
 from sandbox.gcp.store import Record, Store
-from sandbox.kwok import KwokCluster
 from sandbox.places import StackPlaces
 from sandbox.pulumi_state import prepare_pulumi
 from sandbox.toolchain.progress import Progress

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inferfleet.api.model_deployment import ModelDeployment
+from inferfleet.api.kinds.model_deployment import ModelDeployment
 from inferfleet.api.problems import Problem, Where
 from inferfleet.fleet.engine_args import check
 

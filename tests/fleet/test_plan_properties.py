@@ -8,10 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from small_fleet import Document, class_, cluster, deployment, fleet, placed, service, spot
 
-from inferfleet.api.inference_cluster import InferenceCluster
-from inferfleet.api.model_deployment import ModelDeployment
+from inferfleet.api.kinds.inference_cluster import InferenceCluster
+from inferfleet.api.kinds.model_deployment import ModelDeployment
 from inferfleet.fleet import plan
-from inferfleet.fleet.lock import Lock, matches
+from inferfleet.fleet.lock.lock import Lock, matches
 
 # Its first use raises the recursion limit, which hypothesis would report as a leak of the test.
 celpy.Environment()

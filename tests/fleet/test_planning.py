@@ -6,7 +6,7 @@ from small_fleet import class_, cluster, deployment, fleet, lock, placed, servic
 from inferfleet.api.documents import Documents
 from inferfleet.fleet import plan
 from inferfleet.fleet.decisions import Change, Endpoint, Plan
-from inferfleet.fleet.lock import Lock, LockedCluster
+from inferfleet.fleet.lock.lock import Lock, LockedCluster
 
 EMPTY = lock({})
 EAST = cluster("east", {"l4": ("l4", 2)})

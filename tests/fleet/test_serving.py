@@ -8,8 +8,8 @@ from small_fleet import cluster, deployment, fleet, lock, service
 from inferfleet.api.documents import Documents
 from inferfleet.fleet import plan
 from inferfleet.fleet.decisions import Backend, ServiceRoute
-from inferfleet.fleet.lock import Lock
-from inferfleet.fleet.serving import WEIGHT_LIMIT, shares
+from inferfleet.fleet.lock.lock import Lock
+from inferfleet.fleet.traffic import WEIGHT_LIMIT, shares
 
 EAST = cluster("east", {"l4": ("l4", 2)}, labels={"region": "east"})
 WEST = cluster("west", {"l4": ("l4", 2)}, labels={"region": "west"})

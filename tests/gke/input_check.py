@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from inferfleet.gke.schema import Field, Fields, Type, resource
+from inferfleet.gke.facts.schema import Field, Fields, Type, resource
 from inferfleet.gke.values import CloudResource
 
 _PYTHON: Mapping[Type, type] = {"String": str, "Int": int, "Float": float, "Bool": bool}

@@ -3,12 +3,12 @@
 from typing import Any
 
 from inferfleet.api.documents import Documents
-from inferfleet.api.inference_class import InferenceClass
-from inferfleet.api.inference_cluster import InferenceCluster
-from inferfleet.api.model_deployment import ModelDeployment
-from inferfleet.api.settings import Settings
+from inferfleet.api.kinds.inference_class import InferenceClass
+from inferfleet.api.kinds.inference_cluster import InferenceCluster
+from inferfleet.api.kinds.model_deployment import ModelDeployment
+from inferfleet.api.kinds.settings import Settings
 from inferfleet.fleet.decisions import Endpoint, Plan
-from inferfleet.fleet.lock import Lock, LockedCluster
+from inferfleet.fleet.lock.lock import Lock, LockedCluster
 from inferfleet.gke.clouds import cloud_clusters
 from inferfleet.gke.values import CloudCluster, CloudResource
 

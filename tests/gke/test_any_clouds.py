@@ -15,9 +15,9 @@ from small_clouds import resources
 
 from inferfleet.api.documents import Documents
 from inferfleet.fleet.decisions import Plan
-from inferfleet.fleet.lock import Lock, LockedCluster
+from inferfleet.fleet.lock.lock import Lock, LockedCluster
 from inferfleet.gke.clouds import cloud_clusters
-from inferfleet.gke.ranges import range_problems
+from inferfleet.gke.settings.ranges import range_problems
 from inferfleet.gke.values import CloudCluster, CloudResource
 
 NOTHING = Lock()

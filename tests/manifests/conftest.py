@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from inferfleet.api.model_deployment import ModelDeployment
-from inferfleet.api.serving import Serving
+from inferfleet.api.kinds.inference_cluster import Serving
+from inferfleet.api.kinds.model_deployment import ModelDeployment
 from inferfleet.fleet.spot import Spot
-from inferfleet.manifests.hardware import Hardware
+from inferfleet.manifests.pod.hardware import Hardware
 
 
 def _deployment(pod: dict[str, Any] | None = None, labels: dict[str, str] | None = None, **spec: Any) -> Any:

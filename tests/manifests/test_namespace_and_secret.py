@@ -2,8 +2,7 @@
 
 import pytest
 
-from inferfleet.manifests.namespace import namespace
-from inferfleet.manifests.secret import secret
+from inferfleet.manifests.metadata import namespace, secret
 
 STACK = {"app.kubernetes.io/managed-by": "inferfleet", "inferfleet.dev/stack": "prod"}
 

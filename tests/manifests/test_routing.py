@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from inferfleet.api.model_deployment import ModelDeployment
-from inferfleet.api.serving import Gateway, Serving
+from inferfleet.api.kinds.inference_cluster import Gateway, Serving
+from inferfleet.api.kinds.model_deployment import ModelDeployment
 from inferfleet.fleet.decisions import Backend, ServiceRoute
 from inferfleet.manifests import gateway, gateway_extras
-from inferfleet.manifests.inference_pool import inference_pool
+from inferfleet.manifests.picker.pool import inference_pool
 from inferfleet.manifests.routes import deployment_route, service_route
 from inferfleet.profiles.table import profile
 

@@ -5,10 +5,9 @@ from typing import Any
 
 import pytest
 
-from inferfleet.api.model_deployment import ModelDeployment
+from inferfleet.api.kinds.model_deployment import ModelDeployment
 from inferfleet.fleet.spot import Spot
-from inferfleet.manifests.budget import budget, progress_deadline
-from inferfleet.manifests.workload import workload
+from inferfleet.manifests.workload import budget, progress_deadline, workload
 
 Make = Callable[..., ModelDeployment]
 

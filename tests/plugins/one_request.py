@@ -1,6 +1,6 @@
 """What plugins are told of a pod, in tests that are about something else."""
 
-from inferfleet.api.inference_class import Device
+from inferfleet.api.kinds.inference_class import Device
 from inferfleet.plugins.contract import Request
 
 REQUEST = Request(

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from inferfleet.api.plugin_spec import PluginScope, PluginSpec
+from inferfleet.api.kinds.plugin_spec import PluginScope, PluginSpec
 from inferfleet.api.problems import Where
 from inferfleet.plugins import contract
 from inferfleet.plugins.chain import Outcome, Step, run

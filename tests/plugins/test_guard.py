@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from inferfleet.api.plugin_spec import PluginSpec
+from inferfleet.api.kinds.plugin_spec import PluginSpec
 from inferfleet.plugins import contract
 from inferfleet.plugins.chain import run
 from inferfleet.plugins.contract import Plugin, Request

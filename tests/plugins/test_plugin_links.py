@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from inferfleet.api.plugin_spec import PluginScope, PluginSpec
+from inferfleet.api.kinds.plugin_spec import PluginScope, PluginSpec
 from inferfleet.api.problems import Where
 from inferfleet.plugins.chain import check
 from inferfleet.plugins.link import Link, links

@@ -6,8 +6,9 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
-from inferfleet.api.plugin_spec import PluginSpec
-from inferfleet.plugins import accelerator, contract, demo_pod_tweaks
+from inferfleet.api.kinds.plugin_spec import PluginSpec
+from inferfleet.plugins import contract
+from inferfleet.plugins.builtin import accelerator, demo_pod_tweaks
 from inferfleet.plugins.chain import run
 from inferfleet.plugins.contract import Plugin, PodTemplate, Request
 from inferfleet.plugins.link import Link

@@ -2,8 +2,8 @@
 
 import pytest
 
-from inferfleet.api.model_deployment import EngineType
-from inferfleet.api.serving import Serving
+from inferfleet.api.kinds.inference_cluster import Serving
+from inferfleet.api.kinds.model_deployment import EngineType
 from inferfleet.profiles.engines import engine
 from inferfleet.profiles.profile import Profile
 from inferfleet.profiles.table import names, profile

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from inferfleet.fleet.lock import Lock, LockedCluster, text
+from inferfleet.fleet.lock.lock import Lock, LockedCluster, text
 from inferfleet.fleet.spot import Spot
 from sandbox.memory import forget
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from inferfleet.api import load
-from sandbox import ports
+from sandbox.cluster import ports
 from sandbox.environment import environment
 from sandbox.places import StackPlaces, project_root
 from sandbox.plans import cluster_plans

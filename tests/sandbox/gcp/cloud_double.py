@@ -6,10 +6,10 @@ from typing import Any
 
 from small_cloud import cluster, l4, network, pool
 
-from inferfleet.gke.schema import resource
-from sandbox.gcp.check import check
-from sandbox.gcp.merge import with_defaults
+from inferfleet.gke.facts.schema import resource
 from sandbox.gcp.operations import Cloud
+from sandbox.gcp.provider.check import check
+from sandbox.gcp.provider.merge import with_defaults
 from sandbox.gcp.store import Record, Store
 
 IDS = {

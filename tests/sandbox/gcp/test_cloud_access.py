@@ -10,7 +10,7 @@ import pytest
 from cryptography import x509
 
 from sandbox.gcp.access import cloud_programs, cloud_variables, make_access, shared_access
-from sandbox.gcp.settings import check_settings, refusal
+from sandbox.gcp.provider.settings import check_settings, refusal
 from sandbox.places import StackPlaces
 
 

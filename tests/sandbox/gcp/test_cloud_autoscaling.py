@@ -8,10 +8,10 @@ from cloud_double import create, with_cluster
 from small_cloud import l4, pool
 
 from sandbox.gcp import faults
-from sandbox.gcp.autoscaler import Clock, Watcher
-from sandbox.gcp.autoscaling import autoscaled, empty, growth, shrunk
 from sandbox.gcp.container import Container
-from sandbox.gcp.pool_nodes import pool_node
+from sandbox.gcp.nodes.autoscaler import Clock, Watcher
+from sandbox.gcp.nodes.autoscaling import autoscaled, empty, growth, shrunk
+from sandbox.gcp.nodes.pool_nodes import pool_node
 from sandbox.gcp.store import Record
 
 ZONE = "us-east5-a"

@@ -9,19 +9,19 @@ from cloud_double import empty_cloud
 
 from inferfleet.api import load
 from inferfleet.api.documents import Documents
-from inferfleet.api.inference_class import InferenceClass
-from inferfleet.api.quantity import parse_quantity
+from inferfleet.api.kinds.inference_class import InferenceClass
+from inferfleet.api.kinds.quantity import parse_quantity
 from inferfleet.fleet import plan
-from inferfleet.fleet.lock import Lock
+from inferfleet.fleet.lock.lock import Lock
 from inferfleet.gke.decide import decide
-from inferfleet.gke.schema import resource
+from inferfleet.gke.facts.schema import resource
 from inferfleet.gke.values import CloudResource
-from sandbox.gcp.check import check
-from sandbox.gcp.diff import diff
-from sandbox.gcp.kinds import adjusted
-from sandbox.gcp.merge import with_defaults
-from sandbox.gcp.pool_nodes import capacity_of
-from sandbox.gcp.settings import Settings
+from sandbox.gcp.nodes.pool_nodes import capacity_of
+from sandbox.gcp.provider.check import check
+from sandbox.gcp.provider.diff import diff
+from sandbox.gcp.provider.merge import with_defaults
+from sandbox.gcp.provider.settings import Settings
+from sandbox.gcp.rules.kinds import adjusted
 from sandbox.gcp.store import Record
 
 CATALOGUE = Path(__file__).parents[3] / "classes"

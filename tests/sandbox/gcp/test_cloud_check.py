@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 from small_cloud import CLUSTER, POOL, cluster, l4, network, pool
 
-from sandbox.gcp.check import Failure, check
-from sandbox.gcp.wire import UNKNOWN
+from sandbox.gcp.provider.check import Failure, check
+from sandbox.gcp.provider.wire import UNKNOWN
 
 MEMBER = "gcp:projects/iAMMember:IAMMember"
 FIREWALL = "gcp:compute/firewall:Firewall"

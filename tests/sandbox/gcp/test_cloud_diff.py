@@ -7,11 +7,11 @@ import pytest
 from cloud_double import create, empty_cloud, inputs, with_cluster
 from small_cloud import CLUSTER, POOL, SUBNET, cluster, l4, network, pool
 
-from inferfleet.gke.schema import resource
-from sandbox.gcp.diff import Change, diff
-from sandbox.gcp.kinds import adjusted
-from sandbox.gcp.replies import difference
-from sandbox.gcp.wire import UNKNOWN
+from inferfleet.gke.facts.schema import resource
+from sandbox.gcp.provider.diff import Change, diff
+from sandbox.gcp.provider.replies import difference
+from sandbox.gcp.provider.wire import UNKNOWN
+from sandbox.gcp.rules.kinds import adjusted
 
 
 def _changes(folder: Path, old: dict[str, Any], new: dict[str, Any]) -> list[Change]:

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from cloud_double import IDS, with_cluster
 
-from sandbox.gcp.node_changes import LABELS, kept_and_new, relabelled, with_notes
-from sandbox.gcp.pool_nodes import pool_node
+from sandbox.gcp.nodes.node_changes import LABELS, kept_and_new, relabelled, with_notes
+from sandbox.gcp.nodes.pool_nodes import pool_node
 from sandbox.gcp.store import Record
 
 A, B = "us-east5-a", "us-east5-b"

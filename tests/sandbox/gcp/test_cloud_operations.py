@@ -7,11 +7,11 @@ import pytest
 from cloud_double import IDS, create, empty_cloud, inputs, with_cluster
 from small_cloud import POOL, cluster, l4, network, pool
 
-from inferfleet.gke.schema import resource
+from inferfleet.gke.facts.schema import resource
 from sandbox.gcp import faults
-from sandbox.gcp.errors import ApiError, Unfinished
-from sandbox.gcp.merge import inputs_of, seen_inputs
-from sandbox.gcp.settings import Settings
+from sandbox.gcp.provider.merge import inputs_of, seen_inputs
+from sandbox.gcp.provider.settings import Settings
+from sandbox.gcp.rules.errors import ApiError, Unfinished
 
 
 def _some(count: int, **changes: Any) -> dict[str, Any]:

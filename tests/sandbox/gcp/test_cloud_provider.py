@@ -19,8 +19,8 @@ from small_cloud import CLUSTER, POOL, cluster, network, pool
 
 from sandbox.gcp import faults
 from sandbox.gcp.operations import Cloud
-from sandbox.gcp.provider import Provider
-from sandbox.gcp.wire import UNKNOWN, plain, struct
+from sandbox.gcp.provider.calls import Provider
+from sandbox.gcp.provider.wire import UNKNOWN, plain, struct
 from sandbox.places import StackPlaces
 
 

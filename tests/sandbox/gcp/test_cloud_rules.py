@@ -7,7 +7,7 @@ import pytest
 from cloud_double import IDS, create, empty_cloud, inputs, with_cluster
 from small_cloud import NETWORK, SUBNET, cluster, l4, network, pool
 
-from sandbox.gcp.errors import ApiError
+from sandbox.gcp.rules.errors import ApiError
 
 NO_RESERVATION = {"reservationAffinity": {"consumeReservationType": "NO_RESERVATION"}}
 H100 = {"machineType": "a3-highgpu-8g", "guestAccelerators": [{"type": "nvidia-h100-80gb", "count": 8}]}

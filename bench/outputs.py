@@ -1,0 +1,162 @@
+"""What a change of the code must not alter unasked, as files of two commits to hold against each other.
+
+    python bench/outputs.py CHECKOUT FOLDER      # once per commit; then: diff -r FOLDER-1 FOLDER-2
+
+Of each stack: plan, lock, manifests, cloud settings, and what is registered under which Pulumi name. Of
+documents with seeded mistakes: every message. The commands of the checkout are run, whatever its layout.
+"""
+
+import argparse
+import json
+import os
+import random
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+STACKS = ("local", "gke-demo")
+ROUNDS = 40
+CLI = "from inferfleet.cli.start import main; main()"
+REGISTERED = """
+import sys
+from pathlib import Path
+try:
+    from inferfleet.api.loading.stack import load_stack
+    from inferfleet.fleet.lock.lock import Lock
+except ImportError:
+    from inferfleet.api.stack import load_stack
+    from inferfleet.fleet.lock import Lock
+from inferfleet.desired import desired
+documents, _ = load_stack(Path.cwd(), sys.argv[1])
+for cluster in desired(documents, Lock()).clusters:
+    print(cluster.connection.identifier, cluster.gateway_class, cluster.gateway_ref, cluster.secrets_needed)
+    for component in cluster.connection.cloud.components if cluster.connection.cloud else ():
+        print(" ", component.kind, component.name)
+        for resource in component.resources:
+            print("   ", resource)
+    for component in cluster.components:
+        print(" ", component.kind, component.name)
+        for thing in component.objects:
+            print("   ", thing.key, thing.after, thing.timeout, thing.retain, thing.deleted_with)
+"""
+VALUES: tuple[Any, ...] = (
+    None,
+    True,
+    -1,
+    0,
+    3,
+    70_000,
+    "",
+    "x",
+    "80Gb",
+    "Nope",
+    [],
+    {},
+    [1],
+    {"a": 1},
+    "l4",
+    "1h",
+)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("checkout", type=Path)
+    parser.add_argument("folder", type=Path)
+    arguments = parser.parse_args()
+    checkout, folder = arguments.checkout.resolve(), arguments.folder.resolve()
+    folder.mkdir(parents=True)
+    for stack in STACKS:
+        _stack(checkout, stack, folder / stack)
+    _write(folder / "schema.json", _run(checkout, checkout, CLI, "schema"))
+    for number in range(ROUNDS):
+        _write(folder / "mistakes" / f"{number:02}.txt", _mistakes(checkout, number))
+
+
+def _stack(checkout: Path, stack: str, folder: Path) -> None:
+    with tempfile.TemporaryDirectory() as temporary:
+        project = _project(checkout, Path(temporary))
+        _write(folder / "plan.json", _run(checkout, project, CLI, "plan", "--stack", stack, "--json"))
+        _write(folder / "registered.txt", _run(checkout, project, REGISTERED, stack))
+        _run(checkout, project, CLI, "render", "--stack", stack, "-o", str(folder / "rendered"))
+        # A placement somewhere else than the planner would choose first, so that the lock is read as well.
+        _run(checkout, project, CLI, "plan", "--stack", stack, "--write")
+        lock = project / "stacks" / stack / "placement.lock"
+        _write(folder / "placement.lock", lock.read_text() if lock.exists() else "none\n")
+        for path in sorted((project / "stacks" / stack).glob("*.yaml")):
+            path.write_text(path.read_text().replace("replicas: 2", "replicas: 3"))
+        _write(folder / "changed.txt", _run(checkout, project, CLI, "plan", "--stack", stack))
+        deployments = _run(checkout, project, CLI, "plan", "--stack", stack, "--json")
+        for name in sorted({one["deployment"] for one in json.loads(deployments)["placements"]}):
+            _write(
+                folder / f"explain-{name.replace('/', '-')}.txt",
+                _run(checkout, project, CLI, "explain", name, "-s", stack),
+            )
+
+
+def _mistakes(checkout: Path, seed: int) -> str:
+    """What `validate` says of both stacks with a mistake or two in each document."""
+    chosen = random.Random(seed)
+    with tempfile.TemporaryDirectory() as temporary:
+        project = _project(checkout, Path(temporary))
+        stack = chosen.choice(STACKS)
+        for path in sorted((project / "stacks" / stack).glob("*.yaml")):
+            documents = [one for one in yaml.safe_load_all(path.read_text()) if one]
+            for document in documents:
+                if chosen.random() < 0.7:
+                    _spoil(document, chosen)
+            path.write_text(yaml.safe_dump_all(documents, sort_keys=False))
+        return _run(checkout, project, CLI, "validate", "--stack", stack)
+
+
+def _spoil(document: Any, chosen: random.Random) -> None:
+    places = list(_places(document))
+    holder, key = chosen.choice(places)
+    how = chosen.random()
+    if how < 0.25:
+        del holder[key]
+    elif how < 0.45 and isinstance(holder, dict):
+        holder[key[:-1] + "x"] = holder.pop(key)
+    else:
+        holder[key] = chosen.choice(VALUES)
+
+
+def _places(value: Any) -> Any:
+    pairs = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, inner in list(pairs):
+        yield value, key
+        yield from _places(inner)
+
+
+def _project(checkout: Path, folder: Path) -> Path:
+    """The stacks and the catalogue of the checkout, without locks that its own runs left there."""
+    for name in ("stacks", "classes"):
+        shutil.copytree(checkout / name, folder / name, ignore=shutil.ignore_patterns("placement.lock"))
+    shutil.copy(checkout / "Pulumi.yaml", folder)
+    return folder
+
+
+def _run(checkout: Path, project: Path, code: str, *words: str) -> str:
+    environment = {**os.environ, "PYTHONPATH": str(checkout), "COLUMNS": "200"}
+    environment.pop("CI", None)
+    ended = subprocess.run(
+        [sys.executable, "-c", code, *words], cwd=project, env=environment, capture_output=True, text=True
+    )
+    spoken = ended.stderr.replace(str(project), "PROJECT").replace(str(checkout), "CHECKOUT")
+    if words[-1:] == ("--json",) and ended.returncode == 0:
+        return ended.stdout
+    return ended.stdout.replace(str(project), "PROJECT") + spoken + f"exit code {ended.returncode}\n"
+
+
+def _write(path: Path, text: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+
+
+if __name__ == "__main__":
+    main()

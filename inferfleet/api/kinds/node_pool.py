@@ -1,0 +1,108 @@
+"""A pool of an InferenceCluster: nodes of one class, and how a provider is asked for them."""
+
+from functools import partial
+from typing import Annotated, Literal
+
+from pydantic import BeforeValidator, Field, model_validator
+
+from inferfleet.api.kinds.base import (
+    DAY,
+    WRITTEN_DURATION,
+    Labels,
+    Model,
+    PoolName,
+    Taint,
+    WantedLabels,
+    seconds,
+)
+from inferfleet.api.kinds.gke_cluster import PROJECT, ZONE, zone_mistakes
+from inferfleet.api.kinds.text_rules import Written
+from inferfleet.api.problems import Mistake, mistaken
+
+CapacityModel = Literal["OnDemand", "Spot", "FlexStart", "Queued", "Reservation"]
+# https://cloud.google.com/kubernetes-engine/docs/concepts/dws: at most seven days without interruption.
+LONGEST_RUN = 7 * DAY
+Run = Annotated[
+    int,
+    BeforeValidator(partial(seconds, shortest="10m", longest="168h")),
+    Field(ge=600, le=LONGEST_RUN),
+    WRITTEN_DURATION,
+]
+
+
+class Reservation(Model):
+    """One named reservation, of `project` where it is shared from another one."""
+
+    name: Annotated[str, Written("[a-z]([-a-z0-9]*[a-z0-9])?", "the name of a reservation", 63)]
+    project: Annotated[str, PROJECT] | None = None
+    block: Annotated[str, Written("[-a-z0-9]+", "the name of a reservation block", 63)] | None = None
+
+
+class Capacity(Model):
+    """`Reservation` without a name takes any that fits. `maxRunDuration` (written 168h, held in seconds) ends
+    nodes of waited-for capacity. What goes together is for the rules of recipes to say, all in one run.
+    """
+
+    model: CapacityModel = "OnDemand"
+    reservation: Reservation | None = None
+    max_run_duration: Run | None = None
+
+
+class NodePool(Model):
+    """Nodes of one class. `maxNodeCount` (of an autoscaled pool) or `nodeCount` counts the whole pool."""
+
+    name: PoolName
+    class_name: str = Field(min_length=1)
+    node_count: int | None = Field(default=None, ge=0, le=15_000)
+    min_node_count: int | None = Field(default=None, ge=0, le=15_000)
+    max_node_count: int | None = Field(default=None, ge=0, le=15_000)
+    node_selector: WantedLabels | None = None
+    taints: tuple[Taint, ...] = ()
+    labels: Labels = {}
+    zones: Annotated[tuple[Annotated[str, ZONE], ...], Field(max_length=8)] = ()
+    capacity: Capacity = Capacity()
+
+    @model_validator(mode="after")
+    def _one_size(self) -> "NodePool":
+        if (self.node_count is None) == (self.max_node_count is None):
+            raise mistaken("a pool has either nodeCount (fixed) or maxNodeCount (autoscaled)", "Write one")
+        if self.min_node_count is None:
+            return self
+        if self.max_node_count is None:
+            raise mistaken(
+                "minNodeCount is for autoscaled pools, this one has nodeCount", "Remove minNodeCount"
+            )
+        if self.min_node_count > self.max_node_count:
+            what = f"minNodeCount {self.min_node_count} is above maxNodeCount {self.max_node_count}"
+            raise mistaken(what, "Lower it or raise maxNodeCount")
+        return self
+
+    @property
+    def size(self) -> int:
+        """The most nodes the pool can have."""
+        return self.node_count if self.node_count is not None else self.max_node_count or 0
+
+    @property
+    def autoscaled(self) -> bool:
+        """True when nodes may have to be started before a pod can run."""
+        return self.max_node_count is not None and (self.min_node_count or 0) < self.max_node_count
+
+    def not_on_existing(self, place: int) -> list[Mistake]:
+        """Mistakes: what only a pool that the stack creates can say."""
+        return [
+            Mistake(
+                f"{field} says how a pool is created; the nodes of an existing cluster are there",
+                f"Remove {field}",
+                ("nodePools", place, field),
+            )
+            for field in ("labels", "zones", "capacity")
+            if field in self.model_fields_set
+        ]
+
+    def not_on_gke(self, place: int, region: str) -> list[Mistake]:
+        """Mistakes: what only a pool that exists can say, and zones of another region."""
+        found = zone_mistakes(self.zones, region, ("nodePools", place, "zones"))
+        if self.node_selector is not None:
+            what = "nodeSelector finds nodes that exist; pods find those of a created pool by its own label"
+            found.append(Mistake(what, "Remove nodeSelector", ("nodePools", place, "nodeSelector")))
+        return found

@@ -1,0 +1,40 @@
+"""Kubernetes quantities and durations, read exactly.
+
+Rules of quantities: https://kubernetes.io/docs/reference/kubernetes-api/common-definitions/quantity/
+"""
+
+import re
+from decimal import Decimal
+
+from inferfleet.api.problems import mistaken
+from inferfleet.api.wording import shown
+
+_QUANTITY = re.compile(
+    r"([+-]?(?:[0-9]{1,30}(?:\.[0-9]{0,30})?|\.[0-9]{1,30}))(?:([eE][+-]?[0-9]{1,2})|([KMGTPE]i|[numkMGTPE]))?"
+)
+_BINARY = {f"{letter}i": Decimal(1024) ** (power + 1) for power, letter in enumerate("KMGTPE")}
+_DECIMAL = {
+    letter: Decimal(10) ** power
+    for letter, power in zip("numkMGTPE", (-9, -6, -3, 3, 6, 9, 12, 15, 18), strict=True)
+}
+_DURATION = re.compile(r"([0-9]{1,6})([smh])")
+_SECONDS = {"s": 1, "m": 60, "h": 3600}
+
+
+def parse_quantity(text: str) -> Decimal:
+    """The value in base units (cores, bytes, pieces). Raises Mistaken (a ValueError) with the rule."""
+    found = _QUANTITY.fullmatch(text)
+    if not found:
+        raise mistaken(f"{shown(text)!r} is not a Kubernetes quantity", "Write it like 80Gi, 500m or 4")
+    number, exponent, suffix = found.groups()
+    if exponent:
+        return Decimal(number + exponent)
+    return Decimal(number) * (_BINARY.get(suffix) or _DECIMAL.get(suffix) or 1)
+
+
+def parse_duration(text: str) -> int:
+    """The value in seconds. Raises Mistaken (a ValueError) with the rule."""
+    found = _DURATION.fullmatch(text)
+    if not found:
+        raise mistaken(f"{shown(text)!r} is not a duration", "Write it like 90s, 30m or 2h")
+    return int(found[1]) * _SECONDS[found[2]]

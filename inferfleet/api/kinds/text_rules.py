@@ -1,0 +1,85 @@
+"""Rules for the text of single fields: patterns, names, labels."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
+from pydantic_core import CoreSchema, core_schema
+
+from inferfleet.api.problems import Mistake, mistaken
+from inferfleet.api.wording import shown
+
+_LABEL_KEY = r"([a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?"
+_LABEL_VALUE = r"([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?"
+_SUBDOMAIN = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*"
+
+
+@dataclass(frozen=True)
+class Written:
+    """Metadata of a text field: the whole value matches. The rule says how: "name 'X' must be <rule>"."""
+
+    pattern: str
+    rule: str
+    limit: int = 253
+
+    def check(self, value: str) -> str:
+        if len(value) > self.limit or not re.fullmatch(self.pattern, value):
+            raise mistaken(f"{{field}} {shown(value)!r} must be {self.rule}", "Change it")
+        return value
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        return core_schema.no_info_after_validator_function(self.check, handler(source))
+
+    def __get_pydantic_json_schema__(
+        self, schema: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> dict[str, Any]:
+        return {**handler(schema), "pattern": f"^({self.pattern})$", "maxLength": self.limit}
+
+
+@dataclass(frozen=True, eq=False)  # types must be hashable, so by identity
+class InEditors:
+    """Metadata of a field: what the JSON Schema says, where a person may write more than the model holds."""
+
+    schema: Mapping[str, Any]
+
+    def __get_pydantic_json_schema__(
+        self, schema: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> dict[str, Any]:
+        return dict(self.schema)
+
+
+def Dns1035(limit: int) -> Written:  # noqa: N802 (metadata of a type, like pydantic's Field)
+    """Metadata of a text field that becomes (part of) a Kubernetes name."""
+    return Written(
+        r"[a-z]([-a-z0-9]*[a-z0-9])?",
+        "lowercase letters, digits and '-', start with a letter, not end with '-', "
+        f"at most {limit} characters",
+        limit,
+    )
+
+
+LABEL_KEY = Written(_LABEL_KEY, "a key such as tier or example.com/tier", 317)
+LABEL_VALUE = Written(_LABEL_VALUE, "letters, digits, '-', '_', '.', with a letter or digit at both ends", 63)
+SUBDOMAIN = Written(_SUBDOMAIN, "a name of lowercase letters, digits, '-' and '.'")
+HOSTNAME = Written(rf"(\*\.)?{_SUBDOMAIN}", "a host name such as models.example.com or *.example.com")
+
+
+def label_mistakes(labels: Mapping[str, str], reserved: tuple[str, ...] = ()) -> list[Mistake]:
+    """What is wrong with labels a person wrote; those under the reserved prefixes are made by inferfleet."""
+    found = []
+    for key, text in labels.items():
+        if not re.fullmatch(_LABEL_KEY, key):
+            what = f"{shown(key)!r} is not a Kubernetes label key"
+            found.append(Mistake(what, "Write it like tier or example.com/tier", (key,)))
+        elif key.startswith(reserved):
+            what = f"labels under {key.partition('/')[0]}/ are made by inferfleet itself"
+            found.append(Mistake(what, "Use a prefix of your own", (key,)))
+        if not re.fullmatch(_LABEL_VALUE, text):
+            what = f"{shown(text)!r} is not a Kubernetes label value"
+            next_step = (
+                "Use at most 63 letters, digits, '-', '_' and '.', with a letter or digit at both ends"
+            )
+            found.append(Mistake(what, next_step, (key,)))
+    return found

@@ -1,0 +1,198 @@
+"""Plain data to a model, or every problem in it, told in the words of the document."""
+
+import json
+from collections.abc import Callable, Iterable
+from types import UnionType
+from typing import Annotated, Any, TypeVar, Union, get_args, get_origin
+
+from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails
+
+from inferfleet.api.kinds.base import is_offered
+from inferfleet.api.problems import Mistaken, Problem, Where
+from inferfleet.api.wording import one_of, path_of, shown
+
+
+def fields_at(model: type[BaseModel], steps: Iterable[str | int]) -> tuple[str, ...]:
+    """The names of all offered fields, as they are written; () where any key is allowed."""
+    at: Any = model
+    for step in steps:
+        at = _inside(at, step)
+    return fields_of(at) if _is_model(at) else ()
+
+
+def fields_of(model: type[BaseModel]) -> tuple[str, ...]:
+    return tuple(field.alias or name for name, field in model.model_fields.items() if is_offered(field))
+
+
+def _inside(annotation: Any, step: str | int) -> Any:
+    if _is_model(annotation):
+        for name, field in annotation.model_fields.items():
+            if step == (field.alias or name):
+                return _bare(field.annotation)
+        return None
+    arguments = get_args(annotation)
+    if get_origin(annotation) is dict and isinstance(step, str):
+        return _bare(arguments[1])
+    if get_origin(annotation) is tuple and isinstance(step, int):
+        return _bare(arguments[0])
+    return None
+
+
+def _bare(annotation: Any) -> Any:
+    """The type without metadata and without `| None`."""
+    if get_origin(annotation) is Annotated:
+        return _bare(get_args(annotation)[0])
+    if get_origin(annotation) in (Union, UnionType):
+        rest = [one for one in get_args(annotation) if one is not type(None)]
+        return _bare(rest[0]) if len(rest) == 1 else annotation
+    return annotation
+
+
+def _is_model(annotation: Any) -> bool:
+    return isinstance(annotation, type) and issubclass(annotation, BaseModel)
+
+
+M = TypeVar("M", bound=BaseModel)
+Locate = Callable[[str], Where | None]
+Step = str | int
+
+_SHAPES = {
+    "string_type": "text",
+    "int_type": "a whole number",
+    "int_from_float": "a whole number",
+    "float_type": "a number",
+    "bool_type": "true or false",
+    "dict_type": "a map",
+    "model_type": "a map",
+    "tuple_type": "a list",
+    "list_type": "a list",
+}
+_BOUNDS = {
+    "greater_than_equal": ("at least", "ge"),
+    "greater_than": ("more than", "gt"),
+    "less_than_equal": ("at most", "le"),
+    "less_than": ("less than", "lt"),
+}
+
+
+def validated(
+    model: type[M], data: Any, locate: Locate, *, ignore: Iterable[str] = ()
+) -> tuple[M | None, list[Problem]]:
+    """The model, or its problems. Problems at or below the paths to ignore are left out: they have been told.
+
+    Values are checked strictly: "8" is no number and 1 is no boolean. `data` must be fit for JSON.
+    """
+    try:
+        # Through JSON, because only there lists are taken for tuples while all else is strict.
+        return model.model_validate_json(json.dumps(data), strict=True, by_alias=True, by_name=False), []
+    except ValidationError as error:
+        found = _problems(model, data, error.errors(include_url=False), locate)
+        told = tuple(ignore)
+        return None, [one for one in found if not any(_within(one.path, path) for path in told)]
+
+
+def _within(path: str, outer: str) -> bool:
+    return not outer or path == outer or path.startswith((f"{outer}.", f"{outer}["))
+
+
+def _problems(model: type[BaseModel], data: Any, errors: list[ErrorDetails], locate: Locate) -> list[Problem]:
+    """One problem per place and rule; the errors of the members of a union become one."""
+    found: list[Problem] = []
+    shapes: dict[tuple[Step, ...], list[str]] = {}
+    for error in errors:
+        steps = _steps(data, error)
+        if error["type"] in _SHAPES:
+            shapes.setdefault(steps, []).append(_SHAPES[error["type"]])
+            continue
+        for at, what, next_step in _told(model, steps, error):
+            path = path_of(at)
+            found.append(Problem(what, next_step, path, locate(path)))
+    for steps, wanted in shapes.items():
+        path, value = path_of(steps), _value_at(data, steps)
+        rule = " or ".join(dict.fromkeys(wanted))
+        what = f"{_leaf(steps)} must be {rule}, not {named(value)}"
+        found.append(Problem(what, _mend(value, rule), path, locate(path)))
+    return found
+
+
+def _steps(data: Any, error: ErrorDetails) -> tuple[Step, ...]:
+    """The location as far as it lies in the data, so without the names of union members."""
+    taken: list[Step] = []
+    for step in error["loc"]:
+        if (isinstance(data, dict) and step in data) or (isinstance(data, list) and isinstance(step, int)):
+            data = _value_at(data, (step,))
+            taken.append(step)
+        else:
+            return (*taken, step) if error["type"] == "missing" else tuple(taken)
+    return tuple(taken)
+
+
+def _value_at(data: Any, steps: tuple[Step, ...]) -> Any:
+    for step in steps:
+        data = data[step]
+    return data
+
+
+def _told(
+    model: type[BaseModel], steps: tuple[Step, ...], error: ErrorDetails
+) -> list[tuple[tuple[Step, ...], str, str]]:
+    """Place, what and next step of an error that is not about the shape of a value."""
+    kind, value, leaf, context = error["type"], error["input"], _leaf(steps), error.get("ctx", {})
+    if kind == "too_short" and len(value) >= context["min_length"]:
+        return []  # entries with errors of their own are not counted
+    problem = context.get("error")
+    if isinstance(problem, Mistaken):
+        mistakes = problem.mistakes
+        return [((*steps, *one.at), one.what.replace("{field}", leaf), one.next_step) for one in mistakes]
+    if kind == "missing":
+        what, next_step = f"field {leaf} is missing", f"Add {leaf}"
+    elif kind == "extra_forbidden":
+        what = f"unknown field {shown(leaf)!r}"
+        next_step = one_of(leaf, fields_at(model, steps[:-1]), "Known fields")
+    elif kind == "literal_error":
+        choices = [part.strip("'") for part in context["expected"].replace(" or ", ", ").split(", ")]
+        what = f"{leaf} {named(value)} is not one of {', '.join(choices)}"
+        next_step = one_of(value if isinstance(value, str) else "", choices, "Choose one")
+    elif kind in _BOUNDS:
+        words, key = _BOUNDS[kind]
+        what, next_step = f"{leaf} must be {words} {context[key]}, not {named(value)}", "Change the number"
+    elif kind in ("string_too_short", "too_short"):
+        what, next_step = f"{leaf} must not be empty", "Give it a value, or remove the field"
+    elif kind == "string_too_long":
+        what, next_step = f"{leaf} has more than {context['max_length']} characters", "Shorten it"
+    elif kind == "too_long":
+        what, next_step = f"{leaf} has more than {context['max_length']} entries", "Remove some"
+    else:
+        what, next_step = f"{leaf}: {error['msg']}", "Change it to follow this rule"
+    return [(steps, what, next_step)]
+
+
+def _leaf(steps: tuple[Step, ...]) -> str:
+    names = [step for step in steps if isinstance(step, str)]
+    if steps and isinstance(steps[-1], int):
+        return f"entry {steps[-1]} of {names[-1]}" if names else f"entry {steps[-1]}"
+    return names[-1] if names else "the document"
+
+
+def named(value: Any) -> str:
+    """The value as it is shown in a message."""
+    if value is None:
+        return "nothing"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int | float):
+        return str(value)
+    if isinstance(value, str):
+        return repr(shown(value))
+    return "a map" if isinstance(value, dict) else "a list"
+
+
+def _mend(value: Any, rule: str) -> str:
+    if value is None:
+        return "Give it a value, or remove the field"
+    if isinstance(value, int | float) and rule == "text":
+        return "Quote it"
+    if isinstance(value, str) and (rule.endswith("number") or rule == "true or false"):
+        return f"Write {rule}, without quotes"
+    return f"Write {rule}"

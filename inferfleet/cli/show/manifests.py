@@ -1,0 +1,99 @@
+"""Kubernetes objects as text that kubectl reads back exactly, and a folder of them written whole."""
+
+import json
+import re
+from collections.abc import Mapping
+from pathlib import Path, PurePosixPath
+from typing import Any, Literal
+
+import yaml
+
+from inferfleet.api.loading.files import read_text, write_text
+from inferfleet.api.problems import InvalidDocuments, Problem
+
+Format = Literal["yaml", "json"]
+# Text that every YAML reader takes for text. kubectl's reads more as numbers and booleans (y, 1e3, 0o17) than
+# the one in Python does, so whatever else there is gets quotes.
+_PLAIN = re.compile(r"[A-Za-z/][-A-Za-z0-9_./]*(?: [-A-Za-z0-9_./]+)*(?::[-A-Za-z0-9_./]+)*")
+_NOT_TEXT = frozenset({"y", "n", "yes", "no", "on", "off", "true", "false", "null", "nan", "inf"})
+
+
+class _Dumper(yaml.SafeDumper):
+    def ignore_aliases(self, data: Any) -> bool:
+        return True
+
+
+def _text(dumper: yaml.SafeDumper, value: str) -> yaml.ScalarNode:
+    style = None
+    if not _PLAIN.fullmatch(value) or value.lower() in _NOT_TEXT:
+        # Block style keeps files readable, and loses line separators other than the newline.
+        readable = "\n" in value and value.replace("\n", "").isprintable()
+        style = "|" if readable else '"'
+    return dumper.represent_scalar("tag:yaml.org,2002:str", value, style=style)
+
+
+_Dumper.add_representer(str, _text)
+
+
+def manifest_text(manifest: dict[str, Any], *, as_format: Format) -> str:
+    """One object, ending in a newline, its fields in the order they have."""
+    if as_format == "json":
+        return json.dumps(manifest, indent=2) + "\n"
+    return yaml.dump(manifest, Dumper=_Dumper, sort_keys=False, width=110, allow_unicode=True)
+
+
+LIST = ".inferfleet-rendered"
+_HEAD = "# Files written by `inferfleet render`, which removes those it no longer renders.\n"
+
+
+def write_folder(folder: Path, files: Mapping[str, str]) -> tuple[int, int]:
+    """(files written, stale files removed). `files` holds texts by path relative to the folder.
+
+    Raises InvalidDocuments for a folder that holds other things, and OSError.
+    """
+    stale = _listed(folder) - files.keys()
+    folder.mkdir(parents=True, exist_ok=True)
+    # Old and new names first: whatever happens half way, the next rendering knows all that is ours.
+    _list(folder, stale | files.keys())
+    for name, text in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    for name in sorted(stale):
+        _remove(folder, name)
+    _list(folder, set(files))
+    return len(files), len(stale)
+
+
+def _listed(folder: Path) -> set[str]:
+    if folder.exists() and not folder.is_dir():
+        raise InvalidDocuments(
+            [Problem(f"{folder} is not a folder", "Name a folder, or one that is not there")]
+        )
+    known = read_text(folder / LIST) if folder.is_dir() else None
+    if known is None:
+        if folder.is_dir() and any(folder.iterdir()):
+            what = f"folder {folder} is not empty and holds no earlier rendering (no {LIST} in it)"
+            raise InvalidDocuments([Problem(what, "Name an empty folder, or one that is not there")])
+        return set()
+    names = {line for line in known.splitlines() if line and not line.startswith("#")}
+    return {name for name in names if _inside(name)}
+
+
+def _inside(name: str) -> bool:
+    path = PurePosixPath(name)
+    return not path.is_absolute() and ".." not in path.parts
+
+
+def _list(folder: Path, names: set[str]) -> None:
+    write_text(folder / LIST, _HEAD + "".join(f"{name}\n" for name in sorted(names)))
+
+
+def _remove(folder: Path, name: str) -> None:
+    path = folder / name
+    path.unlink(missing_ok=True)
+    for parent in path.relative_to(folder).parents:
+        here = folder / parent
+        if parent == Path(".") or not here.is_dir() or any(here.iterdir()):
+            return
+        here.rmdir()

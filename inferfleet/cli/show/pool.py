@@ -1,0 +1,54 @@
+"""A pool of a cluster that the stack creates, setting by setting, as text and as values for machines."""
+
+import json
+from typing import Any
+
+from inferfleet.api.documents import Documents
+from inferfleet.cli.show.tables import print_table
+from inferfleet.desired.values import Desired
+from inferfleet.gke.explained import OURS, Setting, pool_settings
+from inferfleet.gke.values import CloudCluster
+
+
+def clouds(desired: Desired) -> dict[str, CloudCluster]:
+    """By `cluster/pool`, the cluster of every pool that the stack creates."""
+    made = [one.connection.cloud for one in desired.clusters if one.connection.cloud]
+    return {f"{cloud.cluster}/{pool}": cloud for cloud in made for pool in cloud.pools}
+
+
+def show(key: str, cloud: CloudCluster, documents: Documents) -> None:
+    """Whose pool it is, and for each setting the field behind it and what another value would do."""
+    name = key.partition("/")[2]
+    place = f"{cloud.pools[name]} in {cloud.project}/{cloud.region}"
+    print(f"pool {key}: {place}, class {_class(key, documents)}\n")
+    rows = [
+        (one.path, json.dumps(one.value) if not isinstance(one.value, str) else one.value, *_why(one))
+        for one in pool_settings(cloud, name)
+    ]
+    print_table("settings", ("setting", "value", "from", "another value"), rows)
+
+
+def as_values(key: str, cloud: CloudCluster, documents: Documents) -> dict[str, Any]:
+    """JSON-serialisable, with the same facts."""
+    name = key.partition("/")[2]
+    return {
+        "pool": key,
+        "name": cloud.pools[name],
+        "project": cloud.project,
+        "region": cloud.region,
+        "class": _class(key, documents),
+        "settings": [
+            {"path": one.path, "value": one.value, "fields": list(one.names), "effect": one.effect}
+            for one in pool_settings(cloud, name)
+        ],
+    }
+
+
+def _class(key: str, documents: Documents) -> str:
+    cluster, _, name = key.partition("/")
+    (found,) = (one for one in documents.clusters[cluster].spec.node_pools if one.name == name)
+    return found.class_name
+
+
+def _why(one: Setting) -> tuple[str, str]:
+    return (", ".join(one.names), str(one.effect)) if one.effect else (OURS, "")

@@ -1,0 +1,111 @@
+"""`inferfleet classes`: the hardware there are recipes for."""
+
+from dataclasses import astuple
+from decimal import Decimal
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+import yaml
+
+from inferfleet.api.documents import Documents
+from inferfleet.api.kinds.inference_class import InferenceClass
+from inferfleet.api.kinds.quantity import parse_quantity
+from inferfleet.api.loading.load import load
+from inferfleet.api.loading.stack import find_root, stacks_of
+from inferfleet.api.problems import InvalidDocuments, Problem
+from inferfleet.api.wording import one_of
+from inferfleet.cli.report import Report, reporting
+from inferfleet.cli.show.classes import Search, print_classes
+from inferfleet.cli.source import AsJson, StackName, catalogue, read_source
+
+NamesOrPaths = Annotated[
+    list[str] | None,
+    typer.Argument(help="Names of classes to show in full; paths of further documents.", show_default=False),
+]
+Gpu = Annotated[
+    str | None,
+    typer.Option("--gpu", help="Words of the GPU's name: L4, H100, Hopper.", show_default=False),
+]
+Count = Annotated[int | None, typer.Option("--count", min=1, help="GPUs per node.", show_default=False)]
+MinMemory = Annotated[
+    str | None,
+    typer.Option(
+        "--min-memory",
+        help="Memory of each GPU, such as 75Gi. Drivers report less than the name says: an H100 of 80 GB "
+        "has 79.6Gi.",
+        show_default=False,
+    ),
+]
+Provider = Annotated[
+    Literal["GKE", "EKS", "AKS", "Nebius", "Vultr", "none"] | None,
+    typer.Option(
+        "--provider",
+        help="Who makes the nodes; none: they exist already.",
+        case_sensitive=False,
+        show_default=False,
+    ),
+]
+
+
+def classes(
+    names: NamesOrPaths = None,
+    gpu: Gpu = None,
+    count: Count = None,
+    min_memory: MinMemory = None,
+    provider: Provider = None,
+    stack: StackName = None,
+    as_json: AsJson = False,
+) -> None:
+    """List the classes of the catalogue and the stack, all or those searched for, or show some in full."""
+    paths = [Path(one) for one in names or [] if _is_path(one)]
+    wanted = [one for one in names or [] if not _is_path(one)]
+    search = Search(gpu, count, _bytes(min_memory), provider)
+    if wanted and any(one is not None for one in astuple(search)):
+        raise typer.BadParameter("name classes or search for them, not both", param_hint="NAMES")
+    with reporting(as_json=as_json) as report:
+        documents = _documents(paths, stack)
+        report.notices += documents.notices
+        known = dict(sorted(documents.classes.items()))
+        report.problems += [
+            Problem(f"there is no class {name!r}", one_of(name, known, "Known classes"))
+            for name in wanted
+            if name not in known
+        ]
+        if not report.problems:
+            chosen = [known[one] for one in wanted] or [one for one in known.values() if search.found(one)]
+            _show(report, chosen, full=bool(wanted), as_json=as_json)
+
+
+def _bytes(quantity: str | None) -> Decimal | None:
+    try:
+        return None if quantity is None else parse_quantity(quantity)
+    except ValueError as wrong:
+        raise typer.BadParameter(str(wrong), param_hint="--min-memory") from None
+
+
+def _is_path(word: str) -> bool:
+    return "/" in word or word.endswith((".yaml", ".yml")) or Path(word).exists()
+
+
+def _documents(paths: list[Path], stack: str | None) -> Documents:
+    """The catalogue's, and those of the stack if one is named or there is only one."""
+    if paths or stack is not None:
+        return read_source(paths, stack).documents
+    try:
+        several = len(stacks_of(find_root(Path.cwd()))) != 1
+    except InvalidDocuments:
+        several = True
+    return load([], catalogue=catalogue()) if several else read_source(None, None).documents
+
+
+def _show(report: Report, chosen: list[InferenceClass], *, full: bool, as_json: bool) -> None:
+    written = [one.model_dump(mode="json", by_alias=True, exclude_none=True) for one in chosen]
+    if as_json:
+        report.values["classes"] = written
+    elif full:
+        print(yaml.safe_dump_all(written, sort_keys=False, width=110), end="")
+    elif chosen:
+        print_classes(chosen)
+    else:
+        print("no class is like that")

@@ -1,0 +1,28 @@
+"""`inferfleet validate`: every problem in what was written."""
+
+from inferfleet.cli.report import ExitCode, reporting
+from inferfleet.cli.source import AsJson, Paths, StackName, read_source
+from inferfleet.desired.gate import announcements, refusals
+
+
+def validate(paths: Paths = None, stack: StackName = None, as_json: AsJson = False) -> None:
+    """Check documents, classes, settings and lock: everything that `pulumi up` would refuse offline."""
+    with reporting(as_json=as_json) as report:
+        source = read_source(paths, stack)
+        documents, lock = source.documents, source.lock
+        report.notices += documents.notices
+        counts = {
+            "classes": len(documents.classes),
+            "clusters": len(documents.clusters),
+            "deployments": len(documents.deployments),
+            "services": len(documents.services),
+        }
+        report.values["documents"] = counts
+        found = source.desired()
+        report.warnings += announcements(found, documents, lock, locked=False, preview=False)
+        unplaced = refusals(found, documents, lock, locked=False, preview=False)
+        if unplaced:
+            report.problems += unplaced
+            report.code = ExitCode.UNPLACED
+        elif not as_json:
+            print("valid: " + ", ".join(f"{kind} {number}" for kind, number in counts.items()))

@@ -1,0 +1,73 @@
+"""Single entries of placement.lock as plain values. What is wrong with one is raised as ValueError."""
+
+import re
+from typing import Any
+
+from inferfleet.fleet.lock.text import Entry, read_flow, unquoted
+from inferfleet.fleet.spot import Spot
+
+_PART = r"[a-z](?:[-a-z0-9]*[a-z0-9])?"
+_KEY = re.compile(rf"^{_PART}/{_PART}$")
+_NAME = re.compile(rf"^{_PART}$")
+_SPOT = re.compile(rf"^({_PART}/{_PART}) ({_PART})((?: {_PART}={_PART})+)$")
+_COUNT = re.compile(r"^[1-9][0-9]{0,4}$")
+_LIST = re.compile(r"^\[(.*)\]$")
+
+
+def cluster(entry: Entry) -> tuple[str, str | None, dict[str, Any], bool]:
+    """Source, UID, create-only settings, and whether it is protected; the name is the entry's key."""
+    if not entry.value.startswith("{") or not _NAME.match(entry.key):
+        raise ValueError(
+            f"'{entry.key}: {entry.value}' is not of the form 'east: {{source: Existing, uid: ...}}'"
+        )
+    settings = read_flow(entry.value)
+    source, uid = settings.pop("source", None), settings.pop("uid", None)
+    if source not in ("Existing", "GKE"):
+        raise ValueError(f"cluster {entry.key} has source {source!r}, known are Existing and GKE")
+    if uid is not None and not isinstance(uid, str):
+        raise ValueError(f'cluster {entry.key} has uid {uid!r}, which is no text: write it in quotes "..."')
+    protected = settings.pop("protected", False) if source == "GKE" else False
+    if not isinstance(protected, bool):
+        raise ValueError(f"cluster {entry.key} has protected {protected!r}, which is neither true nor false")
+    if source == "Existing" and settings:
+        raise ValueError(
+            f"cluster {entry.key} exists by itself and has {', '.join(settings)}, unlike a GKE one"
+        )
+    return source, uid, settings, protected
+
+
+def pool(entry: Entry) -> tuple[str, dict[str, Any]]:
+    """Name in the cloud and create-only settings; the entry's key is `cluster/pool`."""
+    if not entry.value.startswith("{") or not _KEY.match(entry.key):
+        raise ValueError(
+            f"'{entry.key}: {entry.value}' is not of the form 'east/h100: {{name: h100-1a2b3c, ...}}'"
+        )
+    settings = read_flow(entry.value)
+    name = settings.pop("name", None)
+    if not isinstance(name, str) or not _NAME.match(name):
+        raise ValueError(f"pool {entry.key} has name {name!r}, which is no name such as h100-1a2b3c")
+    return name, settings
+
+
+def placement(entry: Entry) -> tuple[Spot, int]:
+    """A spot and its number of replicas."""
+    read = _SPOT.match(entry.key)
+    if not read:
+        raise ValueError(f"{entry.key!r} is not of the form 'ml/qwen3-coder east decode=h100'")
+    pools = [tuple(one.split("=")) for one in read[3].split()]
+    if len(dict(pools)) < len(pools):
+        raise ValueError(f"{entry.key!r} names a role twice")
+    if not _COUNT.match(entry.value):
+        raise ValueError(f"{entry.value!r} is not a number of replicas (1 to 99999)")
+    return Spot(read[1], read[2], tuple(sorted((role, pool) for role, pool in pools))), int(entry.value)
+
+
+def service(entry: Entry) -> tuple[str, ...]:
+    """The clusters that have a route of the service, sorted."""
+    read = _LIST.match(entry.value)
+    names = [unquoted(name.strip()) for name in read[1].split(",")] if read else []
+    if not _KEY.match(entry.key) or not names or not all(map(_NAME.match, names)):
+        raise ValueError(f"'{entry.key}: {entry.value}' is not of the form 'ml/coder: [dc1, east]'")
+    if len(set(names)) < len(names):
+        raise ValueError(f"service {entry.key} names a cluster twice: {entry.value}")
+    return tuple(sorted(names))

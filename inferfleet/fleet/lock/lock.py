@@ -1,0 +1,170 @@
+"""placement.lock: the placements in force, and what clusters and pools were made with; as value and as text.
+
+One sorted line for each entry, so that branches merge and a diff lists the moves. There is no checksum: a
+hand edit that fits the documents is a move. Sections that an older lock does not have are empty.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from inferfleet.api.problems import InvalidDocuments, Problem, Where
+from inferfleet.fleet.lock import entries as lock_entries
+from inferfleet.fleet.lock.text import RESTORE, Entry, entries, flow, scalar
+from inferfleet.fleet.spot import Spot
+
+VERSION = 1
+
+
+@dataclass(frozen=True)
+class LockedCluster:
+    """What must not change unnoticed: where the cluster comes from, and the UID of its kube-system.
+
+    `settings` are those a cluster of the stack's own was made with and that no update can change, by path.
+    While one is `protected`, nothing may end it.
+    """
+
+    source: str
+    uid: str | None = None
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    protected: bool = False
+
+
+@dataclass(frozen=True)
+class LockedPool:
+    """The node pool in the cloud behind a pool: its name there, and settings it was made with, by path."""
+
+    name: str
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Lock:
+    """The memory of a stack. An absent file is an empty lock.
+
+    `pools` go by `cluster/pool`. `lines` says where each entry stands, by `clusters/<cluster>`,
+    `pools/<cluster>/<pool>`, `placements/<spot>`, `services/<service>`.
+    """
+
+    stack: str = ""
+    clusters: Mapping[str, LockedCluster] = field(default_factory=dict)
+    placements: Mapping[Spot, int] = field(default_factory=dict)
+    services: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    pools: Mapping[str, LockedPool] = field(default_factory=dict)
+    lines: Mapping[str, Where] = field(default_factory=dict, compare=False)
+
+
+def matches(old: Lock, new: Lock) -> bool:
+    """True when nothing would move. A UID that either side does not know makes no difference."""
+    return (
+        old.stack == new.stack
+        and old.placements == new.placements
+        and old.services == new.services
+        and old.pools == new.pools
+        and old.clusters.keys() == new.clusters.keys()
+        and all(_same(old.clusters[name], new.clusters[name]) for name in old.clusters)
+    )
+
+
+def _same(old: LockedCluster, new: LockedCluster) -> bool:
+    unknown = old.uid is None or new.uid is None
+    return replace(old, uid=None if unknown else old.uid) == replace(new, uid=None if unknown else new.uid)
+
+
+def text(lock: Lock) -> str:
+    """The file's content: YAML in exactly one form. Sections without entries are left out."""
+    return "\n".join([f"version: {VERSION}", f"stack: {scalar(lock.stack)}", *_sections(lock)]) + "\n"
+
+
+def _sections(lock: Lock) -> Iterator[str]:
+    if lock.clusters:
+        yield "clusters:"
+        for name, cluster in sorted(lock.clusters.items()):
+            known: dict[str, Any] = {"source": cluster.source}
+            known |= {"uid": cluster.uid} if cluster.uid else {}
+            known |= {"protected": True} if cluster.protected else {}
+            known |= dict(sorted(cluster.settings.items()))
+            yield f"  {scalar(name)}: {flow(known)}"
+    if lock.pools:
+        yield "pools:"
+        for name, pool in sorted(lock.pools.items()):
+            yield f"  {name}: {flow({'name': pool.name, **dict(sorted(pool.settings.items()))})}"
+    if lock.placements:
+        yield "placements:"
+        for spot, replicas in sorted(lock.placements.items()):
+            yield f"  {spot}: {replicas}"
+    if lock.services:
+        yield "services:"
+        for service, clusters in sorted(lock.services.items()):
+            yield f"  {service}: [{', '.join(scalar(name) for name in clusters)}]"
+
+
+def parse(text: str | None, *, file: str, stack: str) -> Lock:
+    """The lock of `stack` as the file says it; None (no file) is an empty lock.
+
+    Raises InvalidDocuments with every problem: damage, duplicates, merge markers, another stack's lock.
+    """
+    if text is None:
+        return Lock(stack=stack)
+    found, problems = entries(text, file)
+    if found:
+        problems += _wrong_head([entry for entry in found if not entry.section], file, stack)
+    clusters: dict[str, LockedCluster] = {}
+    pools: dict[str, LockedPool] = {}
+    placements: dict[Spot, int] = {}
+    services: dict[str, tuple[str, ...]] = {}
+    lines: dict[str, Where] = {}
+    for entry in found:
+        if entry.section not in _SECTIONS:
+            continue
+        name = entry.key
+        try:
+            if entry.section == "clusters":
+                clusters[name] = LockedCluster(*lock_entries.cluster(entry))
+            elif entry.section == "pools":
+                pools[name] = LockedPool(*lock_entries.pool(entry))
+            elif entry.section == "placements":
+                spot, replicas = lock_entries.placement(entry)
+                name, placements[spot] = str(spot), replicas
+            else:
+                services[name] = lock_entries.service(entry)
+        except ValueError as wrong:
+            problems.append(Problem(str(wrong), RESTORE, where=entry.where))
+            continue
+        line = f"{entry.section}/{name}"
+        if line in lines:
+            twice = f"{name} stands in {entry.section} twice, first on line {lines[line].line}"
+            problems.append(Problem(twice, "Keep one of the two lines", where=entry.where))
+        lines.setdefault(line, entry.where)
+    if problems:
+        raise InvalidDocuments(problems)
+    return Lock(stack, clusters, placements, services, pools, lines)
+
+
+_SECTIONS = ("clusters", "pools", "placements", "services")
+
+
+def _wrong_head(top: list[Entry], file: str, stack: str) -> Iterator[Problem]:
+    seen: set[str] = set()
+    for entry in top:
+        if entry.key in seen:
+            yield Problem(f"{entry.key} stands in the lock twice", "Join the two", where=entry.where)
+        seen.add(entry.key)
+        if entry.key == "version" and entry.value != str(VERSION):
+            what = f"version {entry.value!r} of the lock is not known, this inferfleet reads {VERSION}"
+            yield Problem(what, "Use the inferfleet that wrote it", where=entry.where)
+        elif entry.key == "stack" and entry.value != stack:
+            what = f"this is the lock of stack {entry.value!r}, not of {stack!r}"
+            yield Problem(
+                what, "Use the lock of this stack; after a rename, change this line", where=entry.where
+            )
+        elif entry.key not in ("version", "stack", *_SECTIONS):
+            known = ", ".join(("version", "stack", *_SECTIONS))
+            what = f"{entry.key!r} is not a part of the lock, which has {known}"
+            yield Problem(what, RESTORE, where=entry.where)
+        elif entry.key in _SECTIONS and entry.value:
+            what = f"{entry.key} has {entry.value!r} on its own line; its entries stand below, one each line"
+            yield Problem(what, RESTORE, where=entry.where)
+    for key in ("version", "stack"):
+        if key not in seen:
+            yield Problem(f"the lock does not say its {key}", RESTORE, where=Where(file, 1))

@@ -1,0 +1,182 @@
+"""Puts replicas on spots: what the lock has is kept, then fewer where too many, moves, and new ones."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from inferfleet.api.documents import Documents
+from inferfleet.api.problems import Problem
+from inferfleet.fleet.lock.lock import Lock
+from inferfleet.fleet.placement.ledger import Ledger, PoolKey
+from inferfleet.fleet.placement.suitability import Suitability, Weight
+from inferfleet.fleet.shapes import DECODE
+from inferfleet.fleet.spot import Spot
+
+
+@dataclass(frozen=True)
+class Retained:
+    """`movable` replicas are planned with; `fixed` ones are on lost clusters and exactly as locked.
+
+    `orphaned` ones stay in the lock and cannot be planned: each is a problem.
+    """
+
+    movable: dict[Spot, int]
+    fixed: dict[Spot, int]
+    orphaned: dict[Spot, int]
+    problems: tuple[Problem, ...]
+
+
+def retain(documents: Documents, lock: Lock) -> Retained:
+    """Sorts the lock's replicas; those of removed deployments and abandoned clusters are in none."""
+    movable: dict[Spot, int] = {}
+    fixed: dict[Spot, int] = {}
+    orphaned: dict[Spot, int] = {}
+    problems = []
+    for spot, replicas in sorted(lock.placements.items()):
+        cluster = documents.clusters.get(spot.cluster)
+        state = cluster.spec.state if cluster else ""
+        if state == "abandoned":
+            continue
+        problem = _orphan(documents, spot, replicas)
+        if problem:
+            what, next_step = problem
+            problems.append(Problem(what, next_step, where=lock.lines.get(f"placements/{spot}")))
+            orphaned[spot] = replicas
+        elif state == "lost":
+            fixed[spot] = replicas
+        elif spot.deployment in documents.deployments:
+            movable[spot] = replicas
+    return Retained(movable, fixed, orphaned, tuple(problems) + _services(documents, lock))
+
+
+def _orphan(documents: Documents, spot: Spot, replicas: int) -> tuple[str, str] | None:
+    has = f"the lock has {replicas} {'replica' if replicas == 1 else 'replicas'} of {spot.deployment}"
+    cluster = documents.clusters.get(spot.cluster)
+    if cluster is None:
+        return (
+            f"{has} on cluster {spot.cluster}, and no document of that cluster is there",
+            "Put the document back with state: drained (or abandoned), run pulumi up, then remove it",
+        )
+    gone = [pool for _, pool in spot.pools if pool not in {one.name for one in cluster.spec.node_pools}]
+    if gone:
+        return (
+            f"{has} on pool {gone[0]} of cluster {spot.cluster}, which has no such pool",
+            "Put the pool back with nodeCount: 0, run pulumi up so that they move, then remove it",
+        )
+    if spot.deployment not in documents.deployments:
+        if cluster.spec.state != "lost":
+            return None
+        return (
+            f"cluster {spot.cluster} is lost and {has} there, whose document is gone",
+            "Keep the document until the cluster is back, or set its state: abandoned",
+        )
+    roles = [role for role, _ in spot.pools]
+    if roles != [DECODE]:
+        what = f"{has} with roles {', '.join(roles)}; the deployment has the role {DECODE}"
+        return what, "Restore the line from version control"
+    return None
+
+
+def _services(documents: Documents, lock: Lock) -> tuple[Problem, ...]:
+    lost = {name for name, one in documents.clusters.items() if one.spec.state == "lost"}
+    return tuple(
+        Problem(
+            f"cluster {cluster} is lost and the lock has service {service} there, whose document is gone",
+            "Keep the document until the cluster is back, or set its state: abandoned",
+            where=lock.lines.get(f"services/{service}"),
+        )
+        for service, clusters in sorted(lock.services.items())
+        for cluster in clusters
+        if cluster in lost and service not in documents.services
+    )
+
+
+def place(ledger: Ledger, suitability: Suitability, *, targets: dict[str, int], valid: list[str]) -> None:
+    """Brings the ledger to `targets` (replicas by deployment) as far as there is room.
+
+    `valid` deployments, hardest to place first, may move and grow; all others may only shrink. Runs until
+    nothing finds room any more, so that a second plan has nothing left to do.
+    """
+    for deployment in sorted(targets):
+        _shrink(ledger, suitability, deployment, targets[deployment])
+    changed = True
+    while changed:
+        moved = [_leave_unwanted(ledger, suitability, deployment) for deployment in valid]
+        relieved = [_relieve(ledger, suitability, pool, valid) for pool in ledger.overfull()]
+        grown = [_grow(ledger, suitability, deployment, targets[deployment]) for deployment in valid]
+        changed = any(moved) or any(relieved) or any(grown)
+
+
+def _shrink(ledger: Ledger, suitability: Suitability, deployment: str, target: int) -> None:
+    while ledger.total(deployment) > target:
+        standing = ledger.replicas(deployment)
+        ledger.add(max(standing, key=lambda spot: _expendable(ledger, suitability, spot)), -1)
+
+
+def _expendable(ledger: Ledger, suitability: Suitability, spot: Spot) -> tuple[int, int, int, Spot]:
+    """Unwanted places first, then the cluster and spot with most of the deployment, then the last name."""
+    objection = suitability.objection(spot)
+    weight = int(objection.weight) if objection else 0
+    if {(spot.cluster, pool) for _, pool in spot.pools} & set(ledger.overfull()):
+        weight = max(weight, int(Weight.UNWANTED))
+    on_cluster = ledger.total(spot.deployment, cluster=spot.cluster)
+    return weight, on_cluster, ledger.replicas(spot.deployment)[spot], spot
+
+
+def _leave_unwanted(ledger: Ledger, suitability: Suitability, deployment: str) -> bool:
+    moved = False
+    for spot, replicas in ledger.replicas(deployment).items():
+        objection = suitability.objection(spot)
+        if objection and objection.weight > Weight.CLOSED:
+            for _ in range(replicas):
+                if not _move(ledger, suitability, spot):
+                    break
+                moved = True
+    return moved
+
+
+def _relieve(ledger: Ledger, suitability: Suitability, pool: PoolKey, valid: list[str]) -> bool:
+    """Moves replicas out of an overfull pool: one that suffices if there is one, else the largest."""
+    moved = False
+    while not ledger.packing(pool).holds:
+        # `valid` has the largest pods first.
+        standing = [spot for name in valid for spot in ledger.standing(pool) if spot.deployment == name]
+        enough = [spot for spot in reversed(standing) if ledger.holds_without(pool, spot)]
+        if not any(_move(ledger, suitability, spot) for spot in [*enough, *standing]):
+            break
+        moved = True
+    return moved
+
+
+def _grow(ledger: Ledger, suitability: Suitability, deployment: str, target: int) -> bool:
+    grown = False
+    while ledger.total(deployment) < target:
+        spot = _best(ledger, suitability, deployment)
+        if spot is None:
+            break
+        ledger.add(spot, 1)
+        grown = True
+    return grown
+
+
+def _move(ledger: Ledger, suitability: Suitability, spot: Spot) -> bool:
+    ledger.add(spot, -1)
+    target = _best(ledger, suitability, spot.deployment, leaving=spot)
+    ledger.add(target or spot, 1)
+    return target is not None
+
+
+def _best(
+    ledger: Ledger, suitability: Suitability, deployment: str, *, leaving: Spot | None = None
+) -> Spot | None:
+    """The spot for one more replica: spread over clusters, then the smallest nodes that do, then names."""
+    return min(
+        (spot for spot in _open(ledger, suitability, deployment) if spot != leaving),
+        key=lambda spot: (ledger.total(deployment, cluster=spot.cluster), ledger.waste(spot), spot),
+        default=None,
+    )
+
+
+def _open(ledger: Ledger, suitability: Suitability, deployment: str) -> Iterator[Spot]:
+    for spot in suitability.spots(deployment):
+        if suitability.objection(spot) is None and ledger.fits(spot):
+            yield spot

@@ -1,0 +1,178 @@
+"""Selectors over the devices of a class: CEL, compiled once and evaluated once per class.
+
+A selector sees `attributes` and `capacity`, flat maps of all devices of the class under
+`<driver domain>/<name>`, and `device`, the accelerator alone in the dialect of Dynamic Resource Allocation
+(`device.attributes["gpu.nvidia.com"].architecture`). An evaluation that fails or gives no boolean is no
+match, as in Kubernetes.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+from inferfleet.api.kinds.inference_class import AttributeValue, Device, InferenceClass
+from inferfleet.fleet.shapes import accelerator
+
+_VARIABLES = ("attributes", "capacity", "device")
+_MACROS = ("all", "exists", "exists_one", "filter", "map", "has", "dyn")
+
+
+class InvalidSelector(ValueError):  # noqa: N818 (it says what the selector is)
+    """The expression cannot be evaluated on any class; the text says where and why."""
+
+
+class Selectors:
+    """Verdicts on (class, expression), each worked out once. One per plan."""
+
+    def __init__(self) -> None:
+        self._programs: dict[str, Any] = {}
+        self._verdicts: dict[tuple[str, str], str | None] = {}
+
+    def check(self, expression: str) -> None:
+        """Raises InvalidSelector, with line and column, when `expression` is not a selector."""
+        self._program(expression)
+
+    def objection(self, expression: str, inference_class: InferenceClass) -> str | None:
+        """None when the selector is true for the class, otherwise what it had against it."""
+        key = (inference_class.metadata.name, expression)
+        if key not in self._verdicts:
+            self._verdicts[key] = _objection(self._program(expression), inference_class)
+        return self._verdicts[key]
+
+    def _program(self, expression: str) -> Any:
+        if expression not in self._programs:
+            self._programs[expression] = _compile(expression)
+        return self._programs[expression]
+
+
+def _compile(expression: str) -> Any:
+    # celpy takes a quarter of a second to import; fleets without selectors do not pay it.
+    import celpy
+    from celpy.celparser import CELParseError
+    from celpy.evaluation import base_functions
+
+    from inferfleet.fleet.selectors.library import FUNCTIONS
+
+    environment = celpy.Environment()
+    try:
+        tree = environment.compile(expression)
+        for problem in _undeclared(tree, {*base_functions, *FUNCTIONS, *_MACROS}):
+            raise InvalidSelector(problem)
+        return environment.program(tree, functions=dict(FUNCTIONS))
+    except CELParseError as wrong:
+        place = f"line {wrong.line}, column {wrong.column}: " if wrong.line else ""
+        raise InvalidSelector(f"{place}this is not CEL") from None
+    except RecursionError:
+        raise InvalidSelector("the expression is nested too deeply") from None
+
+
+def _undeclared(tree: Any, functions: set[str]) -> Iterator[str]:
+    """Names that no class can give a meaning to: celpy itself would notice only while evaluating."""
+    known = {*_VARIABLES, *functions}
+    for call in tree.find_data("member_dot_arg"):
+        if call.children[1] in _MACROS and call.children[2] is not None:
+            known |= {str(name.children[0]) for name in call.children[2].find_data("ident")}
+    for node in tree.iter_subtrees_topdown():
+        if (
+            node.data in ("ident", "ident_arg", "dot_ident", "dot_ident_arg")
+            and node.children[0] not in known
+        ):
+            name = node.children[0]
+            kind = "function" if node.data.endswith("_arg") else "variable"
+            offered = "" if kind == "function" else f"; there are {', '.join(_VARIABLES)}"
+            yield f"line {name.line}, column {name.column}: there is no {kind} {str(name)!r}{offered}"
+        if node.data == "ident_arg":
+            yield from _unreadable(node)
+        if node.data == "member_dot_arg" and node.children[1] not in functions:
+            name = node.children[1]
+            yield f"line {name.line}, column {name.column}: there is no function {str(name)!r}"
+
+
+def _unreadable(call: Any) -> Iterator[str]:
+    """A literal that `quantity` or `semver` cannot read would be false on every class, silently."""
+    from inferfleet.fleet.selectors.library import FUNCTIONS
+
+    tokens = list(call.scan_values(lambda token: True))
+    if len(tokens) == 2 and tokens[0] in ("quantity", "semver") and tokens[1].type == "STRING_LIT":
+        try:
+            FUNCTIONS[tokens[0]](tokens[1][1:-1])
+        except ValueError as wrong:
+            yield f"line {tokens[1].line}, column {tokens[1].column}: {wrong}"
+
+
+def _objection(program: Any, inference_class: InferenceClass) -> str | None:
+    from celpy import celtypes
+    from celpy.evaluation import CELEvalError
+
+    try:
+        value = program.evaluate(_variables(inference_class))
+    except CELEvalError as failed:
+        return f"nodeSelector cannot be evaluated: {_said(failed)}"
+    except RecursionError:
+        return "nodeSelector is nested too deeply to be evaluated"
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as failed:
+        # celpy lets some errors of its own functions through as they are.
+        return f"nodeSelector cannot be evaluated: {failed}"
+    if not isinstance(value, celtypes.BoolType):
+        return f"nodeSelector gives {type(value).__name__.removesuffix('Type').lower()}, not true or false"
+    return None if value else "nodeSelector is false"
+
+
+def _said(failed: Any) -> str:
+    """The short form of celpy's error: what happened, and to which value."""
+    what = str(failed.args[0]).partition(" (in activation")[0].partition(" applied to ")[0]
+    if len(failed.args) > 2 and failed.args[2]:
+        detail = str(failed.args[2][0])
+        what = f"{what} {detail!r}" if failed.args[1] is KeyError else detail
+    return what if len(what) <= 200 else f"{what[:197]}..."
+
+
+def _variables(inference_class: InferenceClass) -> dict[str, Any]:
+    from celpy import celtypes
+
+    first = accelerator(inference_class)
+    devices = sorted(inference_class.spec.all_devices, key=lambda device: device is not first)
+    flat: dict[str, dict[str, Any]] = {"attributes": {}, "capacity": {}}
+    for device in devices:
+        for part, domain, name, value in _facts(device):
+            flat[part].setdefault(f"{domain}/{name}", value)
+    nested: dict[str, dict[str, dict[str, Any]]] = {"attributes": {}, "capacity": {}}
+    for part, domain, name, value in _facts(first) if first else ():
+        nested[part].setdefault(domain, {})[name] = value
+    driver = celtypes.StringType(first.driver if first else "")
+    return {**_cel(flat), "device": _cel({"driver": driver, **nested})}
+
+
+def _facts(device: Device) -> Iterator[tuple[str, str, str, Any]]:
+    """(part, domain, name, CEL value); a key without a domain is under the driver's own."""
+    from inferfleet.fleet.selectors.library import quantity
+
+    for key, attribute in device.attributes.items():
+        yield "attributes", *_qualified(key, device.driver), _scalar(attribute)
+    for key, capacity in device.capacity.items():
+        yield "capacity", *_qualified(key, device.driver), quantity(capacity.value)
+
+
+def _qualified(key: str, driver: str) -> tuple[str, str]:
+    domain, slash, name = key.rpartition("/")
+    return (domain, name) if slash else (driver, key)
+
+
+def _scalar(attribute: AttributeValue) -> Any:
+    from celpy import celtypes
+
+    from inferfleet.fleet.selectors.library import semver
+
+    if attribute.version is not None:
+        return semver(attribute.version)
+    if attribute.bool_ is not None:
+        return celtypes.BoolType(attribute.bool_)
+    if attribute.int_ is not None:
+        return celtypes.IntType(attribute.int_)
+    return celtypes.StringType(attribute.string or "")
+
+
+def _cel(value: dict[str, Any]) -> Any:
+    from celpy import celtypes
+
+    inner = {key: _cel(one) if isinstance(one, dict) else one for key, one in value.items()}
+    return celtypes.MapType({celtypes.StringType(key): one for key, one in inner.items()})

@@ -1,0 +1,160 @@
+"""The parts of Kubernetes' CEL library that selectors use: `quantity` and `semver`.
+
+Rules: https://kubernetes.io/docs/reference/using-api/cel/ (kubernetes quantity library, semver library).
+"""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from decimal import Decimal
+from functools import total_ordering
+from typing import Any
+
+from celpy import celtypes
+
+from inferfleet.api.kinds.quantity import parse_quantity
+
+_SEMVER = re.compile(r"^(\d{1,9})\.(\d{1,9})\.(\d{1,9})(?:-([0-9A-Za-z.-]+))?(?:\+[0-9A-Za-z.-]+)?$")
+
+
+@dataclass(frozen=True)
+class Quantity:
+    value: Decimal
+
+
+@total_ordering
+@dataclass(frozen=True, eq=False)
+class Semver:
+    """A version, ordered by precedence (https://semver.org, rule 11); build metadata is not kept."""
+
+    numbers: tuple[int, int, int]
+    prerelease: tuple[str, ...]
+
+    def _rank(self) -> tuple[Any, ...]:
+        parts = tuple((0, int(one), "") if one.isdigit() else (1, 0, one) for one in self.prerelease)
+        return (self.numbers, not parts, parts)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Semver) and self._rank() == other._rank()
+
+    def __lt__(self, other: "Semver") -> bool:
+        return self._rank() < other._rank()
+
+    def __hash__(self) -> int:
+        return hash(self._rank())
+
+
+def quantity(text: Any) -> Quantity:
+    return Quantity(parse_quantity(_text(text)))
+
+
+def semver(text: Any) -> Semver:
+    read = _SEMVER.match(_text(text))
+    if not read:
+        raise ValueError(f"{str(text)!r} is not a semantic version (such as 9.0.0)")
+    return Semver((int(read[1]), int(read[2]), int(read[3])), tuple(read[4].split(".")) if read[4] else ())
+
+
+def _compare_to(one: Any, other: Any) -> celtypes.IntType:
+    left, right = _ordered(one, other)
+    return celtypes.IntType((left > right) - (left < right))
+
+
+def _is_greater_than(one: Any, other: Any) -> celtypes.BoolType:
+    left, right = _ordered(one, other)
+    return celtypes.BoolType(left > right)
+
+
+def _is_less_than(one: Any, other: Any) -> celtypes.BoolType:
+    left, right = _ordered(one, other)
+    return celtypes.BoolType(left < right)
+
+
+def _add(one: Any, other: Any) -> Quantity:
+    return Quantity(_amount(one) + _amount(other))
+
+
+def _sub(one: Any, other: Any) -> Quantity:
+    return Quantity(_amount(one) - _amount(other))
+
+
+def _sign(one: Any) -> celtypes.IntType:
+    value = _amount(one)
+    return celtypes.IntType((value > 0) - (value < 0))
+
+
+def _is_integer(one: Any) -> celtypes.BoolType:
+    value = _amount(one)
+    return celtypes.BoolType(value == value.to_integral_value() and abs(value) < 2**63)
+
+
+def _as_integer(one: Any) -> celtypes.IntType:
+    if not _is_integer(one):
+        raise ValueError(f"{_amount(one)} is not a whole number")
+    return celtypes.IntType(int(_amount(one)))
+
+
+def _as_approximate_float(one: Any) -> celtypes.DoubleType:
+    return celtypes.DoubleType(float(_amount(one)))
+
+
+def _is(read: Callable[[Any], Any]) -> Callable[[Any], celtypes.BoolType]:
+    def readable(text: Any) -> celtypes.BoolType:
+        try:
+            read(text)
+        except ValueError:
+            return celtypes.BoolType(False)
+        return celtypes.BoolType(True)
+
+    return readable
+
+
+def _number(index: int) -> Callable[[Any], celtypes.IntType]:
+    def number(version: Any) -> celtypes.IntType:
+        if not isinstance(version, Semver):
+            raise TypeError("major, minor and patch are asked of a semver")
+        return celtypes.IntType(version.numbers[index])
+
+    return number
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"text was expected, got {type(value).__name__}")
+    return str(value)
+
+
+def _ordered(one: Any, other: Any) -> tuple[Any, Any]:
+    if isinstance(one, Quantity) and isinstance(other, Quantity):
+        return one.value, other.value
+    if isinstance(one, Semver) and isinstance(other, Semver):
+        return one, other
+    raise TypeError(f"{type(one).__name__} and {type(other).__name__} cannot be compared")
+
+
+def _amount(value: Any) -> Decimal:
+    if isinstance(value, Quantity):
+        return value.value
+    if isinstance(value, celtypes.IntType):
+        return Decimal(int(value))
+    raise TypeError(f"a quantity was expected, got {type(value).__name__}")
+
+
+FUNCTIONS: dict[str, Callable[..., Any]] = {
+    "quantity": quantity,
+    "isQuantity": _is(quantity),
+    "semver": semver,
+    "isSemver": _is(semver),
+    "compareTo": _compare_to,
+    "isGreaterThan": _is_greater_than,
+    "isLessThan": _is_less_than,
+    "add": _add,
+    "sub": _sub,
+    "sign": _sign,
+    "isInteger": _is_integer,
+    "asInteger": _as_integer,
+    "asApproximateFloat": _as_approximate_float,
+    "major": _number(0),
+    "minor": _number(1),
+    "patch": _number(2),
+}

@@ -1,0 +1,95 @@
+"""What differs between the settings that stand and those that are wanted, in the words of the documents."""
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from inferfleet.gke.facts.change_table import fields_of
+from inferfleet.gke.facts.create_only import without_places
+
+Kind = Literal["created", "replaced", "nodes replaced", "removed"]
+_SHOWN = 3
+
+
+@dataclass(frozen=True)
+class Difference:
+    """One setting: its path on the wire, what it was and what it would be (None: not set).
+
+    `names` are the fields of documents that may have caused it, as `replace.allow` has them; none for
+    settings that no document decides.
+    """
+
+    path: str
+    before: Any
+    after: Any
+    names: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class CloudChange:
+    """What happens to one cluster (`pool` is "") or to one pool of it. `note` says how, and who feels it."""
+
+    cluster: str
+    pool: str
+    kind: Kind
+    differences: tuple[Difference, ...] = ()
+    note: str = ""
+
+    def __str__(self) -> str:
+        """`pool east/h100 is replaced: accelerator.count 4 -> 8; new nodes first`."""
+        thing = f"pool {self.cluster}/{self.pool}" if self.pool else f"cluster {self.cluster}"
+        verb = "has its nodes replaced" if self.kind == "nodes replaced" else f"is {self.kind}"
+        why = f": {told(self.differences)}" if self.differences else ""
+        return f"{thing} {verb}{why}{f'; {self.note}' if self.note else ''}"
+
+
+def differences(
+    resource: Literal["Cluster", "NodePool"], before: Mapping[str, Any], after: Mapping[str, Any]
+) -> tuple[Difference, ...]:
+    """The settings that differ, sorted by path.
+
+    Where several fields may have caused one and another difference names one of them, it is that one.
+    """
+    changed = [path for path in sorted({*before, *after}) if before.get(path) != after.get(path)]
+    causes = {path: _names(f"{resource}.{without_places(path)}") for path in changed}
+    certain = {names[0] for names in causes.values() if len(names) == 1}
+    return tuple(
+        Difference(
+            path,
+            before.get(path),
+            after.get(path),
+            tuple(name for name in names if name in certain) or names,
+        )
+        for path, names in causes.items()
+    )
+
+
+def _names(wire: str) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(row.name for row in fields_of(wire)))
+
+
+def told(found: Iterable[Difference]) -> str:
+    """By the field they come from: `accelerator.count 4 -> 8, capacity.model (spot unset -> true)`."""
+    by_field: dict[str, list[Difference]] = {}
+    for one in found:
+        by_field.setdefault(" or ".join(one.names) or one.path, []).append(one)
+    return ", ".join(_field(name, group) for name, group in by_field.items())
+
+
+def _field(name: str, group: list[Difference]) -> str:
+    if len(group) == 1 and name.rpartition(".")[2] == group[0].path.rpartition(".")[2]:
+        return f"{name} {_values(group[0])}"
+    parts = [f"{one.path.rpartition('.')[2]} {_values(one)}" for one in group[:_SHOWN]]
+    more = [f"{len(group) - _SHOWN} more"] if len(group) > _SHOWN else []
+    return f"{name} ({', '.join(parts + more)})"
+
+
+def _values(one: Difference) -> str:
+    return f"{_shown(one.before)} -> {_shown(one.after)}"
+
+
+def _shown(value: Any) -> str:
+    if value is None:
+        return "unset"
+    return value if isinstance(value, str) else json.dumps(value, sort_keys=True)

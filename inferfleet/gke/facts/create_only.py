@@ -1,0 +1,137 @@
+"""The settings of a cloud resource that cannot change in place: other ones mean another resource.
+
+Read from the provider's field table, corrected where that table does not tell what happens. The names of
+pools carry the digest of these settings, and placement.lock records them.
+"""
+
+import hashlib
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from inferfleet.gke.facts.schema import Field, resource, walk
+from inferfleet.gke.values import CLUSTER, NODE_POOL
+
+# The table says "in place", or replaces the block as a whole only; the resource is another one all the same.
+ALSO: Mapping[tuple[str, str], str] = {
+    (NODE_POOL, "placementPolicy.type"): "COMPACT is its only value, so it comes and goes with the block",
+}
+# The table says "replaces", and it is no setting of the resource that a change could be about.
+NOT: Mapping[tuple[str, str], str] = {
+    (NODE_POOL, "cluster"): "it is the cluster's name, told by the cluster's own settings",
+    (NODE_POOL, "location"): "it is the cluster's region, told by the cluster's own settings",
+    (NODE_POOL, "project"): "it is the cluster's project, told by the cluster's own settings",
+    # https://github.com/pulumi/pulumi-gcp/issues/412
+    (NODE_POOL, "initialNodeCount"): "it counts nodes at creation alone, so later changes are ignored",
+    (CLUSTER, "initialNodeCount"): "it is about the default pool, which is removed at creation",
+    (CLUSTER, "nodeConfig"): "it is about the default pool, which is removed at creation",
+}
+# They are made from documents and settings, and say nothing by themselves.
+_NAMES = ("name", "namePrefix")
+# In place for the provider; GKE then makes every node of the pool anew, some at a time.
+# https://github.com/GoogleCloudPlatform/magic-modules/pull/9575 (released in provider 5.10.0), and
+# https://cloud.google.com/kubernetes-engine/docs/concepts/managing-clusters
+RECREATING: tuple[str, ...] = (
+    "nodeConfig.bootDisk",
+    "nodeConfig.gcfsConfig",
+    "nodeConfig.gvnic",
+    "nodeConfig.imageType",
+    "nodeConfig.machineType",
+    "nodeConfig.workloadMetadataConfig",
+    "nodeLocations",
+)
+
+
+def create_only(token: str, inputs: Mapping[str, Any]) -> dict[str, Any]:
+    """The leaves of `inputs` that cannot change in place, by path: {"nodeConfig.spot": True}, sorted.
+
+    Without nulls and names. Items of lists have paths like "nodeConfig.guestAccelerators[0].count"; lists of
+    plain values are one leaf, sorted where the provider holds them as a set. A block that can only come and
+    go as a whole, and none of whose leaves count, stands as `True`.
+    """
+    return dict(sorted(_leaves(_rules(token), _CREATE_ONLY, inputs)))
+
+
+def recreating(inputs: Mapping[str, Any]) -> dict[str, Any]:
+    """As `create_only`, the leaves of a node pool whose change in place makes GKE replace the nodes."""
+    return dict(sorted(_leaves(_rules(NODE_POOL), _RECREATES, inputs)))
+
+
+def recreates(path: str) -> bool:
+    """Whether the path of a leaf is one of `recreating`, and none of `create_only`."""
+    return any(_within(without_places(path), one) for one in RECREATING)
+
+
+def counts(token: str, path: str) -> bool:
+    """Whether the field of the provider's table cannot change in place, and says something by itself."""
+    rule = _rules(token).get(path)
+    return rule is not None and rule.effect == _CREATE_ONLY
+
+
+def without_places(path: str) -> str:
+    """The path of the field in the provider's table: "nodeConfig.guestAccelerators.count"."""
+    return _PLACE.sub("", path)
+
+
+def digest(settings: Mapping[str, Any]) -> str:
+    """Six hex digits for `create_only` settings, the same for equal ones in any order."""
+    text = json.dumps(settings, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:6]
+
+
+_PLACE = re.compile(r"\[[0-9]+\]")
+_CREATE_ONLY, _RECREATES = "create-only", "recreates"
+
+
+@dataclass(frozen=True)
+class _Rule:
+    """One field of a type: what its change does, whether it has fields, whether its order means nothing."""
+
+    effect: str
+    block: bool
+    unordered: bool
+
+
+# Looked up hundreds of times for each pool, so worked out once for each type.
+@cache
+def _rules(token: str) -> Mapping[str, _Rule]:
+    return {path: _rule(token, path, one) for path, one in walk(resource(token))}
+
+
+def _rule(token: str, path: str, one: Field) -> _Rule:
+    left_out = path in _NAMES or any(of == token and _within(path, other) for of, other in NOT)
+    kept = not left_out and (one.force_new or (token, path) in ALSO)
+    moved = token == NODE_POOL and recreates(path)
+    effect = _CREATE_ONLY if kept else _RECREATES if moved else ""
+    return _Rule(effect, block=bool(one.fields), unordered=one.type == "Set")
+
+
+def _within(path: str, other: str) -> bool:
+    return f"{path}.".startswith(f"{other}.")
+
+
+def _leaves(
+    rules: Mapping[str, _Rule], effect: str, inputs: Mapping[str, Any], before: str = "", path: str = ""
+) -> Iterator[tuple[str, Any]]:
+    """The leaves with that effect. `before` and `path` lead to `inputs`, without and with places in lists."""
+    for name, value in inputs.items():
+        plain, at = f"{before}{name}", f"{path}{name}"
+        rule = rules[plain]
+        if value is None:
+            continue
+        if not rule.block:
+            if rule.effect == effect:
+                yield at, sorted(value) if rule.unordered else value
+            continue
+        items = [(at, value)] if isinstance(value, Mapping) else _placed(at, value)
+        inside = [leaf for to, item in items for leaf in _leaves(rules, effect, item, f"{plain}.", f"{to}.")]
+        yield from inside
+        if items and not inside and effect == rule.effect == _CREATE_ONLY:
+            yield at, True
+
+
+def _placed(path: str, items: list[Any]) -> list[tuple[str, Any]]:
+    return [(f"{path}[{place}]", item) for place, item in enumerate(items)]

@@ -1,0 +1,76 @@
+"""What is known of a machine type: what it has, how it can be had, and what its nodes need."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from inferfleet.api.kinds.inference_class import GpuDirect
+from inferfleet.api.kinds.node_pool import CapacityModel
+
+# "disputed": sources disagree, or only a weak one has it.
+Verdict = Literal["yes", "no", "disputed"]
+
+
+@dataclass(frozen=True)
+class Accelerator:
+    """A type of GPU, the numbers of them a node can have, and the memory of each.
+
+    Google prints GB and means GiB: an H100 of 80 GB reports 81559 MiB.
+    """
+
+    type: str
+    counts: tuple[int, ...]
+    memory_gib: int
+
+
+@dataclass(frozen=True)
+class LocalSsds:
+    """The numbers of local SSDs a node can have; `attached` ones are part of the machine and always there."""
+
+    counts: tuple[int, ...] = ()
+    attached: bool = False
+
+
+@dataclass(frozen=True)
+class Fabric:
+    """The network between nodes that GPUs reach directly.
+
+    `networks` and `interfaces` count what comes on top of the cluster's own network and the first interface
+    of a node. `mtu` is None where a network profile sets it.
+    """
+
+    kind: GpuDirect
+    networks: int
+    interfaces: int
+    mtu: int | None = None
+    min_version: str | None = None
+
+
+@dataclass(frozen=True)
+class Machine:
+    """One machine type. Google prints its memory as GB too and means GiB.
+
+    `boot_disk` is the only type of boot disk it takes (None: several). `min_version` is the first version of
+    GKE that has it. `doubt` says what is not certain about it, `unsupported` why no pool of it can be
+    made here.
+    """
+
+    type: str
+    family: str
+    vcpus: int
+    memory_gib: float
+    capacity: Mapping[CapacityModel, Verdict]
+    accelerators: tuple[Accelerator, ...] = ()
+    ssds: LocalSsds = LocalSsds()
+    nics: int = 1
+    architecture: Literal["amd64", "arm64"] = "amd64"
+    fabric: Fabric | None = None
+    min_version: str | None = None
+    boot_disk: str | None = None
+    max_nodes: int | None = None
+    doubt: str = ""
+    unsupported: str = ""
+
+    def accelerator(self, accelerator_type: str) -> Accelerator | None:
+        """The GPU of that type, None where the machine cannot have it."""
+        return next((one for one in self.accelerators if one.type == accelerator_type), None)

@@ -1,0 +1,105 @@
+"""Machine types by name: from the table, by the pattern of their name, or as far as a class tells of one."""
+
+import re
+from functools import cache
+from math import ceil
+
+from inferfleet.api.kinds.inference_class import GkeProvisioning, GpuDirect, InferenceClass
+from inferfleet.api.kinds.quantity import parse_quantity
+from inferfleet.gke.facts.machine import Accelerator, Fabric, LocalSsds, Machine
+from inferfleet.gke.facts.machine_table import ALL, N1_ACCELERATORS, N1_SSDS, RDMA, TCPX, TCPXO, machines
+
+_GIB = 2**30
+# GiB per vCPU, and numbers of vCPUs: https://docs.cloud.google.com/compute/docs/general-purpose-machines
+_PREDEFINED = re.compile(r"(n1|n2|n4|e2)-(standard|highmem|highcpu)-([0-9]{1,3})")
+_GIB_PER_CPU = {
+    "n1": {"standard": 3.75, "highmem": 6.5, "highcpu": 0.9},
+    "n2": {"standard": 4.0, "highmem": 8.0, "highcpu": 1.0},
+    "n4": {"standard": 4.0, "highmem": 8.0, "highcpu": 2.0},
+    "e2": {"standard": 4.0, "highmem": 8.0, "highcpu": 1.0},
+}
+_CPUS = {
+    "n1": (1, 2, 4, 8, 16, 32, 64, 96),
+    "n2": (2, 4, 8, 16, 32, 48, 64, 80, 96, 128),
+    "n4": (2, 4, 8, 16, 32, 48, 64, 80),
+    "e2": (2, 4, 8, 16, 32),
+}
+# Of N1: `custom-<vCPUs>-<MiB>`.
+_CUSTOM = re.compile(r"(?:n1-)?custom-([0-9]{1,3})-([0-9]{1,7})(?:-ext)?")
+
+
+@cache
+def machine(machine_type: str) -> Machine | None:
+    """The facts of a machine type; None for one that is not known."""
+    return _by_type().get(machine_type) or _general(machine_type)
+
+
+def machine_of(inference_class: InferenceClass) -> Machine | None:
+    """The machine of a class that GKE provisions; None for other classes.
+
+    Of a machine type that is not known, what the class itself says is taken for the facts.
+    """
+    provisioning = inference_class.spec.provisioning
+    if provisioning is None or provisioning.gke is None:
+        return None
+    return machine(provisioning.gke.machine_type) or _as_told(provisioning.gke, inference_class)
+
+
+def with_gpus(accelerator_type: str, count: int | None = None) -> tuple[str, ...]:
+    """The machine types that come with such GPUs (and so many of them), in the order of the table."""
+    return tuple(
+        one.type
+        for one in _by_type().values()
+        for gpu in one.accelerators
+        if gpu.type == accelerator_type and (count is None or count in gpu.counts) and not one.doubt
+    )
+
+
+def known_types() -> tuple[str, ...]:
+    """The machine types of the table, which are those with GPUs of their own, in its order."""
+    return tuple(_by_type())
+
+
+@cache
+def _by_type() -> dict[str, Machine]:
+    return {one.type: one for one in machines()}
+
+
+def _general(machine_type: str) -> Machine | None:
+    if found := _PREDEFINED.fullmatch(machine_type):
+        series, kind, cpus = found[1], found[2], int(found[3])
+        memory = cpus * _GIB_PER_CPU[series][kind]
+        if cpus not in _CPUS[series]:
+            return None
+    elif found := _CUSTOM.fullmatch(machine_type):
+        series, cpus, memory = "n1", int(found[1]), int(found[2]) / 1024
+    else:
+        return None
+    if series == "n1":
+        return Machine(machine_type, "N1", cpus, memory, ALL, N1_ACCELERATORS, N1_SSDS)
+    return Machine(machine_type, series.upper(), cpus, memory, ALL)
+
+
+def _as_told(recipe: GkeProvisioning, inference_class: InferenceClass) -> Machine:
+    node, gpus = inference_class.spec.node, recipe.accelerator
+    capacities = [one.capacity for one in inference_class.spec.all_devices]
+    memory = max((parse_quantity(one["memory"].value) for one in capacities if "memory" in one), default=0)
+    fabric = _fabric(recipe.networking.gpu_direct, gpus.count)
+    return Machine(
+        recipe.machine_type,
+        "unknown",
+        ceil(parse_quantity(node.cpu)),
+        float(parse_quantity(node.memory) / _GIB),
+        ALL,
+        accelerators=(Accelerator(gpus.type, (gpus.count,), ceil(memory / _GIB)),),
+        ssds=LocalSsds((recipe.local_ssd.count,) if recipe.local_ssd else ()),
+        nics=1 + (fabric.interfaces if fabric else 0),
+        fabric=fabric,
+    )
+
+
+def _fabric(kind: GpuDirect, gpus: int) -> Fabric | None:
+    """By its kind alone: all known machines with RDMA have an adapter per GPU, and one interface of gVNIC."""
+    if kind == "RDMA":
+        return Fabric("RDMA", networks=RDMA.networks, interfaces=gpus + 1)
+    return {"TCPX": TCPX, "TCPXO": TCPXO}.get(kind)

@@ -1,0 +1,74 @@
+"""Whether Google's quotas hold what an update takes of them."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from inferfleet.api.problems import Problem
+from inferfleet.gke.quota.metrics import FAMILY
+from inferfleet.gke.quota.needs import Need
+
+# Of the quotas per GPU family. Usage is not told there.
+FAMILIES = (
+    "locations/global/services/compute.googleapis.com/quotaInfos/GPUS-PER-GPU-FAMILY-per-project-region"
+)
+
+
+@dataclass(frozen=True)
+class Quota:
+    """`used` is None where nobody says it."""
+
+    limit: int
+    used: int | None
+
+
+def quotas(answer: Mapping[str, Any]) -> dict[str, Quota]:
+    """By metric, of an answer of regions.get or projects.get."""
+    return {
+        str(one["metric"]): Quota(int(one["limit"]), int(one.get("usage", 0)))
+        for one in answer.get("quotas") or ()
+        if "metric" in one and "limit" in one
+    }
+
+
+def family_quotas(answer: Mapping[str, Any], region: str) -> dict[str, Quota]:
+    """By metric as `Need` has it, of the Cloud Quotas API's answer for FAMILIES; unlimited ones are left out.
+
+    Of several values that apply, the one that names more dimensions counts.
+    """
+    found: dict[str, tuple[int, Quota]] = {}
+    for one in answer.get("dimensionsInfos") or ():
+        dimensions = one.get("dimensions") or {}
+        family, value = dimensions.get("gpu_family"), (one.get("details") or {}).get("value")
+        here = dimensions.get("region", region) == region and region in one.get("applicableLocations", ())
+        if not family or value is None or not here or int(value) < 0:
+            continue
+        metric = f"{FAMILY}{family}"
+        if metric not in found or found[metric][0] < len(dimensions):
+            found[metric] = len(dimensions), Quota(int(value), None)
+    return {metric: quota for metric, (_, quota) in found.items()}
+
+
+def short(need: Need, quota: Quota) -> Problem | None:
+    """None when it holds."""
+    others = max((quota.used or 0) - need.standing, 0)
+    if others + need.amount <= quota.limit:
+        return None
+    name, _, family = need.metric.partition(":")
+    named = f"quota {name}{f' of {family}' if family else ''}"
+    where = f" in {need.region}" if need.region else ""
+    used = "" if quota.used is None else f", with {quota.used} in use"
+    pools, takes = ("pool", "takes") if len(need.pools) == 1 else ("pools", "take")
+    what = (
+        f"{named} of project {need.project}{where} is {quota.limit}{used}; {pools} {', '.join(need.pools)} "
+        f"{takes} {need.added} more"
+    )
+    step = f"Ask for more at https://console.cloud.google.com/iam-admin/quotas?project={need.project}"
+    return Problem(what, f"{step}, or nodes will be missing")
+
+
+def shortages(needs: Mapping[Need, Quota | None]) -> Iterator[tuple[Need, Problem]]:
+    """What Google does not tell about holds."""
+    for need, quota in sorted(needs.items()):
+        if quota and (found := short(need, quota)):
+            yield need, found

@@ -1,0 +1,94 @@
+"""Can nodes of a pool be had the way it asks for: on demand, spot, waited for or reserved, and so many."""
+
+from collections.abc import Iterator
+
+from inferfleet.gke.facts.machine import Verdict
+from inferfleet.gke.facts.sources import BROKEN_SPOT, DRA, DRA_FROM_ZERO, DWS, FLEX_START, GPUS, TOOLKIT
+from inferfleet.gke.recipes.findings import Finding, PoolRecipe, PoolRule, either
+
+_WAITED = ("FlexStart", "Queued")
+
+
+def _offered(pool: PoolRecipe) -> Iterator[Finding]:
+    machine, model = pool.recipe.machine, pool.pool.capacity.model
+    path, certain = pool.path("capacity.model"), _models(pool, "yes")
+    if machine.capacity[model] == "no":
+        what = f"wants {machine.type} as {model}; Google offers it as {either(certain)} only"
+        yield Finding("fact", path, what, GPUS, f"Write model: {either(certain)}")
+    elif machine.capacity[model] == "disputed":
+        what = f"wants {machine.type} as {model}, about which sources disagree or are silent"
+        next_step = f"Write model: {either(certain)}" if certain else "Ask Google for it first"
+        yield Finding("doubt", path, what, FLEX_START if model in _WAITED else GPUS, next_step)
+    elif model == "Spot" and machine.type == "a3-megagpu-8g":
+        what = "wants a3-megagpu-8g as Spot, pools of which came up broken"
+        yield Finding("doubt", path, what, BROKEN_SPOT, "Try it with one node first")
+
+
+def _models(pool: PoolRecipe, verdict: Verdict) -> tuple[str, ...]:
+    return tuple(model for model, found in pool.recipe.machine.capacity.items() if found == verdict)
+
+
+def _waited_for(pool: PoolRecipe) -> Iterator[Finding]:
+    size, model, path = pool.pool, pool.pool.capacity.model, pool.path("capacity.model")
+    if model not in _WAITED:
+        if size.capacity.max_run_duration:
+            what = f"has maxRunDuration, but nodes of model {model} run until they are given back"
+            next_step = "Remove it, or write model: FlexStart"
+            yield Finding("rule", pool.path("capacity.maxRunDuration"), what, DWS, next_step)
+        return
+    if size.node_count is not None:
+        what = (
+            f"has nodeCount {size.node_count}, but {model} nodes come when there is room, counted up from 0"
+        )
+        next_step = f"Write maxNodeCount: {size.node_count} in its place"
+        yield Finding("rule", pool.path("nodeCount"), what, DWS, next_step)
+    elif size.min_node_count:
+        what = f"has minNodeCount {size.min_node_count}, but {model} pools start from 0"
+        yield Finding("rule", pool.path("minNodeCount"), what, DWS, "Remove minNodeCount")
+    if model == "Queued":
+        if pool.recipe.gke.compact_placement:
+            what = f"is Queued, which takes no compact placement, but class {pool.recipe.name} asks for it"
+            next_step = "Use FlexStart, or a class without compactPlacement"
+            yield Finding("rule", path, what, TOOLKIT, next_step)
+        what = "is Queued: its nodes start for a ProvisioningRequest only, and models make none"
+        yield Finding("doubt", path, what, DWS, "Use FlexStart, or make the requests yourself")
+
+
+def _reserved(pool: PoolRecipe) -> Iterator[Finding]:
+    machine, model, named = pool.recipe.machine, pool.pool.capacity.model, pool.pool.capacity.reservation
+    path = pool.path("capacity.reservation")
+    if named and model != "Reservation":
+        what = f"names reservation {named.name}, but only model Reservation takes one"
+        yield Finding("rule", path, what, TOOLKIT, "Write model: Reservation, or remove reservation")
+    elif named and named.block and named.project not in (None, pool.gke.project):
+        what = (
+            f"names block {named.block} of project {named.project}; GKE takes blocks of its own project only"
+        )
+        next_step = "Remove block, or use a reservation of the cluster's project"
+        yield Finding("rule", f"{path}.block", what, TOOLKIT, next_step)
+    elif model == "Reservation" and named is None and _models(pool, "yes") == ("Reservation",):
+        what = f"takes any reservation, but {machine.type} comes from one that is named only"
+        yield Finding("fact", path, what, GPUS, "Write reservation: {name: ...}")
+
+
+def _most_nodes(pool: PoolRecipe) -> Iterator[Finding]:
+    machine, size = pool.recipe.machine, pool.pool
+    if machine.max_nodes is not None and size.size > machine.max_nodes:
+        field = "nodeCount" if size.node_count is not None else "maxNodeCount"
+        what = f"has {field} {size.size}; one NVLink domain of {machine.type} is {machine.max_nodes} nodes"
+        next_step = f"Write at most {machine.max_nodes}, and a second pool"
+        yield Finding("fact", pool.path(field), what, TOOLKIT, next_step)
+
+
+def _from_zero(pool: PoolRecipe) -> Iterator[Finding]:
+    size = pool.pool
+    if pool.recipe.document.spec.allocation == "DRA" and size.autoscaled and not size.min_node_count:
+        what = (
+            "starts from 0 nodes with DRA; older GKE sees no devices in a pool without nodes, "
+            "and never starts one"
+        )
+        next_step = "Write minNodeCount: 1 if its pods stay Pending"
+        yield Finding("doubt", pool.path("minNodeCount"), what, f"{DRA}; {DRA_FROM_ZERO}", next_step)
+
+
+RULES: tuple[PoolRule, ...] = (_offered, _waited_for, _reserved, _most_nodes, _from_zero)

@@ -1,0 +1,113 @@
+"""Does a class tell of its nodes what they will have, and do its ways to hand out GPUs go together."""
+
+from collections.abc import Iterator
+
+from inferfleet.api.kinds.inference_class import NVIDIA_DRIVER, GkeAccelerator
+from inferfleet.api.kinds.quantity import parse_quantity
+from inferfleet.fleet.shapes import accelerator
+from inferfleet.gke.facts.machine_table import DISPUTED, PARTITIONS
+from inferfleet.gke.facts.sources import DRA, GKE_GPUS, GPUS, MIG, NODE_SIZES
+from inferfleet.gke.recipes.findings import GKE, Finding, Recipe, RecipeRule
+
+_GIB = 2**30
+
+
+def _node(recipe: Recipe) -> Iterator[Finding]:
+    if not recipe.known:
+        return
+    node, machine = recipe.document.spec.node, recipe.machine
+    has = (
+        ("cpu", node.cpu, float(parse_quantity(node.cpu)), machine.vcpus, "vCPUs"),
+        ("memory", node.memory, float(parse_quantity(node.memory)) / _GIB, machine.memory_gib, "GB"),
+    )
+    next_step = "Write what such a node shows as allocatable, which is less"
+    for field, written, number, whole, unit in has:
+        what = f"says {written} of {field} per node; {machine.type} has {whole:g} {unit}"
+        if number > whole:
+            yield Finding("fact", f"spec.node.{field}", what, GPUS, next_step)
+        elif number == whole:
+            yield Finding(
+                "doubt", f"spec.node.{field}", f"{what}, some of which GKE keeps", NODE_SIZES, next_step
+            )
+
+
+def _devices(recipe: Recipe) -> Iterator[Finding]:
+    device, gpu = accelerator(recipe.document), recipe.gke.accelerator
+    path = "spec.devices" if recipe.document.spec.devices else "spec.resources.gpu"
+    if device is None:
+        return  # Told where placement looks at classes.
+    if device.driver != NVIDIA_DRIVER:
+        what = f"has devices of driver {device.driver}, but its nodes get {gpu.type}"
+        yield Finding("rule", path, what, "", f"Write driver: {NVIDIA_DRIVER}")
+        return
+    if (count := _per_node(gpu)) not in (None, device.count):
+        what = f"says {device.count} devices per node, but its accelerator makes {count}{_product(gpu)}"
+        yield Finding("rule", path, what, "", f"Write count: {count} for device {device.name}")
+    whole = recipe.machine.accelerator(gpu.type)
+    if recipe.known and whole and "memory" in device.capacity:
+        size = _partition_gib(gpu.partition_size) if gpu.partition_size else whole.memory_gib
+        written = device.capacity["memory"].value
+        if parse_quantity(written) / _GIB > size:
+            what = f"says {written} of memory per device; {gpu.partition_size or gpu.type} has {size} GB"
+            yield Finding("fact", path, what, GPUS, "Write what the driver reports, which is less")
+
+
+def _per_node(gpu: GkeAccelerator) -> int | None:
+    """Devices that the device plugin counts on a node; None for partitions that the table lacks."""
+    clients = gpu.sharing.max_clients_per_gpu if gpu.sharing else 1
+    parts = PARTITIONS.get(gpu.type, {}).get(gpu.partition_size) if gpu.partition_size else 1
+    return parts and gpu.count * parts * clients
+
+
+def _product(gpu: GkeAccelerator) -> str:
+    split = f", each split into {gpu.partition_size}" if gpu.partition_size else ""
+    shared = f", each for {gpu.sharing.max_clients_per_gpu} pods" if gpu.sharing else ""
+    return f" (count {gpu.count}{split}{shared})" if split or shared else ""
+
+
+def _partition_gib(size: str) -> int:
+    """`1g.10gb` has 10."""
+    return int(size.partition(".")[2].removesuffix("gb"))
+
+
+def _partition(recipe: Recipe) -> Iterator[Finding]:
+    gpu, path = recipe.gke.accelerator, f"{GKE}.accelerator.partitionSize"
+    size, sizes = gpu.partition_size, PARTITIONS.get(gpu.type, {})
+    if size is None or not recipe.known:
+        return
+    if not sizes:
+        what = f"splits {gpu.type} into {size}, but GKE does not split such GPUs"
+        yield Finding("fact", path, what, MIG, "Remove partitionSize, or use sharing")
+    elif size not in sizes:
+        what = f"splits {gpu.type} into {size}; its partitions are {', '.join(sizes)}"
+        yield Finding("fact", path, what, MIG, "Choose one of these")
+    elif gpu.type in DISPUTED:
+        what = f"splits {gpu.type} into {size}; GKE's own pages disagree whether that is offered"
+        yield Finding("doubt", path, what, MIG, "Try it, then write in verified where and when it worked")
+
+
+def _allocation(recipe: Recipe) -> Iterator[Finding]:
+    gpu, driver = recipe.gke.accelerator, recipe.gke.driver
+    if recipe.document.spec.allocation == "DRA":
+        ways = (
+            ("sharing", gpu.sharing and f"shares them by {gpu.sharing.strategy}"),
+            ("partitionSize", gpu.partition_size and f"splits them into {gpu.partition_size}"),
+        )
+        for field, way in ways:
+            if way:
+                what = f"hands out GPUs by DRA and {way}; GKE does only one of the two"
+                next_step = f"Remove {field}, or write allocation: DevicePlugin"
+                yield Finding("rule", f"{GKE}.accelerator.{field}", what, DRA, next_step)
+        if driver != "INSTALLATION_DISABLED":
+            what = (
+                f"hands out GPUs by DRA and has GKE's own driver ({driver}), which Google asks to leave out"
+            )
+            next_step = "Write driver: INSTALLATION_DISABLED, and install one by Google's DaemonSet"
+            yield Finding("doubt", f"{GKE}.driver", what, DRA, next_step)
+    elif driver == "INSTALLATION_DISABLED":
+        what = "leaves out GKE's own driver; nodes offer no GPUs until another one is installed"
+        next_step = "Install one by Google's DaemonSet, or write driver: DEFAULT"
+        yield Finding("doubt", f"{GKE}.driver", what, GKE_GPUS, next_step)
+
+
+RULES: tuple[RecipeRule, ...] = (_node, _devices, _partition, _allocation)

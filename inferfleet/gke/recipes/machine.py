@@ -1,0 +1,107 @@
+"""Does a class ask of its machine type what that machine has: GPUs, disks, GPUDirect."""
+
+from collections.abc import Iterator
+
+from inferfleet.api.wording import nearest
+from inferfleet.gke.facts.machine_table import HYPERDISK
+from inferfleet.gke.facts.machines import known_types, with_gpus
+from inferfleet.gke.facts.sources import A3_DISKS, A4X_DISKS, GPUS, LOCAL_SSD, TOOLKIT, VERIFIED
+from inferfleet.gke.recipes.findings import GKE, Finding, Recipe, RecipeRule, either
+
+# Most vCPUs of an N1 machine by the number of its GPUs: https://docs.cloud.google.com/compute/docs/gpus#n1-gpus
+_N1_CPUS = {
+    "nvidia-tesla-t4": {1: 48, 2: 48, 4: 96},
+    "nvidia-tesla-v100": {1: 12, 2: 24, 4: 48, 8: 96},
+    "nvidia-tesla-p100": {1: 16, 2: 32, 4: 96},
+    "nvidia-tesla-p4": {1: 24, 2: 48, 4: 96},
+}
+_MAY_TAKE_NO_PD = ("G4", "A3 Ultra", "A4")
+_TRY = "Try it, then write in verified where and when it worked"
+
+
+def _machine(recipe: Recipe) -> Iterator[Finding]:
+    path, machine = f"{GKE}.machineType", recipe.machine
+    if not recipe.known:
+        close = nearest(machine.type, known_types())
+        what = f"has machine type {machine.type}, which the table of {VERIFIED} lacks: the class is believed"
+        yield Finding(
+            "doubt", path, what, "", f"Did you mean {close}? Or, if it is new: {_TRY}" if close else _TRY
+        )
+    elif machine.unsupported:
+        what = f"has machine type {machine.type}, which {machine.unsupported}"
+        yield Finding("rule", path, what, TOOLKIT, "Use another machine type")
+    elif machine.doubt:
+        what = f"has machine type {machine.type}, which {machine.doubt}"
+        yield Finding("doubt", path, what, GPUS, _TRY)
+    if machine.architecture == "arm64":
+        what = f"has machine type {machine.type}, whose nodes are arm64"
+        yield Finding("doubt", path, what, GPUS, "Use images that are built for arm64 too")
+
+
+def _accelerator(recipe: Recipe) -> Iterator[Finding]:
+    asked, machine = recipe.gke.accelerator, recipe.machine
+    has, name = machine.accelerator(asked.type), machine.type
+    if not machine.accelerators:
+        others = with_gpus(asked.type)
+        next_step = (
+            f"Use one with {asked.type}: {', '.join(others)}" if others else "Use a machine type with GPUs"
+        )
+        what = f"has machine type {name}, which takes no GPUs"
+        yield Finding("fact", f"{GKE}.machineType", what, GPUS, next_step)
+    elif has is None:
+        types, others = either([one.type for one in machine.accelerators]), with_gpus(asked.type)
+        other = f", or use a machine type with {asked.type}: {', '.join(others)}" if others else ""
+        what = f"asks for {asked.type} on {name}, which has {types}"
+        yield Finding("fact", f"{GKE}.accelerator.type", what, GPUS, f"Write {types}{other}")
+    elif asked.count not in has.counts:
+        counts, others = either(has.counts), with_gpus(asked.type, asked.count)
+        other = f", or use {either(others)}" if others else ""
+        what = f"asks for {asked.count} {asked.type} per node on {name}, which has {counts}"
+        yield Finding("fact", f"{GKE}.accelerator.count", what, GPUS, f"Write count: {counts}{other}")
+    elif machine.family == "N1" and machine.vcpus > (most := _N1_CPUS[asked.type][asked.count]):
+        what = f"has {machine.vcpus} vCPUs beside {asked.count} {asked.type}, which take at most {most}"
+        next_step = f"Use a machine type of at most {most} vCPUs, or more GPUs"
+        yield Finding("doubt", f"{GKE}.machineType", what, GPUS, next_step)
+
+
+def _local_ssd(recipe: Recipe) -> Iterator[Finding]:
+    written, ssds = recipe.gke.local_ssd, recipe.machine.ssds
+    if written is None or written.count in ssds.counts:
+        return
+    counts = either(ssds.counts) if ssds.counts else "none"
+    takes = "comes with" if ssds.attached else "takes"
+    what = f"asks for {written.count} local SSDs on {recipe.machine.type}, which {takes} {counts}"
+    next_step = f"Write count: {counts}, or remove localSsd" if ssds.counts else "Remove localSsd"
+    yield Finding("fact", f"{GKE}.localSsd.count", what, LOCAL_SSD, next_step)
+
+
+def _boot_disk(recipe: Recipe) -> Iterator[Finding]:
+    disk, machine, path = recipe.gke.disk_type, recipe.machine, f"{GKE}.diskType"
+    if disk is None or disk == HYPERDISK:
+        return
+    boots, next_step = f"boots {machine.type} from {disk}", f"Write diskType: {HYPERDISK}"
+    if disk.startswith("hyperdisk-"):
+        what = f"{boots}, but the only Hyperdisk that nodes boot from is {HYPERDISK}"
+        yield Finding("rule", path, what, TOOLKIT, next_step)
+    elif machine.boot_disk:
+        yield Finding(
+            "fact", path, f"{boots}, but it boots from {machine.boot_disk} only", A4X_DISKS, next_step
+        )
+    elif machine.family in _MAY_TAKE_NO_PD:
+        yield Finding("doubt", path, f"{boots}, but it may boot from {HYPERDISK} only", GPUS, next_step)
+    elif machine.family.startswith("A3") and disk == "pd-standard":
+        yield Finding(
+            "doubt", path, f"{boots}, which A3 does not take", A3_DISKS, "Write diskType: pd-balanced"
+        )
+
+
+def _gpu_direct(recipe: Recipe) -> Iterator[Finding]:
+    kind, fabric = recipe.gke.networking.gpu_direct, recipe.machine.fabric
+    if kind != "None" and (fabric is None or fabric.kind != kind):
+        has = fabric.kind if fabric else "none"
+        what = f"asks for GPUDirect {kind} on {recipe.machine.type}, which has {has}"
+        next_step = f"Write gpuDirect: {fabric.kind if fabric else 'None'}"
+        yield Finding("fact", f"{GKE}.networking.gpuDirect", what, TOOLKIT, next_step)
+
+
+RULES: tuple[RecipeRule, ...] = (_machine, _accelerator, _local_ssd, _boot_disk, _gpu_direct)

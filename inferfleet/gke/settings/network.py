@@ -1,0 +1,154 @@
+"""The networks of one GKE cluster: its own with subnetworks and a way out, and those between GPUs."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from inferfleet.api.kinds.gke_cluster import Gke
+from inferfleet.fleet import names
+from inferfleet.gke.settings.fabrics import Extra
+from inferfleet.gke.settings.ranges import Ranges
+from inferfleet.gke.values import CloudComponent, CloudResource
+
+NETWORK = "gcp:compute/network:Network"
+SUBNETWORK = "gcp:compute/subnetwork:Subnetwork"
+FIREWALL = "gcp:compute/firewall:Firewall"
+ROUTER = "gcp:compute/router:Router"
+ROUTER_NAT = "gcp:compute/routerNat:RouterNat"
+# Names of the secondary ranges in the nodes' subnetwork.
+PODS, SERVICES = "pods", "services"
+_MAIN, _NODES, _PROXIES, _WAY_OUT = "network", "nodes", "proxies", "nat"
+
+
+def network(
+    cluster: str, cloud_name: str, *, gke: Gke, ranges: Ranges | None, extras: tuple[Extra, ...]
+) -> CloudComponent | None:
+    """None for a cluster in an existing network without GPUDirect, which needs nothing here.
+
+    `ranges` is None only for such a cluster.
+    """
+    made = _Names(cluster, cloud_name, gke)
+    resources: list[CloudResource] = []
+    if ranges and gke.network.existing is None:
+        resources += _own(made, ranges)
+    if ranges:
+        resources += [one for extra in extras for one in _between_gpus(made, ranges, extra)]
+    return (
+        CloudComponent("GkeNetwork", names.cluster_component(cluster), tuple(resources))
+        if resources
+        else None
+    )
+
+
+def standing_in(gke: Gke, cloud_name: str) -> dict[str, Any]:
+    """What a Cluster says about its network: whose, which subnetwork, and the ranges of pods and services."""
+    existing = gke.network.existing
+    if existing:
+        project, network_name, subnetwork = (
+            existing.project or gke.project,
+            existing.name,
+            existing.subnetwork,
+        )
+        pods, services = existing.pods_range, existing.services_range
+    else:
+        project, network_name = gke.project, names.gke_part(cloud_name, _MAIN)
+        subnetwork, pods, services = names.gke_part(cloud_name, _NODES), PODS, SERVICES
+    return {
+        "network": _network_path(project, network_name),
+        "subnetwork": f"projects/{project}/regions/{gke.region}/subnetworks/{subnetwork}",
+        "networkingMode": "VPC_NATIVE",
+        "ipAllocationPolicy": {"clusterSecondaryRangeName": pods, "servicesSecondaryRangeName": services},
+    }
+
+
+def interfaces(cloud_name: str, extras: tuple[Extra, ...]) -> list[dict[str, Any]]:
+    """What a NodePool says about its nodes' extra interfaces, in order."""
+    return [
+        {
+            "network": names.gke_part(cloud_name, extra.part),
+            "subnetwork": names.gke_part(cloud_name, subnet),
+        }
+        for extra in extras
+        for subnet, _ in extra.subnets
+    ]
+
+
+class _Names:
+    """Makes resources of one cluster: `part` names them in Pulumi and, after the cluster, in Google Cloud."""
+
+    def __init__(self, cluster: str, cloud_name: str, gke: Gke) -> None:
+        self.cluster, self.cloud_name, self.gke = cluster, cloud_name, gke
+
+    def called(self, part: str) -> str:
+        return names.gke_part(self.cloud_name, part)
+
+    def resource(self, token: str, part: str, inputs: dict[str, Any], *after: CloudResource) -> CloudResource:
+        regional = {} if token in (NETWORK, FIREWALL) else {"region": self.gke.region}
+        return CloudResource(
+            token,
+            names.cloud_resource(self.cluster, part),
+            {"name": self.called(part), "project": self.gke.project, **regional, **inputs},
+            after=tuple(one.key for one in after),
+        )
+
+    def path(self, part: str) -> str:
+        return _network_path(self.gke.project, self.called(part))
+
+
+def _own(made: _Names, ranges: Ranges) -> Iterator[CloudResource]:
+    main = made.resource(NETWORK, _MAIN, {"autoCreateSubnetworks": False, "routingMode": "REGIONAL"})
+    yield main
+    within = {"network": made.path(_MAIN)}
+    secondary = [
+        {"rangeName": PODS, "ipCidrRange": ranges.pods},
+        {"rangeName": SERVICES, "ipCidrRange": ranges.services},
+    ]
+    nodes = {"ipCidrRange": ranges.nodes, "privateIpGoogleAccess": True, "secondaryIpRanges": secondary}
+    yield made.resource(SUBNETWORK, _NODES, within | nodes, main)
+    # Where regional load balancers run their Envoys; gateways of class gke-l7-rilb do not come up without.
+    proxies = {"ipCidrRange": ranges.proxies, "purpose": "REGIONAL_MANAGED_PROXY", "role": "ACTIVE"}
+    yield made.resource(SUBNETWORK, _PROXIES, within | proxies, main)
+    # Also where nodes have addresses of their own, which do not use it: pools that were made before
+    # privateNodes was turned off keep nodes that have no other way out.
+    router = made.resource(ROUTER, _WAY_OUT, within, main)
+    yield router
+    way_out = {
+        "router": made.called(_WAY_OUT),
+        "natIpAllocateOption": "AUTO_ONLY",
+        "sourceSubnetworkIpRangesToNat": "ALL_SUBNETWORKS_ALL_IP_RANGES",
+        # A node that loads a model opens more connections than the 64 ports it would have.
+        "enableDynamicPortAllocation": True,
+        "enableEndpointIndependentMapping": False,
+    }
+    yield made.resource(ROUTER_NAT, _WAY_OUT, way_out, router)
+
+
+def _between_gpus(made: _Names, ranges: Ranges, extra: Extra) -> Iterator[CloudResource]:
+    shape: dict[str, Any] = {"autoCreateSubnetworks": False}
+    if extra.mtu:
+        shape["mtu"] = extra.mtu
+    if extra.zone:
+        profile = f"global/networkProfiles/{extra.zone}-vpc-roce"
+        shape["networkProfile"] = f"projects/{made.gke.project}/{profile}"
+    network_made = made.resource(NETWORK, extra.part, shape)
+    yield network_made
+    within = {"network": made.path(extra.part)}
+    for part, slot in extra.subnets:
+        subnet = {"ipCidrRange": ranges.between_gpus(slot)}
+        yield made.resource(SUBNETWORK, part, within | subnet, network_made)
+    # Networks of RDMA let everything in by themselves and take no rules of this kind:
+    # https://docs.cloud.google.com/vpc/docs/rdma-network-profiles
+    if not extra.zone:
+        among = {
+            "direction": "INGRESS",
+            "sourceRanges": [ranges.between_gpus(slot) for _, slot in extra.subnets],
+            "allows": [
+                {"protocol": "icmp"},
+                {"protocol": "tcp", "ports": ["0-65535"]},
+                {"protocol": "udp", "ports": ["0-65535"]},
+            ],
+        }
+        yield made.resource(FIREWALL, extra.part, within | among, network_made)
+
+
+def _network_path(project: str, name: str) -> str:
+    return f"projects/{project}/global/networks/{name}"

@@ -1,0 +1,161 @@
+"""The settings of the nodes of a pool of accelerators, and the taints that GKE puts on them by itself."""
+
+from typing import Any
+
+from inferfleet.api.kinds.base import Taint
+from inferfleet.api.kinds.inference_class import GkeAccelerator, GkeProvisioning, InferenceClass
+from inferfleet.api.kinds.node_pool import Capacity, NodePool
+from inferfleet.gke.facts.machine import Machine
+from inferfleet.gke.facts.machines import machine as known
+from inferfleet.profiles.gke import DRA_LABELS, GPU_TAINT, IMAGE_TYPE, RESERVATION_KEY, SCOPES
+
+# https://cloud.google.com/kubernetes-engine/docs/how-to/provisioningrequest
+QUEUED = Taint(key="cloud.google.com/gke-queued", value="true", effect="NoSchedule")
+
+
+def pod_taints(pool: NodePool) -> tuple[Taint, ...]:
+    """Besides the taint of the accelerator, which every pod that asks for one tolerates."""
+    return (QUEUED,) if pool.capacity.model == "Queued" else ()
+
+
+_EFFECTS = {"NoSchedule": "NO_SCHEDULE", "NoExecute": "NO_EXECUTE"}
+_SHARING = {"TimeSharing": "TIME_SHARING", "MPS": "MPS"}
+
+
+def node_config(
+    inference_class: InferenceClass,
+    pool: NodePool,
+    recipe: GkeProvisioning,
+    *,
+    machine: Machine,
+    account: str,
+    labels: dict[str, str],
+) -> dict[str, Any]:
+    """Everything of a node but its pool label, which holds the digest of what is here.
+
+    `account` is the address the nodes act as; `labels` are those of resources in Google Cloud.
+    """
+    return {
+        "machineType": recipe.machine_type,
+        "imageType": IMAGE_TYPE,
+        "bootDisk": _boot_disk(recipe, machine),
+        "guestAccelerators": [_accelerator(recipe.accelerator, recipe.driver)],
+        **_local_ssd(recipe),
+        "gcfsConfig": {"enabled": recipe.image_streaming},
+        "gvnic": {"enabled": True},
+        **_capacity(pool.capacity),
+        "labels": pool.labels | (DRA_LABELS if inference_class.spec.allocation == "DRA" else {}),
+        "taints": [_taint(GPU_TAINT, "present", "NoSchedule"), *_taints(pool.taints)],
+        # GKE would keep away pods that say nothing about Arm. The taint of GPUs keeps all others away.
+        **({"taintConfig": {"architectureTaintBehavior": "NONE"}} if machine.architecture == "arm64" else {}),
+        "resourceLabels": dict(labels),
+        **_identity(account, secure_boot=_boots_securely(recipe)),
+    }
+
+
+def ignored(recipe: GkeProvisioning, machine: Machine) -> tuple[str, ...]:
+    """What GKE fills in by itself: local SSDs that are part of the machine, or may be of an unknown one.
+
+    Reported back by Google and missing in the recipe, they would replace the pool at every update
+    (https://github.com/mozilla/terraform-modules/pull/464). Nowhere else, because what is ignored keeps its
+    old value even in a replacement: SSDs that somebody takes out of a recipe would come back.
+    """
+    if recipe.local_ssd or (known(recipe.machine_type) and not machine.ssds.attached):
+        return ()
+    return ("nodeConfig.ephemeralStorageLocalSsdConfig", "nodeConfig.localNvmeSsdBlockConfig")
+
+
+def system_node_config(
+    machine_type: str, disk_size_gb: int, *, account: str, labels: dict[str, str]
+) -> dict[str, Any]:
+    """A node without accelerators and taints."""
+    return {
+        "machineType": machine_type,
+        "imageType": IMAGE_TYPE,
+        "bootDisk": {"sizeGb": disk_size_gb},
+        "resourceLabels": dict(labels),
+        **_identity(account, secure_boot=True),
+    }
+
+
+def _identity(account: str, *, secure_boot: bool) -> dict[str, Any]:
+    return {
+        "serviceAccount": account,
+        "oauthScopes": list(SCOPES),
+        "workloadMetadataConfig": {"mode": "GKE_METADATA"},
+        "shieldedInstanceConfig": {"enableSecureBoot": secure_boot, "enableIntegrityMonitoring": True},
+    }
+
+
+def _boot_disk(recipe: GkeProvisioning, machine: Machine) -> dict[str, Any]:
+    kind = recipe.disk_type or machine.boot_disk
+    return {"sizeGb": recipe.disk_size_gb, **({"diskType": kind} if kind else {})}
+
+
+def _boots_securely(recipe: GkeProvisioning) -> bool:
+    """GKE's own drivers are signed; one that is installed by somebody else may not be."""
+    return recipe.driver != "INSTALLATION_DISABLED"
+
+
+def _accelerator(accelerator: GkeAccelerator, driver: str) -> dict[str, Any]:
+    """The driver is always told: GKE fills it in, and what it fills in would replace the pool.
+
+    https://github.com/GoogleCloudPlatform/magic-modules/pull/11152
+    """
+    found: dict[str, Any] = {
+        "type": accelerator.type,
+        "count": accelerator.count,
+        "gpuDriverInstallationConfig": {"gpuDriverVersion": driver},
+    }
+    if accelerator.partition_size:
+        found["gpuPartitionSize"] = accelerator.partition_size
+    if accelerator.sharing:
+        found["gpuSharingConfig"] = {
+            "gpuSharingStrategy": _SHARING[accelerator.sharing.strategy],
+            "maxSharedClientsPerGpu": accelerator.sharing.max_clients_per_gpu,
+        }
+    return found
+
+
+def _local_ssd(recipe: GkeProvisioning) -> dict[str, Any]:
+    if recipe.local_ssd is None:
+        return {}
+    ephemeral = recipe.local_ssd.use == "EphemeralStorage"
+    block = "ephemeralStorageLocalSsdConfig" if ephemeral else "localNvmeSsdBlockConfig"
+    return {block: {"localSsdCount": recipe.local_ssd.count}}
+
+
+def _capacity(capacity: Capacity) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    if capacity.model == "Spot":
+        found["spot"] = True
+    if capacity.model == "FlexStart":
+        found["flexStart"] = True
+    if capacity.max_run_duration:
+        found["maxRunDuration"] = f"{capacity.max_run_duration}s"
+    affinity = _reservation(capacity)
+    return found | ({"reservationAffinity": affinity} if affinity else {})
+
+
+def _reservation(capacity: Capacity) -> dict[str, Any] | None:
+    """On-demand nodes use any reservation that fits, as Google has it; a reserved pool buys no others."""
+    if capacity.model == "OnDemand":
+        return None
+    if capacity.model != "Reservation":
+        # https://github.com/hashicorp/terraform-provider-google/issues/18341
+        return {"consumeReservationType": "NO_RESERVATION"}
+    if capacity.reservation is None:
+        return {"consumeReservationType": "ANY_RESERVATION_THEN_FAIL"}
+    named = capacity.reservation
+    # https://cloud.google.com/kubernetes-engine/docs/how-to/consuming-reservations
+    value = f"projects/{named.project}/reservations/{named.name}" if named.project else named.name
+    value += f"/reservationBlocks/{named.block}" if named.block else ""
+    return {"consumeReservationType": "SPECIFIC_RESERVATION", "key": RESERVATION_KEY, "values": [value]}
+
+
+def _taints(taints: tuple[Taint, ...]) -> list[dict[str, str]]:
+    return [_taint(one.key, one.value, one.effect) for one in taints if one.key != GPU_TAINT]
+
+
+def _taint(key: str, value: str, effect: str) -> dict[str, str]:
+    return {"key": key, "value": value, "effect": _EFFECTS[effect]}

@@ -1,0 +1,185 @@
+"""Addresses of the stack's GKE clusters: a block for each, and what lies where in it.
+
+A cluster keeps the block that the lock remembers; a new one takes the lowest free one. No two overlap, so
+that networks can be joined later.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from ipaddress import IPv4Network
+from itertools import combinations
+
+from inferfleet.api.documents import Documents
+from inferfleet.api.kinds.inference_cluster import InferenceCluster
+from inferfleet.api.problems import Problem
+from inferfleet.fleet.lock.lock import Lock
+from inferfleet.gke.settings import fabrics
+
+BLOCK = "block"  # in the lock's settings of a cluster
+DEFAULT_PREFIX = 14
+# Without 172.16.0.0/14, which holds the Docker bridge of every node (172.17.0.0/16).
+_PICKED_FROM = ("10.0.0.0/8", "172.20.0.0/14", "172.24.0.0/13")
+_PATH = "spec.cluster.gke.network.block"
+
+
+@dataclass(frozen=True)
+class Ranges:
+    """Half of a block is for pods, a quarter for networks between GPUs, a sixteenth for nodes, one for
+    services, the rest for load balancers. A default block holds 512 nodes of 110 pods.
+    """
+
+    block: str
+
+    @property
+    def pods(self) -> str:
+        return self._part(1, 0)
+
+    @property
+    def nodes(self) -> str:
+        return self._part(4, 12)
+
+    @property
+    def services(self) -> str:
+        """At most 16,384 addresses."""
+        return self._part(4, 13, smallest=18)
+
+    @property
+    def proxies(self) -> str:
+        """Of the load balancers' Envoys: /23, as Google advises, or a smaller part of a smaller block."""
+        return self._part(4, 14, smallest=max(23, _prefix(self.block) + 9))
+
+    def between_gpus(self, slot: int) -> str:
+        """The range of one subnetwork between GPUs, `slot` in 0..127: an address for almost every node."""
+        return self._part(9, 256 + slot)
+
+    def _part(self, deeper: int, place: int, smallest: int = 0) -> str:
+        """The `place`th part of the block, `deeper` bits down; only its start where `smallest` says so."""
+        network = IPv4Network(self.block)
+        prefix = network.prefixlen + deeper
+        first = int(network.network_address) + (place << (32 - prefix))
+        return str(IPv4Network((first, max(prefix, smallest))))
+
+
+def blocks(documents: Documents, lock: Lock) -> dict[str, str]:
+    """The block of every cluster that needs one: as written, as remembered, or the lowest free one.
+
+    A cluster for which none is left has no entry; `range_problems` says so.
+    """
+    found = _known(documents, lock)
+    needing = [name for name in _needing(documents) if name not in found]
+    free = _free([*found.values(), *_remembered(lock).values()])
+    return found | dict(zip(needing, free, strict=False))
+
+
+def range_problems(documents: Documents, lock: Lock) -> tuple[Problem, ...]:
+    """Blocks that overlap or are for nothing, clusters that find none, zones that the layout lacks."""
+    return (
+        *_overlaps(documents, lock),
+        *_for_nothing(documents),
+        *_run_out(documents, lock),
+        *_zones(documents),
+    )
+
+
+def _overlaps(documents: Documents, lock: Lock) -> Iterator[Problem]:
+    known = _known(documents, lock)
+    for one, other in combinations(known, 2):
+        if not _spans_meet(_span(known[one]), _span(known[other])):
+            continue
+        # Speak of the one that can be changed: a remembered block stands in no document.
+        named, against = (other, one) if _written(documents.clusters[other]) else (one, other)
+        what = f"block {known[named]} of cluster {named!r} overlaps {known[against]} of cluster {against!r}"
+        yield _problem(documents, named, what, "Write another block, or leave it out to have one picked")
+
+
+def _for_nothing(documents: Documents) -> Iterator[Problem]:
+    needing = _needing(documents)
+    for name, cluster in sorted(documents.clusters.items()):
+        if _written(cluster) and name not in needing:
+            what = f"block of cluster {name!r} is for nothing: its network exists, and no pool has GPUDirect"
+            yield _problem(documents, name, what, "Remove it")
+
+
+def _run_out(documents: Documents, lock: Lock) -> Iterator[Problem]:
+    picked = blocks(documents, lock)
+    for name in _needing(documents):
+        if name not in picked:
+            what = f"no block of size /{DEFAULT_PREFIX} is free for cluster {name!r}"
+            yield _problem(documents, name, what, "Write a smaller block (up to /16) on some of the clusters")
+
+
+def _zones(documents: Documents) -> Iterator[Problem]:
+    for name in _needing(documents):
+        for place, pool in enumerate(documents.clusters[name].spec.node_pools):
+            zone = fabrics.zone_without_place(documents, documents.clusters[name], pool)
+            if zone:
+                path = f"spec.nodePools[{place}].zones"
+                what = f"pool {pool.name!r} is in {zone}; RDMA networks are laid out for zones a to n"
+                where = documents.where("InferenceCluster", name, path)
+                yield Problem(what, "Use another zone", path, where)
+
+
+def _problem(documents: Documents, name: str, what: str, next_step: str) -> Problem:
+    return Problem(what, next_step, _PATH, documents.where("InferenceCluster", name, _PATH))
+
+
+def _known(documents: Documents, lock: Lock) -> dict[str, str]:
+    """Blocks that are not to be picked, by cluster in the order of names."""
+    remembered = _remembered(lock)
+    known = {name: _written(documents.clusters[name]) or remembered.get(name) for name in _needing(documents)}
+    return {name: block for name, block in known.items() if block}
+
+
+def _needing(documents: Documents) -> list[str]:
+    return [
+        name
+        for name, cluster in sorted(documents.clusters.items())
+        if cluster.spec.cluster.gke
+        and (
+            cluster.spec.cluster.gke.network.existing is None
+            or any(fabrics.of_pool(documents, cluster, pool) for pool in cluster.spec.node_pools)
+        )
+    ]
+
+
+def _written(cluster: InferenceCluster) -> str | None:
+    return cluster.spec.cluster.gke.network.block if cluster.spec.cluster.gke else None
+
+
+def _remembered(lock: Lock) -> Mapping[str, str]:
+    return {
+        name: locked.settings[BLOCK] for name, locked in lock.clusters.items() if BLOCK in locked.settings
+    }
+
+
+def _free(taken: list[str]) -> Iterator[str]:
+    spans = [_span(block) for block in taken]
+    for candidate, span in _candidates():
+        if not any(_spans_meet(span, one) for one in spans):
+            yield candidate
+
+
+@cache
+def _candidates() -> tuple[tuple[str, tuple[int, int]], ...]:
+    found = (
+        str(block)
+        for space in _PICKED_FROM
+        for block in IPv4Network(space).subnets(new_prefix=DEFAULT_PREFIX)
+    )
+    return tuple((block, _span(block)) for block in found)
+
+
+# Numbers, because a fleet of fifty clusters asks thousands of times and IPv4Network is slow.
+def _span(block: str) -> tuple[int, int]:
+    network = IPv4Network(block)
+    first = int(network.network_address)
+    return first, first + network.num_addresses - 1
+
+
+def _spans_meet(one: tuple[int, int], other: tuple[int, int]) -> bool:
+    return one[0] <= other[1] and other[0] <= one[1]
+
+
+def _prefix(block: str) -> int:
+    return int(block.rpartition("/")[2])

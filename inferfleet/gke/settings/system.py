@@ -1,0 +1,139 @@
+"""The pool for everything that is no engine: GKE's own pods, controllers, endpoint pickers."""
+
+from decimal import Decimal
+
+from inferfleet.api.documents import Documents
+from inferfleet.api.kinds.gke_cluster import Gke
+from inferfleet.api.kinds.model_deployment import ModelDeployment
+from inferfleet.api.kinds.quantity import parse_quantity
+from inferfleet.api.problems import Problem
+from inferfleet.fleet import names
+from inferfleet.fleet.decisions import Plan
+from inferfleet.gke.facts.machine import Machine
+from inferfleet.gke.facts.machines import machine
+from inferfleet.gke.settings.nodes import system_node_config
+from inferfleet.gke.settings.pools import SECONDS, pool_of, with_name
+from inferfleet.gke.values import CLUSTER, NODE_POOL, SYSTEM_POOL, CloudResource
+from inferfleet.profiles.gke import SYSTEM_MACHINE_TYPE
+from inferfleet.profiles.table import profile
+
+# One per zone of a region for GKE's own pods, and one for the time of an upgrade.
+_WITHOUT_PICKERS = 4
+# What GKE keeps for the node and its own pods on it, rounded up:
+# https://cloud.google.com/kubernetes-engine/docs/concepts/plan-node-sizes
+_RESERVED_CPUS = Decimal(1)
+_USABLE_MEMORY = Decimal("0.85")
+_GIB = 2**30
+
+Need = tuple[Decimal, Decimal]  # cores, bytes
+
+
+def system_pool(
+    cluster: str,
+    cloud_name: str,
+    *,
+    gke: Gke,
+    needs: tuple[Need, ...],
+    account: str,
+    labels: dict[str, str],
+    after: tuple[str, ...],
+) -> CloudResource:
+    """Without taints. Its machine is told, never derived; only the most nodes it may have follow `needs`.
+
+    It starts with one node per zone, because a new cluster has pods to run before anybody asks for one.
+    """
+    machine_type = machine_type_of(gke)
+    inputs = {
+        **pool_of(cloud_name, gke),
+        **({"nodeLocations": sorted(gke.zones)} if gke.zones else {}),
+        "initialNodeCount": 1,
+        "autoscaling": {
+            "totalMinNodeCount": 1,
+            "totalMaxNodeCount": _WITHOUT_PICKERS + nodes_for(needs, machine(machine_type)),
+            "locationPolicy": "BALANCED",
+        },
+        "ignoreNodeCountChanges": True,
+        "management": {"autoRepair": True, "autoUpgrade": True},
+        "upgradeSettings": {"strategy": "SURGE", "maxSurge": 1, "maxUnavailable": 0},
+        "nodeConfig": system_node_config(
+            machine_type, gke.system_pool.disk_size_gb, account=account, labels=labels
+        ),
+    }
+    return CloudResource(
+        NODE_POOL,
+        names.cloud_resource(cluster, SYSTEM_POOL),
+        with_name(SYSTEM_POOL, inputs)[1],
+        after=after,
+        # It says how the pool began, and Google changes it when somebody resizes the pool.
+        ignore=("initialNodeCount",),
+        deleted_with=f"{CLUSTER} {cluster}",
+        timeout=SECONDS,
+    )
+
+
+def machine_type_of(gke: Gke) -> str:
+    return gke.system_pool.machine_type or SYSTEM_MACHINE_TYPE
+
+
+def nodes_for(needs: tuple[Need, ...], kind: Machine | None) -> int:
+    """So many nodes hold pickers with these requests; one for each where the machine is not known."""
+    if kind is None:
+        return len(needs)
+    usable = _usable(kind)
+    nodes: list[Need] = []
+    for cpus, memory in sorted(needs, reverse=True):
+        for place, (free_cpus, free_memory) in enumerate(nodes):
+            if cpus <= free_cpus and memory <= free_memory:
+                nodes[place] = (free_cpus - cpus, free_memory - memory)
+                break
+        else:
+            nodes.append((usable[0] - cpus, usable[1] - memory))
+    return len(nodes)
+
+
+def pickers(documents: Documents, cluster: str, planned: Plan) -> dict[str, tuple[Need, ...]]:
+    """What the endpoint pickers on a cluster request, one for each of their pods, by deployment."""
+    return {
+        one.deployment: (_need(documents.deployments[one.deployment], documents, cluster),)
+        * documents.deployments[one.deployment].spec.endpoint_picker.replicas
+        for one in planned.endpoints
+        if one.cluster == cluster and one.deployment in documents.deployments
+    }
+
+
+def system_problems(documents: Documents, planned: Plan) -> tuple[Problem, ...]:
+    """Pickers that no node of the system pool can run: they would stay pending, their models silent."""
+    found: list[Problem] = []
+    for name, cluster in sorted(documents.clusters.items()):
+        gke = cluster.spec.cluster.gke
+        kind = machine(machine_type_of(gke)) if gke else None
+        if gke is None or kind is None:
+            continue
+        usable = _usable(kind)
+        for deployment, needs in sorted(pickers(documents, name, planned).items()):
+            if all(need[0] <= usable[0] and need[1] <= usable[1] for need in needs):
+                continue
+            path = "spec.cluster.gke.systemPool.machineType"
+            what = (
+                f"the endpoint picker of {deployment!r} requests {_shown(needs[0])}; a node of the system "
+                f"pool of cluster {name!r} ({kind.type}) has {_shown(usable)} for it"
+            )
+            next_step = "Use a larger machineType, or lower endpointPicker.resources of the deployment"
+            found.append(Problem(what, next_step, path, documents.where("InferenceCluster", name, path)))
+    return tuple(found)
+
+
+def _usable(kind: Machine) -> Need:
+    return kind.vcpus - _RESERVED_CPUS, Decimal(kind.memory_gib) * _GIB * _USABLE_MEMORY
+
+
+def _need(deployment: ModelDeployment, documents: Documents, cluster: str) -> Need:
+    """The deployment's own as a whole, or the profile's. Kubernetes takes a limit alone for the request."""
+    own = deployment.spec.endpoint_picker.resources
+    used = profile(documents.clusters[cluster].spec.serving.profile).resources if own is None else own
+    amounts = {**used.limits, **used.requests}
+    return parse_quantity(amounts.get("cpu", "0")), parse_quantity(amounts.get("memory", "0"))
+
+
+def _shown(need: Need) -> str:
+    return f"{need[0].normalize():f} cores and {need[1] / _GIB:.1f} GiB"

@@ -1,0 +1,96 @@
+"""What an endpoint picker may do on its cluster: an account, and roles no wider than it needs."""
+
+from typing import Any
+
+from inferfleet.api.kinds.model_deployment import ModelDeployment
+from inferfleet.fleet import names
+from inferfleet.manifests.metadata import metadata
+from inferfleet.profiles.profile import Profile
+
+_RBAC = "rbac.authorization.k8s.io"
+_READ = ("get", "list", "watch")
+
+
+def account(*, deployment: ModelDeployment, stack: str) -> dict[str, Any]:
+    return {
+        "apiVersion": "v1",
+        "kind": "ServiceAccount",
+        "metadata": _metadata(deployment, stack),
+    }
+
+
+def role(*, deployment: ModelDeployment, profile: Profile, stack: str) -> dict[str, Any]:
+    """Pods, pool and objectives to read; with several replicas also the lease they elect a leader by."""
+    rules = [
+        _rule("", ["pods"], *_READ),
+        _rule(profile.pool_group, ["inferencepools"], *_READ),
+        *(
+            _rule(group, ["inferenceobjectives", "inferencemodelrewrites"], *_READ)
+            for group in profile.objective_groups
+        ),
+    ]
+    if deployment.spec.endpoint_picker.replicas > 1:
+        rules += [
+            _rule("coordination.k8s.io", ["leases"], *_READ, "create", "update", "patch", "delete"),
+            _rule("", ["events"], "create", "patch"),
+        ]
+    return {
+        "apiVersion": f"{_RBAC}/v1",
+        "kind": "Role",
+        "metadata": _metadata(deployment, stack),
+        "rules": rules,
+    }
+
+
+def role_binding(*, deployment: ModelDeployment, stack: str) -> dict[str, Any]:
+    return {
+        "apiVersion": f"{_RBAC}/v1",
+        "kind": "RoleBinding",
+        "metadata": _metadata(deployment, stack),
+        **_binds(deployment, "Role", names.epp(deployment.metadata.key)),
+    }
+
+
+def cluster_role(*, deployment: ModelDeployment, stack: str) -> dict[str, Any]:
+    """What the picker needs to ask the API server who wants to read its metrics, and whether they may."""
+    return {
+        "apiVersion": f"{_RBAC}/v1",
+        "kind": "ClusterRole",
+        "metadata": _cluster_metadata(deployment, stack),
+        "rules": [
+            _rule("authentication.k8s.io", ["tokenreviews"], "create"),
+            _rule("authorization.k8s.io", ["subjectaccessreviews"], "create"),
+        ],
+    }
+
+
+def cluster_role_binding(*, deployment: ModelDeployment, stack: str) -> dict[str, Any]:
+    return {
+        "apiVersion": f"{_RBAC}/v1",
+        "kind": "ClusterRoleBinding",
+        "metadata": _cluster_metadata(deployment, stack),
+        **_binds(deployment, "ClusterRole", names.epp_cluster_scoped(deployment.metadata.key)),
+    }
+
+
+def _metadata(deployment: ModelDeployment, stack: str) -> dict[str, Any]:
+    key = deployment.metadata.key
+    return metadata(names.epp(key), stack=stack, namespace=deployment.metadata.namespace, deployment=key)
+
+
+def _cluster_metadata(deployment: ModelDeployment, stack: str) -> dict[str, Any]:
+    key = deployment.metadata.key
+    return metadata(names.epp_cluster_scoped(key), stack=stack, deployment=key)
+
+
+def _binds(deployment: ModelDeployment, kind: str, name: str) -> dict[str, Any]:
+    subject = {
+        "kind": "ServiceAccount",
+        "name": names.epp(deployment.metadata.key),
+        "namespace": deployment.metadata.namespace,
+    }
+    return {"roleRef": {"apiGroup": _RBAC, "kind": kind, "name": name}, "subjects": [subject]}
+
+
+def _rule(group: str, resources: list[str], *verbs: str) -> dict[str, Any]:
+    return {"apiGroups": [group], "resources": resources, "verbs": list(verbs)}

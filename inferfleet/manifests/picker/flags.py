@@ -1,0 +1,130 @@
+"""Flags of an endpoint picker: the profile's, overridden by the cluster's, then by the deployment's."""
+
+import re
+from collections.abc import Callable, Mapping
+
+from inferfleet.api.kinds.inference_cluster import Serving
+from inferfleet.api.kinds.model_deployment import ModelDeployment
+from inferfleet.api.problems import Problem, Where
+from inferfleet.api.wording import below, one_of, shown
+from inferfleet.fleet import names
+from inferfleet.profiles.engines import engine
+from inferfleet.profiles.profile import FlagKind, Profile
+
+Value = str | int | float | bool
+
+CONFIG_FOLDER = "/config"
+CONFIG_FILE = "config.yaml"
+
+# Flags that repeat what a document or a name says elsewhere, with the place where it is said.
+_SYSTEM = {
+    "pool-name": "it follows from the deployment's name",
+    "pool-namespace": "it follows from the deployment's namespace",
+    "pool-group": "it follows from the profile",
+    "endpoint-selector": "endpoints come from the deployment's InferencePool",
+    "endpoint-target-ports": "endpoints come from the deployment's InferencePool",
+    "config-file": "write spec.endpointPicker.config instead",
+    "config-text": "write spec.endpointPicker.config instead",
+    "grpc-port": "write spec.endpointPicker.port instead",
+    "ha-enable-leader-election": "it follows from spec.endpointPicker.replicas",
+    "metrics-endpoint-auth": "write serving.metricsAuth of the cluster instead",
+    "tracing": "write serving.tracing of the cluster instead",
+}
+_DURATION = re.compile(r"^(0|([0-9]+(\.[0-9]+)?(ns|us|µs|ms|s|m|h))+)$")
+_RULE: dict[FlagKind, str] = {
+    "bool": "true or false",
+    "int": "a whole number",
+    "duration": "a duration such as 150ms or 5s",
+    "text": "text",
+}
+
+
+def flags(*, deployment: ModelDeployment, serving: Serving, profile: Profile) -> dict[str, str]:
+    """Every flag but the system's, sorted by name."""
+    merged: dict[str, Value] = dict(profile.flags)
+    metrics_port = engine(deployment.spec.engine.type).metrics_port
+    if metrics_port and profile.engine_metrics_port_flag:
+        merged[profile.engine_metrics_port_flag] = metrics_port
+    merged |= serving.epp_flags | deployment.spec.endpoint_picker.flags
+    return {name: _text(value) for name, value in sorted(merged.items())}
+
+
+def args(*, deployment: ModelDeployment, serving: Serving, profile: Profile) -> list[str]:
+    """The picker's whole command line, one item per flag."""
+    picker = deployment.spec.endpoint_picker
+    system = {
+        "pool-name": names.endpoint(deployment.metadata.key),
+        "pool-namespace": deployment.metadata.namespace,
+        "pool-group": profile.pool_group,
+        "config-file": f"{CONFIG_FOLDER}/{CONFIG_FILE}",
+        "grpc-port": str(grpc_port(deployment, profile)),
+        **({"ha-enable-leader-election": "true"} if picker.replicas > 1 else {}),
+        "tracing": _text(serving.tracing is not None),
+        "metrics-endpoint-auth": _text(serving.metrics_auth),
+    }
+    chosen = flags(deployment=deployment, serving=serving, profile=profile)
+    return [f"--{name}={value}" for name, value in {**system, **chosen}.items()]
+
+
+def grpc_port(deployment: ModelDeployment, profile: Profile) -> int:
+    """Where gateways reach the picker."""
+    return deployment.spec.endpoint_picker.port or profile.grpc_port
+
+
+def health_port(chosen: Mapping[str, str], profile: Profile) -> int:
+    return int(chosen.get("grpc-health-port", profile.health_port))
+
+
+def metrics_port(chosen: Mapping[str, str], profile: Profile) -> int:
+    return int(chosen.get("metrics-port", profile.metrics_port))
+
+
+def is_secure(chosen: Mapping[str, str]) -> bool:
+    """True if the picker serves TLS, with a certificate it signs itself unless it is given one."""
+    return chosen.get("secure-serving", "true") == "true"
+
+
+def check(
+    written: Mapping[str, Value], *, profile: Profile, path: str, where: Callable[[str], Where | None]
+) -> tuple[Problem, ...]:
+    """What is wrong with the flags that one document wrote at `path`."""
+    problems = []
+    for name, value in written.items():
+        found = _wrong(name, value, profile)
+        if found:
+            here = below(path, name)
+            problems.append(Problem(*found, here, where(here)))
+    return tuple(problems)
+
+
+def _wrong(name: str, value: Value, profile: Profile) -> tuple[str, str] | None:
+    if name.startswith("-"):
+        return (
+            f"flag {shown(name)} has dashes",
+            f"Write {shown(name.lstrip('-'))}: names stand here without them",
+        )
+    if name in profile.rejected_flags:
+        return f"the endpoint picker of {profile.name} exits when {name} is set", (
+            f"Remove it, and {profile.rejected_flags[name]}"
+        )
+    kind = profile.known_flags.get(name)
+    if kind is None:
+        what = f"the endpoint picker of {profile.name} has no flag {shown(name)}"
+        return what, one_of(name, set(profile.known_flags) - set(_SYSTEM), "Known flags")
+    if name in _SYSTEM:
+        return f"flag {name} is set by inferfleet", f"Remove it: {_SYSTEM[name]}"
+    if not _is(value, kind):
+        return f"{name} is {shown(_text(value))!r}", f"Give it {_RULE[kind]}"
+    return None
+
+
+def _is(value: Value, kind: FlagKind) -> bool:
+    if kind == "bool":
+        return _text(value) in ("true", "false")
+    if kind == "int":
+        return not isinstance(value, bool) and re.fullmatch(r"[0-9]{1,10}", _text(value)) is not None
+    return kind == "text" or _DURATION.match(_text(value)) is not None
+
+
+def _text(value: Value) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)

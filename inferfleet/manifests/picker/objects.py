@@ -1,0 +1,201 @@
+"""All objects of one deployment's endpoint picker (EPP) on one cluster, in the order they must appear."""
+
+from typing import Any
+
+from inferfleet.api.kinds.inference_cluster import Serving, Tracing
+from inferfleet.api.kinds.model_deployment import ModelDeployment
+from inferfleet.fleet import names
+from inferfleet.manifests.metadata import WAIT_FOR, metadata
+from inferfleet.manifests.picker import access as picker_access
+from inferfleet.manifests.picker import config as picker_config
+from inferfleet.manifests.picker import flags as picker_flags
+from inferfleet.profiles.profile import Profile
+
+CONFIG_HASH = f"{names.DOMAIN}/config-hash"
+# As long as an engine's own: streams run through the gateway on the picker's word.
+_GRACE_SECONDS = 130
+# A picker says it is healthy before it has made the key of its certificate, and listens to gateways only
+# then: a request that is sent there in between fails.
+_STARTUP_SECONDS = 60
+
+
+def objects(
+    *, deployment: ModelDeployment, serving: Serving, profile: Profile, stack: str
+) -> list[dict[str, Any]]:
+    """ServiceAccount, roles and bindings, ConfigMap, Deployment, Service."""
+    made = [
+        picker_access.account(deployment=deployment, stack=stack),
+        picker_access.role(deployment=deployment, profile=profile, stack=stack),
+        picker_access.role_binding(deployment=deployment, stack=stack),
+    ]
+    if serving.metrics_auth:
+        made += [
+            picker_access.cluster_role(deployment=deployment, stack=stack),
+            picker_access.cluster_role_binding(deployment=deployment, stack=stack),
+        ]
+    return [
+        *made,
+        picker_config.config_map(deployment=deployment, profile=profile, stack=stack),
+        _deployment(deployment, serving, profile, stack),
+        _service(deployment, serving, profile, stack),
+    ]
+
+
+def selector(deployment: ModelDeployment) -> dict[str, str]:
+    """The labels of its pods. No pool and no workload of the deployment selects by them."""
+    return {"app.kubernetes.io/name": names.epp(deployment.metadata.key)}
+
+
+def _deployment(
+    deployment: ModelDeployment, serving: Serving, profile: Profile, stack: str
+) -> dict[str, Any]:
+    picker = deployment.spec.endpoint_picker
+    name = names.epp(deployment.metadata.key)
+    annotations = {CONFIG_HASH: picker_config.config_hash(deployment=deployment, profile=profile)}
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": metadata(
+            name,
+            stack=stack,
+            namespace=deployment.metadata.namespace,
+            deployment=deployment.metadata.key,
+            # Only the elected leader becomes ready, so the Deployment as a whole never does.
+            annotations={WAIT_FOR: "jsonpath={.status.readyReplicas}"} if picker.replicas > 1 else None,
+        ),
+        "spec": {
+            "replicas": picker.replicas,
+            # Also with several replicas: a rolling update waits for followers, which never become ready.
+            "strategy": {"type": "Recreate"},
+            "revisionHistoryLimit": 2,
+            "selector": {"matchLabels": selector(deployment)},
+            "template": {
+                "metadata": {
+                    "labels": selector(deployment) | {names.MANAGED_BY: names.MANAGER},
+                    "annotations": annotations,
+                },
+                "spec": {
+                    "serviceAccountName": name,
+                    "terminationGracePeriodSeconds": _GRACE_SECONDS,
+                    "enableServiceLinks": False,
+                    "securityContext": {
+                        "runAsNonRoot": True,
+                        "seccompProfile": {"type": "RuntimeDefault"},
+                    },
+                    "containers": [_container(deployment, serving, profile)],
+                    "volumes": [{"name": "config", "configMap": {"name": name}}],
+                },
+            },
+        },
+    }
+
+
+def _container(deployment: ModelDeployment, serving: Serving, profile: Profile) -> dict[str, Any]:
+    picker = deployment.spec.endpoint_picker
+    chosen = picker_flags.flags(deployment=deployment, serving=serving, profile=profile)
+    health = picker_flags.health_port(chosen, profile)
+    grpc = picker_flags.grpc_port(deployment, profile)
+    elects = picker.replicas > 1
+    return {
+        "name": "epp",
+        "image": picker.image or serving.images.epp or profile.epp_image,
+        "imagePullPolicy": "IfNotPresent",
+        "args": picker_flags.args(deployment=deployment, serving=serving, profile=profile),
+        "env": [
+            _field("NAMESPACE", "metadata.namespace"),
+            _field("POD_NAME", "metadata.name"),
+            *(_tracing(serving.tracing) if serving.tracing else []),
+        ],
+        "ports": [
+            {"name": "grpc-ext-proc", "containerPort": grpc},
+            {"name": "grpc-health", "containerPort": health},
+            {"name": "http-metrics", "containerPort": picker_flags.metrics_port(chosen, profile)},
+        ],
+        "startupProbe": {
+            "tcpSocket": {"port": grpc},
+            "periodSeconds": 1,
+            "failureThreshold": _STARTUP_SECONDS,
+        },
+        "livenessProbe": {
+            "grpc": {
+                "port": health,
+                "service": profile.liveness_service if elects else profile.probe_service,
+            },
+            "initialDelaySeconds": 5,
+            "periodSeconds": 10,
+        },
+        "readinessProbe": {
+            "grpc": {
+                "port": health,
+                "service": profile.readiness_service if elects else profile.probe_service,
+            },
+            "periodSeconds": 2,
+        },
+        "resources": _resources(deployment, profile),
+        "securityContext": {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}},
+        "terminationMessagePolicy": "FallbackToLogsOnError",
+        "volumeMounts": [
+            {"name": "config", "mountPath": picker_flags.CONFIG_FOLDER, "readOnly": True},
+        ],
+    }
+
+
+def _resources(deployment: ModelDeployment, profile: Profile) -> dict[str, Any]:
+    """The deployment's as a whole, or the profile's: half of one and half of the other fits neither."""
+    own = deployment.spec.endpoint_picker.resources
+    if own is None:
+        return {
+            "requests": dict(profile.resources.requests),
+            "limits": dict(profile.resources.limits),
+        }
+    both = {"requests": dict(own.requests), "limits": dict(own.limits)}
+    return {kind: amounts for kind, amounts in both.items() if amounts}
+
+
+def _tracing(tracing: Tracing) -> list[dict[str, Any]]:
+    pairs = "k8s.namespace.name=$(NAMESPACE),k8s.node.name=$(NODE_NAME),k8s.pod.name=$(POD_NAME)"
+    return [
+        _field("NODE_NAME", "spec.nodeName"),
+        {"name": "OTEL_SERVICE_NAME", "value": "endpoint-picker"},
+        {"name": "OTEL_EXPORTER_OTLP_ENDPOINT", "value": tracing.endpoint},
+        {"name": "OTEL_TRACES_EXPORTER", "value": "otlp"},
+        {"name": "OTEL_TRACES_SAMPLER", "value": tracing.sampler},
+        {"name": "OTEL_TRACES_SAMPLER_ARG", "value": tracing.sampler_arg},
+        {"name": "OTEL_RESOURCE_ATTRIBUTES", "value": pairs},
+    ]
+
+
+def _field(name: str, path: str) -> dict[str, Any]:
+    return {"name": name, "valueFrom": {"fieldRef": {"apiVersion": "v1", "fieldPath": path}}}
+
+
+def _service(deployment: ModelDeployment, serving: Serving, profile: Profile, stack: str) -> dict[str, Any]:
+    chosen = picker_flags.flags(deployment=deployment, serving=serving, profile=profile)
+    grpc = picker_flags.grpc_port(deployment, profile)
+    metrics = picker_flags.metrics_port(chosen, profile)
+    return {
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": metadata(
+            names.epp(deployment.metadata.key),
+            stack=stack,
+            namespace=deployment.metadata.namespace,
+            deployment=deployment.metadata.key,
+            # The Deployment is awaited; awaiting its Service too would double the wait.
+            annotations={"pulumi.com/skipAwait": "true"},
+        ),
+        "spec": {
+            "type": "ClusterIP",
+            "selector": selector(deployment),
+            "ports": [
+                {
+                    "name": "grpc-ext-proc",
+                    "protocol": "TCP",
+                    "port": grpc,
+                    "targetPort": grpc,
+                    "appProtocol": "kubernetes.io/h2c",
+                },
+                {"name": "http-metrics", "protocol": "TCP", "port": metrics, "targetPort": metrics},
+            ],
+        },
+    }

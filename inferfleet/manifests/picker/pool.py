@@ -1,0 +1,37 @@
+"""The InferencePool of a deployment: its serving pods on one cluster, and who picks among them.
+
+Source: gateway-api-inference-extension api/v1/inferencepool_types.go.
+"""
+
+from typing import Any
+
+from inferfleet.api.kinds.model_deployment import ModelDeployment
+from inferfleet.fleet import names
+from inferfleet.fleet.engine_args import port_of
+from inferfleet.manifests.metadata import metadata
+from inferfleet.manifests.picker.flags import grpc_port
+from inferfleet.profiles.profile import Profile
+
+KIND = "InferencePool"
+
+
+def inference_pool(*, deployment: ModelDeployment, profile: Profile, stack: str) -> dict[str, Any]:
+    key = deployment.metadata.key
+    return {
+        "apiVersion": profile.pool_api_version,
+        "kind": KIND,
+        "metadata": metadata(
+            names.endpoint(key), stack=stack, namespace=deployment.metadata.namespace, deployment=key
+        ),
+        "spec": {
+            "selector": {"matchLabels": names.pool_selector(key)},
+            "targetPorts": [{"number": port_of(deployment.spec.engine)}],
+            "endpointPickerRef": {
+                "group": "",
+                "kind": "Service",
+                "name": names.epp(key),
+                "port": {"number": grpc_port(deployment, profile)},
+                "failureMode": deployment.spec.endpoint_picker.failure_mode,
+            },
+        },
+    }

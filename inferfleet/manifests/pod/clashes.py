@@ -1,0 +1,155 @@
+"""Where a team's template and what serving needs contradict each other. An equal value is no clash.
+
+Labels cannot: documents may not write any of the domains whose labels we make.
+"""
+
+from collections.abc import Callable, Iterator
+from decimal import Decimal
+from typing import Any
+
+from inferfleet.api.kinds.containers import ENGINE
+from inferfleet.api.kinds.model_deployment import ModelDeployment
+from inferfleet.api.kinds.quantity import parse_quantity
+from inferfleet.api.problems import Problem, Where
+from inferfleet.api.wording import below
+from inferfleet.fleet.engine_args import port_of
+from inferfleet.fleet.spot import Spot
+from inferfleet.manifests.pod.hardware import Hardware
+from inferfleet.manifests.pod.shape import malformed
+from inferfleet.manifests.pod.template import PORT_NAME, SHM, SHM_PATH, is_port
+from inferfleet.profiles.devices import RESOURCE_BY_DRIVER
+
+_TEMPLATE = "spec.workers.template"
+# (path below the template, what the team wrote, what we generate, next step)
+_Clash = tuple[str, str, str, str]
+
+
+def clashes(
+    *,
+    deployment: ModelDeployment,
+    spot: Spot,
+    role: str,
+    hardware: Hardware,
+    where: Callable[[str], Where | None],
+) -> tuple[Problem, ...]:
+    """Every contradiction, naming both sides. `where` finds the line of a field's path."""
+    template = deployment.spec.workers.template
+    if wrong := malformed(template.spec, base=f"{_TEMPLATE}.spec", where=where):
+        return wrong
+    found: list[_Clash] = [
+        *_ports(template.spec, port_of(deployment.spec.engine)),
+        *_devices(template.spec, hardware, spot),
+        *_node(template.spec, hardware, f"pool {spot.pool(role)} of cluster {spot.cluster}"),
+        *_shared_memory(template.spec),
+    ]
+    return tuple(
+        Problem(f"{theirs}, but {ours}", step, f"{_TEMPLATE}.{path}", where(f"{_TEMPLATE}.{path}"))
+        for path, theirs, ours, step in found
+    )
+
+
+def _ports(spec: dict[str, Any], port: int) -> Iterator[_Clash]:
+    for path, container in _containers(spec):
+        is_engine = container.get("name") == ENGINE and path.startswith("spec.containers")
+        for i, listed in enumerate(container.get("ports") or []):
+            here = f"{path}.ports[{i}]"
+            name, number = listed.get("name"), listed.get("containerPort")
+            if not is_engine and is_port(listed, port):
+                yield (
+                    here,
+                    f"container {container.get('name')!r} listens on {number}",
+                    "that is the engine's port, and containers of a pod share one address",
+                    "Move it to another port, or set spec.engine.port to the one the engine really uses",
+                )
+            elif is_engine and name == PORT_NAME and not is_port(listed, port):
+                yield (
+                    here,
+                    f"the port named {PORT_NAME} is {number}",
+                    f"the engine's port is {port}, and inferfleet gives it that name",
+                    f"Set spec.engine.port to {number}, or name this port otherwise",
+                )
+            elif is_engine and is_port(listed, port) and name not in (None, PORT_NAME):
+                yield (
+                    here,
+                    f"port {port} is named {name!r}",
+                    f"inferfleet names the engine's port {PORT_NAME}",
+                    f"Name it {PORT_NAME}, or leave the name out",
+                )
+
+
+def _devices(spec: dict[str, Any], hardware: Hardware, spot: Spot) -> Iterator[_Clash]:
+    for path, container in _containers(spec):
+        is_engine = container.get("name") == ENGINE and path.startswith("spec.containers")
+        for kind in ("limits", "requests"):
+            for resource, amount in ((container.get("resources") or {}).get(kind) or {}).items():
+                here = below(f"{path}.resources.{kind}", str(resource))
+                if is_engine and resource == hardware.resource:
+                    if _number(amount) != hardware.gpus:
+                        yield (
+                            here,
+                            f"the engine asks for {amount} {resource}",
+                            f"tensor x dataLocal of its topology is {hardware.gpus} per pod",
+                            "Remove it: inferfleet asks for the devices of the topology",
+                        )
+                elif resource in RESOURCE_BY_DRIVER.values():
+                    yield (
+                        here,
+                        f"container {container.get('name')!r} asks for {amount} {resource}",
+                        f"the pod was placed on cluster {spot.cluster} for the {hardware.gpus} "
+                        f"{hardware.resource} of its engine alone",
+                        "Remove it: only the engine gets devices, those of the topology",
+                    )
+
+
+def _node(spec: dict[str, Any], hardware: Hardware, pool: str) -> Iterator[_Clash]:
+    for key, value in (spec.get("nodeSelector") or {}).items():
+        ours = hardware.node_selector.get(key, value)
+        if ours != value:
+            yield (
+                below("spec.nodeSelector", str(key)),
+                f"it is {value!r}",
+                f"{pool}, where it was placed, has {ours!r}",
+                "Remove it, and say by spec.nodeSelector or spec.clusterSelector which hardware you mean",
+            )
+    if spec.get("nodeName"):
+        yield (
+            "spec.nodeName",
+            f"it pins every replica to node {spec['nodeName']!r}",
+            "inferfleet decides by pool where replicas stand",
+            "Remove it, and say by spec.nodeSelector or spec.clusterSelector which hardware you mean",
+        )
+
+
+def _shared_memory(spec: dict[str, Any]) -> Iterator[_Clash]:
+    engine = next(one for one in spec["containers"] if one.get("name") == ENGINE)
+    if any(mount["mountPath"].rstrip("/") == SHM_PATH for mount in engine.get("volumeMounts") or []):
+        return
+    for i, volume in enumerate(spec.get("volumes") or []):
+        if volume.get("name") == SHM and not _is_memory(volume.get("emptyDir")):
+            yield (
+                f"spec.volumes[{i}]",
+                f"the volume {SHM} is {_kinds(volume)}",
+                f"inferfleet mounts a memory volume of that name at {SHM_PATH}",
+                f"Give it another name, or mount {SHM_PATH} in the engine yourself",
+            )
+
+
+def _containers(spec: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
+    for kind in ("containers", "initContainers"):
+        for i, container in enumerate(spec.get(kind) or []):
+            yield f"spec.{kind}[{i}]", container
+
+
+def _is_memory(empty_dir: Any) -> bool:
+    return isinstance(empty_dir, dict) and empty_dir.get("medium") == "Memory"
+
+
+def _kinds(volume: dict[str, Any]) -> str:
+    return " and ".join(sorted(set(volume) - {"name"})) or "of no kind"
+
+
+def _number(amount: Any) -> Decimal | None:
+    try:
+        return parse_quantity(str(amount))
+    except ValueError:
+        return None

@@ -1,0 +1,166 @@
+"""A client for one cluster: GET requests only, each over by the cluster's deadline.
+
+The `kubernetes` package takes a second to import, so it is imported where it is first used.
+"""
+
+import base64
+import ssl
+import time
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from inferfleet.desired.values import Connection
+from inferfleet.reach.exec_command import credentials, last_line
+from inferfleet.reach.kubeconfig import Access, KubeconfigError, access
+
+if TYPE_CHECKING:
+    from kubernetes.client import ApiClient
+
+# A server that does not take the connection in this time is not there; reading may last to the deadline.
+CONNECT_SECONDS = 10.0
+PAGE = 500
+_JSON = "application/json"
+_METADATA = f"application/json;as=PartialObjectMetadata{{}};g=meta.k8s.io;v=v1,{_JSON}"
+
+
+class NoAnswerError(Exception):
+    """The cluster could not be asked; the text is the reason in a few words."""
+
+
+class RefusedError(Exception):
+    """The API server answered with an error status."""
+
+    def __init__(self, status: int, path: str) -> None:
+        self.status = status
+        self.path = path
+        super().__init__(f"{path}: status {status}")
+
+
+class Api:
+    """What one cluster's API server says. Raises NoAnswerError or RefusedError."""
+
+    def __init__(self, client: "ApiClient", server: str, deadline: float) -> None:
+        self.server = server
+        self._client = client
+        self._deadline = deadline
+
+    def get(
+        self, path: str, *, metadata_only: bool = False, query: Mapping[str, Any] | None = None
+    ) -> dict[str, Any]:
+        return self._get(path, _METADATA.format("") if metadata_only else _JSON, query or {})
+
+    def items(
+        self, path: str, *, metadata_only: bool = False, query: Mapping[str, Any] | None = None
+    ) -> Iterator[dict[str, Any]]:
+        """Every item of a list, page by page."""
+        accept = _METADATA.format("List") if metadata_only else _JSON
+        token: str | None = None
+        while token is None or token:
+            page = self._get(path, accept, {"limit": PAGE, **(query or {}), "continue": token})
+            yield from page.get("items") or ()
+            token = (page.get("metadata") or {}).get("continue") or ""
+
+    def _get(self, path: str, accept: str, query: Mapping[str, Any]) -> dict[str, Any]:
+        from kubernetes.client.exceptions import ApiException
+        from urllib3.exceptions import HTTPError
+
+        left = self._deadline - time.monotonic()
+        if left <= 0:
+            raise NoAnswerError("its answers take too long")
+        try:
+            answer = self._client.call_api(
+                path,
+                "GET",
+                query_params=[(key, value) for key, value in query.items() if value is not None],
+                header_params={"Accept": accept},
+                auth_settings=["BearerToken"],
+                response_type="object",
+                _return_http_data_only=True,
+                _request_timeout=(min(left, CONNECT_SECONDS), left),
+            )
+        except ApiException as error:
+            if not error.status:
+                raise NoAnswerError(last_line(str(error.reason))) from error
+            raise RefusedError(error.status, path) from error
+        except (HTTPError, OSError, ValueError) as error:
+            raise NoAnswerError(reason(error)) from error
+        if not isinstance(answer, dict):
+            raise NoAnswerError("what answers there is not a Kubernetes API server")
+        return answer
+
+
+def connect(connection: Connection, text: str, *, seconds: float) -> Api:
+    """A client that gives up after so many seconds in all.
+
+    Raises KubeconfigError, NoAnswerError, or CommandError for its credential command.
+    """
+    from kubernetes.client import ApiClient, Configuration
+    from kubernetes.config import ConfigException
+    from kubernetes.config.kube_config import KubeConfigLoader
+
+    deadline = time.monotonic() + seconds
+    chosen = access(text, connection.context)
+    configuration = Configuration()
+    # urllib3 tries three times unless told; a cluster that is gone would take three times as long to name.
+    configuration.retries = False
+    try:
+        KubeConfigLoader(_only(chosen, _user(chosen, seconds)), config_base_path="").load_and_set(
+            configuration
+        )
+        # As kubectl does; the client would use certificates of its own, and not those this machine trusts.
+        configuration.ssl_ca_cert = configuration.ssl_ca_cert or ssl.get_default_verify_paths().cafile
+        client = ApiClient(configuration)
+    except (ConfigException, OSError, ValueError, TypeError, KeyError) as error:
+        raise KubeconfigError(f"its credentials cannot be loaded ({last_line(str(error))})") from error
+    return Api(client, chosen.server, deadline)
+
+
+def _user(chosen: Access, seconds: float) -> dict[str, Any]:
+    """The user with the exec plugin already run: the client itself would only log that it failed."""
+    user = dict(chosen.user)
+    command = user.pop("exec", None)
+    if command is None or "token" in user:
+        return user
+    if not isinstance(command, dict):
+        raise KubeconfigError("its exec is not a mapping with a command")
+    try:
+        status = credentials(command, chosen.cluster, seconds=seconds)
+    except (ValueError, TypeError, KeyError, AttributeError) as error:
+        raise KubeconfigError(f"its exec is not of the form of client-go ({error})") from error
+    if "token" in status:
+        return {"token": status["token"]}
+    return {"client-certificate-data": _base64(status.get("clientCertificateData"))} | {
+        "client-key-data": _base64(status.get("clientKeyData"))
+    }
+
+
+def _base64(text: object) -> str:
+    return base64.b64encode(str(text or "").encode()).decode()
+
+
+def _only(chosen: Access, user: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "current-context": "it",
+        "contexts": [{"name": "it", "context": {"cluster": "it", "user": "it"}}],
+        "clusters": [{"name": "it", "cluster": dict(chosen.cluster)}],
+        "users": [{"name": "it", "user": user}],
+    }
+
+
+def reason(error: BaseException) -> str:
+    """Why a request failed, in a few words, from the innermost error that says it."""
+    from urllib3 import exceptions
+
+    cause: BaseException | None = error
+    while cause is not None:
+        if isinstance(cause, exceptions.NameResolutionError):
+            return "its name cannot be resolved"
+        # A refused connection is an error of the timeout family in urllib3.
+        if isinstance(cause, exceptions.TimeoutError) and not isinstance(
+            cause, exceptions.NewConnectionError
+        ):
+            return "no answer in time"
+        if isinstance(cause, OSError) and cause.strerror:
+            return cause.strerror
+        cause = cause.__cause__ or cause.__context__
+    return last_line(str(error)) or type(error).__name__

@@ -1,0 +1,66 @@
+"""Node pools in status ERROR: GKE found no machines or no quota, and tries on by itself.
+
+One that the state has is looked at again by the next update. One that it does not have is in the way: the
+update would make it, and its name is taken.
+"""
+
+import shlex
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from inferfleet.api.problems import Problem
+from inferfleet.desired.values import Desired
+from inferfleet.gke.ids import cloud_id
+from inferfleet.gke.values import NODE_POOL, CloudCluster
+from inferfleet.reach.gke import GKE
+from inferfleet.reach.google_apis import ContainerApi
+from inferfleet.reach.kubeconfig import GIVEN_UP
+from inferfleet.reach.refusals import CloudError
+from inferfleet.recovery.state import State
+
+_BROKEN = "ERROR"
+
+
+@dataclass(frozen=True)
+class BrokenPool:
+    """One pool in status ERROR. `known`: the state has it. `commands` take it away, so that the update after
+    them makes it anew.
+    """
+
+    cluster: str
+    name: str
+    message: str
+    known: bool
+    commands: tuple[str, ...]
+
+
+def broken_pools(
+    desired: Desired, state: State, *, stack: str, container_api: str, seconds: float
+) -> Iterator[BrokenPool | Problem]:
+    """The broken pools of every GKE cluster of the stack, or why Google does not tell."""
+    google = ContainerApi(container_api)
+    for one in desired.clusters:
+        plan = one.connection.cloud
+        if plan is None or one.connection.state in GIVEN_UP:
+            continue
+        try:
+            pools = google.node_pools(plan, seconds=seconds)
+        except CloudError as error:
+            what = f"the node pools of cluster {plan.cluster!r} cannot be looked at: {error.what}"
+            yield Problem(what, error.next_step, GKE)
+            continue
+        for pool in pools:
+            if pool.status == _BROKEN:
+                inputs = {"cluster": plan.cloud_name, "name": pool.name}
+                place = {"project": plan.project, "location": plan.region}
+                urn = state.urn_of(cloud_id(NODE_POOL, {**place, **inputs}))
+                commands = tuple(_commands(plan, pool.name, urn, stack))
+                yield BrokenPool(plan.cluster, pool.name, pool.message, urn is not None, commands)
+
+
+def _commands(plan: CloudCluster, pool: str, urn: str | None, stack: str) -> Iterator[str]:
+    place = ["--cluster", plan.cloud_name, "--region", plan.region, "--project", plan.project]
+    yield shlex.join(["gcloud", "container", "node-pools", "delete", pool, *place])
+    if urn:
+        # Without it the state would go on saying that the pool stands.
+        yield shlex.join(["pulumi", "refresh", "--stack", stack, "--target", urn])

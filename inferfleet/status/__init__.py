@@ -1,0 +1,4 @@
+"""Does what is desired serve, and is it as the documents say. Reads only.
+
+Phases are decided from values; `read` alone asks clusters.
+"""

@@ -1,0 +1,121 @@
+"""The phase of one pod, and why, from its status."""
+
+import re
+from collections.abc import Iterator, Mapping
+from datetime import datetime
+from typing import Any
+
+from inferfleet.status.values import Phase, PodStatus
+
+# States of a container that waits for nothing but time.
+_CREATING = frozenset({"", "ContainerCreating", "PodInitializing"})
+# What kubelets say of every pod that is not ready; some say more after it.
+_UNREADY = re.compile(r"^containers with unready status: \[[^]]*\](; )?")
+# Logs end with what went wrong; more of them would hide the next pod.
+_LAST_LINES = 3
+_LONGEST = 600
+
+
+def pod_status(pod: Mapping[str, Any], *, main: str, deadline: int | None, now: datetime) -> PodStatus:
+    """`main` is the container whose start takes time. `deadline` (seconds) is the budget until ready of a
+    pod whose start-up no probe bounds.
+    """
+    metadata, spec, status = pod["metadata"], pod.get("spec") or {}, pod.get("status") or {}
+    containers = status.get("containerStatuses") or []
+    phase, message, since, budget = _phase(pod, main, deadline)
+    return PodStatus(
+        metadata["name"],
+        phase,
+        message,
+        seconds=_seconds(since, now),
+        budget=budget,
+        node=spec.get("nodeName"),
+        restarts=sum(one.get("restartCount", 0) for one in containers),
+    )
+
+
+def _phase(
+    pod: Mapping[str, Any], main: str, deadline: int | None
+) -> tuple[Phase, str, str | None, int | None]:
+    """Phase, message, since when (None: it does not matter), budget."""
+    metadata, status = pod["metadata"], pod.get("status") or {}
+    if "deletionTimestamp" in metadata:
+        return Phase.LEAVING, "", None, None
+    if status.get("phase") in ("Failed", "Succeeded"):
+        said = [status.get("reason"), status.get("message")]
+        return Phase.FAILED, one_line(": ".join(one for one in said if one)) or "it ended", None, None
+    if failures := list(_failures(status)):
+        return Phase.FAILED, "; ".join(failures), None, None
+    conditions = {one["type"]: one for one in status.get("conditions") or []}
+    created = metadata.get("creationTimestamp")
+    if not (pod.get("spec") or {}).get("nodeName"):
+        told = one_line(conditions.get("PodScheduled", {}).get("message", ""))
+        return Phase.PENDING, told or "the scheduler has not looked at it yet", created, deadline
+    ready = conditions.get("Ready", {})
+    if ready.get("status") == "True":
+        return Phase.READY, "", None, None
+    return _starting(pod, main, deadline, _UNREADY.sub("", one_line(ready.get("message", ""))))
+
+
+def _starting(
+    pod: Mapping[str, Any], main: str, deadline: int | None, unready: str
+) -> tuple[Phase, str, str | None, int | None]:
+    state = _named(pod["status"].get("containerStatuses"), main)
+    running = (state.get("state") or {}).get("running")
+    if not running:
+        waits = ((state.get("state") or {}).get("waiting") or {}).get("reason", "")
+        return Phase.STARTING, waits, pod["metadata"].get("creationTimestamp"), deadline
+    probe = _named(pod["spec"].get("containers"), main).get("startupProbe")
+    restarted = "; ".join(_ended(state, "lastState"))
+    since = running.get("startedAt")
+    if probe and not state.get("started"):
+        budget = probe.get("initialDelaySeconds", 0)
+        budget += probe.get("failureThreshold", 3) * probe.get("periodSeconds", 10)
+        return Phase.STARTING, restarted or unready, since, budget
+    if not probe and not restarted:
+        return Phase.STARTING, unready, since, deadline
+    return Phase.NOT_READY, restarted or unready or f"{main} does not pass its readiness probe", since, None
+
+
+def _failures(status: Mapping[str, Any]) -> Iterator[str]:
+    for name, over_is_fine in (("initContainerStatuses", True), ("containerStatuses", False)):
+        for one in status.get(name) or []:
+            state = one.get("state") or {}
+            waiting = state.get("waiting") or {}
+            ended = state.get("terminated")
+            if waiting.get("reason", "") not in _CREATING:
+                words = list(_ended(one, "lastState")) or [one_line(waiting.get("message", ""))]
+                yield ": ".join(part for part in (f"{one['name']} {waiting['reason']}", *words) if part)
+            elif ended and not (over_is_fine and ended.get("exitCode") == 0):
+                yield f"{one['name']} {next(_ended(one, 'state'))}"
+
+
+def _ended(container: Mapping[str, Any], state: str) -> Iterator[str]:
+    """How the container ended the last time, if it did, in its own last words."""
+    ended = (container.get(state) or {}).get("terminated")
+    if ended:
+        reason = ended.get("reason") or "Error"
+        told = f"ended with exit code {ended.get('exitCode')}" + (f" ({reason})" if reason != "Error" else "")
+        words = last_words(ended.get("message") or "")
+        yield f"{told}: {words}" if words else told
+
+
+def last_words(text: str) -> str:
+    """The last lines of a log, on one line, without the flags that a program lists when it dislikes one."""
+    lines = [
+        one_line(line) for line in text.splitlines() if line.strip() and not line.strip().startswith("-")
+    ]
+    return " | ".join(lines[-_LAST_LINES:])[-_LONGEST:]
+
+
+def one_line(text: str) -> str:
+    """Somebody else's text without line breaks and without what would steer a terminal."""
+    return " ".join("".join(char if char.isprintable() else " " for char in text).split())
+
+
+def _named(entries: list[dict[str, Any]] | None, name: str) -> dict[str, Any]:
+    return next((one for one in entries or [] if one.get("name") == name), {})
+
+
+def _seconds(since: str | None, now: datetime) -> int | None:
+    return max(int((now - datetime.fromisoformat(since)).total_seconds()), 0) if since else None

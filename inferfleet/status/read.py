@@ -1,0 +1,154 @@
+"""What `status` reads: objects and pods of the clusters, settings of Google Cloud."""
+
+import re
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+from inferfleet.api.problems import Problem
+from inferfleet.desired.values import Connection, Desired, DesiredCluster
+from inferfleet.fleet.names import DEPLOYMENT, MANAGED_BY, MANAGER, STACK
+from inferfleet.gke.values import NODE_POOL, CloudCluster
+from inferfleet.preflight import checks
+from inferfleet.reach.asked import Asked
+from inferfleet.reach.at_once import ask
+from inferfleet.reach.connect import Api, RefusedError
+from inferfleet.reach.gke import GKE, NotThere
+from inferfleet.reach.google_apis import ComputeApi, ContainerApi
+from inferfleet.reach.google_login import GOOGLE, Addresses, GoogleLogin, ready
+from inferfleet.reach.kubeconfig import GIVEN_UP
+from inferfleet.reach.refusals import CloudError
+from inferfleet.reach.resources import known
+
+# .../projects/<project>/zones/<zone>/instanceGroupManagers/<name>
+_GROUP = re.compile(r".*/projects/([^/]+)/zones/([^/]+)/instanceGroupManagers/([^/]+)")
+
+
+@dataclass(frozen=True)
+class InCloud:
+    """One cluster: the answer of clusters.get, and the nodes of fixed pools by their name in the cloud."""
+
+    cluster: Mapping[str, Any]
+    sizes: Mapping[str, int] = field(default_factory=dict)
+
+
+def read_cloud(desired: Desired, *, google: Addresses, seconds: float) -> dict[str, InCloud]:
+    """By cluster of the stack's own, as far as Google told within so many seconds.
+
+    Why it did not tell is said of the cluster; sizes that may not be read are left out.
+    """
+    plans = {
+        one.connection.cluster: one.connection.cloud
+        for one in desired.clusters
+        if one.connection.cloud and one.connection.state not in GIVEN_UP
+    }
+    if not plans:
+        return {}
+    ready()
+    until = time.monotonic() + seconds
+    login = GoogleLogin()
+    container = ContainerApi(google.container, login)
+    compute = ComputeApi(google, login, seconds=seconds)
+
+    def look(plan: CloudCluster) -> InCloud | None:
+        try:
+            found = container.cluster(plan, seconds=max(until - time.monotonic(), 0.1))
+        except CloudError:
+            return None
+        return InCloud(found, _sizes(plan, found, compute)) if found else None
+
+    answers = Asked({name: partial(look, plan) for name, plan in plans.items()}).answers(until=until)
+    return {name: found for name, found in sorted(answers.items()) if found}
+
+
+def _sizes(plan: CloudCluster, cluster: Mapping[str, Any], compute: ComputeApi) -> dict[str, int]:
+    fixed = {
+        one.inputs["name"]
+        for part in plan.components
+        for one in part.resources
+        if one.token == NODE_POOL and "nodeCount" in one.inputs
+    }
+    found: dict[str, int] = {}
+    for pool in cluster.get("nodePools") or ():
+        groups = [_GROUP.fullmatch(str(url)) for url in pool.get("instanceGroupUrls") or ()]
+        if pool.get("name") not in fixed or not groups:
+            continue
+        try:
+            sizes = [compute.group_size(*group.groups()) for group in groups if group]
+        except CloudError:
+            return {}
+        if None not in sizes:
+            found[pool["name"]] = sum(size or 0 for size in sizes)
+    return found
+
+
+Key = tuple[str, str, str]  # (kind, namespace, name)
+# The values of Secrets are nobody's business, and definitions are long and not ours to change.
+METADATA_ONLY = frozenset({"Secret", "CustomResourceDefinition"})
+# Pods of engines, and pods of pickers, which serve a deployment and are no part of it.
+_PODS = (DEPLOYMENT, f"{MANAGED_BY}={MANAGER}")
+
+
+@dataclass(frozen=True)
+class Seen:
+    """One cluster's answers: objects with this stack's label, the Gateway that is somebody else's, pods."""
+
+    objects: Mapping[Key, dict[str, Any]] = field(default_factory=dict)
+    pods: tuple[dict[str, Any], ...] = ()
+
+
+def read(
+    desired: Desired,
+    kubeconfigs: Mapping[str, str],
+    *,
+    container_api: str = GOOGLE.container,
+    seconds: float,
+) -> dict[str, Seen | Problem]:
+    """What each cluster says within so many seconds, all asked at once, or why there is nothing to say.
+
+    `kubeconfigs` holds texts by cluster; existing clusters without one are left out. Google says at the
+    address `container_api` where the others are.
+    """
+    clusters = {one.connection.cluster: one for one in desired.clusters}
+
+    def look(connection: Connection, api: Api) -> Seen | Problem:
+        return _look(api, clusters[connection.cluster], desired.stack)
+
+    answers = ask(desired, kubeconfigs, look, container_api=container_api, seconds=seconds)
+    return {name: _seen(answer) for name, answer in answers.items()}
+
+
+def _seen(answer: Seen | Problem | NotThere) -> Seen | Problem:
+    if isinstance(answer, NotThere):
+        return Problem(f"not there yet: {answer.why}", "`pulumi up` makes it", GKE)
+    return answer
+
+
+def _look(api: Api, cluster: DesiredCluster, stack: str) -> Seen | Problem:
+    for swapped in checks.same_cluster(cluster, checks.identity(api)):
+        return swapped
+    pods = {
+        (item["metadata"]["namespace"], item["metadata"]["name"]): item
+        for selector in _PODS
+        for item in api.items("/api/v1/pods", query={"labelSelector": selector})
+    }
+    return Seen(dict(_objects(api, cluster, stack)), tuple(pods[name] for name in sorted(pods)))
+
+
+def _objects(api: Api, cluster: DesiredCluster, stack: str) -> Iterator[tuple[Key, dict[str, Any]]]:
+    kinds = checks.kinds_needed(cluster)
+    resources = known(api, kinds)
+    for (_, kind), resource in sorted(resources.items(), key=lambda one: one[0]):
+        if kind == "GatewayClass":
+            continue
+        query = {"labelSelector": f"{STACK}={stack}"}
+        for item in api.items(resource.path(), metadata_only=kind in METADATA_ONLY, query=query):
+            yield (kind, item["metadata"].get("namespace") or "", item["metadata"]["name"]), item
+        if kind == "Gateway" and cluster.gateway_ref:
+            try:
+                yield (kind, *cluster.gateway_ref), api.get(resource.path(*cluster.gateway_ref))
+            except RefusedError as refused:
+                if refused.status != 404:
+                    raise

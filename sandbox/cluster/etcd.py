@@ -1,0 +1,99 @@
+"""etcd of a simulated cluster: its keys by its JSON gateway, and one that runs without a cluster."""
+
+import base64
+import json
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.client import HTTPConnection, HTTPException
+from pathlib import Path
+from typing import Any
+
+from sandbox.cluster.ports import held
+
+HOST = "127.0.0.1"
+
+
+class EtcdError(Exception):
+    """etcd did not start, did not answer, or lacks a key."""
+
+
+def value(port: int, key: str) -> str:
+    """The key's value in base64, as `put` takes it."""
+    found = _call(port, "kv/range", {"key": _encoded(key)}).get("kvs") or []
+    if len(found) != 1:
+        raise EtcdError(f"etcd at {HOST}:{port} has no key {key}")
+    return str(found[0]["value"])
+
+
+def put(port: int, key: str, encoded: str) -> None:
+    """The key has the value, given in base64."""
+    _call(port, "kv/put", {"key": _encoded(key), "value": encoded})
+
+
+@contextmanager
+def bare_etcd(program: Path, data: Path) -> Iterator[int]:
+    """The client port of an etcd with its data in the folder; it has ended when the block is left.
+
+    Its name is the one kwokctl gives: the folder can become a cluster's.
+    """
+    with held(2) as (client, peer):
+        process = subprocess.Popen(
+            _command(program, data, client=f"http://{HOST}:{client}", peer=f"http://{HOST}:{peer}"),
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        try:
+            _await(process, client)
+            yield client
+        finally:
+            process.terminate()
+            try:
+                process.wait(timeout=10)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+
+
+def _command(program: Path, data: Path, *, client: str, peer: str) -> list[str]:
+    return [
+        *(str(program), "--name=node0", f"--data-dir={data}", "--unsafe-no-fsync=true"),
+        *(f"--listen-client-urls={client}", f"--advertise-client-urls={client}"),
+        *(f"--listen-peer-urls={peer}", f"--initial-advertise-peer-urls={peer}"),
+        f"--initial-cluster=node0={peer}",
+    ]
+
+
+def _await(process: "subprocess.Popen[bytes]", port: int) -> None:
+    until = time.monotonic() + 10
+    while True:
+        try:
+            _call(port, "maintenance/status", {})
+        except EtcdError:
+            if process.poll() is not None or time.monotonic() > until:
+                raise
+            time.sleep(0.05)
+        else:
+            return
+
+
+def _call(port: int, method: str, body: dict[str, Any]) -> dict[str, Any]:
+    # Not by urllib: a proxy of the environment would be asked.
+    connection = HTTPConnection(HOST, port, timeout=10)
+    try:
+        connection.request("POST", f"/v3/{method}", json.dumps(body))
+        response = connection.getresponse()
+        text = response.read()
+        if response.status != 200:
+            raise EtcdError(f"etcd at {HOST}:{port}: {method}: {response.status} {text[:200]!r}")
+        answer: dict[str, Any] = json.loads(text)
+    except (OSError, HTTPException, ValueError) as error:
+        raise EtcdError(f"etcd at {HOST}:{port}: {method}: {error}") from error
+    finally:
+        connection.close()
+    return answer
+
+
+def _encoded(key: str) -> str:
+    return base64.b64encode(key.encode()).decode()

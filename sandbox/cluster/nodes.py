@@ -1,0 +1,121 @@
+"""The simulated nodes of a cluster, as Kubernetes objects: what its pools and classes say they have."""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from inferfleet.fleet.names import POOL
+from inferfleet.profiles.devices import RESOURCE_BY_DRIVER
+
+# Every process of the sandbox has to do with nodes, and few with documents: their models take long to load.
+if TYPE_CHECKING:
+    from inferfleet.api.kinds.inference_class import InferenceClass
+    from inferfleet.api.kinds.inference_cluster import InferenceCluster
+    from inferfleet.api.kinds.node_pool import NodePool
+
+Node = dict[str, Any]
+
+# Of the whole node as it was made, so that a changed document shows as a changed node.
+MADE_FROM = "sandbox.inferfleet.dev/made-from"
+REGION = "sandbox"
+
+# What GKE writes into cloud.google.com/gke-accelerator, by the product name NVIDIA's driver reports.
+# https://cloud.google.com/compute/docs/gpus
+GKE_ACCELERATOR = {
+    "NVIDIA L4": "nvidia-l4",
+    "Tesla T4": "nvidia-tesla-t4",
+    "NVIDIA A100-SXM4-40GB": "nvidia-tesla-a100",
+    "NVIDIA A100-SXM4-80GB": "nvidia-a100-80gb",
+    "NVIDIA H100 80GB HBM3": "nvidia-h100-80gb",
+    "NVIDIA H200": "nvidia-h200-141gb",
+    "NVIDIA B200": "nvidia-b200",
+}
+
+
+def nodes(cluster: "InferenceCluster", classes: "Mapping[str, InferenceClass]") -> tuple[Node, ...]:
+    """Every pool at its full size, and one untainted node without devices for endpoint pickers."""
+    made = [_cpu_node(cluster.metadata.name)]
+    for pool in cluster.spec.node_pools:
+        made += [_pool_node(cluster, pool, classes[pool.class_name], number) for number in range(pool.size)]
+    return tuple(made)
+
+
+def _cpu_node(cluster: str) -> Node:
+    # The dot keeps it apart from every pool: their names have none.
+    return one_node(f"cpu.{cluster}", {}, {"cpu": "32", "memory": "128Gi", "pods": "110"}, [])
+
+
+def _pool_node(cluster: "InferenceCluster", pool: "NodePool", kind: "InferenceClass", number: int) -> Node:
+    devices = _devices(kind)
+    labels = {
+        POOL: pool.name,
+        "cloud.google.com/gke-nodepool": pool.name,
+        **_product_labels(kind),
+        **(pool.node_selector or {}),
+    }
+    taints = [taint.model_dump() for taint in (*cluster.spec.taints, *pool.taints)]
+    if "nvidia.com/gpu" in devices:
+        taints.append({"key": "nvidia.com/gpu", "value": "present", "effect": "NoSchedule"})
+    size = kind.spec.node
+    capacity = {"cpu": size.cpu, "memory": size.memory, "pods": str(size.pods), **devices}
+    return one_node(f"{cluster.metadata.name}-{pool.name}-{number}", labels, capacity, _once(taints))
+
+
+def _devices(kind: "InferenceClass") -> dict[str, str]:
+    """Devices per node, by the name of the extended resource a device plugin would register."""
+    counts: dict[str, int] = {}
+    for device in kind.spec.all_devices:
+        resource = RESOURCE_BY_DRIVER.get(device.driver)
+        if resource and device.claim == "DRA":
+            counts[resource] = counts.get(resource, 0) + device.count
+    return {resource: str(count) for resource, count in counts.items()}
+
+
+def _product_labels(kind: "InferenceClass") -> dict[str, str]:
+    """Labels for the first GPU whose class says which product it is."""
+    for device in kind.spec.all_devices:
+        product = device.attributes.get("productName")
+        if product is None or product.string is None or RESOURCE_BY_DRIVER.get(device.driver) is None:
+            continue
+        # As NVIDIA's GPU feature discovery writes it.
+        labels = {"nvidia.com/gpu.product": product.string.replace(" ", "-")}
+        if product.string in GKE_ACCELERATOR:
+            labels["cloud.google.com/gke-accelerator"] = GKE_ACCELERATOR[product.string]
+        return labels
+    return {}
+
+
+def _once(taints: list[dict[str, str]]) -> list[dict[str, str]]:
+    """The API server refuses two taints of one key and effect; the first, which is the team's own, stays."""
+    kept: dict[tuple[str, str], dict[str, str]] = {}
+    for taint in taints:
+        kept.setdefault((taint["key"], taint["effect"]), taint)
+    return list(kept.values())
+
+
+def one_node(
+    name: str, labels: dict[str, str], capacity: dict[str, str], taints: list[dict[str, str]]
+) -> Node:
+    """A simulated node; `labels` win over those that every node has."""
+    node: Node = {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {
+            "name": name,
+            "annotations": {"kwok.x-k8s.io/node": "fake"},
+            "labels": {
+                "kubernetes.io/arch": "amd64",
+                "kubernetes.io/hostname": name,
+                "kubernetes.io/os": "linux",
+                "topology.kubernetes.io/region": REGION,
+                "topology.kubernetes.io/zone": f"{REGION}-a",
+                **labels,
+            },
+        },
+        "spec": {"taints": taints},
+        "status": {"capacity": dict(capacity), "allocatable": dict(capacity)},
+    }
+    digest = hashlib.sha256(json.dumps(node, sort_keys=True).encode()).hexdigest()[:12]
+    node["metadata"]["annotations"][MADE_FROM] = digest
+    return node

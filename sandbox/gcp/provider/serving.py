@@ -1,0 +1,41 @@
+"""The provider, served to the engine that started it."""
+
+import os
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
+from pathlib import Path
+
+import grpc
+from pulumi.runtime.proto.provider_pb2_grpc import add_ResourceProviderServicer_to_server
+
+from sandbox.gcp.operations import Cloud
+from sandbox.gcp.provider.calls import Provider
+from sandbox.places import StackPlaces
+
+# An operation waits for its cluster; others must not wait for it.
+THREADS = 64
+
+
+def serve(stack_folder: str) -> None:
+    """Serves until the engine ends it, or ends itself."""
+    folder = Path(stack_folder)
+    places = StackPlaces(folder.parent.parent, folder.name)
+
+    @cache
+    def cloud() -> Cloud:
+        # Half of what there is to import, and a preview needs none of it.
+        from sandbox.gcp.real import cloud_of
+
+        return cloud_of(places)
+
+    unlimited = [("grpc.max_receive_message_length", -1), ("grpc.max_send_message_length", -1)]
+    server = grpc.server(ThreadPoolExecutor(max_workers=THREADS), options=unlimited)
+    add_ResourceProviderServicer_to_server(Provider(places, cloud), server)
+    port = server.add_insecure_port("127.0.0.1:0")
+    server.start()
+    print(port, flush=True)
+    # An engine that is killed ends no plugin. A signal at its death would come too early: it is sent when
+    # the thread ends that started us, and Go's threads come and go.
+    engine = os.getppid()
+    while server.wait_for_termination(timeout=1) and os.getppid() == engine:
+        pass

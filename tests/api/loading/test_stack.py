@@ -1,0 +1,169 @@
+"""A stack's files, settings and documents."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from inferfleet.api import InvalidDocuments, Problem, Where
+from inferfleet.api.kinds.plugin_spec import PluginSpec
+from inferfleet.api.kinds.settings import Settings
+from inferfleet.api.loading.stack import StackFiles, find_root, load_stack, read_settings, settings_of
+
+CLUSTER = (
+    "apiVersion: inferfleet.dev/v1alpha1\nkind: InferenceCluster\nmetadata: {name: east}\nspec:\n"
+    "  cluster: {source: Existing, existing: {kubeconfig: {configKey: eastKubeconfig}}}\n"
+    "  nodePools: [{name: l4, className: l4, nodeCount: 2}]\n"
+    "  serving: {gateway: {className: istio}}\n"
+)
+CLASS = (
+    "apiVersion: inferfleet.dev/v1alpha1\nkind: InferenceClass\nmetadata: {name: l4}\nspec:\n"
+    "  node: {cpu: 8, memory: 32Gi}\n  resources: {gpu: {count: 1, memory: 24Gi}}\n"
+)
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    (tmp_path / "Pulumi.yaml").write_text("name: inferfleet\n")
+    (tmp_path / "stacks/dev").mkdir(parents=True)
+    (tmp_path / "classes").mkdir()
+    (tmp_path / "classes/l4.yaml").write_text(CLASS)
+    (tmp_path / "stacks/dev/east.yaml").write_text(CLUSTER)
+    return tmp_path
+
+
+def configure(project: Path, text: str) -> None:
+    (project / "stacks/Pulumi.dev.yaml").write_text(text)
+
+
+def problems_of(project: Path, stack: str = "dev", config: dict[str, Any] | None = None) -> list[Problem]:
+    with pytest.raises(InvalidDocuments) as raised:
+        load_stack(project, stack, config=config, base=project)
+    return list(raised.value.problems)
+
+
+def test_a_stack_is_its_settings_and_its_documents(project: Path) -> None:
+    configure(
+        project,
+        "config:\n  gcp:project: 0123\n  inferfleet:locked: true\n  inferfleet:plugins:\n    - name: tweak\n"
+        "  inferfleet:eastKubeconfig: {secure: v1:abc}\n",
+    )
+    documents, files = load_stack(project, "dev", base=project)
+    assert documents.settings == Settings(stack="dev", locked=True, plugins=(PluginSpec(name="tweak"),))
+    assert (list(documents.classes), list(documents.clusters)) == (["l4"], ["east"])
+    assert documents.where("Settings", "dev", "plugins[0].config") == Where("stacks/Pulumi.dev.yaml", 5)
+    assert files == StackFiles(project, "dev")
+    assert files.lock_file == project / "stacks/dev/placement.lock"
+
+
+def test_pulumi_may_hand_over_the_configuration(project: Path) -> None:
+    config = {"locked": "false", "plugins": '[{"name": "tweak"}]', "eastKubeconfig": "apiVersion: v1"}
+    documents, _ = load_stack(project, "dev", config=config)
+    assert documents.settings == Settings(stack="dev", locked=False, plugins=(PluginSpec(name="tweak"),))
+
+
+def test_documents_may_be_in_another_folder(project: Path) -> None:
+    (project / "stacks/dev").rename(project / "fleet")
+    configure(project, "config: {'inferfleet:documents': fleet, 'inferfleet:eastKubeconfig': x}\n")
+    documents, files = load_stack(project, "dev")
+    assert list(documents.clusters) == ["east"]
+    assert files.lock_file == project / "fleet/placement.lock"
+
+
+def test_of_secrets_only_the_names_are_kept(project: Path) -> None:
+    configure(
+        project,
+        "config:\n  inferfleet:secrets:\n    ml/hf: {token: {secure: v1:abc}, user: me}\n"
+        "    ml/pull: {a: b}\n",
+    )
+    assert read_settings(StackFiles(project, "dev")) == Settings(
+        stack="dev", secrets={"ml/hf": ("token", "user"), "ml/pull": ("a",)}
+    )
+
+
+def test_a_stack_without_a_settings_file_has_the_defaults(project: Path) -> None:
+    assert read_settings(StackFiles(project, "dev")) == Settings(stack="dev")
+
+
+def test_problems_of_settings_and_documents_come_together(project: Path) -> None:
+    configure(
+        project,
+        "config:\n  inferfleet:unplacd: warn\n  inferfleet:await: soon\n  inferfleet:locked: 1\n"
+        "  inferfleet:secrets: {hf: {token: {secure: v1:abc}}}\n  inferfleet:stray: x\n",
+    )
+    assert [str(one) for one in problems_of(project)] == [
+        "stacks/Pulumi.dev.yaml:2: inferfleet:unplacd: no setting is named 'unplacd', "
+        "and no cluster has it as configKey. Did you mean unplaced?",
+        "stacks/Pulumi.dev.yaml:3: inferfleet:await: await 'soon' is not one of ready, applied. "
+        "Choose one: applied, ready",
+        "stacks/Pulumi.dev.yaml:4: inferfleet:locked: locked must be true or false, not 1. "
+        "Write true or false",
+        "stacks/Pulumi.dev.yaml:5: inferfleet:secrets.hf: secret 'hf' must be named namespace/name, "
+        "in lowercase. Write it like ml/hf-token",
+        "stacks/Pulumi.dev.yaml:6: inferfleet:stray: no setting is named 'stray', "
+        "and no cluster has it as configKey. "
+        "Known settings: await, documents, locked, plugins, secrets, unplaced",
+        "stacks/dev/east.yaml:5: spec.cluster.existing.kubeconfig.configKey: the kubeconfig of cluster "
+        "east is not in the configuration of stack dev. "
+        "Set it: pulumi config set --secret inferfleet:eastKubeconfig < FILE",
+    ]
+
+
+def test_no_message_shows_the_value_of_a_secret(project: Path) -> None:
+    config = {"secrets": {"ml/hf": "hunter2", "x": {"y": ["hunter2"]}}, "eastKubeconfig": "hunter2"}
+    found = problems_of(project, config=config)
+    assert len(found) == 3
+    assert "hunter2" not in "".join(map(str, found))
+
+
+def test_secrets_are_not_encrypted_as_a_whole() -> None:
+    with pytest.raises(InvalidDocuments) as raised:
+        settings_of(
+            {"secrets": {"secure": "v1:abc"}}, stack="dev", file="Pulumi.dev.yaml", lines={"secrets": 7}
+        )
+    assert raised.value.problems == (
+        Problem(
+            "setting secrets is encrypted as a whole, so a plan without Pulumi cannot read it",
+            "Encrypt single values: pulumi config set --secret --path "
+            """'inferfleet:secrets["ns/name"].key'""",
+            "inferfleet:secrets",
+            Where("Pulumi.dev.yaml", 7),
+        ),
+    )
+
+
+def test_a_mistyped_stack_is_told_the_nearest_one(project: Path) -> None:
+    what = f"stack 'dv' has neither settings nor documents in {project / 'stacks'}"
+    assert problems_of(project, "dv") == [Problem(what, "Did you mean dev?")]
+
+
+@pytest.mark.parametrize("stack", ["", "..", "../dev", "nul\0", "a/b"])
+def test_a_stack_name_never_leads_out_of_the_folder(project: Path, stack: str) -> None:
+    assert len(problems_of(project, stack)) == 1
+
+
+def test_a_folder_of_documents_that_is_not_there_is_a_problem(project: Path) -> None:
+    configure(project, "config:\n  inferfleet:documents: nope\n")
+    assert problems_of(project) == [
+        Problem(
+            f"the folder of documents {project / 'nope'} does not exist",
+            "Create it, or name another with inferfleet:documents",
+            "",
+            Where("stacks/Pulumi.dev.yaml", 2),
+        )
+    ]
+
+
+@pytest.mark.parametrize("text", ["- 1", "config: 3", "config: [", "a\n---\nb"])
+def test_a_settings_file_of_another_shape_is_a_problem(project: Path, text: str) -> None:
+    configure(project, text)
+    assert Where("stacks/Pulumi.dev.yaml", 1) in [problem.where for problem in problems_of(project)]
+
+
+def test_the_root_is_found_from_below(project: Path) -> None:
+    assert find_root(project / "stacks/dev") == project
+
+
+def test_a_folder_outside_of_any_project_is_a_problem(tmp_path: Path) -> None:
+    with pytest.raises(InvalidDocuments, match=r"holds a Pulumi\.yaml\. Change to the folder"):
+        find_root(tmp_path)

@@ -1,0 +1,37 @@
+"""Files are read and written whole."""
+
+from pathlib import Path
+
+import pytest
+
+from inferfleet.api.loading.files import read_text, write_text
+
+
+def test_a_file_that_is_not_there_is_none(tmp_path: Path) -> None:
+    assert read_text(tmp_path / "placement.lock") is None
+
+
+def test_what_is_written_is_read_and_nothing_is_left_beside_it(tmp_path: Path) -> None:
+    lock = tmp_path / "placement.lock"
+    for text in ("one\n", "zwei ä\r\n"):
+        write_text(lock, text)
+        assert read_text(lock) == text
+    assert list(tmp_path.iterdir()) == [lock]
+
+
+def test_a_failed_write_leaves_the_old_text(tmp_path: Path) -> None:
+    lock = tmp_path / "placement.lock"
+    write_text(lock, "old")
+    with pytest.raises(UnicodeEncodeError):
+        write_text(lock, "\ud800")
+    assert (read_text(lock), list(tmp_path.iterdir())) == ("old", [lock])
+
+
+def test_mode_and_symbolic_links_survive(tmp_path: Path) -> None:
+    (tmp_path / "real.lock").write_text("old")
+    (tmp_path / "real.lock").chmod(0o640)
+    (tmp_path / "link.lock").symlink_to("real.lock")
+    write_text(tmp_path / "link.lock", "new")
+    assert (tmp_path / "link.lock").is_symlink()
+    assert (tmp_path / "real.lock").read_text() == "new"
+    assert (tmp_path / "real.lock").stat().st_mode & 0o777 == 0o640

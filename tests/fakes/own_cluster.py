@@ -1,0 +1,37 @@
+"""A cluster of the stack's own, desired and looked at, and what Google's plugin prints."""
+
+import json
+from dataclasses import replace
+from typing import Any
+
+from fake_google import PLAN, FakeGoogle
+
+from inferfleet.desired.values import Component, Connection, Desired, DesiredCluster, KubeObject
+from inferfleet.fleet.decisions import Plan
+from inferfleet.preflight.observe import Observation, observe
+
+GKE = "spec.cluster.gke"
+NAME = "east-1a2b3c in project acme, us-east5"
+
+
+def connection(*, state: Any = "active", uid: str | None = None, **plan: Any) -> Connection:
+    return Connection("east", "gke/acme/us-east5/east", state, uid=uid, cloud=replace(PLAN, **plan))
+
+
+def desired_on(*objects: dict[str, Any], gateway: str | None = None, **more: Any) -> Desired:
+    components = (Component("ServingStack", "east", tuple(KubeObject("n", one) for one in objects)),)
+    cluster = DesiredCluster(connection(**more), components, gateway_class=gateway)
+    return Desired("prod", (cluster,), Plan(), frozenset(), ())
+
+
+def look(google: FakeGoogle, desired: Desired, *, seconds: float = 5) -> Observation:
+    return observe(desired, {}, container_api=google.address, seconds=seconds)
+
+
+def gives(token: str) -> str:
+    answer = {
+        "apiVersion": "client.authentication.k8s.io/v1beta1",
+        "kind": "ExecCredential",
+        "status": {"token": token},
+    }
+    return f"echo '{json.dumps(answer)}'"

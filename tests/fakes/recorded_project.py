@@ -1,0 +1,69 @@
+"""A project on disk with one stack and one cluster, and a recorder in place of what clusters say."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+import yaml
+from fleet_of_one import CLASS, CLUSTER, DEPLOYMENT, UID, OnDisk
+
+from inferfleet.api.problems import InvalidDocuments, Problem
+from inferfleet.desired.values import Desired
+from inferfleet.preflight.observe import Observation
+from inferfleet.run import Prepared, prepare
+
+EAST = CLUSTER.replace("path: east.kubeconfig", "configKey: eastKubeconfig")
+OTHER_UID = "6e0c0d4e-0000-4000-8000-000000000002"
+LOCK = f"""\
+version: 1
+stack: prod
+clusters:
+  east: {{source: Existing, uid: {UID}}}
+placements:
+  ml/qwen east decode=l4: 1
+"""
+LOCK_WITHOUT_UID = LOCK.replace(f", uid: {UID}", "")
+KUBECONFIG = yaml.safe_dump(
+    {
+        "current-context": "it",
+        "clusters": [{"name": "it", "cluster": {"server": "https://east.example.com"}}],
+        "contexts": [{"name": "it", "context": {"cluster": "it"}}],
+    }
+)
+
+
+@dataclass
+class Clusters:
+    """What they will say, and what they were asked."""
+
+    answer: Observation = field(default_factory=lambda: Observation(uids={"east": UID}))
+    asked: list[tuple[Desired, Mapping[str, str]]] = field(default_factory=list)
+
+    def observe(self, desired: Desired, kubeconfigs: Mapping[str, str], **_: Any) -> Observation:
+        self.asked.append((desired, kubeconfigs))
+        return self.answer
+
+
+@dataclass
+class Project(OnDisk):
+    clusters: Clusters
+    config: dict[str, str] = field(default_factory=lambda: {"eastKubeconfig": KUBECONFIG})
+
+    def __post_init__(self) -> None:
+        self.write("classes/l4.yaml", CLASS)
+        self.write("stacks/prod/clusters.yaml", EAST)
+        self.write("stacks/prod/models.yaml", DEPLOYMENT)
+
+    @property
+    def files(self) -> dict[str, str]:
+        found = [file for file in sorted(self.root.rglob("*")) if file.is_file()]
+        return {str(file.relative_to(self.root)): file.read_text() for file in found}
+
+    def prepare(self, *, ci: bool = False, preview: bool = False) -> Prepared:
+        return prepare(self.root, "prod", self.config, ci=ci, preview=preview)
+
+    def problems(self, **run: bool) -> tuple[Problem, ...]:
+        with pytest.raises(InvalidDocuments) as raised:
+            self.prepare(**run)
+        return raised.value.problems

@@ -1,0 +1,63 @@
+"""Handover: what fits only where a leaving workload still stands."""
+
+import pytest
+from small_fleet import cluster, deployment, fleet, lock, spot
+
+from inferfleet.api.documents import Documents
+from inferfleet.fleet import plan
+from inferfleet.fleet.decisions import Leaving
+from inferfleet.fleet.lock.lock import Lock
+from inferfleet.fleet.placement.handover import waiting
+
+EAST = cluster("east", {"l4": ("l4", 1)})
+
+
+def _leaving(pods: int, gpus: int, *, pool: str = "l4") -> Leaving:
+    return Leaving("east", "ml", "old-decode-l4", pool, pods, gpus)
+
+
+@pytest.mark.parametrize(
+    ("documents", "before", "leaving", "waits"),
+    [
+        pytest.param(fleet(EAST, deployment("a", 1, gpus=4)), lock({}), [], [], id="nothing leaves"),
+        pytest.param(
+            fleet(EAST, deployment("a", 1, gpus=4)), lock({}), [_leaving(1, 4)], ["a east/l4"], id="swapped"
+        ),
+        pytest.param(
+            fleet(EAST, deployment("a", 1, gpus=2)), lock({}), [_leaving(1, 2)], [], id="both fit for a while"
+        ),
+        pytest.param(
+            fleet(EAST, deployment("a", 1, gpus=4)),
+            lock({}),
+            [_leaving(1, 4, pool="other")],
+            [],
+            id="elsewhere",
+        ),
+        pytest.param(
+            fleet(EAST, deployment("a", 4)),
+            lock({"a east/l4": 2}),
+            [_leaving(2, 1)],
+            ["a east/l4"],
+            id="grown",
+        ),
+        pytest.param(
+            fleet(EAST, deployment("a", 2)),
+            lock({"a east/l4": 2}),
+            [_leaving(4, 1)],
+            [],
+            id="standing ones never",
+        ),
+        pytest.param(
+            fleet(EAST, deployment("a", 2), deployment("b", 2)),
+            lock({}),
+            [_leaving(2, 1)],
+            ["b east/l4"],
+            id="only as many as must",
+        ),
+    ],
+)
+def test_what_waits_for_what_leaves(
+    documents: Documents, before: Lock, leaving: list[Leaving], waits: list[str]
+) -> None:
+    found = waiting(documents, plan(documents, before), leaving, before)
+    assert found == frozenset(spot(one) for one in waits)

@@ -1,0 +1,224 @@
+"""What a plan says about what finds no place, cannot leave, or cannot be right."""
+
+import pytest
+from small_fleet import class_, cluster, deployment, fleet, lock, placed
+
+from inferfleet.api.documents import Documents
+from inferfleet.fleet import plan
+from inferfleet.fleet.decisions import Plan, Reason, Unplaced
+from inferfleet.fleet.lock.lock import Lock
+
+EMPTY = lock({})
+EAST = cluster("east", {"l4": ("l4", 2)})
+WEST = cluster("west", {"h100": ("h100", 2), "l4": ("l4", 1)})
+
+
+def _said(plan: Plan) -> tuple[list[str], list[str]]:
+    return [one.what for one in plan.problems], [one.what for one in plan.warnings]
+
+
+@pytest.mark.parametrize(
+    ("documents", "reasons"),
+    [
+        (
+            fleet(cluster("east", {"l4": ("l4", 2)}), deployment("a", 3, gpus=3)),
+            [Reason("east", "l4", "2 of 2 nodes full: 1 free GPU on the emptiest node, needs 3")],
+        ),
+        (
+            fleet(EAST, cluster("west", {"h100": ("h100", 0)}), deployment("a", 1, gpus=8)),
+            [Reason("east", "l4", "has 4 GPUs per node, needs 8"), Reason("west", "h100", "has no nodes")],
+        ),
+        (
+            fleet(
+                cluster("dev", {"l4": ("l4", 1)}, labels={"tier": "dev"}),
+                cluster("none", {"l4": ("l4", 1)}),
+                cluster("prod", {"l4": ("l4", 1)}, labels={"tier": "prod"}, state="cordoned"),
+                deployment("a", 1, selector={"tier": "prod"}),
+            ),
+            [
+                Reason("dev", "", "cluster label tier=dev, needs tier=prod"),
+                Reason("none", "", "no cluster label tier, needs tier=prod"),
+                Reason("prod", "", "cordoned"),
+            ],
+        ),
+        (
+            fleet(
+                cluster(
+                    "east", {"l4": ("l4", 2)}, taints=[{"key": "k", "value": "v", "effect": "NoSchedule"}]
+                ),
+                deployment("a", 1),
+            ),
+            [Reason("east", "", "taint k=v:NoSchedule is not tolerated")],
+        ),
+        (
+            fleet(
+                class_("claimed", 8, allocation="DRA"),
+                cluster("east", {"h100": ("claimed", 2)}),
+                deployment("a", 1),
+            ),
+            [
+                Reason(
+                    "east", "h100", "class claimed hands out GPUs by DRA claims, which pods do not make yet"
+                )
+            ],
+        ),
+        (
+            fleet(EAST, deployment("a", 1, resources={"requests": {"cpu": "300"}})),
+            [Reason("east", "l4", "has 200 cores per node, needs 300")],
+        ),
+        (
+            fleet(EAST, deployment("a", 1, resources={"limits": {"memory": "2000Gi"}})),
+            [Reason("east", "l4", "has 1000Gi of memory per node, needs 2000Gi")],
+        ),
+        (
+            fleet(
+                cluster("east", {"l4": ("l4", 1)}), deployment("a", 2, resources={"requests": {"cpu": "150"}})
+            ),
+            [Reason("east", "l4", "1 of 1 nodes full: 50 free cores beside enough GPUs, needs 150")],
+        ),
+        (
+            fleet(cluster("east", {"l4": ("l4", 1)}), deployment("a", 1, gpus=2, workers=3)),
+            [Reason("east", "l4", "room for 2 of the 3 pods of a replica")],
+        ),
+        (
+            fleet(cluster("east", {"l4": ("l4", 1)}), deployment("a", 1, gpus=4, rollout="Surge")),
+            [Reason("east", "l4", "room for 1 of the 1 pods of a replica and 1 kept free for rollouts")],
+        ),
+    ],
+)
+def test_what_finds_no_place_says_why_for_each_cluster_and_pool(
+    documents: Documents, reasons: list[Reason]
+) -> None:
+    found = plan(documents, EMPTY)
+    assert found.unplaced == (Unplaced("ml/a", 1, tuple(reasons)),)
+
+
+def test_a_placed_deployment_says_why_it_is_not_elsewhere() -> None:
+    found = plan(fleet(EAST, WEST, deployment("a", 1, gpus=8), deployment("b", 1)), EMPTY)
+    assert found.reasons == {
+        "ml/a": (
+            Reason("east", "l4", "has 4 GPUs per node, needs 8"),
+            Reason("west", "l4", "has 4 GPUs per node, needs 8"),
+        ),
+        "ml/b": (Reason("west", "h100", "has room"), Reason("west", "l4", "has room")),
+    }
+
+
+@pytest.mark.parametrize(
+    ("documents", "locked", "problem"),
+    [
+        (
+            fleet(EAST, deployment("a", 2, cel='capcity["x"] == 1')),
+            {"a east/l4": 1},
+            "'capcity[\"x\"] == 1' is not a selector: line 1, column 1: there is no variable 'capcity'; "
+            "there are attributes, capacity, device",
+        ),
+        (
+            fleet(EAST, deployment("a", 2, cel='device.driver == "x"')),
+            {"a east/l4": 1},
+            "nodeSelector matches no class of the clusters that clusterSelector leaves "
+            "(l4: nodeSelector is false)",
+        ),
+        (
+            fleet(EAST, deployment("a", 2, gpus=16)),
+            {"a east/l4": 1},
+            "each pod needs 16 GPUs (tensor x dataLocal); "
+            "no node of the fleet has more than 4 GPUs (class l4)",
+        ),
+        (
+            fleet(EAST, deployment("a", 2, selector={"tier": "prod"})),
+            {"a east/l4": 1},
+            "clusterSelector tier=prod matches no cluster",
+        ),
+        (
+            fleet(EAST, deployment("a", 2, resources={"requests": {"cpu": "lots"}})),
+            {"a east/l4": 1},
+            "'lots' is not a Kubernetes quantity. Write it like 80Gi, 500m or 4",
+        ),
+        (
+            fleet(
+                cluster("east", {"l4": ("odd", 1)}),
+                class_("odd", 0, devices=[{"name": "x", "driver": "x.dev", "claim": "Synthetic"}]),
+                deployment("a", 1),
+            ),
+            {"a east/l4": 1},
+            "class odd has 0 claimable devices of a known driver, a class in use has one",
+        ),
+    ],
+)
+def test_what_is_invalid_keeps_its_replicas_and_is_a_problem(
+    documents: Documents, locked: dict[str, int], problem: str
+) -> None:
+    found = plan(documents, lock(locked))
+    assert (placed(found), found.unplaced) == (locked, ())
+    assert problem in _said(found)[0]
+
+
+def test_what_cannot_leave_stays_and_says_why() -> None:
+    drained = cluster("east", {"l4": ("l4", 2)}, state="drained")
+    full = cluster("west", {"l4": ("l4", 1)})
+    found = plan(fleet(drained, full, deployment("a", 3, gpus=4)), lock({"a east/l4": 2, "a west/l4": 1}))
+    assert placed(found) == {"a east/l4": 2, "a west/l4": 1}
+    assert _said(found) == (
+        [],
+        [
+            "2 replicas of ml/a cannot leave east/l4 (drained): "
+            "west/l4: 1 of 1 nodes full: 0 free GPUs on the emptiest node, needs 4"
+        ],
+    )
+
+
+def test_a_shape_that_outgrew_its_nodes_and_finds_no_room_is_kept_with_a_problem() -> None:
+    full = cluster("west", {"h100": ("h100", 1)})
+    found = plan(
+        fleet(EAST, full, deployment("a", 1, gpus=8), deployment("b", 1, gpus=8)),
+        lock({"a east/l4": 1, "b west/h100": 1}),
+    )
+    assert placed(found) == {"a east/l4": 1, "b west/h100": 1}
+    assert _said(found)[0] == [
+        "1 replica of ml/a cannot leave east/l4 (has 4 GPUs per node, needs 8): "
+        "west/h100: 1 of 1 nodes full: 0 free GPUs on the emptiest node, needs 8"
+    ]
+
+
+def test_a_pool_that_became_too_small_is_a_problem_when_nothing_else_has_room() -> None:
+    found = plan(
+        fleet(cluster("east", {"l4": ("l4", 1)}), deployment("a", 2, gpus=4)), lock({"a east/l4": 2})
+    )
+    assert placed(found) == {"a east/l4": 2}
+    assert _said(found)[0] == [
+        "pool east/l4 of 1 nodes is too small for the replicas that stand in it (2 of ml/a), "
+        "and they find no room elsewhere"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("documents", "locked", "problem"),
+    [
+        (
+            fleet(WEST, deployment("a", 1)),
+            lock({"a east/l4": 1}),
+            "the lock has 1 replica of ml/a on cluster east, and no document of that cluster is there",
+        ),
+        (
+            fleet(WEST, deployment("a", 1)),
+            lock({"a west/old": 2}),
+            "the lock has 2 replicas of ml/a on pool old of cluster west, which has no such pool",
+        ),
+        (
+            fleet(cluster("east", {"l4": ("l4", 1)}, state="lost")),
+            lock({"a east/l4": 1}),
+            "cluster east is lost and the lock has 1 replica of ml/a there, whose document is gone",
+        ),
+        (
+            fleet(cluster("east", {"l4": ("l4", 1)}, state="lost")),
+            lock({}, {"chat": ("east",)}),
+            "cluster east is lost and the lock has service ml/chat there, whose document is gone",
+        ),
+    ],
+)
+def test_documents_that_still_hold_something_cannot_go(
+    documents: Documents, locked: Lock, problem: str
+) -> None:
+    found = plan(documents, locked)
+    assert (placed(found), _said(found)[0], found.lock.placements) == ({}, [problem], locked.placements)

@@ -1,0 +1,44 @@
+"""A stack of GKE clusters that stands, and what a change of its documents is said to do."""
+
+from typing import Any
+
+from small_clouds import L4, clouds, recipe
+
+from inferfleet.api.kinds.inference_class import InferenceClass
+from inferfleet.api.kinds.inference_cluster import InferenceCluster
+from inferfleet.fleet.decisions import Plan
+from inferfleet.fleet.lock.lock import Lock, LockedCluster
+from inferfleet.fleet.spot import Spot
+from inferfleet.gke.changes.clusters import cloud_changes
+from inferfleet.gke.changes.remembered import remembered
+from inferfleet.gke.clouds import cloud_clusters
+
+CODER = Spot("ml/coder", "east", (("decode", "l4"),))
+STANDING = "pool east/l4 with 2 replicas (2 of ml/coder)"
+SPOT = "capacity.model (consumeReservationType unset -> NO_RESERVATION, spot unset -> true)"
+
+
+def l4(*, count: int = 4, **gke: Any) -> InferenceClass:
+    """The class of the standing pools, with another recipe."""
+    return recipe("l4", "g2-standard-48", "nvidia-l4", count, **gke)
+
+
+def standing(*clusters: InferenceCluster, replicas: int = 2) -> Lock:
+    """What an update with these clusters leaves behind; `replicas` of one deployment are on east/l4."""
+    sources = {one.metadata.name: LockedCluster(one.spec.cluster.source, "uid-1") for one in clusters}
+    return after(Lock("prod", sources, {CODER: replicas} if replicas else {}), *clusters)
+
+
+def after(lock: Lock, *clusters: InferenceCluster) -> Lock:
+    """What the lock is after an update with these clusters."""
+    documents = clouds(*clusters)
+    return remembered(documents, lock, cloud_clusters(documents, lock, Plan()))
+
+
+def changes(
+    lock: Lock, *clusters: InferenceCluster, recipe_of: InferenceClass = L4
+) -> tuple[list[str], list[str], list[str]]:
+    """Changes, problems and warnings as people read them."""
+    documents = clouds(*clusters, classes=(recipe_of,))
+    found = cloud_changes(documents, lock, cloud_clusters(documents, lock, Plan()))
+    return [str(one) for one in found[0]], [str(one) for one in found[1]], [str(one) for one in found[2]]

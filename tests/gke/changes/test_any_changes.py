@@ -1,0 +1,45 @@
+"""What holds for the memory of any legal documents."""
+
+from itertools import combinations
+
+from any_clouds import any_clouds
+from hypothesis import given
+
+from inferfleet.api.documents import Documents
+from inferfleet.fleet.decisions import Plan
+from inferfleet.fleet.lock.lock import Lock, LockedCluster, matches, parse, text
+from inferfleet.gke.changes.clusters import cloud_changes
+from inferfleet.gke.changes.remembered import remembered
+from inferfleet.gke.clouds import cloud_clusters
+from inferfleet.gke.facts.create_only import recreates
+
+
+def _standing(documents: Documents) -> Lock:
+    """The lock after an update with these documents."""
+    known = Lock(documents.settings.stack, {name: LockedCluster("GKE") for name in documents.clusters})
+    return remembered(documents, known, cloud_clusters(documents, known, Plan()))
+
+
+@given(any_clouds())
+def test_after_an_update_nothing_is_left_to_change(documents: Documents) -> None:
+    lock = _standing(documents)
+    clusters = cloud_clusters(documents, lock, Plan())
+    assert cloud_changes(documents, lock, clusters) == ((), (), ())
+    assert matches(lock, remembered(documents, lock, clusters))
+
+
+@given(any_clouds())
+def test_memory_survives_the_file(documents: Documents) -> None:
+    lock = _standing(documents)
+    assert parse(text(lock), file="placement.lock", stack=documents.settings.stack) == lock
+
+
+@given(any_clouds())
+def test_two_pools_have_one_digest_exactly_when_what_they_keep_for_life_is_equal(
+    documents: Documents,
+) -> None:
+    pools = _standing(documents).pools.values()
+    digests = [pool.name.rpartition("-")[2] for pool in pools]
+    kept = [{path: value for path, value in pool.settings.items() if not recreates(path)} for pool in pools]
+    for (one, has), (other, wants) in combinations(zip(digests, kept, strict=True), 2):
+        assert (one == other) == (has == wants)

@@ -1,0 +1,142 @@
+"""What an update takes of Google's quotas beyond what stands."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import pytest
+from small_clouds import L4, clouds, cluster, pool, with_pickers
+
+from inferfleet.api.documents import Documents
+from inferfleet.api.kinds.inference_cluster import InferenceCluster
+from inferfleet.fleet.decisions import Placement, Plan
+from inferfleet.fleet.lock.lock import Lock, LockedCluster, LockedPool
+from inferfleet.fleet.spot import Spot
+from inferfleet.gke.changes.remembered import remembered
+from inferfleet.gke.clouds import cloud_clusters
+from inferfleet.gke.quota.needs import Need, needs
+
+P, R = "acme-ml", "us-east5"
+SPOT = Spot("ml/m0", "east", (("decode", "l4"),))
+SYSTEM = (
+    Need(P, "", "CPUS_ALL_REGIONS", 48, 0, ("east/system",)),
+    Need(P, R, "CPUS", 48, 0, ("east/system",)),
+)
+
+
+def fleet(made: InferenceCluster) -> Documents:
+    """With a deployment of one GPU for each replica."""
+    return with_pickers(clouds(made), "east", {})[0]
+
+
+def names_in(documents: Documents) -> Mapping[str, str]:
+    (found,) = cloud_clusters(documents, Lock(stack="prod"), Plan())
+    return found.pools
+
+
+def taken(
+    made: InferenceCluster, *, replicas: int = 0, before: InferenceCluster | None = None, stood: int = 0
+) -> list[Need]:
+    """What is taken for so many replicas by a cluster that is new, or was made as `before` says."""
+    documents = fleet(made)
+    lock, there = Lock(stack="prod"), {}
+    if before:
+        old = fleet(before)
+        lock = Lock(stack="prod", clusters={"east": LockedCluster("GKE")}, placements={SPOT: stood})
+        lock = remembered(old, lock, cloud_clusters(old, lock, Plan()))
+        there = {"east": ["system-0", *names_in(old).values()]}
+    planned = Plan(placements=(Placement(SPOT, replicas),) if replicas else ())
+    return list(needs(documents, cloud_clusters(documents, lock, planned), lock, planned, there))
+
+
+def gpus(metric: str, amount: int, standing: int = 0) -> list[Need]:
+    """A need of GPUs in the region and in the whole project."""
+    return [
+        Need(P, "", "GPUS_ALL_REGIONS", amount, standing, ("east/l4",)),
+        Need(P, R, metric, amount, standing, ("east/l4",)),
+    ]
+
+
+def test_a_new_cluster_takes_cpus_for_a_system_node_in_each_zone() -> None:
+    assert taken(cluster()) == list(SYSTEM)
+    assert [one.amount for one in taken(cluster(zones=["us-east5-a"]))] == [16, 16]
+
+
+@pytest.mark.parametrize(
+    ("capacity", "metric"),
+    [
+        ("OnDemand", "NVIDIA_L4_GPUS"),
+        ("Spot", "PREEMPTIBLE_NVIDIA_L4_GPUS"),
+        ("FlexStart", "PREEMPTIBLE_NVIDIA_L4_GPUS"),
+        ("Queued", "PREEMPTIBLE_NVIDIA_L4_GPUS"),
+    ],
+)
+def test_an_autoscaled_pool_takes_what_its_replicas_need(capacity: str, metric: str) -> None:
+    """Five replicas of one GPU stand on two nodes of four."""
+    made = cluster("east", pool(capacity={"model": capacity}))
+    assert taken(made, replicas=5) == sorted([*SYSTEM, *gpus(metric, 8)])
+    assert taken(made, replicas=5, before=made, stood=4) == gpus(metric, 8, 4)
+    assert taken(made, replicas=5, before=made, stood=5) == []
+
+
+def test_the_least_nodes_of_an_autoscaled_pool_may_be_there_already() -> None:
+    made = cluster("east", pool(minNodeCount=1))
+    assert taken(made, replicas=4, before=made) == []
+    assert taken(made, replicas=5, before=made) == gpus("NVIDIA_L4_GPUS", 8, 4)
+
+
+def test_a_fixed_pool_takes_all_its_nodes_once() -> None:
+    made = cluster("east", pool(nodeCount=2))
+    assert taken(made) == sorted([*SYSTEM, *gpus("NVIDIA_L4_GPUS", 8)])
+    assert taken(made, before=made) == []
+
+
+def test_reserved_nodes_take_no_quota() -> None:
+    made = cluster("east", pool(nodeCount=2, capacity={"model": "Reservation"}))
+    assert taken(made) == list(SYSTEM)
+
+
+@pytest.mark.parametrize(
+    ("model", "metric"),
+    [("OnDemand", "GPUS_PER_GPU_FAMILY:NVIDIA_H100_MEGA"), ("Spot", "PREEMPTIBLE_NVIDIA_H100_MEGA_GPUS")],
+)
+def test_newer_gpus_are_counted_by_family_and_bring_their_cpus_along(model: str, metric: str) -> None:
+    made = cluster("east", pool("l4", "mega", nodeCount=1, capacity={"model": model}))
+    assert taken(made) == sorted([*SYSTEM, *gpus(metric, 8)])
+
+
+def test_gpus_that_are_not_known_count_in_the_whole_project() -> None:
+    made = cluster("east", pool("l4", "b9", nodeCount=1))
+    assert taken(made) == sorted([*SYSTEM, gpus("", 8)[0]])
+
+
+@pytest.mark.parametrize(
+    ("order", "added"),
+    [("CreateFirst", gpus("NVIDIA_L4_GPUS", 16, 8)), ("DeleteFirst", [])],
+)
+def test_a_pool_that_is_replaced_counts_twice_unless_its_old_nodes_end_first(
+    order: str, added: list[Need]
+) -> None:
+    made = cluster("east", pool(nodeCount=2), replace={"order": order})
+    documents = fleet(made)
+    lock = Lock(stack="prod", clusters={"east": LockedCluster("GKE")})
+    clusters = cloud_clusters(documents, lock, Plan())
+    (now,) = remembered(documents, lock, clusters).pools.values()
+    old = replace(lock, pools={"east/l4": LockedPool("l4-000000", now.settings)})
+    assert list(needs(documents, clusters, old, Plan(), {"east": ["l4-000000"]})) == added
+
+
+def test_a_pool_that_becomes_spot_takes_of_another_quota() -> None:
+    before = cluster("east", pool(nodeCount=2))
+    spot = cluster("east", pool(nodeCount=2, capacity={"model": "Spot"}))
+    assert taken(spot, before=before) == [
+        Need(P, "", "GPUS_ALL_REGIONS", 16, 8, ("east/l4",)),
+        Need(P, R, "PREEMPTIBLE_NVIDIA_L4_GPUS", 8, 0, ("east/l4",)),
+    ]
+
+
+def test_pools_of_several_clusters_add_up() -> None:
+    documents = clouds(cluster("east", pool(nodeCount=1)), cluster("west", pool(nodeCount=2)), classes=(L4,))
+    lock = Lock(stack="prod")
+    found = needs(documents, cloud_clusters(documents, lock, Plan()), lock, Plan(), {})
+    assert Need(P, R, "NVIDIA_L4_GPUS", 12, 0, ("east/l4", "west/l4")) in found
+    assert Need(P, R, "CPUS", 96, 0, ("east/system", "west/system")) in found

@@ -1,0 +1,94 @@
+"""Named reservations: who asks for one, and what of Google's answer does not fit."""
+
+from typing import Any
+
+import pytest
+from small_clouds import clouds, cluster, made, pool
+
+from inferfleet.api.problems import Problem
+from inferfleet.gke.quota.reservations import Reserved, reservation_problems, reserved
+
+PATH = "spec.nodePools[0].capacity.reservation"
+NEED = Reserved("east/mega", PATH, "acme", ("us-east5-a",), "big", "a3-megagpu-8g", 16, True, 2)
+STEP = "Look with `gcloud compute reservations list --project acme`; name another one, or mend it"
+
+
+def on_mega(**reservation: str) -> dict[str, Any]:
+    capacity = {"model": "Reservation", "reservation": {"name": "big", **reservation}}
+    return pool("mega", "mega", nodeCount=2, zones=["us-east5-a"], capacity=capacity)
+
+
+def answer(count: str = "4", *, machine: str = "a3-megagpu-8g", ssds: int = 0, used: str = "0") -> Any:
+    properties = {"machineType": machine, "localSsds": [{}] * ssds}
+    specific = {"count": count, "inUseCount": used, "instanceProperties": properties}
+    return {"status": "READY", "specificReservation": specific}
+
+
+def whats(need: Reserved = NEED, **answers: Any) -> list[str]:
+    found = {zone.replace("_", "-"): one for zone, one in answers.items()}
+    return [one.what for one in reservation_problems(need, found)]
+
+
+def test_a_pool_that_does_not_stand_yet_asks_for_its_reservation() -> None:
+    documents = clouds(cluster("east", on_mega()), classes=())
+    cloud = made(documents)
+    need = Reserved("east/mega", PATH, "acme-ml", ("us-east5-a",), "big", "a3-megagpu-8g", 16, True, 2)
+    assert reserved(documents, (cloud,), {}) == (need,)
+    assert reserved(documents, (cloud,), {"east": [cloud.pools["mega"]]}) == ()
+
+
+def test_a_shared_reservation_is_in_its_own_project() -> None:
+    documents = clouds(cluster("east", on_mega(project="acme-core")))
+    assert [one.project for one in reserved(documents, (made(documents),), {})] == ["acme-core"]
+
+
+def test_pools_without_a_named_reservation_ask_for_none() -> None:
+    documents = clouds(cluster("east", pool(nodeCount=1, capacity={"model": "Reservation"}), on_mega()))
+    assert [one.pool for one in reserved(documents, (made(documents),), {})] == ["east/mega"]
+
+
+@pytest.mark.parametrize(
+    "told",
+    [answer(), answer("2"), answer("6", used="4"), answer(ssds=16), {"status": "READY"}],
+    ids=["plenty", "just", "some in use", "built-in SSDs told", "nothing told"],
+)
+def test_a_reservation_that_fits_is_not_spoken_of(told: Any) -> None:
+    assert whats(us_east5_a=told) == []
+
+
+def test_a_reservation_that_is_not_there_is_told_with_the_way_to_look() -> None:
+    assert reservation_problems(NEED, {"us-east5-a": None}) == (
+        Problem(
+            "there is no reservation 'big' of project acme in us-east5-a, and pool east/mega needs it",
+            STEP,
+            PATH,
+        ),
+    )
+
+
+@pytest.mark.parametrize(
+    ("told", "what"),
+    [
+        (
+            answer(machine="a3-highgpu-8g"),
+            "reservation 'big' of project acme in us-east5-a does not fit: it holds a3-highgpu-8g, pool "
+            "east/mega is of a3-megagpu-8g",
+        ),
+        (
+            answer(ssds=4),
+            "reservation 'big' of project acme in us-east5-a does not fit: its machines have 4 local SSDs, "
+            "nodes of pool east/mega 16",
+        ),
+        (
+            answer("4", used="3"),
+            "reservation 'big' of project acme has 1 of the 2 machines left that pool east/mega may need",
+        ),
+    ],
+)
+def test_a_reservation_of_other_machines_or_too_few_does_not_fit(told: Any, what: str) -> None:
+    assert whats(us_east5_a=told) == [what]
+
+
+def test_one_of_several_zones_is_enough() -> None:
+    assert whats(us_east5_a=None, us_east5_b=answer()) == []
+    assert whats(us_east5_a=answer("1"), us_east5_b=answer("1")) == []

@@ -1,0 +1,130 @@
+"""Where the problems of recipes are told, once each, and what of a cluster is taken."""
+
+from pathlib import Path
+
+import pytest
+from recipe_text import pool, recipe, stack, told
+
+from inferfleet.api import load
+from inferfleet.api.documents import Documents
+from inferfleet.api.kinds.inference_cluster import InferenceCluster
+from inferfleet.api.kinds.settings import Settings
+from inferfleet.api.problems import Problem, Where
+from inferfleet.gke.recipes.check import recipe_problems
+
+TEXT = """\
+apiVersion: inferfleet.dev/v1alpha1
+kind: InferenceClass
+metadata: {name: h100}
+spec:
+  node: {cpu: 200, memory: 1000Gi}
+  resources: {gpu: {count: 4, memory: 80Gi}}
+  provisioning:
+    provider: GKE
+    gke:
+      machineType: a3-highgpu-8g
+      accelerator:
+        type: nvidia-h100-80gb
+        count: 4
+---
+apiVersion: inferfleet.dev/v1alpha1
+kind: InferenceCluster
+metadata: {name: east}
+spec:
+  cluster: {source: GKE, gke: {project: acme-prod, region: us-east5, zones: [us-east5-a]}}
+  nodePools:
+    - {name: one, className: h100, nodeCount: 1}
+    - name: two
+      className: h100
+      maxNodeCount: 3
+      capacity:
+        model: FlexStart
+      minNodeCount: 1
+"""
+
+
+def test_each_problem_stands_at_its_field_and_a_class_is_judged_once(tmp_path: Path) -> None:
+    (tmp_path / "fleet.yaml").write_text(TEXT)
+    assert recipe_problems(load([tmp_path], catalogue=None, base=tmp_path)) == (
+        (
+            Problem(
+                "class h100 asks for 4 nvidia-h100-80gb per node on a3-highgpu-8g, which has 8 "
+                "(Google, GPU machine types, 2026-04-14)",
+                "Write count: 8, or use a3-highgpu-4g. If Google has changed that since, say where you saw "
+                "it in the class: verified",
+                "spec.provisioning.gke.accelerator.count",
+                Where("fleet.yaml", 13),
+            ),
+            Problem(
+                "pool two of cluster east has minNodeCount 1, but FlexStart pools start from 0 "
+                "(GKE, flex-start, 2026-04-14)",
+                "Remove minNodeCount",
+                "spec.nodePools[1].minNodeCount",
+                Where("fleet.yaml", 27),
+            ),
+        ),
+        (),
+    )
+
+
+@pytest.mark.parametrize(
+    ("provisioning", "why"),
+    [
+        (None, "says not how its nodes are made"),
+        ({"provider": "EKS", "eks": {"instanceType": "p5.48xlarge"}}, "is provisioned by EKS"),
+    ],
+)
+def test_a_class_that_gke_does_not_provision_is_refused_in_its_pools(
+    provisioning: dict[str, object] | None, why: str
+) -> None:
+    spec = recipe("g2-standard-4") | {"provisioning": provisioning}
+    assert told(stack({"p": pool(spec)})) == (
+        [f"spec.nodePools[0].className: pool p of cluster east is made by GKE, but class p {why}"],
+        [],
+    )
+
+
+def test_names_labels_and_taints_that_are_taken_are_refused() -> None:
+    taken = {
+        "labels": {"cloud.google.com/gke-spot": "true", "team": "ml"},
+        "taints": [{"key": "nvidia.com/gpu", "value": "mine", "effect": "NoSchedule"}],
+    }
+    pools = {"system": pool(recipe("g2-standard-4"), **taken)}
+    assert told(stack(pools, systemPool={"machineType": "g2-standard-8"})) == (
+        [
+            "spec.cluster.gke.systemPool.machineType: cluster east has a system pool of g2-standard-8, "
+            "which comes with GPUs (Google, GPU machine types, 2026-04-14)",
+            "spec.nodePools[0].name: pool system of cluster east has the name of the CPU pool",
+            'spec.nodePools[0].labels["cloud.google.com/gke-spot"]: pool system of cluster east has label '
+            "cloud.google.com/gke-spot, which GKE sets itself (GKE API, NodePool)",
+            "spec.nodePools[0].taints[0]: pool system of cluster east has taint nvidia.com/gpu, which all "
+            "its GPU nodes have anyway (GKE, run GPUs)",
+        ],
+        [],
+    )
+
+
+@pytest.mark.parametrize("machine_type", ["e2-standard-8", "n1-standard-8", "c3-standard-8"])
+def test_a_system_pool_may_have_any_machine_without_gpus(machine_type: str) -> None:
+    pools = {"p": pool(recipe("g2-standard-4"))}
+    assert told(stack(pools, systemPool={"machineType": machine_type})) == ([], [])
+
+
+def test_abandoned_and_existing_clusters_are_left_alone() -> None:
+    bad = stack({"p": pool(recipe("a3-ultragpu-8g"))})
+    gone = bad.clusters["east"].model_dump(by_alias=True, exclude_none=True)
+    gone["spec"]["state"] = "abandoned"
+    existing = {
+        "metadata": {"name": "west"},
+        "spec": {
+            "cluster": {"source": "Existing", "existing": {"kubeconfig": {"path": "k"}}},
+            "nodePools": [{"name": "p", "className": "p", "nodeCount": 5}],
+            "serving": {"gateway": {"className": "any"}},
+        },
+    }
+    clusters = {
+        "east": InferenceCluster.model_validate(gone),
+        "west": InferenceCluster.model_validate(existing),
+    }
+    documents = Documents(Settings(stack="test"), classes=bad.classes, clusters=clusters)
+    assert recipe_problems(documents) == ((), ())

@@ -1,0 +1,162 @@
+"""Flags and config with which an endpoint picker would not start, or not read what it needs."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from inferfleet.api.kinds.inference_cluster import Serving
+from inferfleet.api.kinds.model_deployment import ModelDeployment
+from inferfleet.api.problems import Problem, Where
+from inferfleet.manifests.picker import flags as picker_flags
+from inferfleet.manifests.picker.check import check_cluster, check_deployment
+from inferfleet.profiles.table import profile
+
+Make = Callable[..., ModelDeployment]
+Serve = Callable[..., Serving]
+
+GIE = profile("gie-1.5")
+
+
+def _where(path: str) -> Where:
+    return Where("models.yaml", len(path))
+
+
+def _found(document: ModelDeployment, serving: Serving, name: str = "gie-1.5") -> Any:
+    return check_deployment(deployment=document, serving=serving, profile=profile(name), where=_where)
+
+
+@pytest.mark.parametrize(
+    "flags",
+    [
+        {},
+        {"v": 4, "health-checking": True, "enable-pprof": "false", "secure-serving": False},
+        {"metrics-staleness-threshold": "1m30.5s", "cert-path": "/certs"},
+    ],
+)
+def test_flags_that_the_picker_knows_are_fine(
+    deployment: Make, serving: Serve, flags: dict[str, Any]
+) -> None:
+    assert _found(deployment(endpointPicker={"flags": flags}), serving()) == ((), ())
+
+
+@pytest.mark.parametrize(
+    ("flag", "value", "what", "next_step"),
+    [
+        (
+            "refresh-metric-interval",
+            "1s",
+            "the endpoint picker of gie-1.5 has no flag refresh-metric-interval",
+            "Did you mean refresh-metrics-interval?",
+        ),
+        ("--v", 4, "flag --v has dashes", "Write v: names stand here without them"),
+        (
+            "lora-info-metric",
+            "x",
+            "the endpoint picker of gie-1.5 exits when lora-info-metric is set",
+            "Remove it, and name the metric under engineConfigs of core-metrics-extractor "
+            "in endpointPicker.config",
+        ),
+        (
+            "pool-name",
+            "x",
+            "flag pool-name is set by inferfleet",
+            "Remove it: it follows from the deployment's name",
+        ),
+        (
+            "grpc-port",
+            1,
+            "flag grpc-port is set by inferfleet",
+            "Remove it: write spec.endpointPicker.port instead",
+        ),
+        ("v", True, "v is 'true'", "Give it a whole number"),
+        ("v", "four", "v is 'four'", "Give it a whole number"),
+        ("enable-pprof", 1, "enable-pprof is '1'", "Give it true or false"),
+        (
+            "refresh-metrics-interval",
+            150,
+            "refresh-metrics-interval is '150'",
+            "Give it a duration such as 150ms or 5s",
+        ),
+    ],
+)
+def test_a_flag_with_which_the_picker_would_not_start_is_a_problem(
+    deployment: Make, serving: Serve, flag: str, value: Any, what: str, next_step: str
+) -> None:
+    key = f'["{flag}"]' if flag.startswith("-") else f".{flag}"
+    path = f"spec.endpointPicker.flags{key}"
+    found = Problem(what, next_step, path, _where(path))
+    assert _found(deployment(endpointPicker={"flags": {flag: value}}), serving()) == ((found,), ())
+    cluster_path = f"spec.serving.eppFlags{key}"
+    assert check_cluster(serving=serving(eppFlags={flag: value}), profile=GIE, where=_where) == (
+        Problem(what, next_step, cluster_path, _where(cluster_path)),
+    )
+
+
+@pytest.mark.parametrize(
+    ("picker", "what"),
+    [
+        ({"port": 9003}, "the endpoint picker would serve health and gRPC both on port 9003"),
+        (
+            {"flags": {"metrics-port": 9003}},
+            "the endpoint picker would serve health and metrics both on port 9003",
+        ),
+        ({"flags": {"metrics-port": 0}}, "the endpoint picker would serve metrics on port 0"),
+    ],
+)
+def test_the_picker_s_three_ports_are_different_ports(
+    deployment: Make, serving: Serve, picker: dict[str, Any], what: str
+) -> None:
+    problems, _ = _found(deployment(endpointPicker=picker), serving())
+    assert [one.what for one in problems] == [what]
+
+
+def test_later_flags_win_profile_cluster_deployment(deployment: Make, serving: Serve) -> None:
+    document = deployment(endpointPicker={"flags": {"v": 5, "enable-pprof": False}})
+    cluster = serving(eppFlags={"v": 3, "refresh-metrics-interval": "100ms"})
+    assert picker_flags.flags(deployment=document, serving=cluster, profile=GIE) == {
+        "enable-pprof": "false",
+        "refresh-metrics-interval": "100ms",
+        "v": "5",
+        "zap-encoder": "json",
+    }
+
+
+def test_a_config_of_another_version_or_kind_is_a_problem(deployment: Make, serving: Serve) -> None:
+    document = deployment(endpointPicker={"config": {"apiVersion": "llm-d.ai/v1alpha1", "kind": "Config"}})
+    problems, _ = _found(document, serving())
+    assert [(one.path, one.what, one.next_step) for one in problems] == [
+        (
+            "spec.endpointPicker.config.apiVersion",
+            "it is 'llm-d.ai/v1alpha1', which the endpoint picker of gie-1.5 does not read",
+            "Write apiVersion: inference.networking.x-k8s.io/v1alpha1",
+        ),
+        (
+            "spec.endpointPicker.config.kind",
+            "it is 'Config', which the endpoint picker of gie-1.5 does not read",
+            "Write kind: EndpointPickerConfig",
+        ),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("engine", "plugins", "name", "warned"),
+    [
+        ("SGLang", [{"type": "queue-scorer"}], "gie-1.5", True),
+        ("SGLang", "damaged", "gie-1.5", True),
+        ("SGLang", [{"type": "core-metrics-extractor", "parameters": {"a": "b"}}], "gie-1.5", False),
+        ("vLLM", [], "gie-1.5", False),
+        ("SGLang", [], "router-0.10", False),
+    ],
+)
+def test_a_config_that_takes_another_engine_for_vllm_is_a_warning(
+    deployment: Make, serving: Serve, engine: str, plugins: Any, name: str, warned: bool
+) -> None:
+    config = {
+        "apiVersion": "inference.networking.x-k8s.io/v1alpha1",
+        "kind": "EndpointPickerConfig",
+        "plugins": plugins,
+    }
+    document = deployment(engine={"type": engine}, endpointPicker={"config": config})
+    problems, warnings = _found(document, serving(), name)
+    assert (problems, bool(warnings)) == ((), warned)

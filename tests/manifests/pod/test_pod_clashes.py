@@ -1,0 +1,136 @@
+"""Where a team's template contradicts what serving needs: both sides are named, with the line."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from inferfleet.api.kinds.model_deployment import ModelDeployment
+from inferfleet.api.problems import Problem, Where
+from inferfleet.fleet.spot import Spot
+from inferfleet.manifests.pod.clashes import clashes
+from inferfleet.manifests.pod.hardware import Hardware
+
+Make = Callable[..., ModelDeployment]
+
+BASE = "spec.workers.template."
+ENGINE = "spec.containers[0]"
+SIDECAR = "spec.containers[1]"
+
+
+def _where(path: str) -> Where:
+    return Where("models.yaml", len(path))
+
+
+def _found(document: ModelDeployment, spot: Spot, needs: Hardware) -> tuple[Problem, ...]:
+    return clashes(deployment=document, spot=spot, role="decode", hardware=needs, where=_where)
+
+
+def _sidecar(**fields: Any) -> dict[str, Any]:
+    return {"sidecars": [{"name": "side", "image": "side:1", **fields}]}
+
+
+@pytest.mark.parametrize(
+    "pod",
+    [
+        {},
+        {"engine": {"ports": [{"name": "http", "containerPort": 8000}]}},
+        {"engine": {"ports": [{"name": "rpc", "containerPort": 8000, "protocol": "UDP"}]}},
+        {"engine": {"resources": {"limits": {"nvidia.com/gpu": 2, "memory": "1Gi"}}}},
+        {
+            "engine": {"volumeMounts": [{"name": "dshm", "mountPath": "/dev/shm"}]},
+            "volumes": [{"name": "dshm"}],
+        },
+        {"volumes": [{"name": "dshm", "emptyDir": {"medium": "Memory", "sizeLimit": "1Gi"}}]},
+        {"nodeSelector": {"inferfleet.dev/pool": "h100", "disk": "fast"}},
+        {"affinity": None, "tolerations": None, "volumes": None, "engine": {"ports": None}},
+        _sidecar(ports=[{"name": "http", "containerPort": 9000}]),
+    ],
+)
+def test_an_equal_value_is_no_clash(
+    deployment: Make, spot: Spot, quarter: Hardware, pod: dict[str, Any]
+) -> None:
+    assert _found(deployment(pod), spot, quarter) == ()
+
+
+@pytest.mark.parametrize(
+    ("pod", "path", "what"),
+    [
+        (
+            {"engine": {"ports": [{"name": "http", "containerPort": 80}]}},
+            f"{ENGINE}.ports[0]",
+            "the port named http is 80, but the engine's port is 8000, and inferfleet gives it that name",
+        ),
+        (
+            {"engine": {"ports": [{"name": "api", "containerPort": 8000}]}},
+            f"{ENGINE}.ports[0]",
+            "port 8000 is named 'api', but inferfleet names the engine's port http",
+        ),
+        (
+            _sidecar(ports=[{"containerPort": 8000}]),
+            f"{SIDECAR}.ports[0]",
+            "container 'side' listens on 8000, but that is the engine's port, "
+            "and containers of a pod share one address",
+        ),
+        (
+            {"engine": {"resources": {"requests": {"nvidia.com/gpu": 4}}}},
+            f'{ENGINE}.resources.requests["nvidia.com/gpu"]',
+            "the engine asks for 4 nvidia.com/gpu, but tensor x dataLocal of its topology is 2 per pod",
+        ),
+        (
+            _sidecar(resources={"limits": {"nvidia.com/gpu": 1}}),
+            f'{SIDECAR}.resources.limits["nvidia.com/gpu"]',
+            "container 'side' asks for 1 nvidia.com/gpu, but the pod was placed on cluster east "
+            "for the 2 nvidia.com/gpu of its engine alone",
+        ),
+        (
+            {"engine": {"resources": {"limits": {"amd.com/gpu": 2}}}},
+            f'{ENGINE}.resources.limits["amd.com/gpu"]',
+            "container 'engine' asks for 2 amd.com/gpu, but the pod was placed on cluster east "
+            "for the 2 nvidia.com/gpu of its engine alone",
+        ),
+        (
+            {"nodeSelector": {"inferfleet.dev/pool": "l4"}},
+            'spec.nodeSelector["inferfleet.dev/pool"]',
+            "it is 'l4', but pool h100 of cluster east, where it was placed, has 'h100'",
+        ),
+        (
+            {"nodeName": "node-1"},
+            "spec.nodeName",
+            "it pins every replica to node 'node-1', but inferfleet decides by pool where replicas stand",
+        ),
+        (
+            {"volumes": [{"name": "dshm", "hostPath": {"path": "/dev/shm"}}]},
+            "spec.volumes[0]",
+            "the volume dshm is hostPath, but inferfleet mounts a memory volume of that name at /dev/shm",
+        ),
+    ],
+)
+def test_a_contradiction_names_both_sides(
+    deployment: Make, spot: Spot, quarter: Hardware, pod: dict[str, Any], path: str, what: str
+) -> None:
+    found = _found(deployment(pod), spot, quarter)
+    assert [(one.path, one.what, one.where) for one in found] == [(BASE + path, what, _where(BASE + path))]
+
+
+@pytest.mark.parametrize(
+    ("pod", "path", "what"),
+    [
+        ({"volumes": "x"}, "spec.volumes", "'x' is not a list"),
+        ({"nodeSelector": ["x"]}, "spec.nodeSelector", "['x'] is not a mapping"),
+        ({"affinity": {"podAffinity": 1}}, "spec.affinity.podAffinity", "1 is not a mapping"),
+        (
+            {"terminationGracePeriodSeconds": "1m"},
+            "spec.terminationGracePeriodSeconds",
+            "'1m' is not a whole number of seconds, 0 or more",
+        ),
+        ({"engine": {"ports": [8000]}}, f"{ENGINE}.ports[0]", "8000 is not a mapping"),
+        ({"engine": {"resources": {"limits": 2}}}, f"{ENGINE}.resources.limits", "2 is not a mapping"),
+        ({"engine": {"volumeMounts": [{}]}}, f"{ENGINE}.volumeMounts[0].mountPath", "None is not text"),
+    ],
+)
+def test_a_field_of_another_shape_is_a_problem_not_a_crash(
+    deployment: Make, spot: Spot, quarter: Hardware, pod: dict[str, Any], path: str, what: str
+) -> None:
+    found = _found(deployment(pod), spot, quarter)
+    assert [(one.path, one.what) for one in found] == [(BASE + path, what)]

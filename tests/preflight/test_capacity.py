@@ -1,0 +1,113 @@
+"""Whether quotas and reservations hold what an update adds, asked of Google before it begins."""
+
+from pathlib import Path
+
+import pytest
+from fake_google import FakeGoogle, error
+from small_gke import PROJECT, REGION, RESERVATION, at, decided, limits, path_of, written
+
+from inferfleet.api.problems import Problem
+from inferfleet.fleet.lock.lock import Lock
+from inferfleet.preflight.capacity import capacity_warnings
+
+FITS = (200, {"specificReservation": {"count": "1"}})
+PLENTY = limits(GPUS_ALL_REGIONS=(99, 0), CPUS_ALL_REGIONS=(99, 0))
+
+
+def warned(google: FakeGoogle, folder: Path, *, seconds: float = 5) -> list[str]:
+    return [f"{one.path}: {one.what}" for one in problems(google, folder, seconds=seconds)]
+
+
+def problems(google: FakeGoogle, folder: Path, *, seconds: float = 5) -> tuple[Problem, ...]:
+    documents = written(folder)
+    return capacity_warnings(decided(documents)[0], documents, Lock(), google=at(google), seconds=seconds)
+
+
+def test_what_fits_is_not_spoken_of(google: FakeGoogle, tmp_path: Path) -> None:
+    google.clusters |= {REGION: limits(NVIDIA_L4_GPUS=(2, 0), CPUS=(48, 0)), PROJECT: PLENTY}
+    google.clusters[RESERVATION] = FITS
+    assert warned(google, tmp_path) == []
+
+
+def test_what_does_not_fit_is_told_at_the_line_of_its_pool(google: FakeGoogle, tmp_path: Path) -> None:
+    google.clusters |= {REGION: limits(NVIDIA_L4_GPUS=(4, 3), CPUS=(24, 0)), PROJECT: PLENTY}
+    assert warned(google, tmp_path) == [
+        "spec.cluster.gke.systemPool: quota CPUS of project acme-ml in us-east5 is 24, with 0 in use; pool "
+        "east/system takes 48 more",
+        "spec.nodePools[0]: quota NVIDIA_L4_GPUS of project acme-ml in us-east5 is 4, with 3 in use; pool "
+        "east/l4 takes 2 more",
+        "spec.nodePools[1].capacity.reservation: there is no reservation 'big' of project acme-core in "
+        "us-east5-a, and pool east/h100 needs it",
+    ]
+    lines = [one.where.line if one.where else None for one in problems(google, tmp_path)]
+    assert lines == [23, 25, 30]
+
+
+def test_pools_that_stand_add_nothing_and_nothing_is_asked_about_them(
+    google: FakeGoogle, tmp_path: Path
+) -> None:
+    cloud = decided(written(tmp_path))[1]
+    pools = [{"name": name, "status": "RUNNING"} for name in cloud.pools.values()]
+    google.clusters[path_of(cloud)] = 200, {"status": "RUNNING", "nodePools": pools}
+    assert warned(google, tmp_path) == []
+    assert [path for path, _ in google.asked] == [path_of(cloud)]
+
+
+def test_a_pool_that_failed_counts_as_not_there(google: FakeGoogle, tmp_path: Path) -> None:
+    cloud = decided(written(tmp_path))[1]
+    pools = [
+        {"name": cloud.pools["l4"], "status": "ERROR"},
+        {"name": cloud.pools["h100"], "status": "RUNNING"},
+    ]
+    google.clusters[path_of(cloud)] = 200, {"status": "RUNNING", "nodePools": pools}
+    google.clusters |= {REGION: limits(NVIDIA_L4_GPUS=(1, 0)), PROJECT: PLENTY}
+    (one,) = warned(google, tmp_path)
+    assert "NVIDIA_L4_GPUS" in one
+
+
+def test_of_newer_gpus_the_limit_of_their_family_is_asked(google: FakeGoogle, tmp_path: Path) -> None:
+    documents = written(tmp_path, h100="model: OnDemand")
+    family = {
+        "dimensions": {"gpu_family": "NVIDIA_H100_MEGA"},
+        "details": {"value": "0"},
+        "applicableLocations": ["us-east5"],
+    }
+    path = "/v1/projects/acme-ml/locations/global/services/compute.googleapis.com/quotaInfos/"
+    google.clusters |= {REGION: limits(), PROJECT: PLENTY}
+    google.clusters[f"{path}GPUS-PER-GPU-FAMILY-per-project-region"] = 200, {"dimensionsInfos": [family]}
+    found = capacity_warnings(decided(documents)[0], documents, Lock(), google=at(google), seconds=5)
+    assert [one.what for one in found] == [
+        "quota GPUS_PER_GPU_FAMILY of NVIDIA_H100_MEGA of project acme-ml in us-east5 is 0; pool east/h100 "
+        "takes 8 more"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("status", "step"),
+    [
+        (403, "Give whoever runs this the role roles/compute.viewer in project acme-ml"),
+        (404, "Look at project and region in its document"),
+    ],
+)
+def test_what_may_not_be_read_is_one_notice_for_a_project(
+    google: FakeGoogle, tmp_path: Path, status: int, step: str
+) -> None:
+    google.clusters |= {path: (status, error(status, "X", "no.")) for path in (REGION, PROJECT)}
+    google.clusters[RESERVATION] = FITS
+    (one,) = problems(google, tmp_path)
+    assert one.what.startswith(
+        "quotas and reservations of project acme-ml are not all known: the Compute API at"
+    )
+    assert (one.next_step, one.path) == (step, "")
+
+
+def test_without_credentials_somebody_else_says_so(
+    google: FakeGoogle, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GOOGLE_APPLICATION_CREDENTIALS", str(tmp_path / "none.json"))
+    assert problems(google, tmp_path) == ()
+
+
+def test_google_is_not_waited_for_longer_than_said(google: FakeGoogle, tmp_path: Path) -> None:
+    google.hang = True
+    assert problems(google, tmp_path, seconds=0.5) == ()

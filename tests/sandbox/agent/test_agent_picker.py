@@ -1,0 +1,139 @@
+"""A picker runs as its manifest says, but for ports and for paths of this machine."""
+
+from pathlib import Path
+
+import pytest
+
+from inferfleet.profiles.table import profile
+from sandbox.agent.container import telling
+from sandbox.agent.environment import expanded, field_of
+from sandbox.agent.picker import refusal, with_private_ports
+from sandbox.agent.volumes import redirected
+
+
+@pytest.mark.parametrize(
+    ("args", "made", "ports"),
+    [
+        (
+            ["--pool-name=a", "--grpc-port=9002", "--v=2"],
+            [
+                "--pool-name=a",
+                "--grpc-port=50001",
+                "--v=2",
+                "--grpc-health-port=50002",
+                "--metrics-port=50003",
+            ],
+            {9002: 50001, 9003: 50002, 9090: 50003},
+        ),
+        (
+            ["--grpc-port", "9102", "--grpc-health-port=9103", "--metrics-port", "9190", "--tracing=false"],
+            ["--grpc-port=50001", "--grpc-health-port=50002", "--metrics-port=50003", "--tracing=false"],
+            {9102: 50001, 9103: 50002, 9190: 50003},
+        ),
+        (
+            ["--grpc-port=9002", "--grpc-port=9102"],
+            [
+                "--grpc-port=50001",
+                "--grpc-port=50001",
+                "--grpc-health-port=50002",
+                "--metrics-port=50003",
+            ],
+            {9102: 50001, 9003: 50002, 9090: 50003},
+        ),
+        (
+            ["--grpc-port=many", "--no-such-flag=1"],
+            ["--grpc-port=many", "--no-such-flag=1", "--grpc-health-port=50002", "--metrics-port=50003"],
+            {9002: 50001, 9003: 50002, 9090: 50003},
+        ),
+    ],
+)
+def test_a_picker_gets_ports_of_its_own_and_every_other_argument_as_it_stands(
+    args: list[str], made: list[str], ports: dict[int, int]
+) -> None:
+    assert with_private_ports(args, [50001, 50002, 50003]) == (made, ports)
+
+
+@pytest.mark.parametrize(
+    ("word", "here"),
+    [
+        ("--config-file=/config/config.yaml", "--config-file=/pod/volumes/config/config.yaml"),
+        ("/config/config.yaml", "/pod/volumes/config/config.yaml"),
+        ("--cert-path=/config/certs/tls", "--cert-path=/pod/volumes/certs/tls"),
+        ("--config-file=/configured/x", "--config-file=/configured/x"),
+        ("--v=2", "--v=2"),
+    ],
+)
+def test_paths_in_mounted_folders_are_those_of_this_machine(word: str, here: str) -> None:
+    places = {"/config": Path("/pod/volumes/config"), "/config/certs": Path("/pod/volumes/certs")}
+    assert redirected(word, places) == here
+
+
+def test_the_picker_stands_for_the_image_of_its_profile_and_for_mirrors_of_it() -> None:
+    image = profile("gie-1.5").epp_image
+    assert refusal(image) == ""
+    assert refusal(f"mirror.example.com/team/epp:{image.rpartition(':')[2]}@sha256:{'0' * 64}") == ""
+
+
+@pytest.mark.parametrize(
+    "image",
+    [
+        profile("router-0.10").epp_image,
+        "example.com/epp:v9",
+        "example.com/own-epp:v1.5.0",
+        "epp",
+        "epp:v1.5.0x",
+    ],
+)
+def test_an_image_the_sandbox_does_not_have_is_refused_with_the_one_it_has(image: str) -> None:
+    assert f'"{image}" is not in the sandbox' in refusal(image)
+    assert profile("gie-1.5").epp_image in refusal(image)
+
+
+def test_references_to_variables_are_put_in_as_a_kubelet_does() -> None:
+    words = ["--a=$(NAMESPACE)/$(POD_NAME)", "$(UNKNOWN)", "$$(NAMESPACE)", "$HOME"]
+    assert expanded(words, {"NAMESPACE": "ml", "POD_NAME": "p"}) == [
+        "--a=ml/p",
+        "$(UNKNOWN)",
+        "$(NAMESPACE)",
+        "$HOME",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        ("metadata.name", "p"),
+        ("metadata.labels['app/x']", "y"),
+        ("metadata.annotations['none']", ""),
+        ("spec.nodeName", "n"),
+        ("status.podIP", "127.4.0.1"),
+        ("status.podIPs", "127.4.0.1"),
+        ("status.hostIP", ""),
+    ],
+)
+def test_fields_of_the_pod_are_those_of_the_downward_api(path: str, value: str) -> None:
+    pod = {
+        "metadata": {"name": "p", "labels": {"app/x": "y"}},
+        "spec": {"nodeName": "n"},
+        "status": {"podIP": "127.4.0.1", "podIPs": [{"ip": "127.4.0.1"}]},
+    }
+    assert field_of(pod, path) == value
+
+
+@pytest.mark.parametrize(
+    ("words", "line"),
+    [
+        ("", ""),
+        ("one\ntwo\n", "two"),
+        ("usage: x\n--v int\ninvalid argument 'a' for --v\n", "invalid argument 'a' for --v"),
+        ("Error: no such thing\nusage of it\n", "Error: no such thing"),
+        (
+            '{"level":"error","msg":"Failed to parse","error":"plugin x"}\n{"level":"info","msg":"no error"}',
+            "Failed to parse: plugin x",
+        ),
+        ('{"level":"info","msg":"started"}', "started"),
+        ("[1, 2]", "[1, 2]"),
+    ],
+)
+def test_of_many_last_words_the_line_is_chosen_that_says_why(words: str, line: str) -> None:
+    assert telling(words) == line

@@ -1,0 +1,80 @@
+"""A pod's status says what its containers do, in the words a kubelet uses."""
+
+from typing import Any
+
+from sandbox.agent.container import Backoff
+from sandbox.agent.status import ContainerView, pod_status
+
+AT = "2026-01-02T03:04:05Z"
+BEFORE = "2026-01-01T00:00:00Z"
+
+
+def _pod(*conditions: dict[str, Any], **spec: Any) -> dict[str, Any]:
+    return {"spec": spec, "status": {"conditions": list(conditions), "startTime": BEFORE}}
+
+
+def _true(kind: str, since: str) -> dict[str, Any]:
+    return {"type": kind, "status": "True", "reason": None, "message": None, "lastTransitionTime": since}
+
+
+def test_a_pod_whose_containers_are_ready_is_ready_since_they_all_are() -> None:
+    running = {"running": {"startedAt": BEFORE}}
+    view = ContainerView("engine", "vllm", state=running, ready=True, started=True)
+    assert pod_status(
+        _pod({"type": "Ready", "status": "False"}, _true("Initialized", BEFORE)), (view,), AT
+    ) == {
+        "phase": "Running",
+        "startTime": BEFORE,
+        "conditions": [
+            _true("Initialized", BEFORE),
+            _true("ContainersReady", AT),
+            _true("Ready", AT),
+        ],
+        "containerStatuses": [
+            {
+                "name": "engine",
+                "image": "vllm",
+                "imageID": "",
+                "ready": True,
+                "started": True,
+                "restartCount": 0,
+                "state": running,
+                "lastState": {},
+            }
+        ],
+        "initContainerStatuses": [],
+    }
+
+
+def test_a_pod_that_is_not_ready_says_which_containers_are_not_and_why() -> None:
+    views = (
+        ContainerView("epp", "x", complaint="readiness probe: it answers NOT_SERVING"),
+        ContainerView("side", "y", ready=True),
+    )
+    status = pod_status(_pod(), views, AT)
+    said = {one["type"]: (one["status"], one["reason"], one["message"]) for one in status["conditions"]}
+    why = "containers with unready status: [epp]; epp: readiness probe: it answers NOT_SERVING"
+    assert said["Ready"] == said["ContainersReady"] == ("False", "ContainersNotReady", why)
+    assert status["phase"] == "Pending"
+
+
+def test_a_pod_with_a_closed_readiness_gate_is_not_ready_though_its_containers_are() -> None:
+    view = ContainerView("engine", "vllm", ready=True)
+    pod = _pod(
+        {"type": "open", "status": "True"}, readinessGates=[{"conditionType": x} for x in ("open", "lb")]
+    )
+    conditions = {one["type"]: one for one in pod_status(pod, (view,), AT)["conditions"]}
+    assert conditions["ContainersReady"]["status"] == "True"
+    assert conditions["Ready"]["message"] == "readiness gates not true: lb"
+
+
+def test_init_containers_are_taken_as_done_and_side_cars_as_running() -> None:
+    init = [{"name": "load", "image": "i"}, {"name": "proxy", "image": "p", "restartPolicy": "Always"}]
+    states = [one["state"] for one in pod_status(_pod(initContainers=init), (), AT)["initContainerStatuses"]]
+    assert [*states[0], *states[1]] == ["terminated", "running"]
+
+
+def test_restarts_wait_longer_and_longer_until_a_container_ran_for_long() -> None:
+    backoff = Backoff()
+    assert [backoff.after(1) for _ in range(7)] == [0, 10, 20, 40, 80, 160, 300]
+    assert [backoff.after(600), backoff.after(1)] == [0, 10]

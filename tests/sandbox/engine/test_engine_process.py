@@ -1,0 +1,142 @@
+"""The process that plays engines: told by lines, heard on addresses of pods, gone with its input."""
+
+import json
+import subprocess
+import sys
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+
+from sandbox.engine.steering import PREFIX
+from sandbox.verbs import chat
+
+# Below the blocks that clusters get.
+POD = "127.3.254.{}"
+
+
+class Process:
+    """`python -m sandbox.engine` and what it said."""
+
+    def __init__(self) -> None:
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "sandbox.engine"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
+        self.logs: list[str] = []
+
+    def send(self, op: str, number: int, **more: Any) -> None:
+        order = {"op": op, "id": f"uid-{number}", **more}
+        if op == "start":
+            own = {"name": f"ml/q-{number}", "address": POD.format(number), "port": 18000, "engine": "vllm"}
+            order = {**own, "args": ["--model=qwen", "--port=18000"], "gpus": 1, **order}
+        assert self._process.stdin
+        self._process.stdin.write(json.dumps(order) + "\n")
+        self._process.stdin.flush()
+
+    def hears(self, event: str) -> dict[str, Any]:
+        """The next event of the kind; logs are kept."""
+        assert self._process.stdout
+        for line in self._process.stdout:
+            said: dict[str, Any] = json.loads(line)
+            if said["event"] == event:
+                return said
+            self.logs.append(said.get("line", ""))
+        raise AssertionError(f"ended without {event}: {self.logs}")
+
+    def hears_log(self, part: str) -> None:
+        while not any(part in line for line in self.logs):
+            self.logs.append(self.hears("log")["line"])
+
+    def close(self) -> int:
+        assert self._process.stdin
+        self._process.stdin.close()
+        code = self._process.wait(timeout=20)
+        assert self._process.stdout
+        self._process.stdout.close()
+        return code
+
+
+@pytest.fixture
+def process() -> Iterator[Process]:
+    made = Process()
+    yield made
+    made.close()
+
+
+def status(url: str) -> int:
+    try:
+        with urllib.request.build_opener(urllib.request.ProxyHandler({})).open(url, timeout=10) as response:
+            return int(response.status)
+    except urllib.error.HTTPError as error:
+        return error.code
+    except urllib.error.URLError:
+        return 0
+
+
+def until_running(url: str) -> None:
+    """Returns when a request runs there."""
+    for _ in range(1000):
+        with urllib.request.build_opener(urllib.request.ProxyHandler({})).open(url + "/metrics") as response:
+            if b'num_requests_running{engine="0",model_name="qwen"} 1' in response.read():
+                return
+    raise AssertionError("no request runs")
+
+
+def test_pods_answer_on_their_own_addresses_until_they_are_stopped(process: Process) -> None:
+    fast = {PREFIX + "tokens-per-second": "10000"}
+    for number in (1, 2):
+        process.send("start", number, annotations=fast)
+        assert process.hears("started") == {"event": "started", "id": f"uid-{number}"}
+        process.hears_log("startup complete")
+        process.logs.clear()
+    first, second = (f"http://{POD.format(number)}:18000" for number in (1, 2))
+    assert chat.model_of(first) == "qwen"
+    text = "qwen on ml/q-2: you said 1 tokens, 'ping'"
+    for stream in (False, True):
+        assert chat.chat(second, "qwen", "ping", stream=stream) == chat.Answer(text, "qwen", "ml/q-2")
+    with pytest.raises(chat.SandboxProblem, match="answered 404 Not Found"):
+        chat.chat(first, "llama", "ping")
+    process.send("stop", 1)
+    assert process.hears("stopped") == {"event": "stopped", "id": "uid-1"}
+    assert (status(first + "/health"), status(second + "/health")) == (0, 200)
+    assert process.close() == 0
+    assert status(second + "/health") == 0
+
+
+def test_what_runs_when_an_engine_is_stopped_may_end_within_its_grace(process: Process) -> None:
+    slow = {PREFIX + "tokens-per-second": "10"}  # an answer of 9 tokens takes about a second
+    for number in (6, 7):
+        process.send("start", number, annotations=slow)
+        process.hears_log("startup complete")
+        process.logs.clear()
+    with ThreadPoolExecutor() as clients:
+        patient, cut = (
+            clients.submit(chat.chat, f"http://{POD.format(number)}:18000", "qwen", "ping")
+            for number in (6, 7)
+        )
+        for number, grace in ((6, 30), (7, 0)):
+            until_running(f"http://{POD.format(number)}:18000")
+            process.send("stop", number, grace=grace)
+        assert {process.hears("stopped")["id"] for _ in range(2)} == {"uid-6", "uid-7"}
+    assert patient.result().pod == "ml/q-6"
+    with pytest.raises(chat.SandboxProblem, match="does not answer"):
+        cut.result()
+
+
+def test_a_loading_engine_is_not_healthy_and_a_failing_one_says_why(process: Process) -> None:
+    process.send("start", 3, annotations={PREFIX + "startup": "1h"})
+    process.hears("started")
+    loading = f"http://{POD.format(3)}:18000"
+    assert (status(loading + "/health"), status(loading + "/metrics")) == (503, 200)
+    process.send("start", 4, annotations={PREFIX + "fail": "at start: CUDA out of memory"})
+    assert process.hears("failed") == {"event": "failed", "id": "uid-4", "message": "CUDA out of memory"}
+    process.send("start", 5, address=POD.format(3))
+    message = f"cannot listen on {POD.format(3)}:18000: Address already in use"
+    assert process.hears("failed") == {"event": "failed", "id": "uid-5", "message": message}
+    process.send("start", 4)
+    assert process.hears("started") == {"event": "started", "id": "uid-4"}
+    process.send("stop", 9)
+    assert process.hears("stopped") == {"event": "stopped", "id": "uid-9"}

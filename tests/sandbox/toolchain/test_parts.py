@@ -1,0 +1,69 @@
+"""A built part is used again exactly as long as everything it was built from stays the same."""
+
+import os
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from sandbox.toolchain import parts
+from sandbox.toolchain.build import _name_by_go
+from sandbox.toolchain.parts import KUBE, LANGUAGE_PYTHON_EXEC, PARTS, PROVIDER, Part, Program
+from sandbox.toolchain.resolve import without
+
+ROOT = Path(__file__).parents[3]
+
+
+def _part(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Part:
+    monkeypatch.setattr(parts, "HERE", folder)
+    (folder / "tool").mkdir()
+    (folder / "tool" / "go.mod").write_text("module m")
+    (folder / "tool" / "go.sum").write_text("sum 1")
+    return Part(name="tool", version="1.0.0", programs=(Program("tool", "example.com/tool"),))
+
+
+def test_the_key_follows_what_decides_the_result_and_nothing_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    part = _part(tmp_path, monkeypatch)
+    key = part.key
+    assert replace(part, minutes=9, programs=(Program("tool", "example.com/tool", least="1.0.0"),)).key == key
+    assert replace(part, ldflags="-w").key != key
+    (tmp_path / "tool" / "go.sum").write_text("sum 2")
+    assert part.key != key
+
+
+def test_every_part_has_a_module_with_complete_sums_and_a_name_of_its_own() -> None:
+    for part in PARTS:
+        assert (part.folder / "go.sum").stat().st_size > 0, part.name
+    assert len({part.name for part in PARTS}) == len(PARTS)
+
+
+def test_pinned_python_packages_and_go_modules_are_of_one_version() -> None:
+    pinned = dict(
+        line.split(" ")[0].split("==")
+        for line in (ROOT / "requirements.txt").read_text().splitlines()
+        if line.startswith(("pulumi==", "pulumi-kubernetes=="))
+    )
+    assert pinned == {"pulumi": LANGUAGE_PYTHON_EXEC.version, "pulumi-kubernetes": PROVIDER.version}
+    assert f"sdk/v3 v{LANGUAGE_PYTHON_EXEC.version}" in (LANGUAGE_PYTHON_EXEC.folder / "go.mod").read_text()
+    assert f'version = "{PROVIDER.version}"' in (PROVIDER.folder / "main.go").read_text()
+    assert f"k8s.io/kubernetes v{KUBE.version}" in (KUBE.folder / "go.mod").read_text()
+
+
+@pytest.mark.parametrize(
+    ("package", "name"),
+    [
+        ("go.etcd.io/etcd/server/v3", "server"),
+        ("k8s.io/kubernetes/cmd/kubectl", "kubectl"),
+        (".", "toolchain"),
+    ],
+)
+def test_programs_are_found_under_the_name_go_gives_them(package: str, name: str) -> None:
+    assert _name_by_go(package) == name
+
+
+def test_what_the_cache_holds_does_not_count_as_installed() -> None:
+    cache = Path("/home/me/.cache/inferfleet/toolchain")
+    path = os.pathsep.join(["/project/.venv/bin", f"{cache}/bin-1234", "", "/usr/bin"])
+    assert without(cache, path) == os.pathsep.join(["/project/.venv/bin", "/usr/bin"])

@@ -1,0 +1,114 @@
+"""The way to a service is read from Gateways and HTTPRoutes as they stand on a cluster."""
+
+from typing import Any
+
+import pytest
+
+from sandbox.problem import SandboxProblem
+from sandbox.verbs.ways import Way, chosen, ways
+
+
+def gateway(**status: Any) -> dict[str, Any]:
+    return {
+        "kind": "Gateway",
+        "metadata": {"namespace": "inferfleet-system", "name": "inferfleet"},
+        "spec": {"listeners": [{"protocol": "HTTP", "port": 8080}]},
+        "status": status,
+    }
+
+
+ADDRESSED = gateway(addresses=[{"type": "IPAddress", "value": "127.1.3.1"}])
+
+
+def route(
+    service: str = "chat", *, conditions: list[dict[str, str]] | None = None, **spec: Any
+) -> dict[str, Any]:
+    return {
+        "kind": "HTTPRoute",
+        "metadata": {
+            "namespace": "ml",
+            "name": f"{service}-svc",
+            "labels": {"inferfleet.dev/service": service},
+        },
+        "spec": {
+            "parentRefs": [{"namespace": "inferfleet-system", "name": "inferfleet"}],
+            "rules": [
+                {
+                    "matches": [{"path": {"type": "PathPrefix", "value": f"/ml/{service}"}}],
+                    "backendRefs": [{"kind": "InferencePool", "name": "qwen", "weight": 1}],
+                }
+            ],
+            **spec,
+        },
+        "status": {"parents": [{"conditions": conditions or []}]},
+    }
+
+
+REFUSED = [{"type": "Accepted", "status": "False", "reason": "UnsupportedValue", "message": "no mirrors"}]
+DEPLOYMENT_ROUTE = {"kind": "HTTPRoute", "metadata": {"namespace": "ml", "name": "qwen"}, "spec": {}}
+
+
+@pytest.mark.parametrize(
+    ("objects", "way"),
+    [
+        (
+            [ADDRESSED, route(), DEPLOYMENT_ROUTE],
+            Way("ml/chat", "east", "http://127.1.3.1:8080/ml/chat", deployments=("qwen",)),
+        ),
+        (
+            [ADDRESSED, route(hostnames=["chat.example.com"])],
+            Way(
+                "ml/chat", "east", "http://127.1.3.1:8080/ml/chat", "chat.example.com", deployments=("qwen",)
+            ),
+        ),
+        (
+            [gateway(), route()],
+            Way(
+                "ml/chat",
+                "east",
+                None,
+                problem="Gateway inferfleet-system/inferfleet has no address yet. "
+                "`inferfleet sandbox status` says whether its controller runs.",
+            ),
+        ),
+        (
+            [ADDRESSED, route(conditions=REFUSED)],
+            Way(
+                "ml/chat",
+                "east",
+                None,
+                problem="HTTPRoute ml/chat-svc is not accepted: UnsupportedValue: no mirrors",
+            ),
+        ),
+    ],
+)
+def test_a_service_has_a_url_or_a_reason_why_not(objects: list[dict[str, Any]], way: Way) -> None:
+    assert ways(objects, cluster="east") == (way,)
+
+
+EAST = Way("ml/chat", "east", None, problem="Gateway a/b has no address yet.")
+WEST = Way("ml/chat", "west", "http://127.2.3.1:8080/ml/chat")
+OTHER = Way("qa/chat", "west", "http://127.2.3.1:8080/qa/chat")
+
+
+def test_the_first_cluster_with_a_url_is_asked() -> None:
+    assert chosen((EAST, WEST), "chat") == WEST
+    assert chosen((EAST, WEST, OTHER), "qa/chat", cluster="west") == OTHER
+
+
+@pytest.mark.parametrize(
+    ("found", "service", "cluster", "says"),
+    [
+        ((WEST,), "chatt", None, "There is: ml/chat on west."),
+        ((WEST,), "chat", "east", "no service chat on cluster east"),
+        ((WEST, OTHER), "chat", None, "chat may be ml/chat or qa/chat"),
+        ((EAST, WEST), "chat", "east", "ml/chat on east: Gateway a/b has no address yet."),
+        ((), "chat", None, "There is: none."),
+    ],
+)
+def test_what_cannot_be_asked_says_what_there_is(
+    found: tuple[Way, ...], service: str, cluster: str | None, says: str
+) -> None:
+    with pytest.raises(SandboxProblem) as problem:
+        chosen(found, service, cluster=cluster)
+    assert says in str(problem.value)
