@@ -1,8 +1,8 @@
 """Everything the teams wrote, as one value."""
 
 import os
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from inferfleet.api.kinds.inference_class import InferenceClass
@@ -11,6 +11,7 @@ from inferfleet.api.kinds.model_deployment import ModelDeployment
 from inferfleet.api.kinds.model_service import ModelService
 from inferfleet.api.kinds.settings import Settings
 from inferfleet.api.problems import Problem, Where
+from inferfleet.api.wording import nearest_parent
 
 Kind = str
 # (kind, key) to the lines of the document's fields, by path ("" is the document itself).
@@ -33,9 +34,16 @@ class Documents:
     def where(self, kind: Kind, key: str, path: str = "") -> Where | None:
         """The line of a field, or of its nearest parent that stands in the file."""
         lines = self.positions.get((kind, key), {})
-        while path and path not in lines:
-            path = path[: max(path.rfind("."), path.rfind("["), 0)]
-        return lines.get(path)
+        return lines.get(nearest_parent(path, lines))
+
+    def located(self, problems: Iterable[Problem]) -> tuple[Problem, ...]:
+        """The problems with the line of the field each names, where it does not know one already."""
+        return tuple(
+            problem
+            if problem.where or not problem.kind
+            else replace(problem, where=self.where(problem.kind, problem.key, problem.path))
+            for problem in problems
+        )
 
     def kubeconfig_path(self, cluster: str) -> Path | None:
         """The kubeconfig file of an existing cluster, or None when its kubeconfig is in the configuration."""

@@ -5,6 +5,7 @@ A rule of a model raises a Mistake, which knows the value only; located in a doc
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Literal
 
 
 @dataclass(frozen=True, order=True)
@@ -18,23 +19,37 @@ class Where:
         return f"{self.file}:{self.line}"
 
 
+# An error stops the run, a warning should be read before it, a notice says what was understood.
+Severity = Literal["error", "warning", "notice"]
+
+
 @dataclass(frozen=True)
 class Problem:
-    """One thing to mend: where it stands, which field, what is wrong by which rule, and what to do next.
+    """One thing to fix: which field of which document, what is wrong by which rule, and what to do next.
 
-    `what` names the thing, shows its value and says the rule, in one sentence. `path` is the field in the
-    document (`spec.nodePools[1].className`), "" when the problem is about a whole document or file.
+    `what` names the thing, shows its value and says the rule, in one sentence. `kind` and `key` name the
+    document (`ModelDeployment`, `ml/qwen3`), `path` the field in it (`spec.nodePools[1].className`); they are
+    "" for a problem of a whole document, of a file, or of no document at all. `where` is the line of the
+    field: `Documents.located` fills it in once, where problems are raised to a person.
     """
 
     what: str
     next_step: str
     path: str = ""
     where: Where | None = None
+    kind: str = ""
+    key: str = ""
+    severity: Severity = "error"
 
     def __str__(self) -> str:
         place = f"{self.where}: " if self.where else ""
         path = f"{self.path}: " if self.path else ""
         return f"{place}{path}{self.what}. {self.next_step}"
+
+
+def of_severity(problems: Iterable[Problem], *severities: Severity) -> tuple[Problem, ...]:
+    """The problems of these severities, each once, in the order given."""
+    return tuple(dict.fromkeys(problem for problem in problems if problem.severity in severities))
 
 
 class InvalidDocuments(Exception):  # noqa: N818 (it says what the documents are)

@@ -1,7 +1,7 @@
 """How messages name things: paths of fields, shortened text, the known name nearest to a mistyped one."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from difflib import get_close_matches
 
 _PLAIN = re.compile(r"[A-Za-z_][-A-Za-z0-9_]{0,62}")
@@ -49,3 +49,10 @@ def one_of(word: str, known: Iterable[str], introduction: str) -> str:
 
 def _fold(name: str) -> str:
     return name.lower().replace("_", "").replace("-", "")
+
+
+def nearest_parent(path: str, known: Container[str]) -> str:
+    """The path itself or its nearest parent that is known, "" where none is."""
+    while path and path not in known:
+        path = path[: max(path.rfind("."), path.rfind("["), 0)]
+    return path

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from inferfleet.api.problems import Problem, Where
+from inferfleet.api.wording import nearest_parent
 from inferfleet.api.yaml.nodes import Unreadable
 from inferfleet.api.yaml.text import Text, texts
 
@@ -26,9 +27,7 @@ class Source:
     def where(self, path: str = "") -> Where:
         """The line of a field, or of its nearest parent that stands in the file."""
         lines = self.text.lines
-        while path and path not in lines:
-            path = path[: max(path.rfind("."), path.rfind("["), 0)]
-        return Where(self.shown, lines.get(path, 1))
+        return Where(self.shown, lines.get(nearest_parent(path, lines), 1))
 
     def positions(self) -> dict[str, Where]:
         return {path: Where(self.shown, line) for path, line in self.text.lines.items()}

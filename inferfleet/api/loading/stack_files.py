@@ -7,7 +7,7 @@ from typing import Any
 
 from inferfleet.api.loading.files import read
 from inferfleet.api.problems import InvalidDocuments, Problem, Where
-from inferfleet.api.wording import below, one_of, shown
+from inferfleet.api.wording import below, nearest_parent, one_of, shown
 
 _PREFIX, _SUFFIX = "Pulumi.", ".yaml"
 
@@ -84,9 +84,7 @@ class Config:
     problems: tuple[Problem, ...] = ()
 
     def where(self, path: str) -> Where | None:
-        while path and path not in self.lines:
-            path = path[: max(path.rfind("."), path.rfind("["), 0)]
-        return self.lines.get(path)
+        return self.lines.get(nearest_parent(path, self.lines))
 
 
 def read_config(file: Path, base: Path) -> Config:
