@@ -74,12 +74,13 @@ def planned(run: Run) -> dict[str, str]:
 
 
 def effect(run: Run) -> Effect:
-    """What a preview does to clusters and pools that stand, at most."""
+    """The most that a preview does to clusters and pools."""
     if run.code:
         return Effect.REFUSED
-    return max(
-        (_effect(run, name) for name in run.operations), key=list(Effect).index, default=Effect.NOTHING
-    )
+    effects = {_effect(run, name) for name in run.operations}
+    if {Effect.CREATES, Effect.DELETES} <= effects:
+        return Effect.ANOTHER
+    return max(effects, key=list(Effect).index, default=Effect.NOTHING)
 
 
 def _operation(run: Run, name: str) -> str:
@@ -91,8 +92,10 @@ def _operation(run: Run, name: str) -> str:
 
 def _effect(run: Run, name: str) -> Effect:
     kind, operation = name.partition(" ")[0], run.operations[name]
-    if kind not in FELT or operation in ("create", "delete"):
+    if kind not in FELT:
         return Effect.NOTHING
+    if operation in ("create", "delete"):
+        return Effect.CREATES if operation == "create" else Effect.DELETES
     if operation != "update":
         return Effect.REPLACES if kind == "NodePool" else Effect.REFUSED
     moves = kind == "NodePool" and any(recreates(without_places(one)) for one in run.changed[name])

@@ -10,6 +10,7 @@ TAINT = {"key": "team", "value": "ml", "effect": "NoSchedule"}
 _EAST = documents()["east"]["spec"]["nodePools"]
 _NEW = {"name": "more", "className": "cheap", "minNodeCount": 0, "maxNodeCount": 2, "zones": ["us-east5-c"]}
 _HELD = "the lock has 1 replica of ml/chat on pool fixed of cluster east, which has no such pool"
+_GONE = "no replica is placed on the pool"
 _RESERVED = "nodeConfig.reservationAffinity"
 _SPOT = f"replace {_RESERVED}, nodeConfig.spot"
 
@@ -88,7 +89,7 @@ EDITS = (
     ),
     _pool("another reservation", 2, "capacity.reservation.name", "mega-2", f"replace {_RESERVED}.values"),
     Edit("a pool more", (("east", f"{POOLS}[-1]", _NEW),), _comes("more")),
-    Edit("a pool less", (("east", f"{POOLS}[1]", GONE),), _goes("spot")),
+    Edit("a pool less", (("east", f"{POOLS}[1]", GONE),), _goes("spot"), effect=Effect.DELETES, why=_GONE),
     Edit(
         "the last pool with GPUDirect less",
         (("east", f"{POOLS}[2]", GONE),),
@@ -100,6 +101,8 @@ EDITS = (
                 for place in range(8)
             },
         },
+        effect=Effect.DELETES,
+        why=_GONE,
     ),
     Edit("a pool less, under a replica", (("east", f"{POOLS}[0]", GONE),), refused=_HELD),
     Edit("pools in another order", (("east", POOLS, _EAST[::-1]),)),
@@ -107,7 +110,5 @@ EDITS = (
         "a pool renamed",
         (("east", f"{POOLS}[1].name", "cheap"),),
         {**_comes("cheap"), **_goes("spot")},
-        effect=Effect.NOTHING,
-        why="the pool holds no replica, so the one comes and the other goes",
     ),
 )

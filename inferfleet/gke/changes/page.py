@@ -18,7 +18,9 @@ against the provider's fields.
   placed on it, this is refused unless `spec.cluster.gke.replace.allow` of the cluster names the field (as in
   `accelerator.type` or `capacity.model`). With `replace.order: CreateFirst` (the default) the new nodes come
   first, which needs capacity for both; with `DeleteFirst` there is a gap.
-- **refused**: it would be another cluster, or another pool.
+- **creates a pool**, **deletes the pool**, **creates another pool, deletes this one**: no pool that stays is
+  touched. A pool with replicas on it is never deleted: that is refused.
+- **refused**: it would be another cluster.
 
 The plan compares with `placement.lock`, which has what clusters and pools keep for life and what makes GKE
 replace nodes. Other changes in place (sizes, labels, taints, channels) are seen in the engine's preview only.

@@ -18,8 +18,11 @@ class Effect(StrEnum):
     """What happens, from the least to the most."""
 
     NOTHING = "nothing in the cloud"
+    CREATES = "creates a pool"
     IN_PLACE = "in place"
     NODES = "in place, GKE replaces the nodes"
+    DELETES = "deletes the pool"
+    ANOTHER = "creates another pool, deletes this one"
     REPLACES = "replaces the pool"
     REFUSED = "refused"
 
@@ -222,8 +225,16 @@ _CLUSTER = (
     Row("InferenceCluster", "spec.plugins", Effect.NOTHING, "they edit pods"),
 )
 
+# Of whole pools; every field of a pool has a row of its own besides.
+POOLS = "spec.nodePools[]"
 _POOLS = (
-    _pool("name", Effect.REFUSED, "another name is another pool; the old one must be empty first"),
+    Row(
+        "InferenceCluster",
+        POOLS,
+        Effect.CREATES,
+        "an entry is a pool; without it the pool is deleted, which is refused while replicas are on it",
+    ),
+    _pool("name", Effect.ANOTHER, "a pool is known by its name; refused while replicas are on the old one"),
     _pool("className", Effect.REPLACES, "as the fields do in which the two classes differ"),
     _pool("nodeCount", Effect.IN_PLACE, _SIZE, "NodePool.nodeCount"),
     _pool("minNodeCount", Effect.IN_PLACE, _SIZE, "NodePool.autoscaling.totalMinNodeCount"),

@@ -106,6 +106,7 @@ ALONE = {
     "spec.provisioning.vultr": "it is of another provider",
     "spec.cluster.source": "it goes with its block",
     "spec.cluster.existing": "it is of another source",
+    POOLS: "it is about whole pools",
     f"{POOLS}.name": "it is the pool",
     f"{POOLS}.nodeSelector": "it is of another source",
 }
