@@ -5,7 +5,7 @@ WORKERS ?= 5
 BIN := .venv/bin
 SANDBOX_ENV := eval "$$($(BIN)/inferfleet sandbox env --stack $(STACK))"
 
-.PHONY: up preview down destroy test unit check format docs lock
+.PHONY: up preview down destroy test durations unit check format docs lock
 .DEFAULT_GOAL := up
 
 # The environment of the project: exactly the pinned packages, and inferfleet itself in place. An update starts
@@ -36,9 +36,13 @@ down: .venv/ready
 	@$(BIN)/inferfleet sandbox down --stack $(STACK)
 
 # All tests; the end-to-end ones build the toolchain where no cache has it. They wait more than they work, so
-# several processes take less time than one; a file stays in one process.
+# several processes take less time than one; tests/sharing.py shares them out.
 test: .venv/ready
-	@$(BIN)/pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
+	@$(BIN)/pytest -n $(WORKERS) --dist loadgroup --no-loadscope-reorder
+
+# The same, and how long each end-to-end file took is written to tests/durations.json.
+durations: .venv/ready
+	@$(BIN)/pytest -n $(WORKERS) --dist loadgroup --no-loadscope-reorder --record-durations
 
 unit: .venv/ready
 	@$(BIN)/pytest -m 'not e2e'

@@ -1,15 +1,47 @@
 """Of all tests."""
 
+from collections import defaultdict
+from pathlib import Path
+
 import pytest
-from halves import InHalves
-from xdist.remote import Producer
+from hypothesis import settings
+from sharing import record, share_out
 
 from inferfleet.starting import collect_seldom
 
 collect_seldom()
+# How long an example takes depends on what else the machine does; speed is shown by benchmarks.
+settings.register_profile("inferfleet", deadline=None)
+settings.load_profile("inferfleet")
 
 pytest_plugins = ["fake_fixtures"]
 
+END_TO_END = Path(__file__).parent / "e2e"
+DURATIONS: dict[str, float] = defaultdict(float)
 
-def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> InHalves:
-    return InHalves(config, log)
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--record-durations", action="store_true", help="write how long each end-to-end file took"
+    )
+
+
+# First, because xdist reads the groups right after.
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if END_TO_END in item.path.parents:
+            item.add_marker(pytest.mark.e2e)
+    share_out(items, END_TO_END)
+
+
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    file = Path(report.nodeid.partition("::")[0])
+    if END_TO_END.name in file.parts:
+        DURATIONS[file.stem] += report.duration
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    # With several processes, the one that collects their reports; a worker has `workerinput`.
+    if session.config.getoption("--record-durations") and not hasattr(session.config, "workerinput"):
+        record(DURATIONS)

@@ -1,0 +1,59 @@
+"""How end-to-end tests are shared out among processes: by what they use and how long they take.
+
+Every file of them stays in one process (an xdist group). The files whose tests use the shared clusters form
+a few groups that take equally long; each process that runs one has clusters of its own. The longest group
+begins first. `make durations` runs all tests and writes how long each file took to tests/durations.json.
+"""
+
+import json
+from collections.abc import Iterable
+from pathlib import Path
+
+import pytest
+
+RECORD = Path(__file__).with_name("durations.json")
+# Two clusters each: more groups would need more memory than a small machine has.
+SHARED_GROUPS = 2
+SHARED_FIXTURE = "sandboxed"
+
+
+def shares(item: pytest.Item | None) -> bool:
+    """Whether a test uses the clusters that all such tests of a process share."""
+    return SHARED_FIXTURE in getattr(item, "fixturenames", ())
+
+
+def share_out(items: list[pytest.Item], folder: Path) -> None:
+    """Mark the tests below `folder` with their groups, and put them first, the longest group first."""
+    seconds = _recorded()
+    ours = [item for item in items if folder in item.path.parents]
+    sharing = {item.path.stem for item in ours if shares(item)}
+    group_of = {item.path.stem: item.path.stem for item in ours} | _balanced(sharing, seconds)
+    length = dict.fromkeys(group_of.values(), 0.0)
+    for file, group in group_of.items():
+        length[group] += seconds.get(file, 0.0)
+    for item in ours:
+        item.add_marker(pytest.mark.xdist_group(group_of[item.path.stem]))
+    turn = {file: (-length[group], group, -seconds.get(file, 0.0)) for file, group in group_of.items()}
+    items.sort(key=lambda item: (0, *turn[item.path.stem]) if folder in item.path.parents else (1,))
+
+
+def record(durations: dict[str, float]) -> None:
+    """Write the seconds that each file took."""
+    kept = {file: round(seconds) for file, seconds in sorted(durations.items())}
+    RECORD.write_text(json.dumps(kept, indent=1) + "\n")
+
+
+def _balanced(files: Iterable[str], seconds: dict[str, float]) -> dict[str, str]:
+    """The group of each file: the longest file goes to the group that is shortest so far."""
+    lengths = [0.0] * SHARED_GROUPS
+    group_of = {}
+    for file in sorted(files, key=lambda file: (-seconds.get(file, 0.0), file)):
+        number = lengths.index(min(lengths))
+        lengths[number] += seconds.get(file, 1.0)
+        group_of[file] = f"shared-clusters-{number + 1}"
+    return group_of
+
+
+def _recorded() -> dict[str, float]:
+    recorded: dict[str, float] = json.loads(RECORD.read_text()) if RECORD.exists() else {}
+    return recorded
