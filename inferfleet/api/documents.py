@@ -13,9 +13,9 @@ from inferfleet.api.kinds.settings import Settings
 from inferfleet.api.problems import Problem, Where
 from inferfleet.api.wording import nearest_parent
 
-Kind = str
-# (kind, key) to the lines of the document's fields, by path ("" is the document itself).
-Positions = Mapping[tuple[Kind, str], Mapping[str, Where]]
+DocumentName = tuple[str, str]  # (kind, key)
+# The lines of each document's fields, by path ("" is the document itself).
+Positions = Mapping[DocumentName, Mapping[str, Where]]
 
 
 @dataclass(frozen=True)
@@ -29,9 +29,9 @@ class Documents:
     services: Mapping[str, ModelService] = field(default_factory=dict)
     positions: Positions = field(default_factory=dict, compare=False)
     notices: tuple[Problem, ...] = ()
-    sources: Mapping[tuple[Kind, str], Path] = field(default_factory=dict, compare=False)
+    sources: Mapping[DocumentName, Path] = field(default_factory=dict, compare=False)
 
-    def where(self, kind: Kind, key: str, path: str = "") -> Where | None:
+    def where(self, kind: str, key: str, path: str = "") -> Where | None:
         """The line of a field, or of its nearest parent that stands in the file."""
         lines = self.positions.get((kind, key), {})
         return lines.get(nearest_parent(path, lines))

@@ -52,17 +52,22 @@ def of_severity(problems: Iterable[Problem], *severities: Severity) -> tuple[Pro
     return tuple(dict.fromkeys(problem for problem in problems if problem.severity in severities))
 
 
-class InvalidDocuments(Exception):  # noqa: N818 (it says what the documents are)
-    """Raised with every problem found, in the order of files and lines, never with one of many."""
-
-    def __init__(self, problems: Iterable[Problem]) -> None:
-        self.problems = tuple(sorted(problems, key=_reading_order))
-        super().__init__("\n".join(str(problem) for problem in self.problems))
+def in_reading_order(problems: Iterable[Problem]) -> tuple[Problem, ...]:
+    """The problems by file and line; those without a line come first."""
+    return tuple(sorted(problems, key=_reading_order))
 
 
 def _reading_order(problem: Problem) -> tuple[str, int, str, str]:
     where = problem.where or Where("", 0)
     return (where.file, where.line, problem.path, problem.what)
+
+
+class InvalidDocuments(Exception):  # noqa: N818 (it says what the documents are)
+    """Raised with every problem found, in the order of files and lines, never with one of many."""
+
+    def __init__(self, problems: Iterable[Problem]) -> None:
+        self.problems = in_reading_order(problems)
+        super().__init__("\n".join(str(problem) for problem in self.problems))
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from inferfleet.api.documents import Documents
-from inferfleet.api.problems import InvalidDocuments, Problem
+from inferfleet.api.problems import InvalidDocuments, Problem, in_reading_order, of_severity
 from inferfleet.desired.checks import chain_problems, doubles, engine_remarks, picker_remarks
 from inferfleet.desired.connections import connection, in_place
 from inferfleet.desired.endpoints import model_endpoint, model_service
@@ -41,7 +41,7 @@ def desired(
     engine_problems, engine_warnings = engine_remarks(documents)
     picker_problems, picker_warnings = picker_remarks(documents, planned)
     problems = [
-        *planned.problems,
+        *of_severity(planned.problems, "error"),
         *cloud.problems,
         *chain_problems(documents, registry),
         *engine_problems,
@@ -55,7 +55,7 @@ def desired(
         problems += found
     problems += _missing_keys(documents, templates)
     if problems:
-        raise InvalidDocuments(dict.fromkeys(problems))
+        raise InvalidDocuments(documents.located(dict.fromkeys(problems)))
     waits = waiting(documents, planned, leaving, lock)
     clusters = _clusters(documents, planned, templates, lock=lock, waits=waits, cloud=cloud)
     problems = list(doubles(clusters))
@@ -67,7 +67,13 @@ def desired(
         plan=replace(planned, lock=cloud.lock),
         cloud_changes=cloud.changes,
         waiting=waits,
-        warnings=(*documents.notices, *planned.warnings, *cloud.warnings, *engine_warnings, *picker_warnings),
+        warnings=(
+            *documents.notices,
+            *in_reading_order(documents.located(of_severity(planned.problems, "warning"))),
+            *cloud.warnings,
+            *documents.located(engine_warnings),
+            *picker_warnings,
+        ),
         steps={
             spot: {one.role: one.outcome.steps for one in made} for spot, made in sorted(templates.items())
         },

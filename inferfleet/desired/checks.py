@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 
 from inferfleet.api.documents import Documents
-from inferfleet.api.problems import Problem, Where
+from inferfleet.api.problems import Problem, Where, of_severity
 from inferfleet.desired.pods import chains_of, stack_chain
 from inferfleet.desired.values import Component, DesiredCluster
 from inferfleet.fleet import engine_args
@@ -28,13 +28,12 @@ def chain_problems(documents: Documents, registry: Registry) -> Iterator[Problem
 
 def engine_remarks(documents: Documents) -> Remarks:
     """Command lines that disagree with topology or port."""
-    problems: list[Problem] = []
-    warnings: list[Problem] = []
-    for key, deployment in sorted(documents.deployments.items()):
-        wrong, doubtful = engine_args.check(deployment, where=_lines(documents, "ModelDeployment", key))
-        problems += wrong
-        warnings += doubtful
-    return problems, warnings
+    problems = [
+        problem
+        for _, deployment in sorted(documents.deployments.items())
+        for problem in engine_args.check(deployment)
+    ]
+    return list(of_severity(problems, "error")), list(of_severity(problems, "warning"))
 
 
 def picker_remarks(documents: Documents, planned: Plan) -> Remarks:

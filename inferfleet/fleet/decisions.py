@@ -83,7 +83,10 @@ class Leaving:
 
 @dataclass(frozen=True)
 class Plan:
-    """Everything the planner decided. Sorted, so that equal inputs give equal plans."""
+    """Everything the planner decided. Sorted, so that equal inputs give equal plans.
+
+    `problems` are of all severities, and say their fields without lines: `Documents.located` knows those.
+    """
 
     placements: tuple[Placement, ...] = ()
     endpoints: tuple[Endpoint, ...] = ()
@@ -92,5 +95,4 @@ class Plan:
     changes: tuple[Change, ...] = ()
     reasons: dict[str, tuple[Reason, ...]] = field(default_factory=dict)  # deployment -> why not elsewhere
     problems: tuple[Problem, ...] = ()
-    warnings: tuple[Problem, ...] = ()
     lock: Lock = field(default_factory=Lock)

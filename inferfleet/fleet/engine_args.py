@@ -5,13 +5,14 @@ warning, because a configuration file or an entrypoint may hold it.
 """
 
 import shlex
-from collections.abc import Callable
+from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 from inferfleet.api.kinds.containers import ENGINE
 from inferfleet.api.kinds.model_deployment import Engine, ModelDeployment, Topology
 from inferfleet.api.kinds.pod_template import PodTemplate
-from inferfleet.api.problems import Problem, Where
+from inferfleet.api.problems import Problem, Severity
 from inferfleet.profiles.engines import EngineDefaults, Meaning, engine
 
 _SHELLS = ("sh", "bash", "dash", "ash", "zsh")
@@ -47,12 +48,11 @@ def startup_of(engine_: Engine) -> int:
     return engine_.startup or engine(engine_.type).startup
 
 
-def check(
-    deployment: ModelDeployment, *, where: Callable[[str], Where | None]
-) -> tuple[tuple[Problem, ...], tuple[Problem, ...]]:
-    """Problems and warnings of the engine's command line. `where` finds the line of a field's path."""
+def check(deployment: ModelDeployment) -> Iterator[Problem]:
+    """Errors and warnings of the engine's command line."""
     spec = deployment.spec
-    words, problems = _words(spec.workers.template, where)
+    yield from _not_text(deployment)
+    words = _words(spec.workers.template)
     defaults = engine(spec.engine.type)
     seen = _flags(words, defaults)
     wanted = _wanted(spec.workers.topology, port_of(spec.engine))
@@ -61,8 +61,15 @@ def check(
     for meaning, number in wanted.items():
         mine = [one for one in seen if one.meaning == meaning]
         if wrong := _disagreeing(mine, number):
-            problems.append(_disagrees(wrong, number, where))
-    return tuple(problems), tuple(_absent(deployment, defaults, {one.meaning for one in seen}, where))
+            yield _disagrees(deployment, wrong, number)
+    yield from _absent(deployment, defaults, {one.meaning for one in seen})
+
+
+def _problem(
+    deployment: ModelDeployment, what: str, next_step: str, path: str, severity: Severity = "error"
+) -> Problem:
+    key = deployment.metadata.key
+    return Problem(what, next_step, path, kind="ModelDeployment", key=key, severity=severity)
 
 
 def _wanted(topology: Topology, port: int) -> dict[Meaning, int]:
@@ -75,31 +82,35 @@ def _wanted(topology: Topology, port: int) -> dict[Meaning, int]:
     }
 
 
-def _words(template: PodTemplate, where: Callable[[str], Where | None]) -> tuple[list[_Word], list[Problem]]:
+def _command_line(template: PodTemplate) -> Iterator[tuple[str, Any]]:
+    """Path and value of `command` and `args`, where the engine's container has them."""
     index = next(i for i, one in enumerate(template.spec["containers"]) if one.get("name") == ENGINE)
-    words: list[_Word] = []
-    problems: list[Problem] = []
     for key in ("command", "args"):
-        path = f"{_TEMPLATE}.spec.containers[{index}].{key}"
         value = template.engine.get(key)
-        if value is None:
-            continue
+        if value is not None:
+            yield f"{_TEMPLATE}.spec.containers[{index}].{key}", value
+
+
+def _not_text(deployment: ModelDeployment) -> Iterator[Problem]:
+    for path, value in _command_line(deployment.spec.workers.template):
         if not isinstance(value, list):
-            problems.append(Problem(f"{value!r} is not a list", "Write one word per item", path, where(path)))
+            yield _problem(deployment, f"{value!r} is not a list", "Write one word per item", path)
             continue
         for i, text in enumerate(value):
-            item = f"{path}[{i}]"
-            words.append(_Word(str(text), item))
             if not isinstance(text, str):
-                problems.append(
-                    Problem(
-                        f"{text!r} is not text; Kubernetes takes only text here",
-                        "Put it in quotes",
-                        item,
-                        where(item),
-                    )
-                )
-    return _open_shells(words), problems
+                what = f"{text!r} is not text; Kubernetes takes only text here"
+                yield _problem(deployment, what, "Put it in quotes", f"{path}[{i}]")
+
+
+def _words(template: PodTemplate) -> list[_Word]:
+    return _open_shells(
+        [
+            _Word(str(text), f"{path}[{i}]")
+            for path, value in _command_line(template)
+            if isinstance(value, list)
+            for i, text in enumerate(value)
+        ]
+    )
 
 
 def _open_shells(words: list[_Word]) -> list[_Word]:
@@ -159,40 +170,33 @@ def _agrees(value: str | None, number: int) -> bool:
     return value.isdecimal() and int(value) == number
 
 
-def _disagrees(seen: _Seen, number: int, where: Callable[[str], Where | None]) -> Problem:
+def _disagrees(deployment: ModelDeployment, seen: _Seen, number: int) -> Problem:
     field = _field(seen.meaning)
     has = "has no value" if seen.value is None else f"is {seen.value!r}"
-    return Problem(
+    return _problem(
+        deployment,
         f"{seen.flag} {has}, and {field} says {number}",
         f"Make {seen.flag} and {field} the same number; inferfleet reserves GPUs and ports by the latter",
         seen.word.path,
-        where(seen.word.path),
     )
 
 
 def _absent(
-    deployment: ModelDeployment,
-    defaults: EngineDefaults,
-    present: set[Meaning],
-    where: Callable[[str], Where | None],
-) -> list[Problem]:
+    deployment: ModelDeployment, defaults: EngineDefaults, present: set[Meaning]
+) -> Iterator[Problem]:
     spec = deployment.spec
     ones: dict[Meaning, int] = {"tensor": 1, "pipeline": 1, "data": 1, "port": defaults.port}
-    warnings = []
     for meaning, number in _wanted(spec.workers.topology, port_of(spec.engine)).items():
         spelling = next((flag for flag, means in defaults.flags.items() if means == meaning), None)
         if spelling is None or meaning in present or number == ones.get(meaning, number):
             continue
-        path = f"{_TEMPLATE}.spec"
-        warnings.append(
-            Problem(
-                f"{_field(meaning)} is {number} and {spelling} is not among the engine's visible arguments",
-                f"Add {spelling} {number}, unless the image or a configuration file sets it",
-                path,
-                where(path),
-            )
+        yield _problem(
+            deployment,
+            f"{_field(meaning)} is {number} and {spelling} is not among the engine's visible arguments",
+            f"Add {spelling} {number}, unless the image or a configuration file sets it",
+            f"{_TEMPLATE}.spec",
+            "warning",
         )
-    return warnings
 
 
 def _field(meaning: Meaning) -> str:

@@ -5,7 +5,7 @@ to pods, packed whole; it is deliberately blind to which node a running pod is o
 """
 
 from inferfleet.api.documents import Documents
-from inferfleet.api.problems import Problem, Where
+from inferfleet.api.problems import in_reading_order
 from inferfleet.fleet.decisions import Change, Placement, Plan, Reason, Unplaced
 from inferfleet.fleet.lock.lock import Lock, LockedCluster
 from inferfleet.fleet.placement.ledger import Ledger
@@ -15,7 +15,7 @@ from inferfleet.fleet.placement.soundness import Sound, sound
 from inferfleet.fleet.placement.suitability import Suitability
 from inferfleet.fleet.selectors.cel import Selectors
 from inferfleet.fleet.shapes import node
-from inferfleet.fleet.traffic import endpoints, routes
+from inferfleet.fleet.traffic import endpoints, misrouted, routes
 
 
 def plan(documents: Documents, lock: Lock) -> Plan:
@@ -33,8 +33,7 @@ def plan(documents: Documents, lock: Lock) -> Plan:
         standing.update(ledger.replicas(deployment))
     placements = tuple(Placement(spot, replicas) for spot, replicas in sorted(standing.items()))
     reached = endpoints(documents, placements)
-    services, misrouted, dropped = routes(documents, reached, lock)
-    problems, warnings = remarks(documents, ledger, suitability=suitability, checked=checked)
+    services = routes(documents, reached, lock)
     new = Lock(
         stack=documents.settings.stack,
         clusters=_clusters(documents, lock),
@@ -56,8 +55,14 @@ def plan(documents: Documents, lock: Lock) -> Plan:
             deployment: tuple(one for one in found if not _stands(ledger, deployment, one))
             for deployment, found in why.items()
         },
-        problems=_in_order([*checked.problems, *kept.problems, *problems, *misrouted]),
-        warnings=_in_order([*warnings, *dropped]),
+        problems=in_reading_order(
+            [
+                *checked.problems,
+                *kept.problems,
+                *remarks(documents, ledger, suitability=suitability, checked=checked),
+                *misrouted(documents, reached, services, lock),
+            ]
+        ),
         lock=new,
     )
 
@@ -141,7 +146,3 @@ def _stands(ledger: Ledger, deployment: str, reason: Reason) -> bool:
         spot.cluster == reason.cluster and reason.pool in [pool for _, pool in spot.pools]
         for spot in ledger.replicas(deployment)
     )
-
-
-def _in_order(problems: list[Problem]) -> tuple[Problem, ...]:
-    return tuple(sorted(problems, key=lambda one: (one.where or Where("", 0), one.path, one.what)))

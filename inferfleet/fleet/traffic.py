@@ -28,31 +28,38 @@ def endpoints(documents: Documents, placements: tuple[Placement, ...]) -> tuple[
     )
 
 
-def routes(
-    documents: Documents, endpoints: tuple[Endpoint, ...], lock: Lock
-) -> tuple[tuple[ServiceRoute, ...], tuple[Problem, ...], tuple[Problem, ...]]:
-    """The route of every service on every cluster that has one, problems and warnings.
+def routes(documents: Documents, endpoints: tuple[Endpoint, ...], lock: Lock) -> tuple[ServiceRoute, ...]:
+    """The route of every service on every cluster that has one, by service and cluster.
 
     A lost cluster has exactly the services that the lock has there.
     """
-    found: list[ServiceRoute] = []
-    problems: list[Problem] = []
-    warnings: list[Problem] = []
+    made: list[ServiceRoute] = []
     for key, service in sorted(documents.services.items()):
-        near = [one for one in endpoints if one.deployment.startswith(f"{service.metadata.namespace}/")]
-        here: list[ServiceRoute] = []
+        near = _near(service, endpoints)
+        for cluster, document in sorted(documents.clusters.items()):
+            backends = _backends(service, [one for one in near if one.cluster == cluster])
+            if backends and (document.spec.state != "lost" or cluster in lock.services.get(key, ())):
+                made.append(ServiceRoute(key, cluster, backends))
+    return tuple(made)
+
+
+def misrouted(
+    documents: Documents, endpoints: tuple[Endpoint, ...], routes: tuple[ServiceRoute, ...], lock: Lock
+) -> Iterator[Problem]:
+    """Errors (a selector that matches nothing, a lost route) and warnings (no endpoints just now)."""
+    for key, service in sorted(documents.services.items()):
+        clusters = [route.cluster for route in routes if route.service == key]
         for cluster, document in sorted(documents.clusters.items()):
             locked = cluster in lock.services.get(key, ())
-            lost = document.spec.state == "lost"
-            backends = _backends(service, [one for one in near if one.cluster == cluster])
-            if backends and (locked or not lost):
-                here.append(ServiceRoute(key, cluster, backends))
-            elif lost and locked:
-                problems.append(_unroutable(documents, key, cluster))
-        problems += _dangling(documents, key)
-        warnings += _dropped(documents, key, near=near, here=here)
-        found += here
-    return tuple(found), tuple(problems), tuple(warnings)
+            if locked and document.spec.state == "lost" and cluster not in clusters:
+                yield _unroutable(key, cluster)
+        yield from _dangling(documents, key)
+        yield from _dropped(key, service, near=_near(service, endpoints), clusters=clusters)
+
+
+def _near(service: ModelService, endpoints: tuple[Endpoint, ...]) -> list[Endpoint]:
+    """The endpoints of the service's namespace."""
+    return [one for one in endpoints if one.deployment.startswith(f"{service.metadata.namespace}/")]
 
 
 def shares(entries: Sequence[tuple[int, Mapping[str, int]]]) -> dict[str, int]:
@@ -110,13 +117,13 @@ def _dangling(documents: Documents, key: str) -> Iterator[Problem]:
     possible = [_labels(documents, one, cluster) for one in near for cluster in documents.clusters]
     for index, entry in enumerate(service.spec.endpoints):
         if documents.clusters and not any(entry.selector.matches(labels) for labels in possible):
-            path = f"spec.endpoints[{index}].selector"
             what = f"selector {_said(entry.selector.match_labels)} matches no deployment of namespace"
             yield Problem(
                 f"{what} {namespace}",
                 _carried(documents, near),
-                path,
-                documents.where("ModelService", key, path),
+                f"spec.endpoints[{index}].selector",
+                kind="ModelService",
+                key=key,
             )
 
 
@@ -128,36 +135,40 @@ def _carried(documents: Documents, near: list[str]) -> str:
 
 
 def _dropped(
-    documents: Documents, key: str, *, near: list[Endpoint], here: list[ServiceRoute]
+    key: str, service: ModelService, *, near: list[Endpoint], clusters: list[str]
 ) -> Iterator[Problem]:
-    if not here:
+    if not clusters:
         yield Problem(
             f"service {key} has no endpoint on any cluster, so no route is made for it",
             "Place replicas of a deployment that it selects",
-            where=documents.where("ModelService", key),
+            kind="ModelService",
+            key=key,
+            severity="warning",
         )
         return
-    for index, entry in enumerate(documents.services[key].spec.endpoints):
+    for index, entry in enumerate(service.spec.endpoints):
         reached = {one.cluster for one in near if entry.selector.matches(one.labels)}
-        missing = [route.cluster for route in here if route.cluster not in reached]
+        missing = [cluster for cluster in clusters if cluster not in reached]
         if missing:
-            path = f"spec.endpoints[{index}].selector"
             on = f"on cluster {', '.join(missing)}" if reached else "on any cluster"
             yield Problem(
                 f"service {key} has no endpoint of {_said(entry.selector.match_labels)} {on}; "
                 "its weight goes to the others there",
                 "Place replicas there if the service should reach them",
-                path,
-                documents.where("ModelService", key, path),
+                f"spec.endpoints[{index}].selector",
+                kind="ModelService",
+                key=key,
+                severity="warning",
             )
 
 
-def _unroutable(documents: Documents, key: str, cluster: str) -> Problem:
+def _unroutable(key: str, cluster: str) -> Problem:
     return Problem(
         f"cluster {cluster} is lost, and service {key} no longer selects the endpoints of its route there",
         "Keep the selectors until the cluster is back, or set its state: abandoned",
         "spec.endpoints",
-        documents.where("ModelService", key, "spec.endpoints"),
+        kind="ModelService",
+        key=key,
     )
 
 

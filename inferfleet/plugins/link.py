@@ -3,7 +3,7 @@
 import hashlib
 import json
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, Literal
 
@@ -74,10 +74,10 @@ def read(link: Link, plugin: Plugin) -> BaseModel | tuple[Problem, ...]:
             "Put dates in quotes, and write keys as text",
         )
         return (link.problem(what, next_step, field="config"),)
-    found, problems = validated(_holder(plugin.config), {"config": raw}, link.line_below)
+    found, problems = validated(_holder(plugin.config), {"config": raw})
     if found is None:
         return tuple(
-            replace(one, what=f"build plugin {plugin.name}: {one.what}", path=f"{link.path}.{one.path}")
+            link.problem(f"build plugin {plugin.name}: {one.what}", one.next_step, field=one.path)
             for one in problems
         )
     config: BaseModel = found.config  # type: ignore[attr-defined]  # the one field of a holder

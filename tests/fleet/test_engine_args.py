@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from inferfleet.api.kinds.model_deployment import ModelDeployment
-from inferfleet.api.problems import Problem, Where
+from inferfleet.api.problems import Problem, of_severity
 from inferfleet.fleet.engine_args import check
 
 CONTAINER = "spec.workers.template.spec.containers[0]"
@@ -29,14 +29,12 @@ def _deployment(container: dict[str, Any], engine: dict[str, Any], **topology: i
     )
 
 
-def _where(path: str) -> Where:
-    return Where("models.yaml", len(path))
-
-
 def _said(container: dict[str, Any], engine: str = "vLLM", port: int | None = None, **topology: int) -> Any:
     deployment = _deployment(container, {"type": engine, "port": port}, **topology)
-    problems, warnings = check(deployment, where=_where)
-    return [one.what for one in problems], [one.what for one in warnings]
+    problems = tuple(check(deployment))
+    errors, warnings = of_severity(problems, "error"), of_severity(problems, "warning")
+    assert len(problems) == len(errors) + len(warnings)
+    return [problem.what for problem in errors], [problem.what for problem in warnings]
 
 
 @pytest.mark.parametrize(
@@ -106,19 +104,15 @@ def test_a_flag_that_disagrees_is_a_problem(
 
 def test_a_problem_points_to_the_argument_and_says_what_to_do() -> None:
     deployment = _deployment({"args": ["serve", "-tp", "4"]}, {}, tensor=2)
-    path = f"{CONTAINER}.args[1]"
-    assert check(deployment, where=_where) == (
-        (
-            Problem(
-                "-tp is '4', and topology.tensor says 2",
-                "Make -tp and topology.tensor the same number; "
-                "inferfleet reserves GPUs and ports by the latter",
-                path,
-                _where(path),
-            ),
-        ),
-        (),
-    )
+    assert list(check(deployment)) == [
+        Problem(
+            "-tp is '4', and topology.tensor says 2",
+            "Make -tp and topology.tensor the same number; inferfleet reserves GPUs and ports by the latter",
+            f"{CONTAINER}.args[1]",
+            kind="ModelDeployment",
+            key="default/qwen",
+        )
+    ]
 
 
 @pytest.mark.parametrize(
@@ -152,5 +146,5 @@ def test_arguments_of_another_shape_are_problems() -> None:
 
 @given(st.lists(st.text(max_size=20), max_size=6), st.lists(st.text(max_size=40), max_size=3))
 def test_any_command_line_can_be_read(command: list[str], script: list[str]) -> None:
-    check(_deployment({"command": command, "args": script}, {}), where=_where)
-    check(_deployment({"command": ["sh", "-c"], "args": script}, {}), where=_where)
+    assert _said({"command": command, "args": script})[1] == []
+    assert _said({"command": ["sh", "-c"], "args": script})[1] == []

@@ -4,6 +4,7 @@ import pytest
 from small_fleet import class_, cluster, deployment, fleet, lock, placed, service, spot
 
 from inferfleet.api.documents import Documents
+from inferfleet.api.problems import of_severity
 from inferfleet.fleet import plan
 from inferfleet.fleet.decisions import Change, Endpoint, Plan
 from inferfleet.fleet.lock.lock import Lock, LockedCluster
@@ -14,7 +15,9 @@ WEST = cluster("west", {"h100": ("h100", 2), "l4": ("l4", 1)})
 
 
 def _said(plan: Plan) -> tuple[list[str], list[str]]:
-    return [one.what for one in plan.problems], [one.what for one in plan.warnings]
+    """Errors and warnings."""
+    errors, warnings = of_severity(plan.problems, "error"), of_severity(plan.problems, "warning")
+    return [problem.what for problem in errors], [problem.what for problem in warnings]
 
 
 def test_replicas_spread_over_clusters_and_take_the_smallest_nodes_that_do() -> None:

@@ -4,7 +4,7 @@ import contextlib
 import os
 import tempfile
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from inferfleet.api.problems import Problem, Where
@@ -28,6 +28,18 @@ class Source:
         """The line of a field, or of its nearest parent that stands in the file."""
         lines = self.text.lines
         return Where(self.shown, lines.get(nearest_parent(path, lines), 1))
+
+    def located(self, problems: Iterable[Problem], *, kind: str = "", key: str = "") -> list[Problem]:
+        """The problems with the name of this document, as far as it is known, and with lines."""
+        return [
+            replace(problem, kind=kind, key=key, where=problem.where or self.where(problem.path))
+            for problem in problems
+        ]
+
+    def flaws(self) -> Iterator[Problem]:
+        """What of the text could not be taken, with the line of the flaw, which may be no field's."""
+        for flaw in self.text.flaws:
+            yield Problem(flaw.what, flaw.next_step, flaw.path, Where(self.shown, flaw.line))
 
     def positions(self) -> dict[str, Where]:
         return {path: Where(self.shown, line) for path, line in self.text.lines.items()}

@@ -3,12 +3,11 @@
 import json
 import re
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from inferfleet.api.kinds.settings import Settings
-from inferfleet.api.loading.stack_files import NAMESPACE, Config, StackFiles, read_config
+from inferfleet.api.loading.stack_files import Config, StackFiles, read_config
 from inferfleet.api.loading.validation import fields_of, validated
 from inferfleet.api.problems import InvalidDocuments, Mistake, Mistaken, Problem, Where, mistaken
 from inferfleet.api.wording import nearest, one_of, path_of, shown
@@ -35,7 +34,7 @@ def settings_of(
     places = {path: Where(file, line) for path, line in (lines or {}).items()} if file else {}
     given = Config(config, places)
     settings, problems = checked(given, stack=stack)
-    problems += unknown(given, config_keys)
+    problems = given.located([*problems, *unknown(given, config_keys)], stack)
     if problems or settings is None:
         raise InvalidDocuments(problems)
     return settings
@@ -47,7 +46,7 @@ def read_settings(
     """The settings in the stack's file, or the defaults without one. Raises InvalidDocuments."""
     given = read_config(files.config_file, (base or Path.cwd()).absolute())
     settings, problems = checked(given, stack=files.stack)
-    problems += [*given.problems, *unknown(given, config_keys)]
+    problems = [*given.problems, *given.located([*problems, *unknown(given, config_keys)], files.stack)]
     if problems or settings is None:
         raise InvalidDocuments(problems)
     return settings
@@ -66,31 +65,24 @@ def checked(given: Config, *, stack: str) -> tuple[Settings | None, list[Problem
             plain[key] = _names(value) if key == "secrets" else value
         except Mistaken as error:
             lost.append(key)
-            for one in error.mistakes:
-                path = path_of((key, *one.at))
-                problems.append(Problem(one.what, one.next_step, NAMESPACE + path, given.where(path)))
-    settings, found = validated(Settings, plain, given.where, ignore=lost)
-    problems += [
-        replace(one, path=one.path if one.path == "stack" else NAMESPACE + one.path) for one in found
-    ]
+            for mistake in error.mistakes:
+                problems.append(Problem(mistake.what, mistake.next_step, path_of((key, *mistake.at))))
+    settings, invalid = validated(Settings, plain, ignore=lost)
+    problems += invalid
     return (None if problems else settings), problems
 
 
-def unknown(given: Config, config_keys: Collection[str], *, sure: bool = True) -> list[Problem]:
+def unknown(given: Config, config_keys: Collection[str], *, sure: bool = True) -> Iterator[Problem]:
     """Keys that are no settings, not encrypted, and not named by a cluster's `configKey`.
 
     When the clusters are not known (not `sure`), only keys that look like a mistyped setting.
     """
-    problems = []
     for key, value in given.values.items():
         if key in KEYS or key in config_keys or _encrypted(value):
             continue
         if sure or nearest(key, KEYS):
             what = f"no setting is named {shown(key)!r}, and no cluster has it as configKey"
-            path = path_of((key,))
-            next_step = one_of(key, KEYS, "Known settings")
-            problems.append(Problem(what, next_step, NAMESPACE + path, given.where(path)))
-    return problems
+            yield Problem(what, one_of(key, KEYS, "Known settings"), path_of((key,)))
 
 
 def _plain(key: str, value: Any) -> Any:

@@ -1,6 +1,6 @@
 """A stack as a whole: its files, its settings, its documents."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -36,8 +36,8 @@ def load_stack(
     given = read_config(files.config_file, base)
     if config is not None:
         given = Config(config, given.lines)
-    settings, problems = checked(given, stack=stack)
-    problems += given.problems
+    settings, wrong = checked(given, stack=stack)
+    problems = [*given.problems]
     folder = given.values.get("documents")
     files = replace(files, folder=folder if isinstance(folder, str) else None)
     documents = None
@@ -51,8 +51,9 @@ def load_stack(
         next_step = "Create it, or name another with inferfleet:documents"
         problems.append(Problem(what, next_step, where=given.where("documents")))
     if documents is not None:
-        problems += _unset(documents, given, stack)
-    problems += unknown(given, _config_keys(documents), sure=documents is not None)
+        problems += documents.located(_unset(documents, given, stack))
+    wrong += unknown(given, _config_keys(documents), sure=documents is not None)
+    problems += given.located(wrong, stack)
     if problems or documents is None:
         raise InvalidDocuments(problems)
     positions = {**documents.positions, ("Settings", stack): given.lines}
@@ -69,9 +70,8 @@ def _config_key(cluster: InferenceCluster) -> str | None:
     return existing.kubeconfig.config_key if existing else None
 
 
-def _unset(documents: Documents, given: Config, stack: str) -> list[Problem]:
+def _unset(documents: Documents, given: Config, stack: str) -> Iterator[Problem]:
     """Kubeconfigs that are said to be in the configuration and are not."""
-    problems = []
     for name, cluster in documents.clusters.items():
         key = _config_key(cluster)
         if key is None or key in given.values:
@@ -79,5 +79,4 @@ def _unset(documents: Documents, given: Config, stack: str) -> list[Problem]:
         path = "spec.cluster.existing.kubeconfig.configKey"
         what = f"the kubeconfig of cluster {name} is not in the configuration of stack {stack}"
         next_step = f"Set it: pulumi config set --secret inferfleet:{shown(key)} < FILE"
-        problems.append(Problem(what, next_step, path, documents.where("InferenceCluster", name, path)))
-    return problems
+        yield Problem(what, next_step, path, kind="InferenceCluster", key=name)

@@ -1,7 +1,7 @@
 """Where the files of a stack are, and its configuration as it stands in Pulumi.<stack>.yaml, with lines."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -86,6 +86,19 @@ class Config:
     def where(self, path: str) -> Where | None:
         return self.lines.get(nearest_parent(path, self.lines))
 
+    def located(self, problems: Iterable[Problem], stack: str) -> list[Problem]:
+        """The problems with lines, and with the paths of settings as a person writes them."""
+        return [
+            replace(
+                problem,
+                kind="Settings",
+                key=stack,
+                path=problem.path if problem.path == "stack" else NAMESPACE + problem.path,
+                where=self.where(problem.path),
+            )
+            for problem in problems
+        ]
+
 
 def read_config(file: Path, base: Path) -> Config:
     """What the file says; nothing, if there is no such file."""
@@ -109,9 +122,9 @@ def read_config(file: Path, base: Path) -> Config:
             for path, line in source.text.lines.items():
                 if path == long or path.startswith((f"{long}.", f"{long}[")):
                     lines[short + path.removeprefix(long)] = Where(source.shown, line)
-    flaws = [one for one in source.text.flaws if one.path.startswith(f'config["{NAMESPACE}')]
-    problems = [Problem(one.what, one.next_step, one.path, Where(source.shown, one.line)) for one in flaws]
-    lost = tuple(_short(one.path) for one in flaws if one.lost)
+    ours = f'config["{NAMESPACE}'
+    problems = [flaw for flaw in source.flaws() if flaw.path.startswith(ours)]
+    lost = tuple(_short(flaw.path) for flaw in source.text.flaws if flaw.lost and flaw.path.startswith(ours))
     return Config(values, lines, lost, (*unread, *problems))
 
 

@@ -1,7 +1,7 @@
 """Plain data to a model, or every problem in it, told in the words of the document."""
 
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from types import UnionType
 from typing import Annotated, Any, TypeVar, Union, get_args, get_origin
 
@@ -9,7 +9,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from inferfleet.api.kinds.base import is_offered
-from inferfleet.api.problems import Mistaken, Problem, Where
+from inferfleet.api.problems import Mistaken, Problem
 from inferfleet.api.wording import one_of, path_of, shown
 
 
@@ -54,7 +54,6 @@ def _is_model(annotation: Any) -> bool:
 
 
 M = TypeVar("M", bound=BaseModel)
-Locate = Callable[[str], Where | None]
 Step = str | int
 
 _SHAPES = {
@@ -76,9 +75,7 @@ _BOUNDS = {
 }
 
 
-def validated(
-    model: type[M], data: Any, locate: Locate, *, ignore: Iterable[str] = ()
-) -> tuple[M | None, list[Problem]]:
+def validated(model: type[M], data: Any, *, ignore: Iterable[str] = ()) -> tuple[M | None, list[Problem]]:
     """The model, or its problems. Problems at or below the paths to ignore are left out: they have been told.
 
     Values are checked strictly: "8" is no number and 1 is no boolean. `data` must be fit for JSON.
@@ -87,7 +84,7 @@ def validated(
         # Through JSON, because only there lists are taken for tuples while all else is strict.
         return model.model_validate_json(json.dumps(data), strict=True, by_alias=True, by_name=False), []
     except ValidationError as error:
-        found = _problems(model, data, error.errors(include_url=False), locate)
+        found = _problems(model, data, error.errors(include_url=False))
         told = tuple(ignore)
         return None, [one for one in found if not any(_within(one.path, path) for path in told)]
 
@@ -96,7 +93,7 @@ def _within(path: str, outer: str) -> bool:
     return not outer or path == outer or path.startswith((f"{outer}.", f"{outer}["))
 
 
-def _problems(model: type[BaseModel], data: Any, errors: list[ErrorDetails], locate: Locate) -> list[Problem]:
+def _problems(model: type[BaseModel], data: Any, errors: list[ErrorDetails]) -> list[Problem]:
     """One problem per place and rule; the errors of the members of a union become one."""
     found: list[Problem] = []
     shapes: dict[tuple[Step, ...], list[str]] = {}
@@ -106,13 +103,12 @@ def _problems(model: type[BaseModel], data: Any, errors: list[ErrorDetails], loc
             shapes.setdefault(steps, []).append(_SHAPES[error["type"]])
             continue
         for at, what, next_step in _told(model, steps, error):
-            path = path_of(at)
-            found.append(Problem(what, next_step, path, locate(path)))
+            found.append(Problem(what, next_step, path_of(at)))
     for steps, wanted in shapes.items():
-        path, value = path_of(steps), _value_at(data, steps)
+        value = _value_at(data, steps)
         rule = " or ".join(dict.fromkeys(wanted))
         what = f"{_leaf(steps)} must be {rule}, not {named(value)}"
-        found.append(Problem(what, _mend(value, rule), path, locate(path)))
+        found.append(Problem(what, _mend(value, rule), path_of(steps)))
     return found
 
 

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterable
 
 from inferfleet.api.documents import Documents
+from inferfleet.api.problems import of_severity
 from inferfleet.fleet.decisions import Leaving, Plan
 from inferfleet.fleet.lock.lock import Lock
 from inferfleet.fleet.placement.ledger import PoolKey
@@ -18,13 +19,13 @@ from inferfleet.fleet.spot import Spot
 def waiting(documents: Documents, plan: Plan, leaving: Iterable[Leaving], before: Lock) -> frozenset[Spot]:
     """New or grown spots whose pods do not fit beside the leaving ones, taken in the order of names.
 
-    None for a plan with problems, which is not carried out.
+    None for a plan with errors, which is not carried out.
     """
     standing: dict[PoolKey, Counter[Pod]] = {}
     for one in leaving:
         pods = standing.setdefault((one.cluster, one.pool), Counter())
         pods[Pod(one.gpus_per_pod, 0, 0)] += one.pods
-    if not standing or plan.problems:
+    if not standing or of_severity(plan.problems, "error"):
         return frozenset()
     growing = []
     for placement in plan.placements:

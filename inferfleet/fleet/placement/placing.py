@@ -1,13 +1,13 @@
 """Puts replicas on spots: what the lock has is kept, then fewer where too many, moves, and new ones."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from inferfleet.api.documents import Documents
 from inferfleet.api.problems import Problem
 from inferfleet.fleet.lock.lock import Lock
 from inferfleet.fleet.placement.ledger import Ledger, PoolKey
-from inferfleet.fleet.placement.suitability import Suitability, Weight
+from inferfleet.fleet.placement.suitability import Effect, Suitability
 from inferfleet.fleet.shapes import DECODE
 from inferfleet.fleet.spot import Spot
 
@@ -36,10 +36,8 @@ def retain(documents: Documents, lock: Lock) -> Retained:
         state = cluster.spec.state if cluster else ""
         if state == "abandoned":
             continue
-        problem = _orphan(documents, spot, replicas)
-        if problem:
-            what, next_step = problem
-            problems.append(Problem(what, next_step, where=lock.lines.get(f"placements/{spot}")))
+        if orphan := _orphan(documents, spot, replicas):
+            problems.append(replace(orphan, where=lock.lines.get(f"placements/{spot}")))
             orphaned[spot] = replicas
         elif state == "lost":
             fixed[spot] = replicas
@@ -48,31 +46,31 @@ def retain(documents: Documents, lock: Lock) -> Retained:
     return Retained(movable, fixed, orphaned, tuple(problems) + _services(documents, lock))
 
 
-def _orphan(documents: Documents, spot: Spot, replicas: int) -> tuple[str, str] | None:
+def _orphan(documents: Documents, spot: Spot, replicas: int) -> Problem | None:
     has = f"the lock has {replicas} {'replica' if replicas == 1 else 'replicas'} of {spot.deployment}"
     cluster = documents.clusters.get(spot.cluster)
     if cluster is None:
-        return (
+        return Problem(
             f"{has} on cluster {spot.cluster}, and no document of that cluster is there",
             "Put the document back with state: drained (or abandoned), run pulumi up, then remove it",
         )
     gone = [pool for _, pool in spot.pools if pool not in {one.name for one in cluster.spec.node_pools}]
     if gone:
-        return (
+        return Problem(
             f"{has} on pool {gone[0]} of cluster {spot.cluster}, which has no such pool",
             "Put the pool back with nodeCount: 0, run pulumi up so that they move, then remove it",
         )
     if spot.deployment not in documents.deployments:
         if cluster.spec.state != "lost":
             return None
-        return (
+        return Problem(
             f"cluster {spot.cluster} is lost and {has} there, whose document is gone",
             "Keep the document until the cluster is back, or set its state: abandoned",
         )
     roles = [role for role, _ in spot.pools]
     if roles != [DECODE]:
         what = f"{has} with roles {', '.join(roles)}; the deployment has the role {DECODE}"
-        return what, "Restore the line from version control"
+        return Problem(what, "Restore the line from version control")
     return None
 
 
@@ -115,18 +113,18 @@ def _shrink(ledger: Ledger, suitability: Suitability, deployment: str, target: i
 def _expendable(ledger: Ledger, suitability: Suitability, spot: Spot) -> tuple[int, int, int, Spot]:
     """Unwanted places first, then the cluster and spot with most of the deployment, then the last name."""
     objection = suitability.objection(spot)
-    weight = int(objection.weight) if objection else 0
+    effect = int(objection.effect) if objection else 0
     if {(spot.cluster, pool) for _, pool in spot.pools} & set(ledger.overfull()):
-        weight = max(weight, int(Weight.UNWANTED))
+        effect = max(effect, int(Effect.EVICT))
     on_cluster = ledger.total(spot.deployment, cluster=spot.cluster)
-    return weight, on_cluster, ledger.replicas(spot.deployment)[spot], spot
+    return effect, on_cluster, ledger.replicas(spot.deployment)[spot], spot
 
 
 def _leave_unwanted(ledger: Ledger, suitability: Suitability, deployment: str) -> bool:
     moved = False
     for spot, replicas in ledger.replicas(deployment).items():
         objection = suitability.objection(spot)
-        if objection and objection.weight > Weight.CLOSED:
+        if objection and objection.effect > Effect.CORDON:
             for _ in range(replicas):
                 if not _move(ledger, suitability, spot):
                     break

@@ -1,6 +1,6 @@
 """Why a replica does not go to a cluster or pool, and why one stands where it should not, in words."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from inferfleet.api.documents import Documents
 from inferfleet.api.problems import Problem
@@ -8,7 +8,7 @@ from inferfleet.fleet.decisions import Reason
 from inferfleet.fleet.placement.ledger import Ledger, PoolKey
 from inferfleet.fleet.placement.packing import Packing
 from inferfleet.fleet.placement.soundness import Sound
-from inferfleet.fleet.placement.suitability import Objection, Suitability, Weight, cores, gib
+from inferfleet.fleet.placement.suitability import Effect, Objection, Suitability, cores, gib
 from inferfleet.fleet.shapes import Demand
 from inferfleet.fleet.spot import Spot
 
@@ -64,14 +64,14 @@ def _short_of(packing: Packing, demand: Demand) -> str:
 
 def remarks(
     documents: Documents, ledger: Ledger, *, suitability: Suitability, checked: Sound
-) -> tuple[list[Problem], list[Problem]]:
-    """Problems (cannot run there, pool too small) and warnings (run, though not wanted there)."""
-    problems = [_overfull(documents, ledger, pool) for pool in ledger.overfull()]
-    warnings: list[Problem] = []
+) -> Iterator[Problem]:
+    """Errors (cannot run there, pool too small) and warnings (run, though not wanted there)."""
+    for pool in ledger.overfull():
+        yield _overfull(documents, ledger, pool)
     for deployment in sorted(set(documents.deployments) - checked.invalid):
         for spot, replicas in ledger.replicas(deployment).items():
             objection = suitability.objection(spot)
-            if objection is None or objection.weight == Weight.CLOSED:
+            if objection is None or objection.effect == Effect.CORDON:
                 continue
             found = reasons(
                 suitability.spots(deployment),
@@ -79,19 +79,10 @@ def remarks(
                 suitability=suitability,
                 demand=checked.demands[deployment],
             )
-            remark = _stays(documents, spot, replicas, objection=objection, elsewhere=found)
-            (problems if objection.weight == Weight.IMPOSSIBLE else warnings).append(remark)
-    return problems, warnings
+            yield _stays(spot, replicas, objection=objection, elsewhere=found)
 
 
-def _stays(
-    documents: Documents,
-    spot: Spot,
-    replicas: int,
-    *,
-    objection: Objection,
-    elsewhere: tuple[Reason, ...],
-) -> Problem:
+def _stays(spot: Spot, replicas: int, *, objection: Objection, elsewhere: tuple[Reason, ...]) -> Problem:
     pools = [pool for _, pool in spot.pools]
     others = [one for one in elsewhere if one.cluster != spot.cluster or one.pool not in ("", *pools)]
     stay = f"{replicas} {'replica' if replicas == 1 else 'replicas'} of {spot.deployment}"
@@ -99,7 +90,9 @@ def _stays(
         f"{stay} cannot leave {spot.cluster}/{'-'.join(pools)} ({objection.why}): "
         + (listed(others) or "there is no other pool"),
         "Make room on another cluster or pool, or ask for fewer replicas",
-        where=documents.where("ModelDeployment", spot.deployment),
+        kind="ModelDeployment",
+        key=spot.deployment,
+        severity="error" if objection.effect == Effect.IMPOSSIBLE else "warning",
     )
 
 
@@ -113,11 +106,11 @@ def _overfull(documents: Documents, ledger: Ledger, pool: PoolKey) -> Problem:
     pools = documents.clusters[cluster].spec.node_pools
     index, document = next((index, one) for index, one in enumerate(pools) if one.name == name)
     standing = ", ".join(f"{number} of {spot.deployment}" for spot, number in ledger.standing(pool).items())
-    path = f"spec.nodePools[{index}]"
     return Problem(
         f"pool {cluster}/{name} of {document.size} nodes is too small for the replicas that stand in it "
         f"({standing}), and they find no room elsewhere",
         "Give it more nodes, make room on another pool, or ask for fewer replicas",
-        path,
-        documents.where("InferenceCluster", cluster, path),
+        f"spec.nodePools[{index}]",
+        kind="InferenceCluster",
+        key=cluster,
     )

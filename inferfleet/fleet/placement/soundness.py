@@ -45,17 +45,17 @@ def _classes(documents: Documents) -> Iterator[Problem]:
                 f"class {name} has {len(found)} claimable devices of a known driver, a class in use has one",
                 f"Known drivers are {', '.join(sorted(RESOURCE_BY_DRIVER))}; mark others claim: Synthetic",
                 "spec.devices",
-                documents.where("InferenceClass", name, "spec.devices"),
+                kind="InferenceClass",
+                key=name,
             )
 
 
 def _pods(documents: Documents, key: str, demands: dict[str, Demand]) -> Iterator[Problem]:
-    path = "spec.workers.template.spec"
     try:
         asked = demands[key] = demand(documents.deployments[key])
     except ValueError as wrong:
-        where = documents.where("ModelDeployment", key, path)
-        yield Problem(str(wrong), "Mend the resources of the container", path, where)
+        path, next_step = "spec.workers.template.spec", "Mend the resources of the container"
+        yield Problem(str(wrong), next_step, path, kind="ModelDeployment", key=key)
         return
     sizes = [
         (device.count, pool.class_name)
@@ -64,13 +64,13 @@ def _pods(documents: Documents, key: str, demands: dict[str, Demand]) -> Iterato
         if (device := accelerator(documents.classes[pool.class_name]))
     ]
     if sizes and max(sizes)[0] < asked.pod.gpus:
-        path = "spec.workers.topology"
         yield Problem(
             f"each pod needs {asked.pod.gpus} GPUs (tensor x dataLocal); no node of the fleet has more than "
             f"{gpus(max(sizes)[0])} (class {max(sizes)[1]})",
             "Make tensor x dataLocal smaller, or add a pool of larger nodes",
-            path,
-            documents.where("ModelDeployment", key, path),
+            "spec.workers.topology",
+            kind="ModelDeployment",
+            key=key,
         )
 
 
@@ -78,13 +78,13 @@ def _clusters(documents: Documents, key: str) -> Iterator[Problem]:
     selector = documents.deployments[key].spec.cluster_selector
     labels = {name: one.metadata.labels for name, one in sorted(documents.clusters.items())}
     if labels and not any(selector.matches(one) for one in labels.values()):
-        path = "spec.clusterSelector"
         there = "; ".join(f"{name} has {_text(one) or 'none'}" for name, one in labels.items())
         yield Problem(
             f"clusterSelector {_text(selector.match_labels)} matches no cluster",
             f"Use labels that a cluster carries: {there}",
-            path,
-            documents.where("ModelDeployment", key, path),
+            "spec.clusterSelector",
+            kind="ModelDeployment",
+            key=key,
         )
 
 
@@ -93,12 +93,12 @@ def _selector(documents: Documents, key: str, selectors: Selectors) -> Iterator[
     if spec.node_selector is None:
         return
     path = "spec.nodeSelector.cel"
-    where = documents.where("ModelDeployment", key, path)
     try:
         selectors.check(spec.node_selector.cel)
     except InvalidSelector as invalid:
         next_step = "Mend the expression; `inferfleet classes` shows what each class offers"
-        yield Problem(f"{spec.node_selector.cel!r} is not a selector: {invalid}", next_step, path, where)
+        what = f"{spec.node_selector.cel!r} is not a selector: {invalid}"
+        yield Problem(what, next_step, path, kind="ModelDeployment", key=key)
         return
     objections = {
         pool.class_name: selectors.objection(spec.node_selector.cel, documents.classes[pool.class_name])
@@ -109,7 +109,8 @@ def _selector(documents: Documents, key: str, selectors: Selectors) -> Iterator[
     if objections and all(objections.values()):
         said = "; ".join(f"{name}: {why}" for name, why in sorted(objections.items()))
         what = f"nodeSelector matches no class of the clusters that clusterSelector leaves ({said})"
-        yield Problem(what, "`inferfleet classes` shows what each class offers", path, where)
+        next_step = "`inferfleet classes` shows what each class offers"
+        yield Problem(what, next_step, path, kind="ModelDeployment", key=key)
 
 
 def _text(labels: dict[str, str]) -> str:

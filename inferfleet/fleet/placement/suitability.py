@@ -12,17 +12,17 @@ from inferfleet.fleet.shapes import DECODE, Demand, Node, accelerators, node
 from inferfleet.fleet.spot import Spot
 
 
-class Weight(IntEnum):
-    """How much an objection weighs for replicas that already stand there."""
+class Effect(IntEnum):
+    """What an objection means for replicas, as the effect of a taint does: none is placed there anew."""
 
-    CLOSED = 1  # nothing new; what stands there stays
-    UNWANTED = 2  # what stands there moves away, if it finds room
+    CORDON = 1  # what stands there stays
+    EVICT = 2  # what stands there moves away, if it finds room
     IMPOSSIBLE = 3  # cannot run there at all: moves away, and is a problem if it cannot
 
 
 @dataclass(frozen=True)
 class Objection:
-    weight: Weight
+    effect: Effect
     why: str
     pool: str = ""  # "" when the whole cluster objects
 
@@ -46,7 +46,7 @@ class Suitability:
         ]
 
     def objection(self, spot: Spot) -> Objection | None:
-        """The weightiest objection; among equals the cluster's, which speaks for all its pools."""
+        """The strongest objection; among equals the cluster's, which speaks for all its pools."""
         if spot not in self._known:
             cluster = self._documents.clusters[spot.cluster]
             pools = {pool.name: pool for pool in cluster.spec.node_pools}
@@ -54,13 +54,13 @@ class Suitability:
                 *self._by_cluster(spot.deployment, cluster),
                 *(one for _, name in spot.pools for one in self._by_pool(spot.deployment, pools[name])),
             ]
-            self._known[spot] = max(found, key=lambda one: one.weight, default=None)
+            self._known[spot] = max(found, key=lambda one: one.effect, default=None)
         return self._known[spot]
 
     def cluster_objection(self, deployment: str, cluster: str) -> Objection | None:
         return max(
             self._by_cluster(deployment, self._documents.clusters[cluster]),
-            key=lambda one: one.weight,
+            key=lambda one: one.effect,
             default=None,
         )
 
@@ -69,17 +69,17 @@ class Suitability:
         state = cluster.spec.state
         found = []
         if state != "active":
-            found.append(Objection(Weight.UNWANTED if state == "drained" else Weight.CLOSED, state))
+            found.append(Objection(Effect.EVICT if state == "drained" else Effect.CORDON, state))
         for key, value in sorted(spec.cluster_selector.match_labels.items()):
             has = cluster.metadata.labels.get(key)
             if has != value:
                 label = f"cluster label {key}={has}" if has is not None else f"no cluster label {key}"
-                found.append(Objection(Weight.UNWANTED, f"{label}, needs {key}={value}"))
+                found.append(Objection(Effect.EVICT, f"{label}, needs {key}={value}"))
         for taint in cluster.spec.taints:
             if not any(_tolerates(one, taint) for one in spec.tolerations):
-                weight = Weight.UNWANTED if taint.effect == "NoExecute" else Weight.CLOSED
+                effect = Effect.EVICT if taint.effect == "NoExecute" else Effect.CORDON
                 text = f"{taint.key}={taint.value}" if taint.value else taint.key
-                found.append(Objection(weight, f"taint {text}:{taint.effect} is not tolerated"))
+                found.append(Objection(effect, f"taint {text}:{taint.effect} is not tolerated"))
         return found
 
     def _by_pool(self, deployment: str, pool: NodePool) -> list[Objection]:
@@ -88,14 +88,14 @@ class Suitability:
         if node is None:
             number = len(accelerators(inference_class))
             why = f"class {pool.class_name} has {number} accelerators of known drivers, needs exactly one"
-            return [Objection(Weight.IMPOSSIBLE, why, pool.name)]
+            return [Objection(Effect.IMPOSSIBLE, why, pool.name)]
         if inference_class.spec.allocation == "DRA":
             why = f"class {pool.class_name} hands out GPUs by DRA claims, which pods do not make yet"
-            return [Objection(Weight.IMPOSSIBLE, why, pool.name)]
+            return [Objection(Effect.IMPOSSIBLE, why, pool.name)]
         found = []
         short = misfit(self._demands[deployment], node) if deployment in self._demands else None
         if short:
-            found.append(Objection(Weight.IMPOSSIBLE, short, pool.name))
+            found.append(Objection(Effect.IMPOSSIBLE, short, pool.name))
         selector = self._documents.deployments[deployment].spec.node_selector
         if selector:
             try:
@@ -103,7 +103,7 @@ class Suitability:
             except InvalidSelector as invalid:
                 objection = f"nodeSelector is invalid: {invalid}"
             if objection:
-                found.append(Objection(Weight.UNWANTED, objection, pool.name))
+                found.append(Objection(Effect.EVICT, objection, pool.name))
         return found
 
 

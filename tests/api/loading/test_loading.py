@@ -83,6 +83,9 @@ def test_a_class_of_the_stack_takes_the_place_of_one_in_the_catalogue(tmp_path: 
             "Rename it if that is not meant",
             "metadata.name",
             Where("stack/l4.yaml", 3),
+            kind="InferenceClass",
+            key="l4",
+            severity="notice",
         ),
     )
 
@@ -99,7 +102,9 @@ def test_the_catalogue_holds_nothing_but_classes(tmp_path: Path) -> None:
         load([], catalogue=tmp_path, base=tmp_path)
     what = "a ModelService stands in the catalogue, which holds InferenceClasses only"
     next_step = "Move it to the documents of a stack"
-    assert raised.value.problems == (Problem(what, next_step, "kind", Where("s.yaml", 2)),)
+    assert raised.value.problems == (
+        Problem(what, next_step, "kind", Where("s.yaml", 2), kind="ModelService", key="default/coder"),
+    )
 
 
 def test_folders_are_read_to_the_bottom_without_hidden_and_foreign_files(tmp_path: Path) -> None:

@@ -17,7 +17,31 @@ def test_two_documents_of_one_name_are_told_with_both_places(
             "Rename or remove one of the two",
             "metadata.name",
             Where("b.yaml", 3),
+            kind="ModelDeployment",
+            key="ml/qwen",
         )
+    ]
+
+
+def test_a_problem_names_its_document_as_far_as_that_is_known(
+    problems_in: Callable[..., list[Problem]],
+) -> None:
+    mistaken = BASE.replace("replicas: 2", "replicas: x").replace("className: l4", "className: l40")
+    found = problems_in(mistaken)
+    assert [(one.kind, one.key, one.path) for one in found] == [
+        ("InferenceCluster", "east", "spec.nodePools[0].className"),
+        ("ModelDeployment", "ml/qwen", "spec.replicas"),
+    ]
+    nameless = (
+        "apiVersion: inferfleet.dev/v1alpha1\nkind: ModelService\nspec: {endpoints: [{selector: {}}]}\n"
+    )
+    found = problems_in(mistaken, b=nameless, c="kind: Nope\n", d="a: [")
+    assert [(one.kind, one.key, one.path) for one in found] == [
+        ("ModelDeployment", "ml/qwen", "spec.replicas"),
+        ("ModelService", "", "metadata"),
+        ("", "", "apiVersion"),
+        ("", "", "kind"),
+        ("", "", ""),
     ]
 
 

@@ -128,6 +128,8 @@ def test_secrets_are_not_encrypted_as_a_whole() -> None:
             """'inferfleet:secrets["ns/name"].key'""",
             "inferfleet:secrets",
             Where("Pulumi.dev.yaml", 7),
+            kind="Settings",
+            key="dev",
         ),
     )
 

@@ -1,9 +1,10 @@
 """What a plan says about what finds no place, cannot leave, or cannot be right."""
 
 import pytest
-from small_fleet import class_, cluster, deployment, fleet, lock, placed
+from small_fleet import class_, cluster, deployment, fleet, lock, placed, service
 
 from inferfleet.api.documents import Documents
+from inferfleet.api.problems import of_severity
 from inferfleet.fleet import plan
 from inferfleet.fleet.decisions import Plan, Reason, Unplaced
 from inferfleet.fleet.lock.lock import Lock
@@ -14,7 +15,9 @@ WEST = cluster("west", {"h100": ("h100", 2), "l4": ("l4", 1)})
 
 
 def _said(plan: Plan) -> tuple[list[str], list[str]]:
-    return [one.what for one in plan.problems], [one.what for one in plan.warnings]
+    """Errors and warnings."""
+    errors, warnings = of_severity(plan.problems, "error"), of_severity(plan.problems, "warning")
+    return [problem.what for problem in errors], [problem.what for problem in warnings]
 
 
 @pytest.mark.parametrize(
@@ -152,6 +155,38 @@ def test_what_is_invalid_keeps_its_replicas_and_is_a_problem(
     found = plan(documents, lock(locked))
     assert (placed(found), found.unplaced) == (locked, ())
     assert problem in _said(found)[0]
+
+
+def test_every_problem_names_its_field_and_its_severity() -> None:
+    found = plan(
+        fleet(
+            cluster("east", {"l4": ("l4", 1)}),
+            cluster("west", {"odd": ("odd", 1)}, state="drained"),
+            class_("odd", 0, devices=[{"name": "x", "driver": "x.dev", "claim": "Synthetic"}]),
+            deployment("a", 2, gpus=4),
+            deployment("b", 0, labels={"size": "b"}),
+            deployment("c", 1, cel="capcity"),
+            deployment("d", 1, selector={"tier": "prod"}),
+            deployment("e", 1, gpus=16),
+            deployment("f", 1, resources={"requests": {"cpu": "lots"}}),
+            service("chat", (1, {"size": "b"}), (1, {"size": "z"})),
+        ),
+        lock({"a east/l4": 2, "b west/odd": 1, "c west/gone": 1}),
+    )
+    assert {(one.severity, one.kind, one.key, one.path) for one in found.problems} == {
+        ("error", "", "", ""),  # the lock's, which knows its own lines
+        ("error", "InferenceClass", "odd", "spec.devices"),
+        ("error", "InferenceCluster", "east", "spec.nodePools[0]"),
+        ("error", "ModelDeployment", "ml/c", "spec.nodeSelector.cel"),
+        ("error", "ModelDeployment", "ml/d", "spec.clusterSelector"),
+        ("error", "ModelDeployment", "ml/e", "spec.workers.topology"),
+        ("error", "ModelDeployment", "ml/f", "spec.workers.template.spec"),
+        ("error", "ModelService", "ml/chat", "spec.endpoints[1].selector"),
+        ("warning", "ModelService", "ml/chat", ""),
+    }
+    drained = cluster("east", {"l4": ("l4", 1)}, state="drained")
+    (problem,) = plan(fleet(drained, deployment("a", 1)), lock({"a east/l4": 1})).problems
+    assert (problem.severity, problem.kind, problem.key) == ("warning", "ModelDeployment", "ml/a")
 
 
 def test_what_cannot_leave_stays_and_says_why() -> None:
