@@ -9,6 +9,7 @@ from pathlib import Path
 from inferfleet.api import InvalidDocuments, Problem
 from inferfleet.api.loading.files import read_text, write_text
 from inferfleet.api.loading.stack import load_stack
+from inferfleet.api.problems import of_severity
 from inferfleet.desired import desired
 from inferfleet.desired.addresses import Address
 from inferfleet.desired.gate import announcements, refusals
@@ -19,13 +20,12 @@ from inferfleet.preflight.observe import SECONDS, observe
 from inferfleet.reach.asked import Asked
 from inferfleet.reach.google_login import GOOGLE, Addresses
 from inferfleet.reach.kubeconfig import read_kubeconfigs
-from inferfleet.reach.lines import located
 
 
 @dataclass(frozen=True)
 class Prepared:
     """All that one run of the program needs. `kubeconfigs` holds texts by existing cluster, `addresses` those
-    of gateways that are somebody else's.
+    of gateways that are somebody else's. `warnings` are problems that do not stop the run.
     """
 
     desired: Desired
@@ -67,11 +67,10 @@ def prepare(
     kubeconfigs, unreadable = read_kubeconfigs(connections, config)
     until = time.monotonic() + SECONDS
     room = Asked({"room": partial(capacity_warnings, first, documents, lock, google=google)})
-    seen = observe(first, kubeconfigs, documents=documents, container_api=google.container)
-    problems += [located(problem, name, documents) for name, problem in unreadable.items()]
-    problems += seen.problems
+    seen = observe(first, kubeconfigs, container_api=google.container)
+    problems += [*unreadable.values(), *of_severity(seen.problems, "error")]
     if problems:
-        raise InvalidDocuments(problems)
+        raise InvalidDocuments(documents.located(problems))
 
     final = desired(documents, lock, seen.leaving)
     new_text = text(
@@ -81,10 +80,12 @@ def prepare(
         desired=final,
         kubeconfigs=kubeconfigs,
         addresses=seen.addresses,
-        warnings=(
-            *announcements(final, documents, lock, locked=locked, preview=preview),
-            *seen.warnings,
-            *room.answers(until=until).get("room", ()),
+        warnings=documents.located(
+            [
+                *announcements(final, documents, lock, locked=locked, preview=preview),
+                *of_severity(seen.problems, "warning", "notice"),
+                *room.answers(until=until).get("room", ()),
+            ]
         ),
         lock_file=files.lock_file,
         lock_text=new_text if new_text != old_text and not locked else None,
