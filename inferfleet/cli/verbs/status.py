@@ -11,7 +11,8 @@ from rich.live import Live
 from rich.text import Text
 
 from inferfleet.api.problems import Problem
-from inferfleet.cli.report import ExitCode, reporting
+from inferfleet.cli.exit_codes import ExitCode
+from inferfleet.cli.report import reporting
 from inferfleet.cli.show.status import as_values, show, tables
 from inferfleet.cli.show.tables import table
 from inferfleet.cli.source import AsJson, StackName, google, read_source
