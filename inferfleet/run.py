@@ -9,23 +9,28 @@ from pathlib import Path
 from inferfleet.api import InvalidDocuments, Problem
 from inferfleet.api.loading.files import read_text, write_text
 from inferfleet.api.loading.stack import load_stack
+from inferfleet.api.problems import of_severity
 from inferfleet.desired import desired
 from inferfleet.desired.addresses import Address
 from inferfleet.desired.gate import announcements, refusals
 from inferfleet.desired.values import Desired
 from inferfleet.fleet.lock.lock import Lock, parse, text
 from inferfleet.preflight.capacity import capacity_warnings
-from inferfleet.preflight.observe import SECONDS, observe
+from inferfleet.preflight.observe import SECONDS, identify, observe
 from inferfleet.reach.asked import Asked
+from inferfleet.reach.clusters import cluster_problem
+from inferfleet.reach.gke import path_of
 from inferfleet.reach.google_login import GOOGLE, Addresses
-from inferfleet.reach.kubeconfig import read_kubeconfigs
-from inferfleet.reach.lines import located
+from inferfleet.reach.kubeconfig import GIVEN_UP, read_kubeconfigs
+
+# Writing a lock on a train must not take long; `pulumi up` records what is missed then.
+UID_SECONDS = 4.0
 
 
 @dataclass(frozen=True)
 class Prepared:
     """All that one run of the program needs. `kubeconfigs` holds texts by existing cluster, `addresses` those
-    of gateways that are somebody else's.
+    of gateways that are somebody else's. `warnings` are problems that do not stop the run.
     """
 
     desired: Desired
@@ -67,11 +72,10 @@ def prepare(
     kubeconfigs, unreadable = read_kubeconfigs(connections, config)
     until = time.monotonic() + SECONDS
     room = Asked({"room": partial(capacity_warnings, first, documents, lock, google=google)})
-    seen = observe(first, kubeconfigs, documents=documents, container_api=google.container)
-    problems += [located(problem, name, documents) for name, problem in unreadable.items()]
-    problems += seen.problems
+    seen = observe(first, kubeconfigs, container_api=google.container)
+    problems += [*unreadable.values(), *of_severity(seen.problems, "error")]
     if problems:
-        raise InvalidDocuments(problems)
+        raise InvalidDocuments(documents.located(problems))
 
     final = desired(documents, lock, seen.leaving)
     new_text = text(
@@ -81,13 +85,50 @@ def prepare(
         desired=final,
         kubeconfigs=kubeconfigs,
         addresses=seen.addresses,
-        warnings=(
-            *announcements(final, documents, lock, locked=locked, preview=preview),
-            *seen.warnings,
-            *room.answers(until=until).get("room", ()),
+        warnings=documents.located(
+            [
+                *announcements(final, documents, lock, locked=locked, preview=preview),
+                *of_severity(seen.problems, "warning", "notice"),
+                *room.answers(until=until).get("room", ()),
+            ]
         ),
         lock_file=files.lock_file,
         lock_text=new_text if new_text != old_text and not locked else None,
+    )
+
+
+def with_reachable_uids(
+    desired: Desired, before: Lock, *, container_api: str, seconds: float = UID_SECONDS
+) -> tuple[Lock, tuple[Problem, ...]]:
+    """The plan's lock with the UIDs of clusters that answer at once, and a warning for each that does not.
+
+    `before` is the lock that the plan was made from: clusters that are made anew get their UID later.
+    """
+    lock = desired.plan.lock
+    unknown = {name for name, cluster in lock.clusters.items() if cluster.uid is None} - remade(before, lock)
+    clusters = tuple(
+        cluster
+        for cluster in desired.clusters
+        if cluster.connection.cluster in unknown and cluster.connection.state not in GIVEN_UP
+    )
+    connections = [cluster.connection for cluster in clusters]
+    if not connections:
+        return lock, ()
+    # Values of configuration keys may be encrypted: only Pulumi can read them.
+    texts, unread = read_kubeconfigs([one for one in connections if one.kubeconfig], {})
+    uids, silent = identify(
+        replace(desired, clusters=clusters), texts, container_api=container_api, seconds=seconds
+    )
+    reasons = {name: problem.what for name, problem in (unread | silent).items()} | {
+        one.cluster: f"the kubeconfig of cluster {one.cluster!r} is in the configuration, which Pulumi reads"
+        for one in connections
+        if one.config_key
+    }
+    step = "`pulumi up` records it, or run this again where the cluster answers"
+    paths = {connection.cluster: path_of(connection) for connection in connections}
+    return with_uids(lock, uids), tuple(
+        cluster_problem(name, f"no UID recorded: {what}", step, paths[name], severity="warning")
+        for name, what in sorted(reasons.items())
     )
 
 

@@ -36,7 +36,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("inferfleet.reach", "components"),
     ("inferfleet.preflight",),
     ("inferfleet.status", "inferfleet.recovery"),
-    ("inferfleet.run",),
+    ("inferfleet.run", "inferfleet.cli.exit_codes"),
     ("inferfleet.cli.show", "inferfleet.cli.report", "inferfleet.cli.source"),
     ("inferfleet.cli.verbs",),
     ("inferfleet.cli", "sandbox"),

@@ -1,5 +1,6 @@
 """From a project's files to what one run registers; a recorder answers in place of the clusters."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -161,9 +162,12 @@ def test_what_is_leaving_decides_which_workloads_are_not_awaited(project: Projec
 
 
 def test_what_clusters_warn_of_is_passed_on(project: Project) -> None:
-    warning = Problem("namespace ml is terminating", "Wait")
-    project.clusters.answer = Observation(uids={"east": UID}, warnings=(warning,))
-    assert project.prepare().warnings == (warning,)
+    warning = Problem(
+        "namespace ml is terminating", "Wait", kind="InferenceCluster", key="east", severity="warning"
+    )
+    project.clusters.answer = Observation(uids={"east": UID}, problems=(warning,))
+    located = replace(warning, where=Where("stacks/prod/clusters.yaml", 1))
+    assert project.prepare().warnings == (located,)
 
 
 def test_problems_of_gate_kubeconfigs_and_clusters_are_told_at_once(project: Project) -> None:

@@ -7,7 +7,7 @@ import typer
 from typer.core import TyperGroup
 from typer.main import get_command
 
-from inferfleet.cli.report import HELP, ExitCode
+from inferfleet.cli.exit_codes import HELP, ExitCode
 
 # Verb to module. A verb's module holds a function of its name, or a typer app of its own called `app`.
 VERBS = {

@@ -5,59 +5,53 @@ import os
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
-from enum import IntEnum
+from dataclasses import dataclass, field, replace
 from itertools import groupby
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
-from inferfleet.api.problems import InvalidDocuments, Problem
+from inferfleet.api.problems import InvalidDocuments, Problem, Severity, of_severity
+from inferfleet.cli.exit_codes import ExitCode
+
+if TYPE_CHECKING:
+    from inferfleet.api.documents import Documents
 
 
-class ExitCode(IntEnum):
-    FINE = 0
-    PROBLEMS = 1
-    USAGE = 2
-    UNPLACED = 3
-    LOCK_DIFFERS = 4
-    NOT_READY = 5
-    UNFINISHED = 6
-    INTERRUPTED = 130
-    READER_GONE = 141
-
-
-MEANINGS = {
-    ExitCode.FINE: "fine",
-    ExitCode.PROBLEMS: "problems in what was written, or a file that cannot be read or written; "
-    "nothing was changed",
-    ExitCode.USAGE: "the command was called in a wrong way",
-    ExitCode.UNPLACED: "replicas have no place, and the stack does not say `unplaced: warn`",
-    ExitCode.LOCK_DIFFERS: "placement.lock does not match (`plan --locked`)",
-    ExitCode.NOT_READY: "something that should serve does not, or its cluster does not answer (`status`)",
-    ExitCode.UNFINISHED: "an update was cut off and left something that is not mended (`recover`)",
-    ExitCode.INTERRUPTED: "interrupted with Ctrl-C",
-    ExitCode.READER_GONE: "whoever read the output went away",
-}
-
-HELP = "Exit codes: " + "; ".join(f"{code.value} {meaning}" for code, meaning in MEANINGS.items()) + "."
+# Severity to the key of its problems in JSON.
+_KEYS: dict[Severity, str] = {"error": "problems", "warning": "warnings", "notice": "notices"}
 
 
 @dataclass
 class Report:
-    """Filled by a verb while it works. `values` is what `--json` prints besides problems."""
+    """Filled by a verb while it works. `values` is what `--json` prints besides problems; `documents` know
+    the lines of the fields that problems name.
+    """
 
     problems: list[Problem] = field(default_factory=list)
-    warnings: list[Problem] = field(default_factory=list)
-    notices: list[Problem] = field(default_factory=list)
     values: dict[str, Any] = field(default_factory=dict)
     code: ExitCode | None = None
+    documents: "Documents | None" = None
+
+    def add(self, problems: Iterable[Problem], severity: Severity) -> None:
+        """Add problems that have this severity for the verb, whatever they would be for an update."""
+        self.problems += [replace(problem, severity=severity) for problem in problems]
+
+    @property
+    def failed(self) -> bool:
+        """Whether something keeps the verb from what it was asked for."""
+        return bool(of_severity(self.problems, "error"))
+
+    def of(self, severity: Severity) -> tuple[Problem, ...]:
+        """Its problems of one severity, each once, with their lines, in the order of files and lines."""
+        problems = self.documents.located(self.problems) if self.documents else self.problems
+        return InvalidDocuments(of_severity(problems, severity)).problems
 
     @property
     def exit_code(self) -> ExitCode:
         if self.code is not None:
             return self.code
-        return ExitCode.PROBLEMS if self.problems else ExitCode.FINE
+        return ExitCode.PROBLEMS if self.failed else ExitCode.FINE
 
 
 @contextmanager
@@ -86,12 +80,10 @@ def reporting(*, as_json: bool = False) -> Iterator[Report]:
 
 def _tell(report: Report, *, as_json: bool) -> None:
     if as_json:
-        found = {
-            "problems": [as_values(one) for one in _in_order(report.problems)],
-            "warnings": [as_values(one) for one in _in_order(report.warnings)],
-            "notices": [as_values(one) for one in _in_order(report.notices)],
+        problems = {
+            key: [as_values(problem) for problem in report.of(severity)] for severity, key in _KEYS.items()
         }
-        print(json.dumps(found | report.values, indent=2))
+        print(json.dumps(problems | report.values, indent=2))
         return
     sys.stdout.flush()
     for line in lines(report):
@@ -100,23 +92,15 @@ def _tell(report: Report, *, as_json: bool) -> None:
 
 def lines(report: Report) -> Iterator[str]:
     """One line per problem, an empty line between files, and how many there were."""
-    for found, prefix in (
-        (report.problems, ""),
-        (report.warnings, "warning: "),
-        (report.notices, "notice: "),
-    ):
-        for _, of_file in groupby(_in_order(found), key=lambda one: one.where.file if one.where else ""):
-            yield from (f"{prefix}{one}" for one in of_file)
+    counts = []
+    for severity, key in _KEYS.items():
+        problems = report.of(severity)
+        prefix = "" if severity == "error" else f"{severity}: "
+        for _, of_file in groupby(problems, key=lambda problem: problem.where and problem.where.file):
+            yield from (f"{prefix}{problem}" for problem in of_file)
             yield ""
-    counts = [
-        _count(found, word)
-        for found, word in (
-            (report.problems, "problem"),
-            (report.warnings, "warning"),
-            (report.notices, "notice"),
-        )
-        if found
-    ]
+        if problems:
+            counts.append(f"{len(problems)} {key if len(problems) > 1 else key.removesuffix('s')}")
     if counts:
         yield ", ".join(counts)
 
@@ -130,16 +114,6 @@ def as_values(problem: Problem) -> dict[str, Any]:
         "what": problem.what,
         "nextStep": problem.next_step,
     }
-
-
-def _in_order(problems: Iterable[Problem]) -> tuple[Problem, ...]:
-    """Each once, in the order of files and lines."""
-    return InvalidDocuments(dict.fromkeys(problems)).problems
-
-
-def _count(found: list[Problem], word: str) -> str:
-    number = len(_in_order(found))
-    return f"{number} {word}{'' if number == 1 else 's'}"
 
 
 def _broken(error: OSError | UnicodeDecodeError) -> str:

@@ -4,7 +4,7 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -16,11 +16,15 @@ from inferfleet.api.problems import InvalidDocuments, Problem
 from inferfleet.desired import desired
 from inferfleet.desired.values import Desired
 from inferfleet.fleet.lock.lock import Lock, parse
-from inferfleet.reach.google_login import Addresses, addresses
+
+if TYPE_CHECKING:
+    from inferfleet.reach.google_login import Addresses
 
 
-def google() -> Addresses:
+def google() -> "Addresses":
     """Where Google's APIs are, overridden as for `gcloud`."""
+    from inferfleet.reach.google_login import addresses
+
     return addresses(os.environ)
 
 

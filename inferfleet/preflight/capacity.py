@@ -22,7 +22,6 @@ from inferfleet.reach.asked import Asked
 from inferfleet.reach.google_apis import Answer, ComputeApi, ContainerApi
 from inferfleet.reach.google_login import Addresses, GoogleLogin, ready
 from inferfleet.reach.kubeconfig import GIVEN_UP
-from inferfleet.reach.lines import located
 from inferfleet.reach.refusals import CloudError
 
 # A preview is not kept waiting for what is only a warning.
@@ -68,9 +67,10 @@ def capacity_warnings(
         if answers and len(answers) == len(one.zones):
             cluster = one.pool.partition("/")[0]
             problems += [
-                located(problem, cluster, documents) for problem in reservation_problems(one, answers)
+                replace(problem, kind="InferenceCluster", key=cluster)
+                for problem in reservation_problems(one, answers)
             ]
-    return (*problems, *untold)
+    return documents.located((*problems, *untold))
 
 
 def _pools(clusters: Iterable[CloudCluster], container: ContainerApi, until: float) -> dict[str, set[str]]:
@@ -140,4 +140,4 @@ def _at_pool(problem: Problem, need: Need, documents: Documents) -> Problem:
     cluster, _, pool = need.pools[0].partition("/")
     names = [one.name for one in documents.clusters[cluster].spec.node_pools]
     path = f"spec.nodePools[{names.index(pool)}]" if pool in names else "spec.cluster.gke.systemPool"
-    return located(replace(problem, path=path), cluster, documents)
+    return replace(problem, path=path, kind="InferenceCluster", key=cluster)

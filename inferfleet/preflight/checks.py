@@ -1,17 +1,22 @@
 """What must hold on one cluster before anything is written there."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 
 from inferfleet.api.problems import Problem
 from inferfleet.desired.addresses import Address, address_of
 from inferfleet.desired.values import DesiredCluster, SecretNeed
+from inferfleet.reach.clusters import cluster_problem
 from inferfleet.reach.connect import Api, RefusedError
 from inferfleet.reach.gke import path_of
-from inferfleet.reach.resources import Kind, Resource, known, served_versions
+from inferfleet.reach.resources import ApiResource, Kind, served_versions
 
 GATEWAY = "spec.serving.gateway"
 CLASS_NAME = f"{GATEWAY}.className"
 _GATEWAY_GROUP = "gateway.networking.k8s.io"
+_NOT_YET = (
+    "GKE installs it minutes after a cluster is made; if it does not come, look at the cluster's version"
+)
 
 
 def identity(api: Api) -> str:
@@ -31,18 +36,13 @@ def same_cluster(cluster: DesiredCluster, uid: str) -> Iterator[Problem]:
             else "Mend the kubeconfig if two are swapped. If the cluster was rebuilt, give the old one up "
             "(`state: abandoned`, then `pulumi up`, then remove its document) and add it again"
         )
-        yield Problem(
+        yield cluster_problem(
+            connection.cluster,
             f"another cluster answers under the name {connection.cluster!r}: its kube-system has UID {uid}, "
             f"the lock remembers {connection.uid}",
             step,
             path_of(connection),
         )
-
-
-def late(cluster: DesiredCluster, missing: Problem) -> bool:
-    """Whether a missing kind or class is not there yet: GKE adds its own minutes after a cluster stands."""
-    by_google = (cluster.gateway_class or "").startswith("gke-")
-    return cluster.connection.cloud is not None and (missing.path != CLASS_NAME or by_google)
 
 
 def kinds_needed(cluster: DesiredCluster) -> set[Kind]:
@@ -60,44 +60,57 @@ def _gateway_api(kinds: set[Kind]) -> str:
     return versions[-1] if versions else f"{_GATEWAY_GROUP}/v1"
 
 
-def kinds_known(api: Api, cluster: DesiredCluster) -> tuple[dict[Kind, Resource], list[Problem]]:
-    """Where the needed kinds are listed, and a problem for every API version with unknown ones."""
-    needed = kinds_needed(cluster)
-    resources = known(api, needed)
-    missing = needed - resources.keys()
-    problems = []
+def missing_kinds(
+    api: Api, cluster: DesiredCluster, resources: Mapping[Kind, ApiResource]
+) -> Iterator[Problem]:
+    """A problem for every API version with kinds that are needed and not among the cluster's `resources`.
+
+    A warning on a cluster that the stack creates: GKE installs its own kinds minutes after it is made.
+    """
+    missing = kinds_needed(cluster) - resources.keys()
     for version in sorted({version for version, _ in missing}):
         kinds = ", ".join(sorted(kind for of, kind in missing if of == version))
         served = ", ".join(served_versions(api, version.partition("/")[0])) if "/" in version else ""
-        problems.append(
-            Problem(
-                f"cluster {cluster.connection.cluster!r} does not know {kinds} of {version}"
-                + (f" (of this group it serves {served})" if served else ""),
-                "Install the CRDs of this version there, or choose a serving.profile that fits what it has",
-                "spec.serving.profile",
-            )
+        problem = cluster_problem(
+            cluster.connection.cluster,
+            f"cluster {cluster.connection.cluster!r} does not know {kinds} of {version}"
+            + (f" (of this group it serves {served})" if served else ""),
+            "Install the CRDs of this version there, or choose a serving.profile that fits what it has",
+            "spec.serving.profile",
         )
-    return resources, problems
+        yield _not_yet(problem) if cluster.connection.cloud else problem
 
 
-def gateway_class(api: Api, cluster: DesiredCluster, resources: dict[Kind, Resource]) -> Iterator[Problem]:
-    """The GatewayClass is there and names the controller that will serve it."""
+def gateway_class(
+    api: Api, cluster: DesiredCluster, resources: Mapping[Kind, ApiResource]
+) -> Iterator[Problem]:
+    """The GatewayClass is there and names the controller that will serve it. One that GKE brings may come
+    later, so its absence is a warning.
+    """
     resource = _of(resources, "GatewayClass")
     if not cluster.gateway_class or not resource:
         return
+    by_google = cluster.connection.cloud and cluster.gateway_class.startswith("gke-")
+    for problem in _class_problems(api, cluster, resource):
+        yield _not_yet(problem) if by_google else problem
+
+
+def _class_problems(api: Api, cluster: DesiredCluster, resource: ApiResource) -> Iterator[Problem]:
     controllers = {
         item["metadata"]["name"]: (item.get("spec") or {}).get("controllerName")
         for item in api.items(resource.path())
     }
     if cluster.gateway_class not in controllers:
-        yield Problem(
+        yield cluster_problem(
+            cluster.connection.cluster,
             f"cluster {cluster.connection.cluster!r} has no GatewayClass {cluster.gateway_class!r} "
             f"(it has: {', '.join(sorted(controllers)) or 'none'})",
             "Install its controller there, or name a class that exists",
             CLASS_NAME,
         )
     elif not controllers[cluster.gateway_class]:
-        yield Problem(
+        yield cluster_problem(
+            cluster.connection.cluster,
             f"GatewayClass {cluster.gateway_class!r} on cluster {cluster.connection.cluster!r} "
             "has no spec.controllerName",
             "Name its controller there, or name another class",
@@ -105,21 +118,30 @@ def gateway_class(api: Api, cluster: DesiredCluster, resources: dict[Kind, Resou
         )
 
 
-def gateway_ref(api: Api, cluster: DesiredCluster, resources: dict[Kind, Resource]) -> Iterator[Problem]:
+def _not_yet(problem: Problem) -> Problem:
+    return replace(problem, next_step=_NOT_YET, severity="warning")
+
+
+def gateway_ref(
+    api: Api, cluster: DesiredCluster, resources: Mapping[Kind, ApiResource]
+) -> Iterator[Problem]:
     """Somebody else's Gateway, that the routes will refer to, exists."""
     resource = _of(resources, "Gateway")
     if not cluster.gateway_ref or not resource:
         return
     namespace, name = cluster.gateway_ref
     if not exists(api, resource.path(namespace, name)):
-        yield Problem(
+        yield cluster_problem(
+            cluster.connection.cluster,
             f"cluster {cluster.connection.cluster!r} has no Gateway {namespace}/{name}",
             "Create it there, mend the reference, or give a className to have a Gateway made",
             f"{GATEWAY}.ref",
         )
 
 
-def their_address(api: Api, cluster: DesiredCluster, resources: dict[Kind, Resource]) -> Iterator[Address]:
+def their_address(
+    api: Api, cluster: DesiredCluster, resources: Mapping[Kind, ApiResource]
+) -> Iterator[Address]:
     """Where somebody else's Gateway is reached, if it is there and has an address."""
     resource = _of(resources, "Gateway")
     if not cluster.gateway_ref or not resource:
@@ -152,7 +174,8 @@ def secrets(api: Api, cluster: DesiredCluster) -> Iterator[Problem]:
 
 
 def _secret(cluster: DesiredCluster, need: SecretNeed, what: str) -> Problem:
-    return Problem(
+    return cluster_problem(
+        cluster.connection.cluster,
         f"Secret {need.namespace}/{need.name}, which pods on cluster {cluster.connection.cluster!r} read, "
         f"{what}",
         "Create it there, or let the stack hold it (setting `secrets`)",
@@ -170,7 +193,7 @@ def exists(api: Api, path: str) -> bool:
     return True
 
 
-def _of(resources: dict[Kind, Resource], kind: str) -> Resource | None:
+def _of(resources: Mapping[Kind, ApiResource], kind: str) -> ApiResource | None:
     for (version, name), resource in sorted(resources.items(), key=lambda one: one[0]):
         if name == kind and version.partition("/")[0] == _GATEWAY_GROUP:
             return resource

@@ -1,10 +1,9 @@
 """Ask all clusters at once whether what is desired can be written there."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TypeVar
 
-from inferfleet.api.documents import Documents
 from inferfleet.api.problems import Problem
 from inferfleet.desired.addresses import Address
 from inferfleet.desired.values import Connection, Desired, DesiredCluster
@@ -15,7 +14,7 @@ from inferfleet.reach.at_once import ask
 from inferfleet.reach.connect import Api, RefusedError
 from inferfleet.reach.gke import NotThere
 from inferfleet.reach.google_login import GOOGLE
-from inferfleet.reach.lines import located
+from inferfleet.reach.resources import known
 from inferfleet.reach.silence import refusal
 
 # A cluster that does not answer is named within 30 s, the time to load and plan included.
@@ -32,7 +31,6 @@ class Observation:
     """
 
     problems: tuple[Problem, ...] = ()
-    warnings: tuple[Problem, ...] = ()
     leaving: tuple[Leaving, ...] = ()
     uids: Mapping[str, str] = field(default_factory=dict)
     addresses: Mapping[str, Address] = field(default_factory=dict)
@@ -43,15 +41,13 @@ def observe(
     desired: Desired,
     kubeconfigs: Mapping[str, str],
     *,
-    documents: Documents | None = None,
     container_api: str = GOOGLE.container,
     seconds: float = SECONDS,
 ) -> Observation:
     """Check every cluster that is neither lost nor abandoned, all at once, each for so many seconds.
 
     `kubeconfigs` holds texts by cluster (`read_kubeconfigs` says what is wrong with the others); where those
-    are that the stack creates, Google says at the address `container_api`. `documents` tells the lines that
-    problems point to.
+    are that the stack creates, Google says at the address `container_api`.
     """
     clusters = {one.connection.cluster: one for one in desired.clusters}
 
@@ -61,8 +57,7 @@ def observe(
     answers = ask(desired, kubeconfigs, look, container_api=container_api, seconds=seconds)
     found = {name: _observation(name, answer) for name, answer in sorted(answers.items())}
     return Observation(
-        problems=tuple(located(one, name, documents) for name, of in found.items() for one in of.problems),
-        warnings=tuple(located(one, name, documents) for name, of in found.items() for one in of.warnings),
+        problems=tuple(problem for of in found.values() for problem in of.problems),
         leaving=tuple(one for of in found.values() for one in of.leaving),
         uids={name: uid for of in found.values() for name, uid in of.uids.items()},
         addresses={name: address for of in found.values() for name, address in of.addresses.items()},
@@ -99,7 +94,7 @@ def _observation(name: str, answer: Observation | Problem | NotThere) -> Observa
         return Observation(problems=(answer,))
     if isinstance(answer, NotThere):
         return Observation(
-            warnings=(answer.notice,) if answer.notice else (), absent=() if answer.made else (name,)
+            problems=(answer.notice,) if answer.notice else (), absent=() if answer.made else (name,)
         )
     return answer
 
@@ -111,11 +106,10 @@ def _look(api: Api, cluster: DesiredCluster, stack: str) -> Observation:
     swapped = tuple(checks.same_cluster(cluster, uid))
     if swapped:
         return Observation(problems=swapped, uids={connection.cluster: uid})
-    resources, unknown = checks.kinds_known(api, cluster)
-    problems: list[Problem] = []
-    missing = [*unknown, *_permitted(connection, checks.gateway_class(api, cluster, resources), problems)]
-    problems += [one for one in missing if not checks.late(cluster, one)]
+    resources = known(api, checks.kinds_needed(cluster))
+    problems = list(checks.missing_kinds(api, cluster, resources))
     for found in (
+        checks.gateway_class(api, cluster, resources),
         checks.gateway_ref(api, cluster, resources),
         checks.secrets(api, cluster),
     ):
@@ -126,18 +120,11 @@ def _look(api: Api, cluster: DesiredCluster, stack: str) -> Observation:
     # A cluster that the stack creates is the stack's own, and everything on it.
     foreign = () if connection.cloud else ownership.foreign(connection.cluster, stack, standing)
     return Observation(
-        problems=(*problems, *foreign),
-        warnings=(
-            *(replace(one, next_step=_LATE) for one in missing if checks.late(cluster, one)),
-            *ownership.terminating(connection.cluster, standing),
-        ),
+        problems=(*problems, *foreign, *ownership.terminating(connection.cluster, standing)),
         leaving=tuple(sorted(gone, key=lambda one: (one.namespace, one.name))),
         uids={connection.cluster: uid},
         addresses={connection.cluster: addresses[0]} if addresses else {},
     )
-
-
-_LATE = "GKE installs it minutes after a cluster is made; if it does not come, look at the cluster's version"
 
 
 def _permitted(connection: Connection, found: Iterator[T], problems: list[Problem]) -> list[T]:

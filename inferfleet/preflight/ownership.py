@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from inferfleet.api.problems import Problem
 from inferfleet.desired.values import DesiredCluster
 from inferfleet.fleet.names import MANAGED_BY, MANAGER, STACK
+from inferfleet.reach.clusters import cluster_problem
 from inferfleet.reach.connect import Api
-from inferfleet.reach.resources import Found, Kind, Resource, listed
+from inferfleet.reach.resources import ApiResource, Found, Kind, listed
 
 # An existing one is used, and only labels are added.
 EXEMPT = frozenset({"Namespace", "CustomResourceDefinition"})
@@ -27,7 +28,7 @@ class Standing:
         return f"{self.kind} {within}{self.found.name}"
 
 
-def standing(api: Api, cluster: DesiredCluster, resources: Mapping[Kind, Resource]) -> Iterator[Standing]:
+def standing(api: Api, cluster: DesiredCluster, resources: Mapping[Kind, ApiResource]) -> Iterator[Standing]:
     """What of the desired objects exists. One list per kind, not one request per object."""
     wanted: dict[Kind, set[tuple[str, str]]] = {}
     for one in cluster.objects:
@@ -47,7 +48,8 @@ def foreign(cluster: str, stack: str, there: Iterable[Standing]) -> Iterator[Pro
         if one.kind not in EXEMPT and not _is_ours(one.found.labels, stack):
             names.setdefault(_owner(one.found.labels), []).append(str(one))
     for owner, theirs in sorted(names.items()):
-        yield Problem(
+        yield cluster_problem(
+            cluster,
             f"on cluster {cluster!r} the stack would take over what belongs to {owner}: {_list(theirs)}",
             "One cluster belongs to one stack: remove them there or rename ours. To take them over, "
             f"kubectl label them {MANAGED_BY}={MANAGER} {STACK}={stack}",
@@ -58,9 +60,8 @@ def terminating(cluster: str, there: Iterable[Standing]) -> Iterator[Problem]:
     """What is put into a namespace that is being deleted goes with it."""
     going = [str(one) for one in there if one.found.terminating]
     if going:
-        yield Problem(
-            f"on cluster {cluster!r} these are being deleted: {_list(going)}", "Wait until they are gone"
-        )
+        what = f"on cluster {cluster!r} these are being deleted: {_list(going)}"
+        yield cluster_problem(cluster, what, "Wait until they are gone", severity="warning")
 
 
 def _is_ours(labels: Mapping[str, str], stack: str) -> bool:

@@ -6,6 +6,7 @@ from inferfleet.api.problems import Problem
 from inferfleet.desired.values import Connection
 from inferfleet.gke.kubeconfig import kubeconfig
 from inferfleet.gke.values import CloudCluster
+from inferfleet.reach.clusters import cluster_problem
 from inferfleet.reach.google_apis import ContainerApi, ControlPlane
 from inferfleet.reach.kubeconfig import KUBECONFIG
 from inferfleet.reach.refusals import CloudError
@@ -40,9 +41,8 @@ def reach(
     try:
         found = google.control_plane(plan, seconds=seconds)
     except CloudError as error:
-        return Problem(
-            f"it is not known where cluster {plan.cluster!r} is: {error.what}", error.next_step, GKE
-        )
+        what = f"it is not known where cluster {plan.cluster!r} is: {error.what}"
+        return cluster_problem(plan.cluster, what, error.next_step, GKE)
     return judged(found, connection, plan)
 
 
@@ -58,11 +58,12 @@ def judged(
         return _later(plan, f"Google Cloud is still making cluster {name}", made=False)
     if found.status == "STOPPING":
         what = f"cluster {plan.cluster!r} ({name}) is being deleted"
-        return Problem(what, "Wait until it is gone, then run `pulumi refresh`", GKE)
+        return cluster_problem(plan.cluster, what, "Wait until it is gone, then run `pulumi refresh`", GKE)
     if found.status == "ERROR":
         said = f": {found.message}" if found.message else ""
         delete = f"clusters delete {plan.cloud_name} --project {plan.project} --region {plan.region}"
-        return Problem(
+        return cluster_problem(
+            plan.cluster,
             f"cluster {plan.cluster!r} ({name}) is in status ERROR{said}",
             f"Mend it in Google Cloud, or delete it (gcloud container {delete}), then run `pulumi refresh`",
             GKE,
@@ -74,7 +75,8 @@ def judged(
 
 def _later(plan: CloudCluster, why: str, *, made: bool) -> NotThere:
     step = "What stands on it is not checked in this run"
-    return NotThere(why, Problem(f"cluster {plan.cluster!r}: {why}", step, GKE), made)
+    notice = cluster_problem(plan.cluster, f"cluster {plan.cluster!r}: {why}", step, GKE, severity="warning")
+    return NotThere(why, notice, made)
 
 
 def path_of(connection: Connection) -> str:
@@ -86,8 +88,10 @@ def _gone(connection: Connection, place: str) -> Problem | None:
     """A cluster that the lock knows stood once: the state may still have all that stood on it."""
     if not connection.uid:
         return None
-    return Problem(
+    return cluster_problem(
+        connection.cluster,
         f"cluster {connection.cluster!r} is gone from Google Cloud ({place}), and the lock remembers it",
         "If it was not `pulumi destroy`, run `pulumi refresh`, so that the state forgets what stood on it",
         GKE,
+        severity="warning",
     )

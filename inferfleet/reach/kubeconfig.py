@@ -9,6 +9,7 @@ import yaml
 
 from inferfleet.api.problems import Problem
 from inferfleet.desired.values import Connection
+from inferfleet.reach.clusters import cluster_problem
 
 KUBECONFIG = "spec.cluster.existing.kubeconfig"
 CONTEXT = "spec.cluster.existing.context"
@@ -55,9 +56,8 @@ def read_kubeconfigs(
             texts[connection.cluster] = _read(connection, given)
         except KubeconfigError as error:
             if connection.state not in GIVEN_UP:
-                problems[connection.cluster] = Problem(
-                    f"cluster {connection.cluster!r}: {error}", _NEXT, error.path
-                )
+                what = f"cluster {connection.cluster!r}: {error}"
+                problems[connection.cluster] = cluster_problem(connection.cluster, what, _NEXT, error.path)
     return texts, problems
 
 

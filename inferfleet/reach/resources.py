@@ -11,7 +11,7 @@ FEW_NAMESPACES = 4
 
 
 @dataclass(frozen=True)
-class Resource:
+class ApiResource:
     """A kind as the API server lists it."""
 
     root: str
@@ -33,10 +33,10 @@ class Found:
     terminating: bool
 
 
-def known(api: Api, kinds: Iterable[Kind]) -> dict[Kind, Resource]:
+def known(api: Api, kinds: Iterable[Kind]) -> dict[Kind, ApiResource]:
     """Where the given kinds are listed; kinds that the API server does not know are left out."""
     wanted = set(kinds)
-    found: dict[Kind, Resource] = {}
+    found: dict[Kind, ApiResource] = {}
     for version in sorted({version for version, _ in wanted}):
         root = f"/apis/{version}" if "/" in version else f"/api/{version}"
         try:
@@ -48,7 +48,7 @@ def known(api: Api, kinds: Iterable[Kind]) -> dict[Kind, Resource]:
         for one in offered:
             kind = (version, str(one.get("kind")))
             if kind in wanted and "/" not in one["name"]:  # deployments, but not deployments/scale
-                found[kind] = Resource(root, one["name"], bool(one.get("namespaced")))
+                found[kind] = ApiResource(root, one["name"], bool(one.get("namespaced")))
     return found
 
 
@@ -63,7 +63,7 @@ def served_versions(api: Api, group: str) -> tuple[str, ...]:
     return tuple(str(one.get("version")) for one in versions)
 
 
-def listed(api: Api, resource: Resource, namespaces: set[str]) -> Iterator[Found]:
+def listed(api: Api, resource: ApiResource, namespaces: set[str]) -> Iterator[Found]:
     """The objects of a kind in these namespaces, and maybe in others. Metadata only, a few requests."""
     few = resource.namespaced and len(namespaces) <= FEW_NAMESPACES
     paths = [resource.path(namespace) for namespace in sorted(namespaces)] if few else [resource.path()]

@@ -2,6 +2,7 @@
 
 from inferfleet.api.problems import Problem
 from inferfleet.desired.values import Connection
+from inferfleet.reach.clusters import cluster_problem
 from inferfleet.reach.connect import RefusedError
 from inferfleet.reach.exec_command import CommandError
 from inferfleet.reach.gke import path_of
@@ -21,7 +22,8 @@ def silent(connection: Connection, server: str, why: str, *, inside: bool = Fals
             "Its endpoint answers inside its network alone: run this there, or choose the other "
             "controlPlaneEndpoint"
         )
-    return Problem(
+    return cluster_problem(
+        connection.cluster,
         f"cluster {connection.cluster!r} does not answer at {server}: {why}",
         f"{mend}, or {_GIVE_UP}",
         path_of(connection),
@@ -30,7 +32,8 @@ def silent(connection: Connection, server: str, why: str, *, inside: bool = Fals
 
 def unknown(connection: Connection, address: str, why: str) -> Problem:
     """Google did not say where the cluster is."""
-    return Problem(
+    return cluster_problem(
+        connection.cluster,
         f"it is not known where cluster {connection.cluster!r} is: the Container API at {address} does not "
         f"answer: {why}",
         f"Mend the connection to Google Cloud, or {_GIVE_UP}",
@@ -41,7 +44,8 @@ def unknown(connection: Connection, address: str, why: str) -> Problem:
 def unusable(connection: Connection, error: KubeconfigError) -> Problem:
     """Its kubeconfig is no way in."""
     source = connection.kubeconfig or connection.config_key or "from Google Cloud"
-    return Problem(
+    return cluster_problem(
+        connection.cluster,
         f"cluster {connection.cluster!r}: kubeconfig {source}: {error}",
         "Mend the file, or name another one",
         path_of(connection) if connection.cloud else error.path,
@@ -51,7 +55,8 @@ def unusable(connection: Connection, error: KubeconfigError) -> Problem:
 def without_credentials(connection: Connection, error: CommandError) -> Problem:
     """Its credential command gave none."""
     again = "Run `gcloud auth login`" if connection.cloud else "Run it by hand to see why"
-    return Problem(
+    return cluster_problem(
+        connection.cluster,
         f"cluster {connection.cluster!r}: its credential command {error.command!r} {error.why}",
         error.hint or f"{again}, or {_GIVE_UP}",
         path_of(connection),
@@ -70,7 +75,8 @@ def refusal(connection: Connection, error: RefusedError) -> Problem:
             step += f" (role roles/container.admin in project {plan.project})"
     else:
         why, step = "the API server failed", "Look at the API server's health, then try again"
-    return Problem(
+    return cluster_problem(
+        connection.cluster,
         f"cluster {connection.cluster!r} refused GET {error.path} ({error.status}): {why}",
         step,
         path_of(connection),

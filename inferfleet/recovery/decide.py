@@ -8,7 +8,7 @@ from typing import Any
 
 from inferfleet.api.problems import Problem
 from inferfleet.gke.ids import cloud_id
-from inferfleet.recovery.state import CREATING, MANAGER, Pending, Resource, State
+from inferfleet.recovery.state import CREATING, MANAGER, Pending, StackResource, State
 
 KUBERNETES = "kubernetes:"
 
@@ -47,7 +47,7 @@ class Decision:
     """
 
     kind: str
-    resource: Resource
+    resource: StackResource
     action: Action
     why: str
     id: str | None = None
@@ -90,12 +90,12 @@ def decide(
     return (*decisions, *unread)
 
 
-def _is_wanted(resource: Resource, wanted: Mapping[tuple[str, str], str | None] | None) -> bool:
+def _is_wanted(resource: StackResource, wanted: Mapping[tuple[str, str], str | None] | None) -> bool:
     asked_for = (wanted or {}).get((resource.token, resource.name))
     return asked_for is not None and asked_for == _own(resource)
 
 
-def _own(resource: Resource) -> str | None:
+def _own(resource: StackResource) -> str | None:
     return resource.id or cloud_id(resource.token, resource.inputs)
 
 
@@ -123,7 +123,7 @@ def _decide(pending: Pending, state: State, standing: Mapping[str, Standing]) ->
 
 def _beside(
     found: Decision,
-    current: Resource | None,
+    current: StackResource | None,
     entering: Mapping[str, Decision],
     wanted: Mapping[tuple[str, str], str | None] | None,
 ) -> Decision:
@@ -144,11 +144,11 @@ def _beside(
     return replace(found, action=Action.FORGET, why=problem.what, problem=problem)
 
 
-def _left(resource: Resource, problem: Problem) -> Decision:
+def _left(resource: StackResource, problem: Problem) -> Decision:
     return Decision(CREATING, resource, Action.LEAVE, problem.what, problem=problem)
 
 
-def _on_cluster(resource: Resource, standing: Standing | None) -> Decision:
+def _on_cluster(resource: StackResource, standing: Standing | None) -> Decision:
     metadata = resource.inputs.get("metadata") or {}
     own = "/".join(one for one in (metadata.get("namespace"), metadata.get("name")) if one)
     match standing:

@@ -50,7 +50,7 @@ class Holder(StrEnum):
 
 
 @dataclass(frozen=True)
-class Lock:
+class StackLock:
     """One lock as its file has it; `since` in seconds of Unix time."""
 
     host: str
@@ -63,7 +63,7 @@ class Lock:
         return f"process {self.process} of {self.user} on {self.host}, since {when}"
 
 
-def holder(lock: Lock, *, host: str, started: Callable[[int], float | None]) -> Holder:
+def holder(lock: StackLock, *, host: str, started: Callable[[int], float | None]) -> Holder:
     """Whether the process that took the lock lives. `started` tells when one that lives began, else None."""
     if lock.host != host:
         return Holder.UNKNOWN
@@ -103,7 +103,7 @@ def folder_of(backend: str, root: Path) -> Path | None:
     return root / Path(unquote(url.netloc + url.path)).expanduser()
 
 
-def read_locks(folder: Path, *, project: str, stack: str) -> tuple[Lock, ...]:
+def read_locks(folder: Path, *, project: str, stack: str) -> tuple[StackLock, ...]:
     """The locks of a stack in a backend of files. A file that cannot be read is one of nobody knows whom."""
     found = []
     place = folder / ".pulumi/locks/organization" / project / stack
@@ -113,10 +113,10 @@ def read_locks(folder: Path, *, project: str, stack: str) -> tuple[Lock, ...]:
         try:
             values = json.loads(file.read_text())
             since = datetime.fromisoformat(values["timestamp"]).timestamp()
-            found.append(Lock(values["hostname"], values["username"], int(values["pid"]), since))
+            found.append(StackLock(values["hostname"], values["username"], int(values["pid"]), since))
         except FileNotFoundError:
             # Whoever held it has just ended.
             continue
         except (ValueError, KeyError, TypeError):
-            found.append(Lock("an unknown host", "an unknown user", 0, file.stat().st_mtime))
+            found.append(StackLock("an unknown host", "an unknown user", 0, file.stat().st_mtime))
     return tuple(found)

@@ -8,12 +8,13 @@ from inferfleet.desired.values import Connection, Desired
 from inferfleet.fleet.names import MANAGED_BY, MANAGER, STACK
 from inferfleet.preflight import checks
 from inferfleet.reach.at_once import ask
+from inferfleet.reach.clusters import cluster_problem
 from inferfleet.reach.connect import Api, RefusedError
 from inferfleet.reach.gke import NotThere
 from inferfleet.reach.kubeconfig import GIVEN_UP
 from inferfleet.reach.resources import known
 from inferfleet.recovery.decide import Missing, Standing, Stands
-from inferfleet.recovery.state import Resource
+from inferfleet.recovery.state import StackResource
 
 _ENGINE = "pulumi-kubernetes-"
 # They carry no label of a stack, because an existing one is used.
@@ -21,7 +22,7 @@ _SHARED = ("Namespace", "CustomResourceDefinition")
 
 
 def standing(
-    resources: Iterable[Resource],
+    resources: Iterable[StackResource],
     desired: Desired,
     kubeconfigs: Mapping[str, str],
     unreadable: Mapping[str, Problem],
@@ -33,7 +34,7 @@ def standing(
 
     `unreadable` says what is wrong with the kubeconfigs that are not in `kubeconfigs`.
     """
-    of: dict[str, list[Resource]] = {}
+    of: dict[str, list[StackResource]] = {}
     for one in resources:
         of.setdefault(one.cluster, []).append(one)
     clusters = {one.connection.cluster: one for one in desired.clusters}
@@ -67,10 +68,10 @@ def _silent(cluster: str, connection: Connection | None) -> Standing:
         return Problem(f"cluster {cluster!r} has no document any more", step)
     if connection.state in GIVEN_UP:
         return Missing(f"cluster {cluster!r} is {connection.state}; an update finds it by its name")
-    return Problem(f"cluster {cluster!r} was not asked", "Try again")
+    return cluster_problem(cluster, f"cluster {cluster!r} was not asked", "Try again")
 
 
-def _look(api: Api, resources: Iterable[Resource], stack: str) -> dict[str, Standing]:
+def _look(api: Api, resources: Iterable[StackResource], stack: str) -> dict[str, Standing]:
     kinds = {one.urn: (str(one.inputs.get("apiVersion")), str(one.inputs.get("kind"))) for one in resources}
     places = known(api, kinds.values())
     found: dict[str, Standing] = {}

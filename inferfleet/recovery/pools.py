@@ -12,6 +12,7 @@ from inferfleet.api.problems import Problem
 from inferfleet.desired.values import Desired
 from inferfleet.gke.ids import cloud_id
 from inferfleet.gke.values import NODE_POOL, CloudCluster
+from inferfleet.reach.clusters import cluster_problem
 from inferfleet.reach.gke import GKE
 from inferfleet.reach.google_apis import ContainerApi
 from inferfleet.reach.kubeconfig import GIVEN_UP
@@ -47,7 +48,7 @@ def broken_pools(
             pools = google.node_pools(plan, seconds=seconds)
         except CloudError as error:
             what = f"the node pools of cluster {plan.cluster!r} cannot be looked at: {error.what}"
-            yield Problem(what, error.next_step, GKE)
+            yield cluster_problem(plan.cluster, what, error.next_step, GKE)
             continue
         for pool in pools:
             if pool.status == _BROKEN:

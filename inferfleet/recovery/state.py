@@ -20,7 +20,7 @@ MANAGER = "__fieldManager"
 
 
 @dataclass(frozen=True)
-class Resource:
+class StackResource:
     """One resource as the state has it. `values` may hold encrypted secrets, never plain ones."""
 
     values: Mapping[str, Any]
@@ -75,7 +75,7 @@ class Pending:
     """An operation that did not end: `kind` is creating, updating, deleting, reading or importing."""
 
     kind: str
-    resource: Resource
+    resource: StackResource
 
 
 @dataclass(frozen=True)
@@ -93,12 +93,12 @@ class State:
         """Each once: one that was cut off twice stands there twice, the latest first."""
         found: dict[tuple[str, str, str | None], Pending] = {}
         for one in self.deployment.get("pending_operations") or ():
-            resource = Resource(one["resource"])
+            resource = StackResource(one["resource"])
             inputs = resource.inputs.get("name")
             found.setdefault((one["type"], resource.urn, str(inputs)), Pending(one["type"], resource))
         return tuple(found.values())
 
-    def current(self, urn: str) -> Resource | None:
+    def current(self, urn: str) -> StackResource | None:
         """The resource of that URN, without those that wait for their deletion."""
         return next((one for one in self._resources() if one.urn == urn), None)
 
@@ -107,11 +107,11 @@ class State:
         return next((one.urn for one in self._resources() if own and one.id == own), None)
 
     @property
-    def unread(self) -> tuple[Resource, ...]:
+    def unread(self) -> tuple[StackResource, ...]:
         """Resources that were taken over and not looked at yet."""
         return tuple(one for one in self._resources() if one.real and one.id and not one.read)
 
-    def _resources(self) -> Iterator[Resource]:
+    def _resources(self) -> Iterator[StackResource]:
         for values in self.deployment.get("resources") or ():
             if not values.get("delete"):
-                yield Resource(values)
+                yield StackResource(values)

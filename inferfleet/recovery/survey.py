@@ -13,7 +13,7 @@ from inferfleet.reach.kubeconfig import read_kubeconfigs
 from inferfleet.recovery.decide import KUBERNETES, Decision, Standing, decide
 from inferfleet.recovery.locks import (
     Holder,
-    Lock,
+    StackLock,
     folder_of,
     half_written,
     holder,
@@ -24,7 +24,7 @@ from inferfleet.recovery.locks import (
 from inferfleet.recovery.objects import standing
 from inferfleet.recovery.pools import BrokenPool, broken_pools
 from inferfleet.recovery.pulumi_command import Pulumi
-from inferfleet.recovery.state import CREATING, Resource, State
+from inferfleet.recovery.state import CREATING, StackResource, State
 
 # For all clusters together, and for each answer of Google.
 SECONDS = 20.0
@@ -40,7 +40,7 @@ class Survey:
     export: Mapping[str, Any] = field(default_factory=dict)
     files: tuple[Path, ...] = ()
     decisions: tuple[Decision, ...] = ()
-    locks: tuple[tuple[Lock, Holder], ...] = ()
+    locks: tuple[tuple[StackLock, Holder], ...] = ()
     busy: bool = False
     hidden: bool = False
     pools: tuple[BrokenPool, ...] = ()
@@ -114,7 +114,7 @@ def wanted(desired: Desired) -> dict[tuple[str, str], str | None]:
 def _standing(
     pulumi: Pulumi, state: State, desired: Desired | None, container_api: str
 ) -> dict[str, Standing]:
-    objects: list[Resource] = [
+    objects: list[StackResource] = [
         one.resource
         for one in state.pending
         if one.kind == CREATING

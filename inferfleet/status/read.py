@@ -14,6 +14,7 @@ from inferfleet.gke.values import NODE_POOL, CloudCluster
 from inferfleet.preflight import checks
 from inferfleet.reach.asked import Asked
 from inferfleet.reach.at_once import ask
+from inferfleet.reach.clusters import cluster_problem
 from inferfleet.reach.connect import Api, RefusedError
 from inferfleet.reach.gke import GKE, NotThere
 from inferfleet.reach.google_apis import ComputeApi, ContainerApi
@@ -117,12 +118,12 @@ def read(
         return _look(api, clusters[connection.cluster], desired.stack)
 
     answers = ask(desired, kubeconfigs, look, container_api=container_api, seconds=seconds)
-    return {name: _seen(answer) for name, answer in answers.items()}
+    return {name: _seen(name, answer) for name, answer in answers.items()}
 
 
-def _seen(answer: Seen | Problem | NotThere) -> Seen | Problem:
+def _seen(name: str, answer: Seen | Problem | NotThere) -> Seen | Problem:
     if isinstance(answer, NotThere):
-        return Problem(f"not there yet: {answer.why}", "`pulumi up` makes it", GKE)
+        return cluster_problem(name, f"not there yet: {answer.why}", "`pulumi up` makes it", GKE)
     return answer
 
 

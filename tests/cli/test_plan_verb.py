@@ -1,5 +1,9 @@
+from typing import Any
+
 import pytest
 from small_project import LOCK, Project
+
+from inferfleet import run as run_module
 
 PLACED = {"deployment": "ml/qwen", "cluster": "east", "pools": {"decode": "l4"}}
 
@@ -85,6 +89,22 @@ def test_with_unplaced_warn_replicas_without_a_place_are_a_warning(project: Proj
     ran = project.run("plan", "--write", "--json")
     assert (ran.code, ran.json["problems"], ran.json["lock"]["written"]) == (0, [], True)
     assert "1 of the replicas of ml/qwen " in ran.json["warnings"][-1]["what"]
+
+
+def test_uids_are_asked_for_where_the_environment_says_that_google_is(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str] = []
+
+    def identify(*_: Any, container_api: str, **__: Any) -> Any:
+        asked.append(container_api)
+        return {"east": "uid-1"}, {}
+
+    monkeypatch.setattr(run_module, "identify", identify)
+    monkeypatch.setenv("CLOUDSDK_API_ENDPOINT_OVERRIDES_CONTAINER", "http://google/")
+    assert project.run("plan", "--write").code == 0
+    assert asked == ["http://google"]
+    assert "uid: uid-1" in (project.root / "stacks/prod/placement.lock").read_text()
 
 
 def test_documents_named_by_path_have_no_lock(project: Project) -> None:

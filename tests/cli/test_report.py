@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import pytest
 import typer
 
@@ -9,7 +11,8 @@ HERE, THERE = Where("a.yaml", 2), Where("b.yaml", 1)
 
 def test_problems_stand_in_reading_order_once_with_an_empty_line_between_files() -> None:
     one, two = Problem("one", "Mend it", "spec.x", HERE), Problem("two", "Mend it", where=THERE)
-    report = Report(problems=[two, one, one], warnings=[two], notices=[one])
+    warning, notice = replace(two, severity="warning"), replace(one, severity="notice")
+    report = Report([notice, two, warning, one, one])
     assert list(lines(report)) == [
         "a.yaml:2: spec.x: one. Mend it",
         "",

@@ -2,16 +2,19 @@
 
 import json
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from fake_google import PLAN, FakeGoogle
 
+from inferfleet.api.problems import Problem
 from inferfleet.desired.values import Component, Connection, Desired, DesiredCluster, KubeObject
 from inferfleet.fleet.decisions import Plan
 from inferfleet.preflight.observe import Observation, observe
 
 GKE = "spec.cluster.gke"
 NAME = "east-1a2b3c in project acme, us-east5"
+east_problem = partial(Problem, kind="InferenceCluster", key="east")
 
 
 def connection(*, state: Any = "active", uid: str | None = None, **plan: Any) -> Connection:

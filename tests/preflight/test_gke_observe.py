@@ -7,9 +7,8 @@ from typing import Any
 import pytest
 from fake_cluster import FakeCluster, thing
 from fake_google import PLAN, FakeGoogle
-from own_cluster import GKE, NAME, desired_on, look
+from own_cluster import GKE, NAME, desired_on, east_problem, look
 
-from inferfleet.api.problems import Problem
 from inferfleet.fleet.decisions import Leaving
 from inferfleet.preflight.observe import Observation, identify
 from inferfleet.status.read import Seen, read
@@ -26,31 +25,30 @@ def test_on_a_cluster_of_the_stacks_own_nothing_belongs_to_somebody_else(
 
 
 @pytest.mark.parametrize(
-    ("gateway", "late"), [("gke-l7-rilb", True), ("istio", False)], ids=["of Google", "of somebody else"]
+    ("gateway", "severity"),
+    [("gke-l7-rilb", "warning"), ("istio", "error")],
+    ids=["of Google", "of somebody else"],
 )
 def test_a_gateway_class_that_gke_installs_itself_is_waited_for(
-    google: FakeGoogle, standing: Start, gateway: str, late: bool
+    google: FakeGoogle, standing: Start, gateway: str, severity: str
 ) -> None:
     standing()
     seen = look(google, desired_on(gateway=gateway))
-    what = [f"cluster 'east' has no GatewayClass '{gateway}' (it has: none)"]
-    assert [one.what for one in (seen.warnings if late else seen.problems)] == what
-    assert not (seen.problems if late else seen.warnings)
+    what = f"cluster 'east' has no GatewayClass '{gateway}' (it has: none)"
+    assert [(one.severity, one.what) for one in seen.problems] == [(severity, what)]
 
 
 def test_kinds_that_gke_has_not_installed_yet_are_a_warning(google: FakeGoogle, standing: Start) -> None:
     standing(kinds={"apps/v1": {"Deployment": ("deployments", True)}})
     seen = look(google, desired_on(thing("HTTPRoute", "x", "ml"), gateway="gke-l7-rilb"))
-    assert (seen.problems, [(one.what, one.next_step) for one in seen.warnings]) == (
-        (),
-        [
-            (
-                "cluster 'east' does not know GatewayClass, HTTPRoute of gateway.networking.k8s.io/v1",
-                "GKE installs it minutes after a cluster is made; if it does not come, look at the cluster's "
-                "version",
-            )
-        ],
-    )
+    assert [(one.severity, one.what, one.next_step) for one in seen.problems] == [
+        (
+            "warning",
+            "cluster 'east' does not know GatewayClass, HTTPRoute of gateway.networking.k8s.io/v1",
+            "GKE installs it minutes after a cluster is made; if it does not come, look at the cluster's "
+            "version",
+        )
+    ]
 
 
 def engine(name: str, pool: str) -> dict[str, Any]:
@@ -97,7 +95,7 @@ def test_status_reads_a_cluster_that_stands_and_says_of_another_that_it_is_not_t
     google: FakeGoogle, standing: Start
 ) -> None:
     assert read(desired_on(), {}, container_api=google.address, seconds=5) == {
-        "east": Problem(
+        "east": east_problem(
             f"not there yet: Google Cloud has no cluster {NAME}",
             "`pulumi up` makes it",
             GKE,

@@ -3,8 +3,8 @@ from typing import Any
 
 import pytest
 from fake_cluster import FakeCluster, thing
+from own_cluster import east_problem
 
-from inferfleet.api.problems import Problem
 from inferfleet.desired.addresses import Address
 from inferfleet.desired.values import Component, Connection, Desired, DesiredCluster, KubeObject, SecretNeed
 from inferfleet.fleet.decisions import Leaving, Plan
@@ -64,7 +64,7 @@ def test_a_cluster_that_is_gone_is_named_with_its_address_and_the_ways_out(clust
     fake = cluster()
     fake.close()
     assert look(fake, east()).problems == (
-        Problem(
+        east_problem(
             f"cluster 'east' does not answer at {fake.address}: Connection refused",
             "Mend the connection, or write `state: lost` into its document to go on without touching it, or "
             "`state: abandoned` to give it up and place its replicas elsewhere",
@@ -92,7 +92,7 @@ def test_one_dead_cluster_hides_nothing_of_the_others(cluster: Start) -> None:
 def test_another_cluster_under_the_name_is_refused_and_asked_nothing_more(cluster: Start) -> None:
     fake = cluster(uid="new")
     assert look(fake, east(thing("Namespace", "ml"), uid="old")).problems == (
-        Problem(
+        east_problem(
             "another cluster answers under the name 'east': its kube-system has UID new, "
             "the lock remembers old",
             "Mend the kubeconfig if two are swapped. If the cluster was rebuilt, give the old one up "
@@ -210,10 +210,9 @@ def test_secrets_must_be_there_with_their_keys_and_their_values_are_not_repeated
 def test_what_is_being_deleted_is_a_warning(cluster: Start) -> None:
     going = thing("Namespace", "ml", metadata={"deletionTimestamp": "2026-01-01T00:00:00Z"})
     seen = look(cluster(objects=[going]), east(thing("Namespace", "ml")))
-    assert (seen.problems, [one.what for one in seen.warnings]) == (
-        (),
-        ["on cluster 'east' these are being deleted: Namespace ml"],
-    )
+    assert [(one.severity, one.what) for one in seen.problems] == [
+        ("warning", "on cluster 'east' these are being deleted: Namespace ml"),
+    ]
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 import yaml
 from fake_cluster import kubeconfig
+from own_cluster import east_problem
 
 from inferfleet.api.problems import Problem
 from inferfleet.desired.values import Connection, Desired, DesiredCluster
@@ -93,7 +94,7 @@ def test_a_file_that_is_no_program_is_told(tmp_path: Path) -> None:
 
 def test_a_command_that_fails_is_a_problem_of_its_cluster(tmp_path: Path) -> None:
     assert problems_with(command(tmp_path, "echo expired >&2; exit 1")) == (
-        Problem(
+        east_problem(
             f"cluster 'east': its credential command '{tmp_path}/helper' failed: expired",
             f"Run it by hand to see why, {NEXT}",
             "spec.cluster.existing.kubeconfig",
@@ -107,7 +108,7 @@ def test_a_command_that_fails_is_a_problem_of_its_cluster(tmp_path: Path) -> Non
 def test_a_command_that_is_missing_comes_with_the_kubeconfigs_hint(hint: str | None, step: str) -> None:
     given = {"apiVersion": VERSION, "command": "/nonexistent/helper", "installHint": hint}
     assert problems_with(given) == (
-        Problem(
+        east_problem(
             "cluster 'east': its credential command '/nonexistent/helper' is not installed",
             step,
             "spec.cluster.existing.kubeconfig",

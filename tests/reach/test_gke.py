@@ -8,7 +8,7 @@ import pytest
 from certificate import Certificate
 from fake_cluster import FakeCluster, thing
 from fake_google import PATH, PLAN, FakeGoogle, error, running
-from own_cluster import GKE, NAME, connection, desired_on, gives, look
+from own_cluster import GKE, NAME, connection, desired_on, east_problem, gives, look
 
 from inferfleet.api.problems import Problem
 from inferfleet.gke.kubeconfig import kubeconfig
@@ -66,12 +66,13 @@ def test_a_cluster_that_is_not_there_yet_is_no_problem(google: FakeGoogle) -> No
 
 
 def test_a_cluster_that_the_lock_remembers_and_that_is_gone_is_a_warning(google: FakeGoogle) -> None:
-    warning = Problem(
+    warning = east_problem(
         "cluster 'east' is gone from Google Cloud (project acme, us-east5), and the lock remembers it",
         "If it was not `pulumi destroy`, run `pulumi refresh`, so that the state forgets what stood on it",
         GKE,
+        severity="warning",
     )
-    assert look(google, desired_on(uid="uid-1")) == Observation(warnings=(warning,), absent=("east",))
+    assert look(google, desired_on(uid="uid-1")) == Observation(problems=(warning,), absent=("east",))
 
 
 @pytest.mark.parametrize("state", ["lost", "abandoned"])
@@ -82,7 +83,7 @@ def test_google_is_not_asked_about_clusters_given_up(google: FakeGoogle, state: 
 def test_a_cluster_made_anew_under_its_name_is_refused(google: FakeGoogle, standing: Start) -> None:
     standing(uid="new")
     assert look(google, desired_on(uid="old")).problems == (
-        Problem(
+        east_problem(
             "another cluster answers under the name 'east': its kube-system has UID new, "
             "the lock remembers old",
             "If it was deleted and made again, run `pulumi refresh`, so that the state forgets what stood on "
@@ -101,7 +102,7 @@ DELETE = "gcloud container clusters delete east-1a2b3c --project acme --region u
 
 
 def later(why: str, *, made: bool) -> NotThere:
-    return NotThere(why, Problem(f"cluster 'east': {why}", NOT_CHECKED, GKE), made)
+    return NotThere(why, east_problem(f"cluster 'east': {why}", NOT_CHECKED, GKE, severity="warning"), made)
 
 
 @pytest.mark.parametrize(
@@ -114,7 +115,7 @@ def later(why: str, *, made: bool) -> NotThere:
         (found("RUNNING", None), later(f"cluster {NAME} has no IP endpoint yet", made=True)),
         (
             found("STOPPING"),
-            Problem(
+            east_problem(
                 f"cluster 'east' ({NAME}) is being deleted",
                 "Wait until it is gone, then run `pulumi refresh`",
                 GKE,
@@ -122,7 +123,7 @@ def later(why: str, *, made: bool) -> NotThere:
         ),
         (
             found("ERROR", message="out of addresses"),
-            Problem(
+            east_problem(
                 f"cluster 'east' ({NAME}) is in status ERROR: out of addresses",
                 f"Mend it in Google Cloud, or delete it ({DELETE}), then run `pulumi refresh`",
                 GKE,
@@ -147,7 +148,7 @@ def test_a_cluster_without_endpoint_keeps_its_uid_and_one_being_made_has_none(go
 def test_what_google_refuses_is_a_problem_of_the_cluster(google: FakeGoogle) -> None:
     google.clusters[PATH] = 403, error(403, "PERMISSION_DENIED", "Required permission.")
     assert look(google, desired_on()).problems == (
-        Problem(
+        east_problem(
             f"it is not known where cluster 'east' is: the Container API at {google.address} refuses (403): "
             "Required permission",
             "Give whoever runs this the role roles/container.clusterViewer in project acme",
@@ -192,7 +193,7 @@ def test_googles_plugin_that_is_missing_comes_with_googles_hint(
     google.clusters[PATH] = 200, running("34.1.2.3", ca="Q0E=")
     monkeypatch.setenv("PATH", str(tmp_path))
     assert look(google, desired_on()).problems == (
-        Problem(
+        east_problem(
             "cluster 'east': its credential command 'gke-gcloud-auth-plugin' is not installed",
             "Install it: https://cloud.google.com/kubernetes-engine/docs/how-to/cluster-access-for-kubectl",
             GKE,

@@ -4,7 +4,7 @@ from small_state import GOOGLE, IN, POOL, Values, config_map, exported, pool, re
 
 from inferfleet.api.problems import Problem
 from inferfleet.recovery.decide import Action, Decision, Missing, Stands, decide, edited, refreshes, restored
-from inferfleet.recovery.state import Resource, State
+from inferfleet.recovery.state import StackResource, State
 
 A, B = config_map("a"), config_map("b")
 ON_A = urn("kubernetes:core/v1:ConfigMap", "east/ml/a")
@@ -32,7 +32,7 @@ def test_an_object_that_is_on_its_cluster_enters_the_state_with_the_owner_of_its
     assert decisions == (
         Decision(
             "creating",
-            Resource(A),
+            StackResource(A),
             Action.TAKE_OVER,
             "it is on its cluster",
             "ml/a",

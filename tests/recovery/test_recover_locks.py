@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from inferfleet.recovery.locks import Holder, Lock, folder_of, holder, process_started, read_locks
+from inferfleet.recovery.locks import Holder, StackLock, folder_of, holder, process_started, read_locks
 
 TEXT = '{"pid":7,"username":"ann","hostname":"laptop","timestamp":"2026-11-21T11:42:34.435724873Z"}'
-LOCK = Lock("laptop", "ann", 7, 1795261354.435724)
+LOCK = StackLock("laptop", "ann", 7, 1795261354.435724)
 
 
 def began(at: float | None) -> Callable[[int], float | None]:

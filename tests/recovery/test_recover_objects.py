@@ -13,7 +13,7 @@ from inferfleet.desired.values import Connection, Desired, DesiredCluster
 from inferfleet.fleet.decisions import Plan
 from inferfleet.recovery.decide import Missing, Standing, Stands
 from inferfleet.recovery.objects import standing
-from inferfleet.recovery.state import Resource
+from inferfleet.recovery.state import StackResource
 
 Start = Callable[..., FakeCluster]
 ON_A = urn("kubernetes:core/v1:ConfigMap", "east/ml/a")
@@ -30,7 +30,7 @@ def look(
 ) -> dict[str, Standing]:
     texts = {"east": kubeconfig} if kubeconfig else {}
     unread = {} if kubeconfig else {"east": Problem("no kubeconfig", "Name one")}
-    of = tuple(Resource(one) for one in resources)
+    of = tuple(StackResource(one) for one in resources)
     return standing(of, desired, texts, unread, container_api=google, seconds=5)
 
 
@@ -85,13 +85,15 @@ def test_a_cluster_that_cannot_be_asked_leaves_it_open() -> None:
 def test_on_a_cluster_that_was_given_up_nothing_is_waited_for(state: str) -> None:
     why = f"cluster 'east' is {state}; an update finds it by its name"
     one = fleet(state=state)
-    found = standing([Resource(config_map("a"))], one, {}, {}, container_api="http://127.0.0.1:9", seconds=5)
+    found = standing(
+        [StackResource(config_map("a"))], one, {}, {}, container_api="http://127.0.0.1:9", seconds=5
+    )
     assert found == {ON_A: Missing(why)}
 
 
 def test_a_cluster_without_a_document_leaves_it_open() -> None:
     found = standing(
-        [Resource(config_map("a"))],
+        [StackResource(config_map("a"))],
         fleet(name="west"),
         {},
         {},

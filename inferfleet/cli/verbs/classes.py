@@ -65,14 +65,15 @@ def classes(
         raise typer.BadParameter("name classes or search for them, not both", param_hint="NAMES")
     with reporting(as_json=as_json) as report:
         documents = _documents(paths, stack)
-        report.notices += documents.notices
+        report.documents = documents
+        report.add(documents.notices, "notice")
         known = dict(sorted(documents.classes.items()))
         report.problems += [
             Problem(f"there is no class {name!r}", one_of(name, known, "Known classes"))
             for name in wanted
             if name not in known
         ]
-        if not report.problems:
+        if not report.failed:
             chosen = [known[one] for one in wanted] or [one for one in known.values() if search.found(one)]
             _show(report, chosen, full=bool(wanted), as_json=as_json)
 

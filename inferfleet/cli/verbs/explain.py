@@ -30,6 +30,7 @@ def explain(thing: Thing, paths: Paths = None, stack: StackName = None, as_json:
     """
     with reporting(as_json=as_json) as report:
         source = read_source(paths, stack)
+        report.documents = source.documents
         desired = source.desired()
         pools = pool_explanation.clouds(desired)
         if thing in pools and thing not in source.documents.deployments:

@@ -9,7 +9,8 @@ import typer
 from inferfleet.api.loading.stack import find_root
 from inferfleet.api.loading.stack_files import files_of_stack
 from inferfleet.api.problems import InvalidDocuments
-from inferfleet.cli.report import ExitCode, Report, reporting
+from inferfleet.cli.exit_codes import ExitCode
+from inferfleet.cli.report import Report, reporting
 from inferfleet.cli.show.recovery import as_values, notices, show
 from inferfleet.cli.source import AsJson, StackName, container_api, only_stack, read_source
 from inferfleet.desired.values import Desired
@@ -45,7 +46,7 @@ def _desired(stack: str, report: Report) -> Desired | None:
     try:
         return read_source(None, stack).desired()
     except InvalidDocuments as invalid:
-        report.warnings += invalid.problems
+        report.add(invalid.problems, "warning")
         return None
 
 
@@ -62,7 +63,7 @@ def _round(
     found = survey(pulumi, desired, container_api=container_api())
     planned = commands(found, pulumi.stack, force_lock=force_lock)
     report.values["found"].append(as_values(found, planned))
-    report.notices += notices(found, force_lock=force_lock)
+    report.add(notices(found, force_lock=force_lock), "notice")
     report.code = ExitCode.UNFINISHED if found.unfinished else ExitCode.FINE
     if not as_json:
         show(found, planned)
@@ -78,7 +79,7 @@ def _round(
         report.code = ExitCode.FINE
         return found
     left = survey(pulumi, desired, container_api=container_api())
-    mended = not (left.unfinished or report.problems)
+    mended = not (left.unfinished or report.failed)
     report.code = ExitCode.FINE if mended else ExitCode.UNFINISHED
     if not as_json:
         print("Mended: `pulumi up` goes on." if mended else "Not all of it is mended: run this again.")

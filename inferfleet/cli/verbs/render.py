@@ -30,9 +30,10 @@ def render(
     """
     with reporting() as report:
         source = read_source(paths, stack)
-        report.notices += source.documents.notices
+        report.documents = source.documents
+        report.add(source.documents.notices, "notice")
         desired = source.desired()
-        report.warnings += desired.warnings
+        report.add(desired.warnings, "warning")
         if output is None:
             _print(desired, as_format)
             return

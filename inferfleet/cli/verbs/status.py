@@ -11,12 +11,14 @@ from rich.live import Live
 from rich.text import Text
 
 from inferfleet.api.problems import Problem
-from inferfleet.cli.report import ExitCode, reporting
+from inferfleet.cli.exit_codes import ExitCode
+from inferfleet.cli.report import reporting
 from inferfleet.cli.show.status import as_values, show, tables
 from inferfleet.cli.show.tables import table
 from inferfleet.cli.source import AsJson, StackName, google, read_source
 from inferfleet.desired.values import Desired
 from inferfleet.reach.asked import Asked
+from inferfleet.reach.clusters import cluster_problem
 from inferfleet.reach.kubeconfig import read_kubeconfigs
 from inferfleet.status.read import Seen, read, read_cloud
 from inferfleet.status.status import status as status_of
@@ -56,7 +58,7 @@ def look(desired: Desired) -> Status:
     for one in connections:
         if one.config_key:
             what = f"its kubeconfig is the configuration key {one.config_key!r}, which only Pulumi reads"
-            seen[one.cluster] = Problem(what, "Name a file, to see its status")
+            seen[one.cluster] = cluster_problem(one.cluster, what, "Name a file, to see its status")
     until = time.monotonic() + SECONDS
     cloud = Asked({"cloud": partial(read_cloud, desired, google=google(), seconds=SECONDS)})
     seen |= read(desired, texts, container_api=google().container, seconds=SECONDS)

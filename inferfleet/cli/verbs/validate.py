@@ -1,6 +1,7 @@
 """`inferfleet validate`: every problem in what was written."""
 
-from inferfleet.cli.report import ExitCode, reporting
+from inferfleet.cli.exit_codes import ExitCode
+from inferfleet.cli.report import reporting
 from inferfleet.cli.source import AsJson, Paths, StackName, read_source
 from inferfleet.desired.gate import announcements, refusals
 
@@ -10,7 +11,8 @@ def validate(paths: Paths = None, stack: StackName = None, as_json: AsJson = Fal
     with reporting(as_json=as_json) as report:
         source = read_source(paths, stack)
         documents, lock = source.documents, source.lock
-        report.notices += documents.notices
+        report.documents = documents
+        report.add(documents.notices, "notice")
         counts = {
             "classes": len(documents.classes),
             "clusters": len(documents.clusters),
@@ -19,7 +21,7 @@ def validate(paths: Paths = None, stack: StackName = None, as_json: AsJson = Fal
         }
         report.values["documents"] = counts
         found = source.desired()
-        report.warnings += announcements(found, documents, lock, locked=False, preview=False)
+        report.add(announcements(found, documents, lock, locked=False, preview=False), "warning")
         unplaced = refusals(found, documents, lock, locked=False, preview=False)
         if unplaced:
             report.problems += unplaced

@@ -6,10 +6,8 @@ from typing import Any
 import pytest
 from fleet_of_one import UID
 
-from inferfleet.api.documents import Documents
-from inferfleet.api.kinds.settings import Settings
+from inferfleet import run as module
 from inferfleet.api.problems import Problem
-from inferfleet.cli.verbs import plan as module
 from inferfleet.desired.values import Connection, Desired, DesiredCluster
 from inferfleet.fleet.decisions import Plan
 from inferfleet.fleet.lock.lock import Lock, LockedCluster
@@ -45,10 +43,9 @@ def test_clusters_of_the_stack_are_asked_too_and_those_to_come_are_passed_over(
         return {"stands": "uid-2"}, {"silent": silence}
 
     monkeypatch.setattr(module, "identify", identify)
-    monkeypatch.setenv("CLOUDSDK_API_ENDPOINT_OVERRIDES_CONTAINER", "http://google")
     clusters = tuple(DesiredCluster(one, ()) for one in GKE.values())
     desired = Desired("prod", clusters, replace(Plan(), lock=LOCKED), frozenset(), ())
-    lock, warnings = module.with_reachable_uids(desired, Documents(Settings(stack="prod")), BEFORE)
+    lock, warnings = module.with_reachable_uids(desired, BEFORE, container_api="http://google")
     assert asked == [(["new", "silent", "stands"], "http://google")]
     assert {name: one.uid for name, one in lock.clusters.items()} == {
         "known": UID,
@@ -57,10 +54,13 @@ def test_clusters_of_the_stack_are_asked_too_and_those_to_come_are_passed_over(
         "silent": None,
         "stands": "uid-2",
     }
-    assert warnings == [
+    assert warnings == (
         Problem(
             "no UID recorded: it is not known where cluster 'silent' is",
             "`pulumi up` records it, or run this again where the cluster answers",
             "spec.cluster.gke",
-        )
-    ]
+            kind="InferenceCluster",
+            key="silent",
+            severity="warning",
+        ),
+    )

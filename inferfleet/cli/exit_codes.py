@@ -1,0 +1,31 @@
+"""What the exit codes of the command mean. `--help` of every verb needs no more than this."""
+
+from enum import IntEnum
+
+
+class ExitCode(IntEnum):
+    FINE = 0
+    PROBLEMS = 1
+    USAGE = 2
+    UNPLACED = 3
+    LOCK_DIFFERS = 4
+    NOT_READY = 5
+    UNFINISHED = 6
+    INTERRUPTED = 130
+    READER_GONE = 141
+
+
+MEANINGS = {
+    ExitCode.FINE: "fine",
+    ExitCode.PROBLEMS: "problems in what was written, or a file that cannot be read or written; "
+    "nothing was changed",
+    ExitCode.USAGE: "the command was called in a wrong way",
+    ExitCode.UNPLACED: "replicas have no place, and the stack does not say `unplaced: warn`",
+    ExitCode.LOCK_DIFFERS: "placement.lock does not match (`plan --locked`)",
+    ExitCode.NOT_READY: "something that should serve does not, or its cluster does not answer (`status`)",
+    ExitCode.UNFINISHED: "an update was cut off and left something that is not mended (`recover`)",
+    ExitCode.INTERRUPTED: "interrupted with Ctrl-C",
+    ExitCode.READER_GONE: "whoever read the output went away",
+}
+
+HELP = "Exit codes: " + "; ".join(f"{code.value} {meaning}" for code, meaning in MEANINGS.items()) + "."
