@@ -13,8 +13,8 @@ from sandbox.cluster.furnish import furnish
 from sandbox.cluster.kubeconfig import write_kubeconfig
 from sandbox.cluster.kwok import SCRATCH, KwokCluster
 from sandbox.cluster.stages import KILL
-from sandbox.gcp import access, standing
-from sandbox.gcp.nodes.kwok_kube import kwok_name
+from sandbox.gcp import access, lifecycle
+from sandbox.gcp.nodes.kwok_kubernetes import kwok_name
 from sandbox.gcp.store import Store
 from sandbox.gcp.store import clusters as clusters_of_cloud
 from sandbox.locking import locked
@@ -37,7 +37,7 @@ def up(root: Path, stack: str, documents: Documents, *, progress: Progress | Non
     progress = progress or Progress()
     places = StackPlaces(root, stack)
     plans = cluster_plans(places, documents)
-    with_cloud = standing.wanted(places, documents)
+    with_cloud = lifecycle.needs_cloud(places, documents)
     if not plans and not with_cloud:
         raise SandboxProblem(
             f"stack {stack} has no cluster for the sandbox. Give an Existing cluster the kubeconfig path "
@@ -45,7 +45,7 @@ def up(root: Path, stack: str, documents: Documents, *, progress: Progress | Non
         )
     with locked(places.lock, waiting=_waiting(places, progress)):
         _refuse_old_state(places, plans)
-        standing.refuse_busy(places)
+        lifecycle.refuse_busy(places)
         tools = make_tools(progress)
         places.kwok.mkdir(parents=True, exist_ok=True, mode=0o700)
         _clear_away(places, plans, progress)
@@ -53,7 +53,7 @@ def up(root: Path, stack: str, documents: Documents, *, progress: Progress | Non
             prepare_pulumi(places, tools)
         if with_cloud:
             with progress.step("cloud", "simulated Google Cloud"):
-                standing.mend(places, tools)
+                lifecycle.start_cloud(places, tools)
         if plans:
             _up(places, plans, tools, progress)
     return tools
@@ -74,7 +74,7 @@ def down(root: Path, stack: str, *, progress: Progress | None = None) -> int:
     progress = progress or Progress()
     places = StackPlaces(root, stack)
     with locked(places.lock, waiting=_waiting(places, progress)):
-        gone, cloud = created_names(places), access.stands(places)
+        gone, cloud = created_names(places), access.cloud_exists(places)
         ended = end_processes(places.folder)
         shutil.rmtree(places.folder, ignore_errors=True)
         if places.folder.exists():

@@ -53,14 +53,14 @@ def make_access(places: StackPlaces, api: str) -> None:
     write(folder / "credentials.json", json.dumps(_credentials(folder, api), indent=1))
 
 
-def stands(places: StackPlaces) -> bool:
+def cloud_exists(places: StackPlaces) -> bool:
     """True once the cloud was made; it may be empty."""
     return (places.cloud / ADDRESS).exists()
 
 
 def cloud_variables(places: StackPlaces) -> dict[str, str]:
     """What the engine and `live` need to find the cloud, besides the PATH; nothing where there is none."""
-    if not stands(places):
+    if not cloud_exists(places):
         return {}
     address = (places.cloud / ADDRESS).read_text()
     return {
@@ -75,7 +75,7 @@ def cloud_variables(places: StackPlaces) -> dict[str, str]:
 
 def cloud_programs(places: StackPlaces) -> tuple[Path, ...]:
     """Folders for the PATH: where the stand-in of GKE's login is."""
-    return (places.cloud / PROGRAMS,) if stands(places) else ()
+    return (places.cloud / PROGRAMS,) if cloud_exists(places) else ()
 
 
 def _write_plugin(folder: Path, token: str) -> None:

@@ -9,10 +9,10 @@ from pathlib import Path
 
 from aiohttp import web
 
-from sandbox.gcp.container import Container
 from sandbox.gcp.container_api import application
+from sandbox.gcp.kubernetes_engine import KubernetesEngine
 from sandbox.gcp.nodes.autoscaler import autoscale
-from sandbox.gcp.nodes.kwok_kube import KwokKube
+from sandbox.gcp.nodes.kwok_kubernetes import KwokKubernetes
 from sandbox.gcp.store import Store
 from sandbox.places import StackPlaces
 from sandbox.toolchain.tools import present_tools
@@ -28,7 +28,7 @@ async def main(stack_folder: str, port: int) -> None:
     runner = web.AppRunner(application(store), access_log=None)
     await runner.setup()
     await web.TCPSite(runner, "127.0.0.1", port).start()
-    await autoscale(places, Container(store, KwokKube(places, tools)), store)
+    await autoscale(places, KubernetesEngine(store, KwokKubernetes(places, tools)), store)
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
-from sandbox.gcp.rules.errors import ApiError, Unfinished
+from sandbox.gcp.rules.errors import ApiError, OperationError
 
 FILE = "faults.json"
 
@@ -116,9 +116,9 @@ def refuse_quota(faults: Faults, region: str, hardware: str, *, used: int, wante
 
 
 def refuse_stockout(faults: Faults, zone: str, hardware: tuple[str, ...], *, project: str) -> None:
-    """Raises Unfinished when the zone has none of this hardware left."""
+    """Raises OperationError when the zone has none of this hardware left."""
     if any(f"{zone} {one}" in faults.stockouts for one in hardware):
-        raise Unfinished(
+        raise OperationError(
             f"[GCE_STOCKOUT]: Instance creation failed: ZONE_RESOURCE_POOL_EXHAUSTED: The zone "
             f"'projects/{project}/zones/{zone}' does not have enough resources available to fulfill the "
             "request. Try a different zone, or try again later."

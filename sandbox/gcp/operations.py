@@ -6,11 +6,11 @@ from typing import Any
 
 from inferfleet.gke.facts.schema import resource
 from sandbox.gcp import faults
-from sandbox.gcp.container import Container
+from sandbox.gcp.kubernetes_engine import KubernetesEngine
 from sandbox.gcp.nodes.kube import Kube
 from sandbox.gcp.provider.merge import next_state
-from sandbox.gcp.rules.errors import Unfinished, bad, exists, missing
-from sandbox.gcp.rules.kinds import KINDS
+from sandbox.gcp.rules.errors import OperationError, bad, exists, missing
+from sandbox.gcp.rules.resource_types import RESOURCE_TYPES
 from sandbox.gcp.store import CLUSTER, POOL, Record, Records, Store
 
 Values = dict[str, Any]
@@ -25,8 +25,8 @@ class Cloud:
     kube: Kube
 
     def create(self, token: str, inputs: Values, *, timeout: float = 0) -> Record:
-        """The new resource. Raises ApiError when nothing was made, Unfinished when it stands half-made."""
-        kind, fields = KINDS[token], resource(token)
+        """The new resource. Raises ApiError when nothing was made, OperationError when it is half-made."""
+        kind, fields = RESOURCE_TYPES[token], resource(token)
         own = kind.id(inputs)
         with self.store.changing() as records:
             if own in records and token != IAM:
@@ -50,8 +50,8 @@ class Cloud:
             if token == POOL:
                 record = self._container.changed_pool(old, state, records)
             else:
-                KINDS[token].check(state, records, record_id)
-                record = old.but(state=KINDS[token].fill(state, record_id))
+                RESOURCE_TYPES[token].check(state, records, record_id)
+                record = old.but(state=RESOURCE_TYPES[token].fill(state, record_id))
             if token == CLUSTER:
                 self._container.refuse_conflict(record_id)
                 record = self._container.kept_server(record, old)
@@ -69,7 +69,7 @@ class Cloud:
                 raise bad(f"Cannot destroy {record_id} because deletionPolicy is set to PREVENT")
             if policy == "ABANDON":
                 return
-            KINDS[record.token].leave(record, records)
+            RESOURCE_TYPES[record.token].leave(record, records)
             if record.token in (CLUSTER, POOL):
                 self._container.refuse_conflict(record_id)
                 records[record_id] = record.but(status="STOPPING")
@@ -94,8 +94,8 @@ class Cloud:
         return self.store.read().get("/".join(record_id.split()))
 
     @property
-    def _container(self) -> Container:
-        return Container(self.store, self.kube)
+    def _container(self) -> KubernetesEngine:
+        return KubernetesEngine(self.store, self.kube)
 
     def _finish(self, record: Record, timeout: float, *, created: bool) -> Record:
         """The operation itself, after the object exists."""
@@ -105,7 +105,7 @@ class Cloud:
                 self._container.serve(record)
             elif record.token == POOL:
                 self._container.settle(record.id)
-        except Unfinished as why:
+        except OperationError as why:
             self.store.change(record.id, status="ERROR", message=str(why))
             raise
         done = self.store.change(record.id, status="RUNNING", message="")
@@ -117,7 +117,7 @@ class Cloud:
         slow = faults.read(self.store.folder).slow
         time.sleep(min(slow, timeout or slow))
         if timeout and slow > timeout:
-            raise Unfinished(
+            raise OperationError(
                 f"timeout while waiting for state to become 'DONE' ({what}, timeout: {timeout:g}s)"
             )
 

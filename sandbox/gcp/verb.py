@@ -8,10 +8,10 @@ import typer
 from rich.console import Console
 
 from sandbox.gcp import faults
-from sandbox.gcp.access import stands
+from sandbox.gcp.access import cloud_exists
 from sandbox.gcp.edit import edited, found
 from sandbox.gcp.faults import Faults
-from sandbox.gcp.real import cloud_of
+from sandbox.gcp.opening import open_cloud
 from sandbox.gcp.store import Store
 from sandbox.gcp.tables import as_values, print_cloud
 from sandbox.places import StackPlaces, project_root
@@ -53,7 +53,7 @@ def edit(
         places = _places(stack)
         record = found(Store(places.cloud).read(), name)
         field, _, value = change.partition("=")
-        cloud_of(places).edit(record.id, edited(record, field, value))
+        open_cloud(places).edit(record.id, edited(record, field, value))
         progress.say(f"{record.id}: {field} is {value}")
 
 
@@ -105,7 +105,7 @@ def _change(stack: str, changed: Callable[[Faults], Faults]) -> None:
 
 def _places(stack: str) -> StackPlaces:
     places = StackPlaces(project_root(), stack)
-    if not stands(places):
+    if not cloud_exists(places):
         raise SandboxProblem(
             f"stack {stack} has no simulated cloud. `inferfleet sandbox up --stack {stack}` makes it for "
             "clusters with source GKE."

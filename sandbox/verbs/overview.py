@@ -12,8 +12,8 @@ from inferfleet.profiles.devices import RESOURCE_BY_DRIVER
 from sandbox.cluster import companions
 from sandbox.cluster.kwok import KwokCluster
 from sandbox.clusters import created_names
-from sandbox.gcp import standing
-from sandbox.gcp.access import stands
+from sandbox.gcp import lifecycle
+from sandbox.gcp.access import cloud_exists
 from sandbox.gcp.store import Store
 from sandbox.places import StackPlaces
 from sandbox.plans import cluster_plans
@@ -96,9 +96,9 @@ def overview(root: Path, stack: str, documents: Documents | None) -> Overview:
 
 
 def _cloud(places: StackPlaces) -> CloudRow | None:
-    if not stands(places):
+    if not cloud_exists(places):
         return None
-    running = standing.processes(places)
+    running = lifecycle.processes(places)
     used = sum(process.mebibytes for process in running)
     return CloudRow(len(Store(places.cloud).read()), bool(running), used)
 

@@ -16,7 +16,7 @@ from small_cloud import Resource, cluster, l4, network, pool
 from sandbox import clusters
 from sandbox.cluster.kwok import KwokCluster
 from sandbox.environment import environment
-from sandbox.gcp import faults, standing
+from sandbox.gcp import faults, lifecycle
 from sandbox.gcp.store import Record, Store
 from sandbox.places import StackPlaces
 from sandbox.pulumi_state import prepare_pulumi
@@ -90,7 +90,7 @@ def standing_cloud(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tiny]:
     places, tools = StackPlaces(root, STACK), make_tools(Progress())
     try:
         prepare_pulumi(places, tools)
-        standing.mend(places, tools)
+        lifecycle.start_cloud(places, tools)
         faults.change(places.cloud, lambda old: faults.with_pace(old, grow_after=1, idle_for=2))
         yield Tiny(root, places, tools)
     finally:

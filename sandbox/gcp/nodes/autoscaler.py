@@ -8,11 +8,11 @@ from typing import Any
 from sandbox.cluster.kwok import KwokCluster
 from sandbox.cluster.watching import Api, Copies, follow
 from sandbox.gcp import faults
-from sandbox.gcp.container import Container
-from sandbox.gcp.nodes.autoscaling import Pool, autoscaled, empty, growth, shrunk, waits
-from sandbox.gcp.nodes.kwok_kube import kwok_name
+from sandbox.gcp.kubernetes_engine import KubernetesEngine
+from sandbox.gcp.nodes.kwok_kubernetes import kwok_name
 from sandbox.gcp.nodes.pool_nodes import POOL_LABEL
-from sandbox.gcp.rules.errors import Unfinished
+from sandbox.gcp.nodes.scaling import Pool, autoscaled, empty, growth, shrunk, waits
+from sandbox.gcp.rules.errors import OperationError
 from sandbox.gcp.store import Record, Store, clusters, pools_of
 from sandbox.places import StackPlaces
 from sandbox.problem import SandboxProblem
@@ -38,7 +38,7 @@ class Clock:
 class Watcher:
     """One cluster: its pods and nodes, and since when pods wait and nodes are empty."""
 
-    container: Container
+    container: KubernetesEngine
     store: Store
     cluster: str
     pods: Copies = field(default_factory=lambda: Copies("/api/v1/pods"))
@@ -88,12 +88,12 @@ class Watcher:
     def _resize(self, pool: Record, counts: dict[str, int], leaving: tuple[str, ...] = ()) -> None:
         try:
             self.container.resize(pool.id, counts, leaving=leaving)
-        except (SandboxProblem, Unfinished) as problem:
+        except (SandboxProblem, OperationError) as problem:
             # The cluster may go away, or stop, at any time; the next look sees it.
             print(f"{pool.id}: {problem}", flush=True)
 
 
-async def autoscale(places: StackPlaces, container: Container, store: Store) -> None:
+async def autoscale(places: StackPlaces, container: KubernetesEngine, store: Store) -> None:
     """Watches every cluster of the cloud that runs, for ever."""
     tasks: dict[str, asyncio.Task[None]] = {}
     while True:

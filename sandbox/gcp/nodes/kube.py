@@ -6,7 +6,7 @@ from sandbox.gcp.store import Record
 
 
 class Kube(Protocol):
-    """What `kwok_kube.KwokKube` does with real API servers."""
+    """What `kwok_kubernetes.KwokKubernetes` does with real API servers."""
 
     def serve(self, cluster: Record) -> tuple[str, str]:
         """Its API server answers, under (host:port, CA certificate in base64)."""

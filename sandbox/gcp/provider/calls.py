@@ -18,10 +18,10 @@ from sandbox.gcp.operations import Cloud
 from sandbox.gcp.provider.check import check
 from sandbox.gcp.provider.diff import diff
 from sandbox.gcp.provider.merge import inputs_of, next_state, preview_state, seen_inputs, with_defaults
-from sandbox.gcp.provider.replies import Told, difference, failures
+from sandbox.gcp.provider.replies import ErrorReporting, difference, failures
 from sandbox.gcp.provider.settings import Settings, check_settings, read_settings, refusal
 from sandbox.gcp.provider.wire import plain, struct
-from sandbox.gcp.rules.kinds import KINDS, adjusted
+from sandbox.gcp.rules.resource_types import RESOURCE_TYPES, adjusted
 from sandbox.gcp.store import Record
 from sandbox.places import StackPlaces
 from sandbox.toolchain.parts import GOOGLE_PROVIDER
@@ -59,7 +59,7 @@ class Provider(ResourceProviderServicer):
 
     def Check(self, request: Any, context: Context) -> Any:
         token, inputs = _token(request.urn), plain(request.news)
-        if token not in KINDS:
+        if token not in RESOURCE_TYPES:
             why = f"the simulated cloud has no resources of type {token}"
             context.abort(grpc.StatusCode.UNIMPLEMENTED, why)
         wrong = check(token, inputs)
@@ -79,9 +79,9 @@ class Provider(ResourceProviderServicer):
         if request.preview:
             state = preview_state(resource(token), inputs)
             return rpc.CreateResponse(properties=struct(state))
-        with Told(context, self._read, inputs) as told:
+        with ErrorReporting(context, self._read, inputs) as told:
             completed = self._settings.completed(token, inputs)
-            told.id = KINDS[token].id(completed)
+            told.id = RESOURCE_TYPES[token].id(completed)
             done = self._cloud().create(token, completed, timeout=request.timeout)
             return rpc.CreateResponse(id=done.id, properties=struct(done.state))
 
@@ -100,13 +100,13 @@ class Provider(ResourceProviderServicer):
             return rpc.UpdateResponse(
                 properties=struct(next_state(resource(token), plain(request.olds), inputs))
             )
-        with Told(context, self._read, inputs, request.id):
+        with ErrorReporting(context, self._read, inputs, request.id):
             completed = self._settings.completed(token, inputs)
             done = self._cloud().update(token, request.id, completed, timeout=request.timeout)
             return rpc.UpdateResponse(properties=struct(done.state))
 
     def Delete(self, request: Any, context: Context) -> Any:
-        with Told(context, self._read):
+        with ErrorReporting(context, self._read):
             self._cloud().delete(request.id, timeout=request.timeout)
             return Empty()
 

@@ -13,7 +13,7 @@ from pulumi.runtime.proto import provider_pb2 as rpc
 from sandbox.gcp.provider.check import Failure
 from sandbox.gcp.provider.diff import Change
 from sandbox.gcp.provider.wire import struct
-from sandbox.gcp.rules.errors import ApiError, Unfinished
+from sandbox.gcp.rules.errors import ApiError, OperationError
 from sandbox.gcp.store import Record
 from sandbox.problem import SandboxProblem
 
@@ -46,7 +46,7 @@ def difference(changes: Iterable[Change], *, same_name: bool) -> Any:
     )
 
 
-class Told:
+class ErrorReporting:
     """Within it, what the cloud refuses ends the call with its words, and no traceback is seen.
 
     An object that was left half-made is handed to the engine with the reason, so that it is in the state.
@@ -68,9 +68,9 @@ class Told:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if isinstance(error, Unfinished) and self.id:
+        if isinstance(error, OperationError) and self.id:
             self._half_made(str(error))
-        elif isinstance(error, (ApiError, Unfinished, SandboxProblem)):
+        elif isinstance(error, (ApiError, OperationError, SandboxProblem)):
             self._context.abort(grpc.StatusCode.UNKNOWN, str(error))
 
     def _half_made(self, why: str) -> None:

@@ -24,9 +24,9 @@ def serve(stack_folder: str) -> None:
     @cache
     def cloud() -> Cloud:
         # Half of what there is to import, and a preview needs none of it.
-        from sandbox.gcp.real import cloud_of
+        from sandbox.gcp.opening import open_cloud
 
-        return cloud_of(places)
+        return open_cloud(places)
 
     unlimited = [("grpc.max_receive_message_length", -1), ("grpc.max_send_message_length", -1)]
     server = grpc.server(ThreadPoolExecutor(max_workers=THREADS), options=unlimited)

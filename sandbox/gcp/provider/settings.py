@@ -8,7 +8,7 @@ from typing import Any
 
 from sandbox.gcp.provider.check import Failure
 from sandbox.gcp.rules.errors import bad
-from sandbox.gcp.rules.kinds import KINDS
+from sandbox.gcp.rules.resource_types import RESOURCE_TYPES
 from sandbox.gcp.store import POOL
 from sandbox.places import StackPlaces
 
@@ -35,14 +35,14 @@ class Settings:
         """The inputs with project and region filled in. Raises ApiError when nobody says them."""
         filled = dict(inputs)
         here = {"project": self.project, "region": self.region, "location": self.region or self.zone}
-        for name in ("project", *KINDS[token].scoped):
+        for name in ("project", *RESOURCE_TYPES[token].scoped):
             # A pool that names its cluster by its ID has project and location in it.
             if name not in filled and here[name]:
                 filled[name] = here[name]
         cluster = str(filled.get("cluster", "")).split("/")
         if token == POOL and len(cluster) == 6:
             filled["project"], filled["location"] = cluster[1], cluster[3]
-        for name in ("project", *KINDS[token].scoped):
+        for name in ("project", *RESOURCE_TYPES[token].scoped):
             if name not in filled:
                 raise bad(f"{name}: required field is not set")
         return filled

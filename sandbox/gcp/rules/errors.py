@@ -10,7 +10,7 @@ class ApiError(Exception):
         self.message = message
 
 
-class Unfinished(Exception):  # noqa: N818 (it says in which state the object is)
+class OperationError(Exception):
     """The object exists, but its operation failed: the reason why, for the object's own status too."""
 
 

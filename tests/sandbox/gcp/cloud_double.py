@@ -22,7 +22,7 @@ IDS = {
 
 
 @dataclass
-class RecordedKube:
+class RecordedKubernetes:
     """The Kubernetes side: remembers the nodes of each pool, and what was asked in order."""
 
     nodes: dict[str, dict[str, int]] = field(default_factory=dict)
@@ -43,8 +43,8 @@ class RecordedKube:
         self.calls.append(f"nodes {pool.name} {sum(pool.zones.values())}")
 
 
-def empty_cloud(folder: Path) -> tuple[Cloud, RecordedKube]:
-    kube = RecordedKube()
+def empty_cloud(folder: Path) -> tuple[Cloud, RecordedKubernetes]:
+    kube = RecordedKubernetes()
     return Cloud(Store(folder), kube), kube
 
 
@@ -58,7 +58,7 @@ def inputs(one: dict[str, Any]) -> dict[str, Any]:
     return with_defaults(resource(one["token"]), one["inputs"])
 
 
-def with_cluster(folder: Path, **changes: Any) -> tuple[Cloud, RecordedKube]:
+def with_cluster(folder: Path, **changes: Any) -> tuple[Cloud, RecordedKubernetes]:
     """A network, a cluster, and a pool of one CPU node."""
     cloud, kube = empty_cloud(folder)
     for one in (*network(), cluster(**changes), pool("system", nodeCount=1)):

@@ -8,10 +8,10 @@ from cloud_double import create, with_cluster
 from small_cloud import l4, pool
 
 from sandbox.gcp import faults
-from sandbox.gcp.container import Container
+from sandbox.gcp.kubernetes_engine import KubernetesEngine
 from sandbox.gcp.nodes.autoscaler import Clock, Watcher
-from sandbox.gcp.nodes.autoscaling import autoscaled, empty, growth, shrunk
 from sandbox.gcp.nodes.pool_nodes import pool_node
+from sandbox.gcp.nodes.scaling import autoscaled, empty, growth, shrunk
 from sandbox.gcp.store import Record
 
 ZONE = "us-east5-a"
@@ -107,7 +107,7 @@ def test_what_is_not_to_be_had_is_left_out_and_said(tmp_path: Path) -> None:
     zones = ["us-east5-a", "us-east5-b"]
     record = create(cloud, {**l4(), "inputs": {**l4()["inputs"], "nodeLocations": zones}})
     faults.change(tmp_path, faults.with_stockout("us-east5-a", "nvidia-l4"))
-    watcher = Watcher(Container(cloud.store, kube), cloud.store, "east")
+    watcher = Watcher(KubernetesEngine(cloud.store, kube), cloud.store, "east")
     watcher.grow(autoscaled([record])[0], 1)
     assert kube.nodes["l4"] == {"us-east5-a": 0, "us-east5-b": 1}
     faults.change(tmp_path, faults.with_quota("us-east5", "nvidia-l4", 4))

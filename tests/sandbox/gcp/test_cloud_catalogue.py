@@ -21,7 +21,7 @@ from sandbox.gcp.provider.check import check
 from sandbox.gcp.provider.diff import diff
 from sandbox.gcp.provider.merge import with_defaults
 from sandbox.gcp.provider.settings import Settings
-from sandbox.gcp.rules.kinds import adjusted
+from sandbox.gcp.rules.resource_types import adjusted
 from sandbox.gcp.store import Record
 
 CATALOGUE = Path(__file__).parents[3] / "classes"

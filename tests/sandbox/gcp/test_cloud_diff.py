@@ -11,7 +11,7 @@ from inferfleet.gke.facts.schema import resource
 from sandbox.gcp.provider.diff import Change, diff
 from sandbox.gcp.provider.replies import difference
 from sandbox.gcp.provider.wire import UNKNOWN
-from sandbox.gcp.rules.kinds import adjusted
+from sandbox.gcp.rules.resource_types import adjusted
 
 
 def _changes(folder: Path, old: dict[str, Any], new: dict[str, Any]) -> list[Change]:

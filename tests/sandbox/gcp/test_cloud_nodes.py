@@ -7,7 +7,7 @@ import pytest
 from cloud_double import create, with_cluster
 from small_cloud import l4, pool
 
-from sandbox.gcp.nodes.kwok_kube import kwok_name
+from sandbox.gcp.nodes.kwok_kubernetes import kwok_name
 from sandbox.gcp.nodes.pool_nodes import capacity_of, labels_of, node_name, taints_of
 from sandbox.gcp.rules.machines import MACHINES, allocatable
 from sandbox.gcp.store import Record

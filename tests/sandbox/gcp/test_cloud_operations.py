@@ -11,7 +11,7 @@ from inferfleet.gke.facts.schema import resource
 from sandbox.gcp import faults
 from sandbox.gcp.provider.merge import inputs_of, seen_inputs
 from sandbox.gcp.provider.settings import Settings
-from sandbox.gcp.rules.errors import ApiError, Unfinished
+from sandbox.gcp.rules.errors import ApiError, OperationError
 
 
 def _some(count: int, **changes: Any) -> dict[str, Any]:
@@ -80,7 +80,7 @@ def test_node_counts_are_per_zone_and_the_whole_pool_s_limits_are_kept(tmp_path:
 def test_a_pool_out_of_stock_stands_half_made_and_is_finished_by_the_next_update(tmp_path: Path) -> None:
     cloud, kube = with_cluster(tmp_path)
     faults.change(tmp_path, faults.with_stockout("us-east5-a", "nvidia-l4"))
-    with pytest.raises(Unfinished, match=r"GCE_STOCKOUT.*ZONE_RESOURCE_POOL_EXHAUSTED"):
+    with pytest.raises(OperationError, match=r"GCE_STOCKOUT.*ZONE_RESOURCE_POOL_EXHAUSTED"):
         create(cloud, _some(1))
     record = cloud.store.read()[IDS["l4"]]
     assert (record.status, "does not have enough resources" in record.message) == ("ERROR", True)
@@ -116,7 +116,7 @@ def test_an_operation_longer_than_its_timeout_leaves_the_object(tmp_path: Path) 
     cloud, _ = with_cluster(tmp_path)
     faults.change(tmp_path, faults.with_delay(0.05))
     one = _some(1)
-    with pytest.raises(Unfinished, match="timeout while waiting for state to become 'DONE'"):
+    with pytest.raises(OperationError, match="timeout while waiting for state to become 'DONE'"):
         cloud.create(one["token"], inputs(one), timeout=0.01)
     assert cloud.store.read()[IDS["l4"]].status == "ERROR"
 

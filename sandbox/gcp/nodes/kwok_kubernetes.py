@@ -35,7 +35,7 @@ def kwok_name(cluster_id: str) -> str:
 
 
 @dataclass(frozen=True)
-class KwokKube:
+class KwokKubernetes:
     """The Kube of a stack's simulated cloud."""
 
     places: StackPlaces

@@ -22,7 +22,7 @@ def _may_leave(record: Record, records: Records) -> None:
 
 
 @dataclass(frozen=True)
-class Kind:
+class ResourceType:
     """`identity` is a pattern of the ID over the state, `fill(state, id)` adds what Google adds, `check`
     raises ApiError for what it refuses and `leave` for what it refuses to delete. `scoped` names the fields
     besides `project` that the provider's own settings fill in.
@@ -50,49 +50,49 @@ def _region(kind: str) -> str:
     return f"projects/{{project}}/regions/{{region}}/{kind}/{{name}}"
 
 
-KINDS: Mapping[str, Kind] = MappingProxyType(
+RESOURCE_TYPES: Mapping[str, ResourceType] = MappingProxyType(
     {
-        networking.NETWORK: Kind(
+        networking.NETWORK: ResourceType(
             "projects/{project}/global/networks/{name}",
             networking.fill_network,
             networking.check_network,
             networking.leave_network,
         ),
-        networking.SUBNETWORK: Kind(
+        networking.SUBNETWORK: ResourceType(
             _region("subnetworks"),
             networking.fill_subnetwork,
             networking.check_subnetwork,
             networking.leave_subnetwork,
             scoped=("region",),
         ),
-        networking.ROUTER: Kind(
+        networking.ROUTER: ResourceType(
             _region("routers"), networking.fill, networking.check_in_network, scoped=("region",)
         ),
-        "gcp:compute/routerNat:RouterNat": Kind(
+        "gcp:compute/routerNat:RouterNat": ResourceType(
             "{project}/{region}/{last_router}/{name}",
             networking.fill_nat,
             networking.check_nat,
             scoped=("region",),
         ),
-        networking.FIREWALL: Kind(
+        networking.FIREWALL: ResourceType(
             "projects/{project}/global/firewalls/{name}",
             lambda state, own: {"direction": "INGRESS", "priority": 1000, **networking.fill(state, own)},
             networking.check_in_network,
         ),
-        "gcp:compute/resourcePolicy:ResourcePolicy": Kind(
+        "gcp:compute/resourcePolicy:ResourcePolicy": ResourceType(
             _region("resourcePolicies"),
             networking.fill,
             networking.check_in_network,
             networking.leave_policy,
             scoped=("region",),
         ),
-        "gcp:serviceaccount/account:Account": Kind(
+        "gcp:serviceaccount/account:Account": ResourceType(
             "projects/{project}/serviceAccounts/{email}", accounts.fill_account, accounts.check_account
         ),
-        "gcp:projects/iAMMember:IAMMember": Kind(
+        "gcp:projects/iAMMember:IAMMember": ResourceType(
             "{project}/{role}/{member}{condition}", accounts.fill_member, accounts.check_member
         ),
-        CLUSTER: Kind(
+        CLUSTER: ResourceType(
             "projects/{project}/locations/{location}/clusters/{name}",
             cluster.fill_cluster,
             cluster.check_cluster,
@@ -100,7 +100,7 @@ KINDS: Mapping[str, Kind] = MappingProxyType(
             scoped=("location",),
         ),
         # Rules and state of a pool need its cluster: container.py has them.
-        POOL: Kind("{parent}/nodePools/{name}", lambda state, own: state, scoped=("location",)),
+        POOL: ResourceType("{parent}/nodePools/{name}", lambda state, own: state, scoped=("location",)),
     }
 )
 

@@ -7,7 +7,7 @@ from sandbox.gcp import faults
 from sandbox.gcp.nodes.kube import Kube
 from sandbox.gcp.rules import regions
 from sandbox.gcp.rules.cluster import with_server
-from sandbox.gcp.rules.errors import ApiError, Unfinished, missing
+from sandbox.gcp.rules.errors import ApiError, OperationError, missing
 from sandbox.gcp.rules.machines import DEFAULT
 from sandbox.gcp.rules.node_pool import counted, fill_pool, first_counts, within_limits, zones_of
 from sandbox.gcp.rules.pool_rules import check_pool
@@ -18,7 +18,7 @@ _SERVER = ("endpoint", "masterAuth", "controlPlaneEndpointsConfig", "privateClus
 
 
 @dataclass(frozen=True)
-class Container:
+class KubernetesEngine:
     """The part of the cloud that makes clusters and pools. `new_pool` and `changed_pool` only decide."""
 
     store: Store
@@ -69,12 +69,12 @@ class Container:
             grown = {**pool.zones, zone: pool.zones.get(zone, 0) + more}
             self._refuse_quota(pool.state, pool.zones, grown, records, pool.id)
             faults.refuse_stockout(now, zone, _hardware(pool.state), project=pool.id.split("/")[1])
-        except (ApiError, Unfinished) as why:
+        except (ApiError, OperationError) as why:
             return str(why)
         return ""
 
     def settle(self, pool_id: str, *, leaving: tuple[str, ...] = ()) -> None:
-        """The pool's nodes stand as its record says. Raises Unfinished for nodes that are not to be had."""
+        """The pool's nodes stand as its record says. Raises OperationError for nodes not to be had."""
         records = self.store.read()
         if pool_id not in records:
             raise missing(pool_id)

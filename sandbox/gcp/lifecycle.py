@@ -8,9 +8,9 @@ from inferfleet.api.documents import Documents
 from sandbox.cluster import ports
 from sandbox.cluster.companions import python_environment, python_link
 from sandbox.gcp import access
-from sandbox.gcp.container import Container
-from sandbox.gcp.nodes.kwok_kube import KwokKube
-from sandbox.gcp.rules.errors import Unfinished
+from sandbox.gcp.kubernetes_engine import KubernetesEngine
+from sandbox.gcp.nodes.kwok_kubernetes import KwokKubernetes
+from sandbox.gcp.rules.errors import OperationError
 from sandbox.gcp.store import Record, Store, clusters, pools_of
 from sandbox.places import StackPlaces
 from sandbox.problem import SandboxProblem
@@ -22,20 +22,20 @@ COMPANION = "cloud"
 PLUGIN = "gcp"
 
 
-def wanted(places: StackPlaces, documents: Documents) -> bool:
+def needs_cloud(places: StackPlaces, documents: Documents) -> bool:
     """True when a document wants a cluster of Google's, or such clusters stand from before."""
     made = any(one.spec.cluster.source == "GKE" for one in documents.clusters.values())
     return made or bool(Store(places.cloud).read())
 
 
-def mend(places: StackPlaces, tools: Tools) -> None:
+def start_cloud(places: StackPlaces, tools: Tools) -> None:
     """The cloud answers, the engine finds its provider, and what exists in it runs as it should."""
     api = _address(places)
     access.make_access(places, api)
     _install(places)
     if not processes(places):
         _start(places, tools, port=int(api.rpartition(":")[2]))
-    store, kube = Store(places.cloud), KwokKube(places, tools)
+    store, kube = Store(places.cloud), KwokKubernetes(places, tools)
     with ThreadPoolExecutor(max_workers=4) as threads:
         done = [threads.submit(_mend_cluster, one, store, kube) for one in clusters(store.read())]
     for one in done:
@@ -57,9 +57,9 @@ def processes(places: StackPlaces) -> tuple[Process, ...]:
     return tuple(one for one in processes_in(places.cloud) if one.program.name == COMPANION)
 
 
-def _mend_cluster(cluster: Record, store: Store, kube: KwokKube) -> None:
+def _mend_cluster(cluster: Record, store: Store, kube: KwokKubernetes) -> None:
     """As after its operations: those whose engine was killed come to their end, as they do at Google."""
-    container = Container(store, kube)
+    container = KubernetesEngine(store, kube)
     if cluster.status == "STOPPING":
         container.remove(cluster)
         with store.changing() as records:
@@ -72,7 +72,7 @@ def _mend_cluster(cluster: Record, store: Store, kube: KwokKube) -> None:
         _mend_pool(pool, store, container)
 
 
-def _mend_pool(pool: Record, store: Store, container: Container) -> None:
+def _mend_pool(pool: Record, store: Store, container: KubernetesEngine) -> None:
     if pool.status == "STOPPING":
         container.remove(pool)
         with store.changing() as records:
@@ -80,7 +80,7 @@ def _mend_pool(pool: Record, store: Store, container: Container) -> None:
         return
     try:
         container.settle(pool.id)
-    except Unfinished as why:
+    except OperationError as why:
         store.change(pool.id, status="ERROR", message=str(why))
     else:
         store.change(pool.id, status="RUNNING")
@@ -102,7 +102,7 @@ def _install(places: StackPlaces) -> None:
     plugin = places.pulumi_home / "plugins" / f"resource-gcp-v{GOOGLE_PROVIDER}" / "pulumi-resource-gcp"
     path = python_environment()["PYTHONPATH"]
     plugin.parent.mkdir(parents=True, exist_ok=True)
-    text = f"#!/bin/sh\nPYTHONPATH='{path}' exec '{link}' -m sandbox.gcp.provider.plugin '{places.folder}'\n"
+    text = f"#!/bin/sh\nPYTHONPATH='{path}' exec '{link}' -m sandbox.gcp.provider '{places.folder}'\n"
     if not plugin.exists() or plugin.read_text() != text:
         temporary = plugin.with_name(f".{plugin.name}.{os.getpid()}")
         temporary.write_text(text)

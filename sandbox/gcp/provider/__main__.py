@@ -1,4 +1,4 @@
-"""`python -m sandbox.gcp.provider.plugin <stack folder>`: what the engine starts as pulumi-resource-gcp."""
+"""`python -m sandbox.gcp.provider <stack folder>`: what the engine starts as pulumi-resource-gcp."""
 
 import sys
 
