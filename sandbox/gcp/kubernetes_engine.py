@@ -1,10 +1,9 @@
 """Clusters and node pools as operations of GKE: quota, stock, conflicts, and the nodes that result."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 from sandbox.gcp import faults
-from sandbox.gcp.nodes.kube import Kube
 from sandbox.gcp.rules import regions
 from sandbox.gcp.rules.cluster import with_server
 from sandbox.gcp.rules.errors import ApiError, OperationError, missing
@@ -17,12 +16,28 @@ Values = dict[str, Any]
 _SERVER = ("endpoint", "masterAuth", "controlPlaneEndpointsConfig", "privateClusterConfig")
 
 
+class Kubernetes(Protocol):
+    """What `kwok_kubernetes.KwokKubernetes` does with real API servers."""
+
+    def serve(self, cluster: Record) -> tuple[str, str]:
+        """Its API server answers, under (host:port, CA certificate in base64)."""
+
+    def remove(self, cluster: Record) -> None:
+        """Its API server and everything on it is gone."""
+
+    def standing(self, pool: Record) -> dict[str, int]:
+        """How many of the pool's nodes are there, by zone."""
+
+    def set_nodes(self, pool: Record, *, leaving: tuple[str, ...] = ()) -> None:
+        """The pool's nodes are as its record says; of too many, those named go first."""
+
+
 @dataclass(frozen=True)
 class KubernetesEngine:
     """The part of the cloud that makes clusters and pools. `new_pool` and `changed_pool` only decide."""
 
     store: Store
-    kube: Kube
+    kube: Kubernetes
 
     def new_pool(self, own: str, state: Values, records: Records) -> Record:
         """The pool as it will be. Raises ApiError for rules, quota and conflicts."""

@@ -6,11 +6,10 @@ from typing import Any
 
 from inferfleet.gke.facts.schema import resource
 from sandbox.gcp import faults
-from sandbox.gcp.kubernetes_engine import KubernetesEngine
-from sandbox.gcp.nodes.kube import Kube
-from sandbox.gcp.provider.merge import next_state
+from sandbox.gcp.kubernetes_engine import Kubernetes, KubernetesEngine
 from sandbox.gcp.rules.errors import OperationError, bad, exists, missing
 from sandbox.gcp.rules.resource_types import RESOURCE_TYPES
+from sandbox.gcp.rules.state import next_state
 from sandbox.gcp.store import CLUSTER, POOL, Record, Records, Store
 
 Values = dict[str, Any]
@@ -22,7 +21,7 @@ class Cloud:
     """One simulated cloud: what exists, and the Kubernetes side of it."""
 
     store: Store
-    kube: Kube
+    kube: Kubernetes
 
     def create(self, token: str, inputs: Values, *, timeout: float = 0) -> Record:
         """The new resource. Raises ApiError when nothing was made, OperationError when it is half-made."""

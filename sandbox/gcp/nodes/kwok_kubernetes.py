@@ -36,7 +36,7 @@ def kwok_name(cluster_id: str) -> str:
 
 @dataclass(frozen=True)
 class KwokKubernetes:
-    """The Kube of a stack's simulated cloud."""
+    """`Kubernetes` of a stack's simulated cloud."""
 
     places: StackPlaces
     tools: Tools

@@ -16,12 +16,13 @@ from pulumi.runtime.proto.provider_pb2_grpc import ResourceProviderServicer
 from inferfleet.gke.facts.schema import resource
 from sandbox.gcp.operations import Cloud
 from sandbox.gcp.provider.check import check
-from sandbox.gcp.provider.diff import diff
-from sandbox.gcp.provider.merge import inputs_of, next_state, preview_state, seen_inputs, with_defaults
+from sandbox.gcp.provider.diff import adjusted, diff
+from sandbox.gcp.provider.merge import inputs_of, preview_state, seen_inputs, with_defaults
 from sandbox.gcp.provider.replies import ErrorReporting, difference, failures
 from sandbox.gcp.provider.settings import Settings, check_settings, read_settings, refusal
 from sandbox.gcp.provider.wire import plain, struct
-from sandbox.gcp.rules.resource_types import RESOURCE_TYPES, adjusted
+from sandbox.gcp.rules.resource_types import RESOURCE_TYPES
+from sandbox.gcp.rules.state import next_state
 from sandbox.gcp.store import Record
 from sandbox.places import StackPlaces
 from sandbox.toolchain.parts import GOOGLE_PROVIDER

@@ -11,6 +11,8 @@ from typing import Any, Literal
 from inferfleet.gke.facts.schema import Field, Fields
 from sandbox.gcp.provider.wire import UNKNOWN
 from sandbox.gcp.rules.names import same_link
+from sandbox.gcp.rules.networking import SUBNETWORK, grows
+from sandbox.gcp.store import CLUSTER
 
 # Labels that Google adds to those of the team, and does not call a change.
 GOOGLES = ("goog-", "cloud.google.com/", "gke-", "k8s.io/")
@@ -32,6 +34,22 @@ def diff(
     ignored = tuple(ignore)
     changes = (one for one in _fields(fields, state, inputs, "") if not _is_ignored(one.path, ignored))
     return tuple(sorted(changes, key=lambda one: one.path))
+
+
+def adjusted(
+    token: str, changes: tuple[Change, ...], old: Mapping[str, Any], new: Mapping[str, Any]
+) -> tuple[Change, ...]:
+    """The changes with the rules the provider has besides its table of fields."""
+    return tuple(_adjusted(token, one, old, new) for one in changes)
+
+
+def _adjusted(token: str, change: Change, old: Mapping[str, Any], new: Mapping[str, Any]) -> Change:
+    field = change.path
+    if token == SUBNETWORK and field == "ipCidrRange":
+        return Change(field, change.kind, replace=not grows(old, new))
+    if token == CLUSTER and field == "enableL4IlbSubsetting" and old.get(field):
+        return Change(field, change.kind, replace=True)
+    return change
 
 
 def _fields(fields: Fields, old: Mapping[str, Any], new: Mapping[str, Any], before: str) -> Iterator[Change]:

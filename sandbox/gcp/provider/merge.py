@@ -21,20 +21,6 @@ def with_defaults(fields: Fields, inputs: Mapping[str, Any]) -> Values:
     return filled
 
 
-def next_state(fields: Fields, old: Mapping[str, Any], inputs: Mapping[str, Any]) -> Values:
-    """The state after the inputs are applied: what they leave out stays if Google keeps it, else it goes."""
-    state: Values = {}
-    for name, one in fields.items():
-        if name not in inputs:
-            if name in old and (one.computed or one.output):
-                state[name] = old[name]
-        elif one.fields:
-            state[name] = _blocks(one, old.get(name), inputs[name])
-        else:
-            state[name] = inputs[name]
-    return state
-
-
 def preview_state(fields: Fields, inputs: Mapping[str, Any]) -> Values:
     """What is known of a resource before it is made: its inputs, and unknowns for what Google fills in."""
     unknown = {name: UNKNOWN for name, one in fields.items() if one.output or one.computed}
@@ -76,19 +62,6 @@ def _again(one: Field, old: Any, now: Any) -> Any:
         pairs = zip(old, now, strict=True)
         return [seen_inputs(one.fields, was, is_) for was, is_ in pairs]
     return now
-
-
-def _blocks(one: Field, old: Any, new: Any) -> Any:
-    """Blocks keep what Google filled into them, item by item."""
-    if isinstance(new, dict):
-        return next_state(one.fields, old if isinstance(old, dict) else {}, new)
-    if isinstance(new, list):
-        before = old if isinstance(old, list) and one.type == "List" else []
-        return [
-            next_state(one.fields, before[number] if number < len(before) else {}, item)
-            for number, item in enumerate(new)
-        ]
-    return new
 
 
 def _each(one: Field, value: Any, done: Any) -> Any:

@@ -2,6 +2,7 @@
 
 import hashlib
 import re
+from collections.abc import Mapping
 from ipaddress import IPv4Network
 from typing import Any
 
@@ -175,6 +176,6 @@ def leave_policy(record: Record, records: Records) -> None:
             raise in_use(record.id, other.id)
 
 
-def grows(old: Values, new: Values) -> bool:
+def grows(old: Mapping[str, Any], new: Mapping[str, Any]) -> bool:
     """True when a subnetwork's new range holds the old one, so that it changes in place."""
     return IPv4Network(old["ipCidrRange"]).subnet_of(IPv4Network(new["ipCidrRange"]))

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
-from sandbox.gcp.provider.diff import Change
 from sandbox.gcp.rules import accounts, cluster, networking
 from sandbox.gcp.rules.names import cluster_id, email, last
 from sandbox.gcp.store import CLUSTER, POOL, Record, Records
@@ -103,17 +102,3 @@ RESOURCE_TYPES: Mapping[str, ResourceType] = MappingProxyType(
         POOL: ResourceType("{parent}/nodePools/{name}", lambda state, own: state, scoped=("location",)),
     }
 )
-
-
-def adjusted(token: str, changes: tuple[Change, ...], old: Values, new: Values) -> tuple[Change, ...]:
-    """The changes with the rules the provider has besides its table of fields."""
-    return tuple(_adjusted(token, one, old, new) for one in changes)
-
-
-def _adjusted(token: str, change: Change, old: Values, new: Values) -> Change:
-    field = change.path
-    if token == networking.SUBNETWORK and field == "ipCidrRange":
-        return Change(field, change.kind, replace=not networking.grows(old, new))
-    if token == CLUSTER and field == "enableL4IlbSubsetting" and old.get(field):
-        return Change(field, change.kind, replace=True)
-    return change

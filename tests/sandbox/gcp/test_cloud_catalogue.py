@@ -18,10 +18,9 @@ from inferfleet.gke.facts.schema import resource
 from inferfleet.gke.values import CloudResource
 from sandbox.gcp.nodes.pool_nodes import capacity_of
 from sandbox.gcp.provider.check import check
-from sandbox.gcp.provider.diff import diff
+from sandbox.gcp.provider.diff import adjusted, diff
 from sandbox.gcp.provider.merge import with_defaults
 from sandbox.gcp.provider.settings import Settings
-from sandbox.gcp.rules.resource_types import adjusted
 from sandbox.gcp.store import Record
 
 CATALOGUE = Path(__file__).parents[3] / "classes"

@@ -8,10 +8,9 @@ from cloud_double import create, empty_cloud, inputs, with_cluster
 from small_cloud import CLUSTER, POOL, SUBNET, cluster, l4, network, pool
 
 from inferfleet.gke.facts.schema import resource
-from sandbox.gcp.provider.diff import Change, diff
+from sandbox.gcp.provider.diff import Change, adjusted, diff
 from sandbox.gcp.provider.replies import difference
 from sandbox.gcp.provider.wire import UNKNOWN
-from sandbox.gcp.rules.resource_types import adjusted
 
 
 def _changes(folder: Path, old: dict[str, Any], new: dict[str, Any]) -> list[Change]:
