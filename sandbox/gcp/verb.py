@@ -2,18 +2,19 @@
 
 import json
 from collections.abc import Callable
-from typing import Annotated
+from dataclasses import asdict
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
+from rich.table import Table
 
+from inferfleet.gke.facts.schema import at
 from sandbox.gcp import faults
 from sandbox.gcp.access import cloud_exists
-from sandbox.gcp.edit import edited, found
 from sandbox.gcp.faults import Faults
 from sandbox.gcp.opening import open_cloud
-from sandbox.gcp.store import Store
-from sandbox.gcp.tables import as_values, print_cloud
+from sandbox.gcp.store import CLUSTER, POOL, Record, Records, Store
 from sandbox.places import StackPlaces, project_root
 from sandbox.problem import SandboxProblem
 from sandbox.verbs.told import Stack, told
@@ -35,32 +36,32 @@ def show(
     """Show what exists in the cloud, and the faults in force."""
     with told():
         places = _places(stack)
-        records, now = Store(places.cloud).read(), faults.read(places.cloud)
+        records, in_force = Store(places.cloud).read(), faults.read(places.cloud)
         if as_json:
-            print(json.dumps(as_values(records, now), indent=2))
+            print(json.dumps(as_values(records, in_force), indent=2))
         else:
-            print_cloud(records, now, Console(highlight=False, soft_wrap=False))
+            print_cloud(records, in_force, Console(highlight=False, soft_wrap=False))
 
 
 @app.command()
 def edit(
-    name: Annotated[str, typer.Argument(help="A resource by its name, or how its ID ends.")],
+    name: Annotated[str, typer.Argument(help="The name of a resource, or the end of its ID.")],
     change: Annotated[str, typer.Argument(help="FIELD=VALUE: nodeCount=3, nodeConfig.labels.team=b")],
     stack: Stack = "local",
 ) -> None:
     """Change a resource by hand, as somebody does in the console. The next refresh sees it."""
     with told() as progress:
         places = _places(stack)
-        record = found(Store(places.cloud).read(), name)
+        record = find_resource(Store(places.cloud).read(), name)
         field, _, value = change.partition("=")
-        open_cloud(places).edit(record.id, edited(record, field, value))
+        open_cloud(places).edit(record.id, with_field(record, field, value))
         progress.say(f"{record.id}: {field} is {value}")
 
 
 @app.command()
 def pace(
-    grow_after: Annotated[float, typer.Option(help="Seconds a pod waits until it gets a node.")] = 10,
-    idle_for: Annotated[float, typer.Option(help="Seconds a node is empty until it goes.")] = 20,
+    grow_after: Annotated[float, typer.Option(help="Seconds that a pod waits before it gets a node.")] = 10,
+    idle_for: Annotated[float, typer.Option(help="Seconds that a node is empty before it is removed.")] = 20,
     stack: Stack = "local",
 ) -> None:
     """Set how fast autoscaled pools grow and shrink."""
@@ -69,38 +70,102 @@ def pace(
 
 @fault_app.command()
 def stockout(zone: str, hardware: Hardware, stack: Stack = "local") -> None:
-    """Nothing of an accelerator or machine type is to be had in a zone."""
+    """Make a zone run out of an accelerator or machine type."""
     _change(stack, faults.with_stockout(zone, hardware))
 
 
 @fault_app.command()
 def quota(region: str, hardware: Hardware, limit: int, stack: Stack = "local") -> None:
-    """Allow at most so many of an accelerator in a region."""
+    """Limit how many accelerators of a type a region may have."""
     _change(stack, faults.with_quota(region, hardware, limit))
 
 
 @fault_app.command()
 def conflict(cluster: str, stack: Stack = "local") -> None:
-    """A cluster (by its name in the cloud) is busy with an operation of somebody else."""
+    """Make a cluster (by its name in the cloud) busy with somebody else's operation."""
     _change(stack, faults.with_conflict(cluster))
 
 
 @fault_app.command()
 def slow(seconds: float, stack: Stack = "local") -> None:
-    """Every operation takes so many seconds longer."""
+    """Make every operation take this many seconds longer."""
     _change(stack, faults.with_delay(seconds))
 
 
 @fault_app.command()
 def clear(stack: Stack = "local") -> None:
-    """Nothing fails any more."""
+    """Remove all faults."""
     _change(stack, lambda old: old.cleared)
+
+
+def find_resource(records: Records, name: str) -> Record:
+    """Return the resource with this ID, or whose ID ends like this: `h100`, `clusters/east-1a2b3c`.
+
+    Raises SandboxProblem when there is none, or more than one.
+    """
+    matches = [record for record in records.values() if record.id == name or record.id.endswith(f"/{name}")]
+    if len(matches) != 1:
+        ids = "\n  ".join(record.id for record in (matches or records.values())) or "nothing"
+        raise SandboxProblem(f"{name!r} names {len(matches)} resources. Name one of:\n  {ids}")
+    return matches[0]
+
+
+def with_field(record: Record, field: str, value: str) -> dict[str, Any]:
+    """Return the resource's state with a field set. The value is read as JSON if it is JSON, else as text.
+
+    Raises SandboxProblem for a field that the type does not have, or that lies inside a list.
+    """
+    if at(record.token, field) is None:
+        raise SandboxProblem(
+            f"{record.token} has no field {field!r}. `sandbox cloud show --json` shows them."
+        )
+    try:
+        new: Any = json.loads(value)
+    except ValueError:
+        new = value
+    state: dict[str, Any] = json.loads(json.dumps(record.state))
+    *path, last = field.split(".")
+    inside: Any = state
+    for name in path:
+        inside = inside.setdefault(name, {})
+        if not isinstance(inside, dict):
+            raise SandboxProblem(f"{name} of {field} is a list. Set the whole list, as JSON.")
+    inside[last] = new
+    return state
+
+
+def as_values(records: Records, in_force: Faults) -> dict[str, Any]:
+    """Return every resource with its whole state, and the faults, as JSON values."""
+    return {"resources": [asdict(record) for record in records.values()], "faults": asdict(in_force)}
+
+
+def print_cloud(records: Records, in_force: Faults, console: Console) -> None:
+    """Print a row for each resource, then the messages of resources, and the faults in force."""
+    table = Table(title="simulated Google Cloud", title_justify="left", box=None, header_style="bold")
+    for column in ("type", "project", "name", "status", "nodes"):
+        table.add_column(column, overflow="fold")
+    for record in sorted(records.values(), key=lambda record: (record.token, record.id)):
+        project, _, name = record.id.removeprefix("projects/").partition("/")
+        status = record.status if record.token in (CLUSTER, POOL) else ""
+        table.add_row(record.token.rpartition(":")[2], project, name, status, _nodes(record))
+    console.print(table)
+    for record in records.values():
+        if record.message:
+            console.print(f"{record.id}: {record.message}", markup=False)
+    for line in faults.lines(in_force):
+        console.print(line, markup=False)
+
+
+def _nodes(record: Record) -> str:
+    if record.token != POOL:
+        return ""
+    return ", ".join(f"{count} in {zone}" for zone, count in sorted(record.zones.items()))
 
 
 def _change(stack: str, changed: Callable[[Faults], Faults]) -> None:
     with told() as progress:
-        now = faults.change(_places(stack).cloud, changed)
-        progress.say("\n".join(faults.lines(now)))
+        in_force = faults.change(_places(stack).cloud, changed)
+        progress.say("\n".join(faults.lines(in_force)))
 
 
 def _places(stack: str) -> StackPlaces:

@@ -10,24 +10,23 @@ from rich.console import Console
 from small_cloud import l4
 
 from sandbox.gcp import faults
-from sandbox.gcp.edit import edited, found
 from sandbox.gcp.faults import Faults
-from sandbox.gcp.tables import as_values, print_cloud
+from sandbox.gcp.verb import as_values, find_resource, print_cloud, with_field
 from sandbox.problem import SandboxProblem
 
 
 @pytest.mark.parametrize("name", ["system", "nodePools/system", IDS["system"]])
-def test_a_resource_is_meant_by_its_name_or_how_its_id_ends(tmp_path: Path, name: str) -> None:
+def test_a_resource_is_named_by_its_name_or_the_end_of_its_id(tmp_path: Path, name: str) -> None:
     cloud, _ = with_cluster(tmp_path)
-    assert found(cloud.store.read(), name).id == IDS["system"]
+    assert find_resource(cloud.store.read(), name).id == IDS["system"]
 
 
 @pytest.mark.parametrize("name", ["", "west", "syst"])
-def test_a_name_that_is_nobody_s_lists_what_there_is(tmp_path: Path, name: str) -> None:
+def test_a_name_that_no_resource_has_lists_those_that_exist(tmp_path: Path, name: str) -> None:
     cloud, _ = with_cluster(tmp_path)
-    with pytest.raises(SandboxProblem, match=r"may be 0 resources.*\n") as told:
-        found(cloud.store.read(), name)
-    assert IDS["system"] in str(told.value)
+    with pytest.raises(SandboxProblem, match=r"names 0 resources.*\n") as refused:
+        find_resource(cloud.store.read(), name)
+    assert IDS["system"] in str(refused.value)
 
 
 @pytest.mark.parametrize(
@@ -43,18 +42,18 @@ def test_a_name_that_is_nobody_s_lists_what_there_is(tmp_path: Path, name: str) 
 def test_a_field_is_set_and_the_rest_is_kept(tmp_path: Path, field: str, value: str, inside: Any) -> None:
     cloud, _ = with_cluster(tmp_path)
     record = cloud.store.read()[IDS["system"]]
-    state: Any = edited(record, field, value)
+    state: Any = with_field(record, field, value)
     assert state["cluster"] == "east"
     for name in field.split("."):
         state = state[name]
     assert state == inside
 
 
-def test_a_field_that_the_provider_has_not_is_refused(tmp_path: Path) -> None:
+def test_a_field_that_the_provider_does_not_have_is_refused(tmp_path: Path) -> None:
     cloud, _ = with_cluster(tmp_path)
     record = cloud.store.read()[IDS["system"]]
     with pytest.raises(SandboxProblem, match="has no field 'nodes'"):
-        edited(record, "nodes", "3")
+        with_field(record, "nodes", "3")
 
 
 def test_faults_add_up_and_clearing_them_keeps_the_pace(tmp_path: Path) -> None:
@@ -87,4 +86,4 @@ def test_the_table_shows_nodes_and_what_is_wrong(tmp_path: Path) -> None:
     lines = [" ".join(line.split()) for line in text.getvalue().splitlines()]
     assert "NodePool acme locations/us-east5/clusters/east/nodePools/l4 ERROR 0 in us-east5-a" in lines
     assert f"{record.id}: nothing left" in lines
-    assert [one["id"] for one in as_values(records, Faults())["resources"]] == list(records)
+    assert [values["id"] for values in as_values(records, Faults())["resources"]] == list(records)
