@@ -1,11 +1,14 @@
-"""Faults on demand, and the pace of the autoscaler: one file in the cloud's folder, set by the CLI."""
+"""Faults that a person injects, and the pace of the autoscaler: one file in the cloud's folder.
+
+The CLI writes the file; operations, the autoscaler and the Compute API read it each time.
+"""
 
 import json
-import os
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
+from sandbox.gcp.files import write_file
 from sandbox.gcp.rules.errors import ApiError, OperationError
 
 FILE = "faults.json"
@@ -13,11 +16,12 @@ FILE = "faults.json"
 
 @dataclass(frozen=True)
 class Faults:
-    """What goes wrong. Keys are "<zone> <accelerator>" and "<region> <accelerator>"; quotas count GPUs.
+    """What goes wrong, and how fast pools are scaled.
 
-    An accelerator may be a machine type too. `conflicts` names clusters that are busy. Times are seconds:
-    `slow` of every operation, `grow_after` until a pod that waits gets a node, `idle_for` until an empty node
-    goes.
+    `stockouts` are written "<zone> <hardware>", where hardware is an accelerator or a machine type. The keys
+    of `quotas` are "<region> <accelerator>", their values numbers of GPUs. `conflicts` names clusters that
+    are busy. In seconds: `slow` is added to every operation, `grow_after` is how long a pod waits for a node,
+    and `idle_for` how long a node is empty before it is removed.
     """
 
     stockouts: tuple[str, ...] = ()
@@ -29,12 +33,12 @@ class Faults:
 
     @property
     def cleared(self) -> "Faults":
-        """Without faults; the pace of the autoscaler stays."""
+        """No faults, with the same pace of the autoscaler."""
         return Faults(grow_after=self.grow_after, idle_for=self.idle_for)
 
 
 def read(folder: Path) -> Faults:
-    """The faults in force; none while there is no file."""
+    """Return the faults in force; none while there is no file."""
     try:
         content = json.loads((folder / FILE).read_text())
     except FileNotFoundError:
@@ -45,52 +49,49 @@ def read(folder: Path) -> Faults:
 
 
 def change(folder: Path, changed: Callable[[Faults], Faults]) -> Faults:
-    """Writes what `changed` makes of the faults in force."""
+    """Write what `changed` makes of the faults in force, and return it."""
     faults = changed(read(folder))
-    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-    temporary = folder / f".{FILE}.{os.getpid()}"
-    temporary.write_text(json.dumps(asdict(faults), indent=1) + "\n")
-    temporary.replace(folder / FILE)
+    write_file(folder / FILE, json.dumps(asdict(faults), indent=1) + "\n")
     return faults
 
 
 def with_stockout(zone: str, hardware: str) -> Callable[[Faults], Faults]:
-    """Nothing of the accelerator or machine type is to be had in the zone."""
+    """Return a change after which the zone is out of an accelerator or machine type."""
     return lambda old: replace(old, stockouts=tuple(sorted({*old.stockouts, f"{zone} {hardware}"})))
 
 
 def with_quota(region: str, hardware: str, limit: int) -> Callable[[Faults], Faults]:
-    """At most `limit` of the accelerators in the region, over all clusters."""
+    """Return a change after which all clusters of the region have at most `limit` of the accelerators."""
     return lambda old: replace(old, quotas={**old.quotas, f"{region} {hardware}": limit})
 
 
 def with_conflict(cluster: str) -> Callable[[Faults], Faults]:
-    """The cluster is busy with an operation of somebody else."""
+    """Return a change after which the cluster is busy with somebody else's operation."""
     return lambda old: replace(old, conflicts=tuple(sorted({*old.conflicts, cluster})))
 
 
 def with_delay(seconds: float) -> Callable[[Faults], Faults]:
-    """Every operation takes so much longer."""
+    """Return a change after which every operation takes this much longer."""
     return lambda old: replace(old, slow=seconds)
 
 
 def with_pace(old: Faults, *, grow_after: float, idle_for: float) -> Faults:
-    """Autoscaled pools grow and shrink after these seconds."""
+    """Return the faults with another pace of the autoscaler, in seconds."""
     return replace(old, grow_after=grow_after, idle_for=idle_for)
 
 
 def lines(faults: Faults) -> list[str]:
-    """The faults in force and the pace, for people."""
-    said = [f"stock-out: {one}" for one in faults.stockouts]
-    said += [f"quota: {key} at most {limit}" for key, limit in sorted(faults.quotas.items())]
-    said += [f"conflict: cluster {one} is busy" for one in faults.conflicts]
-    said += [f"slow: every operation takes {faults.slow:g} s longer"] if faults.slow else []
+    """Return the faults in force and the pace of the autoscaler, a line each, for people."""
+    texts = [f"stock-out: {stockout}" for stockout in faults.stockouts]
+    texts += [f"quota: {key} at most {limit}" for key, limit in sorted(faults.quotas.items())]
+    texts += [f"conflict: cluster {cluster} is busy" for cluster in faults.conflicts]
+    texts += [f"slow: every operation takes {faults.slow:g} s longer"] if faults.slow else []
     pace = f"pools grow after {faults.grow_after:g} s and shrink after {faults.idle_for:g} s"
-    return [*(said or ["no faults"]), pace]
+    return [*(texts or ["no faults"]), pace]
 
 
 def refuse_conflict(faults: Faults, cluster: str) -> None:
-    """Raises ApiError while the cluster is busy."""
+    """Raise ApiError while the cluster is busy."""
     if cluster in faults.conflicts:
         raise ApiError(
             400,
@@ -100,7 +101,7 @@ def refuse_conflict(faults: Faults, cluster: str) -> None:
 
 
 def refuse_quota(faults: Faults, region: str, hardware: str, *, used: int, wanted: int, project: str) -> None:
-    """Raises ApiError when `wanted` more accelerators in the region are too many."""
+    """Raise ApiError when `wanted` more accelerators are too many for the region, which uses `used`."""
     limit = faults.quotas.get(f"{region} {hardware}")
     if limit is None or used + wanted <= limit:
         return
@@ -116,8 +117,8 @@ def refuse_quota(faults: Faults, region: str, hardware: str, *, used: int, wante
 
 
 def refuse_stockout(faults: Faults, zone: str, hardware: tuple[str, ...], *, project: str) -> None:
-    """Raises OperationError when the zone has none of this hardware left."""
-    if any(f"{zone} {one}" in faults.stockouts for one in hardware):
+    """Raise OperationError when the zone is out of any of this hardware."""
+    if any(f"{zone} {part}" in faults.stockouts for part in hardware):
         raise OperationError(
             f"[GCE_STOCKOUT]: Instance creation failed: ZONE_RESOURCE_POOL_EXHAUSTED: The zone "
             f"'projects/{project}/zones/{zone}' does not have enough resources available to fulfill the "

@@ -1,6 +1,5 @@
 """The simulated cloud of a stack as a part of its sandbox: made, mended and found again."""
 
-import os
 import subprocess
 from concurrent.futures import ThreadPoolExecutor
 
@@ -8,6 +7,7 @@ from inferfleet.api.documents import Documents
 from sandbox.cluster import ports
 from sandbox.cluster.companions import python_environment, python_link
 from sandbox.gcp import access
+from sandbox.gcp.files import write_file
 from sandbox.gcp.kubernetes_engine import KubernetesEngine
 from sandbox.gcp.nodes.kwok_kubernetes import KwokKubernetes
 from sandbox.gcp.rules.errors import OperationError
@@ -101,13 +101,9 @@ def _install(places: StackPlaces) -> None:
     link = python_link(places.cloud, PLUGIN)
     plugin = places.pulumi_home / "plugins" / f"resource-gcp-v{GOOGLE_PROVIDER}" / "pulumi-resource-gcp"
     path = python_environment()["PYTHONPATH"]
-    plugin.parent.mkdir(parents=True, exist_ok=True)
     text = f"#!/bin/sh\nPYTHONPATH='{path}' exec '{link}' -m sandbox.gcp.provider '{places.folder}'\n"
     if not plugin.exists() or plugin.read_text() != text:
-        temporary = plugin.with_name(f".{plugin.name}.{os.getpid()}")
-        temporary.write_text(text)
-        temporary.chmod(0o755)
-        temporary.replace(plugin)
+        write_file(plugin, text, mode=0o755)
 
 
 def _start(places: StackPlaces, tools: Tools, *, port: int) -> None:

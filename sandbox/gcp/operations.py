@@ -10,10 +10,9 @@ from sandbox.gcp.kubernetes_engine import Kubernetes, KubernetesEngine
 from sandbox.gcp.rules.errors import OperationError, bad, exists, missing
 from sandbox.gcp.rules.resource_types import RESOURCE_TYPES
 from sandbox.gcp.rules.state import next_state
-from sandbox.gcp.store import CLUSTER, POOL, Record, Records, Store
+from sandbox.gcp.store import CLUSTER, IAM_MEMBER, POOL, Record, Records, Store
 
 Values = dict[str, Any]
-IAM = "gcp:projects/iAMMember:IAMMember"
 
 
 @dataclass(frozen=True)
@@ -28,7 +27,7 @@ class Cloud:
         kind, fields = RESOURCE_TYPES[token], resource(token)
         own = kind.id(inputs)
         with self.store.changing() as records:
-            if own in records and token != IAM:
+            if own in records and token != IAM_MEMBER:
                 raise exists(own)
             state = next_state(fields, {}, inputs)
             if token == POOL:

@@ -1,24 +1,26 @@
-"""What exists in the simulated cloud: one file, read and changed by several processes."""
+"""What exists in the simulated cloud: one file, which several processes read and change."""
 
 import fcntl
 import json
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from sandbox.gcp.files import write_file
+
 CLUSTER = "gcp:container/cluster:Cluster"
 POOL = "gcp:container/nodePool:NodePool"
+IAM_MEMBER = "gcp:projects/iAMMember:IAMMember"
 
 
 @dataclass(frozen=True)
 class Record:
-    """One resource: `state` holds its properties as the provider reports them.
+    """One resource that exists.
 
-    `status` and `message` are the object's own, as `clusters.get` shows them. `zones` says how many nodes a
-    pool has in each zone.
+    `token` is its type, `state` its properties as the provider reports them. `status` and `message` are the
+    object's own, as `clusters.get` shows them. `zones` counts the nodes of a pool in each zone.
     """
 
     token: str
@@ -33,6 +35,7 @@ class Record:
         return str(self.state["name"])
 
     def but(self, **changes: Any) -> "Record":
+        """Return the record with some of its fields changed."""
         return replace(self, **changes)
 
 
@@ -41,47 +44,56 @@ Records = dict[str, Record]
 
 @dataclass(frozen=True)
 class Store:
-    """The file `resources.json` of the cloud's folder."""
+    """The file `resources.json` in the cloud's folder."""
 
     folder: Path
 
     def read(self) -> Records:
-        """Every resource by its ID; nothing while there is no file."""
+        """Return every resource by its ID; nothing while there is no file."""
         try:
-            text = (self.folder / "resources.json").read_text()
+            text = self._file.read_text()
         except FileNotFoundError:
             return {}
-        return {one["id"]: Record(**one) for one in json.loads(text)}
+        return {values["id"]: Record(**values) for values in json.loads(text)}
 
     @contextmanager
     def changing(self) -> Iterator[Records]:
-        """The resources, to be changed in place: what is in them at the end is written, or nothing at all.
+        """Yield the resources to be changed in place, and write them afterwards.
 
-        One process at a time. Whoever reads meanwhile sees what was there before.
+        An exception leaves the file as it was. One process at a time is let in; others may read meanwhile and
+        see what was there before.
         """
         self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        with open(self.folder / "lock", "a") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
+        with open(self.folder / "lock", "a") as lock_file:
+            fcntl.flock(lock_file, fcntl.LOCK_EX)
             records = self.read()
             yield records
-            file = self.folder / "resources.json"
-            temporary = file.with_name(f".resources.{os.getpid()}")
-            temporary.write_text(json.dumps([asdict(one) for one in records.values()], indent=1) + "\n")
-            temporary.replace(file)
+            write_file(
+                self._file, json.dumps([asdict(record) for record in records.values()], indent=1) + "\n"
+            )
 
     def change(self, record_id: str, **changes: Any) -> Record | None:
-        """The resource with some of its parts changed; None when it is gone."""
+        """Write the resource with some of its fields changed and return it; None when it does not exist."""
         with self.changing() as records:
             if record_id not in records:
                 return None
             records[record_id] = records[record_id].but(**changes)
             return records[record_id]
 
+    @property
+    def _file(self) -> Path:
+        return self.folder / "resources.json"
+
 
 def clusters(records: Records) -> list[Record]:
-    return [one for one in records.values() if one.token == CLUSTER]
+    """Return the clusters, in the order they were made."""
+    return [record for record in records.values() if record.token == CLUSTER]
 
 
 def pools_of(records: Records, cluster_id: str) -> list[Record]:
-    """The node pools of a cluster, in the order they were made."""
-    return [one for one in records.values() if one.token == POOL and one.id.startswith(f"{cluster_id}/")]
+    """Return the node pools of a cluster, in the order they were made."""
+    return [
+        record
+        for record in records.values()
+        if record.token == POOL and record.id.startswith(f"{cluster_id}/")
+    ]

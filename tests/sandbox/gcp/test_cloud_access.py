@@ -59,27 +59,31 @@ def test_the_exec_plugin_prints_the_token_that_api_servers_are_started_with(tmp_
 
 def test_nobody_else_may_read_keys_and_tokens(tmp_path: Path) -> None:
     places = _cloud(tmp_path)
-    secret = [places.cloud / one for one in ("tokens.csv", "credentials.json", "pki/ca.key", "pki/admin.key")]
-    assert [oct(one.stat().st_mode & 0o777) for one in secret] == ["0o600"] * 4
+    secret = [
+        places.cloud / name for name in ("tokens.csv", "credentials.json", "pki/ca.key", "pki/admin.key")
+    ]
+    assert [oct(file.stat().st_mode & 0o777) for file in secret] == ["0o600"] * 4
 
 
 def test_access_is_made_once(tmp_path: Path) -> None:
     places = _cloud(tmp_path)
-    before = {one: one.read_bytes() for one in places.cloud.rglob("*") if one.is_file()}
+    before = {file: file.read_bytes() for file in places.cloud.rglob("*") if file.is_file()}
     make_access(places, "http://127.0.0.1:1234")
-    assert {one: one.read_bytes() for one in places.cloud.rglob("*") if one.is_file()} == before
+    assert {file: file.read_bytes() for file in places.cloud.rglob("*") if file.is_file()} == before
 
 
 def test_one_authority_signs_for_every_api_server(tmp_path: Path) -> None:
     pki = shared_access(_cloud(tmp_path)).pki
     root, leaf = (
-        x509.load_pem_x509_certificate((pki / f"{one}.crt").read_bytes()) for one in ("ca", "admin")
+        x509.load_pem_x509_certificate((pki / f"{name}.crt").read_bytes()) for name in ("ca", "admin")
     )
     leaf.verify_directly_issued_by(root)
     names = leaf.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
     assert "localhost" in names.get_values_for_type(x509.DNSName)
     trust = ssl.create_default_context(cafile=str(pki.parent / "trust.pem"))
-    ours = [one for one in trust.get_ca_certs() if (("commonName", "inferfleet sandbox"),) in one["subject"]]
+    ours = [
+        cert for cert in trust.get_ca_certs() if (("commonName", "inferfleet sandbox"),) in cert["subject"]
+    ]
     assert len(ours) == 1
 
 
@@ -99,11 +103,12 @@ def test_the_provider_serves_the_sandbox_s_own_backend_alone(
 ) -> None:
     places = StackPlaces(tmp_path, "dev")
     folder = os.fspath(places.folder)
-    said = refusal(places, {"PULUMI_BACKEND_URL": backend.format(folder), "PULUMI_HOME": home.format(folder)})
-    assert (said == "") is served
+    reason = refusal(
+        places, {"PULUMI_BACKEND_URL": backend.format(folder), "PULUMI_HOME": home.format(folder)}
+    )
+    assert (reason == "") is served
 
 
-def test_settings_that_the_provider_has_not_are_refused() -> None:
-    assert [one.path for one in check_settings({"project": "p", "regoin": "r", "version": "10.2.0"})] == [
-        "regoin"
-    ]
+def test_settings_that_the_provider_does_not_have_are_refused() -> None:
+    failures = check_settings({"project": "p", "regoin": "r", "version": "10.2.0"})
+    assert [failure.path for failure in failures] == ["regoin"]
