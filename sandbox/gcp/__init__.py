@@ -1,5 +1,8 @@
 """A simulated Google Cloud: what `pulumi up` makes there, on this machine, under the rules of the real one.
 
-`provider` speaks Pulumi and knows the fields (inferfleet/gke/facts/schema.json); `rules` know what the API
-refuses besides; `store` keeps what exists; `nodes` make a Cluster a kwok cluster and a NodePool its nodes.
+`provider` speaks with the Pulumi engine; `operations` and `kubernetes_engine` do what it asks for. `rules`
+know what Google fills in and refuses, and import nothing of this room but the records of `store`, which keeps
+what exists. `nodes` put a kwok cluster behind a Cluster and Node objects behind a NodePool. `faults` are what
+a person makes go wrong, `companion` answers Google's APIs over HTTP, and `lifecycle` and `verb` serve the
+sandbox and its users.
 """

@@ -1,6 +1,6 @@
-"""The part of the cloud that runs all the time: `python -m sandbox.gcp.companion <stack folder> <port>`.
+"""The process that belongs to a cloud: `python -m sandbox.gcp.companion <stack folder> <port>`.
 
-It answers the Container API and makes pools grow and shrink. One process for both, to save memory.
+It answers Google's APIs and scales pools. One process does both, to save memory.
 """
 
 import asyncio
@@ -28,7 +28,7 @@ async def main(stack_folder: str, port: int) -> None:
     runner = web.AppRunner(application(store), access_log=None)
     await runner.setup()
     await web.TCPSite(runner, "127.0.0.1", port).start()
-    await autoscale(places, KubernetesEngine(store, KwokKubernetes(places, tools)), store)
+    await autoscale(places, KubernetesEngine(store, KwokKubernetes(places, tools)))
 
 
 if __name__ == "__main__":

@@ -1,4 +1,7 @@
-"""Quotas, reservations and groups of machines, answered from what exists in the cloud and its faults.
+"""The Compute API and the Cloud Quotas API: quotas, reservations and instance groups.
+
+They are answered from what exists in the cloud and the faults in force. Every project and every named
+reservation exists, because nothing here makes them.
 
 docs.cloud.google.com/compute/docs/reference/rest/v1 (projects, regions, reservations,
 instanceGroupManagers), docs.cloud.google.com/docs/quotas/reference/rest/v1 (quotaInfos)
@@ -10,11 +13,13 @@ from aiohttp import web
 
 from sandbox.gcp import faults
 from sandbox.gcp.rules import regions
+from sandbox.gcp.rules.names import cluster_path
+from sandbox.gcp.rules.node_pool import gpu_counts
 from sandbox.gcp.store import POOL, Records, Store
 
-# Where no fault says less.
+# The limit of a quota that no fault lowers.
 _PLENTY = 10_000
-# Those that Google counts by regional metrics, and those with a quota per family.
+# Accelerators that Google limits by a metric of the region.
 _METRICS = {
     "nvidia-a100-80gb": "NVIDIA_A100_80GB",
     "nvidia-l4": "NVIDIA_L4",
@@ -24,6 +29,7 @@ _METRICS = {
     "nvidia-tesla-t4": "NVIDIA_T4",
     "nvidia-tesla-v100": "NVIDIA_V100",
 }
+# Newer accelerators, which Google limits by a quota per GPU family.
 _FAMILIES = {
     "nvidia-b200": "NVIDIA_B200",
     "nvidia-gb200": "NVIDIA_GB200",
@@ -37,36 +43,35 @@ _FAMILY_QUOTA = "services/compute.googleapis.com/quotaInfos/GPUS-PER-GPU-FAMILY-
 
 
 def add_compute(router: web.UrlDispatcher, store: Store) -> None:
-    """The paths of both APIs. Every project and every named reservation is there: nobody here makes them."""
+    """Add the paths of both APIs to the router."""
 
     async def project(request: web.Request) -> web.Response:
         name = request.match_info["project"]
-        used = sum(_gpus(store.read(), name, region=None).values())
-        return web.json_response(
-            {
-                "name": name,
-                "quotas": [_quota("GPUS_ALL_REGIONS", _PLENTY, used), _quota("CPUS_ALL_REGIONS", _PLENTY, 0)],
-            }
-        )
+        used = sum(_used_gpus(store.read(), name).values())
+        quotas = [_quota("GPUS_ALL_REGIONS", _PLENTY, used), _quota("CPUS_ALL_REGIONS", _PLENTY, 0)]
+        return web.json_response({"name": name, "quotas": quotas})
 
     async def region(request: web.Request) -> web.Response:
         name = request.match_info["region"]
         if name not in regions.ZONES:
-            return refused(404, "NOT_FOUND", f"The resource '{name}' was not found")
-        used, now = _gpus(store.read(), request.match_info["project"], region=name), faults.read(store.folder)
-        listed = [_quota(metric, _PLENTY, 0) for metric in ("CPUS", "N2_CPUS", "A2_CPUS")]
+            return error_response(404, "NOT_FOUND", f"The resource '{name}' was not found")
+        used = _used_gpus(store.read(), request.match_info["project"], region=name)
+        in_force = faults.read(store.folder)
+        quotas = [_quota(metric, _PLENTY, 0) for metric in ("CPUS", "N2_CPUS", "A2_CPUS")]
         for accelerator, metric in (_METRICS | _FAMILIES).items():
-            limit = now.quotas.get(f"{name} {accelerator}", _PLENTY)
-            kinds = ("PREEMPTIBLE_", "") if accelerator in _METRICS else ("PREEMPTIBLE_",)
-            listed += [_quota(f"{kind}{metric}_GPUS", limit, used.get(accelerator, 0)) for kind in kinds]
-        return web.json_response({"name": name, "quotas": listed})
+            limit = in_force.quotas.get(f"{name} {accelerator}", _PLENTY)
+            prefixes = ("PREEMPTIBLE_", "") if accelerator in _METRICS else ("PREEMPTIBLE_",)
+            quotas += [
+                _quota(f"{prefix}{metric}_GPUS", limit, used.get(accelerator, 0)) for prefix in prefixes
+            ]
+        return web.json_response({"name": name, "quotas": quotas})
 
     async def families(request: web.Request) -> web.Response:
-        now = faults.read(store.folder)
+        in_force = faults.read(store.folder)
         values = [
             {
                 "dimensions": {"gpu_family": family, "region": region},
-                "details": {"value": str(now.quotas.get(f"{region} {accelerator}", _PLENTY))},
+                "details": {"value": str(in_force.quotas.get(f"{region} {accelerator}", _PLENTY))},
                 "applicableLocations": [region],
             }
             for accelerator, family in _FAMILIES.items()
@@ -82,36 +87,36 @@ def add_compute(router: web.UrlDispatcher, store: Store) -> None:
 
     async def group(request: web.Request) -> web.Response:
         zone = request.match_info["zone"]
-        end = "/projects/{project}/zones/{zone}/instanceGroupManagers/{name}".format(**request.match_info)
-        for one in store.read().values():
-            if any(url.endswith(end) for url in one.state.get("instanceGroupUrls") or ()):
-                return web.json_response({"targetSize": one.zones.get(zone, 0)})
-        return refused(404, "NOT_FOUND", f"The resource '{end[1:]}' was not found")
+        group_id = "projects/{project}/zones/{zone}/instanceGroupManagers/{name}".format(**request.match_info)
+        for record in store.read().values():
+            if any(url.endswith(f"/{group_id}") for url in record.state.get("instanceGroupUrls") or ()):
+                return web.json_response({"targetSize": record.zones.get(zone, 0)})
+        return error_response(404, "NOT_FOUND", f"The resource '{group_id}' was not found")
 
-    here = "/compute/v1/projects/{project}"
-    router.add_get(here, project)
-    router.add_get(f"{here}/regions/{{region}}", region)
-    router.add_get(f"{here}/zones/{{zone}}/reservations/{{name}}", reservation)
-    router.add_get(f"{here}/zones/{{zone}}/instanceGroupManagers/{{name}}", group)
+    compute = "/compute/v1/projects/{project}"
+    router.add_get(compute, project)
+    router.add_get(f"{compute}/regions/{{region}}", region)
+    router.add_get(f"{compute}/zones/{{zone}}/reservations/{{name}}", reservation)
+    router.add_get(f"{compute}/zones/{{zone}}/instanceGroupManagers/{{name}}", group)
     router.add_get(f"/v1/projects/{{project}}/locations/global/{_FAMILY_QUOTA}", families)
 
 
-def refused(code: int, status: str, message: str) -> web.Response:
-    """An error answer of any of Google's APIs."""
+def error_response(code: int, status: str, message: str) -> web.Response:
+    """Return an error in the form that all of Google's APIs have."""
     return web.json_response({"error": {"code": code, "message": message, "status": status}}, status=code)
 
 
-def _gpus(records: Records, project: str, *, region: str | None) -> dict[str, int]:
-    """By accelerator; of all regions where none is named."""
-    found: dict[str, int] = {}
+def _used_gpus(records: Records, project: str, *, region: str | None = None) -> dict[str, int]:
+    """Return how many accelerators of each type the project uses, in the region or in all of them."""
+    used: dict[str, int] = {}
     for record in records.values():
-        parts = record.id.split("/")
-        here = record.token == POOL and parts[1] == project
-        if not here or region not in (None, regions.region_of(parts[3])):
+        if record.token != POOL:
             continue
-        for one in record.state["nodeConfig"].get("guestAccelerators") or ():
-            found[one["type"]] = found.get(one["type"], 0) + one["count"] * sum(record.zones.values())
-    return found
+        pool = cluster_path(record.id)
+        if pool.project == project and region in (None, regions.region_of(pool.location)):
+            for gpu, count in gpu_counts(record).items():
+                used[gpu] = used.get(gpu, 0) + count
+    return used
 
 
 def _quota(metric: str, limit: int, usage: int) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""`clusters.get` of the Container API, and the login before it, answered from what exists in the cloud.
+"""The Container API: the login and the method `clusters.get`, answered from what exists in the cloud.
 
 docs.cloud.google.com/kubernetes-engine/docs/reference/rest/v1/projects.locations.clusters
 """
@@ -8,55 +8,60 @@ from typing import Any
 from aiohttp import web
 from aiohttp.typedefs import Handler
 
-from sandbox.gcp.compute_api import add_compute, refused
-from sandbox.gcp.rules.node_pool import Values
+from sandbox.gcp.compute_api import add_compute, error_response
+from sandbox.gcp.rules.names import short_name
 from sandbox.gcp.store import Record, Records, Store, pools_of
 
+Values = dict[str, Any]
 TOKEN = "simulated"
+# Fields of a pool's nodeConfig that the API has under other names, or with other values.
+_RENAMED = ("bootDisk", "diskSizeGb", "diskType", "effectiveTaints", "guestAccelerators", "taints")
 
 
 def application(store: Store) -> web.Application:
-    """The server: `POST /token` for a login, `GET /v1/projects/*/locations/*/clusters/*` for a cluster, and
-    what compute_api answers.
+    """Return the server of all simulated APIs.
+
+    `POST /token` is the login, `GET /v1/projects/*/locations/*/clusters/*` answers a cluster, and the rest is
+    compute_api's.
     """
 
     async def login(request: web.Request) -> web.Response:
         return web.json_response({"access_token": TOKEN, "expires_in": 3600, "token_type": "Bearer"})
 
-    async def get(request: web.Request) -> web.Response:
-        name = "projects/{project}/locations/{location}/clusters/{cluster}".format(**request.match_info)
+    async def get_cluster(request: web.Request) -> web.Response:
+        cluster_id = "projects/{project}/locations/{location}/clusters/{cluster}".format(**request.match_info)
         records = store.read()
-        if name not in records:
-            return refused(404, "NOT_FOUND", f"Not found: {name}.")
-        return web.json_response(cluster_json(records[name], records))
+        if cluster_id not in records:
+            return error_response(404, "NOT_FOUND", f"Not found: {cluster_id}.")
+        return web.json_response(cluster_json(records[cluster_id], records))
 
-    server = web.Application(middlewares=[_logged_in])
+    server = web.Application(middlewares=[_require_login])
     server.router.add_post("/token", login)
-    server.router.add_get("/v1/projects/{project}/locations/{location}/clusters/{cluster}", get)
+    server.router.add_get("/v1/projects/{project}/locations/{location}/clusters/{cluster}", get_cluster)
     add_compute(server.router, store)
     return server
 
 
 @web.middleware
-async def _logged_in(request: web.Request, handler: Handler) -> web.StreamResponse:
+async def _require_login(request: web.Request, handler: Handler) -> web.StreamResponse:
     if request.path != "/token" and request.headers.get("Authorization") != f"Bearer {TOKEN}":
         message = "Request is missing required authentication credential."
-        return refused(401, "UNAUTHENTICATED", message)
+        return error_response(401, "UNAUTHENTICATED", message)
     return await handler(request)
 
 
 def cluster_json(record: Record, records: Records) -> dict[str, Any]:
-    """The cluster as the API has it: names differ from the provider's, empty values are left out."""
+    """Return the cluster as the API has it: names differ from the provider's, empty values are left out."""
     state = record.state
     endpoints = state.get("controlPlaneEndpointsConfig") or {}
     monitoring = state.get("monitoringConfig") or {}
     pools = pools_of(records, record.id)
-    found = {
+    cluster = {
         "name": record.name,
         "location": state["location"],
         "locations": state.get("nodeLocations"),
-        "network": state["network"].rpartition("/")[2],
-        "subnetwork": state["subnetwork"].rpartition("/")[2],
+        "network": short_name(state["network"]),
+        "subnetwork": short_name(state["subnetwork"]),
         "networkConfig": {
             "network": state["network"],
             "subnetwork": state["subnetwork"],
@@ -77,7 +82,7 @@ def cluster_json(record: Record, records: Records) -> dict[str, Any]:
         "status": record.status,
         "statusMessage": record.message,
         "currentMasterVersion": state["masterVersion"],
-        "currentNodeCount": sum(sum(one.zones.values()) for one in pools),
+        "currentNodeCount": sum(sum(pool.zones.values()) for pool in pools),
         "releaseChannel": state.get("releaseChannel"),
         "resourceLabels": state.get("effectiveLabels"),
         "workloadIdentityConfig": state.get("workloadIdentityConfig"),
@@ -90,29 +95,25 @@ def cluster_json(record: Record, records: Records) -> dict[str, Any]:
             "managedPrometheusConfig": monitoring.get("managedPrometheus"),
         },
         "costManagementConfig": state.get("costManagementConfig"),
-        "nodePools": [pool_json(one) for one in pools],
+        "nodePools": [pool_json(pool) for pool in pools],
     }
-    return _without_empty(found)
-
-
-# Of a node; the API has them under other names.
-_OTHERWISE = ("bootDisk", "diskSizeGb", "diskType", "effectiveTaints", "guestAccelerators", "taints")
+    return _without_empty(cluster)
 
 
 def pool_json(record: Record) -> dict[str, Any]:
-    """A node pool as the API has it. Numbers of 64 bits are strings there."""
+    """Return a node pool as the API has it. Numbers of 64 bits are strings there."""
     state, config = record.state, record.state["nodeConfig"]
     scaling = state.get("autoscaling")
     accelerators = [
         {
-            "acceleratorType": one["type"],
-            "acceleratorCount": str(one["count"]),
-            **{name: value for name, value in one.items() if name not in ("type", "count")},
+            "acceleratorType": gpu["type"],
+            "acceleratorCount": str(gpu["count"]),
+            **{name: value for name, value in gpu.items() if name not in ("type", "count")},
         }
-        for one in config["guestAccelerators"]
+        for gpu in config["guestAccelerators"]
     ]
     disk = config.get("bootDisk") or {}
-    found = {
+    pool = {
         "name": record.name,
         "status": record.status,
         "statusMessage": record.message,
@@ -127,14 +128,14 @@ def pool_json(record: Record) -> dict[str, Any]:
         "placementPolicy": state.get("placementPolicy"),
         "queuedProvisioning": state.get("queuedProvisioning"),
         "config": {
-            **{name: value for name, value in config.items() if name not in _OTHERWISE},
+            **{name: value for name, value in config.items() if name not in _RENAMED},
             "diskSizeGb": disk.get("sizeGb") or config["diskSizeGb"],
             "diskType": disk.get("diskType") or config["diskType"],
             "taints": config.get("effectiveTaints"),
             "accelerators": accelerators,
         },
     }
-    return _without_empty(found)
+    return _without_empty(pool)
 
 
 def _without_empty(values: Values) -> Values:

@@ -1,199 +1,215 @@
-"""Clusters and node pools as operations of GKE: quota, stock, conflicts, and the nodes that result."""
+"""Clusters and node pools of the cloud: what an operation on them decides, and the nodes that result.
+
+Decisions are values: `new_pool` and `changed_pool` return the record that is to be written, under the rules
+of GKE and the faults in force. What happens on real API servers goes through `Kubernetes`.
+"""
 
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 from sandbox.gcp import faults
 from sandbox.gcp.rules import regions
-from sandbox.gcp.rules.cluster import with_server
-from sandbox.gcp.rules.errors import ApiError, OperationError, missing
-from sandbox.gcp.rules.machines import DEFAULT
-from sandbox.gcp.rules.node_pool import counted, fill_pool, first_counts, within_limits, zones_of
+from sandbox.gcp.rules.cluster import with_api_server
+from sandbox.gcp.rules.errors import ApiError, OperationError, not_found
+from sandbox.gcp.rules.names import cluster_path
+from sandbox.gcp.rules.node_pool import (
+    accelerators,
+    fill_pool,
+    gpu_counts,
+    hardware_of,
+    initial_node_counts,
+    node_config,
+    with_node_counts,
+    within_limits,
+    zones_of,
+)
 from sandbox.gcp.rules.pool_rules import check_pool
-from sandbox.gcp.store import POOL, Record, Records, Store, pools_of
+from sandbox.gcp.store import CLUSTER, POOL, Record, Records, Store, pools_of
 
 Values = dict[str, Any]
-_SERVER = ("endpoint", "masterAuth", "controlPlaneEndpointsConfig", "privateClusterConfig")
+_API_SERVER_FIELDS = ("endpoint", "masterAuth", "controlPlaneEndpointsConfig", "privateClusterConfig")
 
 
 class Kubernetes(Protocol):
-    """What `kwok_kubernetes.KwokKubernetes` does with real API servers."""
+    """The Kubernetes side of the cloud: an API server for each cluster, Node objects for each pool.
 
-    def serve(self, cluster: Record) -> tuple[str, str]:
-        """Its API server answers, under (host:port, CA certificate in base64)."""
+    `nodes/kwok_kubernetes.py` implements it with real API servers.
+    """
 
-    def remove(self, cluster: Record) -> None:
-        """Its API server and everything on it is gone."""
+    def ensure_cluster(self, cluster: Record) -> tuple[str, str]:
+        """Make the cluster's API server answer; return its host:port and CA certificate in base64."""
 
-    def standing(self, pool: Record) -> dict[str, int]:
-        """How many of the pool's nodes are there, by zone."""
+    def remove_cluster(self, cluster: Record) -> None:
+        """Remove the cluster's API server and everything on it."""
+
+    def node_counts(self, pool: Record) -> dict[str, int]:
+        """Return how many of the pool's nodes exist in each zone."""
 
     def set_nodes(self, pool: Record, *, leaving: tuple[str, ...] = ()) -> None:
-        """The pool's nodes are as its record says; of too many, those named go first."""
+        """Bring the pool's nodes to what its record says; if there are too many, those named go first."""
 
 
 @dataclass(frozen=True)
 class KubernetesEngine:
-    """The part of the cloud that makes clusters and pools. `new_pool` and `changed_pool` only decide."""
+    """The service that makes clusters and node pools."""
 
     store: Store
-    kube: Kubernetes
+    kubernetes: Kubernetes
 
-    def new_pool(self, own: str, state: Values, records: Records) -> Record:
-        """The pool as it will be. Raises ApiError for rules, quota and conflicts."""
-        cluster = _cluster(own, records)
+    def new_pool(self, pool_id: str, state: Values, records: Records) -> Record:
+        """Return the pool as it will be. Raises ApiError for rules, quota and conflicts."""
+        cluster = _cluster_of(pool_id, records)
         self.refuse_conflict(cluster.id)
         zones = zones_of(state, cluster)
         check_pool(state, cluster, records, zones)
-        filled = fill_pool(state, cluster, taint_gpus=_has_plain_pool(records, cluster.id))
-        counts = first_counts(filled, zones)
-        self._refuse_quota(filled, {}, counts, records, own)
-        return Record(POOL, own, counted(filled, own, counts), zones=counts)
+        filled = fill_pool(state, cluster, taint_gpus=_has_nodes_without_gpus(records, cluster.id))
+        counts = initial_node_counts(filled, zones)
+        pool = Record(POOL, pool_id, with_node_counts(filled, pool_id, counts), zones=counts)
+        self._refuse_quota(pool, records, nodes_before=0)
+        return pool
 
     def changed_pool(self, old: Record, state: Values, records: Records) -> Record:
-        """The pool as it will be after the change."""
-        cluster = _cluster(old.id, records)
+        """Return the pool as it will be after the change. Raises ApiError for rules, quota and conflicts."""
+        cluster = _cluster_of(old.id, records)
         self.refuse_conflict(cluster.id)
         zones = zones_of(state, cluster)
         check_pool(state, cluster, records, zones)
-        tainted = any(one["key"] == "nvidia.com/gpu" for one in _config(old.state).get("effectiveTaints", []))
-        filled = fill_pool(state, cluster, taint_gpus=tainted)
+        taints = node_config(old.state).get("effectiveTaints", [])
+        filled = fill_pool(
+            state, cluster, taint_gpus=any(taint["key"] == "nvidia.com/gpu" for taint in taints)
+        )
         if state.get("nodeCount") != old.state.get("nodeCount"):
-            counts = first_counts(filled, zones)
+            counts = initial_node_counts(filled, zones)
         else:
-            # Of an autoscaled pool a new zone starts empty.
-            each = 0 if filled.get("autoscaling") else filled.get("nodeCount", 0)
-            counts = within_limits(filled, {zone: old.zones.get(zone, each) for zone in zones})
-        self._refuse_quota(filled, old.zones, counts, records, old.id)
-        return old.but(state=counted(filled, old.id, counts), zones=counts)
+            # A new zone of an autoscaled pool starts empty.
+            in_new_zone = 0 if filled.get("autoscaling") else filled.get("nodeCount", 0)
+            counts = within_limits(filled, {zone: old.zones.get(zone, in_new_zone) for zone in zones})
+        pool = old.but(state=with_node_counts(filled, old.id, counts), zones=counts)
+        self._refuse_quota(pool, records, nodes_before=sum(old.zones.values()))
+        return pool
 
     def resize(self, pool_id: str, zones: dict[str, int], *, leaving: tuple[str, ...] = ()) -> None:
-        """The pool has that many nodes per zone, unless an operation is at it; `leaving` go first."""
+        """Give the pool this many nodes per zone, unless another operation works on it.
+
+        Of nodes that are too many, those named in `leaving` go first. Raises OperationError like
+        `apply_pool`.
+        """
         with self.store.changing() as records:
             if pool_id not in records or records[pool_id].status not in ("RUNNING", "ERROR"):
                 return
             pool = records[pool_id]
-            records[pool_id] = pool.but(state=counted(pool.state, pool_id, zones), zones=zones)
-        self.settle(pool_id, leaving=leaving)
+            records[pool_id] = pool.but(state=with_node_counts(pool.state, pool_id, zones), zones=zones)
+        self.apply_pool(pool_id, leaving=leaving)
 
-    def lacking(self, pool: Record, zone: str, *, more: int) -> str:
-        """Why there cannot be so many more nodes in the zone; "" when there can."""
-        now = faults.read(self.store.folder)
-        records = self.store.read()
+    def shortage(self, pool: Record, zone: str, *, more: int) -> str:
+        """Return why the zone cannot have this many more nodes of the pool; "" when it can."""
+        grown = pool.but(zones={**pool.zones, zone: pool.zones.get(zone, 0) + more})
         try:
-            grown = {**pool.zones, zone: pool.zones.get(zone, 0) + more}
-            self._refuse_quota(pool.state, pool.zones, grown, records, pool.id)
-            faults.refuse_stockout(now, zone, _hardware(pool.state), project=pool.id.split("/")[1])
-        except (ApiError, OperationError) as why:
-            return str(why)
+            self._refuse_quota(grown, self.store.read(), nodes_before=sum(pool.zones.values()))
+            self._refuse_stockout(pool, zone)
+        except (ApiError, OperationError) as error:
+            return str(error)
         return ""
 
-    def settle(self, pool_id: str, *, leaving: tuple[str, ...] = ()) -> None:
-        """The pool's nodes stand as its record says. Raises OperationError for nodes not to be had."""
+    def apply_pool(self, pool_id: str, *, leaving: tuple[str, ...] = ()) -> None:
+        """Bring the pool's nodes to what its record says. Raises OperationError for a zone out of stock."""
         records = self.store.read()
         if pool_id not in records:
-            raise missing(pool_id)
+            raise not_found(pool_id)
         pool = records[pool_id]
-        now, standing = faults.read(self.store.folder), self.kube.standing(pool)
+        existing = self.kubernetes.node_counts(pool)
         for zone, count in pool.zones.items():
-            if count > standing.get(zone, 0):
-                faults.refuse_stockout(now, zone, _hardware(pool.state), project=pool_id.split("/")[1])
-        self.kube.set_nodes(pool, leaving=leaving)
+            if count > existing.get(zone, 0):
+                self._refuse_stockout(pool, zone)
+        self.kubernetes.set_nodes(pool, leaving=leaving)
 
-    def serve(self, cluster: Record) -> None:
-        """The cluster's API server answers and has what the cluster's settings bring along."""
-        endpoint, certificate = self.kube.serve(cluster)
+    def apply_cluster(self, cluster: Record) -> None:
+        """Make the cluster's API server answer, and make its default pool unless the cluster removes it."""
+        endpoint, certificate = self.kubernetes.ensure_cluster(cluster)
         self.store.change(
-            cluster.id, state=with_server(cluster.state, endpoint=endpoint, certificate=certificate)
+            cluster.id, state=with_api_server(cluster.state, endpoint=endpoint, certificate=certificate)
         )
         if cluster.state.get("removeDefaultNodePool"):
             return
         with self.store.changing() as records:
-            own = f"{cluster.id}/nodePools/default-pool"
-            if own in records:
+            pool_id = f"{cluster.id}/nodePools/default-pool"
+            if pool_id in records:
                 return
             state = {
                 "name": "default-pool",
                 "cluster": cluster.name,
                 "project": cluster.state["project"],
-                "nodeConfig": cluster.state.get("nodeConfig") or {},
+                "nodeConfig": node_config(cluster.state),
                 "initialNodeCount": cluster.state["initialNodeCount"],
             }
-            records[own] = self.new_pool(own, state, records)
-        self.settle(own)
+            records[pool_id] = self.new_pool(pool_id, state, records)
+        self.apply_pool(pool_id)
 
-    def kept_server(self, record: Record, old: Record) -> Record:
-        """A changed cluster has the API server it had."""
-        kept = {name: old.state[name] for name in _SERVER if name in old.state}
+    def keep_api_server(self, cluster: Record, old: Record) -> Record:
+        """Return the changed cluster with the address and certificate that it had before."""
+        kept = {name: old.state[name] for name in _API_SERVER_FIELDS if name in old.state}
         if "endpoint" not in kept:
-            return record
-        made = with_server(
-            record.state,
+            return cluster
+        state = with_api_server(
+            cluster.state,
             endpoint=kept["endpoint"],
             certificate=kept["masterAuth"]["clusterCaCertificate"],
         )
-        return record.but(state=made)
+        return cluster.but(state=state)
 
     def remove(self, record: Record) -> None:
-        """The Kubernetes side of a cluster or pool is gone."""
+        """Remove the Kubernetes side of a cluster or pool; other resources have none."""
         if record.token == POOL:
-            self.kube.set_nodes(record.but(zones={}))
-        elif record.token == "gcp:container/cluster:Cluster":
-            self.kube.remove(record)
+            self.kubernetes.set_nodes(record.but(zones={}))
+        elif record.token == CLUSTER:
+            self.kubernetes.remove_cluster(record)
 
-    def refuse_conflict(self, record_id: str) -> None:
-        """Raises ApiError while the cluster of the record is busy."""
-        faults.refuse_conflict(faults.read(self.store.folder), record_id.split("/")[5])
+    def refuse_conflict(self, resource_id: str) -> None:
+        """Raise ApiError while the cluster of this ID, or of the pool of this ID, is busy."""
+        faults.refuse_conflict(faults.read(self.store.folder), cluster_path(resource_id).cluster)
 
-    def _refuse_quota(
-        self, state: Values, old: dict[str, int], new: dict[str, int], records: Records, own: str
-    ) -> None:
-        region = regions.region_of(own.split("/")[3])
-        more = sum(new.values()) - sum(old.values())
-        now = faults.read(self.store.folder)
-        for one in _config(state).get("guestAccelerators") or []:
-            used = sum(gpus(other, one["type"], region) for other in records.values())
-            if more > 0:
-                faults.refuse_quota(
-                    now,
-                    region,
-                    one["type"],
-                    used=used,
-                    wanted=more * one["count"],
-                    project=own.split("/")[1],
-                )
+    def _refuse_quota(self, pool: Record, records: Records, *, nodes_before: int) -> None:
+        project, location, _ = cluster_path(pool.id)
+        region = regions.region_of(location)
+        more_nodes = sum(pool.zones.values()) - nodes_before
+        if more_nodes <= 0:
+            return
+        in_force = faults.read(self.store.folder)
+        for accelerator in accelerators(pool.state):
+            gpu = accelerator["type"]
+            faults.refuse_quota(
+                in_force,
+                region,
+                gpu,
+                used=sum(gpu_counts(record).get(gpu, 0) for record in _pools_in(region, records)),
+                wanted=more_nodes * accelerator["count"],
+                project=project,
+            )
 
-
-def gpus(record: Record, kind: str, region: str) -> int:
-    """How many accelerators of the kind a pool's nodes in the region have; 0 of anything else."""
-    if record.token != POOL or regions.region_of(record.id.split("/")[3]) != region:
-        return 0
-    wanted = _config(record.state).get("guestAccelerators") or []
-    each: int = sum(one["count"] for one in wanted if one["type"] == kind)
-    return each * sum(record.zones.values())
+    def _refuse_stockout(self, pool: Record, zone: str) -> None:
+        in_force = faults.read(self.store.folder)
+        project = cluster_path(pool.id).project
+        faults.refuse_stockout(in_force, zone, hardware_of(pool.state), project=project)
 
 
-def _cluster(pool_id: str, records: Records) -> Record:
-    found = pool_id.partition("/nodePools/")[0]
-    if found not in records:
-        raise missing(found)
-    return records[found]
+def _cluster_of(pool_id: str, records: Records) -> Record:
+    cluster_id = pool_id.partition("/nodePools/")[0]
+    if cluster_id not in records:
+        raise not_found(cluster_id)
+    return records[cluster_id]
 
 
-def _has_plain_pool(records: Records, cluster_id: str) -> bool:
-    """True when other nodes than those with GPUs are there: only then does GKE taint these."""
+def _pools_in(region: str, records: Records) -> list[Record]:
+    return [
+        record
+        for record in records.values()
+        if record.token == POOL and regions.region_of(cluster_path(record.id).location) == region
+    ]
+
+
+def _has_nodes_without_gpus(records: Records, cluster_id: str) -> bool:
+    """Return True when pods without GPUs have other nodes: only then does GKE taint nodes with GPUs."""
     return any(
-        not any(one["count"] for one in _config(pool.state).get("guestAccelerators") or [])
+        not any(accelerator["count"] for accelerator in accelerators(pool.state))
         for pool in pools_of(records, cluster_id)
     )
-
-
-def _hardware(state: Values) -> tuple[str, ...]:
-    """What a stock-out may name: the machine type and the accelerators."""
-    config = _config(state)
-    kinds = [one["type"] for one in config.get("guestAccelerators") or []]
-    return (config.get("machineType", DEFAULT), *kinds)
-
-
-def _config(state: Values) -> Values:
-    return state.get("nodeConfig") or {}

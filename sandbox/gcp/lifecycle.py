@@ -1,4 +1,4 @@
-"""The simulated cloud of a stack as a part of its sandbox: made, mended and found again."""
+"""The simulated cloud of a stack as a part of its sandbox: when it is needed, started, repaired and busy."""
 
 import subprocess
 from concurrent.futures import ThreadPoolExecutor
@@ -18,95 +18,104 @@ from sandbox.processes import Process, processes_in
 from sandbox.toolchain.parts import GOOGLE_PROVIDER
 from sandbox.toolchain.tools import Tools
 
+# The names under which the programs run, by which they are found again.
 COMPANION = "cloud"
 PLUGIN = "gcp"
 
 
 def needs_cloud(places: StackPlaces, documents: Documents) -> bool:
-    """True when a document wants a cluster of Google's, or such clusters stand from before."""
-    made = any(one.spec.cluster.source == "GKE" for one in documents.clusters.values())
-    return made or bool(Store(places.cloud).read())
+    """Return True when a document wants a GKE cluster, or something exists in the cloud from before."""
+    wants_gke = any(document.spec.cluster.source == "GKE" for document in documents.clusters.values())
+    return wants_gke or bool(Store(places.cloud).read())
 
 
 def start_cloud(places: StackPlaces, tools: Tools) -> None:
-    """The cloud answers, the engine finds its provider, and what exists in it runs as it should."""
-    api = _address(places)
+    """Start the cloud or repair it.
+
+    After that the APIs answer, the Pulumi engine finds the plugin, and operations that were killed have
+    ended.
+    """
+    api = _api_address(places)
     access.make_access(places, api)
-    _install(places)
+    _install_plugin(places)
     if not processes(places):
-        _start(places, tools, port=int(api.rpartition(":")[2]))
-    store, kube = Store(places.cloud), KwokKubernetes(places, tools)
+        _start_companion(places, tools, port=int(api.rpartition(":")[2]))
+    engine = KubernetesEngine(Store(places.cloud), KwokKubernetes(places, tools))
     with ThreadPoolExecutor(max_workers=4) as threads:
-        done = [threads.submit(_mend_cluster, one, store, kube) for one in clusters(store.read())]
-    for one in done:
-        one.result()
+        finished = [
+            threads.submit(_finish_cluster, cluster, engine) for cluster in clusters(engine.store.read())
+        ]
+    for future in finished:
+        future.result()
 
 
 def refuse_busy(places: StackPlaces) -> None:
-    """Raises SandboxProblem while an engine works on the cloud: what it makes looks like broken rests."""
-    engine = next((one for one in processes_in(places.cloud) if one.program.name == PLUGIN), None)
-    if engine is not None:
+    """Raise SandboxProblem while Pulumi works on the cloud: what it is making would look broken."""
+    plugins = (process for process in processes_in(places.cloud) if process.program.name == PLUGIN)
+    plugin = next(plugins, None)
+    if plugin is not None:
         raise SandboxProblem(
             f"Pulumi works on the simulated cloud of stack {places.stack} (its plugin is process "
-            f"{engine.pid}). Run this again when it has ended."
+            f"{plugin.pid}). Run this again when it has ended."
         )
 
 
 def processes(places: StackPlaces) -> tuple[Process, ...]:
-    """Of the companion that answers the API and scales pools; none when it does not run."""
-    return tuple(one for one in processes_in(places.cloud) if one.program.name == COMPANION)
+    """Return the process that answers the APIs and scales pools; nothing when it does not run."""
+    return tuple(process for process in processes_in(places.cloud) if process.program.name == COMPANION)
 
 
-def _mend_cluster(cluster: Record, store: Store, kube: KwokKubernetes) -> None:
-    """As after its operations: those whose engine was killed come to their end, as they do at Google."""
-    container = KubernetesEngine(store, kube)
+def _finish_cluster(cluster: Record, engine: KubernetesEngine) -> None:
+    """Finish the operations on a cluster and its pools, as Google does when their caller was killed."""
+    store = engine.store
     if cluster.status == "STOPPING":
-        container.remove(cluster)
+        engine.remove(cluster)
         with store.changing() as records:
-            for one in [cluster, *pools_of(records, cluster.id)]:
-                del records[one.id]
+            for record in [cluster, *pools_of(records, cluster.id)]:
+                del records[record.id]
         return
-    container.serve(cluster)
+    engine.apply_cluster(cluster)
     store.change(cluster.id, status="RUNNING", message="")
     for pool in pools_of(store.read(), cluster.id):
-        _mend_pool(pool, store, container)
+        _finish_pool(pool, engine)
 
 
-def _mend_pool(pool: Record, store: Store, container: KubernetesEngine) -> None:
+def _finish_pool(pool: Record, engine: KubernetesEngine) -> None:
+    store = engine.store
     if pool.status == "STOPPING":
-        container.remove(pool)
+        engine.remove(pool)
         with store.changing() as records:
             del records[pool.id]
         return
     try:
-        container.settle(pool.id)
-    except OperationError as why:
-        store.change(pool.id, status="ERROR", message=str(why))
+        engine.apply_pool(pool.id)
+    except OperationError as error:
+        store.change(pool.id, status="ERROR", message=str(error))
     else:
         store.change(pool.id, status="RUNNING")
 
 
-def _address(places: StackPlaces) -> str:
-    """The Container API's, kept: programs that run know it from their environment."""
+def _api_address(places: StackPlaces) -> str:
+    """Return the address of the Container API, which never changes: programs have it in their environment."""
     file = places.cloud / access.ADDRESS
     if not file.exists():
         file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        # It lasts as long as the folder three levels above this path, the stack's.
+        # A port is reserved for as long as the folder three levels above this path exists, here the stack's.
         file.write_text(f"http://127.0.0.1:{ports.reserve(places.cloud / 'api' / 'port')}")
     return file.read_text()
 
 
-def _install(places: StackPlaces) -> None:
-    """The plugin in the sandbox's own Pulumi home: a script, for it must say which stack it serves."""
+def _install_plugin(places: StackPlaces) -> None:
+    """Put the plugin into the sandbox's own Pulumi home, as a script that says which stack it serves."""
     link = python_link(places.cloud, PLUGIN)
     plugin = places.pulumi_home / "plugins" / f"resource-gcp-v{GOOGLE_PROVIDER}" / "pulumi-resource-gcp"
     path = python_environment()["PYTHONPATH"]
-    text = f"#!/bin/sh\nPYTHONPATH='{path}' exec '{link}' -m sandbox.gcp.provider '{places.folder}'\n"
-    if not plugin.exists() or plugin.read_text() != text:
-        write_file(plugin, text, mode=0o755)
+    script = f"#!/bin/sh\nPYTHONPATH='{path}' exec '{link}' -m sandbox.gcp.provider '{places.folder}'\n"
+    if not plugin.exists() or plugin.read_text() != script:
+        write_file(plugin, script, mode=0o755)
 
 
-def _start(places: StackPlaces, tools: Tools, *, port: int) -> None:
+def _start_companion(places: StackPlaces, tools: Tools, *, port: int) -> None:
     with open(places.cloud / f"{COMPANION}.log", "ab") as log:
         subprocess.Popen(
             [

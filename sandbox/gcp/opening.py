@@ -1,4 +1,8 @@
-"""The simulated cloud of a stack, with real API servers behind its clusters."""
+"""How a process that already has the toolchain gets at the simulated cloud of a stack.
+
+It is a module of its own because it imports the whole Kubernetes side, which most runs of the plugin never
+need.
+"""
 
 from sandbox.gcp.nodes.kwok_kubernetes import KwokKubernetes
 from sandbox.gcp.operations import Cloud
@@ -9,7 +13,7 @@ from sandbox.toolchain.tools import present_tools
 
 
 def open_cloud(places: StackPlaces) -> Cloud:
-    """Raises SandboxProblem while the toolchain is not complete."""
+    """Return the stack's cloud with real API servers. Raises SandboxProblem without a complete toolchain."""
     tools = present_tools()
     if tools is None:
         raise SandboxProblem(

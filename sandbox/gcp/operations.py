@@ -1,4 +1,8 @@
-"""Creating, reading, changing and deleting resources, as long and as surely as the real operations."""
+"""Creating, reading, changing and deleting resources, in as many steps as the real operations.
+
+An operation writes the object first and does its work then, so that an interruption or a fault leaves what it
+leaves at Google: an object that exists and is not finished.
+"""
 
 import time
 from dataclasses import dataclass
@@ -7,7 +11,9 @@ from typing import Any
 from inferfleet.gke.facts.schema import resource
 from sandbox.gcp import faults
 from sandbox.gcp.kubernetes_engine import Kubernetes, KubernetesEngine
-from sandbox.gcp.rules.errors import OperationError, bad, exists, missing
+from sandbox.gcp.rules.errors import OperationError, already_exists, bad_request, not_found
+from sandbox.gcp.rules.names import short_name
+from sandbox.gcp.rules.networking import NAT
 from sandbox.gcp.rules.resource_types import RESOURCE_TYPES
 from sandbox.gcp.rules.state import next_state
 from sandbox.gcp.store import CLUSTER, IAM_MEMBER, POOL, Record, Records, Store
@@ -17,121 +23,127 @@ Values = dict[str, Any]
 
 @dataclass(frozen=True)
 class Cloud:
-    """One simulated cloud: what exists, and the Kubernetes side of it."""
+    """One simulated cloud: what exists, and its Kubernetes side. Timeouts are in seconds, 0 for none."""
 
     store: Store
-    kube: Kubernetes
+    kubernetes: Kubernetes
 
     def create(self, token: str, inputs: Values, *, timeout: float = 0) -> Record:
-        """The new resource. Raises ApiError when nothing was made, OperationError when it is half-made."""
-        kind, fields = RESOURCE_TYPES[token], resource(token)
-        own = kind.id(inputs)
+        """Create a resource and return it.
+
+        Raises ApiError when nothing was made, OperationError when the resource exists and is not finished.
+        """
+        resource_type = RESOURCE_TYPES[token]
+        resource_id = resource_type.id(inputs)
         with self.store.changing() as records:
-            if own in records and token != IAM_MEMBER:
-                raise exists(own)
-            state = next_state(fields, {}, inputs)
+            if resource_id in records and token != IAM_MEMBER:
+                raise already_exists(resource_id)
+            state = next_state(resource(token), {}, inputs)
             if token == POOL:
-                record = self._container.new_pool(own, state, records)
+                record = self._engine.new_pool(resource_id, state, records)
             else:
-                kind.check(state, records, own)
-                record = Record(token, own, kind.fill(state, own))
+                resource_type.check(state, records, resource_id)
+                record = Record(token, resource_id, resource_type.fill(state, resource_id))
             if token in (CLUSTER, POOL):
                 record = record.but(status="PROVISIONING")
-            records[own] = record
-        return self._finish(record, timeout, created=True)
+            records[resource_id] = record
+        return self._run(record, "create", timeout)
 
-    def update(self, token: str, record_id: str, inputs: Values, *, timeout: float = 0) -> Record:
-        """The changed resource. A pool that was left half-made is tried again."""
+    def update(self, token: str, resource_id: str, inputs: Values, *, timeout: float = 0) -> Record:
+        """Change a resource and return it. The nodes of an unfinished pool are tried again."""
         with self.store.changing() as records:
-            old = self._known(records, record_id)
+            old = _existing(records, resource_id)
             state = next_state(resource(token), old.state, inputs)
             if token == POOL:
-                record = self._container.changed_pool(old, state, records)
+                record = self._engine.changed_pool(old, state, records)
             else:
-                RESOURCE_TYPES[token].check(state, records, record_id)
-                record = old.but(state=RESOURCE_TYPES[token].fill(state, record_id))
+                RESOURCE_TYPES[token].check(state, records, resource_id)
+                record = old.but(state=RESOURCE_TYPES[token].fill(state, resource_id))
             if token == CLUSTER:
-                self._container.refuse_conflict(record_id)
-                record = self._container.kept_server(record, old)
-            records[record_id] = record
-        return self._finish(record, timeout, created=False)
+                self._engine.refuse_conflict(resource_id)
+                record = self._engine.keep_api_server(record, old)
+            records[resource_id] = record
+        return self._run(record, "update", timeout)
 
-    def delete(self, record_id: str, *, timeout: float = 0) -> None:
-        """The resource is gone, and with a cluster its pools. Deleting what is gone already is no error."""
+    def delete(self, resource_id: str, *, timeout: float = 0) -> None:
+        """Delete a resource, and with a cluster its pools. A resource that does not exist is no error."""
         with self.store.changing() as records:
-            if record_id not in records:
+            if resource_id not in records:
                 return
-            record = records[record_id]
+            record = records[resource_id]
             policy = record.state.get("deletionPolicy")
             if policy == "PREVENT":
-                raise bad(f"Cannot destroy {record_id} because deletionPolicy is set to PREVENT")
+                raise bad_request(f"Cannot destroy {resource_id} because deletionPolicy is set to PREVENT")
             if policy == "ABANDON":
                 return
-            RESOURCE_TYPES[record.token].leave(record, records)
+            RESOURCE_TYPES[record.token].check_deletion(record, records)
             if record.token in (CLUSTER, POOL):
-                self._container.refuse_conflict(record_id)
-                records[record_id] = record.but(status="STOPPING")
-        self._wait(timeout, "delete")
-        self._container.remove(record)
+                self._engine.refuse_conflict(resource_id)
+                records[resource_id] = record.but(status="STOPPING")
+        self._wait("delete", timeout)
+        self._engine.remove(record)
         with self.store.changing() as records:
-            for one in [*records]:
-                if one == record_id or _part_of(records[one], record):
-                    del records[one]
+            for other_id in [*records]:
+                if other_id == resource_id or _is_part_of(records[other_id], record):
+                    del records[other_id]
 
-    def edit(self, record_id: str, state: Values) -> Record:
-        """A change by hand, behind the program's back: the state is taken as it is."""
+    def edit(self, resource_id: str, state: Values) -> Record:
+        """Change a resource by hand, behind the program's back, and return it. Only pools are checked."""
         with self.store.changing() as records:
-            record = self._known(records, record_id).but(state=state)
+            record = _existing(records, resource_id).but(state=state)
             if record.token == POOL:
-                record = self._container.changed_pool(self._known(records, record_id), state, records)
-            records[record_id] = record
-        return self._finish(record, 0, created=False)
+                record = self._engine.changed_pool(records[resource_id], state, records)
+            records[resource_id] = record
+        return self._run(record, "update", 0)
 
-    def read(self, record_id: str) -> Record | None:
-        """The provider also takes an IAM member by the words of its ID: "project role member"."""
-        return self.store.read().get("/".join(record_id.split()))
+    def read(self, resource_id: str) -> Record | None:
+        """Return a resource; None when it does not exist.
+
+        Like the real provider it also takes the ID of an IAM member as words: "project role member".
+        """
+        return self.store.read().get("/".join(resource_id.split()))
 
     @property
-    def _container(self) -> KubernetesEngine:
-        return KubernetesEngine(self.store, self.kube)
+    def _engine(self) -> KubernetesEngine:
+        return KubernetesEngine(self.store, self.kubernetes)
 
-    def _finish(self, record: Record, timeout: float, *, created: bool) -> Record:
-        """The operation itself, after the object exists."""
+    def _run(self, record: Record, operation: str, timeout: float) -> Record:
+        """Do the work of an operation whose object is written, and return the finished resource."""
         try:
-            self._wait(timeout, "create" if created else "update")
+            self._wait(operation, timeout)
             if record.token == CLUSTER:
-                self._container.serve(record)
+                self._engine.apply_cluster(record)
             elif record.token == POOL:
-                self._container.settle(record.id)
-        except OperationError as why:
-            self.store.change(record.id, status="ERROR", message=str(why))
+                self._engine.apply_pool(record.id)
+        except OperationError as error:
+            self.store.change(record.id, status="ERROR", message=str(error))
             raise
-        done = self.store.change(record.id, status="RUNNING", message="")
-        if done is None:
-            raise missing(record.id)
-        return done
+        finished = self.store.change(record.id, status="RUNNING", message="")
+        if finished is None:
+            raise not_found(record.id)
+        return finished
 
-    def _wait(self, timeout: float, what: str) -> None:
+    def _wait(self, operation: str, timeout: float) -> None:
         slow = faults.read(self.store.folder).slow
         time.sleep(min(slow, timeout or slow))
         if timeout and slow > timeout:
             raise OperationError(
-                f"timeout while waiting for state to become 'DONE' ({what}, timeout: {timeout:g}s)"
+                f"timeout while waiting for state to become 'DONE' ({operation}, timeout: {timeout:g}s)"
             )
 
-    def _known(self, records: Records, record_id: str) -> Record:
-        if record_id not in records:
-            raise missing(record_id)
-        return records[record_id]
+
+def _existing(records: Records, resource_id: str) -> Record:
+    if resource_id not in records:
+        raise not_found(resource_id)
+    return records[resource_id]
 
 
-def _part_of(record: Record, whole: Record) -> bool:
-    """True for what ends with the other: pools with their cluster, a NAT with its router."""
-    if record.id.startswith(f"{whole.id}/"):
+def _is_part_of(record: Record, owner: Record) -> bool:
+    """Return True for what is deleted with its owner: a pool with its cluster, a NAT with its router."""
+    if record.id.startswith(f"{owner.id}/"):
         return True
-    nat = record.token == "gcp:compute/routerNat:RouterNat"
     return (
-        nat
-        and whole.id.rpartition("/")[2] == record.state["router"].rpartition("/")[2]
-        and all(record.state[name] == whole.state.get(name) for name in ("project", "region"))
+        record.token == NAT
+        and short_name(owner.id) == short_name(record.state["router"])
+        and all(record.state[name] == owner.state.get(name) for name in ("project", "region"))
     )

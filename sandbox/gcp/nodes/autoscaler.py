@@ -1,4 +1,4 @@
-"""Makes autoscaled pools grow and shrink: one watcher for every cluster that has such pools."""
+"""The autoscaler at work: it watches every cluster with autoscaled pools and grows and shrinks these."""
 
 import asyncio
 import time
@@ -10,8 +10,16 @@ from sandbox.cluster.watching import Api, Copies, follow
 from sandbox.gcp import faults
 from sandbox.gcp.kubernetes_engine import KubernetesEngine
 from sandbox.gcp.nodes.kwok_kubernetes import kwok_name
+from sandbox.gcp.nodes.node_changes import name_of
 from sandbox.gcp.nodes.pool_nodes import POOL_LABEL
-from sandbox.gcp.nodes.scaling import Pool, autoscaled, empty, growth, shrunk, waits
+from sandbox.gcp.nodes.scaling import (
+    AutoscaledPool,
+    autoscaled,
+    empty_nodes,
+    growth,
+    is_waiting,
+    without_nodes,
+)
 from sandbox.gcp.rules.errors import OperationError
 from sandbox.gcp.store import Record, Store, clusters, pools_of
 from sandbox.places import StackPlaces
@@ -22,13 +30,13 @@ LOOK_SECONDS = 1.0
 
 
 @dataclass
-class Clock:
-    """Since when something has been so, by key; what is no more so is forgotten."""
+class Stopwatch:
+    """Since when keys have been given to it without a gap; a key that is left out is forgotten."""
 
     since: dict[str, float] = field(default_factory=dict)
 
     def longer_than(self, seconds: float, keys: set[str]) -> set[str]:
-        """Those of the keys that have been here for so long."""
+        """Return those of the keys that have been given for at least this long."""
         now = time.monotonic()
         self.since = {key: self.since.get(key, now) for key in keys}
         return {key for key, start in self.since.items() if now - start >= seconds}
@@ -36,77 +44,81 @@ class Clock:
 
 @dataclass
 class Watcher:
-    """One cluster: its pods and nodes, and since when pods wait and nodes are empty."""
+    """One cluster: its pods and nodes, since when pods wait and since when nodes are empty."""
 
-    container: KubernetesEngine
-    store: Store
+    engine: KubernetesEngine
     cluster: str
     pods: Copies = field(default_factory=lambda: Copies("/api/v1/pods"))
     nodes: Copies = field(default_factory=lambda: Copies("/api/v1/nodes"))
-    waiting: Clock = field(default_factory=Clock)
-    idle: Clock = field(default_factory=Clock)
+    waiting: Stopwatch = field(default_factory=Stopwatch)
+    idle: Stopwatch = field(default_factory=Stopwatch)
+
+    @property
+    def store(self) -> Store:
+        return self.engine.store
 
     async def look(self) -> None:
-        """Grows, or else shrinks, what has been due for long enough."""
+        """Grow the pools for pods that waited long enough, and shrink the others by nodes long empty."""
         if not (self.pods.complete and self.nodes.complete):
             return
         pace = faults.read(self.store.folder)
-        running = [one for one in pools_of(self.store.read(), self.cluster) if one.status == "RUNNING"]
-        pools = autoscaled(running)
+        records = pools_of(self.store.read(), self.cluster)
+        pools = autoscaled(record for record in records if record.status == "RUNNING")
         pods, nodes = list(self.pods.objects.values()), list(self.nodes.objects.values())
-        due = self.waiting.longer_than(pace.grow_after, {_uid(one) for one in pods if waits(one)})
-        old = [one for one in pods if not waits(one) or _uid(one) in due]
-        more = growth(pools, nodes, old)
+        due = self.waiting.longer_than(pace.grow_after, {_uid(pod) for pod in pods if is_waiting(pod)})
+        counted_pods = [pod for pod in pods if not is_waiting(pod) or _uid(pod) in due]
+        more = growth(pools, nodes, counted_pods)
         for pool in pools:
             if pool.record.id in more:
                 await asyncio.to_thread(self.grow, pool, more[pool.record.id])
-        gone = self.idle.longer_than(pace.idle_for, set(empty(pools, nodes, pods)))
+        idle = self.idle.longer_than(pace.idle_for, set(empty_nodes(pools, nodes, pods)))
         for pool in pools:
-            mine = [one for one in nodes if _name(one) in gone and _of(one, pool)]
-            if mine and pool.record.id not in more:
-                await asyncio.to_thread(self._shrink, pool, mine)
+            idle_here = [node for node in nodes if name_of(node) in idle and _belongs_to(node, pool)]
+            if idle_here and pool.record.id not in more:
+                await asyncio.to_thread(self._shrink, pool, idle_here)
 
-    def grow(self, pool: Pool, more: int) -> None:
-        """As many nodes as are to be had, and the reason in the pool's message when they are too few."""
-        counts, why = dict(pool.zones), ""
+    def grow(self, pool: AutoscaledPool, more: int) -> None:
+        """Add as many nodes as can be had; if there are too few, the pool's message says why."""
+        counts, reason = dict(pool.zones), ""
         for _ in range(more):
-            for zone in pool.may_grow(counts):
-                why = self.container.lacking(pool.record.but(zones=counts), zone, more=1)
-                if not why:
+            for zone in pool.zones_with_room(counts):
+                reason = self.engine.shortage(pool.record.but(zones=counts), zone, more=1)
+                if not reason:
                     counts[zone] += 1
                     break
         if counts != dict(pool.zones):
             self._resize(pool.record, counts)
-        if why != pool.record.message:
-            self.store.change(pool.record.id, message=why)
+        if reason != pool.record.message:
+            self.store.change(pool.record.id, message=reason)
 
-    def _shrink(self, pool: Pool, nodes: list[Object]) -> None:
-        counts, leaving = shrunk(pool, nodes)
+    def _shrink(self, pool: AutoscaledPool, nodes: list[Object]) -> None:
+        counts, leaving = without_nodes(pool, nodes)
         if leaving:
             self._resize(pool.record, counts, leaving)
 
     def _resize(self, pool: Record, counts: dict[str, int], leaving: tuple[str, ...] = ()) -> None:
         try:
-            self.container.resize(pool.id, counts, leaving=leaving)
-        except (SandboxProblem, OperationError) as problem:
-            # The cluster may go away, or stop, at any time; the next look sees it.
-            print(f"{pool.id}: {problem}", flush=True)
+            self.engine.resize(pool.id, counts, leaving=leaving)
+        except (SandboxProblem, OperationError) as error:
+            # The cluster may be deleted or stopped at any time; the next look sees it.
+            print(f"{pool.id}: {error}", flush=True)
 
 
-async def autoscale(places: StackPlaces, container: KubernetesEngine, store: Store) -> None:
-    """Watches every cluster of the cloud that runs, for ever."""
+async def autoscale(places: StackPlaces, engine: KubernetesEngine) -> None:
+    """Watch every cluster that runs and has autoscaled pools, until the task is cancelled."""
+    store = engine.store
     tasks: dict[str, asyncio.Task[None]] = {}
     while True:
         wanted = {
-            one.id
-            for one in clusters(store.read())
-            if one.status != "STOPPING" and autoscaled(pools_of(store.read(), one.id))
-            if KwokCluster(places, kwok_name(one.id)).condition() == "running"
+            cluster.id
+            for cluster in clusters(store.read())
+            if cluster.status != "STOPPING" and autoscaled(pools_of(store.read(), cluster.id))
+            if KwokCluster(places, kwok_name(cluster.id)).condition() == "running"
         }
-        for gone in tasks.keys() - wanted:
-            tasks.pop(gone).cancel()
-        for cluster in wanted - tasks.keys():
-            tasks[cluster] = asyncio.create_task(_watch(places, Watcher(container, store, cluster)))
+        for unwanted in tasks.keys() - wanted:
+            tasks.pop(unwanted).cancel()
+        for cluster_id in wanted - tasks.keys():
+            tasks[cluster_id] = asyncio.create_task(_watch(places, Watcher(engine, cluster_id)))
         await asyncio.sleep(2 * LOOK_SECONDS)
 
 
@@ -120,13 +132,9 @@ async def _watch(places: StackPlaces, watcher: Watcher) -> None:
             await asyncio.sleep(LOOK_SECONDS)
 
 
-def _uid(one: Object) -> str:
-    return str(one["metadata"]["uid"])
+def _uid(pod: Object) -> str:
+    return str(pod["metadata"]["uid"])
 
 
-def _name(one: Object) -> str:
-    return str(one["metadata"]["name"])
-
-
-def _of(node: Object, pool: Pool) -> bool:
+def _belongs_to(node: Object, pool: AutoscaledPool) -> bool:
     return bool(node["metadata"]["labels"].get(POOL_LABEL) == pool.record.name)

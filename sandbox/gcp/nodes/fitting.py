@@ -1,4 +1,4 @@
-"""Whether a pod fits a node: selectors, taints and requests, as the scheduler weighs them.
+"""Whether a pod fits a node: selectors, taints and requests, as the scheduler filters nodes.
 
 Of affinities only required node affinity counts; what is preferred keeps no pod waiting.
 """
@@ -14,7 +14,7 @@ Amounts = dict[str, Decimal]
 
 
 def fits(pod: Object, node: Object, free: Mapping[str, Decimal]) -> bool:
-    """True when the pod could run on the node, of which `free` is left."""
+    """Return True when the pod could run on the node, which has `free` left."""
     labels = node["metadata"]["labels"]
     return (
         all(free.get(name, Decimal(0)) >= amount for name, amount in requests(pod).items())
@@ -25,44 +25,42 @@ def fits(pod: Object, node: Object, free: Mapping[str, Decimal]) -> bool:
 
 
 def requests(pod: Object) -> Amounts:
-    """What the pod takes of a node: its containers, or an init container that needs more; and one pod."""
+    """Return what the pod takes of a node, by resource; of the resource "pods" it takes one.
+
+    That is the sum of its containers and sidecars, or an init container that needs more.
+    """
     spec = pod["spec"]
-    first = spec.get("initContainers", [])
-    beside = [*spec["containers"], *(one for one in first if one.get("restartPolicy") == "Always")]
-    total = _sum(_requests(one) for one in beside)
-    for one in first:
-        for name, amount in _requests(one).items():
+    init_containers = spec.get("initContainers", [])
+    sidecars = [container for container in init_containers if container.get("restartPolicy") == "Always"]
+    total: Amounts = {}
+    for container in [*spec["containers"], *sidecars]:
+        for name, amount in _requests(container).items():
+            total[name] = total.get(name, Decimal(0)) + amount
+    for container in init_containers:
+        for name, amount in _requests(container).items():
             total[name] = max(total.get(name, Decimal(0)), amount)
     return {**total, "pods": Decimal(1)}
 
 
 def free_of(node: Object, pods: Iterable[Object]) -> Amounts:
-    """What the node has left beside these pods."""
-    left = {name: parse_quantity(str(text)) for name, text in node["status"].get("allocatable", {}).items()}
+    """Return what the node has left beside these pods."""
+    free = {name: parse_quantity(str(text)) for name, text in node["status"].get("allocatable", {}).items()}
     for pod in pods:
-        take(left, requests(pod))
-    return left
+        take(free, requests(pod))
+    return free
 
 
-def take(left: Amounts, amounts: Mapping[str, Decimal]) -> None:
-    """Takes the amounts from what is left."""
+def take(free: Amounts, amounts: Mapping[str, Decimal]) -> None:
+    """Subtract the amounts from `free`, in place."""
     for name, amount in amounts.items():
-        left[name] = left.get(name, Decimal(0)) - amount
+        free[name] = free.get(name, Decimal(0)) - amount
 
 
 def _requests(container: Object) -> Amounts:
     resources = container.get("resources", {})
-    # Kubernetes fills requests in from limits.
-    named = {**resources.get("limits", {}), **resources.get("requests", {})}
-    return {name: parse_quantity(str(text)) for name, text in named.items()}
-
-
-def _sum(amounts: Iterable[Amounts]) -> Amounts:
-    total: Amounts = {}
-    for one in amounts:
-        for name, amount in one.items():
-            total[name] = total.get(name, Decimal(0)) + amount
-    return total
+    # Kubernetes takes a limit for the request that is missing.
+    quantities = {**resources.get("limits", {}), **resources.get("requests", {})}
+    return {name: parse_quantity(str(text)) for name, text in quantities.items()}
 
 
 def _has_affinity(pod: Object, labels: Mapping[str, str]) -> bool:
@@ -71,7 +69,7 @@ def _has_affinity(pod: Object, labels: Mapping[str, str]) -> bool:
     if not required:
         return True
     return any(
-        all(_matches(one, labels) for one in term.get("matchExpressions", []))
+        all(_matches(expression, labels) for expression in term.get("matchExpressions", []))
         for term in required["nodeSelectorTerms"]
     )
 
@@ -95,10 +93,15 @@ def _matches(expression: Object, labels: Mapping[str, str]) -> bool:
 
 def _tolerated(pod: Object, taint: Mapping[str, str]) -> bool:
     return taint["effect"] == "PreferNoSchedule" or any(
-        one.get("effect", taint["effect"]) in ("", taint["effect"])
-        and (
-            (one.get("operator") == "Exists" and one.get("key", taint["key"]) in ("", taint["key"]))
-            or (one.get("key") == taint["key"] and one.get("value", "") == taint.get("value", ""))
-        )
-        for one in pod["spec"].get("tolerations", [])
+        _tolerates(toleration, taint) for toleration in pod["spec"].get("tolerations", [])
+    )
+
+
+def _tolerates(toleration: Object, taint: Mapping[str, str]) -> bool:
+    if toleration.get("effect", taint["effect"]) not in ("", taint["effect"]):
+        return False
+    if toleration.get("operator") == "Exists" and toleration.get("key", taint["key"]) in ("", taint["key"]):
+        return True
+    return bool(
+        toleration.get("key") == taint["key"] and toleration.get("value", "") == taint.get("value", "")
     )

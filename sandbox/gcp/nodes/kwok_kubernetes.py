@@ -1,4 +1,4 @@
-"""A simulated cluster behind every Cluster, and its nodes behind every NodePool."""
+"""A kwok cluster behind every Cluster, and its Node objects behind every NodePool."""
 
 import base64
 import json
@@ -12,36 +12,37 @@ from sandbox.cluster.furnish import gateway_classes, remove_nodes, wait
 from sandbox.cluster.kwok import KwokCluster
 from sandbox.cluster.podnet import with_networks
 from sandbox.gcp.access import shared_access
-from sandbox.gcp.nodes.node_changes import fits_hardware, kept_and_new, name_of, relabelled
-from sandbox.gcp.nodes.pool_nodes import POOL_LABEL, ZONE
+from sandbox.gcp.nodes.node_changes import fits_hardware, kept_and_new, name_of, relabelled, zone_of
+from sandbox.gcp.nodes.pool_nodes import POOL_LABEL
+from sandbox.gcp.rules.names import cluster_path
 from sandbox.gcp.store import Record
 from sandbox.locking import locked
 from sandbox.places import StackPlaces
 from sandbox.toolchain.tools import Tools
 
-# What GKE installs with the Gateway API.
+# The GatewayClasses that GKE installs with the Gateway API.
 # docs.cloud.google.com/kubernetes-engine/docs/concepts/gateway-api#gatewayclass
-CLASSES = ("gke-l7-rilb", "gke-l7-regional-external-managed", "gke-l7-global-external-managed")
-_OWN_CRDS = Path(__file__).parent / "crds.yaml"
+GATEWAY_CLASSES = ("gke-l7-rilb", "gke-l7-regional-external-managed", "gke-l7-global-external-managed")
+_GKE_CRDS = Path(__file__).parent / "crds.yaml"
 
 
-def kwok_name(cluster_id: str) -> str:
-    """What the sandbox calls the cluster: `<name>.<location>.<project>`.
+def kwok_name(resource_id: str) -> str:
+    """Return the sandbox's name for the cluster of this ID, or of the pool: `<name>.<location>.<project>`.
 
-    Clusters of documents have no dots in their names, so it is known by them that the cloud made this one.
+    Clusters of documents have no dots in their names, so a dot tells that the cloud made the cluster.
     """
-    _, project, _, location, _, name = cluster_id.split("/")[:6]
-    return f"{name}.{location}.{project}"
+    project, location, cluster = cluster_path(resource_id)
+    return f"{cluster}.{location}.{project}"
 
 
 @dataclass(frozen=True)
 class KwokKubernetes:
-    """`Kubernetes` of a stack's simulated cloud."""
+    """Implements `Kubernetes` for the cloud of one stack, with kwok clusters in the stack's folder."""
 
     places: StackPlaces
     tools: Tools
 
-    def serve(self, cluster: Record) -> tuple[str, str]:
+    def ensure_cluster(self, cluster: Record) -> tuple[str, str]:
         kwok = self._kwok(cluster.id)
         condition = kwok.condition()
         if condition == "missing":
@@ -53,14 +54,15 @@ class KwokKubernetes:
         certificate = (kwok.folder / "pki" / "ca.crt").read_bytes()
         return kwok.server.removeprefix("https://"), base64.b64encode(certificate).decode()
 
-    def remove(self, cluster: Record) -> None:
+    def remove_cluster(self, cluster: Record) -> None:
         self._kwok(cluster.id).delete()
 
-    def standing(self, pool: Record) -> dict[str, int]:
+    def node_counts(self, pool: Record) -> dict[str, int]:
+        """Return how many nodes each zone has, without those of a machine that the pool no longer has."""
         counts: dict[str, int] = {}
         for node in self._nodes(pool):
             if fits_hardware(node, pool):
-                zone = node["metadata"]["labels"][ZONE]
+                zone = zone_of(node)
                 counts[zone] = counts.get(zone, 0) + 1
         return counts
 
@@ -69,30 +71,30 @@ class KwokKubernetes:
         if kwok.condition() != "running":
             return
         kubectl = kwok.kubectl(self.tools)
-        # Pod networks are shared out among all nodes of a cluster, so one pool at a time.
+        # All nodes of a cluster take their pod networks from one range, so one pool is changed at a time.
         with locked(kwok.folder / "nodes.lock", waiting=lambda pid: None):
             existing = self._nodes(pool)
-            keep, new = kept_and_new(existing, pool, leaving)
-            for names, patch in relabelled(keep, pool):
+            kept, new = kept_and_new(existing, pool, leaving)
+            for names, patch in relabelled(kept, pool):
                 kubectl("patch", "nodes", *names, "--type=merge", "-p", json.dumps(patch))
             if new:
                 network = podnet.network(kwok.folder)
                 kubectl.create(with_networks(new, kubectl.items("nodes"), network))
                 wait(kubectl, "--for=condition=Ready", "nodes", "-l", f"{POOL_LABEL}={pool.name}")
-            remove_nodes(kubectl, [name_of(one) for one in existing if one not in keep])
+            remove_nodes(kubectl, [name_of(node) for node in existing if node not in kept])
 
     def _furnish(self, cluster: Record, kwok: KwokCluster) -> None:
-        """What the cluster's settings bring along: Gateway API, and GKE's own kinds."""
+        """Define what the cluster's settings bring along: GKE's own kinds, and the Gateway API's classes."""
         kubectl = kwok.kubectl(self.tools)
         define(kwok, kubectl, self._crds(cluster))
-        if _with_gateway(cluster):
-            gateway_classes(kubectl, CLASSES)
+        if _has_gateway_api(cluster):
+            gateway_classes(kubectl, GATEWAY_CLASSES)
 
     def _crds(self, cluster: Record) -> tuple[Path, ...]:
-        theirs = self.tools.crds
-        if not _with_gateway(cluster):
-            theirs = tuple(one for one in theirs if one.name.startswith("leaderworkerset"))
-        return (*theirs, _OWN_CRDS)
+        files = self.tools.crds
+        if not _has_gateway_api(cluster):
+            files = tuple(file for file in files if file.name.startswith("leaderworkerset"))
+        return (*files, _GKE_CRDS)
 
     def _nodes(self, pool: Record) -> list[dict[str, Any]]:
         kwok = self._kwok(pool.id)
@@ -104,7 +106,7 @@ class KwokKubernetes:
         return KwokCluster(self.places, kwok_name(resource_id))
 
 
-def _with_gateway(cluster: Record) -> bool:
+def _has_gateway_api(cluster: Record) -> bool:
     channel = (cluster.state.get("gatewayApiConfig") or {}).get("channel")
-    balancing = (cluster.state.get("addonsConfig") or {}).get("httpLoadBalancing") or {}
-    return channel == "CHANNEL_STANDARD" and not balancing.get("disabled")
+    load_balancing = (cluster.state.get("addonsConfig") or {}).get("httpLoadBalancing") or {}
+    return channel == "CHANNEL_STANDARD" and not load_balancing.get("disabled")

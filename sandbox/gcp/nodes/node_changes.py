@@ -1,4 +1,4 @@
-"""What must happen to the nodes of a pool so that they are as its record says."""
+"""Which nodes of a pool stay, are made, removed or relabelled so that they are as the pool's record says."""
 
 import hashlib
 import json
@@ -7,9 +7,9 @@ from typing import Any
 from sandbox.gcp.nodes.pool_nodes import ZONE, capacity_of, labels_of, pool_node, taints_of
 from sandbox.gcp.store import Record
 
-# Of the node's hardware: what cannot be changed while it runs.
+# An annotation with a digest of what cannot be changed while the node runs.
 HARDWARE = "sandbox.inferfleet.dev/hardware"
-# The labels and taints it was given last.
+# An annotation with the labels and taints that the node was given last.
 LABELS = "sandbox.inferfleet.dev/labels"
 Node = dict[str, Any]
 
@@ -17,66 +17,80 @@ Node = dict[str, Any]
 def kept_and_new(
     existing: list[Node], pool: Record, leaving: tuple[str, ...]
 ) -> tuple[list[Node], list[Node]]:
-    """The nodes that stay, and those to be made: of the pool's hardware, as many in each zone as it says."""
-    fitting = [one for one in existing if fits_hardware(one, pool)]
-    fitting.sort(
-        key=lambda one: (name_of(one) in leaving, one["metadata"]["creationTimestamp"], name_of(one))
+    """Return the nodes that stay and those to be made; existing ones that do not stay must be removed.
+
+    Each zone gets as many nodes of the pool's hardware as the record says. Of nodes that are too many, those
+    named in `leaving` go first and then the youngest.
+    """
+    usable = [node for node in existing if fits_hardware(node, pool)]
+    usable.sort(
+        key=lambda node: (name_of(node) in leaving, node["metadata"]["creationTimestamp"], name_of(node))
     )
-    keep: list[Node] = []
+    kept: list[Node] = []
     new: list[Node] = []
     for zone, count in pool.zones.items():
-        here = [one for one in fitting if one["metadata"]["labels"].get(ZONE) == zone][:count]
-        keep += here
-        new += [with_notes(pool_node(pool, zone), pool, zone) for _ in range(count - len(here))]
-    return keep, new
+        kept_here = [node for node in usable if node["metadata"]["labels"].get(ZONE) == zone][:count]
+        kept += kept_here
+        new += [annotated(pool_node(pool, zone), pool, zone) for _ in range(count - len(kept_here))]
+    return kept, new
 
 
 def relabelled(nodes: list[Node], pool: Record) -> list[tuple[list[str], dict[str, Any]]]:
-    """Names of nodes, and the merge patch they need: labels and taints change on nodes that run."""
+    """Return merge patches with the names of the nodes that need them.
+
+    Labels and taints change on nodes that run; a label that the pool has no longer is removed.
+    """
     patches = []
-    for zone in sorted({one["metadata"]["labels"][ZONE] for one in nodes}):
-        wanted, notes = labels_of(pool, zone), _notes(pool, zone)
-        here = [one for one in nodes if one["metadata"]["labels"][ZONE] == zone]
-        others = [one for one in here if _annotation(one, LABELS) != notes]
-        if not others:
+    for zone in sorted({zone_of(node) for node in nodes}):
+        labels, annotation = labels_of(pool, zone), _labels_annotation(pool, zone)
+        outdated = [
+            node for node in nodes if zone_of(node) == zone and _annotation(node, LABELS) != annotation
+        ]
+        if not outdated:
             continue
-        old = {key for one in others for key in json.loads(_annotation(one, LABELS))[0]}
+        old_keys = {key for node in outdated for key in json.loads(_annotation(node, LABELS))[0]}
         patch = {
             "metadata": {
-                "labels": {**dict.fromkeys(sorted(old - wanted.keys())), **wanted},
-                "annotations": {LABELS: notes},
+                "labels": {**dict.fromkeys(sorted(old_keys - labels.keys())), **labels},
+                "annotations": {LABELS: annotation},
             },
             "spec": {"taints": taints_of(pool)},
         }
-        patches.append(([name_of(one) for one in others], patch))
+        patches.append(([name_of(node) for node in outdated], patch))
     return patches
 
 
 def fits_hardware(node: Node, pool: Record) -> bool:
-    """True when the node is a machine as the pool's new ones are."""
-    return _annotation(node, HARDWARE) == _hardware(pool)
+    """Return True when the node is a machine like the pool's new ones."""
+    return _annotation(node, HARDWARE) == _hardware_digest(pool)
 
 
-def with_notes(node: Node, pool: Record, zone: str) -> Node:
-    """With what it was made from, to see later what has changed."""
-    noted = {HARDWARE: _hardware(pool), LABELS: _notes(pool, zone)}
+def annotated(node: Node, pool: Record, zone: str) -> Node:
+    """Return the node with annotations of what it was made from, by which later changes are seen."""
+    made_from = {HARDWARE: _hardware_digest(pool), LABELS: _labels_annotation(pool, zone)}
     metadata = node["metadata"]
-    return {**node, "metadata": {**metadata, "annotations": {**metadata["annotations"], **noted}}}
+    return {**node, "metadata": {**metadata, "annotations": {**metadata["annotations"], **made_from}}}
 
 
-def _notes(pool: Record, zone: str) -> str:
+def name_of(node: Node) -> str:
+    """Return the node's name."""
+    return str(node["metadata"]["name"])
+
+
+def zone_of(node: Node) -> str:
+    """Return the node's zone, which its label names."""
+    return str(node["metadata"]["labels"][ZONE])
+
+
+def _labels_annotation(pool: Record, zone: str) -> str:
     return json.dumps([labels_of(pool, zone), taints_of(pool)], sort_keys=True)
 
 
-def _hardware(pool: Record) -> str:
+def _hardware_digest(pool: Record) -> str:
     config = pool.state["nodeConfig"]
     parts = [config["machineType"], config["imageType"], config["diskType"], capacity_of(pool)]
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:12]
 
 
-def _annotation(node: Node, name: str) -> str:
-    return str(node["metadata"].get("annotations", {}).get(name, ""))
-
-
-def name_of(node: Node) -> str:
-    return str(node["metadata"]["name"])
+def _annotation(node: Node, key: str) -> str:
+    return str(node["metadata"].get("annotations", {}).get(key, ""))

@@ -1,4 +1,4 @@
-"""The nodes of a pool as Kubernetes objects: GKE's labels, taints and what pods may use of them."""
+"""The nodes of a pool as Kubernetes objects: names, labels, taints and capacity as GKE sets them."""
 
 import hashlib
 import secrets
@@ -6,7 +6,8 @@ from typing import Any
 
 from sandbox.cluster.nodes import one_node
 from sandbox.gcp.rules import regions
-from sandbox.gcp.rules.machines import MACHINES, Machine, allocatable
+from sandbox.gcp.rules.machines import MACHINES, allocatable
+from sandbox.gcp.rules.names import cluster_path
 from sandbox.gcp.store import Record
 
 POOL_LABEL = "cloud.google.com/gke-nodepool"
@@ -16,27 +17,25 @@ _EFFECTS = {
     "PREFER_NO_SCHEDULE": "PreferNoSchedule",
     "NO_EXECUTE": "NoExecute",
 }
-# Slices of a GPU whose partitions are called by the first number: docs.cloud.google.com/kubernetes-engine,
-# "multi-instance GPUs".
+# A GPU has seven slices; the first number in a partition's name ("2g.10gb") is how many of them it takes.
+# docs.cloud.google.com/kubernetes-engine, "multi-instance GPUs".
 _SLICES = 7
 
 
 def pool_node(pool: Record, zone: str) -> dict[str, Any]:
-    """A new node of the pool in a zone, under a name of its own."""
-    name = node_name(pool, zone)
-    labels = labels_of(pool, zone)
-    return one_node(name, labels, capacity_of(pool), taints_of(pool))
+    """Return a new node of the pool in a zone, under a name that no other node has."""
+    return one_node(node_name(pool, zone), labels_of(pool, zone), capacity_of(pool), taints_of(pool))
 
 
 def node_name(pool: Record, zone: str) -> str:
-    """`gke-<cluster>-<pool>-<group>-<instance>`, cut as GKE cuts it."""
+    """Return a new name `gke-<cluster>-<pool>-<group>-<instance>`, cut as GKE cuts it."""
     group = hashlib.sha256(f"{pool.id}/{zone}".encode()).hexdigest()[:8]
-    cluster = pool.id.split("/")[5]
+    cluster = cluster_path(pool.id).cluster
     return f"gke-{cluster[:20].rstrip('-')}-{pool.name[:20].rstrip('-')}-{group}-{secrets.token_hex(2)}"
 
 
 def labels_of(pool: Record, zone: str) -> dict[str, str]:
-    """GKE's labels, and over them the pool's own."""
+    """Return GKE's labels, and over them the pool's own."""
     config = pool.state["nodeConfig"]
     machine = MACHINES[config["machineType"]]
     region = regions.region_of(zone)
@@ -58,37 +57,44 @@ def labels_of(pool: Record, zone: str) -> dict[str, str]:
         labels["cloud.google.com/gke-flex-start"] = "true"
     if (pool.state.get("queuedProvisioning") or {}).get("enabled"):
         labels["cloud.google.com/gke-queued"] = "true"
-    for one in config["guestAccelerators"]:
-        if one["count"]:
-            version = one["gpuDriverInstallationConfig"]["gpuDriverVersion"].lower()
-            labels["cloud.google.com/gke-accelerator"] = one["type"]
-            labels["cloud.google.com/gke-accelerator-count"] = str(one["count"])
+    for gpu in config["guestAccelerators"]:
+        if gpu["count"]:
+            version = gpu["gpuDriverInstallationConfig"]["gpuDriverVersion"].lower()
+            labels["cloud.google.com/gke-accelerator"] = gpu["type"]
+            labels["cloud.google.com/gke-accelerator-count"] = str(gpu["count"])
             labels["cloud.google.com/gke-gpu-driver-version"] = version
     return {**labels, **(config.get("labels") or {})}
 
 
 def taints_of(pool: Record) -> list[dict[str, str]]:
-    """Its effective taints, in Kubernetes' words."""
-    return [{**one, "effect": _EFFECTS[one["effect"]]} for one in pool.state["nodeConfig"]["effectiveTaints"]]
+    """Return the pool's effective taints, with Kubernetes' names of the effects."""
+    return [
+        {**taint, "effect": _EFFECTS[taint["effect"]]}
+        for taint in pool.state["nodeConfig"]["effectiveTaints"]
+    ]
 
 
 def capacity_of(pool: Record) -> dict[str, str]:
-    """What pods may use of one node."""
+    """Return what pods may use of one node, as Kubernetes writes quantities."""
     config = pool.state["nodeConfig"]
-    machine: Machine = MACHINES[config["machineType"]]
+    machine = MACHINES[config["machineType"]]
     cpu, memory = allocatable(machine)
-    size = {"cpu": f"{cpu}m", "memory": f"{memory}Mi", "pods": str(pool.state["maxPodsPerNode"])}
-    size["ephemeral-storage"] = f"{config['diskSizeGb']}Gi"
-    gpus = sum(_devices(one) for one in config["guestAccelerators"])
-    return {**size, "nvidia.com/gpu": str(gpus)} if gpus else size
+    capacity = {
+        "cpu": f"{cpu}m",
+        "memory": f"{memory}Mi",
+        "pods": str(pool.state["maxPodsPerNode"]),
+        "ephemeral-storage": f"{config['diskSizeGb']}Gi",
+    }
+    devices = sum(_devices(accelerator) for accelerator in config["guestAccelerators"])
+    return {**capacity, "nvidia.com/gpu": str(devices)} if devices else capacity
 
 
 def _devices(accelerator: dict[str, Any]) -> int:
-    """As the device plugin registers them: none without a driver, more when they are shared or parted."""
+    """Return how many devices are registered: none without a driver, more for shared or split GPUs."""
     if accelerator["gpuDriverInstallationConfig"]["gpuDriverVersion"] == "INSTALLATION_DISABLED":
         return 0
     count: int = accelerator["count"]
     partition = accelerator.get("gpuPartitionSize") or ""
-    parts = _SLICES // int(partition.partition("g.")[0]) if partition else 1
+    partitions = _SLICES // int(partition.partition("g.")[0]) if partition else 1
     clients = (accelerator.get("gpuSharingConfig") or {}).get("maxSharedClientsPerGpu", 1)
-    return count * parts * int(clients)
+    return count * partitions * int(clients)

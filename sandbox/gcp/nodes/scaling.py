@@ -1,122 +1,143 @@
-"""How many nodes the pools of a cluster should have, from the pods that wait and the nodes that are empty."""
+"""How many nodes the pools of a cluster should have: decided from pods that wait and nodes that are empty."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from sandbox.gcp.nodes.fitting import fits, free_of, requests, take
-from sandbox.gcp.nodes.pool_nodes import POOL_LABEL, ZONE, pool_node
+from sandbox.gcp.nodes.node_changes import name_of, zone_of
+from sandbox.gcp.nodes.pool_nodes import POOL_LABEL, pool_node
+from sandbox.gcp.rules.node_pool import accelerators
 from sandbox.gcp.store import Record
 
 Object = dict[str, Any]
 
 
 @dataclass(frozen=True)
-class Pool:
-    """An autoscaled pool with its limits; `each` limits every zone for itself, not the whole pool."""
+class AutoscaledPool:
+    """A pool with the limits of its autoscaling. They hold for each zone if `per_zone`, else in total."""
 
     record: Record
-    least: int
-    most: int
-    each: bool
+    min_nodes: int
+    max_nodes: int
+    per_zone: bool
 
     @property
     def zones(self) -> Mapping[str, int]:
+        """How many nodes the pool has in each zone."""
         return self.record.zones
 
-    def may_grow(self, counts: Mapping[str, int]) -> list[str]:
-        """Zones that may have a node more, the emptiest first."""
-        order = sorted(counts, key=lambda zone: (counts[zone], zone))
-        if self.each:
-            return [zone for zone in order if counts[zone] < self.most]
-        return order if sum(counts.values()) < self.most else []
+    @property
+    def max_total(self) -> int:
+        """How many nodes the pool may have in all its zones together."""
+        return self.max_nodes * (len(self.zones) if self.per_zone else 1)
+
+    def zones_with_room(self, counts: Mapping[str, int]) -> list[str]:
+        """Return the zones that may have one more node, the one with the fewest first."""
+        zones = sorted(counts, key=lambda zone: (counts[zone], zone))
+        if self.per_zone:
+            return [zone for zone in zones if counts[zone] < self.max_nodes]
+        return zones if sum(counts.values()) < self.max_nodes else []
 
     def may_shrink(self, counts: Mapping[str, int], zone: str) -> bool:
-        here = counts[zone] if self.each else sum(counts.values())
-        return here > self.least
+        """Return True when the zone may have one node less."""
+        nodes = counts[zone] if self.per_zone else sum(counts.values())
+        return nodes > self.min_nodes
 
 
-def autoscaled(records: Iterable[Record]) -> list[Pool]:
-    """The pools that grow and shrink, those with the smallest nodes first."""
-    found = [_pool(one, one.state["autoscaling"]) for one in records if one.state.get("autoscaling")]
-    return sorted(found, key=lambda pool: _size(pool.record))
+def autoscaled(records: Iterable[Record]) -> list[AutoscaledPool]:
+    """Return the pools that are autoscaled, those whose nodes have the fewest GPUs first."""
+    pools = [
+        _autoscaled_pool(record, record.state["autoscaling"])
+        for record in records
+        if record.state.get("autoscaling")
+    ]
+    return sorted(pools, key=lambda pool: (_gpus_per_node(pool.record), pool.record.id))
 
 
-def _pool(record: Record, scaling: Mapping[str, Any]) -> Pool:
-    if "totalMaxNodeCount" in scaling:
-        return Pool(record, scaling.get("totalMinNodeCount", 0), scaling["totalMaxNodeCount"], each=False)
-    return Pool(record, scaling.get("minNodeCount", 0), scaling["maxNodeCount"], each=True)
-
-
-def _size(record: Record) -> tuple[int, str]:
-    config = record.state["nodeConfig"]
-    gpus = sum(one["count"] for one in config["guestAccelerators"])
-    return gpus, record.id
-
-
-def waits(pod: Object) -> bool:
-    """True for a pod that the scheduler found no node for, and a new node could help."""
+def is_waiting(pod: Object) -> bool:
+    """Return True when the scheduler found no node for the pod and a new node could help."""
     if pod["spec"].get("nodeName") or pod["metadata"].get("deletionTimestamp"):
         return False
-    # Without a node, a driver for Dynamic Resource Allocation announces no devices.
+    # With Dynamic Resource Allocation devices are announced by nodes that exist, so none are known before.
     if pod["spec"].get("resourceClaims"):
         return False
     return any(
-        one["type"] == "PodScheduled" and one["status"] == "False" and one.get("reason") == "Unschedulable"
-        for one in pod.get("status", {}).get("conditions") or []
+        condition["type"] == "PodScheduled"
+        and condition["status"] == "False"
+        and condition.get("reason") == "Unschedulable"
+        for condition in pod.get("status", {}).get("conditions") or []
     )
 
 
-def growth(pools: list[Pool], nodes: Iterable[Object], pods: Iterable[Object]) -> dict[str, int]:
-    """How many nodes more each pool needs for the pods that wait, by its ID; limits are not looked at twice.
+def growth(pools: list[AutoscaledPool], nodes: Iterable[Object], pods: Iterable[Object]) -> dict[str, int]:
+    """Return how many more nodes each pool needs for the pods that wait, by the pool's ID.
 
-    A pod that fits on a node that stands, or on one that is to come for another pod, needs no new one.
+    A pod that fits on an existing node, or on one that is to come for another pod, needs no new one. The
+    limit of a pool is counted over all its zones; whoever adds the nodes must look at each zone's.
     """
-    found = list(pods)
-    bins = [
-        (node, free_of(node, _on(node, found))) for node in nodes if not node["spec"].get("unschedulable")
+    all_pods = list(pods)
+    free_by_node = [
+        (node, free_of(node, _pods_on(node, all_pods)))
+        for node in nodes
+        if not node["spec"].get("unschedulable")
     ]
     more: dict[str, int] = {}
-    for pod in sorted((one for one in found if waits(one)), key=_oldest):
-        home = next((free for node, free in bins if fits(pod, node, free)), None)
-        if home is None:
-            new = _new_node(pod, pools, more)
-            if new is None:
+    for pod in sorted((pod for pod in all_pods if is_waiting(pod)), key=_age_and_name):
+        free = next((free for node, free in free_by_node if fits(pod, node, free)), None)
+        if free is None:
+            pool_and_node = _new_node(pod, pools, more)
+            if pool_and_node is None:
                 continue
-            pool, node = new
+            pool, node = pool_and_node
             more[pool.record.id] = more.get(pool.record.id, 0) + 1
-            home = free_of(node, [])
-            bins.append((node, home))
-        take(home, requests(pod))
+            free = free_of(node, [])
+            free_by_node.append((node, free))
+        take(free, requests(pod))
     return more
 
 
-def empty(pools: Iterable[Pool], nodes: Iterable[Object], pods: Iterable[Object]) -> dict[str, Pool]:
-    """Nodes of the pools without a pod that counts, by name. Pods of a DaemonSet stand everywhere."""
-    by_name = {pool.record.name: pool for pool in pools}
-    used = {one["spec"].get("nodeName") for one in pods if _counts(one)}
-    return {
-        node["metadata"]["name"]: by_name[node["metadata"]["labels"][POOL_LABEL]]
+def empty_nodes(
+    pools: Iterable[AutoscaledPool], nodes: Iterable[Object], pods: Iterable[Object]
+) -> list[str]:
+    """Return the names of the pools' nodes on which no pod runs but those of DaemonSets."""
+    pool_names = {pool.record.name for pool in pools}
+    used = {pod["spec"].get("nodeName") for pod in pods if _needs_its_node(pod)}
+    return [
+        name_of(node)
         for node in nodes
-        if node["metadata"]["labels"].get(POOL_LABEL) in by_name and node["metadata"]["name"] not in used
-    }
+        if node["metadata"]["labels"].get(POOL_LABEL) in pool_names and name_of(node) not in used
+    ]
 
 
-def shrunk(pool: Pool, leaving: Iterable[Object]) -> tuple[dict[str, int], tuple[str, ...]]:
-    """The counts without as many of the leaving nodes as the pool's least allows, and those nodes' names."""
-    counts, gone = dict(pool.zones), []
-    for node in leaving:
-        zone = node["metadata"]["labels"][ZONE]
+def without_nodes(pool: AutoscaledPool, nodes: Iterable[Object]) -> tuple[dict[str, int], tuple[str, ...]]:
+    """Return the pool's counts without as many of the nodes as its minimum allows, and those nodes' names."""
+    counts, removed = dict(pool.zones), []
+    for node in nodes:
+        zone = zone_of(node)
         if counts.get(zone, 0) and pool.may_shrink(counts, zone):
             counts[zone] -= 1
-            gone.append(node["metadata"]["name"])
-    return counts, tuple(gone)
+            removed.append(name_of(node))
+    return counts, tuple(removed)
 
 
-def _new_node(pod: Object, pools: list[Pool], more: Mapping[str, int]) -> tuple[Pool, Object] | None:
+def _autoscaled_pool(record: Record, scaling: Mapping[str, Any]) -> AutoscaledPool:
+    if "totalMaxNodeCount" in scaling:
+        lower, upper = scaling.get("totalMinNodeCount", 0), scaling["totalMaxNodeCount"]
+        return AutoscaledPool(record, lower, upper, per_zone=False)
+    return AutoscaledPool(record, scaling.get("minNodeCount", 0), scaling["maxNodeCount"], per_zone=True)
+
+
+def _gpus_per_node(record: Record) -> int:
+    return sum(accelerator["count"] for accelerator in accelerators(record.state))
+
+
+def _new_node(
+    pod: Object, pools: list[AutoscaledPool], more: Mapping[str, int]
+) -> tuple[AutoscaledPool, Object] | None:
+    """Return the first pool that may have one more node on which the pod fits, and that node."""
     for pool in pools:
-        limit = pool.most * (len(pool.zones) if pool.each else 1)
-        if sum(pool.zones.values()) + more.get(pool.record.id, 0) >= limit:
+        if sum(pool.zones.values()) + more.get(pool.record.id, 0) >= pool.max_total:
             continue
         for zone in pool.zones:
             node = pool_node(pool.record, zone)
@@ -125,19 +146,18 @@ def _new_node(pod: Object, pools: list[Pool], more: Mapping[str, int]) -> tuple[
     return None
 
 
-def _on(node: Object, pods: Iterable[Object]) -> list[Object]:
-    name = node["metadata"]["name"]
-    return [one for one in pods if one["spec"].get("nodeName") == name and not _ended(one)]
+def _pods_on(node: Object, pods: Iterable[Object]) -> list[Object]:
+    return [pod for pod in pods if pod["spec"].get("nodeName") == name_of(node) and not _has_ended(pod)]
 
 
-def _counts(pod: Object) -> bool:
+def _needs_its_node(pod: Object) -> bool:
     owners = pod["metadata"].get("ownerReferences") or []
-    return not _ended(pod) and not any(one["kind"] == "DaemonSet" for one in owners)
+    return not _has_ended(pod) and not any(owner["kind"] == "DaemonSet" for owner in owners)
 
 
-def _ended(pod: Object) -> bool:
+def _has_ended(pod: Object) -> bool:
     return pod.get("status", {}).get("phase") in ("Succeeded", "Failed")
 
 
-def _oldest(pod: Object) -> tuple[str, str]:
+def _age_and_name(pod: Object) -> tuple[str, str]:
     return pod["metadata"].get("creationTimestamp", ""), pod["metadata"]["name"]

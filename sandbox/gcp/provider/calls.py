@@ -1,4 +1,4 @@
-"""The plugin `gcp` as the Pulumi engine calls it: every call becomes a check, a diff or an operation."""
+"""The calls of the Pulumi engine to the plugin `gcp`: each becomes a check, a comparison or an operation."""
 
 # The names of the calls are the engine's.
 # ruff: noqa: N802
@@ -16,9 +16,9 @@ from pulumi.runtime.proto.provider_pb2_grpc import ResourceProviderServicer
 from inferfleet.gke.facts.schema import resource
 from sandbox.gcp.operations import Cloud
 from sandbox.gcp.provider.check import check
-from sandbox.gcp.provider.diff import adjusted, diff
-from sandbox.gcp.provider.merge import inputs_of, preview_state, seen_inputs, with_defaults
-from sandbox.gcp.provider.replies import ErrorReporting, difference, failures
+from sandbox.gcp.provider.diff import resource_changes
+from sandbox.gcp.provider.inputs import imported_inputs, preview_state, refreshed_inputs, with_defaults
+from sandbox.gcp.provider.replies import ErrorReporting, check_failures, diff_response
 from sandbox.gcp.provider.settings import Settings, check_settings, read_settings, refusal
 from sandbox.gcp.provider.wire import plain, struct
 from sandbox.gcp.rules.resource_types import RESOURCE_TYPES
@@ -31,7 +31,7 @@ Context: TypeAlias = grpc.ServicerContext
 
 
 class Provider(ResourceProviderServicer):
-    """Serves one engine run. `cloud` is made when the first operation needs it."""
+    """Serves one run of the engine. `cloud` is called when the first operation needs the cloud."""
 
     def __init__(self, places: StackPlaces, cloud: Callable[[], Cloud]) -> None:
         self._places = places
@@ -45,66 +45,64 @@ class Provider(ResourceProviderServicer):
         return plugin_pb2.PluginInfo(version=GOOGLE_PROVIDER)
 
     def CheckConfig(self, request: Any, context: Context) -> Any:
-        return rpc.CheckResponse(inputs=request.news, failures=failures(check_settings(plain(request.news))))
+        failures = check_settings(plain(request.news))
+        return rpc.CheckResponse(inputs=request.news, failures=check_failures(failures))
 
     def DiffConfig(self, request: Any, context: Context) -> Any:
         same = plain(request.olds) == plain(request.news)
         return rpc.DiffResponse(changes=rpc.DiffResponse.DIFF_NONE if same else rpc.DiffResponse.DIFF_SOME)
 
     def Configure(self, request: Any, context: Context) -> Any:
-        refused = refusal(self._places, dict(os.environ))
-        if refused:
-            context.abort(grpc.StatusCode.FAILED_PRECONDITION, refused)
+        reason = refusal(self._places, dict(os.environ))
+        if reason:
+            context.abort(grpc.StatusCode.FAILED_PRECONDITION, reason)
         self._settings = read_settings(plain(request.args))
         return rpc.ConfigureResponse(supportsPreview=True)
 
     def Check(self, request: Any, context: Context) -> Any:
         token, inputs = _token(request.urn), plain(request.news)
         if token not in RESOURCE_TYPES:
-            why = f"the simulated cloud has no resources of type {token}"
-            context.abort(grpc.StatusCode.UNIMPLEMENTED, why)
-        wrong = check(token, inputs)
-        if wrong:
-            return rpc.CheckResponse(inputs=request.news, failures=failures(wrong))
+            reason = f"the simulated cloud has no resources of type {token}"
+            context.abort(grpc.StatusCode.UNIMPLEMENTED, reason)
+        failures = check(token, inputs)
+        if failures:
+            return rpc.CheckResponse(inputs=request.news, failures=check_failures(failures))
         return rpc.CheckResponse(inputs=struct(with_defaults(resource(token), inputs)))
 
     def Diff(self, request: Any, context: Context) -> Any:
         token, old, new = _token(request.urn), plain(request.olds), plain(request.news)
-        changes = diff(resource(token), old, new, ignore=request.ignoreChanges)
-        if old.get("ignoreNodeCountChanges") or new.get("ignoreNodeCountChanges"):
-            changes = tuple(one for one in changes if one.path != "nodeCount")
-        return difference(adjusted(token, changes, old, new), same_name=old.get("name") == new.get("name"))
+        changes = resource_changes(token, old, new, ignore=request.ignoreChanges)
+        return diff_response(changes, same_name=old.get("name") == new.get("name"))
 
     def Create(self, request: Any, context: Context) -> Any:
         token, inputs = _token(request.urn), plain(request.properties)
         if request.preview:
             state = preview_state(resource(token), inputs)
             return rpc.CreateResponse(properties=struct(state))
-        with ErrorReporting(context, self._read, inputs) as told:
+        with ErrorReporting(context, self._read, inputs) as reporting:
             completed = self._settings.completed(token, inputs)
-            told.id = RESOURCE_TYPES[token].id(completed)
-            done = self._cloud().create(token, completed, timeout=request.timeout)
-            return rpc.CreateResponse(id=done.id, properties=struct(done.state))
+            reporting.resource_id = RESOURCE_TYPES[token].id(completed)
+            record = self._cloud().create(token, completed, timeout=request.timeout)
+            return rpc.CreateResponse(id=record.id, properties=struct(record.state))
 
     def Read(self, request: Any, context: Context) -> Any:
         token, old = _token(request.urn), plain(request.inputs)
         record = self._read(request.id)
         if record is None or record.token != token:
             return rpc.ReadResponse()
-        fields = resource(token)
-        inputs = seen_inputs(fields, old, record.state) if old else inputs_of(fields, record.state)
-        return rpc.ReadResponse(id=record.id, properties=struct(record.state), inputs=struct(inputs))
+        fields, state = resource(token), record.state
+        inputs = refreshed_inputs(fields, old, state) if old else imported_inputs(fields, state)
+        return rpc.ReadResponse(id=record.id, properties=struct(state), inputs=struct(inputs))
 
     def Update(self, request: Any, context: Context) -> Any:
         token, inputs = _token(request.urn), plain(request.news)
         if request.preview:
-            return rpc.UpdateResponse(
-                properties=struct(next_state(resource(token), plain(request.olds), inputs))
-            )
+            state = next_state(resource(token), plain(request.olds), inputs)
+            return rpc.UpdateResponse(properties=struct(state))
         with ErrorReporting(context, self._read, inputs, request.id):
             completed = self._settings.completed(token, inputs)
-            done = self._cloud().update(token, request.id, completed, timeout=request.timeout)
-            return rpc.UpdateResponse(properties=struct(done.state))
+            record = self._cloud().update(token, request.id, completed, timeout=request.timeout)
+            return rpc.UpdateResponse(properties=struct(record.state))
 
     def Delete(self, request: Any, context: Context) -> Any:
         with ErrorReporting(context, self._read):
@@ -117,10 +115,10 @@ class Provider(ResourceProviderServicer):
     def Cancel(self, request: Any, context: Context) -> Any:
         return Empty()
 
-    def _read(self, record_id: str) -> Record | None:
-        return self._cloud().read(record_id)
+    def _read(self, resource_id: str) -> Record | None:
+        return self._cloud().read(resource_id)
 
 
 def _token(urn: str) -> str:
-    """The type of the resource itself, without those of its parents."""
+    """Return the type of the resource itself, without those of its parents."""
     return urn.split("::")[2].rpartition("$")[2]

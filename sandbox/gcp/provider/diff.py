@@ -1,147 +1,164 @@
 """What a change of inputs does to a resource: which fields differ, and whether one of them replaces it.
 
-As the real provider compares: the inputs against the state. A field that is absent is compared only where
-Google does not fill it in, and an absent value equals a zero one ("", 0, false, nothing).
+The inputs are compared with the state, as the real provider does it. A field that is absent is compared only
+where Google does not fill it in, and an absent value equals a zero one ("", 0, false, nothing).
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from inferfleet.gke.facts.schema import Field, Fields
+from inferfleet.gke.facts.schema import Field, Fields, resource
 from sandbox.gcp.provider.wire import UNKNOWN
 from sandbox.gcp.rules.names import same_link
-from sandbox.gcp.rules.networking import SUBNETWORK, grows
+from sandbox.gcp.rules.networking import SUBNETWORK, is_widened
 from sandbox.gcp.store import CLUSTER
 
-# Labels that Google adds to those of the team, and does not call a change.
-GOOGLES = ("goog-", "cloud.google.com/", "gke-", "k8s.io/")
+# Labels that Google adds to those of the team; their absence from the inputs is no change.
+_GOOGLE_LABELS = ("goog-", "cloud.google.com/", "gke-", "k8s.io/")
 
 
 @dataclass(frozen=True)
 class Change:
-    """One field that differs: "nodeConfig.spot". `replace`: the resource must be made anew for it."""
+    """A field that differs, by its path ("nodeConfig.spot"). `replace`: the change replaces the resource."""
 
     path: str
-    kind: Literal["add", "update", "delete"]
+    action: Literal["add", "update", "delete"]
     replace: bool
+
+
+def resource_changes(
+    token: str, state: Mapping[str, Any], inputs: Mapping[str, Any], *, ignore: Iterable[str] = ()
+) -> tuple[Change, ...]:
+    """Return every change of a resource, with the rules that the provider has besides its table of fields."""
+    changes = diff(resource(token), state, inputs, ignore=ignore)
+    if state.get("ignoreNodeCountChanges") or inputs.get("ignoreNodeCountChanges"):
+        changes = tuple(change for change in changes if change.path != "nodeCount")
+    return tuple(_with_special_rules(token, change, state, inputs) for change in changes)
 
 
 def diff(
     fields: Fields, state: Mapping[str, Any], inputs: Mapping[str, Any], *, ignore: Iterable[str] = ()
 ) -> tuple[Change, ...]:
-    """Every change, sorted by path. `ignore` holds paths, each with everything below it."""
+    """Return every change that the table of fields finds, sorted by path.
+
+    `ignore` holds paths that are not compared, each with everything below it.
+    """
     ignored = tuple(ignore)
-    changes = (one for one in _fields(fields, state, inputs, "") if not _is_ignored(one.path, ignored))
-    return tuple(sorted(changes, key=lambda one: one.path))
+    changes = (
+        change
+        for change in _object_changes(fields, state, inputs, "")
+        if not _is_ignored(change.path, ignored)
+    )
+    return tuple(sorted(changes, key=lambda change: change.path))
 
 
-def adjusted(
-    token: str, changes: tuple[Change, ...], old: Mapping[str, Any], new: Mapping[str, Any]
-) -> tuple[Change, ...]:
-    """The changes with the rules the provider has besides its table of fields."""
-    return tuple(_adjusted(token, one, old, new) for one in changes)
-
-
-def _adjusted(token: str, change: Change, old: Mapping[str, Any], new: Mapping[str, Any]) -> Change:
-    field = change.path
-    if token == SUBNETWORK and field == "ipCidrRange":
-        return Change(field, change.kind, replace=not grows(old, new))
-    if token == CLUSTER and field == "enableL4IlbSubsetting" and old.get(field):
-        return Change(field, change.kind, replace=True)
+def _with_special_rules(token: str, change: Change, old: Mapping[str, Any], new: Mapping[str, Any]) -> Change:
+    if token == SUBNETWORK and change.path == "ipCidrRange":
+        return replace(change, replace=not is_widened(old, new))
+    if token == CLUSTER and change.path == "enableL4IlbSubsetting" and old.get(change.path):
+        return replace(change, replace=True)
     return change
 
 
-def _fields(fields: Fields, old: Mapping[str, Any], new: Mapping[str, Any], before: str) -> Iterator[Change]:
-    for name, one in fields.items():
-        if not one.output:
-            yield from _field(one, old.get(name), new.get(name), f"{before}{name}")
+def _object_changes(
+    fields: Fields, old: Mapping[str, Any], new: Mapping[str, Any], prefix: str
+) -> Iterator[Change]:
+    for name, field in fields.items():
+        if not field.output:
+            yield from _field_changes(field, old.get(name), new.get(name), f"{prefix}{name}")
 
 
-def _field(one: Field, old: Any, new: Any, path: str) -> Iterator[Change]:
-    if new is None and one.type == "Map" and not one.computed:
-        yield from _map(one, old or {}, {}, path)
+def _field_changes(field: Field, old: Any, new: Any, path: str) -> Iterator[Change]:
+    if new is None and field.type == "Map" and not field.computed:
+        yield from _map_changes(field, old or {}, {}, path)
     elif new is None:
-        if not one.computed and one.default is None and not _zero(old):
-            yield Change(path, "delete", _replaces(one, old))
+        if not field.computed and field.default is None and not _is_zero(old):
+            yield Change(path, "delete", _replaces(field, old))
     elif new == UNKNOWN:
-        yield Change(path, "add" if old is None else "update", one.force_new)
-    elif _zero(old) and _zero(new):
+        yield Change(path, "add" if old is None else "update", field.force_new)
+    elif _is_zero(old) and _is_zero(new):
         return
-    elif one.type == "Map":
-        yield from _map(one, old or {}, new, path)
-    elif one.single and one.fields:
+    elif field.type == "Map":
+        yield from _map_changes(field, old or {}, new, path)
+    elif field.single and field.fields:
         if old is None:
-            yield Change(path, "add", _replaces(one, new))
+            yield Change(path, "add", _replaces(field, new))
         else:
-            yield from _fields(one.fields, old, new, f"{path}.")
-    elif one.type == "Set":
-        yield from _set(one, old or [], new, path)
-    elif one.type == "List" and not one.single:
-        yield from _list(one, old or [], new, path)
+            yield from _object_changes(field.fields, old, new, f"{path}.")
+    elif field.type == "Set":
+        yield from _set_changes(field, old or [], new, path)
+    elif field.type == "List" and not field.single:
+        yield from _list_changes(field, old or [], new, path)
     elif old != new and not same_link(path, old, new):
-        yield Change(path, "add" if old is None else "update", one.force_new)
+        yield Change(path, "add" if old is None else "update", field.force_new)
 
 
-def _map(one: Field, old: Mapping[str, Any], new: Mapping[str, Any], path: str) -> Iterator[Change]:
+def _map_changes(field: Field, old: Mapping[str, Any], new: Mapping[str, Any], path: str) -> Iterator[Change]:
     for key in sorted({*old, *new}):
         if key not in new:
-            if not key.startswith(GOOGLES):
-                yield Change(f"{path}.{key}", "delete", one.force_new)
+            if not key.startswith(_GOOGLE_LABELS):
+                yield Change(f"{path}.{key}", "delete", field.force_new)
         elif key not in old:
-            yield Change(f"{path}.{key}", "add", one.force_new)
+            yield Change(f"{path}.{key}", "add", field.force_new)
         elif old[key] != new[key]:
-            yield Change(f"{path}.{key}", "update", one.force_new)
+            yield Change(f"{path}.{key}", "update", field.force_new)
 
 
-def _list(one: Field, old: list[Any], new: list[Any], path: str) -> Iterator[Change]:
+def _list_changes(field: Field, old: list[Any], new: list[Any], path: str) -> Iterator[Change]:
     for number in range(max(len(old), len(new))):
         item = f"{path}[{number}]"
         if number >= len(new):
-            yield Change(item, "delete", _replaces(one, old[number]))
+            yield Change(item, "delete", _replaces(field, old[number]))
         elif number >= len(old):
-            yield Change(item, "add", _replaces(one, new[number]))
-        elif one.fields and isinstance(new[number], dict):
-            yield from _fields(one.fields, old[number], new[number], f"{item}.")
+            yield Change(item, "add", _replaces(field, new[number]))
+        elif field.fields and isinstance(new[number], dict):
+            yield from _object_changes(field.fields, old[number], new[number], f"{item}.")
         elif old[number] != new[number]:
-            yield Change(item, "update", one.force_new)
+            yield Change(item, "update", field.force_new)
 
 
-def _set(one: Field, old: list[Any], new: list[Any], path: str) -> Iterator[Change]:
-    """A set has no order: items of the one that the other lacks."""
+def _set_changes(field: Field, old: list[Any], new: list[Any], path: str) -> Iterator[Change]:
+    """Yield the items that only one of the sets has; their order does not count."""
     for number, item in enumerate(new):
-        if not any(_same_item(one, other, item) for other in old):
-            yield Change(f"{path}[{number}]", "add", _replaces(one, item))
+        if not any(_is_same_item(field, old_item, item) for old_item in old):
+            yield Change(f"{path}[{number}]", "add", _replaces(field, item))
     for number, item in enumerate(old):
-        if not any(_same_item(one, item, other) for other in new):
-            yield Change(f"{path}[{len(new) + number}]", "delete", _replaces(one, item))
+        if not any(_is_same_item(field, item, new_item) for new_item in new):
+            yield Change(f"{path}[{len(new) + number}]", "delete", _replaces(field, item))
 
 
-def _same_item(one: Field, old: Any, new: Any) -> bool:
-    if one.fields and isinstance(old, dict) and isinstance(new, dict):
-        return not any(_fields(one.fields, old, new, ""))
+def _is_same_item(field: Field, old: Any, new: Any) -> bool:
+    if field.fields and isinstance(old, dict) and isinstance(new, dict):
+        return not any(_object_changes(field.fields, old, new, ""))
     return bool(old == new)
 
 
-def _replaces(one: Field, value: Any) -> bool:
-    """A block that comes or goes replaces when it, or a field set in it, does."""
-    if one.force_new:
+def _replaces(field: Field, value: Any) -> bool:
+    """Return True when a block that is added or deleted replaces the resource.
+
+    It does when the block itself, or any field that is set in it, can only be set on a new resource.
+    """
+    if field.force_new:
         return True
     items = value if isinstance(value, list) else [value]
     return any(
-        _replaces(one.fields[name], inner)
+        _replaces(field.fields[name], inner)
         for item in items
         if isinstance(item, dict)
         for name, inner in item.items()
-        if name in one.fields and not one.fields[name].output
+        if name in field.fields and not field.fields[name].output
     )
 
 
-def _zero(value: Any) -> bool:
+def _is_zero(value: Any) -> bool:
     if isinstance(value, dict):
-        return all(_zero(one) for one in value.values())
+        return all(_is_zero(inner) for inner in value.values())
     return value in (None, "", 0, False, [])
 
 
 def _is_ignored(path: str, ignored: tuple[str, ...]) -> bool:
-    return any(one == "*" or path == one or path.startswith((f"{one}.", f"{one}[")) for one in ignored)
+    return any(
+        pattern == "*" or path == pattern or path.startswith((f"{pattern}.", f"{pattern}["))
+        for pattern in ignored
+    )

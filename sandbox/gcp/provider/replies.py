@@ -1,4 +1,4 @@
-"""What the engine is told: failures of a check, the difference an update makes, and what went wrong."""
+"""The plugin's answers to the engine: failures of a check, the changes of an update, and errors."""
 
 from collections.abc import Callable, Iterable
 from types import TracebackType
@@ -17,7 +17,7 @@ from sandbox.gcp.rules.errors import ApiError, OperationError
 from sandbox.gcp.store import Record
 from sandbox.problem import SandboxProblem
 
-_KINDS = {
+_DIFF_KINDS = {
     ("add", False): rpc.PropertyDiff.ADD,
     ("add", True): rpc.PropertyDiff.ADD_REPLACE,
     ("update", False): rpc.PropertyDiff.UPDATE,
@@ -27,29 +27,36 @@ _KINDS = {
 }
 
 
-def failures(found: Iterable[Failure]) -> list[Any]:
-    """For a check's response."""
-    return [rpc.CheckFailure(property=one.path, reason=one.reason) for one in found]
+def check_failures(failures: Iterable[Failure]) -> list[Any]:
+    """Return the failures as the engine's messages."""
+    return [rpc.CheckFailure(property=failure.path, reason=failure.reason) for failure in failures]
 
 
-def difference(changes: Iterable[Change], *, same_name: bool) -> Any:
-    """For a diff's response. Two things cannot have one name, so then the old one goes first."""
-    found = list(changes)
-    replaces = sorted({_top(one.path) for one in found if one.replace})
+def diff_response(changes: Iterable[Change], *, same_name: bool) -> Any:
+    """Return the changes as the engine's answer to a diff.
+
+    Two resources cannot have one name, so a replacement under the same name deletes the old one first.
+    """
+    all_changes = list(changes)
+    replaces = sorted({_field_of(change.path) for change in all_changes if change.replace})
     return rpc.DiffResponse(
-        changes=rpc.DiffResponse.DIFF_SOME if found else rpc.DiffResponse.DIFF_NONE,
+        changes=rpc.DiffResponse.DIFF_SOME if all_changes else rpc.DiffResponse.DIFF_NONE,
         replaces=replaces,
-        diffs=sorted({_top(one.path) for one in found}),
+        diffs=sorted({_field_of(change.path) for change in all_changes}),
         deleteBeforeReplace=bool(replaces) and same_name,
-        detailedDiff={one.path: rpc.PropertyDiff(kind=_KINDS[one.kind, one.replace]) for one in found},
+        detailedDiff={
+            change.path: rpc.PropertyDiff(kind=_DIFF_KINDS[change.action, change.replace])
+            for change in all_changes
+        },
         hasDetailedDiff=True,
     )
 
 
 class ErrorReporting:
-    """Within it, what the cloud refuses ends the call with its words, and no traceback is seen.
+    """A context in which the cloud's errors end the engine's call with their text and without a traceback.
 
-    An object that was left half-made is handed to the engine with the reason, so that it is in the state.
+    A resource that exists but is not finished is handed to the engine with the reason, so that it is in the
+    state of the program. Until `resource_id` is set, no resource exists.
     """
 
     def __init__(
@@ -57,10 +64,10 @@ class ErrorReporting:
         context: grpc.ServicerContext,
         read: Callable[[str], Record | None],
         inputs: dict[str, Any] | None = None,
-        id: str = "",  # noqa: A002
+        resource_id: str = "",
     ) -> None:
         self._context, self._read, self._inputs = context, read, inputs or {}
-        self.id = id
+        self.resource_id = resource_id
 
     def __enter__(self) -> Self:
         return self
@@ -68,26 +75,27 @@ class ErrorReporting:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if isinstance(error, OperationError) and self.id:
-            self._half_made(str(error))
+        if isinstance(error, OperationError) and self.resource_id:
+            self._abort_unfinished(str(error))
         elif isinstance(error, (ApiError, OperationError, SandboxProblem)):
             self._context.abort(grpc.StatusCode.UNKNOWN, str(error))
 
-    def _half_made(self, why: str) -> None:
-        record = self._read(self.id)
+    def _abort_unfinished(self, reason: str) -> None:
+        record = self._read(self.resource_id)
         detail = rpc.ErrorResourceInitFailed(
-            id=self.id,
+            id=self.resource_id,
             properties=struct(record.state if record else {}),
-            reasons=[why],
+            reasons=[reason],
             inputs=struct(self._inputs),
         )
         packed = AnyMessage()
         packed.Pack(detail)
         code = grpc.StatusCode.UNKNOWN
-        status = Status(code=code.value[0], message=why, details=[packed])
+        status = Status(code=code.value[0], message=reason, details=[packed])
         self._context.set_trailing_metadata((("grpc-status-details-bin", status.SerializeToString()),))
-        self._context.abort(code, why)
+        self._context.abort(code, reason)
 
 
-def _top(path: str) -> str:
+def _field_of(path: str) -> str:
+    """Return the field of the resource that the path begins with."""
     return path.partition(".")[0].partition("[")[0]

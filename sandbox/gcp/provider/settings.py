@@ -1,4 +1,4 @@
-"""What a provider resource of a program says: the project, and the backend it may not be used with."""
+"""The settings of a provider resource, and the engines that the simulated provider refuses to serve."""
 
 import os
 from collections.abc import Mapping
@@ -7,14 +7,15 @@ from pathlib import Path
 from typing import Any
 
 from sandbox.gcp.provider.check import Failure
-from sandbox.gcp.rules.errors import bad
+from sandbox.gcp.rules.errors import bad_request
+from sandbox.gcp.rules.names import cluster_path
 from sandbox.gcp.rules.resource_types import RESOURCE_TYPES
 from sandbox.gcp.store import POOL
 from sandbox.places import StackPlaces
 
 Values = dict[str, Any]
-# Settings of the real provider, as pulumi_gcp.ProviderArgs has them, that can be taken without an effect.
-_TAKEN = {
+# Settings of the real provider, as pulumi_gcp.ProviderArgs has them, that are accepted and have no effect.
+_WITHOUT_EFFECT = {
     *("accessToken", "addPulumiAttributionLabel", "addTerraformAttributionLabel", "batching"),
     *("billingProject", "credentials", "defaultLabels", "disableGlobalProjectWarning"),
     *("impersonateServiceAccount", "impersonateServiceAccountDelegates", "requestReason"),
@@ -25,44 +26,44 @@ _TAKEN = {
 
 @dataclass(frozen=True)
 class Settings:
-    """What the provider is set to where a resource says nothing; "" when it says nothing either."""
+    """What the provider fills into resources that do not say it themselves; "" for nothing."""
 
     project: str = ""
     region: str = ""
     zone: str = ""
 
     def completed(self, token: str, inputs: Values) -> Values:
-        """The inputs with project and region filled in. Raises ApiError when nobody says them."""
-        filled = dict(inputs)
-        here = {"project": self.project, "region": self.region, "location": self.region or self.zone}
+        """Return the inputs with project and region or location. Raises ApiError when one is not set."""
+        completed = dict(inputs)
+        own = {"project": self.project, "region": self.region, "location": self.region or self.zone}
         for name in ("project", *RESOURCE_TYPES[token].scoped):
-            # A pool that names its cluster by its ID has project and location in it.
-            if name not in filled and here[name]:
-                filled[name] = here[name]
-        cluster = str(filled.get("cluster", "")).split("/")
-        if token == POOL and len(cluster) == 6:
-            filled["project"], filled["location"] = cluster[1], cluster[3]
+            if name not in completed and own[name]:
+                completed[name] = own[name]
+        cluster = str(completed.get("cluster", ""))
+        # A pool that names its cluster by its ID takes project and location from it.
+        if token == POOL and cluster.count("/") == 5:
+            completed["project"], completed["location"], _ = cluster_path(cluster)
         for name in ("project", *RESOURCE_TYPES[token].scoped):
-            if name not in filled:
-                raise bad(f"{name}: required field is not set")
-        return filled
+            if name not in completed:
+                raise bad_request(f"{name}: required field is not set")
+        return completed
 
 
 def check_settings(values: Mapping[str, Any]) -> tuple[Failure, ...]:
-    """A failure for every setting the provider does not have."""
-    unknown = [name for name in values if name not in {*_TAKEN, "project", "region", "zone"}]
+    """Return a failure for every setting that the provider does not have."""
+    unknown = [name for name in values if name not in {*_WITHOUT_EFFECT, "project", "region", "zone"}]
     return tuple(Failure(name, f"the provider gcp has no setting {name!r}") for name in unknown)
 
 
 def read_settings(values: Mapping[str, Any]) -> Settings:
-    """Of the arguments of a provider resource."""
+    """Return the settings that the arguments of a provider resource give."""
     return Settings(*(str(values.get(name) or "") for name in ("project", "region", "zone")))
 
 
 def refusal(places: StackPlaces, environment: Mapping[str, str]) -> str:
-    """Why the simulated cloud will not serve an engine in this environment; "" when it will.
+    """Return why the simulated cloud does not serve an engine in this environment; "" when it does.
 
-    A state elsewhere would hold resources that nobody has, so it serves the sandbox's own backend only.
+    It serves only the sandbox's own backend: the state in another one would list resources that do not exist.
     """
     backend, home = environment.get("PULUMI_BACKEND_URL", ""), environment.get("PULUMI_HOME", "")
     if backend == f"file://{places.state}" and Path(home or os.sep) == places.pulumi_home:

@@ -1,4 +1,4 @@
-"""Values between the Pulumi engine and Python: what is not known yet stays a value of its own."""
+"""Values between the Pulumi engine and Python; a value that is not known yet is UNKNOWN."""
 
 from typing import Any
 
@@ -9,23 +9,23 @@ UNKNOWN = "04da6b54-80e4-46f7-96ec-b56ff0331ba9"
 
 
 def plain(properties: Struct) -> dict[str, Any]:
-    """JSON values; whole numbers are ints, and UNKNOWN stands for unknowns."""
-    return {name: _plain(value) for name, value in properties.fields.items()}
+    """Return the engine's properties as JSON values; whole numbers become ints."""
+    return {name: _plain_value(value) for name, value in properties.fields.items()}
 
 
 def struct(values: dict[str, Any]) -> Struct:
-    """For the engine, from JSON values."""
-    made = Struct()
-    made.update(values)
-    return made
+    """Return JSON values as the engine's properties."""
+    properties = Struct()
+    properties.update(values)
+    return properties
 
 
-def _plain(value: Value) -> Any:
+def _plain_value(value: Value) -> Any:
     kind = value.WhichOneof("kind")
     if kind == "struct_value":
         return plain(value.struct_value)
     if kind == "list_value":
-        return [_plain(one) for one in value.list_value.values]
+        return [_plain_value(item) for item in value.list_value.values]
     if kind == "number_value":
         number = value.number_value
         return int(number) if number.is_integer() else number

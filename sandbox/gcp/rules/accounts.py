@@ -1,46 +1,55 @@
-"""Service accounts and who may do what: what Google fills in and refuses."""
+"""Service accounts and the members of IAM policies: what Google fills in and refuses."""
 
 import re
 from typing import Any
 
-from sandbox.gcp.rules.errors import bad
-from sandbox.gcp.rules.names import email
-from sandbox.gcp.rules.networking import number
+from sandbox.gcp.rules.errors import bad_request
+from sandbox.gcp.rules.names import account_email, account_resource_id, numeric_id
 from sandbox.gcp.store import Records
 
 Values = dict[str, Any]
-_ACCOUNT = re.compile(r"[a-z]([-a-z0-9]{4,28}[a-z0-9])")
+_ACCOUNT_ID = re.compile(r"[a-z]([-a-z0-9]{4,28}[a-z0-9])")
 _ROLE = re.compile(r"(roles|(projects|organizations)/[^/]+/roles)/[A-Za-z0-9_.]+")
 _MEMBER = re.compile(
     r"(user|serviceAccount|group|domain):.+|principal(Set)?://.+|allUsers|allAuthenticatedUsers|deleted:.+"
 )
 
 
-def fill_account(state: Values, own: str) -> Values:
-    address = email(state["project"], state["accountId"])
-    made = {"email": address, "member": f"serviceAccount:{address}", "name": own, "uniqueId": number(own)}
-    return {**state, **made}
+def fill_account(state: Values, resource_id: str) -> Values:
+    """Return the state of a service account with its address and numeric ID."""
+    email = account_email(state["project"], state["accountId"])
+    return {
+        **state,
+        "email": email,
+        "member": f"serviceAccount:{email}",
+        "name": resource_id,
+        "uniqueId": numeric_id(resource_id),
+    }
 
 
-def check_account(state: Values, records: Records, own: str) -> None:
-    if not _ACCOUNT.fullmatch(state["accountId"]):
-        raise bad(
-            f"Invalid account ID {state['accountId']!r}: it must match {_ACCOUNT.pattern}, 6 to 30 characters"
+def check_account(state: Values, records: Records, resource_id: str) -> None:
+    """Raise ApiError for a service account that Google refuses."""
+    if not _ACCOUNT_ID.fullmatch(state["accountId"]):
+        raise bad_request(
+            f"Invalid account ID {state['accountId']!r}: it must match {_ACCOUNT_ID.pattern}, "
+            "6 to 30 characters"
         )
 
 
-def fill_member(state: Values, own: str) -> Values:
-    return {**state, "etag": f"BwX{number(own)[:8]}="}
+def fill_member(state: Values, resource_id: str) -> Values:
+    """Return the state of an IAM member with the version tag of its policy."""
+    return {**state, "etag": f"BwX{numeric_id(resource_id)[:8]}="}
 
 
-def check_member(state: Values, records: Records, own: str) -> None:
+def check_member(state: Values, records: Records, resource_id: str) -> None:
+    """Raise ApiError for an IAM member that Google refuses."""
     role, member = state["role"], state["member"]
     if not _ROLE.fullmatch(role):
-        raise bad(f"Role {role} is not supported for this resource")
+        raise bad_request(f"Role {role} is not supported for this resource")
     if not _MEMBER.fullmatch(member):
-        raise bad(f"The member {member} has an invalid format")
-    kind, _, address = member.partition(":")
-    project = address.partition("@")[2].removesuffix(".iam.gserviceaccount.com")
-    of_a_team = kind == "serviceAccount" and address.endswith(".iam.gserviceaccount.com")
-    if of_a_team and f"projects/{project}/serviceAccounts/{address}" not in records:
-        raise bad(f"Service account {address} does not exist")
+        raise bad_request(f"The member {member} has an invalid format")
+    member_type, _, email = member.partition(":")
+    # Only addresses that end in a project's domain are accounts of this cloud.
+    account = account_resource_id(email) if member_type == "serviceAccount" else None
+    if account is not None and account not in records:
+        raise bad_request(f"Service account {email} does not exist")

@@ -1,31 +1,36 @@
-"""What Google's API answers instead of doing it, in the words the provider passes on."""
+"""The two ways in which Google refuses: the request as a whole, or its operation after the object exists."""
 
 
 class ApiError(Exception):
-    """`str()` of it is what the real provider prints: "googleapi: Error 400: ..., badRequest"."""
+    """The API refused the request and nothing was changed.
+
+    Its text is what the real provider prints: "googleapi: Error 400: ..., badRequest".
+    """
 
     def __init__(self, code: int, message: str, reason: str) -> None:
         super().__init__(f"googleapi: Error {code}: {message}, {reason}")
-        self.code = code
-        self.message = message
 
 
 class OperationError(Exception):
-    """The object exists, but its operation failed: the reason why, for the object's own status too."""
+    """The object exists, but the operation on it failed; the text becomes the object's status message."""
 
 
-def bad(message: str) -> ApiError:
+def bad_request(message: str) -> ApiError:
+    """Return the answer to inputs that the API does not accept."""
     return ApiError(400, message, "badRequest")
 
 
-def missing(what: str) -> ApiError:
-    return ApiError(404, f"The resource '{what}' was not found", "notFound")
+def not_found(resource_id: str) -> ApiError:
+    """Return the answer to a request that names a resource which does not exist."""
+    return ApiError(404, f"The resource '{resource_id}' was not found", "notFound")
 
 
-def exists(what: str) -> ApiError:
-    return ApiError(409, f"The resource '{what}' already exists", "alreadyExists")
+def already_exists(resource_id: str) -> ApiError:
+    """Return the answer to a create request for an ID that is taken."""
+    return ApiError(409, f"The resource '{resource_id}' already exists", "alreadyExists")
 
 
-def in_use(what: str, by: str) -> ApiError:
-    message = f"The resource '{what}' is already being used by '{by}'"
+def in_use(resource_id: str, *, by: str) -> ApiError:
+    """Return the answer to a delete request for a resource that another one refers to."""
+    message = f"The resource '{resource_id}' is already being used by '{by}'"
     return ApiError(400, message, "resourceInUseByAnotherResource")

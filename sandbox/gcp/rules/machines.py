@@ -1,9 +1,7 @@
-"""Machine types: what a node of one has, and which accelerators it takes.
+"""Machine types: the cores, memory, local SSDs and accelerators of a machine, and what pods may use of it.
 
-Kept apart from the table that decisions rest on, so that a mistake in one of them shows.
-
-From cloud.google.com/compute/docs/gpus (2026-04-14); CPU types from the machine families' own pages. Memory
-in GiB, which Google prints as GB.
+The source is cloud.google.com/compute/docs/gpus (2026-04-14), and for CPU types the machine families' own
+pages. Memory is in GiB, which Google prints as GB.
 """
 
 from collections.abc import Iterator
@@ -12,8 +10,11 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Machine:
-    """`accelerators` pairs each type that fits with the counts of it; empty for none. `built_in` ones are
-    part of the machine and must be asked for in just that count. `ssds` are local SSDs that it always has.
+    """What a machine of one type has; `memory` is in GiB.
+
+    `accelerators` pairs each type that fits with the counts in which it may be asked for. `built_in` ones are
+    part of the machine and must be asked for in exactly that count. `ssds` counts the local SSDs that it
+    always has.
     """
 
     vcpu: int
@@ -27,7 +28,7 @@ class Machine:
 
 _L4, _A100, _A100_80, _H100 = "nvidia-l4", "nvidia-tesla-a100", "nvidia-a100-80gb", "nvidia-h100-80gb"
 _RTX = "nvidia-rtx-pro-6000"
-# name: (vCPU, GiB, accelerator, count, local SSDs that come with it)
+# Values: vCPU, GiB, accelerator, its count, local SSDs that come with it.
 _GPU: dict[str, tuple[int, float, str, int, int]] = {
     "g2-standard-4": (4, 16, _L4, 1, 0),
     "g2-standard-8": (8, 32, _L4, 1, 0),
@@ -61,7 +62,7 @@ _GPU: dict[str, tuple[int, float, str, int, int]] = {
     "a4x-highgpu-4g": (140, 884, "nvidia-gb200", 4, 4),
     "a4x-maxgpu-4g-metal": (144, 960, "nvidia-gb300", 4, 4),
 }
-# family: (GiB per vCPU, sizes)
+# Values: GiB per vCPU, numbers of vCPU.
 _CPU: dict[str, tuple[float, tuple[int, ...]]] = {
     "e2-standard": (4, (2, 4, 8, 16, 32)),
     "e2-highmem": (8, (2, 4, 8, 16)),
@@ -74,7 +75,7 @@ _N1: dict[str, tuple[float, tuple[int, ...]]] = {
     "n1-standard": (3.75, (1, 2, 4, 8, 16, 32, 64, 96)),
     "n1-highmem": (6.5, (2, 4, 8, 16, 32, 64, 96)),
 }
-# What any n1 machine takes. cloud.google.com/compute/docs/gpus#n1-gpus
+# The accelerators that any n1 machine takes. cloud.google.com/compute/docs/gpus#n1-gpus
 _ATTACHED = (
     ("nvidia-tesla-t4", (1, 2, 4)),
     ("nvidia-tesla-v100", (1, 2, 4, 8)),
@@ -82,13 +83,13 @@ _ATTACHED = (
     ("nvidia-tesla-p4", (1, 2, 4)),
 )
 # Families whose local SSDs GKE attaches, and writes into the pool, when nobody asked for them.
-_FILLED_IN = ("a3-", "a4")
+_FAMILIES_WITH_SSDS = ("a3-", "a4")
 
 
-def _all() -> Iterator[tuple[str, Machine]]:
-    for name, (vcpu, memory, kind, count, ssds) in _GPU.items():
+def _machines() -> Iterator[tuple[str, Machine]]:
+    for name, (vcpu, memory, gpu, count, ssds) in _GPU.items():
         arch = "arm64" if name.startswith("a4x-") else "amd64"
-        yield name, Machine(vcpu, memory, ((kind, (count,)),), built_in=True, ssds=ssds, arch=arch)
+        yield name, Machine(vcpu, memory, ((gpu, (count,)),), built_in=True, ssds=ssds, arch=arch)
     for table, attached in ((_CPU, ()), (_N1, _ATTACHED)):
         for family, (memory, sizes) in table.items():
             for size in sizes:
@@ -96,19 +97,19 @@ def _all() -> Iterator[tuple[str, Machine]]:
     yield "e2-medium", Machine(2, 4, shared_cores=True)
 
 
-MACHINES = dict(_all())
+MACHINES = dict(_machines())
 DEFAULT = "e2-medium"
 
 
 def fills_in_ssds(machine_type: str) -> bool:
-    """True when GKE sets the pool's local SSDs by itself."""
-    return machine_type.startswith(_FILLED_IN)
+    """Return True when GKE sets the pool's local SSDs by itself."""
+    return machine_type.startswith(_FAMILIES_WITH_SSDS)
 
 
 def allocatable(machine: Machine) -> tuple[int, int]:
-    """CPU in millicores and memory in MiB that pods may use of a node.
+    """Return the CPU in millicores and the memory in MiB that pods may use of a node.
 
-    GKE's own reservations: cloud.google.com/kubernetes-engine/docs/concepts/plan-node-sizes
+    The rest is what GKE reserves: cloud.google.com/kubernetes-engine/docs/concepts/plan-node-sizes
     """
     cores = [60, 10, 5, 5, *[2.5] * max(machine.vcpu - 4, 0)]
     cpu = machine.vcpu * 1000 - (1060 if machine.shared_cores else round(sum(cores[: machine.vcpu])))

@@ -1,49 +1,46 @@
 """Networks, subnetworks, routers, NATs, firewalls, placement policies: what Google fills in and refuses."""
 
-import hashlib
 import re
 from collections.abc import Mapping
 from ipaddress import IPv4Network
 from typing import Any
 
 from sandbox.gcp.rules import regions
-from sandbox.gcp.rules.errors import bad, in_use, missing
-from sandbox.gcp.rules.names import COMPUTE, last, network_id, relative, subnetwork_id
+from sandbox.gcp.rules.errors import bad_request, in_use, not_found
+from sandbox.gcp.rules.names import COMPUTE, network_id, numeric_id, relative, short_name, subnetwork_id
 from sandbox.gcp.store import CLUSTER, POOL, Record, Records
 
 Values = dict[str, Any]
 SUBNETWORK, NETWORK = "gcp:compute/subnetwork:Subnetwork", "gcp:compute/network:Network"
 ROUTER, FIREWALL = "gcp:compute/router:Router", "gcp:compute/firewall:Firewall"
+NAT = "gcp:compute/routerNat:RouterNat"
 _NAME = re.compile(r"[a-z]([-a-z0-9]{0,61}[a-z0-9])?")
-# Of networks that make their subnetworks themselves. cloud.google.com/vpc/docs/subnets#ip-ranges
-_AUTO = IPv4Network("10.128.0.0/9")
+# The range of networks that make their own subnetworks. cloud.google.com/vpc/docs/subnets#ip-ranges
+_AUTO_RANGE = IPv4Network("10.128.0.0/9")
 
 
-def number(text: str) -> str:
-    """A numeric ID that stays the same for the same thing."""
-    return str(int(hashlib.sha256(text.encode()).hexdigest()[:15], 16))
-
-
-def fill(state: Values, own: str) -> Values:
-    """What every compute resource gets."""
-    made = {"selfLink": f"{COMPUTE}{own}", "creationTimestamp": "2026-01-01T00:00:00.000-07:00"}
+def fill_compute(state: Values, resource_id: str) -> Values:
+    """Return the state with what the Compute API fills into every resource."""
+    filled = {"selfLink": f"{COMPUTE}{resource_id}", "creationTimestamp": "2026-01-01T00:00:00.000-07:00"}
     if "network" in state:
-        made["network"] = COMPUTE + network_id(state["project"], state["network"])
-    return {**state, **made}
+        filled["network"] = COMPUTE + network_id(state["project"], state["network"])
+    return {**state, **filled}
 
 
-def fill_network(state: Values, own: str) -> Values:
+def fill_network(state: Values, resource_id: str) -> Values:
+    """Return the state of a network as the API answers it."""
     return {
         "routingMode": "REGIONAL",
         "mtu": 1460,
         "bgpBestPathSelectionMode": "LEGACY",
-        "numericId": number(own),
-        "networkId": number(own),
-        **fill(state, own),
+        "numericId": numeric_id(resource_id),
+        "networkId": numeric_id(resource_id),
+        **fill_compute(state, resource_id),
     }
 
 
-def fill_subnetwork(state: Values, own: str) -> Values:
+def fill_subnetwork(state: Values, resource_id: str) -> Values:
+    """Return the state of a subnetwork as the API answers it."""
     gateway = IPv4Network(state["ipCidrRange"])[1]
     return {
         "purpose": "PRIVATE",
@@ -51,14 +48,15 @@ def fill_subnetwork(state: Values, own: str) -> Values:
         "privateIpv6GoogleAccess": "DISABLE_GOOGLE_ACCESS",
         "stackType": "IPV4_ONLY",
         "secondaryIpRanges": [],
-        **fill(state, own),
+        **fill_compute(state, resource_id),
         "gatewayAddress": str(gateway),
-        "subnetworkId": int(number(own)) % 2**31,
+        "subnetworkId": int(numeric_id(resource_id)) % 2**31,
         "state": "READY",
     }
 
 
-def fill_nat(state: Values, own: str) -> Values:
+def fill_nat(state: Values, resource_id: str) -> Values:
+    """Return the state of a router's NAT as the API answers it."""
     return {
         "minPortsPerVm": 64,
         "enableDynamicPortAllocation": False,
@@ -69,113 +67,132 @@ def fill_nat(state: Values, own: str) -> Values:
     }
 
 
-def check_name(state: Values) -> None:
+def fill_firewall(state: Values, resource_id: str) -> Values:
+    """Return the state of a firewall rule as the API answers it."""
+    return {"direction": "INGRESS", "priority": 1000, **fill_compute(state, resource_id)}
+
+
+def check_network(state: Values, records: Records, resource_id: str) -> None:
+    """Raise ApiError for a network that Google refuses. A profile for RDMA names the zone of its network."""
+    _check_name(state)
+    profile = short_name(state.get("networkProfile", ""))
+    zone, _, fabric = profile.partition("-vpc-")
+    is_zone = regions.exists(zone) and zone not in regions.ZONES
+    if profile and not (is_zone and fabric in ("roce", "roce-metal", "falcon")):
+        raise not_found(f"projects/{state['project']}/global/networkProfiles/{profile}")
+
+
+def check_in_network(state: Values, records: Records, resource_id: str) -> None:
+    """Raise ApiError for a bad name, an unknown region or a network that does not exist."""
+    _check_name(state)
+    _check_region(state)
+    if "network" in state:
+        network = network_id(state["project"], state["network"])
+        if network not in records:
+            raise not_found(network)
+
+
+def check_subnetwork(state: Values, records: Records, resource_id: str) -> None:
+    """Raise ApiError for a subnetwork that Google refuses: its ranges may overlap with no other ones."""
+    check_in_network(state, records, resource_id)
+    if "ipCidrRange" not in state:
+        raise bad_request("Invalid value for field 'resource.ipCidrRange': ''. Must be a valid IPv4 range")
+    network = network_id(state["project"], state["network"])
+    own_ranges = named_ranges(state)
+    taken = [
+        named_range
+        for record in records.values()
+        if record.token == SUBNETWORK and record.id != resource_id
+        if network_id(record.state["project"], record.state["network"]) == network
+        for named_range in named_ranges(record.state)
+    ]
+    if records[network].state.get("autoCreateSubnetworks", True):
+        taken.append(("the automatic subnetworks", _AUTO_RANGE))
+    for number, (name, ip_range) in enumerate(own_ranges):
+        for other_name, other_range in [*taken, *own_ranges[:number]]:
+            if ip_range.overlaps(other_range):
+                raise bad_request(
+                    f"Invalid IPCidrRange: {ip_range} of {name} conflicts with existing subnetwork range "
+                    f"{other_range} of {other_name} in network '{short_name(network)}'"
+                )
+    if state.get("purpose") == "REGIONAL_MANAGED_PROXY" and state.get("role") not in ("ACTIVE", "BACKUP"):
+        raise bad_request("A subnetwork of purpose REGIONAL_MANAGED_PROXY needs role ACTIVE or BACKUP")
+
+
+def named_ranges(state: Values) -> list[tuple[str, IPv4Network]]:
+    """Return a subnetwork's ranges: the primary one under the subnetwork's name, then the secondary ones."""
+    texts = [(state["name"], state["ipCidrRange"])]
+    texts += [
+        (secondary["rangeName"], secondary["ipCidrRange"])
+        for secondary in state.get("secondaryIpRanges") or []
+    ]
+    try:
+        return [(name, IPv4Network(text)) for name, text in texts]
+    except ValueError as error:
+        raise bad_request(f"Invalid value for field 'resource.ipCidrRange': {error}") from error
+
+
+def check_subnetwork_in(network: str, subnetwork: str, records: Records) -> None:
+    """Raise ApiError unless both IDs exist and the subnetwork belongs to the network."""
+    for resource_id in (network, subnetwork):
+        if resource_id not in records:
+            raise not_found(resource_id)
+    state = records[subnetwork].state
+    if network_id(state["project"], state["network"]) != network:
+        raise bad_request(f"Subnetwork {subnetwork} is not in network {network}")
+
+
+def check_nat(state: Values, records: Records, resource_id: str) -> None:
+    """Raise ApiError for a NAT that Google refuses, for example one without its router."""
+    _check_name(state)
+    _check_region(state)
+    router = f"projects/{state['project']}/regions/{state['region']}/routers/{short_name(state['router'])}"
+    if router not in records:
+        raise not_found(router)
+
+
+def check_network_deletion(record: Record, records: Records) -> None:
+    """Raise ApiError while the network has subnetworks, routers or firewall rules."""
+    for other in records.values():
+        link = other.state.get("network")
+        if other.token in (SUBNETWORK, ROUTER, FIREWALL) and link and relative(link) == record.id:
+            raise in_use(record.id, by=other.id)
+
+
+def check_subnetwork_deletion(record: Record, records: Records) -> None:
+    """Raise ApiError while nodes of a cluster or pool have addresses in the subnetwork."""
+    project, region = record.state["project"], record.state["region"]
+    for other in records.values():
+        if other.token == CLUSTER and relative(other.state.get("subnetwork", "")) == record.id:
+            raise in_use(record.id, by=other.id)
+        if other.token == POOL:
+            additional = (other.state.get("networkConfig") or {}).get("additionalNodeNetworkConfigs") or []
+            links = (config.get("subnetwork", "") for config in additional)
+            if record.id in {subnetwork_id(project, region, link) for link in links}:
+                raise in_use(record.id, by=other.id)
+
+
+def check_policy_deletion(record: Record, records: Records) -> None:
+    """Raise ApiError while a pool is placed by the resource policy."""
+    for other in records.values():
+        placement = other.state.get("placementPolicy") or {}
+        if other.token == POOL and placement.get("policyName") == record.name:
+            raise in_use(record.id, by=other.id)
+
+
+def is_widened(old: Mapping[str, Any], new: Mapping[str, Any]) -> bool:
+    """Return True when a subnetwork's new range holds the old one, so that it changes in place."""
+    return IPv4Network(old["ipCidrRange"]).subnet_of(IPv4Network(new["ipCidrRange"]))
+
+
+def _check_name(state: Values) -> None:
     if not _NAME.fullmatch(state["name"]):
-        raise bad(
+        raise bad_request(
             f"Invalid value for field 'resource.name': '{state['name']}'. Must be a match of regex "
             f"'(?:{_NAME.pattern})'"
         )
 
 
-def check_network(state: Values, records: Records, own: str) -> None:
-    """Networks for RDMA belong to a zone, which their profile names."""
-    check_name(state)
-    profile = last(state.get("networkProfile", ""))
-    zone, _, kind = profile.partition("-vpc-")
-    known = regions.exists(zone) and zone not in regions.ZONES and kind in ("roce", "roce-metal", "falcon")
-    if profile and not known:
-        raise missing(f"projects/{state['project']}/global/networkProfiles/{profile}")
-
-
-def check_in_network(state: Values, records: Records, own: str) -> None:
-    check_name(state)
-    check_region(state)
-    if "network" in state:
-        network = network_id(state["project"], state["network"])
-        if network not in records:
-            raise missing(network)
-
-
-def check_region(state: Values) -> None:
+def _check_region(state: Values) -> None:
     if "region" in state and state["region"] not in regions.ZONES:
-        raise bad(f"Invalid value for field 'region': '{state['region']}'. Unknown region")
-
-
-def check_subnetwork(state: Values, records: Records, own: str) -> None:
-    check_in_network(state, records, own)
-    if "ipCidrRange" not in state:
-        raise bad("Invalid value for field 'resource.ipCidrRange': ''. Must be a valid IPv4 range")
-    network = network_id(state["project"], state["network"])
-    mine = ranges(state)
-    taken = [
-        (name, one)
-        for other in records.values()
-        if other.token == SUBNETWORK and other.id != own
-        if network_id(other.state["project"], other.state["network"]) == network
-        for name, one in ranges(other.state)
-    ]
-    if records[network].state.get("autoCreateSubnetworks", True):
-        taken.append(("the automatic subnetworks", _AUTO))
-    for place, (name, one) in enumerate(mine):
-        for other_name, other_range in [*taken, *mine[:place]]:
-            if one.overlaps(other_range):
-                raise bad(
-                    f"Invalid IPCidrRange: {one} of {name} conflicts with existing subnetwork range "
-                    f"{other_range} of {other_name} in network '{last(network)}'"
-                )
-    if state.get("purpose") == "REGIONAL_MANAGED_PROXY" and state.get("role") not in ("ACTIVE", "BACKUP"):
-        raise bad("A subnetwork of purpose REGIONAL_MANAGED_PROXY needs role ACTIVE or BACKUP")
-
-
-def ranges(state: Values) -> list[tuple[str, IPv4Network]]:
-    """The primary range under the subnetwork's name, and the secondary ones under theirs."""
-    named = [(state["name"], state["ipCidrRange"])]
-    named += [(one["rangeName"], one["ipCidrRange"]) for one in state.get("secondaryIpRanges") or []]
-    try:
-        return [(name, IPv4Network(text)) for name, text in named]
-    except ValueError as wrong:
-        raise bad(f"Invalid value for field 'resource.ipCidrRange': {wrong}") from wrong
-
-
-def check_nat(state: Values, records: Records, own: str) -> None:
-    check_name(state)
-    check_region(state)
-    router = f"projects/{state['project']}/regions/{state['region']}/routers/{last(state['router'])}"
-    if router not in records:
-        raise missing(router)
-
-
-def leave_network(record: Record, records: Records) -> None:
-    """A network goes last: after its subnetworks, routers and firewalls."""
-    for other in records.values():
-        link = other.state.get("network")
-        if other.token in (SUBNETWORK, ROUTER, FIREWALL) and link and relative(link) == record.id:
-            raise in_use(record.id, other.id)
-
-
-def leave_subnetwork(record: Record, records: Records) -> None:
-    """A subnetwork goes after the clusters and pools whose nodes have addresses of it."""
-    for other in records.values():
-        if other.token == CLUSTER and relative(other.state.get("subnetwork", "")) == record.id:
-            raise in_use(record.id, other.id)
-        if other.token == POOL:
-            extra = (other.state.get("networkConfig") or {}).get("additionalNodeNetworkConfigs") or []
-            names = {
-                subnetwork_id(record.state["project"], record.state["region"], one.get("subnetwork", ""))
-                for one in extra
-            }
-            if record.id in names:
-                raise in_use(record.id, other.id)
-
-
-def leave_policy(record: Record, records: Records) -> None:
-    """A placement policy goes after the pools that are placed by it."""
-    for other in records.values():
-        placement = other.state.get("placementPolicy") or {}
-        if other.token == POOL and placement.get("policyName") == record.name:
-            raise in_use(record.id, other.id)
-
-
-def grows(old: Mapping[str, Any], new: Mapping[str, Any]) -> bool:
-    """True when a subnetwork's new range holds the old one, so that it changes in place."""
-    return IPv4Network(old["ipCidrRange"]).subnet_of(IPv4Network(new["ipCidrRange"]))
+        raise bad_request(f"Invalid value for field 'region': '{state['region']}'. Unknown region")

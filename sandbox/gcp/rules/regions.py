@@ -1,7 +1,7 @@
 """Google's regions and their zones, as listed on cloud.google.com/compute/docs/regions-zones (2026-04)."""
 
 # fmt: off
-_THREE = [
+_REGIONS_WITH_ZONES_ABC = [
     "africa-south1",
     "asia-east1", "asia-east2", "asia-northeast1", "asia-northeast2", "asia-northeast3", "asia-south1",
     "asia-south2", "asia-southeast1", "asia-southeast2",
@@ -16,7 +16,7 @@ _THREE = [
 ]
 # fmt: on
 _LETTERS = {
-    **dict.fromkeys(_THREE, "abc"),
+    **dict.fromkeys(_REGIONS_WITH_ZONES_ABC, "abc"),
     "europe-west1": "bcd",
     "us-central1": "abcf",
     "us-east1": "bcd",
@@ -25,15 +25,15 @@ ZONES = {region: tuple(f"{region}-{letter}" for letter in letters) for region, l
 
 
 def region_of(location: str) -> str:
-    """The region of a zone, or the region itself."""
+    """Return the region of a zone, and a region unchanged."""
     return location if location in ZONES else location.rpartition("-")[0]
 
 
 def exists(location: str) -> bool:
-    """True for a region or a zone that Google has."""
+    """Return True for a region or a zone that Google has."""
     return location in ZONES or location in ZONES.get(region_of(location), ())
 
 
 def default_zones(location: str) -> tuple[str, ...]:
-    """Where a cluster's nodes stand when nobody says: three zones of its region, or its own zone."""
+    """Return the zones of a cluster that names none: three of its region, or the zone that it is in."""
     return ZONES[location][:3] if location in ZONES else (location,)

@@ -6,47 +6,50 @@ from types import MappingProxyType
 from typing import Any
 
 from sandbox.gcp.rules import accounts, cluster, networking
-from sandbox.gcp.rules.names import cluster_id, email, last
-from sandbox.gcp.store import CLUSTER, POOL, Record, Records
+from sandbox.gcp.rules.names import account_email, cluster_id, short_name
+from sandbox.gcp.store import CLUSTER, IAM_MEMBER, POOL, Record, Records
 
 Values = dict[str, Any]
 
 
-def _nothing(state: Values, records: Records, own: str) -> None:
-    """No rule besides the fields'."""
+def _accept(state: Values, records: Records, resource_id: str) -> None:
+    """Accept every state that the provider's fields allow."""
 
 
-def _may_leave(record: Record, records: Records) -> None:
-    """Nothing stands in its way."""
+def _allow_deletion(record: Record, records: Records) -> None:
+    """Allow the deletion at any time."""
 
 
 @dataclass(frozen=True)
 class ResourceType:
-    """`identity` is a pattern of the ID over the state, `fill(state, id)` adds what Google adds, `check`
-    raises ApiError for what it refuses and `leave` for what it refuses to delete. `scoped` names the fields
-    besides `project` that the provider's own settings fill in.
+    """What the cloud knows of one resource type.
+
+    `id_pattern` makes an ID of the state's values, `fill(state, id)` adds what Google adds, `check` raises
+    ApiError for a state that Google refuses and `check_deletion` for a resource that it refuses to delete.
+    `scoped` names the fields besides `project` that the provider's own settings fill in.
     """
 
-    identity: str
+    id_pattern: str
     fill: Callable[[Values, str], Values]
-    check: Callable[[Values, Records, str], None] = _nothing
-    leave: Callable[[Record, Records], None] = _may_leave
+    check: Callable[[Values, Records, str], None] = _accept
+    check_deletion: Callable[[Record, Records], None] = _allow_deletion
     scoped: tuple[str, ...] = ()
 
     def id(self, state: Values) -> str:
-        names = {name: value for name, value in state.items() if isinstance(value, str)}
-        more = {"last_router": last(names.get("router", ""))}
-        if "accountId" in names:
-            more["email"] = email(names["project"], names["accountId"])
-        if "cluster" in names:
-            more["parent"] = cluster_id(names["project"], names.get("location", ""), names["cluster"])
+        """Return the ID of a resource with this state, as the real provider writes it."""
+        texts = {name: value for name, value in state.items() if isinstance(value, str)}
+        parts = {"router_name": short_name(texts.get("router", ""))}
+        if "accountId" in texts:
+            parts["email"] = account_email(texts["project"], texts["accountId"])
+        if "cluster" in texts:
+            parts["cluster_id"] = cluster_id(texts["project"], texts.get("location", ""), texts["cluster"])
         condition = state.get("condition") or {}
-        more["condition"] = f"/{condition['title']}" if condition else ""
-        return self.identity.format(**names, **more)
+        parts["condition"] = f"/{condition['title']}" if condition else ""
+        return self.id_pattern.format(**texts, **parts)
 
 
-def _region(kind: str) -> str:
-    return f"projects/{{project}}/regions/{{region}}/{kind}/{{name}}"
+def _regional(collection: str) -> str:
+    return f"projects/{{project}}/regions/{{region}}/{collection}/{{name}}"
 
 
 RESOURCE_TYPES: Mapping[str, ResourceType] = MappingProxyType(
@@ -55,50 +58,52 @@ RESOURCE_TYPES: Mapping[str, ResourceType] = MappingProxyType(
             "projects/{project}/global/networks/{name}",
             networking.fill_network,
             networking.check_network,
-            networking.leave_network,
+            networking.check_network_deletion,
         ),
         networking.SUBNETWORK: ResourceType(
-            _region("subnetworks"),
+            _regional("subnetworks"),
             networking.fill_subnetwork,
             networking.check_subnetwork,
-            networking.leave_subnetwork,
+            networking.check_subnetwork_deletion,
             scoped=("region",),
         ),
         networking.ROUTER: ResourceType(
-            _region("routers"), networking.fill, networking.check_in_network, scoped=("region",)
+            _regional("routers"), networking.fill_compute, networking.check_in_network, scoped=("region",)
         ),
-        "gcp:compute/routerNat:RouterNat": ResourceType(
-            "{project}/{region}/{last_router}/{name}",
+        networking.NAT: ResourceType(
+            "{project}/{region}/{router_name}/{name}",
             networking.fill_nat,
             networking.check_nat,
             scoped=("region",),
         ),
         networking.FIREWALL: ResourceType(
             "projects/{project}/global/firewalls/{name}",
-            lambda state, own: {"direction": "INGRESS", "priority": 1000, **networking.fill(state, own)},
+            networking.fill_firewall,
             networking.check_in_network,
         ),
         "gcp:compute/resourcePolicy:ResourcePolicy": ResourceType(
-            _region("resourcePolicies"),
-            networking.fill,
+            _regional("resourcePolicies"),
+            networking.fill_compute,
             networking.check_in_network,
-            networking.leave_policy,
+            networking.check_policy_deletion,
             scoped=("region",),
         ),
         "gcp:serviceaccount/account:Account": ResourceType(
             "projects/{project}/serviceAccounts/{email}", accounts.fill_account, accounts.check_account
         ),
-        "gcp:projects/iAMMember:IAMMember": ResourceType(
+        IAM_MEMBER: ResourceType(
             "{project}/{role}/{member}{condition}", accounts.fill_member, accounts.check_member
         ),
         CLUSTER: ResourceType(
             "projects/{project}/locations/{location}/clusters/{name}",
             cluster.fill_cluster,
             cluster.check_cluster,
-            cluster.leave_cluster,
+            cluster.check_cluster_deletion,
             scoped=("location",),
         ),
-        # Rules and state of a pool need its cluster: container.py has them.
-        POOL: ResourceType("{parent}/nodePools/{name}", lambda state, own: state, scoped=("location",)),
+        # The rules and the state of a pool depend on its cluster; kubernetes_engine.py applies them.
+        POOL: ResourceType(
+            "{cluster_id}/nodePools/{name}", lambda state, resource_id: state, scoped=("location",)
+        ),
     }
 )

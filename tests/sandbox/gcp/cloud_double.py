@@ -1,15 +1,18 @@
-"""A simulated cloud without API servers: what it would do with them is written down."""
+"""A simulated cloud without API servers, which records what it would do with them."""
 
+import asyncio
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from small_cloud import cluster, l4, network, pool
+from aiohttp.test_utils import TestClient, TestServer
+from small_cloud import cluster, network, pool
 
 from inferfleet.gke.facts.schema import resource
+from sandbox.gcp.container_api import application
 from sandbox.gcp.operations import Cloud
 from sandbox.gcp.provider.check import check
-from sandbox.gcp.provider.merge import with_defaults
+from sandbox.gcp.provider.inputs import with_defaults
 from sandbox.gcp.store import Record, Store
 
 IDS = {
@@ -23,19 +26,19 @@ IDS = {
 
 @dataclass
 class RecordedKubernetes:
-    """The Kubernetes side: remembers the nodes of each pool, and what was asked in order."""
+    """The Kubernetes side: it remembers the nodes of each pool, and its calls in their order."""
 
     nodes: dict[str, dict[str, int]] = field(default_factory=dict)
     calls: list[str] = field(default_factory=list)
 
-    def serve(self, cluster: Record) -> tuple[str, str]:
-        self.calls.append(f"serve {cluster.name}")
+    def ensure_cluster(self, cluster: Record) -> tuple[str, str]:
+        self.calls.append(f"ensure {cluster.name}")
         return "127.0.0.1:6443", "Q0E="
 
-    def remove(self, cluster: Record) -> None:
+    def remove_cluster(self, cluster: Record) -> None:
         self.calls.append(f"remove {cluster.name}")
 
-    def standing(self, pool: Record) -> dict[str, int]:
+    def node_counts(self, pool: Record) -> dict[str, int]:
         return self.nodes.get(pool.name, {})
 
     def set_nodes(self, pool: Record, *, leaving: tuple[str, ...] = ()) -> None:
@@ -44,26 +47,42 @@ class RecordedKubernetes:
 
 
 def empty_cloud(folder: Path) -> tuple[Cloud, RecordedKubernetes]:
-    kube = RecordedKubernetes()
-    return Cloud(Store(folder), kube), kube
+    kubernetes = RecordedKubernetes()
+    return Cloud(Store(folder), kubernetes), kubernetes
 
 
-def create(cloud: Cloud, one: dict[str, Any]) -> Record:
-    """As the engine does it: checked, with defaults."""
-    return cloud.create(one["token"], inputs(one))
+def create(cloud: Cloud, declared: dict[str, Any]) -> Record:
+    """Create a resource like the engine does: checked, and with defaults."""
+    return cloud.create(declared["token"], inputs(declared))
 
 
-def inputs(one: dict[str, Any]) -> dict[str, Any]:
-    assert check(one["token"], one["inputs"]) == ()
-    return with_defaults(resource(one["token"]), one["inputs"])
+def inputs(declared: dict[str, Any]) -> dict[str, Any]:
+    """Return the checked inputs of a resource, with defaults."""
+    assert check(declared["token"], declared["inputs"]) == ()
+    return with_defaults(resource(declared["token"]), declared["inputs"])
 
 
 def with_cluster(folder: Path, **changes: Any) -> tuple[Cloud, RecordedKubernetes]:
-    """A network, a cluster, and a pool of one CPU node."""
-    cloud, kube = empty_cloud(folder)
-    for one in (*network(), cluster(**changes), pool("system", nodeCount=1)):
-        create(cloud, one)
-    return cloud, kube
+    """Return a cloud with a network, a cluster, and a pool of one CPU node."""
+    cloud, kubernetes = empty_cloud(folder)
+    for declared in (*network(), cluster(**changes), pool("system", nodeCount=1)):
+        create(cloud, declared)
+    return cloud, kubernetes
 
 
-__all__ = ["IDS", "cluster", "create", "empty_cloud", "inputs", "l4", "network", "pool", "with_cluster"]
+def ask(cloud: Cloud, path: str, *, login: bool = True) -> tuple[int, dict[str, Any]]:
+    """Return the status and the content that the cloud's APIs answer, after a login or without one."""
+
+    async def status_and_content() -> tuple[int, dict[str, Any]]:
+        async with TestClient(TestServer(application(cloud.store))) as client:
+            token = (await (await client.post("/token")).json())["access_token"]
+            headers = {"Authorization": f"Bearer {token}"} if login else {}
+            response = await client.get(path, headers=headers)
+            return response.status, await response.json()
+
+    # asyncio.run would leave the thread without a loop, and other tests want one.
+    loop = asyncio.new_event_loop()
+    try:
+        return loop.run_until_complete(status_and_content())
+    finally:
+        loop.close()

@@ -9,9 +9,9 @@ from small_cloud import l4, pool
 
 from sandbox.gcp import faults
 from sandbox.gcp.kubernetes_engine import KubernetesEngine
-from sandbox.gcp.nodes.autoscaler import Clock, Watcher
+from sandbox.gcp.nodes.autoscaler import Stopwatch, Watcher
 from sandbox.gcp.nodes.pool_nodes import pool_node
-from sandbox.gcp.nodes.scaling import autoscaled, empty, growth, shrunk
+from sandbox.gcp.nodes.scaling import autoscaled, empty_nodes, growth, without_nodes
 from sandbox.gcp.store import Record
 
 ZONE = "us-east5-a"
@@ -21,11 +21,11 @@ UNSCHEDULABLE = {"type": "PodScheduled", "status": "False", "reason": "Unschedul
 
 def _pod(name: str = "p", *, gpus: int = 4, node: str = "", **spec: Any) -> dict[str, Any]:
     resources = {"limits": {"nvidia.com/gpu": str(gpus)}, "requests": {"cpu": "2"}}
-    made = {"containers": [{"resources": resources}], "tolerations": [GPUS], **spec}
+    pod_spec = {"containers": [{"resources": resources}], "tolerations": [GPUS], **spec}
     if node:
-        made["nodeName"] = node
+        pod_spec["nodeName"] = node
     status = {"phase": "Running"} if node else {"phase": "Pending", "conditions": [UNSCHEDULABLE]}
-    return {"metadata": {"name": name, "uid": name}, "spec": made, "status": status}
+    return {"metadata": {"name": name, "uid": name}, "spec": pod_spec, "status": status}
 
 
 @pytest.fixture
@@ -63,11 +63,12 @@ def test_a_pool_grows_for_what_waits_and_would_fit(
 
 def test_required_affinity_counts_and_what_init_containers_need(record: Record) -> None:
     def affine(operator: str, *values: str) -> dict[str, Any]:
-        one = {"key": "cloud.google.com/gke-nodepool", "operator": operator, "values": list(values)}
-        terms = {"nodeSelectorTerms": [{"matchExpressions": [one]}]}
+        expression = {"key": "cloud.google.com/gke-nodepool", "operator": operator, "values": list(values)}
+        terms = {"nodeSelectorTerms": [{"matchExpressions": [expression]}]}
         return _pod(affinity={"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": terms}})
 
-    assert [_more(record, affine(*one)) for one in (("In", "l4"), ("NotIn", "l4"), ("Exists",))] == [1, 0, 1]
+    affinities = (("In", "l4"), ("NotIn", "l4"), ("Exists",))
+    assert [_more(record, affine(*affinity)) for affinity in affinities] == [1, 0, 1]
     hungry = [{"resources": {"requests": {"cpu": "90"}}}]
     assert _more(record, _pod(initContainers=hungry)) == 0
 
@@ -92,33 +93,33 @@ def test_of_two_pools_that_fit_the_one_with_smaller_nodes_grows(tmp_path: Path) 
 def test_empty_nodes_go_but_not_below_the_pool_s_least(record: Record) -> None:
     pools = autoscaled([record.but(zones={ZONE: 2})])
     nodes = [pool_node(record, ZONE) for _ in range(3)]
-    names = [one["metadata"]["name"] for one in nodes]
+    names = [node["metadata"]["name"] for node in nodes]
     daemon = _pod("d", node=names[1])
     daemon["metadata"]["ownerReferences"] = [{"kind": "DaemonSet"}]
-    assert list(empty(pools, nodes, [_pod(node=names[0]), daemon])) == names[1:]
-    assert shrunk(pools[0], nodes[1:]) == ({ZONE: 0}, tuple(names[1:]))
+    assert empty_nodes(pools, nodes, [_pod(node=names[0]), daemon]) == names[1:]
+    assert without_nodes(pools[0], nodes[1:]) == ({ZONE: 0}, tuple(names[1:]))
     state = {**record.state, "autoscaling": {"totalMinNodeCount": 1, "totalMaxNodeCount": 2}}
     kept = autoscaled([record.but(zones={ZONE: 2}, state=state)])[0]
-    assert shrunk(kept, nodes[1:]) == ({ZONE: 1}, (names[1],))
+    assert without_nodes(kept, nodes[1:]) == ({ZONE: 1}, (names[1],))
 
 
 def test_what_is_not_to_be_had_is_left_out_and_said(tmp_path: Path) -> None:
-    cloud, kube = with_cluster(tmp_path)
+    cloud, kubernetes = with_cluster(tmp_path)
     zones = ["us-east5-a", "us-east5-b"]
     record = create(cloud, {**l4(), "inputs": {**l4()["inputs"], "nodeLocations": zones}})
     faults.change(tmp_path, faults.with_stockout("us-east5-a", "nvidia-l4"))
-    watcher = Watcher(KubernetesEngine(cloud.store, kube), cloud.store, "east")
+    watcher = Watcher(KubernetesEngine(cloud.store, kubernetes), "east")
     watcher.grow(autoscaled([record])[0], 1)
-    assert kube.nodes["l4"] == {"us-east5-a": 0, "us-east5-b": 1}
+    assert kubernetes.nodes["l4"] == {"us-east5-a": 0, "us-east5-b": 1}
     faults.change(tmp_path, faults.with_quota("us-east5", "nvidia-l4", 4))
     watcher.grow(autoscaled([cloud.store.read()[record.id]])[0], 1)
-    assert kube.nodes["l4"] == {"us-east5-a": 0, "us-east5-b": 1}
+    assert kubernetes.nodes["l4"] == {"us-east5-a": 0, "us-east5-b": 1}
     assert "Insufficient regional quota" in cloud.store.read()[record.id].message
 
 
-def test_a_clock_forgets_what_is_no_more_so() -> None:
-    clock = Clock()
-    assert clock.longer_than(0, {"a"}) == {"a"}
-    assert clock.longer_than(3600, {"a", "b"}) == set()
-    clock.longer_than(3600, {"b"})
-    assert list(clock.since) == ["b"]
+def test_a_stopwatch_forgets_keys_that_are_left_out() -> None:
+    stopwatch = Stopwatch()
+    assert stopwatch.longer_than(0, {"a"}) == {"a"}
+    assert stopwatch.longer_than(3600, {"a", "b"}) == set()
+    stopwatch.longer_than(3600, {"b"})
+    assert list(stopwatch.since) == ["b"]

@@ -1,4 +1,4 @@
-"""What is decided for each class of the catalogue stands in the simulated cloud, and stays as it is."""
+"""What is decided for each class of the catalogue can be created, and the next preview finds no change."""
 
 from pathlib import Path
 from typing import Any
@@ -18,14 +18,15 @@ from inferfleet.gke.facts.schema import resource
 from inferfleet.gke.values import CloudResource
 from sandbox.gcp.nodes.pool_nodes import capacity_of
 from sandbox.gcp.provider.check import check
-from sandbox.gcp.provider.diff import adjusted, diff
-from sandbox.gcp.provider.merge import with_defaults
+from sandbox.gcp.provider.diff import diff
+from sandbox.gcp.provider.inputs import with_defaults
 from sandbox.gcp.provider.settings import Settings
 from sandbox.gcp.store import Record
 
 CATALOGUE = Path(__file__).parents[3] / "classes"
-RECIPES = {name: one for name, one in load([CATALOGUE]).classes.items() if one.spec.provisioning}
-# Ways to buy nodes; some machines are sold in one of them only.
+CLASSES = load([CATALOGUE]).classes
+RECIPES = {name: document for name, document in CLASSES.items() if document.spec.provisioning}
+# The ways to buy nodes. Some machines are sold in only one of them.
 CAPACITIES: dict[str, dict[str, Any]] = {
     **{model: {"model": model} for model in ("OnDemand", "Spot", "FlexStart", "Queued")},
     "Reservation": {"model": "Reservation", "reservation": {"name": "mine"}},
@@ -55,43 +56,42 @@ def _documents(folder: Path, name: str, capacity: dict[str, Any]) -> Documents:
 
 
 def _resources(folder: Path, name: str, *models: str) -> list[CloudResource]:
-    """For the first way to buy the class in which nothing is wrong with it."""
-    said = []
+    """Return the cluster's resources for the first way to buy the class that has no problem."""
+    problems = []
     for model in models:
         documents = _documents(folder, name, CAPACITIES[model])
         lock = Lock(stack="prod")
         cloud = decide(documents, lock, plan(documents, lock))
         if not cloud.problems:
-            return [one for part in cloud.clusters["east"].components for one in part.resources]
-        said += [str(problem) for problem in cloud.problems]
-    raise AssertionError("\n".join(said))
+            return [declared for part in cloud.clusters["east"].components for declared in part.resources]
+        problems += [str(problem) for problem in cloud.problems]
+    raise AssertionError("\n".join(problems))
 
 
-def _made(folder: Path, wanted: list[CloudResource]) -> Record:
-    """The pool, when each resource was made without a refusal and its inputs differ in nothing from it."""
+def _created(folder: Path, wanted: list[CloudResource]) -> Record:
+    """Create every resource, compare its inputs with it, and return the record of the pool."""
     cloud, _ = empty_cloud(folder)
     settings = Settings("acme-ml", "us-east5")
-    for one in wanted:
-        fields = resource(one.token)
-        assert check(one.token, one.inputs) == (), one.key
-        inputs = with_defaults(fields, one.inputs)
-        state = cloud.create(one.token, settings.completed(one.token, inputs)).state
-        changes = diff(fields, state, inputs, ignore=one.ignore)
-        assert adjusted(one.token, changes, state, inputs) == (), one.key
-    return next(one for one in cloud.store.read().values() if "/nodePools/gpus" in one.id)
+    for declared in wanted:
+        fields = resource(declared.token)
+        assert check(declared.token, declared.inputs) == (), declared.key
+        inputs = with_defaults(fields, declared.inputs)
+        state = cloud.create(declared.token, settings.completed(declared.token, inputs)).state
+        assert diff(fields, state, inputs, ignore=declared.ignore) == (), declared.key
+    return next(record for record in cloud.store.read().values() if "/nodePools/gpus" in record.id)
 
 
-@pytest.mark.parametrize(("name", "kind"), RECIPES.items(), ids=list(RECIPES))
+@pytest.mark.parametrize(("name", "document"), RECIPES.items(), ids=list(RECIPES))
 def test_a_class_is_made_and_the_next_preview_is_empty(
-    tmp_path: Path, name: str, kind: InferenceClass
+    tmp_path: Path, name: str, document: InferenceClass
 ) -> None:
     wanted = _resources(tmp_path / "documents", name, "OnDemand", "Spot", "Reservation")
-    left, promised = capacity_of(_made(tmp_path / "cloud", wanted)), kind.spec.node
+    left, promised = capacity_of(_created(tmp_path / "cloud", wanted)), document.spec.node
     assert parse_quantity(left["cpu"]) >= parse_quantity(promised.cpu)
     assert parse_quantity(left["memory"]) >= parse_quantity(promised.memory)
 
 
 @pytest.mark.parametrize("model", CAPACITIES)
 def test_nodes_bought_in_any_way_are_made_and_the_next_preview_is_empty(tmp_path: Path, model: str) -> None:
-    record = _made(tmp_path / "cloud", _resources(tmp_path / "documents", "gke-l4-4x-g2", model))
+    record = _created(tmp_path / "cloud", _resources(tmp_path / "documents", "gke-l4-4x-g2", model))
     assert record.status == "RUNNING"

@@ -16,9 +16,11 @@ def _pool(**changes: Any) -> dict[str, Any]:
     return {"name": "p", "cluster": "east", **changes}
 
 
-@pytest.mark.parametrize("one", [*network(), cluster(), pool("system"), l4()], ids=lambda one: one["name"])
-def test_what_a_program_writes_passes(one: dict[str, Any]) -> None:
-    assert check(one["token"], one["inputs"]) == ()
+@pytest.mark.parametrize(
+    "declared", [*network(), cluster(), pool("system"), l4()], ids=lambda declared: declared["name"]
+)
+def test_what_a_program_writes_passes(declared: dict[str, Any]) -> None:
+    assert check(declared["token"], declared["inputs"]) == ()
 
 
 @pytest.mark.parametrize(
@@ -35,7 +37,7 @@ def test_what_a_program_writes_passes(one: dict[str, Any]) -> None:
             Failure("instanceGroupUrls", "An argument named 'instanceGroupUrls' is not expected here"),
         ),
         (POOL, {"name": "p"}, Failure("cluster", "Missing required argument 'cluster'")),
-        (POOL, {"cluster": "east"}, Failure("name", "the simulated cloud makes no names: give one")),
+        (POOL, {"cluster": "east"}, Failure("name", "the simulated cloud generates no names: give one")),
         (POOL, _pool(nodeCount="3"), Failure("nodeCount", "expected Int, got String '3'")),
         (POOL, _pool(nodeCount=True), Failure("nodeCount", "expected Int, got Bool True")),
         (POOL, _pool(nodeCount=1.5), Failure("nodeCount", "expected Int, got Float 1.5")),
@@ -87,8 +89,8 @@ def test_fields_that_exclude_each_other_are_both_named() -> None:
 
 
 def test_all_failures_come_at_once() -> None:
-    found = check(MEMBER, {"rol": "x", "project": 3})
-    assert [one.path for one in found] == ["rol", "project", "member", "role"]
+    failures = check(MEMBER, {"rol": "x", "project": 3})
+    assert [failure.path for failure in failures] == ["rol", "project", "member", "role"]
 
 
 def test_unknown_values_of_a_preview_pass() -> None:

@@ -1,40 +1,23 @@
 """The Compute API and the Cloud Quotas API answer from what exists and from faults."""
 
-import asyncio
 from pathlib import Path
 from typing import Any
 
-from aiohttp.test_utils import TestClient, TestServer
-from cloud_double import create, with_cluster
+from cloud_double import ask, create, with_cluster
 from small_cloud import l4
 
 from sandbox.gcp import faults
-from sandbox.gcp.container_api import application
 from sandbox.gcp.operations import Cloud
 
 COMPUTE = "/compute/v1/projects/acme"
 
 
-def _ask(cloud: Cloud, path: str, *, login: str = "Bearer simulated") -> tuple[int, dict[str, Any]]:
-    async def asked() -> tuple[int, dict[str, Any]]:
-        async with TestClient(TestServer(application(cloud.store))) as client:
-            answer = await client.get(path, headers={"Authorization": login})
-            return answer.status, await answer.json()
-
-    # asyncio.run would leave the thread without a loop, and other tests want one.
-    loop = asyncio.new_event_loop()
-    try:
-        return loop.run_until_complete(asked())
-    finally:
-        loop.close()
-
-
 def _quotas(answer: dict[str, Any]) -> dict[str, tuple[float, float]]:
-    return {one["metric"]: (one["limit"], one["usage"]) for one in answer["quotas"]}
+    return {quota["metric"]: (quota["limit"], quota["usage"]) for quota in answer["quotas"]}
 
 
 def _cloud(folder: Path) -> Cloud:
-    """With a pool of two nodes of four GPUs, and a quota of ten."""
+    """Return a cloud with a pool of two nodes of four GPUs, and a quota of ten."""
     cloud, _ = with_cluster(folder)
     record = create(cloud, l4())
     cloud.store.change(record.id, zones={"us-east5-a": 2})
@@ -45,22 +28,22 @@ def _cloud(folder: Path) -> Cloud:
 
 def test_quotas_tell_the_limit_of_a_fault_and_what_nodes_use(tmp_path: Path) -> None:
     cloud = _cloud(tmp_path)
-    found = _quotas(_ask(cloud, f"{COMPUTE}/regions/us-east5")[1])
-    assert (found["NVIDIA_L4_GPUS"], found["PREEMPTIBLE_NVIDIA_L4_GPUS"]) == ((10, 8), (10, 8))
-    assert (found["PREEMPTIBLE_NVIDIA_H100_GPUS"], "NVIDIA_H100_GPUS" in found) == ((0, 0), False)
-    assert _quotas(_ask(cloud, f"{COMPUTE}/regions/us-east4")[1])["NVIDIA_L4_GPUS"] == (10_000, 0)
-    assert _quotas(_ask(cloud, COMPUTE)[1])["GPUS_ALL_REGIONS"] == (10_000, 8)
-    assert _ask(cloud, f"{COMPUTE}/regions/nowhere")[0] == 404
+    quotas = _quotas(ask(cloud, f"{COMPUTE}/regions/us-east5")[1])
+    assert (quotas["NVIDIA_L4_GPUS"], quotas["PREEMPTIBLE_NVIDIA_L4_GPUS"]) == ((10, 8), (10, 8))
+    assert (quotas["PREEMPTIBLE_NVIDIA_H100_GPUS"], "NVIDIA_H100_GPUS" in quotas) == ((0, 0), False)
+    assert _quotas(ask(cloud, f"{COMPUTE}/regions/us-east4")[1])["NVIDIA_L4_GPUS"] == (10_000, 0)
+    assert _quotas(ask(cloud, COMPUTE)[1])["GPUS_ALL_REGIONS"] == (10_000, 8)
+    assert ask(cloud, f"{COMPUTE}/regions/nowhere")[0] == 404
 
 
 def test_newer_gpus_have_a_limit_by_family_and_region(tmp_path: Path) -> None:
     families = (
         "locations/global/services/compute.googleapis.com/quotaInfos/GPUS-PER-GPU-FAMILY-per-project-region"
     )
-    _, found = _ask(_cloud(tmp_path), f"/v1/projects/acme/{families}")
+    _, answer = ask(_cloud(tmp_path), f"/v1/projects/acme/{families}")
     values = {
-        (one["dimensions"]["gpu_family"], one["dimensions"]["region"]): one["details"]["value"]
-        for one in found["dimensionsInfos"]
+        (limit["dimensions"]["gpu_family"], limit["dimensions"]["region"]): limit["details"]["value"]
+        for limit in answer["dimensionsInfos"]
     }
     assert values["NVIDIA_H100", "us-east5"] == "0"
     assert values["NVIDIA_H100", "us-east4"] == "10000"
@@ -69,14 +52,14 @@ def test_newer_gpus_have_a_limit_by_family_and_region(tmp_path: Path) -> None:
 def test_a_group_has_the_machines_of_its_pool_in_a_zone(tmp_path: Path) -> None:
     cloud = _cloud(tmp_path)
     groups = f"{COMPUTE}/zones/us-east5-a/instanceGroupManagers"
-    assert _ask(cloud, f"{groups}/gke-east-l4-grp") == (200, {"targetSize": 2})
-    assert _ask(cloud, f"{groups}/theirs")[0] == 404
+    assert ask(cloud, f"{groups}/gke-east-l4-grp") == (200, {"targetSize": 2})
+    assert ask(cloud, f"{groups}/theirs")[0] == 404
 
 
 def test_every_named_reservation_is_there(tmp_path: Path) -> None:
-    status, found = _ask(_cloud(tmp_path), f"{COMPUTE}/zones/us-east5-a/reservations/big")
-    assert (status, found["status"]) == (200, "READY")
+    status, answer = ask(_cloud(tmp_path), f"{COMPUTE}/zones/us-east5-a/reservations/big")
+    assert (status, answer["status"]) == (200, "READY")
 
 
 def test_nobody_is_answered_without_a_login(tmp_path: Path) -> None:
-    assert _ask(_cloud(tmp_path), COMPUTE, login="")[0] == 401
+    assert ask(_cloud(tmp_path), COMPUTE, login=False)[0] == 401

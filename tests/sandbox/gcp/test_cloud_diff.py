@@ -8,22 +8,22 @@ from cloud_double import create, empty_cloud, inputs, with_cluster
 from small_cloud import CLUSTER, POOL, SUBNET, cluster, l4, network, pool
 
 from inferfleet.gke.facts.schema import resource
-from sandbox.gcp.provider.diff import Change, adjusted, diff
-from sandbox.gcp.provider.replies import difference
+from sandbox.gcp.provider.diff import Change, diff, resource_changes
+from sandbox.gcp.provider.replies import diff_response
 from sandbox.gcp.provider.wire import UNKNOWN
 
 
 def _changes(folder: Path, old: dict[str, Any], new: dict[str, Any]) -> list[Change]:
-    """Between a pool that stands and its new inputs."""
+    """Return the changes between an existing pool and its new inputs."""
     cloud, _ = with_cluster(folder)
     return list(diff(resource(POOL), create(cloud, old).state, inputs(new)))
 
 
 def test_what_google_fills_in_is_no_change(tmp_path: Path) -> None:
     cloud, _ = empty_cloud(tmp_path)
-    for one in (*network(), cluster(), pool("system", nodeCount=1), l4()):
-        record = create(cloud, one)
-        assert diff(resource(one["token"]), record.state, inputs(one)) == ()
+    for declared in (*network(), cluster(), pool("system", nodeCount=1), l4()):
+        record = create(cloud, declared)
+        assert diff(resource(declared["token"]), record.state, inputs(declared)) == ()
 
 
 @pytest.mark.parametrize(
@@ -45,12 +45,11 @@ def test_what_google_fills_in_is_no_change(tmp_path: Path) -> None:
 def test_fields_of_a_node_change_in_place_or_replace_the_pool(
     tmp_path: Path, config: dict[str, Any], change: Change
 ) -> None:
-    found = _changes(tmp_path, pool("p"), pool("p", config))
-    assert found[0] == change
+    assert _changes(tmp_path, pool("p"), pool("p", config))[0] == change
 
 
 @pytest.mark.parametrize(
-    ("changes", "found"),
+    ("changed", "changes"),
     [
         ({"nodeCount": 3}, [Change("nodeCount", "update", False)]),
         ({"initialNodeCount": 3}, [Change("initialNodeCount", "update", True)]),
@@ -63,10 +62,10 @@ def test_fields_of_a_node_change_in_place_or_replace_the_pool(
     ],
 )
 def test_fields_of_a_pool_change_in_place_or_replace_it(
-    tmp_path: Path, changes: dict[str, Any], found: list[Change]
+    tmp_path: Path, changed: dict[str, Any], changes: list[Change]
 ) -> None:
     old = pool("p", nodeCount=1)
-    assert _changes(tmp_path, old, {**old, "inputs": {**old["inputs"], **changes}}) == found
+    assert _changes(tmp_path, old, {**old, "inputs": {**old["inputs"], **changed}}) == changes
 
 
 def test_a_field_that_is_taken_away_is_a_change_only_where_google_does_not_keep_it(tmp_path: Path) -> None:
@@ -103,14 +102,12 @@ def test_local_ssds_that_gke_attaches_to_an_a3_replace_the_pool_unless_they_are_
 def test_some_changes_replace_in_one_direction_only(
     token: str, old: dict[str, Any], new: dict[str, Any], replace: bool
 ) -> None:
-    changes = adjusted(token, diff(resource(token), old, new), old, new)
-    assert [one.replace for one in changes if one.path in new] == [replace]
+    changes = resource_changes(token, old, new)
+    assert [change.replace for change in changes if change.path in new] == [replace]
 
 
 def test_a_replacement_under_the_same_name_deletes_first() -> None:
     change = Change("nodeConfig.spot", "add", True)
-    assert [difference([change], same_name=same).deleteBeforeReplace for same in (True, False)] == [
-        True,
-        False,
-    ]
-    assert list(difference([change], same_name=True).replaces) == ["nodeConfig"]
+    responses = [diff_response([change], same_name=same) for same in (True, False)]
+    assert [response.deleteBeforeReplace for response in responses] == [True, False]
+    assert list(diff_response([change], same_name=True).replaces) == ["nodeConfig"]

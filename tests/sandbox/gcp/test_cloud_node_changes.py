@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from cloud_double import IDS, with_cluster
 
-from sandbox.gcp.nodes.node_changes import LABELS, kept_and_new, relabelled, with_notes
+from sandbox.gcp.nodes.node_changes import LABELS, annotated, kept_and_new, relabelled
 from sandbox.gcp.nodes.pool_nodes import pool_node
 from sandbox.gcp.store import Record
 
@@ -21,7 +21,7 @@ def pool(tmp_path: Path) -> Record:
 
 
 def _node(pool: Record, zone: str, age: int = 0) -> dict[str, Any]:
-    node = with_notes(pool_node(pool, zone), pool, zone)
+    node = annotated(pool_node(pool, zone), pool, zone)
     node["metadata"]["creationTimestamp"] = f"2026-01-01T00:00:0{age}Z"
     return node
 
@@ -32,9 +32,9 @@ def _config(pool: Record, **changes: Any) -> Record:
 
 def test_nodes_that_fit_stay_and_those_that_lack_are_made(pool: Record) -> None:
     nodes = [_node(pool, A), _node(pool, B)]
-    keep, new = kept_and_new(nodes, pool, ())
-    assert keep == [nodes[0]]
-    assert [one["metadata"]["labels"]["topology.kubernetes.io/zone"] for one in new] == [A]
+    kept, new = kept_and_new(nodes, pool, ())
+    assert kept == [nodes[0]]
+    assert [node["metadata"]["labels"]["topology.kubernetes.io/zone"] for node in new] == [A]
 
 
 def test_of_too_many_nodes_those_named_go_first_and_then_the_youngest(pool: Record) -> None:
@@ -45,8 +45,8 @@ def test_of_too_many_nodes_those_named_go_first_and_then_the_youngest(pool: Reco
 
 def test_another_machine_type_makes_new_nodes_and_another_label_does_not(pool: Record) -> None:
     nodes = [_node(pool, A, 1), _node(pool, A, 2)]
-    keep, new = kept_and_new(nodes, _config(pool, machineType="e2-standard-8"), ())
-    assert (keep, len(new)) == ([], 2)
+    kept, new = kept_and_new(nodes, _config(pool, machineType="e2-standard-8"), ())
+    assert (kept, len(new)) == ([], 2)
     assert kept_and_new(nodes, _config(pool, labels={"a": "b"}), ()) == (nodes, [])
 
 

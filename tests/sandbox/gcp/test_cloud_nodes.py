@@ -15,12 +15,12 @@ from sandbox.gcp.store import Record
 ZONE = "us-east5-a"
 
 
-def _made(folder: Path, one: dict[str, Any]) -> Record:
-    return create(with_cluster(folder)[0], one)
+def _created(folder: Path, declared: dict[str, Any]) -> Record:
+    return create(with_cluster(folder)[0], declared)
 
 
 def test_a_node_with_gpus_has_the_labels_taints_and_devices_of_gke(tmp_path: Path) -> None:
-    record = _made(tmp_path, l4(config={"taints": [{"key": "a", "value": "b", "effect": "NO_EXECUTE"}]}))
+    record = _created(tmp_path, l4(config={"taints": [{"key": "a", "value": "b", "effect": "NO_EXECUTE"}]}))
     assert labels_of(record, ZONE) == {
         "cloud.google.com/gke-nodepool": "l4",
         "topology.kubernetes.io/zone": "us-east5-a",
@@ -63,16 +63,16 @@ def test_devices_of_a_node_depend_on_driver_sharing_and_partition(
     tmp_path: Path, more: dict[str, Any], devices: str | None
 ) -> None:
     gpus = [{"type": "nvidia-tesla-a100", "count": 4, **more}]
-    record = _made(tmp_path, pool("p", {"machineType": "a2-highgpu-4g", "guestAccelerators": gpus}))
+    record = _created(tmp_path, pool("p", {"machineType": "a2-highgpu-4g", "guestAccelerators": gpus}))
     assert capacity_of(record).get("nvidia.com/gpu") == devices
 
 
 def test_spot_and_queued_nodes_say_so(tmp_path: Path) -> None:
     none = {"reservationAffinity": {"consumeReservationType": "NO_RESERVATION"}}
-    spot = labels_of(_made(tmp_path / "a", pool("p", {"spot": True, **none})), ZONE)
+    spot = labels_of(_created(tmp_path / "a", pool("p", {"spot": True, **none})), ZONE)
     assert (spot["cloud.google.com/gke-spot"], spot["cloud.google.com/gke-provisioning"]) == ("true", "spot")
     queued = pool("p", none, queuedProvisioning={"enabled": True}, autoscaling={"totalMaxNodeCount": 1})
-    record = _made(tmp_path / "b", queued)
+    record = _created(tmp_path / "b", queued)
     assert labels_of(record, ZONE)["cloud.google.com/gke-queued"] == "true"
     assert taints_of(record) == [
         {"key": "cloud.google.com/gke-queued", "value": "true", "effect": "NoSchedule"}
@@ -93,7 +93,7 @@ def test_gke_keeps_a_part_of_every_node(machine: str, cpu: int, memory: int) -> 
 
 
 def test_names_of_nodes_and_clusters_stay_names(tmp_path: Path) -> None:
-    long = _made(tmp_path, pool("p" * 40))
+    long = _created(tmp_path, pool("p" * 40))
     first, second = node_name(long, ZONE), node_name(long, ZONE)
     assert first != second
     assert len(first) <= 63

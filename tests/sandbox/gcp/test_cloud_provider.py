@@ -25,7 +25,7 @@ from sandbox.places import StackPlaces
 
 
 class Engine:
-    """A client of one provider that was configured like the sandbox does it."""
+    """A client of one provider, which is configured as the sandbox configures it."""
 
     def __init__(self, places: StackPlaces, cloud: Cloud) -> None:
         self._server = grpc.server(ThreadPoolExecutor(max_workers=2))
@@ -55,22 +55,22 @@ def places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> StackPlaces:
 @pytest.fixture
 def engine(places: StackPlaces) -> Iterator[Engine]:
     cloud, _ = with_cluster(places.cloud)
-    one = Engine(places, cloud)
-    one.stub.Configure(rpc.ConfigureRequest(args=struct({"project": "acme", "region": "us-east5"})))
-    yield one
-    one.close()
+    engine = Engine(places, cloud)
+    engine.stub.Configure(rpc.ConfigureRequest(args=struct({"project": "acme", "region": "us-east5"})))
+    yield engine
+    engine.close()
 
 
 def test_it_will_not_be_configured_outside_its_sandbox(
     places: StackPlaces, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PULUMI_BACKEND_URL", "https://api.pulumi.com")
-    one = Engine(places, empty_cloud(places.cloud)[0])
+    engine = Engine(places, empty_cloud(places.cloud)[0])
     try:
         with pytest.raises(grpc.RpcError, match="serves the sandbox of stack dev alone"):
-            one.stub.Configure(rpc.ConfigureRequest())
+            engine.stub.Configure(rpc.ConfigureRequest())
     finally:
-        one.close()
+        engine.close()
 
 
 def test_a_check_fills_in_defaults_or_names_what_is_wrong(engine: Engine) -> None:
@@ -83,7 +83,8 @@ def test_a_check_fills_in_defaults_or_names_what_is_wrong(engine: Engine) -> Non
         "deletionProtection": True,
         "enableShieldedNodes": True,
     }
-    assert [(one.property, one.reason) for one in checked({"name": "c", "nodes": 3}).failures] == [
+    failures = checked({"name": "c", "nodes": 3}).failures
+    assert [(failure.property, failure.reason) for failure in failures] == [
         ("nodes", "An argument named 'nodes' is not expected here")
     ]
 
@@ -102,7 +103,7 @@ def test_a_preview_makes_nothing_and_knows_no_addresses(engine: Engine) -> None:
     assert missing.id == ""
 
 
-def test_what_the_cloud_refuses_is_told_in_its_words(engine: Engine) -> None:
+def test_what_the_cloud_refuses_is_reported_in_its_words(engine: Engine) -> None:
     inputs = pool("p", {"machineType": "z9"})["inputs"]
     with pytest.raises(grpc.RpcError) as refused:
         engine.stub.Create(rpc.CreateRequest(urn=_urn(POOL, "p"), properties=struct(inputs)))
@@ -122,7 +123,7 @@ def test_a_half_made_pool_is_handed_to_the_engine_with_the_reason(
     assert Status.FromString(trailing["grpc-status-details-bin"]).details[0].Unpack(detail)
     assert detail.id == f"{IDS['east']}/nodePools/p"
     assert plain(detail.properties)["nodeConfig"]["machineType"] == "e2-standard-4"
-    assert ["ZONE_RESOURCE_POOL_EXHAUSTED" in one for one in detail.reasons] == [True]
+    assert ["ZONE_RESOURCE_POOL_EXHAUSTED" in reason for reason in detail.reasons] == [True]
 
 
 def test_an_import_reads_inputs_and_a_resource_of_another_type_is_not_there(engine: Engine) -> None:

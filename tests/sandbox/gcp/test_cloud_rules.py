@@ -19,8 +19,8 @@ def _gpu(kind: str, count: int) -> dict[str, Any]:
 
 def _subnet(name: str, cidr: str, **changes: Any) -> dict[str, Any]:
     network = "https://www.googleapis.com/compute/v1/projects/acme/global/networks/net"
-    given = {"name": name, "project": "acme", "region": "us-east5", "network": network}
-    return {"token": SUBNET, "name": name, "inputs": {**given, "ipCidrRange": cidr, **changes}}
+    declared = {"name": name, "project": "acme", "region": "us-east5", "network": network}
+    return {"token": SUBNET, "name": name, "inputs": {**declared, "ipCidrRange": cidr, **changes}}
 
 
 def _network(name: str, profile: str) -> dict[str, Any]:
@@ -121,12 +121,12 @@ def _network(name: str, profile: str) -> dict[str, Any]:
     ],
 )
 def test_what_the_api_refuses_is_never_made(tmp_path: Path, wrong: dict[str, Any], words: str) -> None:
-    cloud, kube = with_cluster(tmp_path)
-    before, calls = cloud.store.read(), list(kube.calls)
+    cloud, kubernetes = with_cluster(tmp_path)
+    before, calls = cloud.store.read(), list(kubernetes.calls)
     with pytest.raises(ApiError, match=r"^googleapi: Error 4\d\d: ") as refused:
         create(cloud, wrong)
     assert words in str(refused.value)
-    assert (cloud.store.read(), kube.calls) == (before, calls)
+    assert (cloud.store.read(), kubernetes.calls) == (before, calls)
 
 
 def test_a_pool_of_many_networks_finds_them_in_its_cluster(tmp_path: Path) -> None:
@@ -134,8 +134,8 @@ def test_a_pool_of_many_networks_finds_them_in_its_cluster(tmp_path: Path) -> No
     create(cloud, {**network()[0], "inputs": {**network()[0]["inputs"], "name": "gpu"}})
     create(cloud, _subnet("gpu", "10.0.0.0/20", network="projects/acme/global/networks/gpu"))
     config = {"network": "gpu", "subnetwork": "gpu"}
-    made = create(cloud, pool("p", networkConfig={"additionalNodeNetworkConfigs": [config]}))
-    assert made.state["networkConfig"]["additionalNodeNetworkConfigs"] == [config]
+    record = create(cloud, pool("p", networkConfig={"additionalNodeNetworkConfigs": [config]}))
+    assert record.state["networkConfig"]["additionalNodeNetworkConfigs"] == [config]
     wrong = {"additionalNodeNetworkConfigs": [{"network": "gpu", "subnetwork": "sub"}]}
     with pytest.raises(ApiError, match="is not in network"):
         create(cloud, pool("q", networkConfig=wrong))
@@ -156,21 +156,21 @@ def test_what_is_in_use_cannot_be_deleted(tmp_path: Path, name: str, words: str)
 
 
 def test_a_protected_cluster_is_not_deleted_until_the_protection_is_off(tmp_path: Path) -> None:
-    cloud, kube = with_cluster(tmp_path, deletionProtection=True)
+    cloud, kubernetes = with_cluster(tmp_path, deletionProtection=True)
     with pytest.raises(ApiError, match="deletionProtection is set to true"):
         cloud.delete(IDS["east"])
     cloud.update(cluster()["token"], IDS["east"], inputs(cluster()))
     cloud.delete(IDS["east"])
-    assert kube.calls[-1] == "remove east"
-    assert [one for one in cloud.store.read() if "clusters" in one] == []
+    assert kubernetes.calls[-1] == "remove east"
+    assert [resource_id for resource_id in cloud.store.read() if "clusters" in resource_id] == []
 
 
 def test_gpus_are_tainted_only_where_other_nodes_can_hold_the_rest(tmp_path: Path) -> None:
     taint = {"key": "nvidia.com/gpu", "value": "present", "effect": "NO_SCHEDULE"}
     cloud, _ = empty_cloud(tmp_path)
-    for one in (*network(), cluster()):
-        create(cloud, one)
+    for declared in (*network(), cluster()):
+        create(cloud, declared)
     alone = create(cloud, l4())
     create(cloud, pool("system", nodeCount=1))
     beside = create(cloud, {**l4(), "inputs": {**l4()["inputs"], "name": "second"}})
-    assert [one.state["nodeConfig"]["effectiveTaints"] for one in (alone, beside)] == [[], [taint]]
+    assert [record.state["nodeConfig"]["effectiveTaints"] for record in (alone, beside)] == [[], [taint]]
