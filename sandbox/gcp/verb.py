@@ -46,7 +46,9 @@ def show(
 @app.command()
 def edit(
     name: Annotated[str, typer.Argument(help="The name of a resource, or the end of its ID.")],
-    change: Annotated[str, typer.Argument(help="FIELD=VALUE: nodeCount=3, nodeConfig.labels.team=b")],
+    change: Annotated[
+        str, typer.Argument(help="FIELD=VALUE, such as nodeConfig.labels.team=b or nodeCount=3.")
+    ],
     stack: Stack = "local",
 ) -> None:
     """Change a resource by hand, as somebody does in the console. The next refresh sees it."""
@@ -69,25 +71,39 @@ def pace(
 
 
 @fault_app.command()
-def stockout(zone: str, hardware: Hardware, stack: Stack = "local") -> None:
+def stockout(
+    zone: Annotated[str, typer.Argument(help="The zone, such as us-central1-a.")],
+    hardware: Hardware,
+    stack: Stack = "local",
+) -> None:
     """Make a zone run out of an accelerator or machine type."""
     _change(stack, faults.with_stockout(zone, hardware))
 
 
 @fault_app.command()
-def quota(region: str, hardware: Hardware, limit: int, stack: Stack = "local") -> None:
+def quota(
+    region: Annotated[str, typer.Argument(help="The region, such as us-central1.")],
+    hardware: Hardware,
+    limit: Annotated[int, typer.Argument(help="How many of them the region may have.")],
+    stack: Stack = "local",
+) -> None:
     """Limit how many accelerators of a type a region may have."""
     _change(stack, faults.with_quota(region, hardware, limit))
 
 
 @fault_app.command()
-def conflict(cluster: str, stack: Stack = "local") -> None:
-    """Make a cluster (by its name in the cloud) busy with somebody else's operation."""
+def conflict(
+    cluster: Annotated[str, typer.Argument(help="The name of the cluster in the cloud.")],
+    stack: Stack = "local",
+) -> None:
+    """Make a cluster busy with somebody else's operation."""
     _change(stack, faults.with_conflict(cluster))
 
 
 @fault_app.command()
-def slow(seconds: float, stack: Stack = "local") -> None:
+def slow(
+    seconds: Annotated[float, typer.Argument(help="How many seconds longer.")], stack: Stack = "local"
+) -> None:
     """Make every operation take this many seconds longer."""
     _change(stack, faults.with_delay(seconds))
 
