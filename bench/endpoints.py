@@ -9,7 +9,7 @@ from sandbox.cluster.kwok import KwokCluster
 from sandbox.places import StackPlaces, project_root
 from sandbox.problem import SandboxProblem
 from sandbox.toolchain.tools import present_tools
-from sandbox.verbs.ways import ways_of_stack
+from sandbox.verbs.service_urls import service_urls_of_stack
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,7 @@ class Endpoints:
 def of_stack(stack: str) -> Endpoints:
     """The first service of a stack with a URL, and the ready pods behind it."""
     root = project_root()
-    found = ways_of_stack(root, stack)
+    found = service_urls_of_stack(root, stack)
     way = next((one for one in found if one.url), None)
     tools = present_tools()
     if way is None or way.url is None or tools is None:

@@ -5,8 +5,8 @@ import contextlib
 import os
 import sys
 
-from sandbox.engine.orders import BadOrder, Event, Start, event, order
-from sandbox.engine.pod import Pod
+from sandbox.engine.pod_engine import Pod
+from sandbox.engine.protocol import BadCommand, Event, Start, event, order
 
 # Lines of orders: a pod's command line and environment can be long.
 MAX_LINE = 4 * 2**20
@@ -22,7 +22,7 @@ class Fleet:
     def obey(self, line: str) -> None:
         try:
             asked = order(line)
-        except BadOrder as bad:
+        except BadCommand as bad:
             print(bad, file=sys.stderr, flush=True)
             return
         if isinstance(asked, Start):

@@ -9,8 +9,8 @@ from string import Template
 from typing import Literal
 
 from inferfleet.profiles.engines import EngineDefaults
+from sandbox.engine.failure import EngineFailure
 from sandbox.engine.flags import EngineFlags
-from sandbox.engine.refusal import Refusal
 
 _SHELLS = ("sh", "bash", "dash", "ash", "zsh")
 _REFERENCE = re.compile(r"(?<!\$)\$\(([A-Za-z_][A-Za-z0-9_.-]*)\)")
@@ -53,11 +53,11 @@ def _script(script: str, env: Mapping[str, str]) -> tuple[str, ...]:
         reader.commenters = ""
         return tuple(reader)
     except ValueError as error:
-        raise Refusal(f"sh: syntax error in the script of the container: {error}") from error
+        raise EngineFailure(f"sh: syntax error in the script of the container: {error}") from error
 
 
 def read(said: tuple[str, ...], flags: EngineFlags, defaults: EngineDefaults) -> Arguments:
-    """The arguments after the launcher. Raises Refusal for a number that is none."""
+    """The arguments after the launcher. Raises EngineFailure for a number that is none."""
     values: dict[str, tuple[str, ...]] = {}
     positional: list[str] = []
     unknown: list[str] = []
@@ -82,7 +82,7 @@ def read(said: tuple[str, ...], flags: EngineFlags, defaults: EngineDefaults) ->
         if kind == "unknown":
             unknown.append(flag)
         elif not found:
-            raise Refusal(f"{flags.program}: error: argument {flag}: expected one argument")
+            raise EngineFailure(f"{flags.program}: error: argument {flag}: expected one argument")
         else:
             _check_number(flag, found[0], kind, flags)
         values[flag] = found
@@ -124,6 +124,6 @@ def _kind(flag: str, flags: EngineFlags, defaults: EngineDefaults) -> Kind:
 def _check_number(flag: str, value: str, kind: Kind, flags: EngineFlags) -> None:
     # vLLM writes lengths as 32k too, and takes -1 and `auto` for "as much as fits".
     if kind == "integer" and not re.fullmatch(r"-?[0-9]+|auto|[0-9.]+[kKmMgG]i?", value):
-        raise Refusal(f"{flags.program}: error: argument {flag}: invalid int value: '{value}'")
+        raise EngineFailure(f"{flags.program}: error: argument {flag}: invalid int value: '{value}'")
     if kind == "fraction" and not re.fullmatch(r"-?[0-9]*\.?[0-9]+(e-?[0-9]+)?", value):
-        raise Refusal(f"{flags.program}: error: argument {flag}: invalid float value: '{value}'")
+        raise EngineFailure(f"{flags.program}: error: argument {flag}: invalid float value: '{value}'")

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from inferfleet.profiles.engines import EngineDefaults, Meaning, engine
 from sandbox.engine import arguments
 from sandbox.engine.arguments import Arguments
+from sandbox.engine.failure import EngineFailure
 from sandbox.engine.flags import BY_LABEL, EngineFlags
-from sandbox.engine.orders import Start
-from sandbox.engine.refusal import Refusal
+from sandbox.engine.protocol import Start
 from sandbox.engine.steering import SLOTS, Steering
 
 _TYPE_BY_LABEL = {"vllm": "vLLM", "sglang": "SGLang", "trtllm-serve": "TensorRT-LLM"}
@@ -43,7 +43,7 @@ class Settings:
 
 
 def settings(start: Start, steer: Steering) -> Settings:
-    """Raises Refusal with the engine's last words."""
+    """Raises EngineFailure with the engine's last words."""
     flags = BY_LABEL.get(start.engine)
     if flags is None:
         return _unread(start, steer)
@@ -110,7 +110,7 @@ def _number(found: Arguments, defaults: EngineDefaults, meaning: Meaning) -> int
     if text is None:
         return 0
     if not text.isdecimal() or int(text) < 1:
-        raise Refusal(f"ValueError: {spellings[0]} must be greater than 0, got {text}.")
+        raise EngineFailure(f"ValueError: {spellings[0]} must be greater than 0, got {text}.")
     return int(text)
 
 
@@ -129,11 +129,11 @@ def _check_ranges(found: Arguments, flags: EngineFlags) -> None:
     for flag in ("--gpu-memory-utilization", "--mem-fraction-static", "--kv_cache_free_gpu_memory_fraction"):
         share = found.text(flag)
         if share is not None and not 0 < float(share) <= 1:
-            raise Refusal(f"ValueError: {flag} must be in (0, 1]. Got {share}.")
+            raise EngineFailure(f"ValueError: {flag} must be in (0, 1]. Got {share}.")
     for flag in (flags.slots, "--block-size"):
         text = found.text(flag)
         if text is not None and (_size(text) or 0) < 1:
-            raise Refusal(f"ValueError: {flag} must be greater than 0, got {text}.")
+            raise EngineFailure(f"ValueError: {flag} must be greater than 0, got {text}.")
 
 
 def _devices(
@@ -154,11 +154,11 @@ def _devices(
     world = max(needed)
     sizes = f"tensor {tensor}, pipeline {pipeline}, data {local}"
     if world > start.gpus:
-        raise Refusal(
+        raise EngineFailure(
             f"ValueError: World size ({world}) is larger than the number of available GPUs ({start.gpus}) in"
             f" this node ({sizes})."
         )
-    raise Refusal(
+    raise EngineFailure(
         f"ValueError: World size ({world}) is smaller than the {start.gpus} GPUs of the container ({sizes}):"
         " the others would stand idle."
     )
@@ -171,7 +171,7 @@ def _names(start: Start, found: Arguments, flags: EngineFlags) -> tuple[tuple[st
     model = model or start.model or flags.default_model
     if model is None:
         named = "/".join(flags.model) or "MODEL"
-        raise Refusal(f"{flags.program}: error: the following arguments are required: {named}")
+        raise EngineFailure(f"{flags.program}: error: the following arguments are required: {named}")
     served = found.values.get(flags.served) or (model,)
     adapters = tuple(
         text.partition("=")[0] for text in found.values.get("--lora-modules", ()) if not text.startswith("{")

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from inferfleet.api.kinds.quantity import parse_duration
-from sandbox.engine.refusal import Refusal
+from sandbox.engine.failure import EngineFailure
 
 PREFIX = "sandbox.inferfleet.dev/"
 SLOTS = 16
@@ -25,7 +25,10 @@ class Steering:
 
 
 def steering(annotations: Mapping[str, str]) -> Steering:
-    """What the annotations ask for. Raises Refusal, naming the annotation: a silent default would mislead."""
+    """What the annotations ask for.
+
+    Raises EngineFailure, naming the annotation: a silent default would mislead.
+    """
     ours = {
         key.removeprefix(PREFIX): text.strip() for key, text in annotations.items() if key.startswith(PREFIX)
     }
@@ -48,7 +51,7 @@ def _fail(text: str) -> tuple[float, str]:
         return 0, message
     found = re.fullmatch(r"after\s+(\S+)", when)
     if not found:
-        raise Refusal(
+        raise EngineFailure(
             f'annotation {PREFIX}fail is {text!r}. Write "at start: message" or "after 10s: message".'
         )
     return _seconds("fail", found[1]), message
@@ -58,12 +61,12 @@ def _seconds(name: str, text: str) -> float:
     try:
         return parse_duration(text)
     except ValueError as error:
-        raise Refusal(f"annotation {PREFIX}{name}: {error}. Write a time such as 40s or 2m.") from error
+        raise EngineFailure(f"annotation {PREFIX}{name}: {error}. Write a time such as 40s or 2m.") from error
 
 
 def _slots(text: str) -> int:
     if not text.isdecimal() or int(text) < 1:
-        raise Refusal(
+        raise EngineFailure(
             f"annotation {PREFIX}slots is {text!r}. Write how many requests run at once, such as 4."
         )
     return int(text)
@@ -75,7 +78,7 @@ def _speed(text: str) -> float:
     except ValueError:
         speed = 0
     if not (math.isfinite(speed) and speed > 0):
-        raise Refusal(
+        raise EngineFailure(
             f"annotation {PREFIX}tokens-per-second is {text!r}. Write the speed of one request, such as 200."
         )
     return speed

@@ -7,12 +7,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from sandbox.cluster.objects import Object, key
-from sandbox.gateway.seen import GATEWAY_GROUP
+from sandbox.gateway.snapshot import GATEWAY_GROUP
 from sandbox.gateway.support import unsupported_in_listener
 
 
 @dataclass(frozen=True)
-class Refused:
+class NotAccepted:
     """Why a parent does not take the route: a reason of the Accepted condition, and a sentence."""
 
     reason: str
@@ -30,7 +30,7 @@ def is_parent(ref: Object, *, route: Object, gateway: Object) -> bool:
     return kind == (GATEWAY_GROUP, "Gateway") and f"{namespace}/{ref['name']}" == key(gateway)
 
 
-def listeners_for(ref: Object, *, route: Object, gateway: Object) -> tuple[Object, ...] | Refused:
+def listeners_for(ref: Object, *, route: Object, gateway: Object) -> tuple[Object, ...] | NotAccepted:
     """The Gateway's listeners that take the route by this parentRef."""
     meant = [
         one
@@ -39,19 +39,19 @@ def listeners_for(ref: Object, *, route: Object, gateway: Object) -> tuple[Objec
     ]
     if not meant:
         have = ", ".join(f"{one['name']} on {one['port']}" for one in usable_listeners(gateway)) or "none"
-        return Refused(
+        return NotAccepted(
             "NoMatchingParent", f"Gateway {key(gateway)} has no such listener that works (it has: {have})"
         )
     allowed = [one for one in meant if _allows(one, route=route, gateway=gateway)]
     if not allowed:
-        return Refused(
+        return NotAccepted(
             "NotAllowedByListeners",
             f"no listener of Gateway {key(gateway)} allows routes of namespace "
             f"{route['metadata']['namespace']}. Set allowedRoutes.namespaces.from to All there.",
         )
     taken = tuple(one for one in allowed if hostnames(one, route))
     if not taken:
-        return Refused(
+        return NotAccepted(
             "NoMatchingListenerHostname",
             f"the host names {', '.join(route['spec']['hostnames'])} are none of the listeners' "
             f"({', '.join(one['hostname'] for one in allowed)})",

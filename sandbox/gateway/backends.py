@@ -6,7 +6,7 @@ The API server refuses loopback addresses in EndpointSlices, so Services are res
 from dataclasses import dataclass
 
 from sandbox.cluster.objects import Object
-from sandbox.gateway.seen import POOL_GROUP, Seen, ready
+from sandbox.gateway.snapshot import POOL_GROUP, Snapshot, ready
 
 TRUE = {"1", "t", "T", "TRUE", "true", "True"}  # Go's strconv.ParseBool
 
@@ -44,7 +44,7 @@ class Unresolved:
     message: str
 
 
-def backend(ref: Object, *, namespace: str, seen: Seen) -> Backend | Unresolved:
+def backend(ref: Object, *, namespace: str, snapshot: Snapshot) -> Backend | Unresolved:
     """What a route in the namespace means by its backendRef."""
     kind, group = ref.get("kind", "Service"), ref.get("group", "")
     if ref.get("namespace", namespace) != namespace:
@@ -54,16 +54,16 @@ def backend(ref: Object, *, namespace: str, seen: Seen) -> Backend | Unresolved:
             "the sandbox does not read those",
         )
     if (group, kind) == (POOL_GROUP, "InferencePool"):
-        return _pool(f"{namespace}/{ref['name']}", seen)
+        return _pool(f"{namespace}/{ref['name']}", snapshot)
     if (group, kind) == ("", "Service"):
-        upstream = _service(f"{namespace}/{ref['name']}", ref.get("port"), seen)
+        upstream = _service(f"{namespace}/{ref['name']}", ref.get("port"), snapshot)
         return upstream if isinstance(upstream, Unresolved) else Backend(upstream)
     return Unresolved(
         "InvalidKind", f"{kind} {ref['name']} of group {group!r} is no Service or InferencePool"
     )
 
 
-def picker(pool: Object, seen: Seen) -> Picker | Unresolved:
+def picker(pool: Object, snapshot: Snapshot) -> Picker | Unresolved:
     """The pool's endpoint picker."""
     metadata, ref = pool["metadata"], pool["spec"].get("endpointPickerRef")
     if not ref:
@@ -71,10 +71,10 @@ def picker(pool: Object, seen: Seen) -> Picker | Unresolved:
     if ref.get("group", "") or ref.get("kind", "Service") != "Service":
         return Unresolved("InvalidExtensionRef", f"endpointPickerRef is a {ref['kind']}, not a Service")
     service = f"{metadata['namespace']}/{ref['name']}"
-    found = _service(service, ref.get("port", {}).get("number"), seen)
+    found = _service(service, ref.get("port", {}).get("number"), snapshot)
     if isinstance(found, Unresolved):
         return Unresolved("InvalidExtensionRef", found.message)
-    pods = seen.pods_of(metadata["namespace"], seen.services[service]["spec"].get("selector") or {})
+    pods = snapshot.pods_of(metadata["namespace"], snapshot.services[service]["spec"].get("selector") or {})
     return Picker(
         Upstream(f"picker.{metadata['namespace']}.{metadata['name']}", found.endpoints),
         tls=any(_secure(pod) for pod in pods),
@@ -82,22 +82,22 @@ def picker(pool: Object, seen: Seen) -> Picker | Unresolved:
     )
 
 
-def _pool(name: str, seen: Seen) -> Backend | Unresolved:
-    pool = seen.pools.get(name)
+def _pool(name: str, snapshot: Snapshot) -> Backend | Unresolved:
+    pool = snapshot.pools.get(name)
     if pool is None:
         return Unresolved("BackendNotFound", f"there is no InferencePool {name}")
-    chosen = picker(pool, seen)
+    chosen = picker(pool, snapshot)
     if isinstance(chosen, Unresolved):
         return Unresolved("BackendNotFound", f"InferencePool {name} has no picker: {chosen.message}")
     namespace = pool["metadata"]["namespace"]
-    pods = ready(seen.pods_of(namespace, pool["spec"]["selector"]["matchLabels"]))
+    pods = ready(snapshot.pods_of(namespace, pool["spec"]["selector"]["matchLabels"]))
     ports = [port["number"] for port in pool["spec"]["targetPorts"]]
     endpoints = tuple(f"{pod['status']['podIP']}:{port}" for pod in pods for port in ports)
     return Backend(Upstream(f"pool.{namespace}.{pool['metadata']['name']}", endpoints), chosen)
 
 
-def _service(name: str, number: int | None, seen: Seen) -> Upstream | Unresolved:
-    service = seen.services.get(name)
+def _service(name: str, number: int | None, snapshot: Snapshot) -> Upstream | Unresolved:
+    service = snapshot.services.get(name)
     if service is None:
         return Unresolved("BackendNotFound", f"there is no Service {name}")
     ports = service["spec"].get("ports") or []
@@ -106,7 +106,7 @@ def _service(name: str, number: int | None, seen: Seen) -> Upstream | Unresolved
         have = ", ".join(str(one["port"]) for one in ports) or "none"
         return Unresolved("BackendNotFound", f"Service {name} has no port {number} (it has: {have})")
     namespace = service["metadata"]["namespace"]
-    pods = seen.pods_of(namespace, service["spec"].get("selector") or {})
+    pods = snapshot.pods_of(namespace, service["spec"].get("selector") or {})
     target = port.get("targetPort", port["port"])
     # A container may listen on what it does not declare, but in the sandbox nobody would forward it.
     if pods and not any(_port(pod, target) for pod in pods):

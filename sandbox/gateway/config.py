@@ -1,34 +1,34 @@
-"""What each Gateway's Envoy is told: decided from what is seen of the cluster, as values."""
+"""What each Gateway's Envoy is told: decided from what is snapshot of the cluster, as values."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from ipaddress import IPv4Network
 from typing import Any
 
-from sandbox.cluster.furnish import CONTROLLER
 from sandbox.cluster.objects import Object, key
-from sandbox.gateway.attachment import Refused, hostnames, is_parent, listeners_for, usable_listeners
+from sandbox.cluster.populate import CONTROLLER
+from sandbox.gateway.attachment import NotAccepted, hostnames, is_parent, listeners_for, usable_listeners
 from sandbox.gateway.backends import Backend, Unresolved, backend
-from sandbox.gateway.seen import Seen, oldest_first
+from sandbox.gateway.snapshot import Snapshot, oldest_first
 from sandbox.gateway.support import unsupported_in_route
-from sandbox.gateway.virtual_hosts import Backends, Served, virtual_hosts
+from sandbox.gateway.virtual_hosts import Backends, ServedRoute, virtual_hosts
 
 
 @dataclass(frozen=True)
-class Parent:
+class RouteParent:
     """One parentRef of a route that means a Gateway of ours: the listeners that take it, or why none does."""
 
     ref: Object
     gateway: str
-    listeners: tuple[str, ...] | Refused
+    listeners: tuple[str, ...] | NotAccepted
 
 
 @dataclass(frozen=True)
-class Attached:
+class AttachedRoute:
     """A route that has a Gateway of ours for a parent. `backends` has an item per rule."""
 
     route: Object
-    parents: tuple[Parent, ...]
+    parents: tuple[RouteParent, ...]
     backends: tuple[Backends, ...]
 
 
@@ -44,27 +44,27 @@ class Proxy:
 
 @dataclass(frozen=True)
 class Config:
-    """Everything that follows from what is seen."""
+    """Everything that follows from what is snapshot."""
 
     proxies: tuple[Proxy, ...]
-    routes: tuple[Attached, ...]
+    routes: tuple[AttachedRoute, ...]
 
 
-def config(seen: Seen, network: IPv4Network) -> Config:
+def config(snapshot: Snapshot, network: IPv4Network) -> Config:
     """For the Gateways of our classes, with addresses of the network."""
-    gateways = our_gateways(seen)
+    gateways = our_gateways(snapshot)
     given = addresses(gateways, network)
     routes = tuple(
         attached
-        for route in oldest_first(seen.routes.values())
-        if (attached := _attached(route, gateways, seen)).parents
+        for route in oldest_first(snapshot.routes.values())
+        if (attached := _attached(route, gateways, snapshot)).parents
     )
     return Config(tuple(_proxy(one, given.get(key(one)), routes) for one in gateways), routes)
 
 
-def our_gateways(seen: Seen) -> list[Object]:
-    ours = {name for name, one in seen.classes.items() if one["spec"]["controllerName"] == CONTROLLER}
-    return oldest_first(one for one in seen.gateways.values() if one["spec"]["gatewayClassName"] in ours)
+def our_gateways(snapshot: Snapshot) -> list[Object]:
+    ours = {name for name, one in snapshot.classes.items() if one["spec"]["controllerName"] == CONTROLLER}
+    return oldest_first(one for one in snapshot.gateways.values() if one["spec"]["gatewayClassName"] in ours)
 
 
 def addresses(gateways: list[Object], network: IPv4Network) -> dict[str, str]:
@@ -83,7 +83,7 @@ def addresses(gateways: list[Object], network: IPv4Network) -> dict[str, str]:
     return given
 
 
-def _attached(route: Object, gateways: list[Object], seen: Seen) -> Attached:
+def _attached(route: Object, gateways: list[Object], snapshot: Snapshot) -> AttachedRoute:
     refused = unsupported_in_route(route)
     parents = []
     for ref in route["spec"].get("parentRefs") or ():
@@ -91,29 +91,29 @@ def _attached(route: Object, gateways: list[Object], seen: Seen) -> Attached:
             if not is_parent(ref, route=route, gateway=gateway):
                 continue
             found = listeners_for(ref, route=route, gateway=gateway)
-            listeners = found if isinstance(found, Refused) else tuple(one["name"] for one in found)
+            listeners = found if isinstance(found, NotAccepted) else tuple(one["name"] for one in found)
             if refused:
                 text = f"the sandbox's gateway does not do {', '.join(refused)}. Real gateways may."
-                listeners = Refused("UnsupportedValue", text)
-            parents.append(Parent(ref, key(gateway), listeners))
+                listeners = NotAccepted("UnsupportedValue", text)
+            parents.append(RouteParent(ref, key(gateway), listeners))
     rules = route["spec"].get("rules") or ()
-    return Attached(route, tuple(parents), tuple(_backends(rule, route, seen) for rule in rules))
+    return AttachedRoute(route, tuple(parents), tuple(_backends(rule, route, snapshot) for rule in rules))
 
 
-def _backends(rule: Object, route: Object, seen: Seen) -> Backends:
+def _backends(rule: Object, route: Object, snapshot: Snapshot) -> Backends:
     namespace = route["metadata"]["namespace"]
     refs = rule.get("backendRefs") or ()
-    return tuple((ref.get("weight", 1), backend(ref, namespace=namespace, seen=seen)) for ref in refs)
+    return tuple((ref.get("weight", 1), backend(ref, namespace=namespace, snapshot=snapshot)) for ref in refs)
 
 
-def _proxy(gateway: Object, address: str | None, routes: tuple[Attached, ...]) -> Proxy:
-    served: dict[int, list[Served]] = {one["port"]: [] for one in usable_listeners(gateway)}
+def _proxy(gateway: Object, address: str | None, routes: tuple[AttachedRoute, ...]) -> Proxy:
+    served: dict[int, list[ServedRoute]] = {one["port"]: [] for one in usable_listeners(gateway)}
     for port, of_port in served.items():
         for attached in routes:
             taken = {
                 name
                 for parent in attached.parents
-                if parent.gateway == key(gateway) and not isinstance(parent.listeners, Refused)
+                if parent.gateway == key(gateway) and not isinstance(parent.listeners, NotAccepted)
                 for name in parent.listeners
             }
             names = {
@@ -123,7 +123,7 @@ def _proxy(gateway: Object, address: str | None, routes: tuple[Attached, ...]) -
                 for name in hostnames(listener, attached.route)
             }
             if names:
-                of_port.append(Served(attached.route, tuple(sorted(names)), attached.backends))
+                of_port.append(ServedRoute(attached.route, tuple(sorted(names)), attached.backends))
     backends = {
         target
         for of_port in served.values()

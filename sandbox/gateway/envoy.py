@@ -25,7 +25,7 @@ def bootstrap(folder: Path, name: str) -> dict[str, Any]:
     """What Envoy starts with: where the rest is. `curl --unix-socket admin.sock` asks it for statistics."""
     return {
         "node": {"id": name, "cluster": "inferfleet-sandbox"},
-        # Seen from its working directory: the whole path may be too long for a socket.
+        # Snapshot from its working directory: the whole path may be too long for a socket.
         "admin": {"address": {"pipe": {"path": "admin.sock", "mode": 0o600}}},
         "dynamic_resources": {
             "lds_config": _file(folder / "lds.json"),

@@ -13,8 +13,8 @@ from sandbox.cluster.objects import key
 from sandbox.cluster.watching import UNREACHABLE, Api, ApiError, Copies, follow
 from sandbox.gateway import envoy, statuses
 from sandbox.gateway.config import Config, config
-from sandbox.gateway.proxy import Proxy
-from sandbox.gateway.seen import GATEWAY_GROUP, POOL_GROUP, Seen
+from sandbox.gateway.envoy_process import EnvoyProcess
+from sandbox.gateway.snapshot import GATEWAY_GROUP, POOL_GROUP, Snapshot
 
 PATHS = {
     "classes": f"/apis/{GATEWAY_GROUP}/v1/gatewayclasses",
@@ -39,21 +39,23 @@ async def serve(cluster: KwokCluster, network: IPv4Network) -> None:
     async with Api(cluster.server, cluster.folder / "pki") as api, asyncio.TaskGroup() as tasks:
         for one in copies.values():
             tasks.create_task(follow(api, one, lambda _: changed.set()))
-        proxies: dict[str, Proxy] = {}
+        proxies: dict[str, EnvoyProcess] = {}
         while True:
             await changed.wait()
             await asyncio.sleep(GATHER_SECONDS)
             changed.clear()
             if all(one.complete for one in copies.values()):
-                seen = Seen(**{name: one.objects for name, one in copies.items()})
-                decided = config(seen, network)
+                snapshot = Snapshot(**{name: one.objects for name, one in copies.items()})
+                decided = config(snapshot, network)
                 for name in (key(told.gateway) for told in decided.proxies):
-                    proxies.setdefault(name, Proxy(folder / _folder_name(name), changed.set))
-                if not await _bring_about(api, decided, seen, proxies):
+                    proxies.setdefault(name, EnvoyProcess(folder / _folder_name(name), changed.set))
+                if not await _bring_about(api, decided, snapshot, proxies):
                     asyncio.get_running_loop().call_later(AGAIN_SECONDS, changed.set)
 
 
-async def _bring_about(api: Api, decided: Config, seen: Seen, proxies: dict[str, Proxy]) -> bool:
+async def _bring_about(
+    api: Api, decided: Config, snapshot: Snapshot, proxies: dict[str, EnvoyProcess]
+) -> bool:
     """Envoys and statuses are as decided; False when that is not all true yet."""
     ports: dict[tuple[str, int], str] = {}
     for one in decided.proxies:
@@ -69,14 +71,14 @@ async def _bring_about(api: Api, decided: Config, seen: Seen, proxies: dict[str,
             ports[one.address, port] = "" if answers else why or "Envoy does not answer there yet"
     for gone in proxies.keys() - {key(one.gateway) for one in decided.proxies}:
         await proxies.pop(gone).end()
-    written = await _write(api, decided, seen, ports)
+    written = await _write(api, decided, snapshot, ports)
     return written and not any(ports.values())
 
 
-async def _write(api: Api, decided: Config, seen: Seen, ports: statuses.Ports) -> bool:
+async def _write(api: Api, decided: Config, snapshot: Snapshot, ports: statuses.Ports) -> bool:
     now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     well = True
-    for path, status in statuses.changes(decided, seen, ports=ports, now=now).items():
+    for path, status in statuses.changes(decided, snapshot, ports=ports, now=now).items():
         try:
             await api.patch(path, {"status": status})
         except ApiError as error:

@@ -3,23 +3,23 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from sandbox.cluster.furnish import CONTROLLER
 from sandbox.cluster.objects import Object, key
-from sandbox.gateway.attachment import Refused
+from sandbox.cluster.populate import CONTROLLER
+from sandbox.gateway.attachment import NotAccepted
 from sandbox.gateway.backends import Unresolved, picker
 from sandbox.gateway.conditions import Conditions, condition, dated
-from sandbox.gateway.config import Attached, Config, Proxy
-from sandbox.gateway.seen import GATEWAY_GROUP, POOL_GROUP, Seen
+from sandbox.gateway.config import AttachedRoute, Config, Proxy
+from sandbox.gateway.snapshot import GATEWAY_GROUP, POOL_GROUP, Snapshot
 from sandbox.gateway.support import unsupported_in_listener
 
 Ports = Mapping[tuple[str, int], str]  # address and port -> why nobody answers there yet, "" when Envoy does
 HTTP_ROUTE = {"group": GATEWAY_GROUP, "kind": "HTTPRoute"}
 
 
-def changes(config: Config, seen: Seen, *, ports: Ports, now: str) -> dict[str, dict[str, Any]]:
+def changes(config: Config, snapshot: Snapshot, *, ports: Ports, now: str) -> dict[str, dict[str, Any]]:
     """New statuses by the path to write them to; those that say already what they should are left out."""
     changed = {}
-    for group, kind, one, wanted in _statuses(config, seen, ports):
+    for group, kind, one, wanted in _statuses(config, snapshot, ports):
         present = one.get("status") or {}
         status = dated(wanted, present, now)
         if any(present.get(name) != value for name, value in status.items()):
@@ -29,19 +29,26 @@ def changes(config: Config, seen: Seen, *, ports: Ports, now: str) -> dict[str, 
     return changed
 
 
-def _statuses(config: Config, seen: Seen, ports: Ports) -> Iterator[tuple[str, str, Object, dict[str, Any]]]:
-    for one in seen.classes.values():
+def _statuses(
+    config: Config, snapshot: Snapshot, ports: Ports
+) -> Iterator[tuple[str, str, Object, dict[str, Any]]]:
+    for one in snapshot.classes.values():
         if one["spec"]["controllerName"] == CONTROLLER:
             accepted = condition("Accepted", None, generation=_generation(one))
             yield GATEWAY_GROUP, "gatewayclasses", one, {"conditions": [accepted]}
     for proxy in config.proxies:
         yield GATEWAY_GROUP, "gateways", proxy.gateway, _gateway(proxy, config.routes, ports)
     by_route = {key(one.route): one for one in config.routes}
-    for name, route in seen.routes.items():
+    for name, route in snapshot.routes.items():
         parents = _route_parents(by_route[name]) if name in by_route else []
         yield GATEWAY_GROUP, "httproutes", route, _with_foreign(route, parents)
-    for name, pool in seen.pools.items():
-        yield POOL_GROUP, "inferencepools", pool, _with_foreign(pool, _pool_parents(name, pool, config, seen))
+    for name, pool in snapshot.pools.items():
+        yield (
+            POOL_GROUP,
+            "inferencepools",
+            pool,
+            _with_foreign(pool, _pool_parents(name, pool, config, snapshot)),
+        )
 
 
 def _with_foreign(one: Object, ours: list[dict[str, Any]]) -> dict[str, Any]:
@@ -51,7 +58,7 @@ def _with_foreign(one: Object, ours: list[dict[str, Any]]) -> dict[str, Any]:
     return {"parents": foreign + ours} if ours or present else {}
 
 
-def _gateway(proxy: Proxy, routes: tuple[Attached, ...], ports: Ports) -> dict[str, Any]:
+def _gateway(proxy: Proxy, routes: tuple[AttachedRoute, ...], ports: Ports) -> dict[str, Any]:
     gateway = proxy.gateway
     generation = _generation(gateway)
     listeners = [_listener(one, proxy, routes, ports) for one in gateway["spec"]["listeners"]]
@@ -76,7 +83,9 @@ def _gateway(proxy: Proxy, routes: tuple[Attached, ...], ports: Ports) -> dict[s
     }
 
 
-def _listener(listener: Object, proxy: Proxy, routes: tuple[Attached, ...], ports: Ports) -> dict[str, Any]:
+def _listener(
+    listener: Object, proxy: Proxy, routes: tuple[AttachedRoute, ...], ports: Ports
+) -> dict[str, Any]:
     generation = _generation(proxy.gateway)
     fields = unsupported_in_listener(listener)
     refused = None
@@ -90,7 +99,7 @@ def _listener(listener: Object, proxy: Proxy, routes: tuple[Attached, ...], port
         for one in routes
         for parent in one.parents
         if parent.gateway == key(proxy.gateway)
-        and not isinstance(parent.listeners, Refused)
+        and not isinstance(parent.listeners, NotAccepted)
         and listener["name"] in parent.listeners
     }
     return {
@@ -111,7 +120,7 @@ def _why(proxy: Proxy, port: int, ports: Ports) -> tuple[str, str] | None:
     return ("Pending", f"port {port} of {proxy.address}: {why}") if why else None
 
 
-def _route_parents(attached: Attached) -> list[dict[str, Any]]:
+def _route_parents(attached: AttachedRoute) -> list[dict[str, Any]]:
     generation = _generation(attached.route)
     unresolved = [
         target for rule in attached.backends for _, target in rule if isinstance(target, Unresolved)
@@ -132,19 +141,19 @@ def _route_parents(attached: Attached) -> list[dict[str, Any]]:
     ]
 
 
-def _refusal(listeners: tuple[str, ...] | Refused) -> tuple[str, str] | None:
-    return (listeners.reason, listeners.message) if isinstance(listeners, Refused) else None
+def _refusal(listeners: tuple[str, ...] | NotAccepted) -> tuple[str, str] | None:
+    return (listeners.reason, listeners.message) if isinstance(listeners, NotAccepted) else None
 
 
-def _pool_parents(name: str, pool: Object, config: Config, seen: Seen) -> list[dict[str, Any]]:
+def _pool_parents(name: str, pool: Object, config: Config, snapshot: Snapshot) -> list[dict[str, Any]]:
     """One for each Gateway that has a route to the pool."""
     by_gateway: dict[str, bool] = {}
     for attached in config.routes:
         if name in _pools(attached.route):
             for parent in attached.parents:
-                taken = not isinstance(parent.listeners, Refused)
+                taken = not isinstance(parent.listeners, NotAccepted)
                 by_gateway[parent.gateway] = by_gateway.get(parent.gateway, False) or taken
-    chosen = picker(pool, seen)
+    chosen = picker(pool, snapshot)
     unresolved = (chosen.reason, chosen.message) if isinstance(chosen, Unresolved) else None
     generation = _generation(pool)
     parents = []

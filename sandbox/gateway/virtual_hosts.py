@@ -15,7 +15,7 @@ from sandbox.gateway.matching import (
     envoy_timeout,
     precedence,
 )
-from sandbox.gateway.seen import oldest_first
+from sandbox.gateway.snapshot import oldest_first
 
 PICK = "envoy.filters.http.ext_proc"
 _TYPES = "type.googleapis.com/envoy"
@@ -26,7 +26,7 @@ Backends = tuple[tuple[int, Backend | Unresolved], ...]  # weight and target of 
 
 
 @dataclass(frozen=True)
-class Served:
+class ServedRoute:
     """A route under the host names by which a port serves it, with the backends of each of its rules."""
 
     route: Object
@@ -34,7 +34,7 @@ class Served:
     backends: tuple[Backends, ...]
 
 
-def virtual_hosts(served: Iterable[Served]) -> list[dict[str, Any]]:
+def virtual_hosts(served: Iterable[ServedRoute]) -> list[dict[str, Any]]:
     """One per host name. Each holds the routes of wider names too: Envoy looks into one virtual host only."""
     by_route = {key(one.route): one for one in served}
     age = {key(route): i for i, route in enumerate(oldest_first(one.route for one in by_route.values()))}
@@ -59,7 +59,7 @@ def _width(hostname: str) -> tuple[int, int]:
     return (1 if hostname.startswith("*") else 0, -len(hostname))
 
 
-def _route(served: Served, index: int, match: Object) -> dict[str, Any]:
+def _route(served: ServedRoute, index: int, match: Object) -> dict[str, Any]:
     rule = served.route["spec"]["rules"][index]
     made = {"name": f"{key(served.route)}/{index}", "match": envoy_match(match)}
     weighted = [(weight, target) for weight, target in served.backends[index] if weight]

@@ -21,9 +21,9 @@ from sandbox.verbs.chat import TEXT, curl, model_of, question
 from sandbox.verbs.chat import chat as ask
 from sandbox.verbs.overview import overview
 from sandbox.verbs.pod_logs import find, lines, logged_pods
+from sandbox.verbs.reporting import Stack, reported_problems
+from sandbox.verbs.service_urls import chosen, service_urls_of_stack
 from sandbox.verbs.tables import as_values, print_overview
-from sandbox.verbs.told import Stack, told
-from sandbox.verbs.ways import chosen, ways_of_stack
 
 app = typer.Typer(
     help="A whole fleet on this machine: simulated GPU nodes under real Kubernetes API servers.",
@@ -37,7 +37,7 @@ Cluster = Annotated[str, typer.Argument(help="The cluster, as its document calls
 @app.command()
 def up(stack: Stack = "local") -> None:
     """Make the toolchain and the stack's clusters, and what is missing of them. Safe to run again."""
-    with told() as progress:
+    with reported_problems() as progress:
         root = project_root()
         clusters.up(root, stack, stack_documents(root, stack), progress=progress)
         times = ", ".join(f"{name} {duration(seconds)}" for name, seconds in progress.seconds.items())
@@ -47,7 +47,7 @@ def up(stack: Stack = "local") -> None:
 @app.command()
 def status(stack: Stack = "local", as_json: AsJson = False) -> None:
     """Show toolchain, clusters and nodes, and what runs where."""
-    with told() as progress:
+    with reported_problems() as progress:
         root = project_root()
         try:
             documents = stack_documents(root, stack)
@@ -66,7 +66,7 @@ def status(stack: Stack = "local", as_json: AsJson = False) -> None:
 @app.command()
 def down(stack: Stack = "local") -> None:
     """Remove the stack's clusters and its Pulumi state: no process and no file of them is left."""
-    with told() as progress:
+    with reported_problems() as progress:
         ended = clusters.down(project_root(), stack, progress=progress)
         progress.say(f"sandbox of stack {stack} is down ({ended} processes ended)")
 
@@ -74,7 +74,7 @@ def down(stack: Stack = "local") -> None:
 @app.command()
 def env(stack: Stack = "local", as_json: AsJson = False) -> None:
     """Print the environment for `pulumi`: eval "$(inferfleet sandbox env)"."""
-    with told() as progress:
+    with reported_problems() as progress:
         variables = environment(StackPlaces(project_root(), stack), make_tools(progress))
         if as_json:
             print(json.dumps(variables, indent=2))
@@ -90,7 +90,7 @@ def logs(
     stack: Stack = "local",
 ) -> None:
     """Print what a pod's engine or endpoint picker said last."""
-    with told():
+    with reported_problems():
         found = find(logged_pods(StackPlaces(project_root(), stack)), pod)
         for line in lines(found, container):
             print(line)
@@ -102,7 +102,7 @@ def kill(
     stack: Stack = "local",
 ) -> None:
     """Kill the containers of a pod, to see what a crashed engine or endpoint picker does."""
-    with told() as progress:
+    with reported_problems() as progress:
         root = project_root()
         found = find(logged_pods(StackPlaces(root, stack)), pod)
         clusters.kill(root, stack, found.cluster, f"{found.namespace}/{found.name}")
@@ -112,7 +112,7 @@ def kill(
 @app.command()
 def stop(cluster: Cluster, stack: Stack = "local") -> None:
     """Stop one cluster and keep its data, to see what an unreachable cluster does."""
-    with told() as progress:
+    with reported_problems() as progress:
         ended = clusters.stop(project_root(), stack, cluster)
         progress.say(
             f"cluster {cluster} is stopped ({ended} processes ended); `inferfleet sandbox start` starts it"
@@ -122,7 +122,7 @@ def stop(cluster: Cluster, stack: Stack = "local") -> None:
 @app.command()
 def start(cluster: Cluster, stack: Stack = "local") -> None:
     """Start a stopped cluster with the data it had."""
-    with told() as progress:
+    with reported_problems() as progress:
         clusters.start(project_root(), stack, cluster, progress=progress)
         progress.say(f"cluster {cluster} answers again")
 
@@ -138,8 +138,8 @@ def chat(
     stream: Annotated[bool, typer.Option("--stream", help="Ask for a streamed answer.")] = False,
 ) -> None:
     """Send one chat request to a service through its gateway, and say who answered."""
-    with told() as progress:
-        ways = ways_of_stack(project_root(), stack)
+    with reported_problems() as progress:
+        ways = service_urls_of_stack(project_root(), stack)
         service = service or next((way.service for way in ways), None)
         if service is None:
             progress.say(f"stack {stack} has no service to ask; a ModelService document makes one")

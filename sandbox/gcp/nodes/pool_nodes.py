@@ -4,7 +4,7 @@ import hashlib
 import secrets
 from typing import Any
 
-from sandbox.cluster.nodes import one_node
+from sandbox.cluster.nodes import node_object
 from sandbox.gcp.rules import regions
 from sandbox.gcp.rules.machines import MACHINES, Machine, allocatable
 from sandbox.gcp.store import Record
@@ -25,7 +25,7 @@ def pool_node(pool: Record, zone: str) -> dict[str, Any]:
     """A new node of the pool in a zone, under a name of its own."""
     name = node_name(pool, zone)
     labels = labels_of(pool, zone)
-    return one_node(name, labels, capacity_of(pool), taints_of(pool))
+    return node_object(name, labels, capacity_of(pool), taints_of(pool))
 
 
 def node_name(pool: Record, zone: str) -> str:

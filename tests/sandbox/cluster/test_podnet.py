@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from sandbox.cluster import podnet
-from sandbox.cluster.podnet import PodNetwork, holds, with_networks
+from sandbox.cluster.podnet import PodNetwork, contains, with_networks
+from sandbox.cluster.reservations import Reservations
 from sandbox.problem import SandboxProblem
-from sandbox.reservations import Reservations
 
 
 def _node(name: str, cidr: str | None = None) -> dict[str, object]:
@@ -59,7 +59,7 @@ def test_more_nodes_than_networks_are_a_problem_with_a_next_step() -> None:
     ("cidr", "held"), [("127.4.9.0/24", True), ("127.8.0.0/24", False), ("10.0.0.0/24", False), (None, False)]
 )
 def test_a_node_of_another_block_or_of_none_is_not_the_cluster_s(cidr: str | None, held: bool) -> None:
-    assert holds(PodNetwork(1), _node("a", cidr)) is held
+    assert contains(PodNetwork(1), _node("a", cidr)) is held
 
 
 def test_a_cluster_keeps_its_block_until_it_gives_it_back(home: Path) -> None:

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from sandbox.engine.orders import BadOrder, Start, Stop, order
-from sandbox.engine.refusal import Refusal
+from sandbox.engine.failure import EngineFailure
+from sandbox.engine.protocol import BadCommand, Start, Stop, order
 from sandbox.engine.settings import Settings, settings
 from sandbox.engine.steering import PREFIX, Steering, steering
 
@@ -132,7 +132,7 @@ def test_what_would_surprise_on_real_hardware_is_in_the_log(found: Settings, not
     ],
 )
 def test_an_engine_refuses_what_it_cannot_run(args: tuple[str, ...], more: dict[str, Any], says: str) -> None:
-    with pytest.raises(Refusal) as refusal:
+    with pytest.raises(EngineFailure) as refusal:
         read(*args, **more)
     assert says in str(refusal.value)
 
@@ -161,7 +161,7 @@ def test_annotations_steer_the_stand_in() -> None:
     [{"slots": "0"}, {"slots": "many"}, {"tokens_per_second": "nan"}, {"startup": "40"}, {"fail": "soon"}],
 )
 def test_an_annotation_that_says_nothing_is_refused(wrong: dict[str, str]) -> None:
-    with pytest.raises(Refusal, match=r"annotation sandbox\.inferfleet\.dev/"):
+    with pytest.raises(EngineFailure, match=r"annotation sandbox\.inferfleet\.dev/"):
         annotated(**wrong)
 
 
@@ -177,5 +177,5 @@ def test_orders_are_lines_of_json() -> None:
     "line", ["", "[]", "{}", '{"op": "start", "id": "u"}', '{"op": "sing", "id": "u"}', "7"]
 )
 def test_a_line_that_is_no_order_is_told_apart(line: str) -> None:
-    with pytest.raises(BadOrder, match="is not an order"):
+    with pytest.raises(BadCommand, match="is not an order"):
         order(line)

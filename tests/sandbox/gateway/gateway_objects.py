@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from sandbox.cluster.furnish import CONTROLLER
 from sandbox.cluster.objects import Object, key
-from sandbox.gateway.seen import POOL_GROUP, Seen
+from sandbox.cluster.populate import CONTROLLER
+from sandbox.gateway.snapshot import POOL_GROUP, Snapshot
 
 PREFIX: Object = {
     "type": "URLRewrite",
@@ -101,7 +101,7 @@ def picker_of(name: str = "qwen", *, ip: str = "127.4.0.9", args: Any = ()) -> t
     )
 
 
-def seen(*objects: Object) -> Seen:
+def snapshot(*objects: Object) -> Snapshot:
     """Sorted into kinds by what they look like; the class `ours` is there."""
     kinds: dict[str, dict[str, Object]] = {
         kind: {} for kind in ("gateways", "routes", "pools", "services", "pods")
@@ -122,4 +122,4 @@ def seen(*objects: Object) -> Seen:
         kinds[kind][key(one)] = one
     ours = {"metadata": {"name": "ours", "generation": 1}, "spec": {"controllerName": CONTROLLER}}
     theirs = {"metadata": {"name": "theirs"}, "spec": {"controllerName": "somebody.else/gateway"}}
-    return Seen(classes={"ours": ours, "theirs": theirs}, **kinds)
+    return Snapshot(classes={"ours": ours, "theirs": theirs}, **kinds)

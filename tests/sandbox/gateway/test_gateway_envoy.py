@@ -18,8 +18,8 @@ from picker_double import picker
 from sandbox.cluster.ports import held
 from sandbox.gateway.backends import Backend, Picker, Upstream
 from sandbox.gateway.envoy import ENDPOINT, REASON, bootstrap, files
-from sandbox.gateway.proxy import Proxy
-from sandbox.gateway.virtual_hosts import Backends, Served, virtual_hosts
+from sandbox.gateway.envoy_process import EnvoyProcess
+from sandbox.gateway.virtual_hosts import Backends, ServedRoute, virtual_hosts
 
 ADDRESS = "127.0.0.1"
 
@@ -32,7 +32,7 @@ def pool(name: str, endpoints: tuple[str, ...], at: str | None, *, fail_open: bo
 def content(folder: Path, port: int, **rules: Backends) -> dict[str, dict[str, Any]]:
     """Files for routes `/ml/<name>` to the backends."""
     paths = [rule(f"/ml/{name}", filters=[PREFIX]) for name in rules]
-    served = Served(route("r", *paths), ("*",), tuple(rules.values()))
+    served = ServedRoute(route("r", *paths), ("*",), tuple(rules.values()))
     backends = [target for each in rules.values() for _, target in each if isinstance(target, Backend)]
     return files(folder, ADDRESS, hosts={port: virtual_hosts([served])}, backends=backends)
 
@@ -58,7 +58,7 @@ async def engine() -> AsyncIterator[str]:
 class Gateway:
     """A running Envoy and a client of it."""
 
-    def __init__(self, proxy: Proxy, port: int, client: ClientSession) -> None:
+    def __init__(self, proxy: EnvoyProcess, port: int, client: ClientSession) -> None:
         self.proxy, self.port, self.client = proxy, port, client
 
     def tell(self, **rules: Backends) -> None:
@@ -84,7 +84,7 @@ class Gateway:
 
 @asynccontextmanager
 async def gateway(folder: Path) -> AsyncIterator[Gateway]:
-    proxy = Proxy(folder / "envoy", ended=lambda: None)
+    proxy = EnvoyProcess(folder / "envoy", ended=lambda: None)
     async with ClientSession() as client:
         try:
             with held(1) as (port,):
@@ -131,7 +131,7 @@ def test_without_a_picker_a_pool_answers_if_it_may_and_changes_need_no_restart(t
 
 
 def test_an_envoy_that_dies_is_started_again(tmp_path: Path, monkeypatch: Any) -> None:
-    monkeypatch.setattr("sandbox.gateway.proxy.RESTART_SECONDS", 0.01)
+    monkeypatch.setattr("sandbox.gateway.envoy_process.RESTART_SECONDS", 0.01)
 
     async def scenario() -> None:
         async with gateway(tmp_path) as running, AsyncExitStack() as stack:

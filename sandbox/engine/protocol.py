@@ -19,7 +19,7 @@ from typing import Any, Literal
 Event = Literal["started", "failed", "stopped", "log"]
 
 
-class BadOrder(ValueError):  # noqa: N818 (says what is wrong with a line)
+class BadCommand(ValueError):  # noqa: N818 (says what is wrong with a line)
     """A line that is no order. It is a mistake of the agent, not of a person."""
 
 
@@ -46,13 +46,13 @@ class Stop:
 
 
 def order(line: str) -> Start | Stop:
-    """The order of a line. Raises BadOrder."""
+    """The order of a line. Raises BadCommand."""
     try:
         said: Any = json.loads(line)
         if said["op"] == "stop":
             return Stop(str(said["id"]), float(said.get("grace") or 0))
         if said["op"] != "start":
-            raise BadOrder(f"op {said['op']!r} is none of start, stop")
+            raise BadCommand(f"op {said['op']!r} is none of start, stop")
         return Start(
             id=str(said["id"]),
             name=str(said["name"]),
@@ -66,7 +66,7 @@ def order(line: str) -> Start | Stop:
             annotations={str(key): str(value) for key, value in (said.get("annotations") or {}).items()},
         )
     except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise BadOrder(f"{line[:200]!r} is not an order: {error!r}") from error
+        raise BadCommand(f"{line[:200]!r} is not an order: {error!r}") from error
 
 
 def event(kind: Event, pod: str, **more: str) -> bytes:

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from sandbox.problem import SandboxProblem
-from sandbox.verbs.ways import Way, chosen, ways
+from sandbox.verbs.service_urls import ServiceUrl, chosen, ways
 
 
 def gateway(**status: Any) -> dict[str, Any]:
@@ -53,17 +53,17 @@ DEPLOYMENT_ROUTE = {"kind": "HTTPRoute", "metadata": {"namespace": "ml", "name":
     [
         (
             [ADDRESSED, route(), DEPLOYMENT_ROUTE],
-            Way("ml/chat", "east", "http://127.1.3.1:8080/ml/chat", deployments=("qwen",)),
+            ServiceUrl("ml/chat", "east", "http://127.1.3.1:8080/ml/chat", deployments=("qwen",)),
         ),
         (
             [ADDRESSED, route(hostnames=["chat.example.com"])],
-            Way(
+            ServiceUrl(
                 "ml/chat", "east", "http://127.1.3.1:8080/ml/chat", "chat.example.com", deployments=("qwen",)
             ),
         ),
         (
             [gateway(), route()],
-            Way(
+            ServiceUrl(
                 "ml/chat",
                 "east",
                 None,
@@ -73,7 +73,7 @@ DEPLOYMENT_ROUTE = {"kind": "HTTPRoute", "metadata": {"namespace": "ml", "name":
         ),
         (
             [ADDRESSED, route(conditions=REFUSED)],
-            Way(
+            ServiceUrl(
                 "ml/chat",
                 "east",
                 None,
@@ -82,13 +82,13 @@ DEPLOYMENT_ROUTE = {"kind": "HTTPRoute", "metadata": {"namespace": "ml", "name":
         ),
     ],
 )
-def test_a_service_has_a_url_or_a_reason_why_not(objects: list[dict[str, Any]], way: Way) -> None:
+def test_a_service_has_a_url_or_a_reason_why_not(objects: list[dict[str, Any]], way: ServiceUrl) -> None:
     assert ways(objects, cluster="east") == (way,)
 
 
-EAST = Way("ml/chat", "east", None, problem="Gateway a/b has no address yet.")
-WEST = Way("ml/chat", "west", "http://127.2.3.1:8080/ml/chat")
-OTHER = Way("qa/chat", "west", "http://127.2.3.1:8080/qa/chat")
+EAST = ServiceUrl("ml/chat", "east", None, problem="Gateway a/b has no address yet.")
+WEST = ServiceUrl("ml/chat", "west", "http://127.2.3.1:8080/ml/chat")
+OTHER = ServiceUrl("qa/chat", "west", "http://127.2.3.1:8080/qa/chat")
 
 
 def test_the_first_cluster_with_a_url_is_asked() -> None:
@@ -107,7 +107,7 @@ def test_the_first_cluster_with_a_url_is_asked() -> None:
     ],
 )
 def test_what_cannot_be_asked_says_what_there_is(
-    found: tuple[Way, ...], service: str, cluster: str | None, says: str
+    found: tuple[ServiceUrl, ...], service: str, cluster: str | None, says: str
 ) -> None:
     with pytest.raises(SandboxProblem) as problem:
         chosen(found, service, cluster=cluster)

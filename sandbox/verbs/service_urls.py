@@ -17,7 +17,7 @@ _READ = "gateways.gateway.networking.k8s.io,httproutes.gateway.networking.k8s.io
 
 
 @dataclass(frozen=True)
-class Way:
+class ServiceUrl:
     """A service, as namespace/name, on a cluster. `url` has no last slash; None when `problem` says why.
 
     `host` is what the Host header must say, "" when it does not matter. `deployments` are those behind it.
@@ -31,7 +31,7 @@ class Way:
     deployments: tuple[str, ...] = ()
 
 
-def ways_of_stack(root: Path, stack: str) -> tuple[Way, ...]:
+def service_urls_of_stack(root: Path, stack: str) -> tuple[ServiceUrl, ...]:
     """Of every service on every cluster that runs. Raises SandboxProblem when there is nothing to ask."""
     places = StackPlaces(root, stack)
     tools = present_tools()
@@ -50,7 +50,7 @@ def ways_of_stack(root: Path, stack: str) -> tuple[Way, ...]:
     )
 
 
-def ways(objects: Iterable[dict[str, Any]], *, cluster: str) -> tuple[Way, ...]:
+def ways(objects: Iterable[dict[str, Any]], *, cluster: str) -> tuple[ServiceUrl, ...]:
     """From the Gateways and HTTPRoutes of a cluster, sorted by service."""
     found = list(objects)
     gateways = {_key(one): one for one in found if one["kind"] == "Gateway"}
@@ -58,7 +58,7 @@ def ways(objects: Iterable[dict[str, Any]], *, cluster: str) -> tuple[Way, ...]:
     return tuple(sorted((_way(route, gateways, cluster) for route in routes), key=lambda way: way.service))
 
 
-def chosen(found: tuple[Way, ...], service: str, *, cluster: str | None = None) -> Way:
+def chosen(found: tuple[ServiceUrl, ...], service: str, *, cluster: str | None = None) -> ServiceUrl:
     """The way to a service, by its name or namespace/name: on the first cluster that has one.
 
     Raises SandboxProblem, naming the services there are.
@@ -82,23 +82,25 @@ def chosen(found: tuple[Way, ...], service: str, *, cluster: str | None = None) 
     return ready
 
 
-def _way(route: dict[str, Any], gateways: dict[str, dict[str, Any]], cluster: str) -> Way:
+def _way(route: dict[str, Any], gateways: dict[str, dict[str, Any]], cluster: str) -> ServiceUrl:
     meta, spec = route["metadata"], route["spec"]
     service = f"{meta['namespace']}/{_labels(route)[SERVICE]}"
     parent = spec["parentRefs"][0]
     key = f"{parent.get('namespace', meta['namespace'])}/{parent['name']}"
     refused = _refusal(route)
     if refused:
-        return Way(service, cluster, None, problem=f"HTTPRoute {_key(route)} is not accepted: {refused}")
+        return ServiceUrl(
+            service, cluster, None, problem=f"HTTPRoute {_key(route)} is not accepted: {refused}"
+        )
     address = address_of(gateways[key]) if key in gateways else None
     if address is None:
         what = "has no address yet" if key in gateways else "does not exist"
         problem = f"Gateway {key} {what}. `inferfleet sandbox status` says whether its controller runs."
-        return Way(service, cluster, None, problem=problem)
+        return ServiceUrl(service, cluster, None, problem=problem)
     path = spec["rules"][0]["matches"][0]["path"]["value"].rstrip("/")
     hosts = spec.get("hostnames") or [""]
     backends = tuple(one["name"] for one in spec["rules"][0].get("backendRefs", []))
-    return Way(service, cluster, url(address, path), hosts[0], deployments=backends)
+    return ServiceUrl(service, cluster, url(address, path), hosts[0], deployments=backends)
 
 
 def _refusal(route: dict[str, Any]) -> str:

@@ -10,7 +10,7 @@ POOL_GROUP = "inference.networking.k8s.io"
 
 
 @dataclass(frozen=True)
-class Seen:
+class Snapshot:
     """The objects of each kind by their keys: `namespace/name`, GatewayClasses by name."""
 
     classes: Mapping[str, Object]

@@ -19,7 +19,7 @@ MAX_BODY = 32 * 2**20
 AT_ONCE = 0.01
 
 
-class Site:
+class EngineServer:
     """Answers for a pod. Until `ready` is set, everything but the metrics is 503."""
 
     def __init__(self, pod: str, settings: Settings, *, tokens_per_second: float) -> None:

@@ -16,7 +16,7 @@ from sandbox.child import end, spawn
 RESTART_SECONDS = 1.0
 
 
-class Proxy:
+class EnvoyProcess:
     """An Envoy in a folder of its own, whose program is found by the folder (see sandbox/processes.py).
 
     `ended` is called each time it died.

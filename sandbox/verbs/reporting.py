@@ -15,7 +15,7 @@ INTERRUPTED = 130
 
 
 @contextmanager
-def told() -> Iterator[Progress]:
+def reported_problems() -> Iterator[Progress]:
     """Problems become text and exit code 1; an interruption says that the same command goes on."""
     progress = Progress()
     try:

@@ -5,10 +5,10 @@ import contextlib
 import os
 from collections.abc import Callable
 
-from sandbox.engine.orders import Event, Start
-from sandbox.engine.refusal import Refusal
+from sandbox.engine.failure import EngineFailure
+from sandbox.engine.http_server import EngineServer
+from sandbox.engine.protocol import Event, Start
 from sandbox.engine.settings import Settings, settings
-from sandbox.engine.site import Site
 from sandbox.engine.steering import Steering, steering
 
 
@@ -31,7 +31,7 @@ class Pod:
     async def _run(self) -> None:
         try:
             await self._live()
-        except Refusal as refusal:
+        except EngineFailure as refusal:
             for line in str(refusal).splitlines():
                 self._tell("log", f"ERROR {line}")
             self._tell("failed", str(refusal))
@@ -41,7 +41,7 @@ class Pod:
             raise
 
     async def _live(self) -> None:
-        """Never returns: ends by Refusal or cancellation."""
+        """Never returns: ends by EngineFailure or cancellation."""
         steer = steering(self._start.annotations)
         found = settings(self._start, steer)
         self._tell(
@@ -50,8 +50,8 @@ class Pod:
         for note in found.notes:
             self._tell("log", note)
         if steer.fail_after == 0:
-            raise Refusal(steer.fail_message)
-        site = Site(self._start.name, found, tokens_per_second=steer.tokens_per_second)
+            raise EngineFailure(steer.fail_message)
+        site = EngineServer(self._start.name, found, tokens_per_second=steer.tokens_per_second)
         try:
             if found.reachable:
                 await self._listen(site, found)
@@ -64,16 +64,16 @@ class Pod:
                 self._tell("log", f"INFO Application startup complete, port {found.port}")
                 await asyncio.Event().wait()
         except TimeoutError as error:
-            raise Refusal(steer.fail_message) from error
+            raise EngineFailure(steer.fail_message) from error
         finally:
             await site.close(grace=self._grace)
 
-    async def _listen(self, site: Site, found: Settings) -> None:
+    async def _listen(self, site: EngineServer, found: Settings) -> None:
         try:
             await site.open(self._start.address)
         except OSError as error:
             why = os.strerror(error.errno) if error.errno else str(error)
-            raise Refusal(f"cannot listen on {self._start.address}:{found.port}: {why}") from error
+            raise EngineFailure(f"cannot listen on {self._start.address}:{found.port}: {why}") from error
 
 
 def _size(found: Settings, steer: Steering) -> str:
