@@ -1,5 +1,5 @@
-"""Why an engine ends at its start, in the words a person reads in the pod's status."""
+"""The error that ends an engine, in the words that a person reads in its log and the pod's status."""
 
 
-class EngineFailure(Exception):  # noqa: N818 (it is told to a person, by its text)
-    """Raised with the last words of the engine."""
+class EngineFailure(Exception):  # noqa: N818 (people read its text, not its name)
+    """Raised with the engine's own last message."""

@@ -1,4 +1,4 @@
-"""The life of one pod's engine: it reads its arguments, loads, serves, and ends."""
+"""The life of one pod's engine: it reads its arguments, loads its model, serves, and ends."""
 
 import asyncio
 import contextlib
@@ -7,22 +7,25 @@ from collections.abc import Callable
 
 from sandbox.engine.failure import EngineFailure
 from sandbox.engine.http_server import EngineServer
-from sandbox.engine.protocol import Event, Start
+from sandbox.engine.protocol import EventKind, Start
 from sandbox.engine.settings import Settings, settings
 from sandbox.engine.steering import Steering, steering
 
 
-class Pod:
-    """Runs until it is stopped or fails; `tell` hears "started" and "log", then "failed" or "stopped"."""
+class PodEngine:
+    """The engine of one pod, which runs until it is stopped or fails.
 
-    def __init__(self, start: Start, tell: Callable[[Event, str], None]) -> None:
+    `send` gets the events "started" and "log", and at the end "failed" or "stopped".
+    """
+
+    def __init__(self, start: Start, send: Callable[[EventKind, str], None]) -> None:
         self._start = start
-        self._tell = tell
+        self._send = send
         self._grace = 0.0
         self._task = asyncio.get_running_loop().create_task(self._run())
 
     async def stop(self, *, grace: float) -> None:
-        """Returns when it has ended."""
+        """Stop the engine, and return when it has ended."""
         self._grace = grace
         self._task.cancel()
         with contextlib.suppress(asyncio.CancelledError):
@@ -30,51 +33,52 @@ class Pod:
 
     async def _run(self) -> None:
         try:
-            await self._live()
-        except EngineFailure as refusal:
-            for line in str(refusal).splitlines():
-                self._tell("log", f"ERROR {line}")
-            self._tell("failed", str(refusal))
+            await self._serve()
+        except EngineFailure as failure:
+            for line in str(failure).splitlines():
+                self._send("log", f"ERROR {line}")
+            self._send("failed", str(failure))
         except asyncio.CancelledError:
-            self._tell("log", "INFO Shutting down")
-            self._tell("stopped", "")
+            self._send("log", "INFO Shutting down")
+            self._send("stopped", "")
             raise
 
-    async def _live(self) -> None:
-        """Never returns: ends by EngineFailure or cancellation."""
+    async def _serve(self) -> None:
+        """Serve until cancelled. Raises EngineFailure."""
         steer = steering(self._start.annotations)
-        found = settings(self._start, steer)
-        self._tell(
-            "log", f"INFO {self._start.engine} of the sandbox, model {found.names[0]}, {_size(found, steer)}"
+        config = settings(self._start, steer)
+        self._send(
+            "log",
+            f"INFO {self._start.engine} of the sandbox, model {config.names[0]}, {_size(config, steer)}",
         )
-        for note in found.notes:
-            self._tell("log", note)
+        for note in config.notes:
+            self._send("log", note)
         if steer.fail_after == 0:
             raise EngineFailure(steer.fail_message)
-        site = EngineServer(self._start.name, found, tokens_per_second=steer.tokens_per_second)
+        server = EngineServer(self._start.name, config, tokens_per_second=steer.tokens_per_second)
         try:
-            if found.reachable:
-                await self._listen(site, found)
-            # Now, not before: a first probe that finds nobody is followed by the next one ten seconds later.
-            self._tell("started", "")
+            if config.reachable:
+                await self._listen(server, config)
+            # Only now, because a first probe that fails is repeated ten seconds later.
+            self._send("started", "")
             async with asyncio.timeout(steer.fail_after):
-                self._tell("log", f"INFO Loading the model takes {steer.startup:g} s")
+                self._send("log", f"INFO Loading the model takes {steer.startup:g} s")
                 await asyncio.sleep(steer.startup)
-                site.ready = True
-                self._tell("log", f"INFO Application startup complete, port {found.port}")
+                server.ready = True
+                self._send("log", f"INFO Application startup complete, port {config.port}")
                 await asyncio.Event().wait()
         except TimeoutError as error:
             raise EngineFailure(steer.fail_message) from error
         finally:
-            await site.close(grace=self._grace)
+            await server.close(grace=self._grace)
 
-    async def _listen(self, site: EngineServer, found: Settings) -> None:
+    async def _listen(self, server: EngineServer, config: Settings) -> None:
         try:
-            await site.open(self._start.address)
+            await server.open(self._start.address)
         except OSError as error:
             why = os.strerror(error.errno) if error.errno else str(error)
-            raise EngineFailure(f"cannot listen on {self._start.address}:{found.port}: {why}") from error
+            raise EngineFailure(f"cannot listen on {self._start.address}:{config.port}: {why}") from error
 
 
-def _size(found: Settings, steer: Steering) -> str:
-    return f"{found.slots} requests at once, {steer.tokens_per_second:g} tokens/s each"
+def _size(config: Settings, steer: Steering) -> str:
+    return f"{config.slots} requests at once, {steer.tokens_per_second:g} tokens/s each"

@@ -1,13 +1,13 @@
-"""What the agent asks and is told, one JSON object per line.
+"""The protocol between the agent and its engine process: one JSON object per line.
 
-The agent sends
+The agent sends the commands
     {"op": "start", "id": uid, "name": "ns/pod", "address": ip, "port": n, "engine": label, "args": [...],
      "env": {...}, "gpus": n, "model": name or null, "annotations": {...}}
     {"op": "stop", "id": uid, "grace": seconds for running requests, 0 if absent}
-`args` is the whole command line: the container's `command` and `args`. It is told
-    {"event": "started", "id": uid}                    it listens; whether it serves, its probes say
-    {"event": "failed", "id": uid, "message": text}    it ended by itself; the id may be started again
-    {"event": "stopped", "id": uid}                    as asked; also for an id that does not run
+`args` is the whole command line: the container's `command` and `args`. The agent receives the events
+    {"event": "started", "id": uid}                    the engine listens; its probes say whether it serves
+    {"event": "failed", "id": uid, "message": text}    the engine ended by itself and may be started again
+    {"event": "stopped", "id": uid}                    the engine was stopped, or an unknown id was
     {"event": "log", "id": uid, "line": text}
 """
 
@@ -16,16 +16,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-Event = Literal["started", "failed", "stopped", "log"]
+EventKind = Literal["started", "failed", "stopped", "log"]
 
 
-class BadCommand(ValueError):  # noqa: N818 (says what is wrong with a line)
-    """A line that is no order. It is a mistake of the agent, not of a person."""
+class BadCommand(ValueError):  # noqa: N818 (it says what is wrong with a line)
+    """A line that is no command, which is a mistake in the agent."""
 
 
 @dataclass(frozen=True)
 class Start:
-    """A pod to play. `gpus` are those its engine container asks for; 0 means that nobody counted them."""
+    """The command to start a pod's engine. `gpus` are those its container requests, 0 if they are unknown."""
 
     id: str
     name: str
@@ -41,34 +41,36 @@ class Start:
 
 @dataclass(frozen=True)
 class Stop:
+    """The command to stop a pod's engine. Running requests have `grace` seconds to end."""
+
     id: str
     grace: float = 0
 
 
-def order(line: str) -> Start | Stop:
-    """The order of a line. Raises BadCommand."""
+def command(line: str) -> Start | Stop:
+    """Return the command of a line. Raises BadCommand."""
     try:
-        said: Any = json.loads(line)
-        if said["op"] == "stop":
-            return Stop(str(said["id"]), float(said.get("grace") or 0))
-        if said["op"] != "start":
-            raise BadCommand(f"op {said['op']!r} is none of start, stop")
+        fields: Any = json.loads(line)
+        if fields["op"] == "stop":
+            return Stop(str(fields["id"]), float(fields.get("grace") or 0))
+        if fields["op"] != "start":
+            raise BadCommand(f"op {fields['op']!r} is none of start, stop")
         return Start(
-            id=str(said["id"]),
-            name=str(said["name"]),
-            address=str(said["address"]),
-            port=int(said["port"]),
-            engine=str(said["engine"]),
-            args=tuple(str(word) for word in said.get("args") or ()),
-            env={str(key): str(value) for key, value in (said.get("env") or {}).items()},
-            gpus=int(said.get("gpus") or 0),
-            model=said.get("model") or None,
-            annotations={str(key): str(value) for key, value in (said.get("annotations") or {}).items()},
+            id=str(fields["id"]),
+            name=str(fields["name"]),
+            address=str(fields["address"]),
+            port=int(fields["port"]),
+            engine=str(fields["engine"]),
+            args=tuple(str(argument) for argument in fields.get("args") or ()),
+            env={str(key): str(value) for key, value in (fields.get("env") or {}).items()},
+            gpus=int(fields.get("gpus") or 0),
+            model=fields.get("model") or None,
+            annotations={str(key): str(value) for key, value in (fields.get("annotations") or {}).items()},
         )
     except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise BadCommand(f"{line[:200]!r} is not an order: {error!r}") from error
+        raise BadCommand(f"{line[:200]!r} is not a command: {error!r}") from error
 
 
-def event(kind: Event, pod: str, **more: str) -> bytes:
-    """The line that tells the agent."""
+def event_line(kind: EventKind, pod: str, **more: str) -> bytes:
+    """Return the line of an event for the agent."""
     return json.dumps({"event": kind, "id": pod, **more}).encode() + b"\n"

@@ -1,4 +1,4 @@
-"""Annotations on a pod that make its stand-in slow to start, slow to answer, or fail."""
+"""Reads the annotations that make a pod's stand-in slow to start, slow to answer, or fail."""
 
 import math
 import re
@@ -15,7 +15,10 @@ TOKENS_PER_SECOND = 100.0
 
 @dataclass(frozen=True)
 class Steering:
-    """Seconds and numbers. `fail_after` None: never. `slots` None: what the engine's arguments say."""
+    """How a stand-in behaves. `startup` and `fail_after` are seconds, and `fail_after` None means never.
+
+    `slots` None means what the engine's arguments say.
+    """
 
     startup: float = 0
     fail_after: float | None = None
@@ -25,7 +28,7 @@ class Steering:
 
 
 def steering(annotations: Mapping[str, str]) -> Steering:
-    """What the annotations ask for.
+    """Return what the annotations ask for.
 
     Raises EngineFailure, naming the annotation: a silent default would mislead.
     """
@@ -49,12 +52,12 @@ def _fail(text: str) -> tuple[float, str]:
     message = message or f"ended because of annotation {PREFIX}fail: {text}"
     if when == "at start":
         return 0, message
-    found = re.fullmatch(r"after\s+(\S+)", when)
-    if not found:
+    match = re.fullmatch(r"after\s+(\S+)", when)
+    if not match:
         raise EngineFailure(
             f'annotation {PREFIX}fail is {text!r}. Write "at start: message" or "after 10s: message".'
         )
-    return _seconds("fail", found[1]), message
+    return _seconds("fail", match[1]), message
 
 
 def _seconds(name: str, text: str) -> float:
