@@ -1,4 +1,4 @@
-"""What each Gateway's Envoy is told: decided from what is snapshot of the cluster, as values."""
+"""Decides the configuration of each Gateway's Envoy, as values that follow from a snapshot of the cluster."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from sandbox.gateway.virtual_hosts import Backends, ServedRoute, virtual_hosts
 
 @dataclass(frozen=True)
 class RouteParent:
-    """One parentRef of a route that means a Gateway of ours: the listeners that take it, or why none does."""
+    """A route's parentRef to a Gateway of ours: the listeners that accept the route, or why none does."""
 
     ref: Object
     gateway: str
@@ -25,7 +25,7 @@ class RouteParent:
 
 @dataclass(frozen=True)
 class AttachedRoute:
-    """A route that has a Gateway of ours for a parent. `backends` has an item per rule."""
+    """A route that has a Gateway of ours as a parent. `backends` has an item per rule."""
 
     route: Object
     parents: tuple[RouteParent, ...]
@@ -44,14 +44,14 @@ class Proxy:
 
 @dataclass(frozen=True)
 class Config:
-    """Everything that follows from what is snapshot."""
+    """Everything that follows from a snapshot."""
 
     proxies: tuple[Proxy, ...]
     routes: tuple[AttachedRoute, ...]
 
 
 def config(snapshot: Snapshot, network: IPv4Network) -> Config:
-    """For the Gateways of our classes, with addresses of the network."""
+    """Return the configuration for the Gateways of our classes, with addresses from the network."""
     gateways = our_gateways(snapshot)
     given = addresses(gateways, network)
     routes = tuple(
@@ -59,24 +59,28 @@ def config(snapshot: Snapshot, network: IPv4Network) -> Config:
         for route in oldest_first(snapshot.routes.values())
         if (attached := _attached(route, gateways, snapshot)).parents
     )
-    return Config(tuple(_proxy(one, given.get(key(one)), routes) for one in gateways), routes)
+    return Config(tuple(_proxy(gateway, given.get(key(gateway)), routes) for gateway in gateways), routes)
 
 
 def our_gateways(snapshot: Snapshot) -> list[Object]:
-    ours = {name for name, one in snapshot.classes.items() if one["spec"]["controllerName"] == CONTROLLER}
-    return oldest_first(one for one in snapshot.gateways.values() if one["spec"]["gatewayClassName"] in ours)
+    """Return the Gateways whose class names this controller, oldest first."""
+    classes = snapshot.classes.items()
+    ours = {name for name, gateway_class in classes if gateway_class["spec"]["controllerName"] == CONTROLLER}
+    gateways = snapshot.gateways.values()
+    return oldest_first(gateway for gateway in gateways if gateway["spec"]["gatewayClassName"] in ours)
 
 
 def addresses(gateways: list[Object], network: IPv4Network) -> dict[str, str]:
-    """An address for each Gateway by its key: the one its status shows, or else a free one."""
+    """Return an address for each Gateway by its key: the one its status shows, or else a free one."""
     given: dict[str, str] = {}
-    every = [str(one) for one in network.hosts()]
+    every = [str(address) for address in network.hosts()]
     for gateway in gateways:
-        shown = [one["value"] for one in gateway.get("status", {}).get("addresses") or ()]
-        kept = next((one for one in shown if one in every and one not in given.values()), None)
+        shown = [address["value"] for address in gateway.get("status", {}).get("addresses") or ()]
+        usable = (address for address in shown if address in every and address not in given.values())
+        kept = next(usable, None)
         if kept:
             given[key(gateway)] = kept
-    free = (one for one in every if one not in given.values())
+    free = (address for address in every if address not in given.values())
     for gateway in gateways:
         if key(gateway) not in given and (new := next(free, None)):
             given[key(gateway)] = new
@@ -84,18 +88,21 @@ def addresses(gateways: list[Object], network: IPv4Network) -> dict[str, str]:
 
 
 def _attached(route: Object, gateways: list[Object], snapshot: Snapshot) -> AttachedRoute:
-    refused = unsupported_in_route(route)
+    unsupported = unsupported_in_route(route)
     parents = []
     for ref in route["spec"].get("parentRefs") or ():
         for gateway in gateways:
             if not is_parent(ref, route=route, gateway=gateway):
                 continue
-            found = listeners_for(ref, route=route, gateway=gateway)
-            listeners = found if isinstance(found, NotAccepted) else tuple(one["name"] for one in found)
-            if refused:
-                text = f"the sandbox's gateway does not do {', '.join(refused)}. Real gateways may."
-                listeners = NotAccepted("UnsupportedValue", text)
-            parents.append(RouteParent(ref, key(gateway), listeners))
+            accepting = listeners_for(ref, route=route, gateway=gateway)
+            if unsupported:
+                text = f"the sandbox's gateway does not support {', '.join(unsupported)}. Real gateways may."
+                accepting = NotAccepted("UnsupportedValue", text)
+            if isinstance(accepting, NotAccepted):
+                parents.append(RouteParent(ref, key(gateway), accepting))
+            else:
+                names = tuple(listener["name"] for listener in accepting)
+                parents.append(RouteParent(ref, key(gateway), names))
     rules = route["spec"].get("rules") or ()
     return AttachedRoute(route, tuple(parents), tuple(_backends(rule, route, snapshot) for rule in rules))
 
@@ -107,10 +114,10 @@ def _backends(rule: Object, route: Object, snapshot: Snapshot) -> Backends:
 
 
 def _proxy(gateway: Object, address: str | None, routes: tuple[AttachedRoute, ...]) -> Proxy:
-    served: dict[int, list[ServedRoute]] = {one["port"]: [] for one in usable_listeners(gateway)}
-    for port, of_port in served.items():
+    served: dict[int, list[ServedRoute]] = {listener["port"]: [] for listener in usable_listeners(gateway)}
+    for port, routes_of_port in served.items():
         for attached in routes:
-            taken = {
+            accepting = {
                 name
                 for parent in attached.parents
                 if parent.gateway == key(gateway) and not isinstance(parent.listeners, NotAccepted)
@@ -119,22 +126,22 @@ def _proxy(gateway: Object, address: str | None, routes: tuple[AttachedRoute, ..
             names = {
                 name
                 for listener in usable_listeners(gateway)
-                if listener["port"] == port and listener["name"] in taken
+                if listener["port"] == port and listener["name"] in accepting
                 for name in hostnames(listener, attached.route)
             }
             if names:
-                of_port.append(ServedRoute(attached.route, tuple(sorted(names)), attached.backends))
+                routes_of_port.append(ServedRoute(attached.route, tuple(sorted(names)), attached.backends))
     backends = {
         target
-        for of_port in served.values()
-        for one in of_port
-        for rule in one.backends
+        for routes_of_port in served.values()
+        for served_route in routes_of_port
+        for rule in served_route.backends
         for _, target in rule
         if not isinstance(target, Unresolved)
     }
     return Proxy(
         gateway,
         address,
-        {port: virtual_hosts(of_port) for port, of_port in served.items()},
-        tuple(sorted(backends, key=lambda one: one.upstream.name)),
+        {port: virtual_hosts(routes_of_port) for port, routes_of_port in served.items()},
+        tuple(sorted(backends, key=lambda backend: backend.upstream.name)),
     )

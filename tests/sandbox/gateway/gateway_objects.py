@@ -102,12 +102,12 @@ def picker_of(name: str = "qwen", *, ip: str = "127.4.0.9", args: Any = ()) -> t
 
 
 def snapshot(*objects: Object) -> Snapshot:
-    """Sorted into kinds by what they look like; the class `ours` is there."""
+    """Return a snapshot of the objects, whose kinds follow from their fields, and of two GatewayClasses."""
     kinds: dict[str, dict[str, Object]] = {
         kind: {} for kind in ("gateways", "routes", "pools", "services", "pods")
     }
-    for one in objects:
-        spec = one["spec"]
+    for kube_object in objects:
+        spec = kube_object["spec"]
         kind = (
             "gateways"
             if "gatewayClassName" in spec
@@ -119,7 +119,7 @@ def snapshot(*objects: Object) -> Snapshot:
             if "ports" in spec
             else "pods"
         )
-        kinds[kind][key(one)] = one
+        kinds[kind][key(kube_object)] = kube_object
     ours = {"metadata": {"name": "ours", "generation": 1}, "spec": {"controllerName": CONTROLLER}}
     theirs = {"metadata": {"name": "theirs"}, "spec": {"controllerName": "somebody.else/gateway"}}
     return Snapshot(classes={"ours": ours, "theirs": theirs}, **kinds)

@@ -28,8 +28,8 @@ NETWORK = IPv4Network("127.4.255.0/24")
 def test_host_names_of_listener_and_route_must_meet(
     own: str | None, wanted: Any, both: tuple[str, ...]
 ) -> None:
-    one = listener(hostname=own) if own else listener()
-    assert hostnames(one, route("r", **({"hostnames": wanted} if wanted else {}))) == both
+    own_listener = listener(hostname=own) if own else listener()
+    assert hostnames(own_listener, route("r", **({"hostnames": wanted} if wanted else {}))) == both
 
 
 @pytest.mark.parametrize(
@@ -65,7 +65,8 @@ def test_host_names_of_listener_and_route_must_meet(
             {"rules": [rule("/x", kind="RegularExpression"), {"retry": {"attempts": 2}}]},
             NotAccepted(
                 "UnsupportedValue",
-                "the sandbox's gateway does not do spec.rules[0].matches[0].path.type: RegularExpression, "
+                "the sandbox's gateway does not support "
+                "spec.rules[0].matches[0].path.type: RegularExpression, "
                 "spec.rules[1].retry. Real gateways may.",
             ),
         ),
@@ -74,7 +75,8 @@ def test_host_names_of_listener_and_route_must_meet(
             {"rules": [{"filters": [{"requestHeaderModifier": {"remove": ["Host"]}}]}]},
             NotAccepted(
                 "UnsupportedValue",
-                "the sandbox's gateway does not do spec.rules[0].filters[0].requestHeaderModifier of Host "
+                "the sandbox's gateway does not support "
+                "spec.rules[0].filters[0].requestHeaderModifier of Host "
                 "(urlRewrite.hostname changes it). Real gateways may.",
             ),
         ),
@@ -83,7 +85,7 @@ def test_host_names_of_listener_and_route_must_meet(
             {"rules": [{"filters": [{"type": "CORS", "cors": {"maxAge": 5}}]}]},
             NotAccepted(
                 "UnsupportedValue",
-                "the sandbox's gateway does not do spec.rules[0].filters[0].type: CORS, "
+                "the sandbox's gateway does not support spec.rules[0].filters[0].type: CORS, "
                 "spec.rules[0].filters[0].cors. Real gateways may.",
             ),
         ),
@@ -93,4 +95,6 @@ def test_a_listener_says_why_it_does_not_take_a_route(
     at: Object, spec: Object, refused: NotAccepted | None
 ) -> None:
     decided = config(snapshot(gateway(listeners=[at]), route("r", **spec)), NETWORK)
-    assert [parent.listeners for one in decided.routes for parent in one.parents] == [refused or ("http",)]
+    assert [parent.listeners for attached in decided.routes for parent in attached.parents] == [
+        refused or ("http",)
+    ]

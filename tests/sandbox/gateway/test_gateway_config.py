@@ -1,4 +1,4 @@
-"""What is snapshot of a cluster becomes Envoy's configuration."""
+"""A snapshot of a cluster becomes Envoy's configuration."""
 
 from ipaddress import IPv4Network
 from pathlib import Path
@@ -44,11 +44,14 @@ def hosts(*objects: Object) -> Any:
     """Names and clusters of the routes by virtual host, of the one Gateway's one port."""
     (proxy,) = config(snapshot(gateway(), *objects), NETWORK).proxies
     return {
-        one["name"]: [
-            (each["name"], [cluster["name"] for cluster in each["route"]["weighted_clusters"]["clusters"]])
-            for each in one["routes"]
+        host["name"]: [
+            (
+                served["name"],
+                [cluster["name"] for cluster in served["route"]["weighted_clusters"]["clusters"]],
+            )
+            for served in host["routes"]
         ]
-        for one in proxy.hosts[8080]
+        for host in proxy.hosts[8080]
     }
 
 
@@ -142,9 +145,11 @@ def test_files_are_in_the_order_in_which_they_refer_to_each_other() -> None:
     ],
 )
 def test_a_picker_serves_tls_unless_its_arguments_say_otherwise(args: tuple[str, ...], tls: bool) -> None:
-    found = backend(to_pool("qwen"), namespace="ml", snapshot=snapshot(pool(), *picker_of(args=args)))
-    assert isinstance(found, Backend)
-    assert found.picker == Picker(Upstream("picker.ml.qwen", ("127.4.0.9:9002",)), tls=tls, fail_open=False)
+    resolved = backend(to_pool("qwen"), namespace="ml", snapshot=snapshot(pool(), *picker_of(args=args)))
+    assert isinstance(resolved, Backend)
+    assert resolved.picker == Picker(
+        Upstream("picker.ml.qwen", ("127.4.0.9:9002",)), tls=tls, fail_open=False
+    )
 
 
 def test_a_services_pods_are_found_by_its_selector_and_the_name_of_its_port() -> None:
@@ -157,8 +162,8 @@ def test_a_services_pods_are_found_by_its_selector_and_the_name_of_its_port() ->
 def test_pods_that_are_going_get_no_requests() -> None:
     going = ENGINES[0] | {"metadata": ENGINES[0]["metadata"] | {"deletionTimestamp": "2026-01-01"}}
     there = snapshot(service("web", {"model": "qwen"}, target=8000), going, ENGINES[1])
-    found = backend(to_service("web"), namespace="ml", snapshot=there)
-    assert found == Backend(Upstream("service.ml.web.80", ("127.4.0.2:8000",)))
+    resolved = backend(to_service("web"), namespace="ml", snapshot=there)
+    assert resolved == Backend(Upstream("service.ml.web.80", ("127.4.0.2:8000",)))
 
 
 @pytest.mark.parametrize(
