@@ -1,26 +1,29 @@
-"""How the services of a sandbox are reached: the URL on each cluster's gateway, or why there is none."""
+"""Finds the URL of each service on each cluster's gateway, or why it has none."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from inferfleet.desired.addresses import address_of, url
 from inferfleet.fleet.names import SERVICE
 from sandbox.cluster.kwok import KwokCluster
+from sandbox.cluster.objects import Object, key
 from sandbox.clusters import created_names
 from sandbox.places import StackPlaces
 from sandbox.problem import SandboxProblem
 from sandbox.toolchain.tools import present_tools
 
-_READ = "gateways.gateway.networking.k8s.io,httproutes.gateway.networking.k8s.io"
+_KINDS = "gateways.gateway.networking.k8s.io,httproutes.gateway.networking.k8s.io"
 
 
 @dataclass(frozen=True)
 class ServiceUrl:
-    """A service, as namespace/name, on a cluster. `url` has no last slash; None when `problem` says why.
+    """A service (namespace/name) on a cluster.
 
-    `host` is what the Host header must say, "" when it does not matter. `deployments` are those behind it.
+    `url` has no trailing slash, and is None when `problem` says why.
+
+    `host` is the Host header that the gateway expects, "" if it accepts any. `deployments` are those behind
+    it.
     """
 
     service: str
@@ -32,92 +35,93 @@ class ServiceUrl:
 
 
 def service_urls_of_stack(root: Path, stack: str) -> tuple[ServiceUrl, ...]:
-    """Of every service on every cluster that runs. Raises SandboxProblem when there is nothing to ask."""
+    """Return every service on every running cluster. Raises SandboxProblem when no cluster runs."""
     places = StackPlaces(root, stack)
     tools = present_tools()
     clusters = [KwokCluster(places, name) for name in created_names(places)]
-    running = [one for one in clusters if one.condition() == "running"]
+    running = [cluster for cluster in clusters if cluster.condition() == "running"]
     if tools is None or not running:
         raise SandboxProblem(
-            f"no cluster of stack {stack} runs. Run `inferfleet sandbox up --stack {stack}`."
+            f"no cluster of stack {stack} is running. Run `inferfleet sandbox up --stack {stack}`."
         )
-    return tuple(
-        way
-        for cluster in running
-        for way in ways(
-            cluster.kubectl(tools).items(_READ, "-A", "--request-timeout=10s"), cluster=cluster.name
-        )
-    )
+    services: list[ServiceUrl] = []
+    for cluster in running:
+        objects = cluster.kubectl(tools).items(_KINDS, "-A", "--request-timeout=10s")
+        services += service_urls(objects, cluster=cluster.name)
+    return tuple(services)
 
 
-def ways(objects: Iterable[dict[str, Any]], *, cluster: str) -> tuple[ServiceUrl, ...]:
-    """From the Gateways and HTTPRoutes of a cluster, sorted by service."""
-    found = list(objects)
-    gateways = {_key(one): one for one in found if one["kind"] == "Gateway"}
-    routes = [one for one in found if one["kind"] == "HTTPRoute" and SERVICE in _labels(one)]
-    return tuple(sorted((_way(route, gateways, cluster) for route in routes), key=lambda way: way.service))
+def service_urls(objects: Iterable[Object], *, cluster: str) -> tuple[ServiceUrl, ...]:
+    """Return the services of a cluster, sorted by name, from its Gateways and HTTPRoutes."""
+    gateways, routes = {}, []
+    for kube_object in objects:
+        if kube_object["kind"] == "Gateway":
+            gateways[key(kube_object)] = kube_object
+        elif kube_object["kind"] == "HTTPRoute" and SERVICE in _labels(kube_object):
+            routes.append(kube_object)
+    services = [_service_url(route, gateways, cluster) for route in routes]
+    return tuple(sorted(services, key=lambda service: service.service))
 
 
-def chosen(found: tuple[ServiceUrl, ...], service: str, *, cluster: str | None = None) -> ServiceUrl:
-    """The way to a service, by its name or namespace/name: on the first cluster that has one.
+def choose(services: tuple[ServiceUrl, ...], name: str, *, cluster: str | None = None) -> ServiceUrl:
+    """Return the service called `name` or `namespace/name`, on the first cluster where it has a URL.
 
     Raises SandboxProblem, naming the services there are.
     """
-    mine = [way for way in found if service in (way.service, way.service.partition("/")[2])]
-    names = sorted({way.service for way in mine})
-    if len(names) > 1:
-        raise SandboxProblem(f"{service} may be {' or '.join(names)}. Say which, with its namespace.")
-    here = [way for way in mine if cluster in (None, way.cluster)]
-    # Of a cluster of Google's, the beginning of its name will do.
-    here = here or [way for way in mine if way.cluster.startswith(cluster or "")]
+    named = [service for service in services if name in (service.service, service.service.partition("/")[2])]
+    full_names = sorted({service.service for service in named})
+    if len(full_names) > 1:
+        raise SandboxProblem(f"{name} may be {' or '.join(full_names)}. Name one of them with its namespace.")
+    here = [service for service in named if cluster in (None, service.cluster)]
+    # For a cluster on the simulated Google Cloud the beginning of its name is enough.
+    here = here or [service for service in named if service.cluster.startswith(cluster or "")]
     if not here:
-        there = ", ".join(sorted({f"{way.service} on {way.cluster}" for way in found})) or "none"
+        have = (
+            ", ".join(sorted({f"{service.service} on {service.cluster}" for service in services})) or "none"
+        )
         where = f" on cluster {cluster}" if cluster else ""
         raise SandboxProblem(
-            f"there is no service {service}{where}. There is: {there}. Run `make up` for more."
+            f"there is no service {name}{where}. There is: {have}. Write a ModelService and run `pulumi up`."
         )
-    ready = next((way for way in here if way.url), None)
-    if ready is None:
-        raise SandboxProblem("\n".join(f"{way.service} on {way.cluster}: {way.problem}" for way in here))
-    return ready
+    reachable = next((service for service in here if service.url), None)
+    if reachable is None:
+        raise SandboxProblem(
+            "\n".join(f"{service.service} on {service.cluster}: {service.problem}" for service in here)
+        )
+    return reachable
 
 
-def _way(route: dict[str, Any], gateways: dict[str, dict[str, Any]], cluster: str) -> ServiceUrl:
-    meta, spec = route["metadata"], route["spec"]
-    service = f"{meta['namespace']}/{_labels(route)[SERVICE]}"
+def _service_url(route: Object, gateways: dict[str, Object], cluster: str) -> ServiceUrl:
+    metadata, spec = route["metadata"], route["spec"]
+    service = f"{metadata['namespace']}/{_labels(route)[SERVICE]}"
     parent = spec["parentRefs"][0]
-    key = f"{parent.get('namespace', meta['namespace'])}/{parent['name']}"
-    refused = _refusal(route)
-    if refused:
-        return ServiceUrl(
-            service, cluster, None, problem=f"HTTPRoute {_key(route)} is not accepted: {refused}"
-        )
-    address = address_of(gateways[key]) if key in gateways else None
+    gateway = f"{parent.get('namespace', metadata['namespace'])}/{parent['name']}"
+    rejection = _rejection(route)
+    if rejection:
+        problem = f"HTTPRoute {key(route)} is not accepted: {rejection}"
+        return ServiceUrl(service, cluster, None, problem=problem)
+    address = address_of(gateways[gateway]) if gateway in gateways else None
     if address is None:
-        what = "has no address yet" if key in gateways else "does not exist"
-        problem = f"Gateway {key} {what}. `inferfleet sandbox status` says whether its controller runs."
+        what = "has no address yet" if gateway in gateways else "does not exist"
+        problem = f"Gateway {gateway} {what}. `inferfleet sandbox status` says whether its controller runs."
         return ServiceUrl(service, cluster, None, problem=problem)
     path = spec["rules"][0]["matches"][0]["path"]["value"].rstrip("/")
     hosts = spec.get("hostnames") or [""]
-    backends = tuple(one["name"] for one in spec["rules"][0].get("backendRefs", []))
-    return ServiceUrl(service, cluster, url(address, path), hosts[0], deployments=backends)
+    deployments = tuple(backend["name"] for backend in spec["rules"][0].get("backendRefs", []))
+    return ServiceUrl(service, cluster, url(address, path), hosts[0], deployments=deployments)
 
 
-def _refusal(route: dict[str, Any]) -> str:
-    """What the controller says against the route; "" while it said nothing or agrees."""
+def _rejection(route: Object) -> str:
+    """Return the False conditions that the controller reports for the route, or ""."""
     parents = route.get("status", {}).get("parents", [])
     return "; ".join(
-        f"{one.get('reason', '')}: {one.get('message', '')}"
+        f"{condition.get('reason', '')}: {condition.get('message', '')}"
         for parent in parents
-        for one in parent.get("conditions", [])
-        if one.get("type") in ("Accepted", "ResolvedRefs") and one.get("status") == "False"
+        for condition in parent.get("conditions", [])
+        if condition.get("type") in ("Accepted", "ResolvedRefs") and condition.get("status") == "False"
     )
 
 
-def _labels(one: dict[str, Any]) -> dict[str, str]:
-    labels: dict[str, str] = one["metadata"].get("labels", {})
+def _labels(route: Object) -> dict[str, str]:
+    labels: dict[str, str] = route["metadata"].get("labels", {})
     return labels
-
-
-def _key(one: dict[str, Any]) -> str:
-    return f"{one['metadata'].get('namespace', '')}/{one['metadata']['name']}"
