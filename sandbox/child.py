@@ -27,13 +27,11 @@ def linked(cluster_folder: Path, name: str, program: Path) -> Path:
 async def spawn(
     program: Path, *args: str, env: Mapping[str, str] | None = None, **how: Any
 ) -> asyncio.subprocess.Process:
-    """Start the program and return its process.
+    """Start the program and return its process, which the kernel kills when this one ends, however it ends.
 
-    The kernel kills it when this process ends, however that ends.
-
-    Code of this process must not run in the child, because gRPC's handlers crash after a fork, most of all
-    beside a busy channel (https://github.com/grpc/grpc/issues/43055). So another program asks the kernel for
-    that (with_parent.py) instead of a `preexec_fn`, without which Python skips such handlers.
+    The kernel is asked for that by another program (with_parent.py) and not by a `preexec_fn`. With one,
+    Python forks in a way that runs gRPC's handlers in the child, which crash there, most of all beside a busy
+    channel (https://github.com/grpc/grpc/issues/43055).
     """
     python = Path(sys.executable).resolve()
     launch = [str(python), "-I", "-S", str(_WITH_PARENT), str(os.getpid()), str(program)]

@@ -46,6 +46,7 @@ class StackPlaces:
 
     @property
     def folder(self) -> Path:
+        """The folder with everything of the stack's sandbox but its lock and reservations."""
         return self.root.resolve() / ".sandbox" / self.stack
 
     @property
@@ -60,6 +61,7 @@ class StackPlaces:
 
     @property
     def pulumi_home(self) -> Path:
+        """The sandbox's own Pulumi home, with its plugins."""
         return self.folder / "pulumi-home"
 
     @property

@@ -60,8 +60,7 @@ class Container:
                 await self._program.start()
             except CannotStart as why:
                 attempts += 1
-                # A status that stays the same causes one event only, which a later watcher such as Pulumi
-                # misses.
+                # The status has to change: a watcher that comes later, such as Pulumi, sees changes only.
                 again = f" (attempt {attempts})" if attempts > 1 else ""
                 state = _waiting(why.reason, f"{why.message}{again}")
                 self._show(state=state, complaint=why.message, ready=False)
@@ -146,8 +145,7 @@ class Container:
             "finishedAt": now(),
         }
         message = ended.message or self._log.last_words()
-        # As in a real cluster, the message comes from the log, and only if the container's policy allows
-        # that.
+        # As in a real cluster, the log becomes the message only if the container's policy allows that.
         if ended.code != 0 and message and self._spec.get("terminationMessagePolicy") == FALLBACK:
             state["message"] = message
         return state

@@ -60,6 +60,7 @@ class KwokCluster:
 
     @property
     def folder(self) -> Path:
+        """The folder with all data of the cluster."""
         return self.places.cluster_folder(self.name)
 
     def processes(self) -> tuple[Process, ...]:
@@ -164,8 +165,7 @@ class KwokCluster:
     def _create_once(self, tools: Tools, first: int, access: Access | None) -> str:
         """Run `kwokctl create cluster`. Return why it failed, or ""."""
         options = {
-            # The API server needs certificates, but anybody who reaches etcd may write to it: stay on this
-            # machine.
+            # Certificates protect the API server, but nothing protects etcd: listen on this machine only.
             "bindAddress": "127.0.0.1",
             "disableQPSLimits": True,
             "kubectlBinary": str(tools.program("kubectl")),
@@ -215,8 +215,7 @@ class KwokCluster:
             # With more threads, idle components spend a fifth of their CPU time on waking one another.
             "GOMAXPROCS": "1",
         }
-        # A link inside the sandbox, so that a kwokctl that outlives its caller is found and ended like a
-        # cluster.
+        # By this link a kwokctl that outlives its caller is found and ended like a cluster.
         kwokctl = self.places.kwok / SCRATCH / f"kwokctl-{self.name}"
         kwokctl.parent.mkdir(parents=True, exist_ok=True)
         kwokctl.unlink(missing_ok=True)

@@ -17,8 +17,7 @@ from sandbox.cluster.etcd import EtcdError, bare_etcd, put, value
 from sandbox.places import cache_folder
 from sandbox.toolchain.tools import Tools
 
-# In a cluster's folder: etcd's data, under kwokctl's name for it, and the record of its CRDs
-# (definitions.py).
+# In a cluster's folder: etcd's data, under kwokctl's name for it, and the record of its CRDs.
 DATA, RECORD = "etcd", "definitions.json"
 # The prefixes of the keys in etcd under which the API server stores the objects of the CRD files, by kind.
 PREFIXES = {

@@ -170,5 +170,5 @@ TRTLLM = EngineFlags(
     ),
 )
 
-# Triton, and whatever an endpoint picker has no name for: nothing is known of their arguments.
+# Of Triton and of engines that endpoint pickers have no name for, the arguments are not known.
 BY_LABEL = {"vllm": VLLM, "sglang": SGLANG, "trtllm-serve": TRTLLM}

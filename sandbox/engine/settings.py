@@ -166,7 +166,7 @@ def _check_gpus(
         )
     raise EngineFailure(
         f"ValueError: World size ({world}) is smaller than the {start.gpus} GPUs of the container ({sizes}):"
-        " the others would stand idle."
+        " the others would be idle."
     )
 
 

@@ -4,8 +4,7 @@ from typing import Any
 
 from sandbox.cluster.objects import Object
 
-# A dict lists the supported fields, a list holds the shape of its items, a set the supported values; None is
-# any.
+# A dict lists the supported fields, a list has the shape of its items, a set the values; None supports any.
 _HEADERS = [{"name": None, "value": None}]
 _ROUTE: Any = {
     "parentRefs": None,

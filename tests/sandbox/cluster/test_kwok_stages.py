@@ -11,8 +11,8 @@ AGENT_CONTAINERS = ["engine", "epp"]
 
 
 def _of(kind: str) -> dict[str, dict[str, Any]]:
-    found = [one for one in kwok_stages() if one["spec"]["resourceRef"]["kind"] == kind]
-    return {one["metadata"]["name"]: one["spec"] for one in found}
+    stages = [stage for stage in kwok_stages() if stage["spec"]["resourceRef"]["kind"] == kind]
+    return {stage["metadata"]["name"]: stage["spec"] for stage in stages}
 
 
 @pytest.mark.parametrize("name", ["pod-ready", "pod-complete", "pod-delete"])

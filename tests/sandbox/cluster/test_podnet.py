@@ -30,9 +30,9 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_the_networks_of_all_blocks_are_loopback_and_nobody_s_twice() -> None:
     networks = [PodNetwork(block) for block in podnet.BLOCKS]
     loopback = IPv4Network("127.0.0.0/8")
-    assert all(one.whole.subnet_of(loopback) for one in networks)
-    assert not any(IPv4Network("127.0.0.0/16").overlaps(one.whole) for one in networks)
-    assert len({one.whole for one in networks}) == len(networks)
+    assert all(network.whole.subnet_of(loopback) for network in networks)
+    assert not any(IPv4Network("127.0.0.0/16").overlaps(network.whole) for network in networks)
+    assert len({network.whole for network in networks}) == len(networks)
 
 
 def test_the_last_network_of_a_block_is_for_gateways_and_no_node_s() -> None:
