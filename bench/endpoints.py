@@ -6,6 +6,7 @@ from typing import Any
 from inferfleet.fleet.names import DEPLOYMENT
 from inferfleet.manifests.pod.template import PORT_NAME
 from sandbox.cluster.kwok import KwokCluster
+from sandbox.cluster.objects import is_ready
 from sandbox.places import StackPlaces, project_root
 from sandbox.problem import SandboxProblem
 from sandbox.toolchain.tools import present_tools
@@ -48,9 +49,6 @@ def of_stack(stack: str) -> Endpoints:
 
 def pod_url(pod: dict[str, Any]) -> str | None:
     """Return the URL of a pod, or None while the pod is not ready."""
-    status = pod.get("status", {})
-    conditions = {condition["type"]: condition["status"] for condition in status.get("conditions", [])}
-    ready = conditions.get("Ready") == "True"
     ports = [port for container in pod["spec"]["containers"] for port in container.get("ports", [])]
     number = next((port["containerPort"] for port in ports if port.get("name") == PORT_NAME), None)
-    return f"http://{status['podIP']}:{number}" if ready and number else None
+    return f"http://{pod['status']['podIP']}:{number}" if number and is_ready(pod) else None

@@ -11,8 +11,8 @@ from typing import Any
 from sandbox.agent.logs import ContainerLog
 from sandbox.agent.probes import Check, until_unhealthy
 from sandbox.agent.program import CannotStart, Exit, Program
-from sandbox.agent.status import ContainerView, now
-from sandbox.cluster.objects import Object
+from sandbox.agent.status import ContainerView
+from sandbox.cluster.objects import Object, now
 
 # Seconds between attempts to start a container that lacks something.
 RETRY_SECONDS = 5.0

@@ -16,9 +16,9 @@ from sandbox.agent.logs import PREVIOUS, ContainerLog, pod_folder, trim
 from sandbox.agent.picker import Picker, PickerHost
 from sandbox.agent.pod import Pod
 from sandbox.agent.program import Idle, Program
-from sandbox.agent.status import ContainerView, now
+from sandbox.agent.status import ContainerView
 from sandbox.cluster.kwok_stages import AGENT_CONTAINERS, PICKER
-from sandbox.cluster.objects import Object
+from sandbox.cluster.objects import Object, now
 from sandbox.cluster.watching import Copies, follow
 
 # Seconds between looks at the size of logs.

@@ -8,9 +8,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from sandbox.agent.container import Container
-from sandbox.agent.status import now, pod_status
+from sandbox.agent.status import pod_status
 from sandbox.cluster.kwok_stages import KILL
-from sandbox.cluster.objects import Object
+from sandbox.cluster.objects import Object, now
 from sandbox.cluster.watching import UNREACHABLE, Api, ApiError
 
 STRATEGIC = "application/strategic-merge-patch+json"

@@ -1,14 +1,8 @@
 """The status of a pod as a kubelet writes it, made from the state of its containers."""
 
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 
 from sandbox.cluster.objects import Object
-
-
-def now() -> str:
-    """Return the current time as Kubernetes writes it."""
-    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 @dataclass(frozen=True)

@@ -5,11 +5,10 @@ import errno
 import hashlib
 import shutil
 import socket
-from datetime import UTC, datetime
 from ipaddress import IPv4Network
 
 from sandbox.cluster.kwok import KwokCluster
-from sandbox.cluster.objects import key
+from sandbox.cluster.objects import key, now
 from sandbox.cluster.watching import UNREACHABLE, Api, ApiError, Copies, follow
 from sandbox.gateway import envoy, statuses
 from sandbox.gateway.config import Config, config
@@ -74,9 +73,8 @@ async def _apply(api: Api, decided: Config, snapshot: Snapshot, processes: dict[
 
 
 async def _write(api: Api, decided: Config, snapshot: Snapshot, ports: statuses.Ports) -> bool:
-    now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     complete = True
-    for path, status in statuses.changes(decided, snapshot, ports=ports, now=now).items():
+    for path, status in statuses.changes(decided, snapshot, ports=ports, now=now()).items():
         try:
             await api.patch(path, {"status": status})
         except ApiError as error:

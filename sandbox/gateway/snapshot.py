@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from sandbox.cluster.objects import Object, key
+from sandbox.cluster.objects import Object, is_ready, key
 
 GATEWAY_GROUP = "gateway.networking.k8s.io"
 POOL_GROUP = "inference.networking.k8s.io"
@@ -39,12 +39,7 @@ def ready(pods: Iterable[Object]) -> tuple[Object, ...]:
     return tuple(
         pod
         for pod in pods
-        if pod.get("status", {}).get("podIP")
-        and "deletionTimestamp" not in pod["metadata"]
-        and any(
-            condition["type"] == "Ready" and condition["status"] == "True"
-            for condition in pod["status"].get("conditions") or ()
-        )
+        if pod.get("status", {}).get("podIP") and "deletionTimestamp" not in pod["metadata"] and is_ready(pod)
     )
 
 

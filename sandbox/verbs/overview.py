@@ -10,7 +10,7 @@ from inferfleet.fleet.names import POOL
 from inferfleet.profiles.devices import RESOURCE_BY_DRIVER
 from sandbox.cluster import companions
 from sandbox.cluster.kwok import KwokCluster
-from sandbox.cluster.objects import Object
+from sandbox.cluster.objects import Object, is_ready
 from sandbox.clusters import created_names
 from sandbox.gcp import standing
 from sandbox.gcp.access import stands
@@ -148,7 +148,7 @@ def node_and_pod_rows(objects: Iterable[Object]) -> tuple[tuple[NodeRow, ...], t
 def _node(node: Object, used: dict[str, int]) -> NodeRow:
     name = node["metadata"]["name"]
     devices = _devices(node["status"].get("allocatable", {}))
-    return NodeRow(name, _pool(node), devices, used.get(name, 0), _ready(node))
+    return NodeRow(name, _pool(node), devices, used.get(name, 0), is_ready(node))
 
 
 def _pod(pod: Object, pool_of: dict[str, str]) -> PodRow:
@@ -164,7 +164,7 @@ def _pod(pod: Object, pool_of: dict[str, str]) -> PodRow:
         pool=pool_of.get(node, ""),
         gpus=gpus,
         phase=phase,
-        ready=_ready(pod),
+        ready=is_ready(pod),
     )
 
 
@@ -175,10 +175,3 @@ def _pool(node: Object) -> str:
 
 def _devices(resources: dict[str, str]) -> int:
     return sum(int(parse_quantity(str(count))) for name, count in resources.items() if name in DEVICES)
-
-
-def _ready(kube_object: Object) -> bool:
-    conditions = kube_object.get("status", {}).get("conditions", [])
-    return any(
-        condition.get("type") == "Ready" and condition.get("status") == "True" for condition in conditions
-    )
