@@ -10,7 +10,7 @@ from typing import Any
 
 from sandbox.agent.logs import ContainerLog
 from sandbox.agent.probes import Check, until_unhealthy
-from sandbox.agent.program import CannotStart, Exit, Program
+from sandbox.agent.program import CannotStart, ContainerProgram, Exit
 from sandbox.agent.status import ContainerView
 from sandbox.cluster.objects import Object, now
 
@@ -36,7 +36,7 @@ class Container:
     def __init__(
         self,
         spec: Object,
-        program: Program,
+        program: ContainerProgram,
         log: ContainerLog,
         check: Check,
         *,

@@ -15,7 +15,7 @@ from sandbox.agent.engines import Engine, Engines
 from sandbox.agent.logs import PREVIOUS, ContainerLog, pod_folder, trim
 from sandbox.agent.picker import Picker, PickerHost
 from sandbox.agent.pod import Pod
-from sandbox.agent.program import Idle, Program
+from sandbox.agent.program import ContainerProgram, Idle
 from sandbox.agent.status import ContainerView
 from sandbox.cluster.kwok_stages import AGENT_CONTAINERS, PICKER
 from sandbox.cluster.objects import Object, now
@@ -82,7 +82,7 @@ class Kubelet:
             changed=changed,
         )
 
-    def _program(self, pod: Object, spec: Object, folder: Path, log: ContainerLog) -> Program:
+    def _program(self, pod: Object, spec: Object, folder: Path, log: ContainerLog) -> ContainerProgram:
         if spec["name"] == ENGINE:
             return Engine(self._engines, self._host.api, pod, spec, log)
         if spec["name"] == PICKER:

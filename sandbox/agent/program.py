@@ -22,7 +22,7 @@ class CannotStart(Exception):  # noqa: N818 (a state of a container, with a reas
         self.message = message
 
 
-class Program(Protocol):
+class ContainerProgram(Protocol):
     """A program of one container, which is started and stopped any number of times."""
 
     async def start(self) -> None:

@@ -22,7 +22,7 @@ _EACH = (
 
 
 @dataclass(frozen=True)
-class Record:
+class InstalledCrds:
     """The digest of the applied files, and `uid generation` of each of their objects, by its kind/name.
 
     A generation counts the changes of a spec, and a new object has a new uid. An object that has both
@@ -44,7 +44,7 @@ def define(cluster: KwokCluster, kubectl: Kubectl, files: tuple[Path, ...]) -> N
         return
     names = apply(kubectl, files)
     present = _present(kubectl, names)
-    record = Record(wanted, {name: present[name] for name in names if name in present})
+    record = InstalledCrds(wanted, {name: present[name] for name in names if name in present})
     write(cluster.folder / seeds.RECORD, record)
     if known is None and fresh(record, names):
         seeds.keep(
@@ -81,27 +81,27 @@ def served(printed: str) -> dict[str, str]:
     return versions
 
 
-def fresh(record: Record, names: Iterable[str]) -> bool:
+def fresh(record: InstalledCrds, names: Iterable[str]) -> bool:
     """Return whether each of the objects exists and has not changed since it was created."""
     return set(record.objects) == set(names) and all(
         version.endswith(" 1") for version in record.objects.values()
     )
 
 
-def read(file: Path) -> Record | None:
+def read(file: Path) -> InstalledCrds | None:
     """Return the record in the file, or None when there is none or it is damaged."""
     try:
-        return Record(**json.loads(file.read_text()))
+        return InstalledCrds(**json.loads(file.read_text()))
     except (OSError, ValueError, TypeError):
         return None
 
 
-def write(file: Path, record: Record) -> None:
+def write(file: Path, record: InstalledCrds) -> None:
     """Write the record to the file."""
     file.write_text(json.dumps(asdict(record), indent=1))
 
 
-def _is_current(record: Record, kubectl: Kubectl) -> bool:
+def _is_current(record: InstalledCrds, kubectl: Kubectl) -> bool:
     try:
         return record.objects.items() <= _present(kubectl, record.objects).items()
     except SandboxProblem:
