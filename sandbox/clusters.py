@@ -41,8 +41,8 @@ def up(root: Path, stack: str, documents: Documents, *, progress: Progress | Non
     with_cloud = standing.wanted(places, documents)
     if not plans and not with_cloud:
         raise SandboxProblem(
-            f"stack {stack} has no cluster for the sandbox. Give an Existing cluster the kubeconfig path "
-            f"of a file in {places.folder}, seen from its document, or write one with source GKE."
+            f"stack {stack} has no cluster to simulate. Give a cluster of source Existing a kubeconfig "
+            f"path in {places.folder}, relative to its document, or write a cluster of source GKE."
         )
     with locked(places.lock, waiting=_waiting(places, progress)):
         _refuse_old_state(places, plans)

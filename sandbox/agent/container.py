@@ -1,4 +1,4 @@
-"""The life of one container: starts, probes, restarts with back-off, and the status of each of them."""
+"""The life of one container: starts, probes, restarts with back-off, and what its status says of them."""
 
 import asyncio
 import contextlib

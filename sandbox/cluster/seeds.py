@@ -1,8 +1,7 @@
 """Seeds: the etcd data a new cluster starts with, which holds the CRDs as an earlier API server stored them.
 
 Defining CRDs costs an API server more than its start. A seed holds nothing else, so a cluster that starts
-with it creates its own namespaces, accounts and addresses. A seed only saves time: clusters start without one
-too.
+with it creates its own namespaces, accounts and addresses. Seeds only save time.
 """
 
 import hashlib

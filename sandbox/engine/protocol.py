@@ -7,7 +7,7 @@ The agent sends the commands
 `args` is the whole command line: the container's `command` and `args`. The agent receives the events
     {"event": "started", "id": uid}                    the engine listens; its probes say whether it serves
     {"event": "failed", "id": uid, "message": text}    the engine ended by itself and may be started again
-    {"event": "stopped", "id": uid}                    the engine was stopped, or an unknown id was
+    {"event": "stopped", "id": uid}                    the engine was stopped; also for unknown ids
     {"event": "log", "id": uid, "line": text}
 """
 

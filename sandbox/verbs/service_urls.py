@@ -18,12 +18,10 @@ _KINDS = "gateways.gateway.networking.k8s.io,httproutes.gateway.networking.k8s.i
 
 @dataclass(frozen=True)
 class ServiceUrl:
-    """A service (namespace/name) on a cluster.
+    """A service (namespace/name) on a cluster, and its URL there.
 
-    `url` has no trailing slash, and is None when `problem` says why.
-
-    `host` is the Host header that the gateway expects, "" if it accepts any. `deployments` are those behind
-    it.
+    `url` has no trailing slash, and is None when `problem` says why there is none. `host` is the Host header
+    that the gateway expects, "" if it accepts any. `deployments` are those behind the service.
     """
 
     service: str
