@@ -1,4 +1,5 @@
-"""Programs that measure what the parts cost, and print ratios against a reference of the same run.
+"""Programs that measure what parts of the product cost, or show what a change of the code changes.
 
-No test: they assert nothing, need something that runs, and load this machine for a bounded time.
+They are no tests: they assert nothing. Measurements load this machine for a bounded time and print ratios
+against a reference of the same run, because absolute times depend on the machine.
 """

@@ -1,8 +1,8 @@
-"""How long cloud settings take beside placement: 50 GKE clusters with 4 pools each, a deployment for each.
+"""Measures how long cloud settings take compared with placement, for 50 GKE clusters with 4 pools each.
 
     python bench/cloud_settings.py [--clusters 50] [--rounds 5]
 
-Prints the best of some rounds of both, in one run, and their ratio.
+Each cluster has one deployment. Prints the best of some rounds of both, in one run, and their ratio.
 """
 
 import argparse
@@ -34,7 +34,7 @@ POOLS = (
 
 
 def stack(clusters: int) -> Documents:
-    """The catalogue's classes, so many clusters, and one deployment for each."""
+    """Return documents with the catalogue's classes, so many clusters, and one deployment for each."""
     documents = load([], catalogue=ROOT / "classes")
     gke = {"project": "acme-inference", "region": "us-central1"}
     return Documents(
@@ -67,12 +67,12 @@ def stack(clusters: int) -> Documents:
     )
 
 
-def best(rounds: int, what: Callable[[], object]) -> float:
-    """Seconds of the quickest round."""
+def best(rounds: int, work: Callable[[], object]) -> float:
+    """Return the seconds of the quickest round."""
     times = []
     for _ in range(rounds):
         start = time.perf_counter()
-        what()
+        work()
         times.append(time.perf_counter() - start)
     return min(times)
 
@@ -81,16 +81,17 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--clusters", type=int, default=50)
     parser.add_argument("--rounds", type=int, default=5)
-    asked = parser.parse_args()
-    documents, lock = stack(asked.clusters), Lock(stack="")
+    arguments = parser.parse_args()
+    documents, lock = stack(arguments.clusters), Lock(stack="")
     planned = plan(documents, lock)
     cloud = decide(documents, lock, planned)
-    made = sum(len(part.resources) for one in cloud.clusters.values() for part in one.components)
-    placing = best(asked.rounds, lambda: plan(documents, lock))
-    deciding = best(asked.rounds, lambda: decide(documents, lock, planned))
-    again = best(asked.rounds, lambda: decide(documents, cloud.lock, planned))
-    found = f"{made} cloud resources, {len(cloud.problems)} problems"
-    print(f"{asked.clusters} clusters, {len(POOLS)} pools each: {found}")
+    components = [component for cluster in cloud.clusters.values() for component in cluster.components]
+    resources = sum(len(component.resources) for component in components)
+    placing = best(arguments.rounds, lambda: plan(documents, lock))
+    deciding = best(arguments.rounds, lambda: decide(documents, lock, planned))
+    again = best(arguments.rounds, lambda: decide(documents, cloud.lock, planned))
+    print(f"{arguments.clusters} clusters, {len(POOLS)} pools each: ", end="")
+    print(f"{resources} cloud resources, {len(cloud.problems)} problems")
     print(f"placement            {placing:.3f} s")
     print(f"cloud settings       {deciding:.3f} s   {deciding / placing:.2f}x placement")
     print(f"  against a lock     {again:.3f} s   {again / placing:.2f}x placement")

@@ -1,4 +1,4 @@
-"""CPU time and memory of the processes of a sandbox, by what they are."""
+"""Measures CPU time and memory of the processes of a sandbox, by program."""
 
 import os
 from collections import defaultdict
@@ -12,7 +12,10 @@ _TICKS = os.sysconf("SC_CLK_TCK")
 
 @dataclass(frozen=True)
 class Spent:
-    """Of all processes of one name. `by_pid` are the seconds of each since it started."""
+    """The CPU seconds and memory of all processes of one program.
+
+    `by_pid` has the seconds of each process since its start.
+    """
 
     seconds: float
     mebibytes: int
@@ -20,33 +23,37 @@ class Spent:
 
     @property
     def count(self) -> int:
+        """How many processes there are."""
         return len(self.by_pid)
 
 
 def spent_by_program(folder: Path, *, since: dict[str, Spent] | None = None) -> dict[str, Spent]:
-    """Of the processes below the folder and their children, and of this one as `load generator`."""
-    names: dict[int, tuple[str, int]] = {
-        one.pid: (_name(one.pid), one.mebibytes) for one in processes_in(folder)
+    """Return what each program spent, in total or since an earlier answer.
+
+    Counted are the processes started from the folder, their children, and this process as `load generator`.
+    """
+    processes: dict[int, tuple[str, int]] = {
+        process.pid: (_name(process.pid), process.mebibytes) for process in processes_in(folder)
     }
     for pid, parent in _parents().items():
-        if parent in names and pid not in names:
-            names[pid] = (_name(pid), _resident(pid))
-    names[os.getpid()] = ("load generator", _resident(os.getpid()))
+        if parent in processes and pid not in processes:
+            processes[pid] = (_name(pid), _resident(pid))
+    processes[os.getpid()] = ("load generator", _resident(os.getpid()))
     groups: dict[str, dict[int, float]] = defaultdict(dict)
     memory: dict[str, int] = defaultdict(int)
-    for pid, (name, mebibytes) in names.items():
+    for pid, (name, mebibytes) in processes.items():
         groups[name][pid] = _cpu(pid)
         memory[name] += mebibytes
-    found = {}
+    spent = {}
     for name, by_pid in groups.items():
         before = since[name].by_pid if since and name in since else {}
         seconds = sum(now - before.get(pid, 0.0) for pid, now in by_pid.items())
-        found[name] = Spent(seconds, memory[name], by_pid)
-    return found
+        spent[name] = Spent(seconds, memory[name], by_pid)
+    return spent
 
 
 def _name(pid: int) -> str:
-    """The module of a Python process, else the program."""
+    """Return the module of a Python process, or the program's name."""
     words = [os.fsdecode(word) for word in _read(pid, "cmdline").split(b"\0")]
     if "-m" in words[:-1]:
         return words[words.index("-m") + 1]
@@ -70,7 +77,10 @@ def _resident(pid: int) -> int:
 
 
 def _stat(pid: int) -> list[str]:
-    """From the state on: the name before it may hold spaces. Zeros for a process that ended."""
+    """Return the fields of the process from its state on, or zeros for a process that has ended.
+
+    They are split behind the program's name, which may contain spaces.
+    """
     return _read(pid, "stat").decode(errors="replace").rpartition(")")[2].split() or ["0"] * 50
 
 

@@ -1,11 +1,11 @@
-"""What the gateway and the endpoint picker cost: latency against a pod asked directly, and CPU by process.
+"""Measures what gateway and endpoint picker cost: latency compared with a pod asked directly, and CPU time.
 
     python bench/data_plane.py                       # the first service of the running sandbox `local`
     python bench/data_plane.py --gateway http://127.1.3.1:8080/ml/chat --pod http://127.1.0.2:8000
 
-One run sends requests through the gateway at a fixed rate, whether earlier ones are answered or not, and with
-every tenth of them a twin straight to a pod, so that both see the same machine at the same time. All load
-stays on loopback and is bounded by --seconds. Nothing is asserted: times depend on the machine.
+One run sends requests through the gateway at a fixed rate, whether earlier ones are answered or not. Every
+tenth is also sent straight to a pod, so that both are measured on the same machine at the same time. All load
+stays on loopback and is limited by --seconds.
 """
 
 import argparse
@@ -35,47 +35,53 @@ MAX_SECONDS, MAX_RATE = 120, 2000
 
 @dataclass
 class Tally:
-    """Seconds of every answer, how often each status came, and which pods answered."""
+    """The seconds of every answer, how often each status came, and how often each pod answered."""
 
     seconds: list[float] = field(default_factory=list)
     statuses: Counter[str] = field(default_factory=Counter)
     pods: Counter[str] = field(default_factory=Counter)
 
     def quantile(self, share: float) -> float:
+        """Return the seconds within which this share of the answers came."""
         ordered = sorted(self.seconds)
         return ordered[min(len(ordered) - 1, int(share * len(ordered)))] if ordered else float("nan")
 
 
 def main() -> None:
-    asked = _arguments()
+    arguments = _arguments()
     try:
-        endpoints = Endpoints(asked.gateway, tuple(asked.pod)) if asked.gateway else of_stack(asked.stack)
+        endpoints = (
+            Endpoints(arguments.gateway, tuple(arguments.pod))
+            if arguments.gateway
+            else of_stack(arguments.stack)
+        )
         for url in (endpoints.gateway, *endpoints.pods):
             _check_loopback(url)
-        folder = StackPlaces(project_root(), asked.stack).folder
-        run(endpoints, rate=asked.rate, seconds=asked.seconds, tokens=asked.tokens, folder=folder)
+        folder = StackPlaces(project_root(), arguments.stack).folder
+        run(endpoints, rate=arguments.rate, seconds=arguments.seconds, tokens=arguments.tokens, folder=folder)
     except SandboxProblem as problem:
         sys.exit(str(problem))
 
 
 def run(endpoints: Endpoints, *, rate: int, seconds: int, tokens: int, folder: Path) -> None:
-    """Sends the load and prints what it cost. `folder`: whose processes are the sandbox's."""
+    """Send the load and print what it cost.
+
+    `folder` is the one that the sandbox's processes were started from.
+    """
     model = model_of(endpoints.gateway, host=endpoints.host)
     print(f"{rate} requests/s for {seconds} s to {endpoints.gateway}, {tokens} tokens each, model {model}")
     print(f"every {DIRECT_EVERY}th also straight to one of {len(endpoints.pods)} pods")
     body = json.dumps(question(model, "ping", stream=False) | {"max_tokens": tokens}).encode()
     before, began = spent_by_program(folder), time.monotonic()
     through, direct = asyncio.run(_load(endpoints, body, rate=rate, seconds=seconds))
-    passed = time.monotonic() - began
+    elapsed = time.monotonic() - began
     _print_latency(through, direct)
-    good = through.statuses["200"]
-    print(
-        f"\nreached {good / passed:.1f} good answers/s of {rate} asked, in {passed:.1f} s; {_counts(through)}"
-    )
+    good = through.statuses["200"] / elapsed
+    print(f"\nreached {good:.1f} good answers/s of {rate} asked, in {elapsed:.1f} s; {_counts(through)}")
     if direct.statuses.total() != direct.statuses["200"]:
         print(f"direct: {_counts(direct)}")
     print(f"answered by {len(through.pods)} pods, {_spread(through.pods)}")
-    _print_cpu(spent_by_program(folder, since=before), passed)
+    _print_cpu(spent_by_program(folder, since=before), elapsed)
 
 
 async def _load(endpoints: Endpoints, body: bytes, *, rate: int, seconds: int) -> tuple[Tally, Tally]:
@@ -87,7 +93,7 @@ async def _load(endpoints: Endpoints, body: bytes, *, rate: int, seconds: int) -
     async with aiohttp.ClientSession(
         connector=aiohttp.TCPConnector(limit=0), timeout=timeout, trust_env=False
     ) as session:
-        await _ask(session, endpoints.gateway + path, body, hosted, Tally())  # connects, warms up
+        await _ask(session, endpoints.gateway + path, body, hosted, Tally())  # opens a connection
         loop = asyncio.get_running_loop()
         start, tasks = loop.time(), []
         for number in range(rate * seconds):
@@ -121,17 +127,18 @@ def _print_latency(through: Tally, direct: Tally) -> None:
         cells = " ".join(f"{tally.quantile(share) * 1000:6.1f} ms" for share in (0.5, 0.9, 0.99))
         print(f"{name:>14} {cells}  {len(tally.seconds)}")
     pairs = [(through.quantile(share), direct.quantile(share)) for share in (0.5, 0.9, 0.99)]
-    print(f"{'added':>14} " + " ".join(f"{(one - other) * 1000:6.1f} ms" for one, other in pairs))
-    print(f"{'ratio':>14} " + " ".join(f"{one / other:8.2f}x" for one, other in pairs))
+    print(f"{'added':>14} " + " ".join(f"{(routed - plain) * 1000:6.1f} ms" for routed, plain in pairs))
+    print(f"{'ratio':>14} " + " ".join(f"{routed / plain:8.2f}x" for routed, plain in pairs))
 
 
-def _print_cpu(spent: dict[str, Spent], passed: float) -> None:
+def _print_cpu(spent: dict[str, Spent], elapsed: float) -> None:
     print(f"\n{'process':>24} {'how many':>9} {'CPU s':>8} {'cores':>7} {'MiB':>6}")
-    for name, one in sorted(spent.items(), key=lambda item: -item[1].seconds):
-        print(f"{name:>24} {one.count:>9} {one.seconds:8.2f} {one.seconds / passed:7.2f} {one.mebibytes:6}")
-    total = sum(one.seconds for one in spent.values())
-    memory = sum(one.mebibytes for one in spent.values())
-    print(f"{'all':>24} {'':>9} {total:8.2f} {total / passed:7.2f} {memory:6}")
+    for name, program in sorted(spent.items(), key=lambda item: -item[1].seconds):
+        cores = program.seconds / elapsed
+        print(f"{name:>24} {program.count:>9} {program.seconds:8.2f} {cores:7.2f} {program.mebibytes:6}")
+    total = sum(program.seconds for program in spent.values())
+    memory = sum(program.mebibytes for program in spent.values())
+    print(f"{'all':>24} {'':>9} {total:8.2f} {total / elapsed:7.2f} {memory:6}")
 
 
 def _counts(tally: Tally) -> str:
@@ -150,25 +157,29 @@ def _check_loopback(url: str) -> None:
     except ValueError:
         local = False
     if not local:
-        raise SandboxProblem(f"{url} is not on this machine's loopback: this load is only for the sandbox.")
+        raise SandboxProblem(
+            f"{url} is not on this machine's loopback, and this load is meant for a sandbox alone."
+        )
 
 
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--stack", default="local", help="whose sandbox: its first service, and the CPU")
-    parser.add_argument("--gateway", help="URL of a service; needs --pod too")
+    parser.add_argument(
+        "--stack", default="local", help="the stack whose first service and processes are measured"
+    )
+    parser.add_argument("--gateway", help="URL of a service, with --pod")
     parser.add_argument("--pod", action="append", default=[], help="URL of a pod behind it; may be repeated")
     parser.add_argument("--rate", type=int, default=300, help=f"requests/s, at most {MAX_RATE}")
     parser.add_argument("--seconds", type=int, default=20, help=f"at most {MAX_SECONDS}")
     parser.add_argument("--tokens", type=int, default=4, help="tokens of each answer")
-    asked = parser.parse_args()
-    if bool(asked.gateway) != bool(asked.pod):
+    arguments = parser.parse_args()
+    if bool(arguments.gateway) != bool(arguments.pod):
         parser.error("--gateway and --pod belong together")
-    if not (0 < asked.rate <= MAX_RATE and 0 < asked.seconds <= MAX_SECONDS and asked.tokens > 0):
+    if not (0 < arguments.rate <= MAX_RATE and 0 < arguments.seconds <= MAX_SECONDS and arguments.tokens > 0):
         parser.error(f"--rate is 1 to {MAX_RATE}, --seconds 1 to {MAX_SECONDS}, --tokens at least 1")
-    return asked
+    return arguments
 
 
 if __name__ == "__main__":

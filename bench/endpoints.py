@@ -1,4 +1,4 @@
-"""Where a running sandbox can be asked: one service through its gateway, and the pods behind it."""
+"""Finds the URL of a service of a running sandbox, and those of the pods behind it."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -6,15 +6,19 @@ from typing import Any
 from inferfleet.fleet.names import DEPLOYMENT
 from inferfleet.manifests.pod.template import PORT_NAME
 from sandbox.cluster.kwok import KwokCluster
+from sandbox.cluster.objects import is_ready
 from sandbox.places import StackPlaces, project_root
 from sandbox.problem import SandboxProblem
 from sandbox.toolchain.tools import present_tools
-from sandbox.verbs.ways import ways_of_stack
+from sandbox.verbs.service_urls import service_urls_of_stack
 
 
 @dataclass(frozen=True)
 class Endpoints:
-    """URLs without a last slash; `host` is what the Host header must say, "" when it does not matter."""
+    """The URLs of a service and its pods, without a trailing slash.
+
+    `host` is the Host header that the gateway expects, "" if it accepts any.
+    """
 
     gateway: str
     pods: tuple[str, ...]
@@ -22,24 +26,29 @@ class Endpoints:
 
 
 def of_stack(stack: str) -> Endpoints:
-    """The first service of a stack with a URL, and the ready pods behind it."""
+    """Return the first service of a stack that has a URL, and the ready pods behind it.
+
+    Raises SandboxProblem.
+    """
     root = project_root()
-    found = ways_of_stack(root, stack)
-    way = next((one for one in found if one.url), None)
+    services = service_urls_of_stack(root, stack)
+    service = next((service for service in services if service.url), None)
     tools = present_tools()
-    if way is None or way.url is None or tools is None:
-        told = "; ".join(f"{one.service} on {one.cluster}: {one.problem}" for one in found) or "no service"
-        raise SandboxProblem(f"stack {stack} has nothing to ask: {told}")
-    kubectl = KwokCluster(StackPlaces(root, stack), way.cluster).kubectl(tools)
-    namespace = way.service.partition("/")[0]
-    pods = kubectl.items("pods", "-n", namespace, "-l", f"{DEPLOYMENT} in ({','.join(way.deployments)})")
-    return Endpoints(way.url, tuple(url for pod in pods if (url := pod_url(pod))), way.host)
+    if service is None or service.url is None or tools is None:
+        reasons = [f"{unready.service} on {unready.cluster}: {unready.problem}" for unready in services]
+        raise SandboxProblem(
+            f"no service of stack {stack} has a URL: {'; '.join(reasons) or 'there is no service'}. "
+            f"`inferfleet status --stack {stack}` says what is not ready."
+        )
+    kubectl = KwokCluster(StackPlaces(root, stack), service.cluster).kubectl(tools)
+    namespace = service.service.partition("/")[0]
+    selector = f"{DEPLOYMENT} in ({','.join(service.deployments)})"
+    pods = kubectl.items("pods", "-n", namespace, "-l", selector)
+    return Endpoints(service.url, tuple(url for pod in pods if (url := pod_url(pod))), service.host)
 
 
 def pod_url(pod: dict[str, Any]) -> str | None:
-    """None while the pod is not ready."""
-    status = pod.get("status", {})
-    ready = any(one["type"] == "Ready" and one["status"] == "True" for one in status.get("conditions", []))
-    ports = [port for one in pod["spec"]["containers"] for port in one.get("ports", [])]
-    number = next((one["containerPort"] for one in ports if one.get("name") == PORT_NAME), None)
-    return f"http://{status['podIP']}:{number}" if ready and number else None
+    """Return the URL of a pod, or None while the pod is not ready."""
+    ports = [port for container in pod["spec"]["containers"] for port in container.get("ports", [])]
+    number = next((port["containerPort"] for port in ports if port.get("name") == PORT_NAME), None)
+    return f"http://{pod['status']['podIP']}:{number}" if number and is_ready(pod) else None

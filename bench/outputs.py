@@ -1,9 +1,10 @@
-"""What a change of the code must not alter unasked, as files of two commits to hold against each other.
+"""Writes the outputs of a checkout to files, to compare those of two commits.
 
     python bench/outputs.py CHECKOUT FOLDER      # once per commit; then: diff -r FOLDER-1 FOLDER-2
 
-Of each stack: plan, lock, manifests, cloud settings, and what is registered under which Pulumi name. Of
-documents with seeded mistakes: every message. The commands of the checkout are run, whatever its layout.
+The files hold, for each stack, the plan, the lock, manifests, cloud settings and what is registered under
+which Pulumi name; and every message about documents with seeded mistakes. They show what a change of the code
+alters. The commands of the checkout itself are run, and older layouts are known too.
 """
 
 import argparse
@@ -84,7 +85,7 @@ def _stack(checkout: Path, stack: str, folder: Path) -> None:
         _write(folder / "plan.json", _run(checkout, project, CLI, "plan", "--stack", stack, "--json"))
         _write(folder / "registered.txt", _run(checkout, project, REGISTERED, stack))
         _run(checkout, project, CLI, "render", "--stack", stack, "-o", str(folder / "rendered"))
-        # A placement somewhere else than the planner would choose first, so that the lock is read as well.
+        # The changed documents below are planned against this lock, so that its reading is covered too.
         _run(checkout, project, CLI, "plan", "--stack", stack, "--write")
         lock = project / "stacks" / stack / "placement.lock"
         _write(folder / "placement.lock", lock.read_text() if lock.exists() else "none\n")
@@ -92,7 +93,7 @@ def _stack(checkout: Path, stack: str, folder: Path) -> None:
             path.write_text(path.read_text().replace("replicas: 2", "replicas: 3"))
         _write(folder / "changed.txt", _run(checkout, project, CLI, "plan", "--stack", stack))
         deployments = _run(checkout, project, CLI, "plan", "--stack", stack, "--json")
-        for name in sorted({one["deployment"] for one in json.loads(deployments)["placements"]}):
+        for name in sorted({placement["deployment"] for placement in json.loads(deployments)["placements"]}):
             _write(
                 folder / f"explain-{name.replace('/', '-')}.txt",
                 _run(checkout, project, CLI, "explain", name, "-s", stack),
@@ -100,33 +101,35 @@ def _stack(checkout: Path, stack: str, folder: Path) -> None:
 
 
 def _mistakes(checkout: Path, seed: int) -> str:
-    """What `validate` says of both stacks with a mistake or two in each document."""
-    chosen = random.Random(seed)
+    """Return what `validate` prints about a stack with a mistake in most of its documents."""
+    generator = random.Random(seed)
     with tempfile.TemporaryDirectory() as temporary:
         project = _project(checkout, Path(temporary))
-        stack = chosen.choice(STACKS)
+        stack = generator.choice(STACKS)
         for path in sorted((project / "stacks" / stack).glob("*.yaml")):
-            documents = [one for one in yaml.safe_load_all(path.read_text()) if one]
+            documents = [document for document in yaml.safe_load_all(path.read_text()) if document]
             for document in documents:
-                if chosen.random() < 0.7:
-                    _spoil(document, chosen)
+                if generator.random() < 0.7:
+                    _spoil(document, generator)
             path.write_text(yaml.safe_dump_all(documents, sort_keys=False))
         return _run(checkout, project, CLI, "validate", "--stack", stack)
 
 
-def _spoil(document: Any, chosen: random.Random) -> None:
+def _spoil(document: Any, generator: random.Random) -> None:
+    """Remove, rename or replace one value of the document."""
     places = list(_places(document))
-    holder, key = chosen.choice(places)
-    how = chosen.random()
+    holder, key = generator.choice(places)
+    how = generator.random()
     if how < 0.25:
         del holder[key]
     elif how < 0.45 and isinstance(holder, dict):
         holder[key[:-1] + "x"] = holder.pop(key)
     else:
-        holder[key] = chosen.choice(VALUES)
+        holder[key] = generator.choice(VALUES)
 
 
 def _places(value: Any) -> Any:
+    """Yield every place of a value in the document, as its dict or list and its key or index."""
     pairs = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
     for key, inner in list(pairs):
         yield value, key
@@ -134,23 +137,23 @@ def _places(value: Any) -> Any:
 
 
 def _project(checkout: Path, folder: Path) -> Path:
-    """The stacks and the catalogue of the checkout, without locks that its own runs left there."""
+    """Copy the stacks and the catalogue of the checkout to the folder, without locks of earlier runs."""
     for name in ("stacks", "classes"):
         shutil.copytree(checkout / name, folder / name, ignore=shutil.ignore_patterns("placement.lock"))
     shutil.copy(checkout / "Pulumi.yaml", folder)
     return folder
 
 
-def _run(checkout: Path, project: Path, code: str, *words: str) -> str:
+def _run(checkout: Path, project: Path, code: str, *arguments: str) -> str:
     environment = {**os.environ, "PYTHONPATH": str(checkout), "COLUMNS": "200"}
     environment.pop("CI", None)
     ended = subprocess.run(
-        [sys.executable, "-c", code, *words], cwd=project, env=environment, capture_output=True, text=True
+        [sys.executable, "-c", code, *arguments], cwd=project, env=environment, capture_output=True, text=True
     )
-    spoken = ended.stderr.replace(str(project), "PROJECT").replace(str(checkout), "CHECKOUT")
-    if words[-1:] == ("--json",) and ended.returncode == 0:
+    errors = ended.stderr.replace(str(project), "PROJECT").replace(str(checkout), "CHECKOUT")
+    if arguments[-1:] == ("--json",) and ended.returncode == 0:
         return ended.stdout
-    return ended.stdout.replace(str(project), "PROJECT") + spoken + f"exit code {ended.returncode}\n"
+    return ended.stdout.replace(str(project), "PROJECT") + errors + f"exit code {ended.returncode}\n"
 
 
 def _write(path: Path, text: str) -> None:

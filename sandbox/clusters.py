@@ -1,4 +1,4 @@
-"""Brings the simulated clusters of a stack up and down. Clusters and Pulumi state live and die together."""
+"""Creates, starts, stops and removes the simulated clusters of a stack, together with its Pulumi state."""
 
 import shutil
 import time
@@ -9,16 +9,16 @@ from pathlib import Path
 from inferfleet.api.documents import Documents
 from sandbox.cluster import companions, podnet, ports
 from sandbox.cluster.definitions import define
-from sandbox.cluster.furnish import furnish
 from sandbox.cluster.kubeconfig import write_kubeconfig
 from sandbox.cluster.kwok import SCRATCH, KwokCluster
-from sandbox.cluster.stages import KILL
+from sandbox.cluster.kwok_stages import KILL
+from sandbox.cluster.populate import populate
 from sandbox.gcp import access, lifecycle
 from sandbox.gcp.nodes.kwok_kubernetes import kwok_name
 from sandbox.gcp.store import Store
 from sandbox.gcp.store import clusters as clusters_of_cloud
 from sandbox.locking import locked
-from sandbox.memory import forget
+from sandbox.placement_lock import forget_clusters
 from sandbox.places import StackPlaces
 from sandbox.plans import ClusterPlan, cluster_plans
 from sandbox.problem import SandboxProblem
@@ -29,10 +29,11 @@ from sandbox.toolchain.tools import Tools, make_tools
 
 
 def up(root: Path, stack: str, documents: Documents, *, progress: Progress | None = None) -> Tools:
-    """Every simulated cluster of the stack runs as its documents say, and Pulumi can work on it.
+    """Make every simulated cluster of the stack run as its documents say, and prepare Pulumi for it.
 
-    Creates what is missing, starts what is stopped, mends what a broken run left. A cluster whose data is
-    gone is not built again while the state speaks of objects on it: they would all be missing there.
+    Creates what is missing, starts what is stopped and repairs what an interrupted run left. Raises
+    SandboxProblem for a cluster whose data is gone while the Pulumi state holds objects on it, because a new
+    one lacks them.
     """
     progress = progress or Progress()
     places = StackPlaces(root, stack)
@@ -40,15 +41,15 @@ def up(root: Path, stack: str, documents: Documents, *, progress: Progress | Non
     with_cloud = lifecycle.needs_cloud(places, documents)
     if not plans and not with_cloud:
         raise SandboxProblem(
-            f"stack {stack} has no cluster for the sandbox. Give an Existing cluster the kubeconfig path "
-            f"of a file in {places.folder}, seen from its document, or write one with source GKE."
+            f"stack {stack} has no cluster to simulate. Give a cluster of source Existing a kubeconfig "
+            f"path in {places.folder}, relative to its document, or write a cluster of source GKE."
         )
     with locked(places.lock, waiting=_waiting(places, progress)):
         _refuse_old_state(places, plans)
         lifecycle.refuse_busy(places)
         tools = make_tools(progress)
         places.kwok.mkdir(parents=True, exist_ok=True, mode=0o700)
-        _clear_away(places, plans, progress)
+        _remove_leftovers(places, plans, progress)
         with progress.step("pulumi home", "preparing Pulumi"):
             prepare_pulumi(places, tools)
         if with_cloud:
@@ -64,100 +65,105 @@ def _up(places: StackPlaces, plans: tuple[ClusterPlan, ...], tools: Tools, progr
     with progress.step("clusters", f"starting clusters {names}"):
         _each(plans, lambda plan: _run(places, plan, tools))
     with progress.step("nodes", "nodes, CRDs and GatewayClasses"):
-        _each(plans, lambda plan: _furnish(places, plan, tools))
+        _each(plans, lambda plan: _populate(places, plan, tools))
     with progress.step("companions", "kubelets and gateways"):
-        _each(plans, lambda plan: companions.mend(KwokCluster(places, plan.name), tools))
+        _each(plans, lambda plan: companions.ensure_running(KwokCluster(places, plan.name), tools))
 
 
 def down(root: Path, stack: str, *, progress: Progress | None = None) -> int:
-    """No process, file or memory of the stack's sandbox is left. Returns how many processes ended."""
+    """Remove every process, file and lock entry of the stack's sandbox. Return how many processes ended."""
     progress = progress or Progress()
     places = StackPlaces(root, stack)
     with locked(places.lock, waiting=_waiting(places, progress)):
-        gone, cloud = created_names(places), access.cloud_exists(places)
+        removed, cloud = created_names(places), access.cloud_exists(places)
         ended = end_processes(places.folder)
         shutil.rmtree(places.folder, ignore_errors=True)
         if places.folder.exists():
             raise SandboxProblem(f"{places.folder} cannot be removed. Remove it yourself.")
-        # After the folder: reservations of folders that are gone are dropped.
+        # Only after the folder is gone: releasing drops the reservations of all folders that are gone.
         ports.release(places.folder)
         podnet.release(places.folder)
         if places.folder.parent.exists() and not any(places.folder.parent.iterdir()):
             places.folder.parent.rmdir()
-    forget(root, stack, gone, cloud=cloud)
+    forget_clusters(root, stack, removed, cloud=cloud)
     return ended
 
 
 def stop(root: Path, stack: str, cluster: str) -> int:
-    """The cluster answers no more, as if its network were gone; its data stays. Returns its processes."""
+    """Stop the cluster and keep its data, as if its network were down. Return how many processes ended."""
     return _created(StackPlaces(root, stack), cluster).stop()
 
 
 def start(root: Path, stack: str, cluster: str, *, progress: Progress | None = None) -> None:
-    """A stopped cluster answers again, with the data it had."""
+    """Start a stopped cluster with the data it had."""
     kwok = _created(StackPlaces(root, stack), cluster)
     tools = make_tools(progress or Progress())
     if kwok.condition() != "running":
         kwok.start(tools)
-    companions.mend(kwok, tools)
+    companions.ensure_running(kwok, tools)
 
 
 def kill(root: Path, stack: str, cluster: str, pod: str) -> None:
-    """The containers of a pod (namespace/name) end without a warning, as if they had crashed."""
+    """Kill the containers of a pod (namespace/name), as if they had crashed."""
     namespace, _, name = pod.partition("/")
-    # The agent looks only whether the text is another one.
+    # The agent only compares the value with the previous one.
     mark = f"{KILL}={time.time_ns()}"
     kubectl = _created(StackPlaces(root, stack), cluster).kubectl(make_tools(Progress()))
     kubectl("annotate", "pod", name, "-n", namespace, "--overwrite", mark)
 
 
 def _created(places: StackPlaces, cluster: str) -> KwokCluster:
-    """By its name, or how the name of just one begins: those of Google's end in location and project."""
-    begins = [name for name in created_names(places) if name.startswith(cluster)]
-    kwok = KwokCluster(places, begins[0] if len(begins) == 1 else cluster)
+    """Return the cluster of this name, or the only one whose name begins with it.
+
+    Names of clusters on the simulated Google Cloud end in location and project.
+    """
+    created = created_names(places)
+    matching = [name for name in created if name.startswith(cluster)]
+    kwok = KwokCluster(places, matching[0] if len(matching) == 1 else cluster)
     if kwok.condition() == "missing":
-        have = ", ".join(created_names(places)) or "none"
+        have = ", ".join(created) or "none"
         raise SandboxProblem(
             f"stack {places.stack} has no simulated cluster {cluster!r} (it has: {have}). "
-            "`inferfleet sandbox up` makes those of its documents."
+            f"Run `inferfleet sandbox up --stack {places.stack}` to create those of its documents."
         )
     return kwok
 
 
 def created_names(places: StackPlaces) -> list[str]:
-    """The clusters that have a folder, whatever its condition."""
+    """Return the names of the clusters that have a folder, whether they run or not."""
     prefix = places.cluster_name("")
     folders = (places.kwok / "clusters").glob(f"{prefix}*")
     return sorted(folder.name.removeprefix(prefix) for folder in folders)
 
 
 def _refuse_old_state(places: StackPlaces, plans: Iterable[ClusterPlan]) -> None:
-    lost = [
+    without_data = [
         f"{plan.name} ({count} resources)"
         for plan in plans
         if KwokCluster(places, plan.name).condition() == "missing"
         and (count := resources_of(places, plan.name))
     ]
-    if lost:
+    if without_data:
         raise SandboxProblem(
             f"the Pulumi state of stack {places.stack} holds resources of clusters whose data is gone: "
-            f"{', '.join(lost)}. Run `inferfleet sandbox down --stack {places.stack}` first: it removes both."
+            f"{', '.join(without_data)}. "
+            f"Run `inferfleet sandbox down --stack {places.stack}` first: it removes both."
         )
 
 
-def _clear_away(places: StackPlaces, plans: Iterable[ClusterPlan], progress: Progress) -> None:
-    """Ends what nobody needs: the rest of broken runs, and clusters that have left documents and state."""
-    # This process holds the stack's lock, so no kwokctl of the stack has a caller any more.
+def _remove_leftovers(places: StackPlaces, plans: Iterable[ClusterPlan], progress: Progress) -> None:
+    """End processes of interrupted runs, and remove clusters that are in neither documents nor state."""
+    # This process holds the stack's lock, so nobody waits for a kwokctl of the stack that still runs.
     end_processes(places.kwok / SCRATCH)
     records = Store(places.cloud).read()
-    wanted = {plan.name for plan in plans} | {kwok_name(one.id) for one in clusters_of_cloud(records)}
+    wanted = {plan.name for plan in plans} | {kwok_name(cluster.id) for cluster in clusters_of_cloud(records)}
     for name in created_names(places):
         kwok = KwokCluster(places, name)
         broken = kwok.condition() == "missing"
         if broken or (name not in wanted and not resources_of(places, name)):
             kwok.delete()
             if not broken:
-                progress.say(f"cluster {name} is in no document any more: removed")
+                progress.say(f"removed cluster {name}: it is no longer in the documents")
                 (places.folder / f"{name}.kubeconfig").unlink(missing_ok=True)
     known = {places.cluster_folder(name) for name in created_names(places)}
     for process in processes_in(places.kwok / "clusters"):
@@ -177,14 +183,15 @@ def _run(places: StackPlaces, plan: ClusterPlan, tools: Tools) -> None:
         write_kubeconfig(kwok, plan.kubeconfig, context=plan.context)
 
 
-def _furnish(places: StackPlaces, plan: ClusterPlan, tools: Tools) -> None:
+def _populate(places: StackPlaces, plan: ClusterPlan, tools: Tools) -> None:
     kwok = KwokCluster(places, plan.name)
-    define(kwok, kwok.kubectl(tools), tools.crds)
-    furnish(plan, kwok.kubectl(tools), podnet.network(kwok.folder))
+    kubectl = kwok.kubectl(tools)
+    define(kwok, kubectl, tools.crds)
+    populate(kubectl, podnet.network(kwok.folder), nodes=plan.nodes, classes=plan.gateway_classes)
 
 
 def _each(plans: tuple[ClusterPlan, ...], work: Callable[[ClusterPlan], None]) -> None:
-    """At once for all clusters; the first problem counts, after the others came to their end."""
+    """Work on all clusters at once. Raise the first problem after all of them have ended."""
     with ThreadPoolExecutor(max_workers=4) as pool:
         for done in [pool.submit(work, plan) for plan in plans]:
             done.result()
@@ -192,5 +199,5 @@ def _each(plans: tuple[ClusterPlan, ...], work: Callable[[ClusterPlan], None]) -
 
 def _waiting(places: StackPlaces, progress: Progress) -> Callable[[str], None]:
     return lambda pid: progress.say(
-        f"process {pid} works on the sandbox of stack {places.stack}; waiting for it"
+        f"process {pid} is working on the sandbox of stack {places.stack}; waiting for it"
     )

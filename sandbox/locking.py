@@ -1,4 +1,4 @@
-"""One at a time: a lock held by a process and released by the kernel when it ends, however it ends."""
+"""A file lock between processes, which the kernel releases when its holder ends, however it ends."""
 
 import fcntl
 import os
@@ -10,19 +10,22 @@ from pathlib import Path
 
 @contextmanager
 def locked(path: Path, *, waiting: Callable[[str], None]) -> Iterator[None]:
-    """Holds the lock at `path`; calls `waiting` once with the holder's process number when it must wait."""
+    """Hold the lock at `path`.
+
+    When another process holds it, call `waiting` once with its process id and wait.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
     with open(path, "a+") as file:
-        told = False
+        reported = False
         while True:
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 break
             except BlockingIOError:
-                if not told:
+                if not reported:
                     file.seek(0)
                     waiting(file.read().strip() or "?")
-                    told = True
+                    reported = True
                 time.sleep(0.3)
         file.seek(0)
         file.truncate()

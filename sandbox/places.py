@@ -1,4 +1,4 @@
-"""Where the sandbox keeps things: a folder per stack in the checkout, and a cache per user."""
+"""Where the sandbox keeps its files: one folder per stack in the checkout, and one cache per user."""
 
 import hashlib
 import os
@@ -12,7 +12,7 @@ PROJECT_FILE = "Pulumi.yaml"
 
 
 def project_root(start: Path | None = None) -> Path:
-    """The nearest folder at or above `start` (default: the working directory) with a Pulumi.yaml."""
+    """Return the nearest folder at or above `start` (default: the working directory) with a Pulumi.yaml."""
     begin = (start or Path.cwd()).resolve()
     for folder in (begin, *begin.parents):
         if (folder / PROJECT_FILE).is_file():
@@ -23,7 +23,7 @@ def project_root(start: Path | None = None) -> Path:
 
 
 def cache_folder() -> Path:
-    """The user's cache of inferfleet: built programs, the ports in use, locks."""
+    """Return the user's cache of inferfleet, which holds built programs, reserved ports and locks."""
     home = os.environ.get("XDG_CACHE_HOME") or ""
     base = Path(home) if home.startswith("/") else Path.home() / ".cache"
     return base / "inferfleet"
@@ -31,13 +31,13 @@ def cache_folder() -> Path:
 
 @dataclass(frozen=True)
 class StackPlaces:
-    """The folders of one stack's sandbox. Deleting `folder` deletes its clusters and its state at once."""
+    """The folders of one stack's sandbox. Deleting `folder` deletes its clusters together with its state."""
 
     root: Path
     stack: str
 
     def __post_init__(self) -> None:
-        # Pulumi's rule for stack names, without the ones that are folders already.
+        # Pulumi's rule for stack names, without `.` and `..`.
         if not re.fullmatch(r"[A-Za-z0-9_-][A-Za-z0-9_.-]{0,99}", self.stack):
             raise SandboxProblem(
                 f"stack {self.stack!r} is not a stack name: letters, digits, '-', '_' and '.', at most 100. "
@@ -46,11 +46,12 @@ class StackPlaces:
 
     @property
     def folder(self) -> Path:
+        """The folder with everything of the stack's sandbox but its lock and reservations."""
         return self.root.resolve() / ".sandbox" / self.stack
 
     @property
     def kwok(self) -> Path:
-        """kwokctl's own folder: data, certificates, logs and process numbers of each cluster."""
+        """kwokctl's working folder: data, certificates, logs and process ids of each cluster."""
         return self.folder / "kwok"
 
     @property
@@ -60,6 +61,7 @@ class StackPlaces:
 
     @property
     def pulumi_home(self) -> Path:
+        """The sandbox's own Pulumi home, with its plugins."""
         return self.folder / "pulumi-home"
 
     @property
@@ -69,18 +71,19 @@ class StackPlaces:
 
     @property
     def lock(self) -> Path:
-        """Outside the folder, because `down` removes that while it holds the lock."""
+        """The lock file of the stack, outside `folder`, which `down` removes while it holds the lock."""
         digest = hashlib.sha256(str(self.folder).encode()).hexdigest()[:12]
         return cache_folder() / "locks" / f"stack-{digest}"
 
     def cluster_name(self, cluster: str) -> str:
-        """What kwokctl calls the cluster: another name in every checkout and stack."""
+        """Return kwokctl's name for the cluster, which is different in every checkout and stack."""
         digest = hashlib.sha256(str(self.folder).encode()).hexdigest()[:6]
         return f"inferfleet-{digest}-{cluster}"
 
     def cluster_folder(self, cluster: str) -> Path:
+        """Return the folder with everything of one cluster."""
         return self.kwok / "clusters" / self.cluster_name(cluster)
 
     def holds(self, path: Path) -> bool:
-        """True when the resolved path lies in this stack's folder, so that the sandbox may write it."""
+        """Return whether the resolved path is in this stack's folder, so that the sandbox may write it."""
         return self.folder in path.resolve().parents

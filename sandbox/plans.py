@@ -1,4 +1,4 @@
-"""Which clusters of a stack the sandbox simulates, and what each of them has: read from the documents."""
+"""Decides from the documents which clusters of a stack are simulated and what each of them has."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,7 +11,7 @@ from sandbox.places import StackPlaces
 
 @dataclass(frozen=True)
 class ClusterPlan:
-    """One simulated cluster: where its kubeconfig goes, its nodes and its GatewayClasses."""
+    """One simulated cluster: the file for its kubeconfig, its nodes and its GatewayClasses."""
 
     name: str
     kubeconfig: Path
@@ -21,7 +21,10 @@ class ClusterPlan:
 
 
 def cluster_plans(places: StackPlaces, documents: Documents) -> tuple[ClusterPlan, ...]:
-    """The clusters whose kubeconfig lies in the stack's sandbox folder; others are somebody's real ones."""
+    """Return plans of the clusters whose kubeconfig is in the stack's sandbox folder.
+
+    Others are real clusters.
+    """
     plans = []
     for name, cluster in sorted(documents.clusters.items()):
         kubeconfig = _kubeconfig(places, documents, cluster)

@@ -1,5 +1,5 @@
-"""What stops the sandbox: told in plain words, with a next step, never with a traceback."""
+"""The error that stops a command of the sandbox with a message instead of a traceback."""
 
 
-class SandboxProblem(Exception):  # noqa: N818 (it is told to a person, by its text)
-    """Raised with one message that names the thing, says what is wrong and what to do next."""
+class SandboxProblem(Exception):  # noqa: N818 (people read its text, not its name)
+    """Raised with a message that names the thing, says what is wrong and what to do next."""

@@ -1,4 +1,4 @@
-"""The processes of a sandbox: those whose program was started from inside its folder."""
+"""Finds and ends the processes of a sandbox, whose programs are all started from inside its folder."""
 
 import contextlib
 import os
@@ -12,38 +12,39 @@ PROC = Path("/proc")
 
 @dataclass(frozen=True)
 class Process:
-    """A running program."""
+    """A running process and the path its program was started by."""
 
     pid: int
     program: Path
 
     @property
     def mebibytes(self) -> int:
-        """Its share of the memory in use now: what several processes have in common is divided among them."""
+        """The memory in use now; what several processes share is divided among them (PSS)."""
         try:
             lines = (PROC / str(self.pid) / "smaps_rollup").read_text().splitlines()
-        except OSError:  # ended meanwhile
+        except OSError:  # it has ended meanwhile
             return 0
         return next((int(line.split()[1]) // 1024 for line in lines if line.startswith("Pss:")), 0)
 
 
 def processes_in(folder: Path) -> tuple[Process, ...]:
-    """Processes started as `<folder>/.../program`, by their command lines, so that no record can get lost.
+    """Return the processes that were started as `<folder>/.../program`.
 
-    A shell, an editor or a `tail` that merely names a file in the folder is not among them.
+    They are found by their command lines, so that no record can get lost. A shell, an editor or a `tail` that
+    merely names a file in the folder is not among them.
     """
     inside = os.fsencode(folder) + b"/"
-    found = []
+    processes = []
     for entry in os.scandir(PROC):
         if entry.name.isdigit() and (program := _program(Path(entry.path), inside)):
-            found.append(Process(int(entry.name), program))
-    return tuple(sorted(found, key=lambda one: one.pid))
+            processes.append(Process(int(entry.name), program))
+    return tuple(sorted(processes, key=lambda process: process.pid))
 
 
 def end_processes(folder: Path) -> int:
-    """Ends all processes of the folder and returns how many there were.
+    """Kill all processes of the folder and return how many there were.
 
-    By force: an API server would wait for its watchers, and etcd's files are made to survive this.
+    They get SIGKILL at once: an API server would wait for its watchers, and etcd's files survive it.
     """
     first = processes_in(folder)
     until = time.monotonic() + 10
@@ -56,12 +57,12 @@ def end_processes(folder: Path) -> int:
 
 
 def _program(entry: Path, inside: bytes) -> Path | None:
-    """What runs there, if it was started from inside. Of all others no more is read than that."""
+    """Return the program of a process if it was started from inside. Of other processes no more is read."""
     try:
         first = (entry / "cmdline").read_bytes().split(b"\0", 1)[0]
         if not first.startswith(inside):
             return None
         state = (entry / "stat").read_text().rpartition(")")[2].split()[0]
-    except OSError:  # ended meanwhile, or somebody else's
+    except OSError:  # it has ended meanwhile, or is another user's
         return None
     return None if state == "Z" else Path(os.fsdecode(first))

@@ -1,4 +1,4 @@
-"""The Pulumi side of a stack's sandbox: its home, its backend, and what its state still holds."""
+"""Prepares the Pulumi home and backend of a stack's sandbox, and reads what its state holds."""
 
 import json
 import os
@@ -13,7 +13,7 @@ from sandbox.toolchain.tools import Tools
 
 
 def prepare_pulumi(places: StackPlaces, tools: Tools) -> None:
-    """Puts the provider plugin into the sandbox's Pulumi home and makes the stack, where they are missing."""
+    """Install the Kubernetes provider in the sandbox's Pulumi home and create the stack, if missing."""
     _need_pip(places)
     plugin = places.pulumi_home / "plugins" / f"resource-kubernetes-v{PROVIDER.version}"
     plugin.mkdir(parents=True, exist_ok=True)
@@ -21,7 +21,7 @@ def prepare_pulumi(places: StackPlaces, tools: Tools) -> None:
     if not link.is_symlink() or link.readlink() != tools.provider:
         link.unlink(missing_ok=True)
         link.symlink_to(tools.provider)
-    # The engine would keep an encrypted log of all that it is told in this folder, for a third of its time.
+    # A file in place of the folder in which the engine would keep an encrypted log, for a third of its time.
     (places.pulumi_home / "logs").touch()
     if _state_file(places) is not None:
         return
@@ -35,15 +35,15 @@ def prepare_pulumi(places: StackPlaces, tools: Tools) -> None:
         check=False,
     )
     if done.returncode != 0:
-        raise SandboxProblem(f"pulumi cannot make the stack {places.stack}: {done.stderr.strip()}")
+        raise SandboxProblem(f"pulumi cannot create the stack {places.stack}: {done.stderr.strip()}")
 
 
 def resources_of(places: StackPlaces, cluster: str) -> int:
-    """How many resources of the cluster the stack's Pulumi state holds: `<cluster>` and `<cluster>/...`.
+    """Return how many resources of the cluster (`<cluster>`, `<cluster>/...`) the stack's state holds.
 
-    None of a cluster of that name that the simulated cloud made: its data is the cloud's.
+    The number is 0 for a cluster of that name on the simulated cloud, whose data belongs to the cloud.
     """
-    urns = [str(one.get("urn", "")) for one in _resources(places)]
+    urns = [str(resource.get("urn", "")) for resource in _resources(places)]
     if any(urn.endswith(f"::inferfleet:components:GkeCluster::{cluster}") for urn in urns):
         return 0
     names = [urn.rpartition("::")[2] for urn in urns]
@@ -51,7 +51,7 @@ def resources_of(places: StackPlaces, cluster: str) -> int:
 
 
 def _need_pip(places: StackPlaces) -> None:
-    # Pulumi's language host asks `python -m pip list` which packages bring plugins, and fails without it.
+    # Pulumi's language host runs `python -m pip list` to find packages with plugins, and fails without pip.
     library = python_folder(places).parent / "lib"
     if not any(library.glob("python*/site-packages/pip")):
         raise SandboxProblem(
@@ -74,6 +74,6 @@ def _resources(places: StackPlaces) -> list[dict[str, Any]]:
 
 
 def _state_file(places: StackPlaces) -> str | None:
-    """The text of the stack's state; the folder between is called like the Pulumi project."""
+    """Return the text of the stack's state file, which is in a folder with the name of the Pulumi project."""
     files = list((places.state / ".pulumi" / "stacks").glob(f"*/{places.stack}.json"))
     return files[0].read_text() if files else None

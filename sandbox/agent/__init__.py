@@ -1,5 +1,6 @@
-"""The kubelet of a simulated cluster: runs the containers it knows and says in the pods' status what they do.
+"""The agent: the kubelet of a simulated cluster for pods with an engine or an endpoint picker.
 
-One process per cluster. What is not known here is left to kwok (see stages.py). What it cannot run it refuses
-in the pod's status, and never runs something else instead.
+One process per cluster runs their containers and reports in the pods' status what they do. All other pods are
+left to kwok (see cluster/kwok_stages.py). An image that cannot run here is refused in the pod's status;
+nothing else is ever run in its place.
 """

@@ -1,4 +1,4 @@
-"""`python -m sandbox.agent <stack folder> <cluster>`: runs until it is killed, and its children with it."""
+"""Runs the agent of one cluster until it is killed: `python -m sandbox.agent <stack folder> <cluster>`."""
 
 import asyncio
 import shutil
@@ -8,7 +8,7 @@ from pathlib import Path
 import aiohttp
 
 from sandbox.agent.kubelet import Kubelet
-from sandbox.agent.picker import Machine
+from sandbox.agent.picker import PickerHost
 from sandbox.cluster.companions import cluster_of
 from sandbox.cluster.watching import Api
 
@@ -21,9 +21,9 @@ async def main(stack_folder: str, name: str) -> None:
     probes = aiohttp.TCPConnector(force_close=True, limit=0)
     async with (
         Api(cluster.server, cluster.folder / "pki") as api,
-        aiohttp.ClientSession(connector=probes) as probing,
+        aiohttp.ClientSession(connector=probes) as probe_session,
     ):
-        await Kubelet(Machine(api, cluster.folder, Path(program)), probing).run()
+        await Kubelet(PickerHost(api, cluster.folder, Path(program)), probe_session).run()
 
 
 if __name__ == "__main__":

@@ -1,20 +1,20 @@
-"""A pod's own access to the API server: a token of its ServiceAccount, and a kubeconfig that names it."""
+"""A pod's access to the API server: a token of its ServiceAccount, and a kubeconfig with that token."""
 
 import asyncio
 from pathlib import Path
-from typing import Any
 
 import yaml
 
 from sandbox.agent.program import CannotStart
+from sandbox.cluster.objects import Object
 from sandbox.cluster.watching import UNREACHABLE, Api, ApiError
 
-Object = dict[str, Any]
+# Seconds for which a token is valid.
 LIFETIME = 3600
 
 
-class Access:
-    """The kubeconfig of one pod: what the program may do is what its ServiceAccount may."""
+class PodAccess:
+    """The token and kubeconfig of one pod, with the rights of its ServiceAccount."""
 
     def __init__(self, api: Api, pki: Path, pod: Object, folder: Path) -> None:
         self._api = api
@@ -24,18 +24,18 @@ class Access:
         self.kubeconfig = folder / "kubeconfig"
 
     async def write(self) -> None:
-        """The token is fresh. Raises CannotStart."""
+        """Write the kubeconfig with a new token. Raises CannotStart."""
         metadata, spec = self._pod["metadata"], self._pod["spec"]
         account = spec.get("serviceAccountName") or "default"
         reference = {"apiVersion": "v1", "kind": "Pod", "name": metadata["name"], "uid": metadata["uid"]}
-        asked = {
+        token_request = {
             "apiVersion": "authentication.k8s.io/v1",
             "kind": "TokenRequest",
             "spec": {"expirationSeconds": LIFETIME, "boundObjectRef": reference},
         }
         path = f"/api/v1/namespaces/{metadata['namespace']}/serviceaccounts/{account}/token"
         try:
-            answer = await self._api.call("POST", path, body=asked)
+            answer = await self._api.call("POST", path, body=token_request)
         except ApiError as error:
             raise CannotStart("CreateContainerConfigError", f"no token for {account}: {error}") from error
         self._token.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -43,13 +43,16 @@ class Access:
         _private(self.kubeconfig, yaml.safe_dump(self._config(metadata["namespace"])))
 
     async def renew(self) -> None:
-        """Keeps the token fresh, for as long as this is waited for; the program reads the file again."""
+        """Replace the token before it expires, until cancelled.
+
+        The program reads the file again by itself.
+        """
         while True:
             await asyncio.sleep(LIFETIME * 2 / 3)
             try:
                 await self.write()
             except (CannotStart, *UNREACHABLE):
-                continue  # the old one is good for a while, and the pod's own requests tell when it is not
+                continue  # the old token is still valid for a while; after that the pod's own requests fail
 
     def _config(self, namespace: str) -> Object:
         server = {"server": self._api.server, "certificate-authority": str(self._pki / "ca.crt")}

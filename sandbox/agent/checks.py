@@ -1,4 +1,4 @@
-"""One check of a probe: an HTTP request, a TCP connection, or the gRPC health protocol."""
+"""One attempt of a probe: an HTTP request, a TCP connection, or a call of the gRPC health protocol."""
 
 import asyncio
 from typing import Any
@@ -8,8 +8,7 @@ import grpc
 import grpc.aio
 
 from sandbox.agent.probes import timeout_of
-
-Container = dict[str, Any]
+from sandbox.cluster.objects import Object
 
 # https://github.com/grpc/grpc/blob/master/doc/health-checking.md
 _HEALTH = "/grpc.health.v1.Health/Check"
@@ -18,26 +17,26 @@ _STATUS = {0: "UNKNOWN", 2: "NOT_SERVING", 3: "SERVICE_UNKNOWN"}
 
 
 class Checks:
-    """Checks of one container at its pod's address."""
+    """The checks of one container at its pod's address."""
 
-    def __init__(self, address: str, container: Container, session: aiohttp.ClientSession) -> None:
+    def __init__(self, address: str, container: Object, session: aiohttp.ClientSession) -> None:
         self._address = address
         self._ports = {
-            one["name"]: one["containerPort"] for one in container.get("ports", []) if "name" in one
+            port["name"]: port["containerPort"] for port in container.get("ports", []) if "name" in port
         }
         self._session = session
 
     async def __call__(self, probe: dict[str, Any]) -> str:
-        """Why it failed, "" when it did not."""
+        """Try the probe once. Return why it failed, or ""."""
         seconds = timeout_of(probe)
         try:
-            return await asyncio.wait_for(self._once(probe), seconds)
+            return await asyncio.wait_for(self._try(probe), seconds)
         except TimeoutError:
             return f"no answer within {seconds} s"
         except (OSError, aiohttp.ClientError) as error:
             return str(error) or type(error).__name__
 
-    async def _once(self, probe: dict[str, Any]) -> str:
+    async def _try(self, probe: dict[str, Any]) -> str:
         if "httpGet" in probe:
             return await self._http(probe["httpGet"])
         if "grpc" in probe:
@@ -52,7 +51,7 @@ class Checks:
             return f"no port is named {get['port']!r}"
         scheme = get.get("scheme", "HTTP").lower()
         url = f"{scheme}://{get.get('host') or self._address}:{port}{path}"
-        headers = {one["name"]: one["value"] for one in get.get("httpHeaders", [])}
+        headers = {header["name"]: header["value"] for header in get.get("httpHeaders", [])}
         async with self._session.get(url, headers=headers, ssl=False, allow_redirects=False) as answer:
             if 200 <= answer.status < 400:
                 return ""

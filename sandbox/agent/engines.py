@@ -1,4 +1,4 @@
-"""Model servers: all of a cluster's in one process of stand-ins, asked for and heard in lines of JSON."""
+"""Runs the stand-ins for model servers: one engine process per cluster, driven by lines of JSON."""
 
 import asyncio
 import json
@@ -12,17 +12,17 @@ from sandbox.agent.logs import ContainerLog
 from sandbox.agent.program import CannotStart, Exit
 from sandbox.child import end, spawn
 from sandbox.cluster.companions import python_environment, python_link
+from sandbox.cluster.objects import Object
 from sandbox.cluster.watching import UNREACHABLE, Api
 
-Object = dict[str, Any]
 ENGINE_TYPE = "llm-d.ai/engine-type"
 _DEVICES = frozenset(RESOURCE_BY_DRIVER.values())
-# Longest line it may say: a log line or a reason.
+# The longest line (bytes) that the process may print: a log line or an error.
 _LINE = 2**20
 
 
 class Engines:
-    """The process of stand-ins, started with the first of them and again when it ended."""
+    """The engine process of a cluster, which is started for the first engine and again when it has ended."""
 
     def __init__(self, cluster_folder: Path) -> None:
         self._folder = cluster_folder
@@ -31,29 +31,30 @@ class Engines:
         self._listeners: dict[str, Callable[[Object], None]] = {}
         self._starting = asyncio.Lock()
 
-    async def ask(self, order: Object) -> None:
-        """Sends the order to the process, which runs."""
+    async def send(self, command: Object) -> None:
+        """Send the command to the process, and start that if it does not run."""
         async with self._starting:
             process = self._process
             if process is None or process.returncode is not None:
                 process = await self._start()
         assert process.stdin is not None  # it is a pipe
         try:
-            process.stdin.write(json.dumps(order).encode() + b"\n")
+            process.stdin.write(json.dumps(command).encode() + b"\n")
             await process.stdin.drain()
         except ConnectionError:
-            pass  # its end is told to all its listeners
+            pass  # the process has ended, and its listeners hear of that
 
-    def listen(self, identity: str, heard: Callable[[Object], None]) -> None:
-        """`heard` gets the events of this id until `forget`."""
-        self._listeners[identity] = heard
+    def listen(self, identity: str, handle: Callable[[Object], None]) -> None:
+        """Call `handle` with the events of this id until `forget`."""
+        self._listeners[identity] = handle
 
     def forget(self, identity: str) -> None:
+        """Stop handling the events of this id."""
         self._listeners.pop(identity, None)
 
     async def _start(self) -> asyncio.subprocess.Process:
         if self._reading is not None:
-            await self._reading  # all listeners have heard of the end before
+            await self._reading  # so that listeners hear of the end before a new start
         process = await spawn(
             python_link(self._folder, "engine"),
             *("-m", "sandbox.engine"),
@@ -69,16 +70,16 @@ class Engines:
     async def _read(self, process: asyncio.subprocess.Process) -> None:
         assert process.stdout is not None  # it is a pipe
         while line := await process.stdout.readline():
-            said: Object = json.loads(line)
-            if heard := self._listeners.get(said["id"]):
-                heard(said)
+            event: Object = json.loads(line)
+            if handle := self._listeners.get(event["id"]):
+                handle(event)
         await end(process, 0)
-        for heard in [*self._listeners.values()]:
-            heard({"event": "failed", "message": "the process of engine stand-ins ended", "code": 137})
+        for handle in [*self._listeners.values()]:
+            handle({"event": "failed", "message": "the process of engine stand-ins ended", "code": 137})
 
 
 class Engine:
-    """The stand-in of one `engine` container."""
+    """The program of one `engine` container: its stand-in in the engine process."""
 
     def __init__(self, engines: Engines, api: Api, pod: Object, container: Object, log: ContainerLog) -> None:
         self._engines = engines
@@ -88,47 +89,47 @@ class Engine:
         self._log = log
         self._id: str = pod["metadata"]["uid"]
         self._started: asyncio.Future[None] | None = None
-        self._over: asyncio.Future[Exit] | None = None
+        self._ended: asyncio.Future[Exit] | None = None
 
     async def start(self) -> None:
         try:
-            order = await self._order()
+            command = await self._start_command()
         except UNREACHABLE as error:
             raise CannotStart("CreateContainerError", f"the API server does not answer: {error}") from error
         loop = asyncio.get_running_loop()
-        self._started, self._over = loop.create_future(), loop.create_future()
+        self._started, self._ended = loop.create_future(), loop.create_future()
         self._log.begin()
-        self._engines.listen(self._id, self._hear)
-        await self._engines.ask(order)
-        either: list[asyncio.Future[Any]] = [self._started, self._over]
+        self._engines.listen(self._id, self._handle)
+        await self._engines.send(command)
+        either: list[asyncio.Future[Any]] = [self._started, self._ended]
         await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
 
     async def ended(self) -> Exit:
-        assert self._over is not None  # it was started
-        return await asyncio.shield(self._over)  # who waits may give up; the future is another's too
+        assert self._ended is not None  # it was started
+        return await asyncio.shield(self._ended)  # a caller that is cancelled must not cancel the future
 
     async def stop(self, grace: float) -> None:
-        if self._over is not None and not self._over.done():
-            await self._engines.ask({"op": "stop", "id": self._id, "grace": grace})
-            await asyncio.wait([self._over], timeout=grace + 5)
+        if self._ended is not None and not self._ended.done():
+            await self._engines.send({"op": "stop", "id": self._id, "grace": grace})
+            await asyncio.wait([self._ended], timeout=grace + 5)
         self._engines.forget(self._id)
 
-    def _hear(self, said: Object) -> None:
+    def _handle(self, event: Object) -> None:
         assert self._started is not None
-        assert self._over is not None
-        what = said["event"]
-        if what == "log":
-            self._log.write(said["line"])
-        elif what == "started" and not self._started.done():
+        assert self._ended is not None
+        kind = event["event"]
+        if kind == "log":
+            self._log.write(event["line"])
+        elif kind == "started" and not self._started.done():
             self._started.set_result(None)
-        elif what in ("failed", "stopped") and not self._over.done():
-            code = said.get("code", 1 if what == "failed" else 0)
-            self._over.set_result(Exit(code, said.get("message", "")))
+        elif kind in ("failed", "stopped") and not self._ended.done():
+            code = event.get("code", 1 if kind == "failed" else 0)
+            self._ended.set_result(Exit(code, event.get("message", "")))
 
-    async def _order(self) -> Object:
+    async def _start_command(self) -> Object:
         pod, container = self._pod, self._container
         variables = await environment(self._api, pod, container)
-        words = [*container.get("command", []), *container.get("args", [])]
+        command_line = [*container.get("command", []), *container.get("args", [])]
         metadata = pod["metadata"]
         return {
             "op": "start",
@@ -137,7 +138,7 @@ class Engine:
             "address": pod["status"]["podIP"],
             "port": port_of(container),
             "engine": metadata.get("labels", {}).get(ENGINE_TYPE, ""),
-            "args": expanded(words, variables),
+            "args": expanded(command_line, variables),
             "env": variables,
             "gpus": gpus_of(container),
             "model": None,
@@ -146,14 +147,14 @@ class Engine:
 
 
 def port_of(container: Object) -> int:
-    """The container's port named `http`, else its first, else 8000."""
+    """Return the container's port named `http`, else its first port, else 8000."""
     ports = container.get("ports", [])
-    named = [one["containerPort"] for one in ports if one.get("name") == "http"]
-    found: int = (named or [one["containerPort"] for one in ports] or [8000])[0]
-    return found
+    named = [port["containerPort"] for port in ports if port.get("name") == "http"]
+    number: int = (named or [port["containerPort"] for port in ports] or [8000])[0]
+    return number
 
 
 def gpus_of(container: Object) -> int:
-    """Devices the container has, of any vendor."""
+    """Return how many devices of any vendor the container has."""
     limits = container.get("resources", {}).get("limits", {})
     return sum(int(count) for resource, count in limits.items() if resource in _DEVICES)

@@ -1,4 +1,4 @@
-"""The environment and the command line of a container, with what they refer to put in."""
+"""The environment and arguments of a container, with all references replaced by their values."""
 
 import base64
 import re
@@ -6,54 +6,54 @@ from collections.abc import Mapping
 from typing import Any
 
 from sandbox.agent.program import CannotStart
+from sandbox.cluster.objects import Object
 from sandbox.cluster.watching import Api, ApiError
 
-Object = dict[str, Any]
 _REFERENCE = re.compile(r"\$(\$|\([A-Za-z_.-][A-Za-z0-9_.-]*\))")
 
 
 async def environment(api: Api, pod: Object, container: Object) -> dict[str, str]:
-    """Variables by name. Raises CannotStart when a key they need is not there, as a kubelet does."""
-    found: dict[str, str] = {}
+    """Return the variables by name. Raises CannotStart when a key they need is missing, as a kubelet does."""
+    variables: dict[str, str] = {}
     for source in container.get("envFrom", []):
         for kind, field in (("configmaps", "configMapRef"), ("secrets", "secretRef")):
             if field in source:
                 values = await values_of(api, pod, kind, source[field])
-                found |= {source.get("prefix", "") + name: text(one) for name, one in values.items()}
-    for variable in container.get("env", []):
-        value = await _value(api, pod, container, variable, found)
+                prefix = source.get("prefix", "")
+                variables |= {prefix + name: _decoded(value) for name, value in values.items()}
+    for entry in container.get("env", []):
+        value = await _value(api, pod, container, entry, variables)
         if value is not None:
-            found[variable["name"]] = value
-    return found
+            variables[entry["name"]] = value
+    return variables
 
 
-def expanded(words: list[str], variables: Mapping[str, str]) -> list[str]:
-    """The words with $(NAME) replaced by the variable; unknown names stay, and $$ is a $."""
+def expanded(texts: list[str], variables: Mapping[str, str]) -> list[str]:
+    """Return the texts with $(NAME) replaced by the variable. Unknown names stay, and $$ becomes $."""
 
     def replacement(match: re.Match[str]) -> str:
         name = match[1]
         return "$" if name == "$" else variables.get(name[1:-1], match[0])
 
-    return [_REFERENCE.sub(replacement, word) for word in words]
+    return [_REFERENCE.sub(replacement, text) for text in texts]
 
 
 async def values_of(api: Api, pod: Object, kind: str, reference: Object) -> dict[str, bytes]:
-    """The keys of a ConfigMap or Secret; none of an optional one that is missing."""
+    """Return the values of a ConfigMap or Secret by key; none if it is optional and does not exist."""
     namespace, name = pod["metadata"]["namespace"], reference.get("name") or reference.get("secretName")
     try:
-        found = await api.call("GET", f"/api/v1/namespaces/{namespace}/{kind}/{name}")
+        source = await api.call("GET", f"/api/v1/namespaces/{namespace}/{kind}/{name}")
     except ApiError as error:
         if error.status == 404 and reference.get("optional"):
             return {}
         raise CannotStart("CreateContainerConfigError", str(error)) from error
-    encoded = {**found.get("binaryData", {}), **(found.get("data", {}) if kind == "secrets" else {})}
-    plain = {} if kind == "secrets" else found.get("data", {})
-    return {key: base64.b64decode(one) for key, one in encoded.items()} | {
-        key: one.encode() for key, one in plain.items()
-    }
+    encoded = {**source.get("binaryData", {}), **(source.get("data", {}) if kind == "secrets" else {})}
+    plain = {} if kind == "secrets" else source.get("data", {})
+    decoded = {key: base64.b64decode(value) for key, value in encoded.items()}
+    return decoded | {key: value.encode() for key, value in plain.items()}
 
 
-def text(value: bytes) -> str:
+def _decoded(value: bytes) -> str:
     return value.decode(errors="replace")
 
 
@@ -73,7 +73,7 @@ async def _value(
             reference = source[field]
             values = await values_of(api, pod, kind, reference)
             if reference["key"] in values:
-                return text(values[reference["key"]])
+                return _decoded(values[reference["key"]])
             if reference.get("optional"):
                 return None
             what = f"couldn't find key {reference['key']} in {kind.removesuffix('s')} {reference['name']}"
@@ -82,12 +82,12 @@ async def _value(
 
 
 def field_of(pod: Object, path: str) -> str:
-    """What the downward API gives for a path such as `metadata.labels['app']`."""
+    """Return what the downward API gives for a path such as `metadata.labels['app']`."""
     keyed = re.fullmatch(r"metadata\.(labels|annotations)\['(.*)'\]", path)
     if keyed:
         return str(pod["metadata"].get(keyed[1], {}).get(keyed[2], ""))
     if path == "status.podIPs":
-        return ",".join(one["ip"] for one in pod["status"].get("podIPs", []))
+        return ",".join(address["ip"] for address in pod["status"].get("podIPs", []))
     value: Any = pod
     for step in path.split("."):
         value = value.get(step, "") if isinstance(value, dict) else ""

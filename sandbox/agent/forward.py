@@ -4,44 +4,44 @@ import asyncio
 from collections.abc import Mapping
 from functools import partial
 
-# Between looks at whether a program listens already.
-LOOK_SECONDS = 0.1
+# Seconds between attempts to connect to a program that does not listen yet.
+RETRY_SECONDS = 0.1
 
 
 class Forwarding:
-    """Listeners of one pod; `ports` are its own -> those of 127.0.0.1 behind them.
+    """The listeners of one pod. `ports` maps each port of the pod to the port of 127.0.0.1 behind it.
 
-    A port refuses connections for as long as nothing listens behind it, as if the program itself were there.
+    A port refuses connections as long as nothing listens behind it, as if the program itself were there.
     """
 
     def __init__(self, address: str, ports: Mapping[int, int]) -> None:
         self._address = address
         self._ports = dict(ports)
         self._servers: list[asyncio.Server] = []
-        self._looking: list[asyncio.Task[None]] = []
+        self._waiting: list[asyncio.Task[None]] = []
 
     async def open(self) -> None:
-        """Every port is taken, and listens when the one behind it does. Raises OSError."""
+        """Bind every port, and listen on each as soon as the port behind it does. Raises OSError."""
         loop = asyncio.get_running_loop()
         try:
             for port, private in self._ports.items():
                 server = await loop.create_server(
-                    partial(_Near, private), self._address, port, start_serving=False
+                    partial(_ClientSide, private), self._address, port, start_serving=False
                 )
                 self._servers.append(server)
         except OSError:
             self.close()
             raise
         for server, private in zip(self._servers, self._ports.values(), strict=True):
-            self._looking.append(asyncio.create_task(_listen(server, private)))
+            self._waiting.append(asyncio.create_task(_listen(server, private)))
 
     def close(self) -> None:
-        """Nothing listens; connections end with the program behind them."""
-        for task in self._looking:
+        """Stop listening. Open connections end with the program behind them."""
+        for task in self._waiting:
             task.cancel()
         for server in self._servers:
             server.close()
-        self._looking.clear()
+        self._waiting.clear()
         self._servers.clear()
 
 
@@ -55,14 +55,14 @@ async def _until_listening(private: int) -> None:
         try:
             _, writer = await asyncio.open_connection("127.0.0.1", private)
         except OSError:
-            await asyncio.sleep(LOOK_SECONDS)
+            await asyncio.sleep(RETRY_SECONDS)
         else:
             writer.close()
             return
 
 
 class _Side(asyncio.Protocol):
-    """One end of a forwarded connection; what comes in goes out at the other."""
+    """One end of a forwarded connection. What it receives is sent at the other end."""
 
     def __init__(self) -> None:
         self.transport: asyncio.Transport | None = None
@@ -90,8 +90,8 @@ class _Side(asyncio.Protocol):
             self.other.close()
 
 
-class _Near(_Side):
-    """The end a client connected to."""
+class _ClientSide(_Side):
+    """The end that a client connected to."""
 
     def __init__(self, port: int) -> None:
         super().__init__()

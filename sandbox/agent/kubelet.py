@@ -1,11 +1,10 @@
-"""All pods of a cluster that have containers the sandbox can run."""
+"""Runs all pods of a cluster that have containers for the agent."""
 
 import asyncio
 import contextlib
 import shutil
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import aiohttp
 
@@ -14,31 +13,32 @@ from sandbox.agent.checks import Checks
 from sandbox.agent.container import Container
 from sandbox.agent.engines import Engine, Engines
 from sandbox.agent.logs import PREVIOUS, ContainerLog, pod_folder, trim
-from sandbox.agent.picker import Machine, Picker
+from sandbox.agent.picker import Picker, PickerHost
 from sandbox.agent.pod import Pod
-from sandbox.agent.program import Idle, Program
-from sandbox.agent.status import ContainerView, now
-from sandbox.cluster.stages import PICKER, PLAYED
+from sandbox.agent.program import ContainerProgram, Idle
+from sandbox.agent.status import ContainerView
+from sandbox.cluster.kwok_stages import AGENT_CONTAINERS, PICKER
+from sandbox.cluster.objects import Object, now
 from sandbox.cluster.watching import Copies, follow
 
-Object = dict[str, Any]
+# Seconds between looks at the size of logs.
 TRIM_SECONDS = 20
 
 
 class Kubelet:
-    """Follows the pods of one cluster and runs those it knows."""
+    """Follows the pods of one cluster and runs those that have a container for the agent."""
 
-    def __init__(self, machine: Machine, probing: aiohttp.ClientSession) -> None:
-        self._machine = machine
-        self._probing = probing
-        self._engines = Engines(machine.cluster_folder)
+    def __init__(self, host: PickerHost, probe_session: aiohttp.ClientSession) -> None:
+        self._host = host
+        self._probe_session = probe_session
+        self._engines = Engines(host.cluster_folder)
         self._copies = Copies("/api/v1/pods")
         self._pods: dict[str, Pod] = {}
-        self._going: set[asyncio.Task[None]] = set()
+        self._ending: set[asyncio.Task[None]] = set()
 
     async def run(self) -> None:
-        """For ever."""
-        await asyncio.gather(follow(self._machine.api, self._copies, self._changed), self._trim())
+        """Run until cancelled."""
+        await asyncio.gather(follow(self._host.api, self._copies, self._changed), self._trim())
 
     def _changed(self, key: str) -> None:
         if not key:
@@ -47,19 +47,19 @@ class Kubelet:
         pod, known = self._copies.objects.get(key), self._pods.get(key)
         if known is not None and (pod is None or pod["metadata"]["uid"] != known.uid):
             del self._pods[key]
-            going = asyncio.create_task(known.gone())
-            self._going.add(going)
-            going.add_done_callback(self._going.discard)
+            ending = asyncio.create_task(known.gone())
+            self._ending.add(ending)
+            ending.add_done_callback(self._ending.discard)
             known = None
         if pod is None or not _is_ours(pod):
             return
         if known is None:
-            folder = pod_folder(self._machine.cluster_folder, pod)
-            known = self._pods[key] = Pod(self._machine.api, pod, folder, self._containers)
+            folder = pod_folder(self._host.cluster_folder, pod)
+            known = self._pods[key] = Pod(self._host.api, pod, folder, self._containers)
         known.update(pod)
 
     def _containers(self, pod: Object, changed: Callable[[], None]) -> tuple[Container, ...]:
-        before = {one["name"]: one for one in pod["status"].get("containerStatuses", [])}
+        before = {status["name"]: status for status in pod["status"].get("containerStatuses", [])}
         return tuple(
             self._container(pod, spec, before.get(spec["name"]), changed)
             for spec in pod["spec"]["containers"]
@@ -68,60 +68,63 @@ class Kubelet:
     def _container(
         self, pod: Object, spec: Object, before: Object | None, changed: Callable[[], None]
     ) -> Container:
-        folder = pod_folder(self._machine.cluster_folder, pod)
+        folder = pod_folder(self._host.cluster_folder, pod)
         log = ContainerLog(folder / "logs", spec["name"])
         return Container(
             spec,
             self._program(pod, spec, folder, log),
             log,
-            # What does not run cannot answer either.
-            Checks(pod["status"]["podIP"], spec, self._probing) if spec["name"] in PLAYED else _fine,
+            # Containers that nothing runs for have nothing that could answer a probe.
+            Checks(pod["status"]["podIP"], spec, self._probe_session)
+            if spec["name"] in AGENT_CONTAINERS
+            else _always_healthy,
             view=_view(spec, before),
             changed=changed,
         )
 
-    def _program(self, pod: Object, spec: Object, folder: Path, log: ContainerLog) -> Program:
+    def _program(self, pod: Object, spec: Object, folder: Path, log: ContainerLog) -> ContainerProgram:
         if spec["name"] == ENGINE:
-            return Engine(self._engines, self._machine.api, pod, spec, log)
+            return Engine(self._engines, self._host.api, pod, spec, log)
         if spec["name"] == PICKER:
-            return Picker(self._machine, pod, spec, folder, log)
+            return Picker(self._host, pod, spec, folder, log)
         return Idle()
 
     def _tidy(self) -> None:
-        """Removes what an agent before this one kept for pods that are gone."""
-        kept = {pod_folder(self._machine.cluster_folder, one) for one in self._copies.objects.values()}
-        for folder in (self._machine.cluster_folder / "pods").glob("*"):
+        """Remove folders that an earlier agent kept for pods that are gone."""
+        kept = {pod_folder(self._host.cluster_folder, pod) for pod in self._copies.objects.values()}
+        for folder in (self._host.cluster_folder / "pods").glob("*"):
             if folder not in kept:
                 shutil.rmtree(folder, ignore_errors=True)
 
     async def _trim(self) -> None:
         while True:
             await asyncio.sleep(TRIM_SECONDS)
-            for log in (self._machine.cluster_folder / "pods").glob("*/logs/*.log"):
+            for log in (self._host.cluster_folder / "pods").glob("*/logs/*.log"):
                 if not log.stem.endswith(PREVIOUS):
-                    with contextlib.suppress(FileNotFoundError):  # its pod went meanwhile
+                    with contextlib.suppress(FileNotFoundError):  # its pod is gone
                         trim(log)
 
 
-async def _fine(probe: Object) -> str:
+async def _always_healthy(probe: Object) -> str:
     return ""
 
 
 def _is_ours(pod: Object) -> bool:
-    over = pod.get("status", {}).get("phase") in ("Succeeded", "Failed")
-    placed = bool(pod["spec"].get("nodeName"))
-    return placed and not over and any(one["name"] in PLAYED for one in pod["spec"]["containers"])
+    ended = pod.get("status", {}).get("phase") in ("Succeeded", "Failed")
+    scheduled = bool(pod["spec"].get("nodeName"))
+    names = {container["name"] for container in pod["spec"]["containers"]}
+    return scheduled and not ended and not names.isdisjoint(AGENT_CONTAINERS)
 
 
 def _view(spec: Object, before: Object | None) -> ContainerView:
-    """Of a container that ran under an agent before this one: it ended with that."""
+    """Return the first view of a container. One that an earlier agent ran has ended with that agent."""
     fresh = ContainerView(spec["name"], spec["image"])
     if before is None or not ("running" in before["state"] or before.get("lastState")):
         return fresh
     ended = {
         "exitCode": 137,
         "reason": "Error",
-        "message": "the sandbox's agent was started anew",
+        "message": "the sandbox's agent was restarted",
         "startedAt": before["state"].get("running", {}).get("startedAt"),
         "finishedAt": now(),
     }

@@ -1,4 +1,4 @@
-"""The life of one pod: its containers run, its status says so, and its deletion ends them first."""
+"""The life of one pod: its containers run, its status is written, and they end before it is deleted."""
 
 import asyncio
 import contextlib
@@ -6,71 +6,73 @@ import shutil
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 from sandbox.agent.container import Container
-from sandbox.agent.status import now, pod_status
-from sandbox.cluster.stages import KILL
+from sandbox.agent.status import pod_status
+from sandbox.cluster.kwok_stages import KILL
+from sandbox.cluster.objects import Object, now
 from sandbox.cluster.watching import UNREACHABLE, Api, ApiError
 
-Object = dict[str, Any]
 STRATEGIC = "application/strategic-merge-patch+json"
-RETRY = 1.0
+# Seconds between attempts to write to an API server that does not answer.
+RETRY_SECONDS = 1.0
 
 
 class Pod:
-    """One pod by its uid. `made` builds its containers once it has an address."""
+    """One pod by its uid. `make_containers` is called once the pod has an address."""
 
     def __init__(
         self,
         api: Api,
         pod: Object,
         folder: Path,
-        made: Callable[[Object, Callable[[], None]], tuple[Container, ...]],
+        make_containers: Callable[[Object, Callable[[], None]], tuple[Container, ...]],
     ) -> None:
         self._api = api
         self._pod = pod
         self._folder = folder
-        self._made = made
+        self._make_containers = make_containers
         self._containers: tuple[Container, ...] = ()
-        self._work: list[asyncio.Task[None]] = []
-        self._said: Object = {}
-        self._dirty = asyncio.Event()
+        self._tasks: list[asyncio.Task[None]] = []
+        self._written: Object = {}
+        self._status_changed = asyncio.Event()
         self._ending: asyncio.Task[None] | None = None
-        self._kill = _kill(pod)
+        self._kill_mark = _kill_mark(pod)
         self.uid: str = pod["metadata"]["uid"]
 
     def update(self, pod: Object) -> None:
-        """The API server's newest word about it."""
+        """Act on the newest version of the pod's object."""
         self._pod = pod
-        if _kill(pod) != self._kill:
-            self._kill = _kill(pod)
-            for one in self._containers:
-                one.kill()
+        if _kill_mark(pod) != self._kill_mark:
+            self._kill_mark = _kill_mark(pod)
+            for container in self._containers:
+                container.kill()
         if pod["metadata"].get("deletionTimestamp"):
             if self._ending is None:
-                self._ending = asyncio.create_task(self._end(_left(pod), confirm=True))
-        elif not self._work and self._ending is None and pod.get("status", {}).get("podIP"):
-            self._containers = self._made(pod, self._dirty.set)
+                self._ending = asyncio.create_task(self._end(_grace_left(pod), confirm=True))
+        elif not self._tasks and self._ending is None and pod.get("status", {}).get("podIP"):
+            self._containers = self._make_containers(pod, self._status_changed.set)
             policy = pod["spec"].get("restartPolicy", "Always")
-            self._work = [asyncio.create_task(one.run(policy)) for one in self._containers]
-            self._work.append(asyncio.create_task(self._tell()))
-            self._dirty.set()
-        elif self._work and not self._is_said():
-            # A readiness gate opened, or somebody took the node for dead meanwhile: what counts is what runs.
-            self._said = {}
-            self._dirty.set()
+            self._tasks = [asyncio.create_task(container.run(policy)) for container in self._containers]
+            self._tasks.append(asyncio.create_task(self._write_status()))
+            self._status_changed.set()
+        elif self._tasks and not self._is_shown():
+            # A readiness gate opened, or a controller wrote that the node is lost: the containers decide.
+            self._written = {}
+            self._status_changed.set()
 
-    def _is_said(self) -> bool:
-        """True when the pod's conditions are what they should be."""
-        found = {one["type"]: one["status"] for one in self._pod["status"].get("conditions", [])}
-        return all(found.get(one["type"]) == one["status"] for one in self._status()["conditions"])
+    def _is_shown(self) -> bool:
+        """Return whether the pod's object shows the conditions that follow from its containers."""
+        shown = self._pod["status"].get("conditions", [])
+        statuses = {condition["type"]: condition["status"] for condition in shown}
+        wanted = self._status()["conditions"]
+        return all(statuses.get(condition["type"]) == condition["status"] for condition in wanted)
 
     def _status(self) -> Object:
-        return pod_status(self._pod, tuple(one.view for one in self._containers), now())
+        return pod_status(self._pod, tuple(container.view for container in self._containers), now())
 
     async def gone(self) -> None:
-        """The API server knows it no more: it ends at once."""
+        """End the pod at once, because its object no longer exists."""
         if self._ending is not None:
             self._ending.cancel()
             with contextlib.suppress(asyncio.CancelledError):
@@ -78,48 +80,48 @@ class Pod:
         await self._end(0, confirm=False)
         shutil.rmtree(self._folder, ignore_errors=True)
 
-    async def _tell(self) -> None:
-        """Writes its status whenever that changes."""
+    async def _write_status(self) -> None:
+        """Write the pod's status whenever it changes."""
         while True:
-            await self._dirty.wait()
-            self._dirty.clear()
+            await self._status_changed.wait()
+            self._status_changed.clear()
             status = self._status()
-            if status == self._said:
+            if status == self._written:
                 continue
             metadata = self._pod["metadata"]
-            # With the uid: a pod of the same name that came after it has a status of its own.
+            # The uid keeps this status from a later pod of the same name.
             body = {"metadata": {"uid": self.uid}, "status": status}
             try:
                 self._pod = await self._api.call(
                     "PATCH", f"{_path(metadata)}/status", body=body, content_type=STRATEGIC
                 )
-                self._said = status
+                self._written = status
             except ApiError as error:
                 if error.status in (404, 409):
-                    continue  # it is gone, and the watch will say so
+                    continue  # the pod is gone, and the watch will report that
                 print(f"status of {metadata['namespace']}/{metadata['name']}: {error}", flush=True)
-                await self._again()
+                await self._write_again()
             except UNREACHABLE:
-                await self._again()
+                await self._write_again()
 
-    async def _again(self) -> None:
-        await asyncio.sleep(RETRY)
-        self._dirty.set()
+    async def _write_again(self) -> None:
+        await asyncio.sleep(RETRY_SECONDS)
+        self._status_changed.set()
 
     async def _end(self, grace: float, *, confirm: bool) -> None:
-        for task in self._work:
+        for task in self._tasks:
             task.cancel()
-        await asyncio.gather(*self._work, return_exceptions=True)
-        await asyncio.gather(*(one.stop(grace) for one in self._containers))
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await asyncio.gather(*(container.stop(grace) for container in self._containers))
         while confirm:
             try:
                 await self._delete()
                 return
             except UNREACHABLE:
-                await asyncio.sleep(RETRY)
+                await asyncio.sleep(RETRY_SECONDS)
 
     async def _delete(self) -> None:
-        """Takes the object away: until the kubelet does, a deleted pod stays visible as terminating."""
+        """Delete the object, as a kubelet does: until then a deleted pod stays visible as terminating."""
         body = {
             "apiVersion": "v1",
             "kind": "DeleteOptions",
@@ -133,8 +135,8 @@ class Pod:
                 raise
 
 
-def _kill(pod: Object) -> str:
-    """Whatever stands there: another text means that the pod's containers are to be killed once more."""
+def _kill_mark(pod: Object) -> str:
+    """Return the annotation that kills the containers of the pod whenever its value changes."""
     return str(pod["metadata"].get("annotations", {}).get(KILL, ""))
 
 
@@ -142,7 +144,7 @@ def _path(metadata: Object) -> str:
     return f"/api/v1/namespaces/{metadata['namespace']}/pods/{metadata['name']}"
 
 
-def _left(pod: Object) -> float:
-    """Seconds until the grace period of a deleted pod is over."""
+def _grace_left(pod: Object) -> float:
+    """Return the seconds that are left of the grace period of a deleted pod."""
     until = datetime.fromisoformat(pod["metadata"]["deletionTimestamp"])
     return max(0.0, (until - datetime.now(UTC)).total_seconds())

@@ -1,29 +1,31 @@
-"""Probes of a container, as its pod's spec says and the kubelet does them."""
+"""The startup, readiness and liveness probes of a container, run the way the kubelet runs them."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-# Says why it failed, "" when it did not.
-Check = Callable[[dict[str, Any]], Awaitable[str]]
-Container = dict[str, Any]
+from sandbox.cluster.objects import Object
 
-# A kubelet learns of a started container within a second. Without it the first probe would always fail.
-SETTLE = 0.5
+# Tries a probe once and returns why it failed, or "".
+Check = Callable[[dict[str, Any]], Awaitable[str]]
+
+# A kubelet notices a started container within a second. Without this pause the first probe would always fail.
+SETTLE_SECONDS = 0.5
 
 
 async def until_unhealthy(
-    container: Container,
+    container: Object,
     check: Check,
     *,
     started: Callable[[], None],
     ready: Callable[[bool, str], None],
 ) -> str:
-    """Probes the running container for as long as it may live; then says why it must be restarted.
+    """Probe the running container until it must be restarted, and return why.
 
-    `started` is called once when it has come up, `ready` whenever that changes, with the probe's complaint.
+    `started` is called once when the startup probe succeeds; `ready` gets the readiness and the probe's
+    complaint.
     """
-    await asyncio.sleep(SETTLE)
+    await asyncio.sleep(SETTLE_SECONDS)
     startup = container.get("startupProbe")
     if startup and (why := await _until_started(startup, check, ready)):
         return f"startup probe failed: {why}"
@@ -89,5 +91,5 @@ def _number(probe: dict[str, Any], field: str) -> int:
 
 
 def timeout_of(probe: dict[str, Any]) -> int:
-    """Seconds one check of the probe may take."""
+    """Return the seconds that one check of the probe may take."""
     return _number(probe, "timeoutSeconds")

@@ -1,4 +1,4 @@
-"""What a container runs, as the agent sees it: it starts or cannot, ends by itself or is stopped."""
+"""The interface of what a container runs: a program that starts or cannot, and ends or is stopped."""
 
 import asyncio
 from dataclasses import dataclass
@@ -7,14 +7,14 @@ from typing import Protocol
 
 @dataclass(frozen=True)
 class Exit:
-    """How it ended; `words` are its own last ones."""
+    """The exit code of a program, and its own last message if it left one."""
 
     code: int
-    words: str = ""
+    message: str = ""
 
 
-class CannotStart(Exception):  # noqa: N818 (it is a state of a container, with a reason Kubernetes knows)
-    """The container waits: `reason` and `message` are for its status."""
+class CannotStart(Exception):  # noqa: N818 (a state of a container, with a reason that Kubernetes knows)
+    """A container that cannot start and waits. `reason` and `message` go into its status."""
 
     def __init__(self, reason: str, message: str) -> None:
         super().__init__(message)
@@ -22,21 +22,21 @@ class CannotStart(Exception):  # noqa: N818 (it is a state of a container, with 
         self.message = message
 
 
-class Program(Protocol):
-    """Started and stopped any number of times, by one container."""
+class ContainerProgram(Protocol):
+    """A program of one container, which is started and stopped any number of times."""
 
     async def start(self) -> None:
-        """It runs. Raises CannotStart."""
+        """Start the program. Raises CannotStart."""
 
     async def ended(self) -> Exit:
-        """Waits until it has ended by itself."""
+        """Wait until the program has ended by itself, and return how."""
 
     async def stop(self, grace: float) -> None:
-        """It runs no more, after `grace` seconds at the latest. Also if it did not run."""
+        """End the program, if it runs, within `grace` seconds."""
 
 
 class Idle:
-    """A container the sandbox does not know: it runs, and does nothing."""
+    """The program of a container that the sandbox does not know: it runs and does nothing."""
 
     async def start(self) -> None:
         return None

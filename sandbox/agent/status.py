@@ -1,19 +1,13 @@
-"""What the agent writes into a pod's status: the kubelet's words, from what the containers do."""
+"""The status of a pod as a kubelet writes it, made from the state of its containers."""
 
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
-from typing import Any
 
-Object = dict[str, Any]
-
-
-def now() -> str:
-    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+from sandbox.cluster.objects import Object
 
 
 @dataclass(frozen=True)
 class ContainerView:
-    """What is to be said about one container. `complaint`: why it is not ready, if anybody knows."""
+    """The state of one container. `complaint` is why it is not ready, as far as that is known."""
 
     name: str
     image: str
@@ -25,30 +19,33 @@ class ContainerView:
     complaint: str = ""
 
     @property
-    def ran(self) -> bool:
+    def has_run(self) -> bool:
+        """Whether the container runs or ran before."""
         return bool(self.last_state) or "waiting" not in self.state
 
 
 def pod_status(pod: Object, views: tuple[ContainerView, ...], at: str) -> Object:
-    """The patch of the pod's status."""
+    """Return the patch of the pod's status."""
     status = pod.get("status", {})
     unready = [view.name for view in views if not view.ready]
-    conditions = {one["type"]: one for one in status.get("conditions", [])}
-    gates = [one["conditionType"] for one in pod["spec"].get("readinessGates", [])]
-    closed = [kind for kind in gates if conditions.get(kind, {}).get("status") != "True"]
-    contained = _condition("ContainersReady", not unready, "ContainersNotReady", _unready(views))
-    ready = contained | {"type": "Ready"}
+    present = {condition["type"]: condition for condition in status.get("conditions", [])}
+    gates = [gate["conditionType"] for gate in pod["spec"].get("readinessGates", [])]
+    closed = [gate for gate in gates if present.get(gate, {}).get("status") != "True"]
+    containers_ready = _condition("ContainersReady", not unready, "ContainersNotReady", _unready(views))
+    ready = containers_ready | {"type": "Ready"}
     if closed and not unready:
         ready = _condition(
             "Ready", False, "ReadinessGatesNotReady", f"readiness gates not true: {', '.join(closed)}"
         )
-    wanted = [_condition("Initialized", True, "", ""), contained, ready]
+    wanted = [_condition("Initialized", True, "", ""), containers_ready, ready]
     return {
-        "phase": "Running" if any(view.ran for view in views) else "Pending",
+        "phase": "Running" if any(view.has_run for view in views) else "Pending",
         "startTime": status.get("startTime") or at,
-        "conditions": [_since(one, conditions.get(one["type"]), at) for one in wanted],
+        "conditions": [_dated(condition, present.get(condition["type"]), at) for condition in wanted],
         "containerStatuses": [_container(view) for view in views],
-        "initContainerStatuses": [_init(one, at) for one in pod["spec"].get("initContainers", [])],
+        "initContainerStatuses": [
+            _init(container, at) for container in pod["spec"].get("initContainers", [])
+        ],
     }
 
 
@@ -58,13 +55,13 @@ def _unready(views: tuple[ContainerView, ...]) -> str:
     return "; ".join([f"containers with unready status: [{names}]", *complaints])
 
 
-def _condition(kind: str, true: bool, reason: str, message: str) -> Object:
+def _condition(condition_type: str, true: bool, reason: str, message: str) -> Object:
     if true:
-        return {"type": kind, "status": "True", "reason": None, "message": None}
-    return {"type": kind, "status": "False", "reason": reason, "message": message}
+        return {"type": condition_type, "status": "True", "reason": None, "message": None}
+    return {"type": condition_type, "status": "False", "reason": reason, "message": message}
 
 
-def _since(condition: Object, before: Object | None, at: str) -> Object:
+def _dated(condition: Object, before: Object | None, at: str) -> Object:
     same = before is not None and before["status"] == condition["status"]
     return {**condition, "lastTransitionTime": before["lastTransitionTime"] if before and same else at}
 
@@ -83,15 +80,15 @@ def _container(view: ContainerView) -> Object:
 
 
 def _init(container: Object, at: str) -> Object:
-    """Init containers are taken as done, and those that stay as running."""
-    stays = container.get("restartPolicy") == "Always"
+    """Report an init container as completed, or as running if it is a sidecar (restartPolicy Always)."""
+    sidecar = container.get("restartPolicy") == "Always"
     ended = {"exitCode": 0, "reason": "Completed", "startedAt": at, "finishedAt": at}
     return {
         "name": container["name"],
         "image": container["image"],
         "imageID": "",
         "ready": True,
-        "started": stays,
+        "started": sidecar,
         "restartCount": 0,
-        "state": {"running": {"startedAt": at}} if stays else {"terminated": ended},
+        "state": {"running": {"startedAt": at}} if sidecar else {"terminated": ended},
     }

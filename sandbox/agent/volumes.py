@@ -1,41 +1,41 @@
-"""Volumes of a container as folders of this machine."""
+"""The volumes of a container, as folders on this machine."""
 
 from pathlib import Path
-from typing import Any
 
 from sandbox.agent.environment import values_of
+from sandbox.cluster.objects import Object
 from sandbox.cluster.watching import Api
-
-Object = dict[str, Any]
 
 
 async def mounts(api: Api, pod: Object, container: Object, folder: Path) -> dict[str, Path]:
-    """Mount path -> folder with the content of its ConfigMap or Secret; other volumes are empty folders.
+    """Return a folder for each mount path, with the content of its ConfigMap or Secret.
 
-    Raises CannotStart when a ConfigMap or Secret is not there.
+    Other volumes are empty.
+
+    Raises CannotStart when a ConfigMap or Secret does not exist.
     """
-    volumes = {one["name"]: one for one in pod["spec"].get("volumes", [])}
-    found = {}
+    volumes = {volume["name"]: volume for volume in pod["spec"].get("volumes", [])}
+    folders = {}
     for mount in container.get("volumeMounts", []):
         volume = volumes.get(mount["name"], {})
-        place = folder / mount["name"]
-        place.mkdir(parents=True, exist_ok=True, mode=0o700)
+        volume_folder = folder / mount["name"]
+        volume_folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         for name, content in (await _files(api, pod, volume)).items():
-            (place / name).parent.mkdir(parents=True, exist_ok=True)
-            (place / name).write_bytes(content)
-        below = place / mount["subPath"] if mount.get("subPath") else place
-        found[mount["mountPath"].rstrip("/") or "/"] = below
-    return found
+            (volume_folder / name).parent.mkdir(parents=True, exist_ok=True)
+            (volume_folder / name).write_bytes(content)
+        mounted = volume_folder / mount["subPath"] if mount.get("subPath") else volume_folder
+        folders[mount["mountPath"].rstrip("/") or "/"] = mounted
+    return folders
 
 
-def redirected(word: str, places: dict[str, Path]) -> str:
-    """The word with a path in a mounted folder, alone or after `=`, replaced by the one on this machine."""
-    flag, equals, value = word.partition("=")
-    head, path = (flag + equals, value) if equals and flag.startswith("-") else ("", word)
-    for mount, place in sorted(places.items(), key=lambda one: -len(one[0])):
+def redirected(argument: str, folders: dict[str, Path]) -> str:
+    """Return the argument with a path below a mount, alone or after `=`, replaced by that on this machine."""
+    flag, equals, value = argument.partition("=")
+    head, path = (flag + equals, value) if equals and flag.startswith("-") else ("", argument)
+    for mount in sorted(folders, key=len, reverse=True):
         if path == mount or path.startswith(f"{mount}/"):
-            return f"{head}{place}{path[len(mount) :]}"
-    return word
+            return f"{head}{folders[mount]}{path[len(mount) :]}"
+    return argument
 
 
 async def _files(api: Api, pod: Object, volume: Object) -> dict[str, bytes]:
@@ -45,5 +45,5 @@ async def _files(api: Api, pod: Object, volume: Object) -> dict[str, bytes]:
             items = volume[field].get("items")
             if items is None:
                 return values
-            return {one["path"]: values[one["key"]] for one in items if one["key"] in values}
+            return {item["path"]: values[item["key"]] for item in items if item["key"] in values}
     return {}

@@ -1,4 +1,6 @@
-"""One simulated cluster: API server, nodes, addresses, ports, and the programs beside it.
+"""One simulated cluster: its API server and etcd, CRDs, nodes, networks, ports, and the processes beside it.
 
-Knows nothing of models; agent, engine and gateway do.
+Here belongs how one cluster is created, started, stopped, populated and asked. Which clusters a stack has is
+decided in `sandbox/plans.py` and `sandbox/clusters.py`; what runs in the pods belongs to `agent/`, `engine/`
+and `gateway/`.
 """

@@ -1,4 +1,4 @@
-"""Programs of ours beside a cluster's own: one process of each per cluster, started and ended with it."""
+"""The sandbox's own processes beside a cluster: one agent and one gateway controller, which end with it."""
 
 import os
 import subprocess
@@ -15,8 +15,9 @@ from sandbox.toolchain.tools import Tools
 class Companion:
     """A module run as `python -m <module> <stack folder> <cluster>`; its log is `logs/<name>.log`.
 
-    It finds programs of the toolchain on its PATH. It may be killed at any time, and must leave no process
-    then: what it starts, it starts by a link in the cluster's folder (see processes.py) and to die with it.
+    It finds the programs of the toolchain on its PATH. It may be killed at any time and must leave no process
+    behind, so it starts its children through a link in the cluster's folder (see processes.py), and they end
+    when it ends.
     """
 
     name: str
@@ -27,19 +28,19 @@ COMPANIONS = (Companion("agent", "sandbox.agent"), Companion("gateway", "sandbox
 
 
 def cluster_of(stack_folder: str, name: str) -> KwokCluster:
-    """The cluster a companion was started for, by its two arguments."""
+    """Return the cluster that a companion was started for, from its two arguments."""
     folder = Path(stack_folder)
     return KwokCluster(StackPlaces(folder.parent.parent, folder.name), name)
 
 
 def missing(cluster: KwokCluster) -> tuple[str, ...]:
-    """Names of companions that do not run."""
+    """Return the names of the companions that are not running."""
     running = {process.program.name for process in cluster.processes()}
-    return tuple(one.name for one in COMPANIONS if one.name not in running)
+    return tuple(companion.name for companion in COMPANIONS if companion.name not in running)
 
 
-def mend(cluster: KwokCluster, tools: Tools) -> None:
-    """Every companion of the cluster runs."""
+def ensure_running(cluster: KwokCluster, tools: Tools) -> None:
+    """Start every companion of the cluster that is not running."""
     absent = missing(cluster)
     for companion in COMPANIONS:
         if companion.name in absent:
@@ -60,13 +61,13 @@ def _start(companion: Companion, cluster: KwokCluster, tools: Tools) -> None:
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=log,
-            # An interruption of the command that starts it is not meant for it.
+            # Ctrl-C ends the command that started it and must not end the companion.
             start_new_session=True,
         )
 
 
 def python_link(cluster_folder: Path, name: str) -> Path:
-    """Python by a name inside the cluster's folder, by which it is found and ended like the cluster."""
+    """Return a link to Python in the cluster's folder, by which its process is found and ended."""
     link = cluster_folder / "bin" / name
     link.parent.mkdir(parents=True, exist_ok=True)
     new = link.with_name(f".{name}.{os.getpid()}")
@@ -77,6 +78,6 @@ def python_link(cluster_folder: Path, name: str) -> Path:
 
 
 def python_environment() -> dict[str, str]:
-    """Under such a name Python does not find its virtual environment; it is told where the packages are."""
-    path = [str(Path(__file__).parents[2]), *(one for one in sys.path if one)]
+    """Return the environment for a Python started by such a link, which cannot find its packages itself."""
+    path = [str(Path(__file__).parents[2]), *(entry for entry in sys.path if entry)]
     return {**os.environ, "PYTHONPATH": os.pathsep.join(dict.fromkeys(path)), "PYTHONUNBUFFERED": "1"}

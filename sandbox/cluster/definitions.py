@@ -1,6 +1,6 @@
-"""The CustomResourceDefinitions of a cluster: known to be there by a record, or applied.
+"""Installs the CRDs of a cluster, unless a record says that they are there already.
 
-Applying them again where nothing changes costs the API server as much as the first time.
+Applying them again when nothing has changed costs the API server as much as the first time.
 """
 
 import json
@@ -9,9 +9,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from sandbox.cluster import seeds
-from sandbox.cluster.furnish import wait
 from sandbox.cluster.kubectl import Kubectl
 from sandbox.cluster.kwok import SCRATCH, KwokCluster
+from sandbox.cluster.populate import wait
 from sandbox.problem import SandboxProblem
 
 _CRD = "customresourcedefinition"
@@ -22,11 +22,11 @@ _EACH = (
 
 
 @dataclass(frozen=True)
-class Record:
-    """What came of the files: uid and generation of each object by its kind/name.
+class InstalledCrds:
+    """The digest of the applied files, and `uid generation` of each of their objects, by its kind/name.
 
-    A generation counts the changes of a spec, and a new object has a new uid: one that has both still says
-    what the files said.
+    A generation counts the changes of a spec, and a new object has a new uid. An object that has both
+    unchanged is still what the files said.
     """
 
     digest: str
@@ -34,17 +34,17 @@ class Record:
 
 
 def define(cluster: KwokCluster, kubectl: Kubectl, files: tuple[Path, ...]) -> None:
-    """What the files define is in the running cluster and served.
+    """Make the running cluster serve what the files define.
 
-    The first cluster that never had other definitions leaves a seed for the next ones.
+    The first cluster that never had other definitions leaves a seed for later ones.
     """
     wanted = seeds.digest(files)
     known = read(cluster.folder / seeds.RECORD)
-    if known and known.digest == wanted and _holds(known, kubectl):
+    if known and known.digest == wanted and _is_current(known, kubectl):
         return
     names = apply(kubectl, files)
-    there = _standing(kubectl, names)
-    record = Record(wanted, {name: there[name] for name in names if name in there})
+    present = _present(kubectl, names)
+    record = InstalledCrds(wanted, {name: present[name] for name in names if name in present})
     write(cluster.folder / seeds.RECORD, record)
     if known is None and fresh(record, names):
         seeds.keep(
@@ -58,53 +58,56 @@ def define(cluster: KwokCluster, kubectl: Kubectl, files: tuple[Path, ...]) -> N
 
 
 def apply(kubectl: Kubectl, files: Iterable[Path]) -> tuple[str, ...]:
-    """Applies the files and waits until their CRDs are served. The kind/name of each object."""
-    given = [argument for file in files for argument in ("-f", str(file))]
-    printed = kubectl("apply", "--server-side", "--force-conflicts", "-o", "name", *given).split()
-    wait(kubectl, "--for=condition=Established", *(one for one in printed if one.startswith(f"{_CRD}.")))
-    return tuple(name_of(one) for one in printed)
+    """Apply the files, wait until their CRDs are served, and return the kind/name of each object."""
+    flags = [flag for file in files for flag in ("-f", str(file))]
+    applied = kubectl("apply", "--server-side", "--force-conflicts", "-o", "name", *flags).split()
+    wait(kubectl, "--for=condition=Established", *(name for name in applied if name.startswith(f"{_CRD}.")))
+    return tuple(name_of(name) for name in applied)
 
 
 def name_of(printed: str) -> str:
-    """kind/name, of the kind.group/name that kubectl prints."""
+    """Return kind/name for the kind.group/name that kubectl prints."""
     kind, _, name = printed.partition("/")
     return f"{kind.partition('.')[0]}/{name}"
 
 
 def served(printed: str) -> dict[str, str]:
-    """`uid generation` by kind/name, from what kubectl printed of all objects; of CRDs, the served ones."""
-    found = {}
+    """Return `uid generation` by kind/name for printed objects, without CRDs that are not served."""
+    versions = {}
     for line in printed.splitlines():
         kind, name, uid, generation, established = line.split(" ")
         if kind.lower() != _CRD or established == "True":
-            found[f"{kind.lower()}/{name}"] = f"{uid} {generation}"
-    return found
+            versions[f"{kind.lower()}/{name}"] = f"{uid} {generation}"
+    return versions
 
 
-def fresh(record: Record, names: Iterable[str]) -> bool:
-    """True when each of the objects is there, and is as it was first made."""
-    return set(record.objects) == set(names) and all(one.endswith(" 1") for one in record.objects.values())
+def fresh(record: InstalledCrds, names: Iterable[str]) -> bool:
+    """Return whether each of the objects exists and has not changed since it was created."""
+    return set(record.objects) == set(names) and all(
+        version.endswith(" 1") for version in record.objects.values()
+    )
 
 
-def read(file: Path) -> Record | None:
-    """None when there is none, or one that says nothing."""
+def read(file: Path) -> InstalledCrds | None:
+    """Return the record in the file, or None when there is none or it is damaged."""
     try:
-        return Record(**json.loads(file.read_text()))
+        return InstalledCrds(**json.loads(file.read_text()))
     except (OSError, ValueError, TypeError):
         return None
 
 
-def write(file: Path, record: Record) -> None:
+def write(file: Path, record: InstalledCrds) -> None:
+    """Write the record to the file."""
     file.write_text(json.dumps(asdict(record), indent=1))
 
 
-def _holds(record: Record, kubectl: Kubectl) -> bool:
+def _is_current(record: InstalledCrds, kubectl: Kubectl) -> bool:
     try:
-        return record.objects.items() <= _standing(kubectl, record.objects).items()
+        return record.objects.items() <= _present(kubectl, record.objects).items()
     except SandboxProblem:
         return False
 
 
-def _standing(kubectl: Kubectl, names: Iterable[str]) -> dict[str, str]:
+def _present(kubectl: Kubectl, names: Iterable[str]) -> dict[str, str]:
     kinds = sorted({name.partition("/")[0] for name in names})
     return served(kubectl("get", ",".join(kinds), "-o", f"jsonpath={_EACH}"))

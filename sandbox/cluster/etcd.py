@@ -1,4 +1,4 @@
-"""etcd of a simulated cluster: its keys by its JSON gateway, and one that runs without a cluster."""
+"""Reads and writes keys of a cluster's etcd through its JSON gateway, and runs an etcd without a cluster."""
 
 import base64
 import json
@@ -20,23 +20,23 @@ class EtcdError(Exception):
 
 
 def value(port: int, key: str) -> str:
-    """The key's value in base64, as `put` takes it."""
-    found = _call(port, "kv/range", {"key": _encoded(key)}).get("kvs") or []
-    if len(found) != 1:
+    """Return the key's value in base64, as `put` takes it. Raises EtcdError when there is no such key."""
+    pairs = _call(port, "kv/range", {"key": _encoded(key)}).get("kvs") or []
+    if len(pairs) != 1:
         raise EtcdError(f"etcd at {HOST}:{port} has no key {key}")
-    return str(found[0]["value"])
+    return str(pairs[0]["value"])
 
 
 def put(port: int, key: str, encoded: str) -> None:
-    """The key has the value, given in base64."""
+    """Set the key to a value that is given in base64."""
     _call(port, "kv/put", {"key": _encoded(key), "value": encoded})
 
 
 @contextmanager
 def bare_etcd(program: Path, data: Path) -> Iterator[int]:
-    """The client port of an etcd with its data in the folder; it has ended when the block is left.
+    """Run an etcd with its data in the folder for the length of the block, and yield its client port.
 
-    Its name is the one kwokctl gives: the folder can become a cluster's.
+    Its member name is the one kwokctl gives, so that the folder can become a cluster's.
     """
     with held(2) as (client, peer):
         process = subprocess.Popen(
@@ -45,7 +45,7 @@ def bare_etcd(program: Path, data: Path) -> Iterator[int]:
             stderr=subprocess.DEVNULL,
         )
         try:
-            _await(process, client)
+            _wait_until_ready(process, client)
             yield client
         finally:
             process.terminate()
@@ -65,7 +65,7 @@ def _command(program: Path, data: Path, *, client: str, peer: str) -> list[str]:
     ]
 
 
-def _await(process: "subprocess.Popen[bytes]", port: int) -> None:
+def _wait_until_ready(process: "subprocess.Popen[bytes]", port: int) -> None:
     until = time.monotonic() + 10
     while True:
         try:
@@ -79,7 +79,7 @@ def _await(process: "subprocess.Popen[bytes]", port: int) -> None:
 
 
 def _call(port: int, method: str, body: dict[str, Any]) -> dict[str, Any]:
-    # Not by urllib: a proxy of the environment would be asked.
+    # urllib would use a proxy that the environment names.
     connection = HTTPConnection(HOST, port, timeout=10)
     try:
         connection.request("POST", f"/v3/{method}", json.dumps(body))

@@ -1,4 +1,4 @@
-"""Access to a simulated cluster for its administrator, as one file that needs no others."""
+"""Writes the administrator's kubeconfig of a simulated cluster, with all certificates in it."""
 
 import base64
 import os
@@ -10,7 +10,7 @@ from sandbox.cluster.kwok import KwokCluster
 
 
 def write_kubeconfig(cluster: KwokCluster, path: Path, *, context: str) -> None:
-    """Puts the kubeconfig at `path`, whole or not at all, readable by its owner only."""
+    """Write the kubeconfig to `path` atomically, readable by its owner only."""
     pki = cluster.folder / "pki"
 
     def embedded(file: str) -> str:

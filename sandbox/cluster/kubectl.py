@@ -1,4 +1,4 @@
-"""Talks to a simulated cluster, never to another one: every call names its kubeconfig."""
+"""Runs kubectl on a simulated cluster and on no other: every call names the cluster's kubeconfig."""
 
 import json
 import subprocess
@@ -18,7 +18,7 @@ class Kubectl:
     kubeconfig: Path
 
     def __call__(self, *command: str, objects: list[dict[str, Any]] | None = None) -> str:
-        """What it prints. `objects` go to its standard input as one List."""
+        """Run kubectl and return what it prints. `objects` go to its standard input as one List."""
         listed = {"apiVersion": "v1", "kind": "List", "items": objects} if objects is not None else None
         done = subprocess.run(
             [str(self.tools.program("kubectl")), "--kubeconfig", str(self.kubeconfig), *command],
@@ -36,10 +36,10 @@ class Kubectl:
         return done.stdout
 
     def create(self, objects: list[dict[str, Any]]) -> None:
-        """Objects whose form is known: to look it up, a new cluster would have to make its whole schema."""
+        """Create the objects without validation, for which a new cluster has to build its whole schema."""
         self("create", "--validate=ignore", "-f", "-", objects=objects)
 
     def items(self, kinds: str, *command: str) -> list[dict[str, Any]]:
-        """All objects of the kinds, such as `nodes,pods`."""
+        """Return all objects of the kinds, such as `nodes,pods`."""
         items: list[dict[str, Any]] = json.loads(self("get", kinds, "-o", "json", *command))["items"]
         return items

@@ -1,4 +1,4 @@
-"""One simulated cluster: real API server, scheduler and controller-manager, and kwok in place of kubelets."""
+"""Creates, starts and stops one simulated cluster: a real control plane with kwok in place of kubelets."""
 
 import os
 import re
@@ -12,7 +12,7 @@ import yaml
 
 from sandbox.cluster import podnet, ports, seeds
 from sandbox.cluster.kubectl import Kubectl
-from sandbox.cluster.stages import stages
+from sandbox.cluster.kwok_stages import kwok_stages
 from sandbox.places import StackPlaces
 from sandbox.problem import SandboxProblem
 from sandbox.processes import Process, end_processes, processes_in
@@ -20,7 +20,7 @@ from sandbox.toolchain.tools import Tools
 
 Condition = Literal["running", "stopped", "missing"]
 
-# Program of each component, by kwokctl's name for the component.
+# The program of each component, by kwokctl's name for the component.
 COMPONENTS = {
     "etcd": "etcd",
     "kube-apiserver": "kube-apiserver",
@@ -28,12 +28,12 @@ COMPONENTS = {
     "kube-scheduler": "kube-scheduler",
     "kwok-controller": "kwok",
 }
-# All but those that write addresses of pods: the API server refuses addresses of 127.0.0.0/8, and they would
-# try again and again, with a warning each time.
+# All controllers but those that write addresses of pods: the API server refuses addresses of 127.0.0.0/8, and
+# they would retry without end, with a warning each time.
 _CONTROLLERS = "*,-endpoints-controller,-endpointslice-controller,-endpointslice-mirroring-controller"
-# Written when a cluster was created completely; what lies there without it is the rest of a broken attempt.
+# This file is written once a cluster is created completely. A folder without it is left of a failed attempt.
 COMPLETE = "complete"
-# Of the stack's kwok folder: what kwokctl reads and writes on the way.
+# The folder, inside the stack's kwok folder, of files that kwokctl needs only while it runs.
 SCRATCH = "scratch"
 ATTEMPTS = 3
 _ERROR = re.compile(r"^[EF]\d{4} |address already in use|\"level\":\"(fatal|error)\"|^Error:")
@@ -41,8 +41,10 @@ _ERROR = re.compile(r"^[EF]\d{4} |address already in use|\"level\":\"(fatal|erro
 
 @dataclass(frozen=True)
 class Access:
-    """Certificates and tokens that several clusters share: a folder with ca, admin (.crt, .key), and a file
-    of lines `token,user,uid,"groups"`.
+    """Certificates and tokens that several clusters share.
+
+    `pki` is a folder with the certificates and keys `ca` and `admin`; `tokens` is a file of lines
+    `token,user,uid,"groups"`.
     """
 
     pki: Path
@@ -51,40 +53,45 @@ class Access:
 
 @dataclass(frozen=True)
 class KwokCluster:
-    """A cluster by the name its document has, whether it exists or not."""
+    """A simulated cluster, known by the name in its document, whether it exists or not."""
 
     places: StackPlaces
     name: str
 
     @property
     def folder(self) -> Path:
+        """The folder with all data of the cluster."""
         return self.places.cluster_folder(self.name)
 
     def processes(self) -> tuple[Process, ...]:
+        """Return the running processes of the cluster and its companions."""
         return processes_in(self.folder)
 
     def condition(self, *, complete: bool = True) -> Condition:
-        """Missing, unless it was created to the end (`complete=False`: as far as its processes say)."""
+        """Return whether the cluster runs.
+
+        One whose creation did not finish is missing, unless `complete` is False.
+        """
         if complete and not (self.folder / COMPLETE).exists():
             return "missing"
         running = {process.program.name for process in self.processes()}
         return "running" if running >= set(COMPONENTS) else "stopped"
 
     def create(self, tools: Tools, *, crds: tuple[Path, ...], access: Access | None = None) -> None:
-        """A fresh cluster that answers, with what these files define if it has a seed.
+        """Create a new cluster that answers, with the CRDs of these files in it if there is a seed of them.
 
-        Tries other ports when another program took one meanwhile, and without a seed that does not start.
+        Tries other ports when another program has taken one meanwhile, and tries without a seed that fails.
         """
         avoid: frozenset[int] = frozenset()
-        seed, sound = seeds.seed(tools, crds), True
+        seed, use_seed = seeds.seed(tools, crds), True
         for attempt in range(1, ATTEMPTS + 1):
             self.delete()
             self.places.kwok.mkdir(parents=True, exist_ok=True, mode=0o700)
             first = ports.reserve(self.folder, avoid=avoid)
             if access is not None:
-                # kwokctl makes no certificates where there are some.
+                # kwokctl uses the certificates that are there already.
                 shutil.copytree(access.pki, self.folder / "pki")
-            seeded = sound and seeds.plant(seed, self.folder)
+            seeded = use_seed and seeds.plant(seed, self.folder)
             why = self._create_once(tools, first, access)
             if not why:
                 (self.folder / COMPLETE).touch()
@@ -92,7 +99,7 @@ class KwokCluster:
             in_use = "address already in use" in why
             if seeded and not in_use:
                 seeds.discard(seed)
-                sound = False
+                use_seed = False
             if attempt == ATTEMPTS or not (in_use or seeded):
                 raise SandboxProblem(
                     f"cluster {self.name} cannot be created:\n  {why}\n"
@@ -102,10 +109,10 @@ class KwokCluster:
                 avoid |= {first}
 
     def start(self, tools: Tools) -> None:
-        """The same cluster with the same data, answering again."""
-        end_processes(self.folder)  # of one that runs in part
+        """Start the stopped cluster with the data it had. Raises SandboxProblem."""
+        end_processes(self.folder)  # some components may still run
         for record in (self.folder / "pids").glob("*.pid"):
-            record.unlink()  # kwokctl trusts them, but after a reboot the numbers are other programs'
+            record.unlink()  # kwokctl trusts them, but after a reboot they name other programs
         for component, program in COMPONENTS.items():
             link = self.folder / "bin" / component
             link.unlink(missing_ok=True)
@@ -124,44 +131,46 @@ class KwokCluster:
             )
 
     def stop(self) -> int:
-        """Ends its processes and keeps its data. Returns how many processes there were."""
+        """End the cluster's processes, keep its data, and return how many processes there were."""
         return end_processes(self.folder)
 
     def delete(self) -> None:
-        """Ends its processes, removes its data and gives its ports and addresses back."""
+        """End the cluster's processes, remove its data and give its ports and addresses back."""
         self.stop()
         shutil.rmtree(self.folder, ignore_errors=True)
         ports.release(self.folder)
         podnet.release(self.folder)
 
     def kubectl(self, tools: Tools) -> Kubectl:
-        """By its own access: the kubeconfig of the document may be somebody's experiment."""
+        """Return kubectl with kwokctl's kubeconfig: people may edit the one that the document names."""
         return Kubectl(tools, self.folder / "kubeconfig.yaml")
 
     @property
     def server(self) -> str:
+        """The URL of the API server."""
         return f"https://127.0.0.1:{ports.numbers(self._first_port())['kubeApiserverPort']}"
 
     @property
     def etcd_port(self) -> int:
+        """The port that etcd serves clients on."""
         return ports.numbers(self._first_port())["etcdPort"]
 
     def _first_port(self) -> int:
-        """From the cluster's own configuration: the reservation may have gone with the cache."""
+        """Read the port block from the cluster's configuration: the reservation may be lost."""
         for document in yaml.safe_load_all((self.folder / "kwok.yaml").read_text()):
             if isinstance(document, dict) and document.get("kind") == "KwokctlConfiguration":
                 return int(document["options"][ports.NAMES[0]])
         raise SandboxProblem(f"cluster {self.name} is damaged. Run `inferfleet sandbox down`, then `up`.")
 
     def _create_once(self, tools: Tools, first: int, access: Access | None) -> str:
-        """Why it did not work, "" when it did."""
+        """Run `kwokctl create cluster`. Return why it failed, or ""."""
         options = {
-            # Certificates protect the API server, but nothing protects etcd: stay on this machine.
+            # Certificates protect the API server, but nothing protects etcd: listen on this machine only.
             "bindAddress": "127.0.0.1",
             "disableQPSLimits": True,
             "kubectlBinary": str(tools.program("kubectl")),
             **{
-                # etcdBinary, kubeApiserverBinary, ...
+                # The keys are etcdBinary, kubeApiserverBinary and so on.
                 "".join(word.capitalize() if i else word for i, word in enumerate(component.split("-")))
                 + "Binary": str(tools.program(program))
                 for component, program in COMPONENTS.items()
@@ -176,14 +185,14 @@ class KwokCluster:
         scratch = self.places.kwok / SCRATCH
         scratch.mkdir(parents=True, exist_ok=True)
         file = scratch / f"{self.name}.yaml"
-        file.write_text(yaml.safe_dump_all([config, *stages()]))
+        file.write_text(yaml.safe_dump_all([config, *kwok_stages()]))
         command = ["create", "cluster", "--runtime", "binary", "--config", str(file), "--wait", "120s"]
-        # Without --kubeconfig it would write into the user's own.
+        # Without --kubeconfig kwokctl would write into the user's own kubeconfig.
         command += ["--kubeconfig", str(scratch / f"{self.name}.kubeconfig")]
-        # A power cut may cost the sandbox its data; waiting for the disk would cost time always.
+        # The sandbox may lose its data in a power cut; waiting for the disk would cost time on every write.
         command += ["--extra-args", "etcd=unsafe-no-fsync=true"]
-        # A component that was killed left its lease behind: its successor would wait for it to expire, and
-        # for up to 200 s after the start of a stopped cluster no pod would be placed, run or end.
+        # A killed component leaves its lease behind, and its successor would wait until that expires: for up
+        # to 200 s after the start of a stopped cluster no pod would be scheduled, run or end.
         command += ["--node-lease-duration-seconds", "0"]
         for elected in ("kube-scheduler", "kube-controller-manager"):
             command += ["--extra-args", f"{elected}=leader-elect=false"]
@@ -193,20 +202,20 @@ class KwokCluster:
         return self._kwokctl(tools, command)
 
     def _kwokctl(self, tools: Tools, command: list[str]) -> str:
-        """Runs it and waits until the API server is ready. Why that did not work, "" when it did."""
+        """Run kwokctl and wait until the API server is ready. Return why that failed, or ""."""
         own = {name: value for name, value in os.environ.items() if not name.startswith("KWOK_")}
         environment = {
             **own,
             "PATH": tools.path,
             "KWOK_WORKDIR": str(self.places.kwok),
-            # Of each component: garbage is collected seldom, but for this limit. An API server would grow to
-            # twice of it with CRDs alone.
+            # Each component collects garbage seldom, except at this limit. With CRDs alone an API server
+            # would grow to twice of it.
             "GOMEMLIMIT": "400MiB",
             "GOGC": "400",
-            # With more threads than that they spend a fifth of their time at rest on waking one another.
+            # With more threads, idle components spend a fifth of their CPU time on waking one another.
             "GOMAXPROCS": "1",
         }
-        # By a name inside the sandbox: one that outlives its caller is found, and ended, like a cluster.
+        # By this link a kwokctl that outlives its caller is found and ended like a cluster.
         kwokctl = self.places.kwok / SCRATCH / f"kwokctl-{self.name}"
         kwokctl.parent.mkdir(parents=True, exist_ok=True)
         kwokctl.unlink(missing_ok=True)
@@ -220,8 +229,8 @@ class KwokCluster:
         )
         if done.returncode == 0 and self.condition(complete=False) == "running":
             return ""
-        said = done.stderr.strip().splitlines()[-3:]
+        reasons = done.stderr.strip().splitlines()[-3:]
         for log in sorted((self.folder / "logs").glob("*.log")):
-            bad = [line for line in log.read_text(errors="replace").splitlines() if _ERROR.search(line)]
-            said += [f"{log.stem}: {line}" for line in bad[-2:]]
-        return "\n  ".join(line[:300] for line in said) or "its components ended at once"
+            errors = [line for line in log.read_text(errors="replace").splitlines() if _ERROR.search(line)]
+            reasons += [f"{log.stem}: {line}" for line in errors[-2:]]
+        return "\n  ".join(line[:300] for line in reasons) or "its components ended at once"

@@ -1,4 +1,4 @@
-"""The simulated nodes of a cluster, as Kubernetes objects: what its pools and classes say they have."""
+"""The simulated nodes of a cluster as Kubernetes objects, made from its node pools and their classes."""
 
 import hashlib
 import json
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from inferfleet.fleet.names import POOL
 from inferfleet.profiles.devices import RESOURCE_BY_DRIVER
 
-# Every process of the sandbox has to do with nodes, and few with documents: their models take long to load.
+# Every process of the sandbox imports this module and few need the models of documents, which load slowly.
 if TYPE_CHECKING:
     from inferfleet.api.kinds.inference_class import InferenceClass
     from inferfleet.api.kinds.inference_cluster import InferenceCluster
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 Node = dict[str, Any]
 
-# Of the whole node as it was made, so that a changed document shows as a changed node.
+# The annotation holds a digest of the whole node as it was created, so that a changed document is noticed.
 MADE_FROM = "sandbox.inferfleet.dev/made-from"
 REGION = "sandbox"
 
@@ -34,7 +34,7 @@ GKE_ACCELERATOR = {
 
 
 def nodes(cluster: "InferenceCluster", classes: "Mapping[str, InferenceClass]") -> tuple[Node, ...]:
-    """Every pool at its full size, and one untainted node without devices for endpoint pickers."""
+    """Return the nodes of every pool at its full size, and one without devices for endpoint pickers."""
     made = [_cpu_node(cluster.metadata.name)]
     for pool in cluster.spec.node_pools:
         made += [_pool_node(cluster, pool, classes[pool.class_name], number) for number in range(pool.size)]
@@ -42,43 +42,47 @@ def nodes(cluster: "InferenceCluster", classes: "Mapping[str, InferenceClass]") 
 
 
 def _cpu_node(cluster: str) -> Node:
-    # The dot keeps it apart from every pool: their names have none.
-    return one_node(f"cpu.{cluster}", {}, {"cpu": "32", "memory": "128Gi", "pods": "110"}, [])
+    # The dot keeps it apart from the nodes of pools, whose names have none.
+    return node_object(f"cpu.{cluster}", {}, {"cpu": "32", "memory": "128Gi", "pods": "110"}, [])
 
 
-def _pool_node(cluster: "InferenceCluster", pool: "NodePool", kind: "InferenceClass", number: int) -> Node:
-    devices = _devices(kind)
+def _pool_node(
+    cluster: "InferenceCluster", pool: "NodePool", inference_class: "InferenceClass", number: int
+) -> Node:
+    devices = _devices(inference_class)
     labels = {
         POOL: pool.name,
         "cloud.google.com/gke-nodepool": pool.name,
-        **_product_labels(kind),
+        **_product_labels(inference_class),
         **(pool.node_selector or {}),
     }
     taints = [taint.model_dump() for taint in (*cluster.spec.taints, *pool.taints)]
     if "nvidia.com/gpu" in devices:
         taints.append({"key": "nvidia.com/gpu", "value": "present", "effect": "NoSchedule"})
-    size = kind.spec.node
+    size = inference_class.spec.node
     capacity = {"cpu": size.cpu, "memory": size.memory, "pods": str(size.pods), **devices}
-    return one_node(f"{cluster.metadata.name}-{pool.name}-{number}", labels, capacity, _once(taints))
+    return node_object(
+        f"{cluster.metadata.name}-{pool.name}-{number}", labels, capacity, _without_repeats(taints)
+    )
 
 
-def _devices(kind: "InferenceClass") -> dict[str, str]:
-    """Devices per node, by the name of the extended resource a device plugin would register."""
+def _devices(inference_class: "InferenceClass") -> dict[str, str]:
+    """Return the devices per node, by the extended resource that a device plugin would register."""
     counts: dict[str, int] = {}
-    for device in kind.spec.all_devices:
+    for device in inference_class.spec.all_devices:
         resource = RESOURCE_BY_DRIVER.get(device.driver)
         if resource and device.claim == "DRA":
             counts[resource] = counts.get(resource, 0) + device.count
     return {resource: str(count) for resource, count in counts.items()}
 
 
-def _product_labels(kind: "InferenceClass") -> dict[str, str]:
-    """Labels for the first GPU whose class says which product it is."""
-    for device in kind.spec.all_devices:
+def _product_labels(inference_class: "InferenceClass") -> dict[str, str]:
+    """Return the labels for the first GPU whose class names its product."""
+    for device in inference_class.spec.all_devices:
         product = device.attributes.get("productName")
         if product is None or product.string is None or RESOURCE_BY_DRIVER.get(device.driver) is None:
             continue
-        # As NVIDIA's GPU feature discovery writes it.
+        # NVIDIA's GPU feature discovery writes it this way.
         labels = {"nvidia.com/gpu.product": product.string.replace(" ", "-")}
         if product.string in GKE_ACCELERATOR:
             labels["cloud.google.com/gke-accelerator"] = GKE_ACCELERATOR[product.string]
@@ -86,18 +90,18 @@ def _product_labels(kind: "InferenceClass") -> dict[str, str]:
     return {}
 
 
-def _once(taints: list[dict[str, str]]) -> list[dict[str, str]]:
-    """The API server refuses two taints of one key and effect; the first, which is the team's own, stays."""
+def _without_repeats(taints: list[dict[str, str]]) -> list[dict[str, str]]:
+    """Keep the first taint of each key and effect, the team's own: the API server refuses a second."""
     kept: dict[tuple[str, str], dict[str, str]] = {}
     for taint in taints:
         kept.setdefault((taint["key"], taint["effect"]), taint)
     return list(kept.values())
 
 
-def one_node(
+def node_object(
     name: str, labels: dict[str, str], capacity: dict[str, str], taints: list[dict[str, str]]
 ) -> Node:
-    """A simulated node; `labels` win over those that every node has."""
+    """Return a simulated node. `labels` take precedence over those that every node has."""
     node: Node = {
         "apiVersion": "v1",
         "kind": "Node",

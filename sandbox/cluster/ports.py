@@ -1,10 +1,11 @@
 """Ports of simulated clusters: reserved per user, so that clusters of all checkouts can run at once.
 
-kwokctl picks ports that are free at that moment. Two of them at once pick the same, and a stopped cluster
-loses its ports to the next. So every cluster keeps a block of its own as long as its stack's folder is there.
+kwokctl picks ports that are free at that moment. Two of them at once pick the same ports, and a stopped
+cluster loses its ports to the next one. So every cluster keeps a block of its own for as long as its stack's
+folder exists.
 
-They are below the range that Linux takes the ports of connections from (32768 and up): a cluster that starts
-again would find some connection there.
+The blocks are below the range from which Linux takes the local ports of connections (32768 and up). Otherwise
+a connection could hold a port that a restarted cluster needs.
 """
 
 import socket
@@ -12,8 +13,8 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
+from sandbox.cluster.reservations import Reservations
 from sandbox.problem import SandboxProblem
-from sandbox.reservations import Reservations
 
 FIRST, LAST, BLOCK = 20_000, 29_990, 10
 NAMES = (
@@ -28,9 +29,9 @@ _RESERVATIONS = Reservations("ports")
 
 
 def reserve(cluster_folder: Path, *, avoid: frozenset[int] = frozenset()) -> int:
-    """The first port of the cluster's block: its own, or a new one whose ports are all free.
+    """Return the first port of the cluster's block: the one it has, or a new one whose ports are all free.
 
-    A cluster's own block is given up when it is among `avoid`.
+    The block it has is given up when it is among `avoid`. Raises SandboxProblem when no block is free.
     """
     first = _RESERVATIONS.reserve(
         cluster_folder,
@@ -47,38 +48,38 @@ def reserve(cluster_folder: Path, *, avoid: frozenset[int] = frozenset()) -> int
 
 
 def release(cluster_folder: Path) -> None:
-    """Gives the cluster's ports back."""
+    """Give the cluster's ports back."""
     _RESERVATIONS.release(cluster_folder)
 
 
 def numbers(first: int) -> dict[str, int]:
-    """The ports of a block by the names kwokctl's configuration has for them."""
+    """Return the ports of a block by the names that kwokctl's configuration has for them."""
     return {name: first + offset for offset, name in enumerate(NAMES)}
 
 
 @contextmanager
 def held(count: int) -> Iterator[list[int]]:
-    """Different ports for programs that come and go, which nobody else is given until the block is left.
+    """Yield different ports that no other program is given until the block is left.
 
-    A port that is merely free would be taken by whatever connects or listens before the program does. These
-    are bound and do not listen: Linux hands them out no more, and still lets a program listen there that sets
-    SO_REUSEADDR, as all of the sandbox do.
+    A port that is merely free could be taken by whatever connects or listens before the intended program
+    does. These ports are bound but do not listen: Linux hands them out to nobody else, and still lets a
+    program listen there that sets SO_REUSEADDR, as all programs of the sandbox do.
     """
-    with ExitStack() as sockets:
-        found = [sockets.enter_context(socket.socket()) for _ in range(count)]
-        for one in found:
-            one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    with ExitStack() as stack:
+        sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
+        for bound in sockets:
+            bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             try:
-                one.bind(("", 0))
+                bound.bind(("", 0))
             except OSError as error:
                 raise SandboxProblem(
                     f"no port is free on this machine: {error.strerror}. End programs that listen or connect."
                 ) from error
-        yield [one.getsockname()[1] for one in found]
+        yield [bound.getsockname()[1] for bound in sockets]
 
 
 def free(port: int) -> bool:
-    """True when nothing listens on the port of this machine."""
+    """Return whether nothing listens on the port of this machine."""
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:

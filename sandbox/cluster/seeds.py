@@ -1,7 +1,7 @@
-"""What the etcd of a new cluster begins with: the CRDs, as the API server of an earlier cluster stored them.
+"""Seeds: the etcd data a new cluster starts with, which holds the CRDs as an earlier API server stored them.
 
-Defining them costs an API server more than its start. A seed holds nothing else, so that a cluster from it
-makes its namespaces, accounts and addresses itself. It only saves time: without one, clusters are made too.
+Defining CRDs costs an API server more than its start. A seed holds nothing else, so a cluster that starts
+with it creates its own namespaces, accounts and addresses. Seeds only save time.
 """
 
 import hashlib
@@ -16,9 +16,9 @@ from sandbox.cluster.etcd import EtcdError, bare_etcd, put, value
 from sandbox.places import cache_folder
 from sandbox.toolchain.tools import Tools
 
-# Of a cluster's folder: etcd's data, by kwokctl's name for it, and what is known of the CRDs in it.
+# In a cluster's folder: etcd's data, under kwokctl's name for it, and the record of its CRDs.
 DATA, RECORD = "etcd", "definitions.json"
-# Where the API server keeps the objects of the CRD files, by their kinds.
+# The prefixes of the keys in etcd under which the API server stores the objects of the CRD files, by kind.
 PREFIXES = {
     "customresourcedefinition": "/registry/apiextensions.k8s.io/customresourcedefinitions",
     "validatingadmissionpolicy": "/registry/validatingadmissionpolicies",
@@ -27,7 +27,7 @@ PREFIXES = {
 
 
 def digest(files: Iterable[Path]) -> str:
-    """Of the files' names and contents, in any order."""
+    """Return a digest of the files' names and contents, whatever their order."""
     total = hashlib.sha256()
     for file in sorted(files):
         total.update(f"{file.name} {hashlib.sha256(file.read_bytes()).hexdigest()}\n".encode())
@@ -35,18 +35,18 @@ def digest(files: Iterable[Path]) -> str:
 
 
 def seed(tools: Tools, files: Iterable[Path]) -> Path:
-    """The folder of the seed with exactly these files, whether it is there or not.
+    """Return the folder of the seed with exactly these files, whether it exists or not.
 
-    Others for other programs: they may store the objects in another way.
+    It depends on the programs of etcd and API server too, because others may store the objects differently.
     """
-    programs = [tools.program(name).resolve() for name in ("etcd", "kube-apiserver")]
-    kept = [(str(one), one.stat().st_size, one.stat().st_mtime_ns) for one in programs]
-    stored = hashlib.sha256(repr(kept).encode()).hexdigest()[:12]
-    return cache_folder() / "seeds" / f"{digest(files)}-{stored}"
+    binaries = [tools.program(name).resolve() for name in ("etcd", "kube-apiserver")]
+    identities = [(str(binary), binary.stat().st_size, binary.stat().st_mtime_ns) for binary in binaries]
+    programs = hashlib.sha256(repr(identities).encode()).hexdigest()[:12]
+    return cache_folder() / "seeds" / f"{digest(files)}-{programs}"
 
 
 def plant(seed: Path, cluster: Path) -> bool:
-    """The folder of a cluster that never ran begins with the seed. False where none can be read."""
+    """Copy the seed into the folder of a new cluster. Return False when there is no readable seed."""
     if not seed.is_dir():
         return False
     cluster.mkdir(parents=True, exist_ok=True)
@@ -61,7 +61,7 @@ def plant(seed: Path, cluster: Path) -> bool:
 
 
 def discard(seed: Path) -> None:
-    """No other cluster begins with it."""
+    """Remove the seed, so that no other cluster starts with it."""
     aside = seed.with_name(f"{seed.name}.{os.getpid()}")
     with suppress(OSError):
         seed.rename(aside)
@@ -69,10 +69,10 @@ def discard(seed: Path) -> None:
 
 
 def keep(seed: Path, names: Iterable[str], *, port: int, record: Path, etcd: Path, scratch: Path) -> None:
-    """Makes the seed of these objects (kind/name) from the etcd at the port, or leaves none.
+    """Make the seed of these objects (kind/name) from the etcd at the port, or leave none.
 
-    `etcd` is the program. It is started by a name in `scratch`, of the stack's folder: should it outlive its
-    caller, it is found, and ended, like a cluster.
+    `etcd` is the program. It is started through a link in `scratch`, a folder of the stack, so that it is
+    found and ended like a cluster should it outlive its caller.
     """
     work = scratch / f"seed-{os.getpid()}-{port}"
     finished = seed.with_name(f"{seed.name}.{os.getpid()}-{port}")
@@ -85,7 +85,7 @@ def keep(seed: Path, names: Iterable[str], *, port: int, record: Path, etcd: Pat
             for key in keys:
                 put(own, key, value(port, key))
         for prepared in (work / DATA / "member" / "wal").glob("*.tmp"):
-            prepared.unlink()  # 64 MB of zeros that etcd makes again
+            prepared.unlink()  # 64 MB of zeros that etcd allocates again
         finished.mkdir(parents=True)
         copy = ["cp", "-r", "--sparse=always", str(work / DATA), str(finished)]
         subprocess.run(copy, capture_output=True, check=True)
@@ -99,6 +99,6 @@ def keep(seed: Path, names: Iterable[str], *, port: int, record: Path, etcd: Pat
 
 
 def keys_of(names: Iterable[str]) -> list[str]:
-    """The keys of objects (kind/name) in etcd. KeyError for a kind whose place is not known."""
+    """Return the keys of objects (kind/name) in etcd. Raises KeyError for a kind without a known prefix."""
     split = [name.split("/") for name in names]
     return [f"{PREFIXES[kind]}/{name}" for kind, name in split]

@@ -1,4 +1,4 @@
-"""A Kubernetes API for an event loop: requests, and copies of objects that follow what happens to them.
+"""An asyncio client of the Kubernetes API: requests, and copies of objects that a watch keeps current.
 
 The Kubernetes client library would need a thread for every watch.
 """
@@ -18,12 +18,12 @@ import aiohttp
 from sandbox.cluster.objects import Object, key
 
 MERGE = "application/merge-patch+json"
-# Between attempts to reach a server that does not answer.
+# Seconds between attempts to reach a server that does not answer.
 RETRY_SECONDS = 0.5
 
 
 class ApiError(Exception):
-    """What the API server answered instead of the object; `status` is HTTP's, 404 for "not there"."""
+    """An error that the API server answered. `status` is the HTTP status."""
 
     def __init__(self, status: int, message: str) -> None:
         super().__init__(message)
@@ -31,10 +31,10 @@ class ApiError(Exception):
 
 
 class Api:
-    """The API server at `server`, as the administrator whose certificate lies in `pki`.
+    """A client of the API server at `server`, as the administrator whose certificate is in the folder `pki`.
 
-    `async with Api(cluster.server, cluster.folder / "pki") as api:`. What cannot be reached raises OSError or
-    aiohttp.ClientError (see UNREACHABLE).
+    Used as `async with Api(cluster.server, cluster.folder / "pki") as api:`. A server that cannot be reached
+    raises one of the exceptions in UNREACHABLE.
     """
 
     def __init__(self, server: str, pki: Path) -> None:
@@ -55,30 +55,32 @@ class Api:
     async def call(
         self, method: str, path: str, *, body: Any = None, content_type: str = "application/json"
     ) -> Object:
-        """The server's answer to one request, within 30 s."""
+        """Return the server's answer to one request, within 30 s. Raises ApiError."""
         content = None if body is None else json.dumps(body)
         headers = {"Content-Type": content_type} if content else {}
         limit = aiohttp.ClientTimeout(total=30)
-        async with self._session.request(method, path, data=content, headers=headers, timeout=limit) as got:
-            answer: Object = await got.json(content_type=None)
-            if got.status >= 400:
-                raise ApiError(got.status, str(answer.get("message", got.reason)))
+        async with self._session.request(
+            method, path, data=content, headers=headers, timeout=limit
+        ) as response:
+            answer: Object = await response.json(content_type=None)
+            if response.status >= 400:
+                raise ApiError(response.status, str(answer.get("message", response.reason)))
             return answer
 
     async def patch(self, path: str, body: Object) -> Object:
-        """Merges `body` into the object at `path` (add `/status` for its status); lists are replaced."""
+        """Merge `body` into the object at `path` (with `/status` for its status). Lists are replaced."""
         return await self.call("PATCH", path, body=body, content_type=MERGE)
 
     async def events(self, path: str, query: dict[str, str]) -> AsyncIterator[Object]:
-        """The lines of a watch, until the server ends it."""
+        """Yield the events of a watch until the server ends it."""
         url = f"{path}?{urlencode({**query, 'watch': 'true', 'allowWatchBookmarks': 'true'})}"
         limit = aiohttp.ClientTimeout(total=None, sock_connect=30)
-        async with self._session.get(url, timeout=limit) as got:
-            if got.status >= 400:
-                raise ApiError(got.status, await got.text())
-            # Not by readline: an object may be longer than aiohttp lets a line be.
+        async with self._session.get(url, timeout=limit) as response:
+            if response.status >= 400:
+                raise ApiError(response.status, await response.text())
+            # readline is of no use: an object may be longer than aiohttp allows a line to be.
             rest = b""
-            async for chunk in got.content.iter_any():
+            async for chunk in response.content.iter_any():
                 *lines, rest = (rest + chunk).split(b"\n")
                 for line in lines:
                     yield json.loads(line)
@@ -89,7 +91,7 @@ UNREACHABLE = (OSError, aiohttp.ClientError, asyncio.TimeoutError, json.JSONDeco
 
 @dataclass
 class Copies:
-    """The objects of one collection, by key(); follow() keeps them current."""
+    """The objects of one collection by key(), which follow() keeps current."""
 
     path: str  # /api/v1/pods, /apis/gateway.networking.k8s.io/v1/httproutes
     query: dict[str, str] = field(default_factory=dict)  # {"fieldSelector": ..., "labelSelector": ...}
@@ -98,10 +100,11 @@ class Copies:
 
 
 async def follow(api: Api, copies: Copies, changed: Callable[[str], None]) -> None:
-    """Keeps the copies current for ever; calls `changed` with the key of each object that changed or went.
+    """Keep the copies current, and call `changed` with the key of each changed or deleted object.
 
-    After the first listing `changed("")` is called once too, also when nothing is there. A server that does
-    not answer is asked again and again; what was missed meanwhile is told as changes.
+    It runs until it is cancelled. After the first listing `changed("")` is called once too, even when the
+    collection is empty. A server that does not answer is asked again and again; what was missed meanwhile is
+    reported as changes.
     """
     while True:
         try:
@@ -111,7 +114,7 @@ async def follow(api: Api, copies: Copies, changed: Callable[[str], None]) -> No
         except UNREACHABLE:
             pass
         except ApiError as error:
-            # 404: a custom resource that is not defined (yet). 5xx, 429: a server that starts or is busy.
+            # 404: the custom resource is not defined yet. 5xx and 429: the server is starting or busy.
             if error.status not in (404, 410, 429) and error.status < 500:
                 raise
         await asyncio.sleep(RETRY_SECONDS)
@@ -119,13 +122,13 @@ async def follow(api: Api, copies: Copies, changed: Callable[[str], None]) -> No
 
 async def _list(api: Api, copies: Copies, changed: Callable[[str], None]) -> str:
     listing = await api.call("GET", f"{copies.path}?{urlencode(copies.query)}")
-    found = {key(one): one for one in listing["items"]}
+    listed = {key(item): item for item in listing["items"]}
     before = copies.objects.copy()
     copies.objects.clear()
-    copies.objects.update(found)
+    copies.objects.update(listed)
     first, copies.complete = not copies.complete, True
-    for name in before.keys() | found.keys():
-        if before.get(name) != found.get(name):
+    for name in before.keys() | listed.keys():
+        if before.get(name) != listed.get(name):
             changed(name)
     if first:
         changed("")
@@ -134,17 +137,17 @@ async def _list(api: Api, copies: Copies, changed: Callable[[str], None]) -> str
 
 
 async def _watch(api: Api, copies: Copies, changed: Callable[[str], None], version: str) -> str:
-    """The version up to which events came when the server ended the watch; "" when it must be listed anew."""
+    """Return the resource version at which the server ended the watch, or "" when a new listing is needed."""
     async for event in api.events(copies.path, {**copies.query, "resourceVersion": version}):
-        what, one = event["type"], event["object"]
-        if what == "ERROR":
+        event_type, watched = event["type"], event["object"]
+        if event_type == "ERROR":
             return ""
-        version = one["metadata"]["resourceVersion"]
-        if what == "BOOKMARK":
+        version = watched["metadata"]["resourceVersion"]
+        if event_type == "BOOKMARK":
             continue
-        if what == "DELETED":
-            copies.objects.pop(key(one), None)
+        if event_type == "DELETED":
+            copies.objects.pop(key(watched), None)
         else:
-            copies.objects[key(one)] = one
-        changed(key(one))
+            copies.objects[key(watched)] = watched
+        changed(key(watched))
     return version

@@ -1,5 +1,5 @@
-"""Plays the model servers of a simulated cluster: one process that answers on the address of many pods.
+"""The stand-in for model servers: one process per cluster that answers at the addresses of many pods.
 
-What belongs here: how an engine reads its arguments, queues, answers, fails and reports its metrics. What
-does not: when a pod starts or stops, and whether it is ready; the cluster's agent decides that, by probes.
+Here belongs how an engine reads its arguments, queues, answers, fails and reports its metrics. When a pod
+starts or stops, and whether it is ready, is decided by the cluster's agent with the pod's probes.
 """

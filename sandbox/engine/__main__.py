@@ -1,62 +1,64 @@
-"""`python -m sandbox.engine`: does what comes on its standard input, and ends when that closes."""
+"""Runs engines by commands on standard input, until that closes: `python -m sandbox.engine`."""
 
 import asyncio
 import contextlib
 import os
 import sys
 
-from sandbox.engine.orders import BadOrder, Event, Start, event, order
-from sandbox.engine.pod import Pod
+from sandbox.engine.pod_engine import PodEngine
+from sandbox.engine.protocol import BadCommand, EventKind, Start, command, event_line
 
-# Lines of orders: a pod's command line and environment can be long.
+# The longest command (bytes): a pod's command line and environment can be long.
 MAX_LINE = 4 * 2**20
 
 
-class Fleet:
-    """All pods of this process, by id."""
+class EngineHost:
+    """The engines of this process, by the id of their pods."""
 
     def __init__(self) -> None:
-        self._pods: dict[str, Pod] = {}
+        self._engines: dict[str, PodEngine] = {}
         self._stops: set[asyncio.Task[None]] = set()
 
-    def obey(self, line: str) -> None:
+    def execute(self, line: str) -> None:
+        """Carry out the command of a line. A line that is no command is reported on standard error."""
         try:
-            asked = order(line)
-        except BadOrder as bad:
+            received = command(line)
+        except BadCommand as bad:
             print(bad, file=sys.stderr, flush=True)
             return
-        if isinstance(asked, Start):
-            self._start(asked)
-        elif asked.id in self._pods:
-            stop = asyncio.get_running_loop().create_task(self._pods[asked.id].stop(grace=asked.grace))
+        if isinstance(received, Start):
+            self._start(received)
+        elif received.id in self._engines:
+            engine = self._engines[received.id]
+            stop = asyncio.get_running_loop().create_task(engine.stop(grace=received.grace))
             self._stops.add(stop)
             stop.add_done_callback(self._stops.discard)
         else:
-            self._tell(asked.id, "stopped", "")
+            self._send(received.id, "stopped", "")
 
-    def _start(self, asked: Start) -> None:
-        if asked.id in self._pods:
-            print(f"{asked.name} runs already", file=sys.stderr, flush=True)
+    def _start(self, start: Start) -> None:
+        if start.id in self._engines:
+            print(f"{start.name} runs already", file=sys.stderr, flush=True)
             return
-        self._pods[asked.id] = Pod(asked, lambda kind, text: self._tell(asked.id, kind, text))
+        self._engines[start.id] = PodEngine(start, lambda kind, text: self._send(start.id, kind, text))
 
-    def _tell(self, pod: str, kind: Event, text: str) -> None:
+    def _send(self, pod: str, kind: EventKind, text: str) -> None:
         if kind in ("failed", "stopped"):
-            self._pods.pop(pod, None)
+            self._engines.pop(pod, None)
         more = {"line": text} if kind == "log" else {"message": text} if text else {}
-        # Small lines to a reader that does nothing else: waiting for it is cheaper than a buffer of our own.
-        with contextlib.suppress(BrokenPipeError):  # it is gone, and our input ends too
-            os.write(sys.stdout.fileno(), event(kind, pod, **more))
+        # Lines are small and the reader does nothing else, so waiting for it is cheaper than a buffer.
+        with contextlib.suppress(BrokenPipeError):  # the agent is gone, and standard input ends too
+            os.write(sys.stdout.fileno(), event_line(kind, pod, **more))
 
 
 async def main() -> None:
     loop = asyncio.get_running_loop()
     reader = asyncio.StreamReader(limit=MAX_LINE)
     await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
-    fleet = Fleet()
+    host = EngineHost()
     while line := await reader.readline():
         if line.strip():
-            fleet.obey(line.decode())
+            host.execute(line.decode())
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The bodies of responses: a whole completion, or the events of a streamed one."""
+"""The bodies of responses: a whole completion, or the events of a stream."""
 
 import json
 from typing import Any
@@ -7,7 +7,7 @@ from sandbox.engine.completion import Completion
 
 
 def whole(answer: Completion) -> dict[str, Any]:
-    """The body of a plain response."""
+    """Return the body of a plain response."""
     text = "".join(answer.words)
     choice: dict[str, Any] = {"index": 0, "logprobs": None, "finish_reason": answer.finish}
     choice |= {"message": {"role": "assistant", "content": text}} if answer.chat else {"text": text}
@@ -16,32 +16,33 @@ def whole(answer: Completion) -> dict[str, Any]:
 
 
 def usage(answer: Completion) -> dict[str, int]:
-    said = len(answer.words)
+    """Return the token counts of a completion."""
+    completed = len(answer.words)
     return {
         "prompt_tokens": answer.prompt_tokens,
-        "completion_tokens": said,
-        "total_tokens": answer.prompt_tokens + said,
+        "completion_tokens": completed,
+        "total_tokens": answer.prompt_tokens + completed,
     }
 
 
 def opening(answer: Completion) -> bytes:
-    """The first event of a streamed chat; a text completion has none."""
+    """Return the first event of a streamed chat, or nothing for a text completion."""
     delta = {"index": 0, "delta": {"role": "assistant", "content": ""}, "finish_reason": None}
     return _event(_frame(answer, "chat.completion.chunk", [delta])) if answer.chat else b""
 
 
 def piece(answer: Completion, text: str, *, last: bool) -> bytes:
-    """One event of a stream."""
+    """Return one event of a stream, with a piece of the text."""
     choice: dict[str, Any] = {"index": 0, "finish_reason": answer.finish if last else None}
     choice |= {"delta": {"content": text}} if answer.chat else {"text": text}
     return _event(_frame(answer, "chat.completion.chunk" if answer.chat else "text_completion", [choice]))
 
 
 def closing(answer: Completion) -> bytes:
-    """The usage, if the client asked for it, and the end."""
+    """Return the end of a stream, after the token counts if the client asked for them."""
     kind = "chat.completion.chunk" if answer.chat else "text_completion"
-    counted = _event(_frame(answer, kind, []) | {"usage": usage(answer)}) if answer.stream_usage else b""
-    return counted + b"data: [DONE]\n\n"
+    counts = _event(_frame(answer, kind, []) | {"usage": usage(answer)}) if answer.stream_usage else b""
+    return counts + b"data: [DONE]\n\n"
 
 
 def _frame(answer: Completion, kind: str, choices: list[dict[str, Any]]) -> dict[str, Any]:

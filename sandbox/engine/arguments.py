@@ -1,4 +1,4 @@
-"""Reads an engine's command line the way the engine does."""
+"""Reads an engine's command line the way the engine itself does."""
 
 import re
 import shlex
@@ -9,42 +9,46 @@ from string import Template
 from typing import Literal
 
 from inferfleet.profiles.engines import EngineDefaults
+from sandbox.engine.failure import EngineFailure
 from sandbox.engine.flags import EngineFlags
-from sandbox.engine.refusal import Refusal
 
 _SHELLS = ("sh", "bash", "dash", "ash", "zsh")
 _REFERENCE = re.compile(r"(?<!\$)\$\(([A-Za-z_][A-Za-z0-9_.-]*)\)")
 
-Kind = Literal["integer", "fraction", "text", "switch", "unknown"]
+FlagType = Literal["integer", "fraction", "text", "switch", "unknown"]
 
 
 @dataclass(frozen=True)
 class Arguments:
-    """Flags in their long spelling with their last values; what stands without a flag; flags nobody knows."""
+    """The last values of each flag in its long spelling, the positional arguments, and the unknown flags."""
 
     values: Mapping[str, tuple[str, ...]]
     positional: tuple[str, ...]
     unknown: tuple[str, ...]
 
     def text(self, *flags: str) -> str | None:
-        """The value of the first of these flags that is there."""
+        """Return the value of the first of these flags that is set, or None."""
         return next((self.values[flag][0] for flag in flags if self.values.get(flag)), None)
 
     def has(self, flag: str) -> bool:
+        """Return whether the flag is set."""
         return flag in self.values
 
 
-def words(args: tuple[str, ...], env: Mapping[str, str]) -> tuple[str, ...]:
-    """The words the engine gets: variables replaced, and the script of a shell opened."""
-    said = [_REFERENCE.sub(lambda found: env.get(found[1], found[0]), word) for word in args]
-    if len(said) > 2 and PurePath(said[0]).name in _SHELLS:
-        for at, word in enumerate(said[1:-1], start=1):
+def command_line(args: tuple[str, ...], env: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the command line with variables replaced, and a shell's script split into its words.
+
+    Raises EngineFailure for a script with a syntax error.
+    """
+    words = [_REFERENCE.sub(lambda match: env.get(match[1], match[0]), word) for word in args]
+    if len(words) > 2 and PurePath(words[0]).name in _SHELLS:
+        for position, word in enumerate(words[1:-1], start=1):
             if re.fullmatch(r"-[a-z]*c", word):
-                return _script(said[at + 1], env)
-    return tuple(said)
+                return _script_words(words[position + 1], env)
+    return tuple(words)
 
 
-def _script(script: str, env: Mapping[str, str]) -> tuple[str, ...]:
+def _script_words(script: str, env: Mapping[str, str]) -> tuple[str, ...]:
     lines = script.replace("\\\n", " ").splitlines()
     text = " ; ".join(line for line in lines if line.strip() and not line.lstrip().startswith("#"))
     try:
@@ -53,62 +57,62 @@ def _script(script: str, env: Mapping[str, str]) -> tuple[str, ...]:
         reader.commenters = ""
         return tuple(reader)
     except ValueError as error:
-        raise Refusal(f"sh: syntax error in the script of the container: {error}") from error
+        raise EngineFailure(f"sh: syntax error in the script of the container: {error}") from error
 
 
-def read(said: tuple[str, ...], flags: EngineFlags, defaults: EngineDefaults) -> Arguments:
-    """The arguments after the launcher. Raises Refusal for a number that is none."""
+def read(words: tuple[str, ...], flags: EngineFlags, defaults: EngineDefaults) -> Arguments:
+    """Return the arguments behind the launcher. Raises EngineFailure for a value that is no number."""
     values: dict[str, tuple[str, ...]] = {}
     positional: list[str] = []
     unknown: list[str] = []
-    rest = _own(said, flags)
+    rest = _engine_words(words, flags)
     while rest:
         word, rest = rest[0], rest[1:]
         if not _is_flag(word):
             positional.append(word)
             continue
         flag, equals, value = word.partition("=")
-        flag = _long(flag, flags)
-        kind = _kind(flag, flags, defaults)
-        if kind == "switch":
+        flag = _long_spelling(flag, flags)
+        flag_type = _type(flag, flags, defaults)
+        if flag_type == "switch":
             values[flag] = ()
             continue
         if equals:
-            found: tuple[str, ...] = (value,)
+            given: tuple[str, ...] = (value,)
         else:
-            count = next((i for i, one in enumerate(rest) if _is_flag(one)), len(rest))
+            count = next((i for i, following in enumerate(rest) if _is_flag(following)), len(rest))
             count = count if flag in flags.many else min(count, 1)
-            found, rest = rest[:count], rest[count:]
-        if kind == "unknown":
+            given, rest = rest[:count], rest[count:]
+        if flag_type == "unknown":
             unknown.append(flag)
-        elif not found:
-            raise Refusal(f"{flags.program}: error: argument {flag}: expected one argument")
+        elif not given:
+            raise EngineFailure(f"{flags.program}: error: argument {flag}: expected one argument")
         else:
-            _check_number(flag, found[0], kind, flags)
-        values[flag] = found
+            _check_number(flag, given[0], flag_type, flags)
+        values[flag] = given
     return Arguments(values, tuple(positional), tuple(unknown))
 
 
-def _own(said: tuple[str, ...], flags: EngineFlags) -> tuple[str, ...]:
-    """The words behind the last launcher and before the next command of a script."""
-    starts = [i + 1 for i, word in enumerate(said) if PurePath(word).name in flags.launchers]
-    own = said[starts[-1] :] if starts else said
-    end = next((i for i, word in enumerate(own) if word and set(word) <= set(";&|<>")), len(own))
-    return own[:end]
+def _engine_words(words: tuple[str, ...], flags: EngineFlags) -> tuple[str, ...]:
+    """Return the words behind the last launcher and before the next command of a script."""
+    starts = [i + 1 for i, word in enumerate(words) if PurePath(word).name in flags.launchers]
+    behind = words[starts[-1] :] if starts else words
+    end = next((i for i, word in enumerate(behind) if word and set(word) <= set(";&|<>")), len(behind))
+    return behind[:end]
 
 
 def _is_flag(word: str) -> bool:
     return len(word) > 1 and word[0] == "-" and not re.fullmatch(r"-[0-9.]+", word)
 
 
-def _long(flag: str, flags: EngineFlags) -> str:
+def _long_spelling(flag: str, flags: EngineFlags) -> str:
     if flags.dashes and flag.startswith("--"):
         # `--compilation-config.mode` sets one entry of `--compilation-config`.
         flag = flag.replace("_", "-").partition(".")[0]
     return flags.short.get(flag, flag)
 
 
-def _kind(flag: str, flags: EngineFlags, defaults: EngineDefaults) -> Kind:
+def _type(flag: str, flags: EngineFlags, defaults: EngineDefaults) -> FlagType:
     if flag in defaults.flags or flag in flags.integers:
         return "integer"
     if flag in flags.fractions:
@@ -121,9 +125,9 @@ def _kind(flag: str, flags: EngineFlags, defaults: EngineDefaults) -> Kind:
     return "unknown"
 
 
-def _check_number(flag: str, value: str, kind: Kind, flags: EngineFlags) -> None:
-    # vLLM writes lengths as 32k too, and takes -1 and `auto` for "as much as fits".
-    if kind == "integer" and not re.fullmatch(r"-?[0-9]+|auto|[0-9.]+[kKmMgG]i?", value):
-        raise Refusal(f"{flags.program}: error: argument {flag}: invalid int value: '{value}'")
-    if kind == "fraction" and not re.fullmatch(r"-?[0-9]*\.?[0-9]+(e-?[0-9]+)?", value):
-        raise Refusal(f"{flags.program}: error: argument {flag}: invalid float value: '{value}'")
+def _check_number(flag: str, value: str, flag_type: FlagType, flags: EngineFlags) -> None:
+    # vLLM also accepts lengths such as 32k, and -1 and `auto` for "as much as fits".
+    if flag_type == "integer" and not re.fullmatch(r"-?[0-9]+|auto|[0-9.]+[kKmMgG]i?", value):
+        raise EngineFailure(f"{flags.program}: error: argument {flag}: invalid int value: '{value}'")
+    if flag_type == "fraction" and not re.fullmatch(r"-?[0-9]*\.?[0-9]+(e-?[0-9]+)?", value):
+        raise EngineFailure(f"{flags.program}: error: argument {flag}: invalid float value: '{value}'")

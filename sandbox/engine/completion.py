@@ -1,4 +1,4 @@
-"""Reads a completion request as the engine does, and decides what is answered: who heard how much."""
+"""Reads a completion request as the engine does, and decides the answer: which pod received how much."""
 
 import itertools
 import json
@@ -13,7 +13,7 @@ _number = itertools.count()
 _RUN = uuid.uuid4().hex[:16]
 
 
-class BadRequest(ValueError):  # noqa: N818 (it is told to the client)
+class BadRequest(ValueError):  # noqa: N818 (the client reads its text)
     """A request that the engine refuses. `code` is the HTTP status."""
 
     def __init__(self, message: str, *, code: int = 400, kind: str = "BadRequestError") -> None:
@@ -24,7 +24,7 @@ class BadRequest(ValueError):  # noqa: N818 (it is told to the client)
 
 @dataclass(frozen=True)
 class Completion:
-    """A request that was understood, and its whole answer: `words` are its tokens."""
+    """A valid request and its whole answer. Each of its `words` counts as one token."""
 
     id: str
     created: int
@@ -38,38 +38,37 @@ class Completion:
 
     @property
     def tokens(self) -> int:
-        """What it holds in the cache when it is complete."""
+        """The tokens that the request holds in the cache when it is complete."""
         return self.prompt_tokens + len(self.words)
 
 
 def completion(body: bytes, *, chat: bool, pod: str, settings: Settings) -> Completion:
-    """Raises BadRequest where the engine does."""
+    """Return the completion for a request's body. Raises BadRequest where the engine refuses it."""
     try:
-        asked: Any = json.loads(body)
+        request: Any = json.loads(body)
     except ValueError as error:
         raise BadRequest(f"Invalid JSON: {error}") from error
-    if not isinstance(asked, dict):
+    if not isinstance(request, dict):
         raise BadRequest("The request is no JSON object")
-    model = asked.get("model") or settings.names[0]
+    model = request.get("model") or settings.names[0]
     if model not in settings.names and not settings.any_model:
         raise BadRequest(f"The model `{model}` does not exist.", code=404, kind="NotFoundError")
-    prompt = _chat_prompt(asked) if chat else _prompt(asked)
+    prompt = _chat_prompt(request) if chat else _prompt(request)
     prompt_tokens = max(1, len(prompt.split()))
-    limit = _limit(asked, prompt_tokens, settings)
-    told = f"{model} on {pod}: you said {prompt_tokens} tokens, {_short(prompt)!r}".split()
-    # Load tests ask for an exact length by ignore_eos.
-    words = (
-        list(itertools.islice(itertools.cycle(told), limit)) if asked.get("ignore_eos") and limit else told
-    )
+    limit = _limit(request, prompt_tokens, settings)
+    echo = f"{model} on {pod}: you said {prompt_tokens} tokens, {_short(prompt)!r}".split()
+    # Load tests request an exact length with ignore_eos.
+    exact = request.get("ignore_eos") and limit
+    words = list(itertools.islice(itertools.cycle(echo), limit)) if exact else echo
     cut = limit is not None and len(words) >= limit
     words = words[:limit]
-    options = asked.get("stream_options")
+    options = request.get("stream_options")
     return Completion(
         id=f"{'chatcmpl' if chat else 'cmpl'}-{_RUN}{next(_number)}",
         created=int(time.time()),
         model=str(model),
         chat=chat,
-        stream=bool(asked.get("stream")),
+        stream=bool(request.get("stream")),
         stream_usage=isinstance(options, dict) and bool(options.get("include_usage")),
         prompt_tokens=prompt_tokens,
         words=tuple(word if i == 0 else f" {word}" for i, word in enumerate(words)),
@@ -77,8 +76,8 @@ def completion(body: bytes, *, chat: bool, pod: str, settings: Settings) -> Comp
     )
 
 
-def _limit(asked: dict[str, Any], prompt_tokens: int, settings: Settings) -> int | None:
-    limit = asked.get("max_completion_tokens", asked.get("max_tokens"))
+def _limit(request: dict[str, Any], prompt_tokens: int, settings: Settings) -> int | None:
+    limit = request.get("max_completion_tokens", request.get("max_tokens"))
     if limit is not None and (not isinstance(limit, int) or isinstance(limit, bool) or limit < 1):
         raise BadRequest(f"max_tokens must be at least 1, got {limit}.")
     length = settings.max_length
@@ -90,11 +89,11 @@ def _limit(asked: dict[str, Any], prompt_tokens: int, settings: Settings) -> int
     return limit
 
 
-def _chat_prompt(asked: dict[str, Any]) -> str:
-    messages = asked.get("messages")
-    if not isinstance(messages, list) or not all(isinstance(one, dict) for one in messages) or not messages:
+def _chat_prompt(request: dict[str, Any]) -> str:
+    messages = request.get("messages")
+    if not isinstance(messages, list) or not messages or not all(isinstance(item, dict) for item in messages):
         raise BadRequest("messages: a list of at least one {role, content} is required")
-    return "\n".join(_content(one.get("content")) for one in messages)
+    return "\n".join(_content(message.get("content")) for message in messages)
 
 
 def _content(content: Any) -> str:
@@ -103,8 +102,8 @@ def _content(content: Any) -> str:
     return "" if content is None else str(content)
 
 
-def _prompt(asked: dict[str, Any]) -> str:
-    prompt = asked.get("prompt")
+def _prompt(request: dict[str, Any]) -> str:
+    prompt = request.get("prompt")
     if isinstance(prompt, list):
         return " ".join(str(part) for part in prompt)
     if not isinstance(prompt, str):

@@ -1,7 +1,7 @@
-"""Flags of the engines by their kind: enough to read a command line, and to notice a word nobody knows.
+"""The flags of the engines by type: enough to read a command line and to notice unknown flags.
 
 Sources: `vllm serve --help` (vllm/engine/arg_utils.py, entrypoints/openai/cli_args.py),
-sglang/srt/server_args.py, tensorrt_llm/commands/serve.py. Not complete, so a flag that is missing here is a
+sglang/srt/server_args.py, tensorrt_llm/commands/serve.py. The lists are not complete, so an unknown flag is a
 warning and no error. The numbers that shape a replica (tensor, port) are in `inferfleet.profiles.engines`.
 """
 
@@ -11,11 +11,14 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True)
 class EngineFlags:
-    """`program` names it in its complaints. `launchers` end the words before its own arguments.
+    """The flags of one engine.
 
-    `many`: flags that take several words. `dashes`: its parser takes underscores for dashes.
-    `host`: what it listens on when nothing is said.
-    `strict_model`: it refuses requests for a model it does not serve (others answer them).
+    `program` is its name in error messages; `launchers` are the words before its own arguments. `integers`,
+    `fractions`, `texts` and `switches` are its flags by type; `many` take several values. `model`, `served`,
+    `slots` and `length` name the flags for the model, its served names, its concurrent requests and its
+    maximum length. `positional`: the model may come without a flag. `dashes`: its parser takes underscores
+    for dashes. `host`: the address it listens on by default. `strict_model`: it refuses requests for other
+    models.
     """
 
     program: str
@@ -37,8 +40,8 @@ class EngineFlags:
     short: Mapping[str, str] = field(default_factory=dict)
 
 
-def _words(text: str) -> frozenset[str]:
-    return frozenset(f"--{word}" for word in text.split())
+def _flags(names: str) -> frozenset[str]:
+    return frozenset(f"--{name}" for name in names.split())
 
 
 VLLM = EngineFlags(
@@ -53,7 +56,7 @@ VLLM = EngineFlags(
     many=("--served-model-name", "--lora-modules"),
     slots="--max-num-seqs",
     length="--max-model-len",
-    integers=_words(
+    integers=_flags(
         "max-num-seqs max-num-batched-tokens max-model-len block-size seed nnodes node-rank master-port "
         "data-parallel-size-local data-parallel-start-rank data-parallel-rank data-parallel-rpc-port "
         "data-parallel-address-port max-loras max-lora-rank max-cpu-loras max-logprobs stream-interval "
@@ -61,8 +64,8 @@ VLLM = EngineFlags(
         "api-server-count num-redundant-experts decode-context-parallel-size prefill-context-parallel-size "
         "shutdown-timeout max-parallel-loading-workers"
     ),
-    fractions=_words("gpu-memory-utilization swap-space cpu-offload-gb kv-offloading-size"),
-    texts=_words(
+    fractions=_flags("gpu-memory-utilization swap-space cpu-offload-gb kv-offloading-size"),
+    texts=_flags(
         "model served-model-name host tokenizer tokenizer-mode revision code-revision tokenizer-revision "
         "hf-config-path hf-overrides dtype kv-cache-dtype quantization load-format download-dir "
         "config-format distributed-executor-backend master-addr data-parallel-address data-parallel-backend "
@@ -77,7 +80,7 @@ VLLM = EngineFlags(
         "disable-access-log-for-endpoints additional-config config worker-cls worker-extension-cls "
         "allowed-local-media-path logits-processors scheduler-cls mm-encoder-tp-mode optimization-level"
     ),
-    switches=_words(
+    switches=_flags(
         "trust-remote-code enforce-eager enable-lora enable-prefix-caching enable-chunked-prefill "
         "enable-auto-tool-choice enable-expert-parallel enable-eplb enable-sleep-mode headless "
         "disable-log-requests disable-log-stats enable-log-requests disable-uvicorn-access-log "
@@ -105,7 +108,7 @@ SGLANG = EngineFlags(
     host="127.0.0.1",
     slots="--max-running-requests",
     length="--context-length",
-    integers=_words(
+    integers=_flags(
         "context-length max-running-requests max-total-tokens max-prefill-tokens chunked-prefill-size "
         "page-size max-queued-requests random-seed stream-interval nnodes node-rank ep-size ep "
         "expert-parallel-size moe-dp-size cuda-graph-max-bs base-gpu-id gpu-id-step tokenizer-worker-num "
@@ -114,8 +117,8 @@ SGLANG = EngineFlags(
         "ep-num-redundant-experts hicache-size log-requests-level cpu-offload-gb dist-timeout attn-cp-size "
         "max-micro-batch-size"
     ),
-    fractions=_words("mem-fraction-static schedule-conservativeness download-timeout hicache-ratio"),
-    texts=_words(
+    fractions=_flags("mem-fraction-static schedule-conservativeness download-timeout hicache-ratio"),
+    texts=_flags(
         "model-path model tokenizer-path tokenizer-mode host served-model-name dtype quantization "
         "kv-cache-dtype load-format model-loader-extra-config revision chat-template completion-template "
         "dist-init-addr nccl-init-addr attention-backend prefill-attention-backend decode-attention-backend "
@@ -128,7 +131,7 @@ SGLANG = EngineFlags(
         "hicache-write-policy hicache-mem-layout otlp-traces-endpoint fp8-gemm-backend config "
         "mm-attention-backend kv-events-config bucket-time-to-first-token"
     ),
-    switches=_words(
+    switches=_flags(
         "trust-remote-code enable-metrics enable-metrics-for-all-schedulers enable-dp-attention "
         "enable-dp-lm-head enable-torch-compile enable-lora enable-mixed-chunk enable-cache-report "
         "enable-hierarchical-cache enable-multimodal enable-eplb enable-two-batch-overlap "
@@ -150,22 +153,22 @@ TRTLLM = EngineFlags(
     served="--served_model_name",
     slots="--max_batch_size",
     length="--max_seq_len",
-    integers=_words(
+    integers=_flags(
         "max_batch_size max_seq_len max_num_tokens max_beam_width ep_size cp_size gpus_per_node "
         "num_postprocess_workers cluster_size"
     ),
-    fractions=_words("kv_cache_free_gpu_memory_fraction free_gpu_memory_fraction"),
-    texts=_words(
+    fractions=_flags("kv_cache_free_gpu_memory_fraction free_gpu_memory_fraction"),
+    texts=_flags(
         "tokenizer custom_tokenizer host backend log_level extra_llm_api_options config revision "
         "reasoning_parser tool_parser chat_template metadata_server_config_file server_role "
         "otlp_traces_endpoint disagg_cluster_uri media_io_kwargs custom_module_dirs served_model_name "
         "extra_visual_gen_options"
     ),
-    switches=_words(
+    switches=_flags(
         "trust_remote_code enable_chunked_prefill fail_fast_on_attention_window_too_large grpc no-telemetry "
         "telemetry"
     ),
 )
 
-# Triton, and whatever an endpoint picker has no name for: nothing is known of their arguments.
+# Of Triton and of engines that endpoint pickers have no name for, the arguments are not known.
 BY_LABEL = {"vllm": VLLM, "sglang": SGLANG, "trtllm-serve": TRTLLM}

@@ -1,4 +1,4 @@
-"""The requests of one pod: so many run at once, the others wait in the order they came."""
+"""The queue of one pod's requests: some run at once, the others wait in the order they came."""
 
 import asyncio
 from collections import Counter, deque
@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 
 @dataclass
 class Load:
-    """What runs and what waits at this moment, by model too, and what was done so far.
+    """How many requests run and wait now, in total and by model, and what was done so far.
 
-    `held` are the tokens of running requests, which is what fills an engine's cache.
+    `held` counts the tokens of running requests, which fill an engine's cache.
     """
 
     slots: int
@@ -27,11 +27,14 @@ class Load:
 
     @asynccontextmanager
     async def slot(self, model: str, *, tokens: int) -> AsyncIterator[None]:
-        """Inside, a slot is this request's. A client that leaves gives up its place, or its slot."""
+        """Hold a slot for the length of the block, once it is this request's turn.
+
+        Cancellation gives it up.
+        """
         if self.running < self.slots:
             self.running += 1
         else:
-            await self._turn(model)
+            await self._wait_for_turn(model)
         self.held += tokens
         self.running_models[model] += 1
         try:
@@ -39,9 +42,9 @@ class Load:
         finally:
             self.held -= tokens
             self.running_models[model] -= 1
-            self._pass_on()
+            self._free_slot()
 
-    async def _turn(self, model: str) -> None:
+    async def _wait_for_turn(self, model: str) -> None:
         turn = asyncio.get_running_loop().create_future()
         self._queue.append(turn)
         self.waiting += 1
@@ -50,13 +53,13 @@ class Load:
             await turn
         except asyncio.CancelledError:
             if turn.done() and not turn.cancelled():
-                self._pass_on()  # it was given the slot in the moment its client left
+                self._free_slot()  # the client left in the moment its request got the slot
             raise
         finally:
             self.waiting -= 1
             self.waiting_models[model] -= 1
 
-    def _pass_on(self) -> None:
+    def _free_slot(self) -> None:
         while self._queue:
             turn = self._queue.popleft()
             if not turn.done():

@@ -1,7 +1,7 @@
-"""What an engine tells about its load, under the names its kind has.
+"""The metrics of an engine's load, under the names that each engine uses.
 
-Names: what endpoint pickers read of each engine (core metrics of llm-d-router and of Gateway API Inference
-Extension), and vLLM's documentation of its production metrics.
+The names are those that endpoint pickers read of each engine (core metrics of llm-d-router and of the Gateway
+API Inference Extension), and those in vLLM's documentation of its production metrics.
 """
 
 import time
@@ -11,16 +11,19 @@ from typing import Any
 from sandbox.engine.load import Load
 from sandbox.engine.settings import Settings
 
-# Room for this many tokens of running requests, whatever the model; real engines have more.
+# The size of the cache in tokens, whatever the model; real engines have more.
 CACHE_TOKENS = 32768
+# The name, type, labels and value of a metric.
+Row = tuple[str, str, str, Any]
 
 
 def metrics(settings: Settings, load: Load) -> str:
-    """In Prometheus' text format."""
+    """Return the metrics in Prometheus' text format."""
     return _WRITERS.get(settings.engine, _vllm)(settings, load)
 
 
 def cache_usage(load: Load) -> float:
+    """Return the used share of the cache, from 0 to 1."""
     return min(1.0, load.held / CACHE_TOKENS)
 
 
@@ -28,13 +31,13 @@ def _blocks(settings: Settings) -> int:
     return CACHE_TOKENS // settings.block_size
 
 
-def _text(rows: list[tuple[str, str, str, Any]]) -> str:
-    """Rows of name, type, labels and value; rows of one name stand together."""
+def _text(rows: list[Row]) -> str:
+    """Return the rows as text. Rows of one name must follow each other."""
     lines = []
     last = ""
-    for name, kind, labels, value in rows:
+    for name, metric_type, labels, value in rows:
         if name != last:
-            lines.append(f"# TYPE {name} {kind}")
+            lines.append(f"# TYPE {name} {metric_type}")
             last = name
         lines.append(f"{name}{{{labels}}} {value}")
     return "\n".join(lines) + "\n"
@@ -46,7 +49,7 @@ def _quoted(text: str) -> str:
 
 def _vllm(settings: Settings, load: Load) -> str:
     model = f'engine="0",model_name="{_quoted(settings.names[0])}"'
-    rows: list[tuple[str, str, str, Any]] = [
+    rows: list[Row] = [
         ("vllm:num_requests_running", "gauge", model, load.running),
         ("vllm:num_requests_waiting", "gauge", model, load.waiting),
         ("vllm:kv_cache_usage_perc", "gauge", model, cache_usage(load)),
@@ -67,16 +70,7 @@ def _vllm(settings: Settings, load: Load) -> str:
         ("vllm:prompt_tokens_total", "counter", model, load.prompt_tokens),
         ("vllm:generation_tokens_total", "counter", model, load.generated_tokens),
     ]
-    rows += [
-        (
-            "vllm:request_success_total",
-            "counter",
-            f'{model},finished_reason="{reason}"',
-            load.finished[reason],
-        )
-        for reason in ("stop", "length")
-    ]
-    return _text(rows)
+    return _text(rows + _finished("vllm:request_success_total", model, load))
 
 
 def _adapters(settings: Settings, models: dict[str, int]) -> str:
@@ -102,23 +96,22 @@ def _sglang(settings: Settings, load: Load) -> str:
 
 def _trtllm(settings: Settings, load: Load) -> str:
     model = f'engine_type="trtllm",model_name="{_quoted(settings.names[0])}"'
-    rows: list[tuple[str, str, str, Any]] = [
+    rows: list[Row] = [
         ("trtllm_num_requests_running", "gauge", model, load.running),
         ("trtllm_num_requests_waiting", "gauge", model, load.waiting),
         ("trtllm_kv_cache_utilization", "gauge", model, cache_usage(load)),
         ("trtllm_kv_cache_tokens_per_block", "gauge", model, settings.block_size),
         ("trtllm_kv_cache_max_blocks", "gauge", model, _blocks(settings)),
     ]
-    rows += [
-        (
-            "trtllm_request_success_total",
-            "counter",
-            f'{model},finished_reason="{reason}"',
-            load.finished[reason],
-        )
-        for reason in ("stop", "length")
+    return _text(rows + _finished("trtllm_request_success_total", model, load))
+
+
+def _finished(name: str, model: str, load: Load) -> list[Row]:
+    """Return a counter of finished requests for each reason why they ended."""
+    reasons = ("stop", "length")
+    return [
+        (name, "counter", f'{model},finished_reason="{reason}"', load.finished[reason]) for reason in reasons
     ]
-    return _text(rows)
 
 
 def _triton(settings: Settings, load: Load) -> str:

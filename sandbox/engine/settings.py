@@ -1,4 +1,4 @@
-"""What an engine serves, where and how much, or why it refuses to start."""
+"""Decides from its arguments what an engine serves and where, or why it cannot start."""
 
 import re
 from collections.abc import Mapping
@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from inferfleet.profiles.engines import EngineDefaults, Meaning, engine
 from sandbox.engine import arguments
 from sandbox.engine.arguments import Arguments
+from sandbox.engine.failure import EngineFailure
 from sandbox.engine.flags import BY_LABEL, EngineFlags
-from sandbox.engine.orders import Start
-from sandbox.engine.refusal import Refusal
+from sandbox.engine.protocol import Start
 from sandbox.engine.steering import SLOTS, Steering
 
 _TYPE_BY_LABEL = {"vllm": "vLLM", "sglang": "SGLang", "trtllm-serve": "TensorRT-LLM"}
@@ -20,10 +20,12 @@ _UNITS = {"k": 10**3, "m": 10**6, "g": 10**9}
 
 @dataclass(frozen=True)
 class Settings:
-    """`names` are the models it answers for, the first is its own; `adapters` those of them that are LoRAs.
+    """What one engine serves and where.
 
-    `any_model`: it answers whatever model a request names. `reachable`: it listens on the pod's address
-    and not only inside. `metrics_path` None: it has none. `notes` are lines of its log.
+    `names` are the models it answers for, first its own, and `adapters` are those that are LoRA adapters.
+    `any_model`: it answers whatever model a request names. `slots`: the requests it runs at once.
+    `max_length` and `block_size` are in tokens. `reachable`: it listens on the pod's address. `metrics_path`
+    is None without metrics. `notes` are lines for its log.
     """
 
     engine: str
@@ -43,21 +45,20 @@ class Settings:
 
 
 def settings(start: Start, steer: Steering) -> Settings:
-    """Raises Refusal with the engine's last words."""
+    """Return the settings of an engine that starts. Raises EngineFailure with the engine's last message."""
     flags = BY_LABEL.get(start.engine)
     if flags is None:
-        return _unread(start, steer)
+        return _without_arguments(start, steer)
     defaults = engine(_TYPE_BY_LABEL[start.engine])
-    found = arguments.read(arguments.words(start.args, start.env), flags, defaults)
-    numbers = {
-        one: _number(found, defaults, one) for one in ("tensor", "pipeline", "data", "dataLocal", "port")
-    }
-    _check_ranges(found, flags)
-    notes = [f"WARNING {flag}: {flags.program} may not know this argument" for flag in found.unknown]
-    notes += _devices(start, found, numbers, defaults)
-    names, adapters = _names(start, found, flags)
+    given = arguments.read(arguments.command_line(start.args, start.env), flags, defaults)
+    meanings: tuple[Meaning, ...] = ("tensor", "pipeline", "data", "dataLocal", "port")
+    numbers = {meaning: _number(given, defaults, meaning) for meaning in meanings}
+    _check_ranges(given, flags)
+    notes = [f"WARNING {flag}: {flags.program} may not know this argument" for flag in given.unknown]
+    notes += _check_gpus(start, given, numbers, defaults)
+    names, adapters = _names(start, given, flags)
     port = numbers["port"] or defaults.port
-    host = found.text("--host") or flags.host
+    host = given.text("--host") or flags.host
     if port != start.port:
         notes.append(f"WARNING listens on port {port}; the container's port is {start.port}")
     if host in _LOCAL:
@@ -65,29 +66,29 @@ def settings(start: Start, steer: Steering) -> Settings:
             f"WARNING listens on {host}:{port}: nothing outside the pod reaches it; pass --host 0.0.0.0"
         )
     path: str | None = defaults.metrics_path
-    if start.engine == "sglang" and not found.has("--enable-metrics"):
+    if start.engine == "sglang" and not given.has("--enable-metrics"):
         path = None
         notes.append("WARNING has no /metrics without --enable-metrics: endpoint pickers cannot see its load")
     return Settings(
         engine=start.engine,
         names=names,
         adapters=adapters,
-        max_loras=int(found.text("--max-loras") or 1) if found.has("--enable-lora") else 0,
+        max_loras=int(given.text("--max-loras") or 1) if given.has("--enable-lora") else 0,
         any_model=not flags.strict_model,
         port=port,
         metrics_port=defaults.metrics_port or port,
         metrics_path=path,
         health_paths=("/health", "/health_generate") if start.engine == "sglang" else ("/health",),
         reachable=host not in _LOCAL,
-        slots=steer.slots or _size(found.text(flags.slots)) or SLOTS,
-        max_length=_size(found.text(flags.length)),
-        block_size=_size(found.text("--block-size", "--page-size")) or 16,
+        slots=steer.slots or _size(given.text(flags.slots)) or SLOTS,
+        max_length=_size(given.text(flags.length)),
+        block_size=_size(given.text("--block-size", "--page-size")) or 16,
         notes=tuple(notes),
     )
 
 
-def _unread(start: Start, steer: Steering) -> Settings:
-    """Of an engine whose arguments are unknown: it listens where the container says."""
+def _without_arguments(start: Start, steer: Steering) -> Settings:
+    """Return the settings of an engine whose arguments are not known: it listens on the container's port."""
     triton = start.engine in _TRITON
     defaults = engine("Triton" if triton else "Other")
     return Settings(
@@ -103,47 +104,52 @@ def _unread(start: Start, steer: Steering) -> Settings:
     )
 
 
-def _number(found: Arguments, defaults: EngineDefaults, meaning: Meaning) -> int:
-    """0 when the flag is not there."""
+def _number(given: Arguments, defaults: EngineDefaults, meaning: Meaning) -> int:
+    """Return the number a flag gives, or 0 without the flag. Raises EngineFailure for numbers below 1."""
     spellings = [flag for flag, means in defaults.flags.items() if means == meaning]
-    text = next((found.text(flag) for flag in reversed(list(found.values)) if flag in spellings), None)
+    text = next((given.text(flag) for flag in reversed(list(given.values)) if flag in spellings), None)
     if text is None:
         return 0
     if not text.isdecimal() or int(text) < 1:
-        raise Refusal(f"ValueError: {spellings[0]} must be greater than 0, got {text}.")
+        raise EngineFailure(f"ValueError: {spellings[0]} must be greater than 0, got {text}.")
     return int(text)
 
 
 def _size(text: str | None) -> int | None:
-    """`32k` and the like; None for what leaves it to the engine."""
-    found = re.fullmatch(r"([0-9.]+)([kKmMgG]?)(i?)", text or "")
-    if not found:
+    """Return the number of a text such as `32k`, or None for a text that leaves the choice to the engine."""
+    match = re.fullmatch(r"([0-9.]+)([kKmMgG]?)(i?)", text or "")
+    if not match:
         return None
-    unit = _UNITS.get(found[2].lower(), 1)
-    # 1k is 1000 and 1K is 1024 in vLLM.
-    scale = 1024 ** (len(str(unit)) // 3) if found[2].isupper() or found[3] else unit
-    return int(float(found[1]) * scale)
+    unit = _UNITS.get(match[2].lower(), 1)
+    # In vLLM 1k is 1000 and 1K is 1024.
+    scale = 1024 ** (len(str(unit)) // 3) if match[2].isupper() or match[3] else unit
+    return int(float(match[1]) * scale)
 
 
-def _check_ranges(found: Arguments, flags: EngineFlags) -> None:
+def _check_ranges(given: Arguments, flags: EngineFlags) -> None:
     for flag in ("--gpu-memory-utilization", "--mem-fraction-static", "--kv_cache_free_gpu_memory_fraction"):
-        share = found.text(flag)
+        share = given.text(flag)
         if share is not None and not 0 < float(share) <= 1:
-            raise Refusal(f"ValueError: {flag} must be in (0, 1]. Got {share}.")
+            raise EngineFailure(f"ValueError: {flag} must be in (0, 1]. Got {share}.")
     for flag in (flags.slots, "--block-size"):
-        text = found.text(flag)
+        text = given.text(flag)
         if text is not None and (_size(text) or 0) < 1:
-            raise Refusal(f"ValueError: {flag} must be greater than 0, got {text}.")
+            raise EngineFailure(f"ValueError: {flag} must be greater than 0, got {text}.")
 
 
-def _devices(
-    start: Start, found: Arguments, numbers: Mapping[str, int], defaults: EngineDefaults
+def _check_gpus(
+    start: Start, given: Arguments, numbers: Mapping[Meaning, int], defaults: EngineDefaults
 ) -> list[str]:
-    """A replica over several pods splits its pipeline, and vLLM its data ranks, by pods."""
+    """Compare the parallel sizes with the container's GPUs.
+
+    Returns notes for the log, or raises EngineFailure.
+
+    A replica over several pods splits its pipeline by pods, and vLLM also its data ranks.
+    """
     tensor, pipeline = numbers["tensor"] or 1, numbers["pipeline"] or 1
     data = numbers["data"] or 1
-    nodes = int(found.text("--nnodes") or 1)
-    if defaults.data_in_tensor and found.has(defaults.data_in_tensor):
+    nodes = int(given.text("--nnodes") or 1)
+    if defaults.data_in_tensor and given.has(defaults.data_in_tensor):
         data = 1
     local = numbers["dataLocal"] or data
     if start.gpus == 0:
@@ -154,26 +160,26 @@ def _devices(
     world = max(needed)
     sizes = f"tensor {tensor}, pipeline {pipeline}, data {local}"
     if world > start.gpus:
-        raise Refusal(
+        raise EngineFailure(
             f"ValueError: World size ({world}) is larger than the number of available GPUs ({start.gpus}) in"
             f" this node ({sizes})."
         )
-    raise Refusal(
+    raise EngineFailure(
         f"ValueError: World size ({world}) is smaller than the {start.gpus} GPUs of the container ({sizes}):"
-        " the others would stand idle."
+        " the others would be idle."
     )
 
 
-def _names(start: Start, found: Arguments, flags: EngineFlags) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    model = found.text(*flags.model) or (
-        found.positional[0] if flags.positional and found.positional else None
+def _names(start: Start, given: Arguments, flags: EngineFlags) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    model = given.text(*flags.model) or (
+        given.positional[0] if flags.positional and given.positional else None
     )
     model = model or start.model or flags.default_model
     if model is None:
         named = "/".join(flags.model) or "MODEL"
-        raise Refusal(f"{flags.program}: error: the following arguments are required: {named}")
-    served = found.values.get(flags.served) or (model,)
+        raise EngineFailure(f"{flags.program}: error: the following arguments are required: {named}")
+    served = given.values.get(flags.served) or (model,)
     adapters = tuple(
-        text.partition("=")[0] for text in found.values.get("--lora-modules", ()) if not text.startswith("{")
+        text.partition("=")[0] for text in given.values.get("--lora-modules", ()) if not text.startswith("{")
     )
     return (*served, *adapters), adapters

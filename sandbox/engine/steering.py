@@ -1,4 +1,4 @@
-"""Annotations on a pod that make its stand-in slow to start, slow to answer, or fail."""
+"""Reads the annotations that make a pod's stand-in slow to start, slow to answer, or fail."""
 
 import math
 import re
@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from inferfleet.api.kinds.quantity import parse_duration
-from sandbox.engine.refusal import Refusal
+from sandbox.engine.failure import EngineFailure
 
 PREFIX = "sandbox.inferfleet.dev/"
 SLOTS = 16
@@ -15,7 +15,10 @@ TOKENS_PER_SECOND = 100.0
 
 @dataclass(frozen=True)
 class Steering:
-    """Seconds and numbers. `fail_after` None: never. `slots` None: what the engine's arguments say."""
+    """How a stand-in behaves. `startup` and `fail_after` are seconds, and `fail_after` None means never.
+
+    `slots` None means what the engine's arguments say.
+    """
 
     startup: float = 0
     fail_after: float | None = None
@@ -25,7 +28,10 @@ class Steering:
 
 
 def steering(annotations: Mapping[str, str]) -> Steering:
-    """What the annotations ask for. Raises Refusal, naming the annotation: a silent default would mislead."""
+    """Return what the annotations ask for.
+
+    Raises EngineFailure, naming the annotation: a silent default would mislead.
+    """
     ours = {
         key.removeprefix(PREFIX): text.strip() for key, text in annotations.items() if key.startswith(PREFIX)
     }
@@ -46,24 +52,24 @@ def _fail(text: str) -> tuple[float, str]:
     message = message or f"ended because of annotation {PREFIX}fail: {text}"
     if when == "at start":
         return 0, message
-    found = re.fullmatch(r"after\s+(\S+)", when)
-    if not found:
-        raise Refusal(
+    match = re.fullmatch(r"after\s+(\S+)", when)
+    if not match:
+        raise EngineFailure(
             f'annotation {PREFIX}fail is {text!r}. Write "at start: message" or "after 10s: message".'
         )
-    return _seconds("fail", found[1]), message
+    return _seconds("fail", match[1]), message
 
 
 def _seconds(name: str, text: str) -> float:
     try:
         return parse_duration(text)
     except ValueError as error:
-        raise Refusal(f"annotation {PREFIX}{name}: {error}. Write a time such as 40s or 2m.") from error
+        raise EngineFailure(f"annotation {PREFIX}{name}: {error}. Write a time such as 40s or 2m.") from error
 
 
 def _slots(text: str) -> int:
     if not text.isdecimal() or int(text) < 1:
-        raise Refusal(
+        raise EngineFailure(
             f"annotation {PREFIX}slots is {text!r}. Write how many requests run at once, such as 4."
         )
     return int(text)
@@ -75,7 +81,7 @@ def _speed(text: str) -> float:
     except ValueError:
         speed = 0
     if not (math.isfinite(speed) and speed > 0):
-        raise Refusal(
+        raise EngineFailure(
             f"annotation {PREFIX}tokens-per-second is {text!r}. Write the speed of one request, such as 200."
         )
     return speed

@@ -1,4 +1,5 @@
-"""The gateway controller of simulated clusters: one real Envoy per Gateway, told by files what to route.
+"""The gateway controller of simulated clusters: one real Envoy per Gateway, configured by files.
 
-`config.py` decides from what is seen in the cluster, as values; `server.py` watches, writes and runs Envoys.
+`config.py` decides as values what follows from a snapshot of the cluster. `server.py` watches the cluster,
+writes the files, runs the Envoys and writes statuses back.
 """

@@ -1,4 +1,4 @@
-"""A cluster's gateway controller, until killed: `python -m sandbox.gateway <stack folder> <cluster>`."""
+"""Runs the gateway controller of one cluster: `python -m sandbox.gateway <stack folder> <cluster>`."""
 
 import asyncio
 import sys

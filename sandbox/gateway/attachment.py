@@ -1,4 +1,4 @@
-"""Which routes a Gateway's listeners take, and under which host names.
+"""Decides which routes attach to which listeners of a Gateway, and under which host names.
 
 Source: https://gateway-api.sigs.k8s.io/reference/spec/ (ParentReference, Listener, HTTPRouteSpec.hostnames).
 """
@@ -7,75 +7,79 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from sandbox.cluster.objects import Object, key
-from sandbox.gateway.seen import GATEWAY_GROUP
+from sandbox.gateway.snapshot import GATEWAY_GROUP
 from sandbox.gateway.support import unsupported_in_listener
 
 
 @dataclass(frozen=True)
-class Refused:
-    """Why a parent does not take the route: a reason of the Accepted condition, and a sentence."""
+class NotAccepted:
+    """Why a parent does not accept the route: a reason for the Accepted condition, and a message."""
 
     reason: str
     message: str
 
 
 def usable_listeners(gateway: Object) -> tuple[Object, ...]:
-    return tuple(one for one in gateway["spec"]["listeners"] if not unsupported_in_listener(one))
+    """Return the listeners that ask only for what this controller implements."""
+    listeners = gateway["spec"]["listeners"]
+    return tuple(listener for listener in listeners if not unsupported_in_listener(listener))
 
 
 def is_parent(ref: Object, *, route: Object, gateway: Object) -> bool:
-    """True when the route's parentRef means the Gateway, or one of its listeners."""
+    """Return whether the route's parentRef names the Gateway or one of its listeners."""
     namespace = ref.get("namespace", route["metadata"]["namespace"])
     kind = (ref.get("group", GATEWAY_GROUP), ref.get("kind", "Gateway"))
     return kind == (GATEWAY_GROUP, "Gateway") and f"{namespace}/{ref['name']}" == key(gateway)
 
 
-def listeners_for(ref: Object, *, route: Object, gateway: Object) -> tuple[Object, ...] | Refused:
-    """The Gateway's listeners that take the route by this parentRef."""
-    meant = [
-        one
-        for one in usable_listeners(gateway)
-        if ref.get("sectionName", one["name"]) == one["name"] and ref.get("port", one["port"]) == one["port"]
+def listeners_for(ref: Object, *, route: Object, gateway: Object) -> tuple[Object, ...] | NotAccepted:
+    """Return the listeners of the Gateway that accept the route for this parentRef, or why none does."""
+    usable = usable_listeners(gateway)
+    named = [
+        listener
+        for listener in usable
+        if ref.get("sectionName", listener["name"]) == listener["name"]
+        and ref.get("port", listener["port"]) == listener["port"]
     ]
-    if not meant:
-        have = ", ".join(f"{one['name']} on {one['port']}" for one in usable_listeners(gateway)) or "none"
-        return Refused(
+    if not named:
+        have = ", ".join(f"{listener['name']} on {listener['port']}" for listener in usable) or "none"
+        return NotAccepted(
             "NoMatchingParent", f"Gateway {key(gateway)} has no such listener that works (it has: {have})"
         )
-    allowed = [one for one in meant if _allows(one, route=route, gateway=gateway)]
+    allowed = [listener for listener in named if _allows(listener, route=route, gateway=gateway)]
     if not allowed:
-        return Refused(
+        return NotAccepted(
             "NotAllowedByListeners",
             f"no listener of Gateway {key(gateway)} allows routes of namespace "
             f"{route['metadata']['namespace']}. Set allowedRoutes.namespaces.from to All there.",
         )
-    taken = tuple(one for one in allowed if hostnames(one, route))
-    if not taken:
-        return Refused(
+    matching = tuple(listener for listener in allowed if hostnames(listener, route))
+    if not matching:
+        return NotAccepted(
             "NoMatchingListenerHostname",
             f"the host names {', '.join(route['spec']['hostnames'])} are none of the listeners' "
-            f"({', '.join(one['hostname'] for one in allowed)})",
+            f"({', '.join(listener['hostname'] for listener in allowed)})",
         )
-    return taken
+    return matching
 
 
 def hostnames(listener: Object, route: Object) -> tuple[str, ...]:
-    """The host names under which the listener serves the route; `*` is all, `*.a` all below a."""
+    """Return the host names under which the listener serves the route; `*` is all, `*.a` all below a."""
     own = listener.get("hostname") or "*"
     wanted: Iterable[str] = route["spec"].get("hostnames") or ("*",)
-    both = (_narrower(own.lower(), one.lower()) for one in wanted)
-    return tuple(sorted({one for one in both if one}))
+    common = (_narrower(own.lower(), name.lower()) for name in wanted)
+    return tuple(sorted({name for name in common if name}))
 
 
 def covers(wide: str, narrow: str) -> bool:
-    """True when the one host name, maybe with a wildcard, stands for all the other stands for."""
+    """Return whether every host name that `narrow` matches, which may be a wildcard, is matched by `wide`."""
     return wide in ("*", narrow) or (wide.startswith("*.") and narrow.removeprefix("*").endswith(wide[1:]))
 
 
-def _narrower(one: str, other: str) -> str | None:
-    if covers(one, other):
-        return other
-    return one if covers(other, one) else None
+def _narrower(left: str, right: str) -> str | None:
+    if covers(left, right):
+        return right
+    return left if covers(right, left) else None
 
 
 def _allows(listener: Object, *, route: Object, gateway: Object) -> bool:

@@ -1,4 +1,4 @@
-"""What a route's backendRef stands for: the pods behind it and, for an InferencePool, who picks among them.
+"""Resolves a route's backendRef to the pods behind it and, for an InferencePool, to its endpoint picker.
 
 The API server refuses loopback addresses in EndpointSlices, so Services are resolved by their selectors.
 """
@@ -6,14 +6,14 @@ The API server refuses loopback addresses in EndpointSlices, so Services are res
 from dataclasses import dataclass
 
 from sandbox.cluster.objects import Object
-from sandbox.gateway.seen import POOL_GROUP, Seen, ready
+from sandbox.gateway.snapshot import POOL_GROUP, Snapshot, ready
 
-TRUE = {"1", "t", "T", "TRUE", "true", "True"}  # Go's strconv.ParseBool
+_TRUE = {"1", "t", "T", "TRUE", "true", "True"}  # Go's strconv.ParseBool
 
 
 @dataclass(frozen=True)
 class Upstream:
-    """An Envoy cluster: its name and the `address:port` of each Ready pod."""
+    """The target of an Envoy cluster: its name and the `address:port` of each ready pod."""
 
     name: str
     endpoints: tuple[str, ...]
@@ -21,7 +21,7 @@ class Upstream:
 
 @dataclass(frozen=True)
 class Picker:
-    """An endpoint picker as gateways reach it."""
+    """The endpoint picker of a pool, as a gateway reaches it."""
 
     upstream: Upstream
     tls: bool
@@ -30,7 +30,7 @@ class Picker:
 
 @dataclass(frozen=True)
 class Backend:
-    """Where requests go. Without a picker, to any of the endpoints."""
+    """Where requests go: without a picker, to any of the endpoints."""
 
     upstream: Upstream
     picker: Picker | None = None
@@ -38,14 +38,14 @@ class Backend:
 
 @dataclass(frozen=True)
 class Unresolved:
-    """Why there is no backend: a reason of the ResolvedRefs condition, and a sentence."""
+    """Why there is no backend: a reason for the ResolvedRefs condition, and a message."""
 
     reason: str
     message: str
 
 
-def backend(ref: Object, *, namespace: str, seen: Seen) -> Backend | Unresolved:
-    """What a route in the namespace means by its backendRef."""
+def backend(ref: Object, *, namespace: str, snapshot: Snapshot) -> Backend | Unresolved:
+    """Return the backend that a backendRef of a route in the namespace names."""
     kind, group = ref.get("kind", "Service"), ref.get("group", "")
     if ref.get("namespace", namespace) != namespace:
         return Unresolved(
@@ -54,92 +54,94 @@ def backend(ref: Object, *, namespace: str, seen: Seen) -> Backend | Unresolved:
             "the sandbox does not read those",
         )
     if (group, kind) == (POOL_GROUP, "InferencePool"):
-        return _pool(f"{namespace}/{ref['name']}", seen)
+        return _pool(f"{namespace}/{ref['name']}", snapshot)
     if (group, kind) == ("", "Service"):
-        upstream = _service(f"{namespace}/{ref['name']}", ref.get("port"), seen)
+        upstream = _service(f"{namespace}/{ref['name']}", ref.get("port"), snapshot)
         return upstream if isinstance(upstream, Unresolved) else Backend(upstream)
     return Unresolved(
         "InvalidKind", f"{kind} {ref['name']} of group {group!r} is no Service or InferencePool"
     )
 
 
-def picker(pool: Object, seen: Seen) -> Picker | Unresolved:
-    """The pool's endpoint picker."""
+def picker(pool: Object, snapshot: Snapshot) -> Picker | Unresolved:
+    """Return the pool's endpoint picker, or why there is none."""
     metadata, ref = pool["metadata"], pool["spec"].get("endpointPickerRef")
     if not ref:
         return Unresolved("EndpointPickerRefMissing", "the pool names no endpoint picker")
     if ref.get("group", "") or ref.get("kind", "Service") != "Service":
         return Unresolved("InvalidExtensionRef", f"endpointPickerRef is a {ref['kind']}, not a Service")
     service = f"{metadata['namespace']}/{ref['name']}"
-    found = _service(service, ref.get("port", {}).get("number"), seen)
-    if isinstance(found, Unresolved):
-        return Unresolved("InvalidExtensionRef", found.message)
-    pods = seen.pods_of(metadata["namespace"], seen.services[service]["spec"].get("selector") or {})
+    upstream = _service(service, ref.get("port", {}).get("number"), snapshot)
+    if isinstance(upstream, Unresolved):
+        return Unresolved("InvalidExtensionRef", upstream.message)
+    pods = snapshot.pods_of(metadata["namespace"], snapshot.services[service]["spec"].get("selector") or {})
     return Picker(
-        Upstream(f"picker.{metadata['namespace']}.{metadata['name']}", found.endpoints),
-        tls=any(_secure(pod) for pod in pods),
+        Upstream(f"picker.{metadata['namespace']}.{metadata['name']}", upstream.endpoints),
+        tls=any(_serves_tls(pod) for pod in pods),
         fail_open=ref.get("failureMode") == "FailOpen",
     )
 
 
-def _pool(name: str, seen: Seen) -> Backend | Unresolved:
-    pool = seen.pools.get(name)
+def _pool(name: str, snapshot: Snapshot) -> Backend | Unresolved:
+    pool = snapshot.pools.get(name)
     if pool is None:
         return Unresolved("BackendNotFound", f"there is no InferencePool {name}")
-    chosen = picker(pool, seen)
+    chosen = picker(pool, snapshot)
     if isinstance(chosen, Unresolved):
         return Unresolved("BackendNotFound", f"InferencePool {name} has no picker: {chosen.message}")
     namespace = pool["metadata"]["namespace"]
-    pods = ready(seen.pods_of(namespace, pool["spec"]["selector"]["matchLabels"]))
+    pods = ready(snapshot.pods_of(namespace, pool["spec"]["selector"]["matchLabels"]))
     ports = [port["number"] for port in pool["spec"]["targetPorts"]]
     endpoints = tuple(f"{pod['status']['podIP']}:{port}" for pod in pods for port in ports)
     return Backend(Upstream(f"pool.{namespace}.{pool['metadata']['name']}", endpoints), chosen)
 
 
-def _service(name: str, number: int | None, seen: Seen) -> Upstream | Unresolved:
-    service = seen.services.get(name)
+def _service(name: str, number: int | None, snapshot: Snapshot) -> Upstream | Unresolved:
+    service = snapshot.services.get(name)
     if service is None:
         return Unresolved("BackendNotFound", f"there is no Service {name}")
     ports = service["spec"].get("ports") or []
-    port = next((one for one in ports if one["port"] == number), None)
-    if port is None:
-        have = ", ".join(str(one["port"]) for one in ports) or "none"
+    service_port = next((port for port in ports if port["port"] == number), None)
+    if service_port is None:
+        have = ", ".join(str(port["port"]) for port in ports) or "none"
         return Unresolved("BackendNotFound", f"Service {name} has no port {number} (it has: {have})")
     namespace = service["metadata"]["namespace"]
-    pods = seen.pods_of(namespace, service["spec"].get("selector") or {})
-    target = port.get("targetPort", port["port"])
-    # A container may listen on what it does not declare, but in the sandbox nobody would forward it.
-    if pods and not any(_port(pod, target) for pod in pods):
-        have = ", ".join(sorted({str(number) for pod in pods for _, number in _declared(pod)})) or "none"
+    pods = snapshot.pods_of(namespace, service["spec"].get("selector") or {})
+    target = service_port.get("targetPort", service_port["port"])
+    # A container may listen on a port that it does not declare, but in the sandbox nobody would forward that.
+    if pods and not any(_port_number(pod, target) for pod in pods):
+        declared = {str(number) for pod in pods for _, number in _declared_ports(pod)}
+        have = ", ".join(sorted(declared)) or "none"
         return Unresolved(
             "BackendNotFound",
             f"Service {name} leads to port {target} of its pods, whose containers have: {have}",
         )
     endpoints = tuple(
-        f"{pod['status']['podIP']}:{found}" for pod in ready(pods) if (found := _port(pod, target))
+        f"{pod['status']['podIP']}:{port}" for pod in ready(pods) if (port := _port_number(pod, target))
     )
     return Upstream(f"service.{namespace}.{service['metadata']['name']}.{number}", endpoints)
 
 
-def _port(pod: Object, target: str | int) -> int | None:
-    """The number of the port that a Service calls `target`, if a container of the pod declares it."""
-    return next((number for name, number in _declared(pod) if target in (name, number)), None)
+def _port_number(pod: Object, target: str | int) -> int | None:
+    """Return the number of the pod's port that a Service calls `target`, if a container declares it."""
+    return next((number for name, number in _declared_ports(pod) if target in (name, number)), None)
 
 
-def _declared(pod: Object) -> list[tuple[str, int]]:
-    """Name ("" without one) and number of each port its containers declare."""
-    containers = pod["spec"].get("containers", [])
+def _declared_ports(pod: Object) -> list[tuple[str, int]]:
+    """Return the name ("" without one) and number of each port that the pod's containers declare."""
     return [
-        (port.get("name", ""), port["containerPort"]) for one in containers for port in one.get("ports", ())
+        (port.get("name", ""), port["containerPort"])
+        for container in pod["spec"].get("containers", [])
+        for port in container.get("ports", ())
     ]
 
 
-def _secure(pod: Object) -> bool:
-    """True when its picker serves TLS: the default, unless its arguments say otherwise."""
+def _serves_tls(pod: Object) -> bool:
+    """Return whether the picker serves TLS, which is the default unless its arguments say otherwise."""
     secure = True
     for container in pod["spec"].get("containers", []):
         for arg in container.get("args", ()):
             name, _, value = str(arg).lstrip("-").partition("=")
             if name == "secure-serving":
-                secure = not value or value in TRUE
+                secure = not value or value in _TRUE
     return secure

@@ -1,42 +1,42 @@
-"""Conditions as Kubernetes objects carry them in their status."""
+"""Conditions in the status of Kubernetes objects."""
 
 from typing import Any
 
 Conditions = list[dict[str, Any]]
 
 
-def condition(kind: str, problem: tuple[str, str] | None, *, generation: int) -> dict[str, Any]:
-    """True with its own name for a reason, or False with the problem's reason and sentence."""
-    why, message = problem or (kind, "")
+def condition(condition_type: str, problem: tuple[str, str] | None, *, generation: int) -> dict[str, Any]:
+    """Return a condition that is True, or False with the problem's reason and message."""
+    reason, message = problem or (condition_type, "")
     return {
-        "type": kind,
+        "type": condition_type,
         "status": "False" if problem else "True",
-        "reason": why,
+        "reason": reason,
         "message": message,
         "observedGeneration": generation,
     }
 
 
 def dated(wanted: Any, present: Any, now: str) -> Any:
-    """The wanted status with `lastTransitionTime` in its conditions: the present one's while True stays True.
+    """Return the wanted status with `lastTransitionTime` in its conditions, kept while they stay the same.
 
-    What was there before is found by the condition's type, and by `name` or `parentRef` around it.
+    A condition is compared with the present one of its type, in the item of the same `name` or `parentRef`.
     """
     if isinstance(wanted, list):
-        before = {_identity(one): one for one in present} if isinstance(present, list) else {}
-        return [dated(one, before.get(_identity(one)), now) for one in wanted]
+        before = {_identity(item): item for item in present} if isinstance(present, list) else {}
+        return [dated(item, before.get(_identity(item)), now) for item in wanted]
     if not isinstance(wanted, dict):
         return wanted
-    had = present if isinstance(present, dict) else {}
-    made = {name: dated(value, had.get(name), now) for name, value in wanted.items()}
+    before = present if isinstance(present, dict) else {}
+    status = {name: dated(value, before.get(name), now) for name, value in wanted.items()}
     if "observedGeneration" in wanted:
-        same = had.get("status") == wanted["status"]
-        made["lastTransitionTime"] = had.get("lastTransitionTime", now) if same else now
-    return made
+        same = before.get("status") == wanted["status"]
+        status["lastTransitionTime"] = before.get("lastTransitionTime", now) if same else now
+    return status
 
 
-def _identity(one: Any) -> str:
-    if not isinstance(one, dict):
-        return repr(one)
-    identity = one.get("type") or one.get("name") or sorted((one.get("parentRef") or {}).items())
-    return f"{one.get('controllerName', '')} {identity}"
+def _identity(item: Any) -> str:
+    if not isinstance(item, dict):
+        return repr(item)
+    identity = item.get("type") or item.get("name") or sorted((item.get("parentRef") or {}).items())
+    return f"{item.get('controllerName', '')} {identity}"

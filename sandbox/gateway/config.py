@@ -1,34 +1,34 @@
-"""What each Gateway's Envoy is told: decided from what is seen of the cluster, as values."""
+"""Decides the configuration of each Gateway's Envoy, as values that follow from a snapshot of the cluster."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from ipaddress import IPv4Network
 from typing import Any
 
-from sandbox.cluster.furnish import CONTROLLER
 from sandbox.cluster.objects import Object, key
-from sandbox.gateway.attachment import Refused, hostnames, is_parent, listeners_for, usable_listeners
+from sandbox.cluster.populate import CONTROLLER
+from sandbox.gateway.attachment import NotAccepted, hostnames, is_parent, listeners_for, usable_listeners
 from sandbox.gateway.backends import Backend, Unresolved, backend
-from sandbox.gateway.seen import Seen, oldest_first
+from sandbox.gateway.snapshot import Snapshot, oldest_first
 from sandbox.gateway.support import unsupported_in_route
-from sandbox.gateway.virtual_hosts import Backends, Served, virtual_hosts
+from sandbox.gateway.virtual_hosts import Backends, ServedRoute, virtual_hosts
 
 
 @dataclass(frozen=True)
-class Parent:
-    """One parentRef of a route that means a Gateway of ours: the listeners that take it, or why none does."""
+class RouteParent:
+    """A route's parentRef to a Gateway of ours: the listeners that accept the route, or why none does."""
 
     ref: Object
     gateway: str
-    listeners: tuple[str, ...] | Refused
+    listeners: tuple[str, ...] | NotAccepted
 
 
 @dataclass(frozen=True)
-class Attached:
-    """A route that has a Gateway of ours for a parent. `backends` has an item per rule."""
+class AttachedRoute:
+    """A route that has a Gateway of ours as a parent. `backends` has an item per rule."""
 
     route: Object
-    parents: tuple[Parent, ...]
+    parents: tuple[RouteParent, ...]
     backends: tuple[Backends, ...]
 
 
@@ -44,97 +44,104 @@ class Proxy:
 
 @dataclass(frozen=True)
 class Config:
-    """Everything that follows from what is seen."""
+    """Everything that follows from a snapshot."""
 
     proxies: tuple[Proxy, ...]
-    routes: tuple[Attached, ...]
+    routes: tuple[AttachedRoute, ...]
 
 
-def config(seen: Seen, network: IPv4Network) -> Config:
-    """For the Gateways of our classes, with addresses of the network."""
-    gateways = our_gateways(seen)
+def config(snapshot: Snapshot, network: IPv4Network) -> Config:
+    """Return the configuration for the Gateways of our classes, with addresses from the network."""
+    gateways = our_gateways(snapshot)
     given = addresses(gateways, network)
     routes = tuple(
         attached
-        for route in oldest_first(seen.routes.values())
-        if (attached := _attached(route, gateways, seen)).parents
+        for route in oldest_first(snapshot.routes.values())
+        if (attached := _attached(route, gateways, snapshot)).parents
     )
-    return Config(tuple(_proxy(one, given.get(key(one)), routes) for one in gateways), routes)
+    return Config(tuple(_proxy(gateway, given.get(key(gateway)), routes) for gateway in gateways), routes)
 
 
-def our_gateways(seen: Seen) -> list[Object]:
-    ours = {name for name, one in seen.classes.items() if one["spec"]["controllerName"] == CONTROLLER}
-    return oldest_first(one for one in seen.gateways.values() if one["spec"]["gatewayClassName"] in ours)
+def our_gateways(snapshot: Snapshot) -> list[Object]:
+    """Return the Gateways whose class names this controller, oldest first."""
+    classes = snapshot.classes.items()
+    ours = {name for name, gateway_class in classes if gateway_class["spec"]["controllerName"] == CONTROLLER}
+    gateways = snapshot.gateways.values()
+    return oldest_first(gateway for gateway in gateways if gateway["spec"]["gatewayClassName"] in ours)
 
 
 def addresses(gateways: list[Object], network: IPv4Network) -> dict[str, str]:
-    """An address for each Gateway by its key: the one its status shows, or else a free one."""
+    """Return an address for each Gateway by its key: the one its status shows, or else a free one."""
     given: dict[str, str] = {}
-    every = [str(one) for one in network.hosts()]
+    every = [str(address) for address in network.hosts()]
     for gateway in gateways:
-        shown = [one["value"] for one in gateway.get("status", {}).get("addresses") or ()]
-        kept = next((one for one in shown if one in every and one not in given.values()), None)
+        shown = [address["value"] for address in gateway.get("status", {}).get("addresses") or ()]
+        usable = (address for address in shown if address in every and address not in given.values())
+        kept = next(usable, None)
         if kept:
             given[key(gateway)] = kept
-    free = (one for one in every if one not in given.values())
+    free = (address for address in every if address not in given.values())
     for gateway in gateways:
         if key(gateway) not in given and (new := next(free, None)):
             given[key(gateway)] = new
     return given
 
 
-def _attached(route: Object, gateways: list[Object], seen: Seen) -> Attached:
-    refused = unsupported_in_route(route)
+def _attached(route: Object, gateways: list[Object], snapshot: Snapshot) -> AttachedRoute:
+    unsupported = unsupported_in_route(route)
     parents = []
     for ref in route["spec"].get("parentRefs") or ():
         for gateway in gateways:
             if not is_parent(ref, route=route, gateway=gateway):
                 continue
-            found = listeners_for(ref, route=route, gateway=gateway)
-            listeners = found if isinstance(found, Refused) else tuple(one["name"] for one in found)
-            if refused:
-                text = f"the sandbox's gateway does not do {', '.join(refused)}. Real gateways may."
-                listeners = Refused("UnsupportedValue", text)
-            parents.append(Parent(ref, key(gateway), listeners))
+            accepting = listeners_for(ref, route=route, gateway=gateway)
+            if unsupported:
+                text = f"the sandbox's gateway does not support {', '.join(unsupported)}. Real gateways may."
+                accepting = NotAccepted("UnsupportedValue", text)
+            if isinstance(accepting, NotAccepted):
+                parents.append(RouteParent(ref, key(gateway), accepting))
+            else:
+                names = tuple(listener["name"] for listener in accepting)
+                parents.append(RouteParent(ref, key(gateway), names))
     rules = route["spec"].get("rules") or ()
-    return Attached(route, tuple(parents), tuple(_backends(rule, route, seen) for rule in rules))
+    return AttachedRoute(route, tuple(parents), tuple(_backends(rule, route, snapshot) for rule in rules))
 
 
-def _backends(rule: Object, route: Object, seen: Seen) -> Backends:
+def _backends(rule: Object, route: Object, snapshot: Snapshot) -> Backends:
     namespace = route["metadata"]["namespace"]
     refs = rule.get("backendRefs") or ()
-    return tuple((ref.get("weight", 1), backend(ref, namespace=namespace, seen=seen)) for ref in refs)
+    return tuple((ref.get("weight", 1), backend(ref, namespace=namespace, snapshot=snapshot)) for ref in refs)
 
 
-def _proxy(gateway: Object, address: str | None, routes: tuple[Attached, ...]) -> Proxy:
-    served: dict[int, list[Served]] = {one["port"]: [] for one in usable_listeners(gateway)}
-    for port, of_port in served.items():
+def _proxy(gateway: Object, address: str | None, routes: tuple[AttachedRoute, ...]) -> Proxy:
+    served: dict[int, list[ServedRoute]] = {listener["port"]: [] for listener in usable_listeners(gateway)}
+    for port, routes_of_port in served.items():
         for attached in routes:
-            taken = {
+            accepting = {
                 name
                 for parent in attached.parents
-                if parent.gateway == key(gateway) and not isinstance(parent.listeners, Refused)
+                if parent.gateway == key(gateway) and not isinstance(parent.listeners, NotAccepted)
                 for name in parent.listeners
             }
             names = {
                 name
                 for listener in usable_listeners(gateway)
-                if listener["port"] == port and listener["name"] in taken
+                if listener["port"] == port and listener["name"] in accepting
                 for name in hostnames(listener, attached.route)
             }
             if names:
-                of_port.append(Served(attached.route, tuple(sorted(names)), attached.backends))
+                routes_of_port.append(ServedRoute(attached.route, tuple(sorted(names)), attached.backends))
     backends = {
         target
-        for of_port in served.values()
-        for one in of_port
-        for rule in one.backends
+        for routes_of_port in served.values()
+        for served_route in routes_of_port
+        for rule in served_route.backends
         for _, target in rule
         if not isinstance(target, Unresolved)
     }
     return Proxy(
         gateway,
         address,
-        {port: virtual_hosts(of_port) for port, of_port in served.items()},
-        tuple(sorted(backends, key=lambda one: one.upstream.name)),
+        {port: virtual_hosts(routes_of_port) for port, routes_of_port in served.items()},
+        tuple(sorted(backends, key=lambda backend: backend.upstream.name)),
     )

@@ -1,31 +1,34 @@
-"""Envoy's configuration resources (v3) as the files it reads them from, for one Gateway.
+"""The configuration of one Gateway's Envoy: its resources (v3) by the files from which it reads them.
 
-Files, so that nothing has to serve them: Envoy takes a file anew when another one is moved over it.
+With files nothing has to serve the configuration: Envoy reads a file again when another one is moved over it.
 """
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from sandbox.gateway.backends import Backend, Upstream
+from sandbox.gateway.backends import Backend, Picker, Upstream
 from sandbox.gateway.virtual_hosts import NOWHERE, PICK
 
 ENDPOINT = "x-gateway-destination-endpoint"
 _TYPES = "type.googleapis.com/envoy"
 _EXTENSIONS = f"{_TYPES}.extensions"
-# A picker with flow control holds a request until there is room, for a minute by default.
+# A picker with flow control may hold a request until there is room, for a minute by default.
 PICK_SECONDS = 120
-# As other gateways have it: on a loaded machine a TLS handshake with a picker may take seconds.
+# The value of other gateways: on a loaded machine a TLS handshake with a picker may take seconds.
 CONNECT_SECONDS = 10
-# With an error of its own the gateway says in this header why, such as a picker's gRPC status.
+# The header in which the gateway gives the reason of its own errors, such as a picker's gRPC status.
 REASON = "x-gateway-reason"
 
 
 def bootstrap(folder: Path, name: str) -> dict[str, Any]:
-    """What Envoy starts with: where the rest is. `curl --unix-socket admin.sock` asks it for statistics."""
+    """Return the file Envoy starts with, which names the others.
+
+    `curl --unix-socket admin.sock` asks the running Envoy for statistics.
+    """
     return {
         "node": {"id": name, "cluster": "inferfleet-sandbox"},
-        # Seen from its working directory: the whole path may be too long for a socket.
+        # The path is relative to the working directory: the whole path may be too long for a socket.
         "admin": {"address": {"pipe": {"path": "admin.sock", "mode": 0o600}}},
         "dynamic_resources": {
             "lds_config": _file(folder / "lds.json"),
@@ -37,19 +40,20 @@ def bootstrap(folder: Path, name: str) -> dict[str, Any]:
 def files(
     folder: Path, address: str, *, hosts: Mapping[int, list[dict[str, Any]]], backends: Iterable[Backend]
 ) -> dict[str, dict[str, Any]]:
-    """Contents by file name, in the order they have to be written: what is referred to comes first.
+    """Return contents by file name in the order to write them: a file comes after those it refers to.
 
     `hosts` are the virtual hosts of each port.
     """
-    pools = {one.upstream.name: one for one in backends}
-    pickers = {one.picker.upstream.name: one.picker for one in pools.values() if one.picker}
-    upstreams = [one.upstream for one in pools.values()] + [one.upstream for one in pickers.values()]
-    clusters = [_backend_cluster(folder, one) for _, one in sorted(pools.items())]
-    clusters += [_picker_cluster(folder, one.upstream, tls=one.tls) for _, one in sorted(pickers.items())]
+    by_name = {backend.upstream.name: backend for backend in backends}
+    pickers = {backend.picker.upstream.name: backend.picker for backend in by_name.values() if backend.picker}
+    upstreams = {name: backend.upstream for name, backend in by_name.items()}
+    upstreams |= {name: picker.upstream for name, picker in pickers.items()}
+    clusters = [_backend_cluster(folder, backend) for _, backend in sorted(by_name.items())]
+    clusters += [_picker_cluster(folder, picker) for _, picker in sorted(pickers.items())]
     return {
         **{
-            f"eds.{one.name}.json": _resources([_endpoints(one)])
-            for one in sorted(upstreams, key=lambda one: one.name)
+            f"eds.{name}.json": _resources([_endpoints(upstream)])
+            for name, upstream in sorted(upstreams.items())
         },
         "cds.json": _resources(clusters),
         **{f"rds.{port}.json": _resources([_routes(port, hosts[port])]) for port in sorted(hosts)},
@@ -75,9 +79,9 @@ def _listener(folder: Path, address: str, port: int) -> dict[str, Any]:
         "filters.network.http_connection_manager.v3.HttpConnectionManager",
         stat_prefix=f"port_{port}",
         normalize_path=True,
-        # An engine may think for longer than the default of 5 minutes before its first word.
+        # An engine may take longer than the default of 5 minutes until its first token.
         stream_idle_timeout="0s",
-        # Only a picker may say where a request goes.
+        # Only a picker may set the header that says where a request goes.
         early_header_mutation_extensions=[
             _extension(
                 "envoy.http.early_header_mutation.header_mutation",
@@ -88,7 +92,7 @@ def _listener(folder: Path, address: str, port: int) -> dict[str, Any]:
         local_reply_config={"mappers": [_reason()]},
         rds={"route_config_name": f"port_{port}", "config_source": _file(folder / f"rds.{port}.json")},
         http_filters=[
-            _ask_picker(),
+            _picker_filter(),
             _extension("envoy.filters.http.router", "filters.http.router.v3.Router"),
         ],
     )
@@ -101,16 +105,19 @@ def _listener(folder: Path, address: str, port: int) -> dict[str, Any]:
 
 
 def _reason() -> dict[str, Any]:
-    own = {"op": "GE", "value": {"default_value": 400, "runtime_key": "inferfleet.reason_from_status"}}
+    error = {"op": "GE", "value": {"default_value": 400, "runtime_key": "inferfleet.reason_from_status"}}
     header = {"key": REASON, "value": "%RESPONSE_CODE_DETAILS%"}
     return {
-        "filter": {"status_code_filter": {"comparison": own}},
+        "filter": {"status_code_filter": {"comparison": error}},
         "headers_to_add": [{"header": header, "append_action": "OVERWRITE_IF_EXISTS_OR_ADD"}],
     }
 
 
-def _ask_picker() -> dict[str, Any]:
-    """Off, until a route's backend has a picker; that says which."""
+def _picker_filter() -> dict[str, Any]:
+    """Return the filter that asks a picker.
+
+    It is off until a route's backend turns it on and names its picker.
+    """
     return _extension(
         PICK,
         "filters.http.ext_proc.v3.ExternalProcessor",
@@ -155,9 +162,9 @@ def _policies(name: str, kind: str, **config: Any) -> dict[str, Any]:
     return {"policies": [{"typed_extension_config": extension}]}
 
 
-def _picker_cluster(folder: Path, upstream: Upstream, *, tls: bool) -> dict[str, Any]:
+def _picker_cluster(folder: Path, picker: Picker) -> dict[str, Any]:
     protocol = "upstreams.http.v3.HttpProtocolOptions"
-    cluster = _cluster(folder, upstream) | {
+    cluster = _cluster(folder, picker.upstream) | {
         "typed_extension_protocol_options": {
             f"envoy.extensions.{protocol}": {
                 "@type": f"{_EXTENSIONS}.{protocol}",
@@ -165,9 +172,9 @@ def _picker_cluster(folder: Path, upstream: Upstream, *, tls: bool) -> dict[str,
             }
         }
     }
-    if not tls:
+    if not picker.tls:
         return cluster
-    # Pickers sign their certificate themselves: there is nothing to verify.
+    # Pickers sign their certificates themselves, so there is nothing to verify.
     socket = _extension(
         "envoy.transport_sockets.tls",
         "transport_sockets.tls.v3.UpstreamTlsContext",
@@ -177,7 +184,7 @@ def _picker_cluster(folder: Path, upstream: Upstream, *, tls: bool) -> dict[str,
 
 
 def _cluster(folder: Path, upstream: Upstream) -> dict[str, Any]:
-    many = {
+    unlimited = {
         "max_connections": 65536,
         "max_pending_requests": 65536,
         "max_requests": 65536,
@@ -189,7 +196,7 @@ def _cluster(folder: Path, upstream: Upstream) -> dict[str, Any]:
         "type": "EDS",
         "eds_cluster_config": {"eds_config": _file(folder / f"eds.{upstream.name}.json")},
         "connect_timeout": f"{CONNECT_SECONDS}s",
-        "circuit_breakers": {"thresholds": [many]},
+        "circuit_breakers": {"thresholds": [unlimited]},
     }
 
 

@@ -1,4 +1,4 @@
-"""A rule of an HTTPRoute as Envoy says it: matches in the Gateway API's order, rewrites, headers, timeouts.
+"""Translates a rule of an HTTPRoute for Envoy: its matches and their precedence, rewrites, headers, timeout.
 
 Source: https://gateway-api.sigs.k8s.io/reference/spec/ (HTTPRouteRule, HTTPPathModifier).
 """
@@ -14,58 +14,62 @@ EVERYTHING: Object = {"path": {"type": "PathPrefix", "value": "/"}}
 
 
 def precedence(match: Object) -> tuple[int, int, int]:
-    """Sorts first what wins: exact paths, then longer prefixes, then more headers."""
+    """Return a key that sorts matches by precedence: exact paths, longer prefixes, more headers."""
     path = _path(match)
     exact = path.get("type") == "Exact"
     return (0 if exact else 1, -len(path["value"]), -len(match.get("headers") or ()))
 
 
 def envoy_match(match: Object) -> dict[str, Any]:
+    """Return a match as an Envoy RouteMatch."""
     path = _path(match)
     value = path["value"]
-    made: dict[str, Any]
+    route_match: dict[str, Any]
     if path.get("type") == "Exact":
-        made = {"path": value}
+        route_match = {"path": value}
     elif prefix := value.rstrip("/"):
-        made = {"path_separated_prefix": prefix}
+        route_match = {"path_separated_prefix": prefix}
     else:
-        made = {"prefix": "/"}
+        route_match = {"prefix": "/"}
     headers = [
-        {"name": one["name"], "string_match": {"exact": one["value"]}} for one in match.get("headers") or ()
+        {"name": header["name"], "string_match": {"exact": header["value"]}}
+        for header in match.get("headers") or ()
     ]
-    return made | ({"headers": headers} if headers else {})
+    return route_match | ({"headers": headers} if headers else {})
 
 
 def envoy_rewrite(match: Object, rule: Object) -> dict[str, Any]:
-    """Fields of a RouteAction."""
-    made: dict[str, Any] = {}
-    for one in rule.get("filters") or ():
-        rewrite = one.get("urlRewrite") or {}
+    """Return the fields of an Envoy RouteAction for the rule's rewrites."""
+    action: dict[str, Any] = {}
+    for route_filter in rule.get("filters") or ():
+        rewrite = route_filter.get("urlRewrite") or {}
         if "hostname" in rewrite:
-            made["host_rewrite_literal"] = rewrite["hostname"]
+            action["host_rewrite_literal"] = rewrite["hostname"]
         path = rewrite.get("path") or {}
         if "replaceFullPath" in path:
-            made["regex_rewrite"] = _regex("^.*$", path["replaceFullPath"])
+            action["regex_rewrite"] = _regex("^.*$", path["replaceFullPath"])
         elif "replacePrefixMatch" in path:
-            made |= _replace_prefix(_path(match)["value"].rstrip("/"), path["replacePrefixMatch"].rstrip("/"))
-    return made
+            action |= _replace_prefix(
+                _path(match)["value"].rstrip("/"), path["replacePrefixMatch"].rstrip("/")
+            )
+    return action
 
 
 def envoy_headers(rule: Object) -> dict[str, Any]:
-    """Fields of a Route."""
+    """Return the fields of an Envoy Route for the rule's changes of request headers."""
     added: list[dict[str, Any]] = []
     removed: list[str] = []
-    for one in rule.get("filters") or ():
-        change = one.get("requestHeaderModifier") or {}
+    for route_filter in rule.get("filters") or ():
+        change = route_filter.get("requestHeaderModifier") or {}
         added += [_header(header, "OVERWRITE_IF_EXISTS_OR_ADD") for header in change.get("set") or ()]
         added += [_header(header, "APPEND_IF_EXISTS_OR_ADD") for header in change.get("add") or ()]
         removed += change.get("remove") or ()
-    made: dict[str, Any] = {"request_headers_to_add": added} if added else {}
-    return made | ({"request_headers_to_remove": removed} if removed else {})
+    fields: dict[str, Any] = {"request_headers_to_add": added} if added else {}
+    return fields | ({"request_headers_to_remove": removed} if removed else {})
 
 
 def envoy_timeout(rule: Object) -> str:
-    """In seconds. None is said by 0: Envoy's own default of 15 s would end streams."""
+    """Return the rule's timeout in seconds, and 0 for none: Envoy's own default of 15 s would end streams."""
     text = (rule.get("timeouts") or {}).get("request", "0s")
     total = sum(int(amount) * _MILLISECONDS[unit] for amount, unit in _DURATION.findall(text))
     return f"{total // 1000}s" if total % 1000 == 0 else f"{total / 1000:.3f}s"
@@ -77,7 +81,10 @@ def _path(match: Object) -> Object:
 
 
 def _replace_prefix(prefix: str, replacement: str) -> dict[str, Any]:
-    """`/a/b` with prefix `/a`: by `/` becomes `/b`, by `/x` becomes `/x/b`; `/a` alone `/` and `/x`."""
+    """Return the rewrite of a prefix.
+
+    With the prefix `/a`, `/x` makes `/x/b` of `/a/b`, and `/` makes `/b` of it.
+    """
     if not replacement:
         return {"regex_rewrite": _regex(f"^{re.escape(prefix)}/*", "/")}
     if not prefix:
@@ -90,6 +97,6 @@ def _regex(pattern: str, substitution: str) -> dict[str, Any]:
 
 
 def _header(header: Object, action: str) -> dict[str, Any]:
-    # Envoy takes %...% for its own variables.
+    # Envoy takes %...% for its own variables, and %% for a percent sign.
     value = header["value"].replace("%", "%%")
     return {"header": {"key": header["name"], "value": value}, "append_action": action}

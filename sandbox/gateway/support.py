@@ -1,10 +1,10 @@
-"""What of an HTTPRoute and of a Gateway this controller implements. All else is refused, not ignored."""
+"""Which fields of HTTPRoutes and listeners this controller supports. All others are refused, not ignored."""
 
 from typing import Any
 
 from sandbox.cluster.objects import Object
 
-# A mapping lists its fields, a list has the shape of its items, a set the values; None takes anything.
+# A dict lists the supported fields, a list has the shape of its items, a set the values; None supports any.
 _HEADERS = [{"name": None, "value": None}]
 _ROUTE: Any = {
     "parentRefs": None,
@@ -52,21 +52,25 @@ _LISTENER: Any = {
 
 
 def unsupported_in_route(route: Object) -> tuple[str, ...]:
-    """Paths, with a value where only the value is not supported: `spec.rules[0].filters[1].type: CORS`."""
+    """Return the paths of unsupported fields, with the value where another value would be supported.
+
+    An example is `spec.rules[0].filters[1].type: CORS`.
+    """
     return (*_unsupported("spec", route["spec"], _ROUTE), *_host_headers(route))
 
 
 def unsupported_in_listener(listener: Object) -> tuple[str, ...]:
+    """Return the paths of unsupported fields of a listener, as for routes."""
     return _unsupported(f"listeners[{listener['name']}]", listener, _LISTENER)
 
 
 def _host_headers(route: Object) -> list[str]:
-    """Envoy changes the host by a rewrite only, and would refuse all routes of the port with this one."""
+    """Return changes of the Host header: Envoy refuses all routes of a port if one of them has any."""
     return [
         f"spec.rules[{i}].filters[{j}].requestHeaderModifier of Host (urlRewrite.hostname changes it)"
         for i, rule in enumerate(route["spec"].get("rules") or ())
-        for j, one in enumerate(rule.get("filters") or ())
-        if (change := one.get("requestHeaderModifier"))
+        for j, route_filter in enumerate(rule.get("filters") or ())
+        if (change := route_filter.get("requestHeaderModifier"))
         and "host"
         in {header["name"].lower() for kind in ("set", "add") for header in change.get(kind) or ()}
         | {name.lower() for name in change.get("remove") or ()}
@@ -75,16 +79,16 @@ def _host_headers(route: Object) -> list[str]:
 
 def _unsupported(path: str, value: Any, shape: Any) -> tuple[str, ...]:
     if isinstance(shape, dict):
-        found: list[str] = []
+        paths: list[str] = []
         for name, inner in value.items():
             if name in shape:
-                found += _unsupported(f"{path}.{name}", inner, shape[name])
+                paths += _unsupported(f"{path}.{name}", inner, shape[name])
             elif inner not in (None, [], {}):
-                found.append(f"{path}.{name}")
-        return tuple(found)
+                paths.append(f"{path}.{name}")
+        return tuple(paths)
     if isinstance(shape, list):
         return tuple(
-            one for i, item in enumerate(value) for one in _unsupported(f"{path}[{i}]", item, shape[0])
+            inner for i, item in enumerate(value) for inner in _unsupported(f"{path}[{i}]", item, shape[0])
         )
     if isinstance(shape, set) and value not in shape:
         return (f"{path}: {value}",)

@@ -17,7 +17,7 @@ from sandbox.gcp.opening import open_cloud
 from sandbox.gcp.store import CLUSTER, POOL, Record, Records, Store
 from sandbox.places import StackPlaces, project_root
 from sandbox.problem import SandboxProblem
-from sandbox.verbs.told import Stack, told
+from sandbox.verbs.reporting import Stack, reported_problems
 
 app = typer.Typer(
     help="The simulated Google Cloud of a stack: what exists there, faults, and changes by hand.",
@@ -34,7 +34,7 @@ def show(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON for machines.")] = False,
 ) -> None:
     """Show what exists in the cloud, and the faults in force."""
-    with told():
+    with reported_problems():
         places = _places(stack)
         records, in_force = Store(places.cloud).read(), faults.read(places.cloud)
         if as_json:
@@ -52,7 +52,7 @@ def edit(
     stack: Stack = "local",
 ) -> None:
     """Change a resource by hand, as somebody does in the console. The next refresh sees it."""
-    with told() as progress:
+    with reported_problems() as progress:
         places = _places(stack)
         record = find_resource(Store(places.cloud).read(), name)
         field, _, value = change.partition("=")
@@ -179,7 +179,7 @@ def _nodes(record: Record) -> str:
 
 
 def _change(stack: str, changed: Callable[[Faults], Faults]) -> None:
-    with told() as progress:
+    with reported_problems() as progress:
         in_force = faults.change(_places(stack).cloud, changed)
         progress.say("\n".join(faults.lines(in_force)))
 

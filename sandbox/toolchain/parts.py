@@ -1,4 +1,4 @@
-"""What the toolchain consists of: each part's programs or files, their Go packages and versions."""
+"""The parts of the toolchain: their programs and files, with Go packages and versions."""
 
 import hashlib
 import platform
@@ -9,28 +9,30 @@ HERE = Path(__file__).parent
 PULUMI = "3.250.0"
 KUBERNETES = "1.36.3"
 KUBERNETES_PROVIDER = "4.25.0"
-# Simulated here (sandbox/gcp), so nothing is built: the version of the Python package that programs use.
+# The version of the Python package that programs use. The provider is simulated (sandbox/gcp), not built.
 GOOGLE_PROVIDER = "10.2.0"
 
-# Part of the key of Go's own build cache: with other flags everything is compiled anew.
+# These flags are part of the key of Go's own build cache: with others everything is compiled again.
 GO_FLAGS = "-mod=readonly -buildvcs=false -trimpath"
 
 
 @dataclass(frozen=True)
 class Program:
-    """An executable and the Go package it is built from. `args` make it print its version."""
+    """An executable and the Go package it is built from. `args` make it print its version.
+
+    On the PATH a version from `least` up to, but without, `below` is accepted too.
+    """
 
     name: str
     package: str = "."
     args: tuple[str, ...] = ("--version",)
-    # On the PATH a version from `least` up to, without, `below` serves as well.
     least: str = ""
     below: str = ""
 
 
 @dataclass(frozen=True)
 class Files:
-    """Files taken as they are from a module: those in `folder` that match `pattern`, put into `into`."""
+    """Files copied from a module: those in `folder` that match `pattern`, copied to the folder `into`."""
 
     module: str
     folder: str
@@ -41,7 +43,10 @@ class Files:
 
 @dataclass(frozen=True)
 class Part:
-    """One Go module and what comes out of it; `embedded` files are put beside its main.go first."""
+    """One Go module and its results. `embedded` files are copied beside its main.go before it is built.
+
+    `minutes` is the rough time on two cores when nothing is cached.
+    """
 
     name: str
     version: str
@@ -49,16 +54,16 @@ class Part:
     files: tuple[Files, ...] = ()
     embedded: tuple[Files, ...] = ()
     ldflags: str = "-s -w"
-    # Rough minutes on two cores when nothing is cached, to tell people what they wait for.
     minutes: int = 0
 
     @property
     def folder(self) -> Path:
+        """The folder with the part's go.mod and go.sum."""
         return HERE / self.name
 
     @property
     def key(self) -> str:
-        """`<part>-<hash>` of everything that decides what comes out."""
+        """`<part>-<hash>`, with a hash of everything that decides the result."""
         digest = hashlib.sha256()
         for file in ("go.mod", "go.sum", "main.go"):
             path = self.folder / file
@@ -74,7 +79,7 @@ _PROVIDER_FILES = "cmd/pulumi-resource-kubernetes"
 
 LANGUAGE_PYTHON = Part(
     name="language-python",
-    # The last release of the sdk module that has the language host in it.
+    # The last release of the sdk module that contains the language host.
     version="3.79.0",
     programs=(
         Program(
@@ -85,7 +90,7 @@ LANGUAGE_PYTHON = Part(
 )
 LANGUAGE_PYTHON_EXEC = Part(
     name="language-python-exec",
-    # The version of the Python SDK in requirements.txt: the two talk to each other.
+    # The version of the Python SDK in requirements.txt, with which it exchanges data.
     version="3.272.0",
     files=(
         Files(
@@ -152,11 +157,11 @@ CRDS = Part(
 )
 EPP = Part(
     name="epp",
-    # The image of profile gie-1.5; later endpoint pickers live in another module.
+    # The version of the image of profile gie-1.5; later endpoint pickers are in another module.
     version="1.5.0",
     programs=(Program("epp", "sigs.k8s.io/gateway-api-inference-extension/cmd/epp"),),
     minutes=3,
 )
 
-# Quick ones first: an error in the network or in Go shows before the long builds.
+# Quick parts come first, so that errors of the network or of Go show before the long builds.
 PARTS = (CRDS, LANGUAGE_PYTHON_EXEC, LANGUAGE_PYTHON, KWOK, EPP, PULUMI_CLI, KUBE, PROVIDER)

@@ -1,4 +1,4 @@
-"""Tells a person what is being waited for: a moving line on a terminal, a line now and then elsewhere."""
+"""Shows what a command waits for: a live line on a terminal, and occasional lines elsewhere."""
 
 import time
 from collections.abc import Iterator
@@ -10,11 +10,12 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.status import Status
 
-# Seconds between two signs of life where lines are kept, as in a CI log.
+# Seconds between lines where all lines are kept, as in a CI log.
 QUIET = 60.0
 
 
 def duration(seconds: float) -> str:
+    """Return a duration such as 4.2s, 42s or 4m02s."""
     whole = int(seconds)
     if whole >= 60:
         return f"{whole // 60}m{whole % 60:02d}s"
@@ -29,7 +30,7 @@ def _standard_error() -> "Console":
 
 @dataclass
 class Progress:
-    """Prints to standard error, so that answers can be piped; remembers the seconds of each step."""
+    """Prints to standard error, so that output can be piped, and keeps the seconds of each step."""
 
     console: "Console" = field(default_factory=_standard_error)
     seconds: dict[str, float] = field(default_factory=dict)
@@ -39,11 +40,12 @@ class Progress:
     _status: "Status | None" = None
 
     def say(self, text: str) -> None:
+        """Print a message."""
         self.console.print(text, markup=False, soft_wrap=True)
 
     @contextmanager
     def step(self, name: str, text: str) -> Iterator[None]:
-        """Shows the step while it runs, and how long it took. Steps do not nest."""
+        """Show the step while it runs, and then how long it took. Steps do not nest."""
         self._step, self._started, self._shown = text, time.monotonic(), time.monotonic()
         if self.console.is_terminal:
             self._status = self.console.status(text)
@@ -60,7 +62,7 @@ class Progress:
         self.say(f"{text}: {duration(self.seconds[name])}")
 
     def tick(self, detail: str) -> None:
-        """Called often during a step, with the newest thing to show."""
+        """Show the newest detail of the step. It is meant to be called often."""
         now = time.monotonic()
         elapsed = duration(now - self._started)
         if self._status is not None:

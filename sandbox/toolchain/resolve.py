@@ -1,4 +1,4 @@
-"""Where each part comes from: the PATH, the per-user cache, or nowhere yet. `ready` leaves none missing."""
+"""Finds where each part comes from: the PATH, the per-user cache, or nowhere yet; and builds missing ones."""
 
 import hashlib
 import os
@@ -27,7 +27,7 @@ Source = Literal["path", "cache", "missing"]
 
 @dataclass(frozen=True)
 class Resolved:
-    """A part and the folder its programs or files are in; no folder while it is missing."""
+    """A part and the folder with its programs or files. A missing part has no folder."""
 
     part: Part
     source: Source
@@ -35,50 +35,55 @@ class Resolved:
 
 
 def store() -> Path:
-    """The folder of the per-user cache with one folder per built part."""
+    """Return the folder, in the per-user cache, with one folder per built part."""
     return cache_folder() / "toolchain"
 
 
 def resolve() -> tuple[Resolved, ...]:
-    """Every part, without building anything."""
+    """Return where every part comes from, without building anything."""
     path = without(store(), os.environ.get("PATH", ""))
     pulumi = _on_path(PULUMI_CLI, path)
     return tuple(_resolve(part, path, pulumi) for part in PARTS)
 
 
-def ready(progress: Progress) -> tuple[Resolved, ...]:
-    """Every part, the missing ones fetched or built."""
+def resolve_or_build(progress: Progress) -> tuple[Resolved, ...]:
+    """Return where every part comes from, after fetching or building those that were missing."""
     parts = resolve()
-    missing = [one.part for one in parts if one.source == "missing"]
+    missing = [resolved.part for resolved in parts if resolved.source == "missing"]
     if not missing:
         return parts
     minutes = sum(part.minutes for part in missing)
     progress.say(
-        f"{len(missing)} of {len(parts)} parts of the toolchain are not on this machine yet and are "
-        f"made now, once: up to {minutes} min on two cores. Interrupt it when you like; the next run goes on."
+        f"{len(missing)} of {len(parts)} parts of the toolchain are not on this machine yet and are built "
+        f"now, once: up to {minutes} min on two cores. You may interrupt it; the next run continues."
     )
-    installed = next((one.folder for one in parts if one.part is PULUMI_CLI and one.source == "path"), None)
+    on_path = {resolved.part.name: resolved.folder for resolved in parts if resolved.source == "path"}
+    installed = on_path.get(PULUMI_CLI.name)
     for number, part in enumerate(missing, 1):
-        if part is PROVIDER and installed and _published(installed / "pulumi", progress):
+        if part is PROVIDER and installed and _fetch_published(installed / "pulumi", progress):
             continue
         build(part, store(), count=f"{number}/{len(missing)}", progress=progress)
     return resolve()
 
 
 def programs(parts: tuple[Resolved, ...]) -> Path:
-    """One folder with all programs from the cache.
+    """Return one folder with all programs from the cache.
 
-    Hard links, no symbolic ones: Pulumi looks for its language host beside its own resolved path.
+    They are hard links, because Pulumi looks for its language host beside its own resolved path.
     """
-    cached = [one for one in parts if one.source == "cache" and one.part is not PROVIDER and one.folder]
-    digest = hashlib.sha256(" ".join(one.part.key for one in cached).encode()).hexdigest()[:12]
+    cached = [
+        (resolved.part, resolved.folder)
+        for resolved in parts
+        if resolved.source == "cache" and resolved.part is not PROVIDER and resolved.folder
+    ]
+    digest = hashlib.sha256(" ".join(part.key for part, _ in cached).encode()).hexdigest()[:12]
     folder = store() / f"bin-{digest}"
     if not folder.exists():
         building = store() / f"bin-{digest}.{os.getpid()}"
         shutil.rmtree(building, ignore_errors=True)
         building.mkdir(parents=True)
-        for one in cached:
-            for file in (one.folder or building).iterdir():
+        for _, part_folder in cached:
+            for file in part_folder.iterdir():
                 if file.is_file():
                     os.link(file, building / file.name)
         try:
@@ -89,21 +94,23 @@ def programs(parts: tuple[Resolved, ...]) -> Path:
 
 
 def without(cache: Path, path: str) -> str:
-    """The PATH without the cache: what was built for another version must not count as installed."""
-    return os.pathsep.join(one for one in path.split(os.pathsep) if one and cache not in Path(one).parents)
+    """Return the PATH without the cache, whose programs of other versions must not count as installed."""
+    return os.pathsep.join(
+        folder for folder in path.split(os.pathsep) if folder and cache not in Path(folder).parents
+    )
 
 
 def _resolve(part: Part, path: str, pulumi: Path | None) -> Resolved:
-    found = None
+    installed = None
     if part in (LANGUAGE_PYTHON, LANGUAGE_PYTHON_EXEC):
-        # They print no version. An installed Pulumi brings its own beside it; any other is not trusted.
+        # They print no version, so only those that an installed Pulumi has beside it are used.
         needed = part.programs[0].name if part.programs else part.files[0].pattern
-        found = pulumi if pulumi and (pulumi / needed).exists() else None
+        installed = pulumi if pulumi and (pulumi / needed).exists() else None
     elif part.programs and part not in (EPP, PROVIDER):
-        # An `epp` on the PATH prints no version: it could be any.
-        found = pulumi if part is PULUMI_CLI else _on_path(part, path)
-    if found is not None:
-        return Resolved(part, "path", found)
+        # An `epp` on the PATH prints no version, so it could be any.
+        installed = pulumi if part is PULUMI_CLI else _on_path(part, path)
+    if installed is not None:
+        return Resolved(part, "path", installed)
     for cached in (store() / part.key, *([_published_folder()] if part is PROVIDER and pulumi else [])):
         if cached.exists():
             return Resolved(part, "cache", cached)
@@ -111,29 +118,29 @@ def _resolve(part: Part, path: str, pulumi: Path | None) -> Resolved:
 
 
 def _on_path(part: Part, path: str) -> Path | None:
-    """The real folder of the part's first program, when all of them are there in sufficient versions."""
-    found = [shutil.which(program.name, path=path) for program in part.programs]
-    if not all(found):
+    """Return the real folder of the part's programs if the PATH has all of them in accepted versions."""
+    binaries = [shutil.which(program.name, path=path) for program in part.programs]
+    if not all(binaries):
         return None
-    for program, binary in zip(part.programs, found, strict=True):
+    for program, binary in zip(part.programs, binaries, strict=True):
         printed = subprocess.run([str(binary), *program.args], capture_output=True, text=True, check=False)
         if not sufficient(printed.stdout + printed.stderr, program.least, program.below):
             return None
-    return Path(str(found[0])).resolve().parent
+    return Path(str(binaries[0])).resolve().parent
 
 
 def _published_folder() -> Path:
     return store() / f"published-{PROVIDER.version}" / "plugins" / f"resource-kubernetes-v{PROVIDER.version}"
 
 
-def _published(pulumi: Path, progress: Progress) -> bool:
-    """True when the installed Pulumi could fetch the published provider: quicker than building it."""
+def _fetch_published(pulumi: Path, progress: Progress) -> bool:
+    """Fetch the published provider with the installed Pulumi. Return False when it must be built instead."""
     home = _published_folder().parent.parent
     command = [str(pulumi), "plugin", "install", "resource", "kubernetes", f"v{PROVIDER.version}"]
-    quiet = {**os.environ, "PULUMI_HOME": str(home), "PULUMI_SKIP_UPDATE_CHECK": "true"}
+    environment = {**os.environ, "PULUMI_HOME": str(home), "PULUMI_SKIP_UPDATE_CHECK": "true"}
     with progress.step(PROVIDER.name, f"fetching the published Kubernetes provider {PROVIDER.version}"):
-        done = subprocess.run(command, env=quiet, capture_output=True, text=True, check=False)
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     if done.returncode != 0:
-        progress.say("It was not to be had, so it is built.")
+        progress.say("It could not be fetched, so it is built.")
         shutil.rmtree(home, ignore_errors=True)
     return done.returncode == 0

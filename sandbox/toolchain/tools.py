@@ -1,4 +1,4 @@
-"""The toolchain as the rest of the sandbox uses it: where a program is, and the PATH that finds them all."""
+"""The toolchain as the rest of the sandbox uses it: the path of each program, and a PATH with all of them."""
 
 import os
 import shutil
@@ -8,21 +8,22 @@ from pathlib import Path
 from sandbox.problem import SandboxProblem
 from sandbox.toolchain.parts import CRDS, PROVIDER
 from sandbox.toolchain.progress import Progress
-from sandbox.toolchain.resolve import Resolved, programs, ready, resolve, store, without
+from sandbox.toolchain.resolve import Resolved, programs, resolve, resolve_or_build, store, without
 
 
 @dataclass(frozen=True)
 class Tools:
-    """A complete toolchain. `path` begins with the programs from the cache and goes on with the caller's."""
+    """A complete toolchain. `path` has the programs from the cache before the caller's PATH."""
 
     parts: tuple[Resolved, ...]
     path: str
 
     def program(self, name: str) -> Path:
-        found = shutil.which(name, path=self.path)
-        if found is None:
+        """Return the path of a program. Raises SandboxProblem."""
+        path = shutil.which(name, path=self.path)
+        if path is None:
             raise SandboxProblem(f"the program {name} is missing. Run `inferfleet sandbox up`.")
-        return Path(found)
+        return Path(path)
 
     @property
     def crds(self) -> tuple[Path, ...]:
@@ -35,21 +36,21 @@ class Tools:
         return self._folder(PROVIDER.name) / PROVIDER.programs[0].name
 
     def _folder(self, name: str) -> Path:
-        folder = next((one.folder for one in self.parts if one.part.name == name), None)
+        folder = next((resolved.folder for resolved in self.parts if resolved.part.name == name), None)
         if folder is None:
             raise SandboxProblem(f"part {name} of the toolchain is missing. Run `inferfleet sandbox up`.")
         return folder
 
 
 def make_tools(progress: Progress) -> Tools:
-    """The toolchain, with what is missing fetched or built: minutes on the first run, nothing later."""
-    return _tools(ready(progress))
+    """Return the toolchain, after fetching or building what is missing: minutes on the first run."""
+    return _tools(resolve_or_build(progress))
 
 
 def present_tools() -> Tools | None:
-    """The toolchain when every part is there already, else None."""
+    """Return the toolchain if every part is there already, else None."""
     parts = resolve()
-    return None if any(one.source == "missing" for one in parts) else _tools(parts)
+    return None if any(resolved.source == "missing" for resolved in parts) else _tools(parts)
 
 
 def _tools(parts: tuple[Resolved, ...]) -> Tools:

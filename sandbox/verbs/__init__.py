@@ -1,4 +1,6 @@
-"""What people ask of a sandbox: `inferfleet sandbox` and what its verbs show.
+"""The verbs of `inferfleet sandbox`: what people ask of a sandbox, and how it is printed.
 
-The sandbox itself is made in the rooms beside.
+Here belongs what reads a sandbox for people and talks to them: arguments, tables, messages. How clusters are
+made and stopped belongs to `sandbox/clusters.py`; the verbs of the simulated cloud are in
+`sandbox/gcp/verb.py`.
 """

@@ -1,9 +1,8 @@
-"""What is there: the toolchain, the clusters, their nodes, and which pod uses which GPUs."""
+"""Reads what a stack's sandbox has: toolchain, clusters and nodes, and which pods use which GPUs."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from inferfleet.api.documents import Documents
 from inferfleet.api.kinds.quantity import parse_quantity
@@ -11,6 +10,7 @@ from inferfleet.fleet.names import POOL
 from inferfleet.profiles.devices import RESOURCE_BY_DRIVER
 from sandbox.cluster import companions
 from sandbox.cluster.kwok import KwokCluster
+from sandbox.cluster.objects import Object, is_ready
 from sandbox.clusters import created_names
 from sandbox.gcp import lifecycle
 from sandbox.gcp.access import cloud_exists
@@ -26,7 +26,7 @@ DEVICES = frozenset(RESOURCE_BY_DRIVER.values())
 
 @dataclass(frozen=True)
 class PodRow:
-    """A pod and where it runs (`node` and `pool` are "" while it waits); `gpus` counts all devices."""
+    """A pod and where it runs. `node` and `pool` are "" while it is pending; `gpus` counts all devices."""
 
     namespace: str
     name: str
@@ -39,7 +39,7 @@ class PodRow:
 
 @dataclass(frozen=True)
 class NodeRow:
-    """A node with how many of its devices pods have."""
+    """A node. `gpus` is the number of its devices, and `used` how many of them pods have."""
 
     name: str
     pool: str
@@ -50,9 +50,9 @@ class NodeRow:
 
 @dataclass(frozen=True)
 class ClusterRow:
-    """A cluster; nodes and pods only of one that runs. `problem` says why a running one told nothing.
+    """A cluster; only a running one has nodes and pods. `problem` says why a running cluster does not answer.
 
-    `missing` are companions that do not run beside a running cluster: their work is not done.
+    `missing` names the companions that should run beside a running cluster and do not.
     """
 
     name: str
@@ -68,7 +68,7 @@ class ClusterRow:
 
 @dataclass(frozen=True)
 class CloudRow:
-    """The simulated Google Cloud: how much exists in it, and whether it answers and scales pools."""
+    """The simulated Google Cloud: how many resources it has, and whether it answers and scales pools."""
 
     resources: int
     runs: bool
@@ -77,7 +77,7 @@ class CloudRow:
 
 @dataclass(frozen=True)
 class Overview:
-    """All of a stack's sandbox; `cloud` is None on a stack without clusters of Google's."""
+    """All of a stack's sandbox. `cloud` is None for a stack without clusters of source GKE."""
 
     stack: str
     toolchain: tuple[Resolved, ...]
@@ -86,7 +86,7 @@ class Overview:
 
 
 def overview(root: Path, stack: str, documents: Documents | None) -> Overview:
-    """Everything there is to see; without valid documents, of the clusters that were made already."""
+    """Return everything a sandbox has. Without valid documents, its clusters are those created already."""
     places = StackPlaces(root, stack)
     tools = present_tools()
     plans = {plan.name: plan.kubeconfig for plan in (cluster_plans(places, documents) if documents else ())}
@@ -110,8 +110,8 @@ def _cluster(cluster: KwokCluster, kubeconfig: Path | None, tools: Tools | None)
     problem = ""
     if condition == "running" and tools is not None:
         try:
-            found = cluster.kubectl(tools).items("nodes,pods", "-A", "--request-timeout=10s")
-            nodes, pods = node_and_pod_rows(found)
+            objects = cluster.kubectl(tools).items("nodes,pods", "-A", "--request-timeout=10s")
+            nodes, pods = node_and_pod_rows(objects)
         except SandboxProblem as error:
             problem = str(error)
     return ClusterRow(
@@ -127,33 +127,35 @@ def _cluster(cluster: KwokCluster, kubeconfig: Path | None, tools: Tools | None)
     )
 
 
-def node_and_pod_rows(found: Iterable[dict[str, Any]]) -> tuple[tuple[NodeRow, ...], tuple[PodRow, ...]]:
-    """Rows of Node and Pod objects, sorted by name. Pods that ended hold no device."""
-    objects = list(found)
-    node_objects = [one for one in objects if one["kind"] == "Node"]
-    pool_of = {one["metadata"]["name"]: _pool(one) for one in node_objects}
+def node_and_pod_rows(objects: Iterable[Object]) -> tuple[tuple[NodeRow, ...], tuple[PodRow, ...]]:
+    """Return rows of Node and Pod objects, sorted by name. Pods that have ended use no device."""
+    by_kind: dict[str, list[Object]] = {"Node": [], "Pod": []}
+    for kube_object in objects:
+        by_kind[kube_object["kind"]].append(kube_object)
+    pool_of = {node["metadata"]["name"]: _pool(node) for node in by_kind["Node"]}
     pods = sorted(
-        (_pod(one, pool_of) for one in objects if one["kind"] == "Pod"),
+        (_pod(pod, pool_of) for pod in by_kind["Pod"]),
         key=lambda pod: (pod.namespace, pod.name),
     )
     used: dict[str, int] = {}
     for pod in pods:
         if pod.phase not in ("Succeeded", "Failed"):
             used[pod.node] = used.get(pod.node, 0) + pod.gpus
-    nodes = sorted((_node(one, used) for one in node_objects), key=lambda node: node.name)
+    nodes = sorted((_node(node, used) for node in by_kind["Node"]), key=lambda node: node.name)
     return tuple(nodes), tuple(pods)
 
 
-def _node(node: dict[str, Any], used: dict[str, int]) -> NodeRow:
+def _node(node: Object, used: dict[str, int]) -> NodeRow:
     name = node["metadata"]["name"]
     devices = _devices(node["status"].get("allocatable", {}))
-    return NodeRow(name, _pool(node), devices, used.get(name, 0), _ready(node))
+    return NodeRow(name, _pool(node), devices, used.get(name, 0), is_ready(node))
 
 
-def _pod(pod: dict[str, Any], pool_of: dict[str, str]) -> PodRow:
+def _pod(pod: Object, pool_of: dict[str, str]) -> PodRow:
     spec, status = pod["spec"], pod.get("status", {})
     node = spec.get("nodeName", "")
-    gpus = sum(_devices(one.get("resources", {}).get("requests", {})) for one in spec.get("containers", []))
+    resources = [container.get("resources", {}) for container in spec.get("containers", [])]
+    gpus = sum(_devices(resource.get("requests", {})) for resource in resources)
     phase = "Terminating" if pod["metadata"].get("deletionTimestamp") else status.get("phase", "Unknown")
     return PodRow(
         namespace=pod["metadata"].get("namespace", ""),
@@ -162,19 +164,14 @@ def _pod(pod: dict[str, Any], pool_of: dict[str, str]) -> PodRow:
         pool=pool_of.get(node, ""),
         gpus=gpus,
         phase=phase,
-        ready=_ready(pod),
+        ready=is_ready(pod),
     )
 
 
-def _pool(node: dict[str, Any]) -> str:
+def _pool(node: Object) -> str:
     pool: str = node["metadata"].get("labels", {}).get(POOL, "")
     return pool
 
 
 def _devices(resources: dict[str, str]) -> int:
     return sum(int(parse_quantity(str(count))) for name, count in resources.items() if name in DEVICES)
-
-
-def _ready(found: dict[str, Any]) -> bool:
-    conditions = found.get("status", {}).get("conditions", [])
-    return any(one.get("type") == "Ready" and one.get("status") == "True" for one in conditions)

@@ -1,29 +1,27 @@
-"""The verb `inferfleet sandbox`: a whole fleet on this machine."""
+"""The verb `inferfleet sandbox` and its sub-commands."""
 
 import json
 import shlex
-from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
-import yaml
 from rich.console import Console
 
-from inferfleet.api import Documents, InvalidDocuments, load
+from inferfleet.api import InvalidDocuments
 from sandbox import clusters
 from sandbox.environment import environment
 from sandbox.gcp.verb import app as cloud_app
 from sandbox.places import StackPlaces, project_root
-from sandbox.problem import SandboxProblem
 from sandbox.toolchain.progress import duration
 from sandbox.toolchain.tools import make_tools
 from sandbox.verbs.chat import TEXT, curl, model_of, question
 from sandbox.verbs.chat import chat as ask
 from sandbox.verbs.overview import overview
 from sandbox.verbs.pod_logs import find, lines, logged_pods
+from sandbox.verbs.reporting import Stack, reported_problems
+from sandbox.verbs.service_urls import choose, service_urls_of_stack
+from sandbox.verbs.stack import stack_documents, stack_places
 from sandbox.verbs.tables import as_values, print_overview
-from sandbox.verbs.told import Stack, told
-from sandbox.verbs.ways import chosen, ways_of_stack
 
 app = typer.Typer(
     help="A whole fleet on this machine: simulated GPU nodes under real Kubernetes API servers.",
@@ -36,8 +34,8 @@ Cluster = Annotated[str, typer.Argument(help="The cluster, as its document calls
 
 @app.command()
 def up(stack: Stack = "local") -> None:
-    """Make the toolchain and the stack's clusters, and what is missing of them. Safe to run again."""
-    with told() as progress:
+    """Build the toolchain and start the stack's clusters, as far as they are missing. Safe to run again."""
+    with reported_problems() as progress:
         root = project_root()
         clusters.up(root, stack, stack_documents(root, stack), progress=progress)
         times = ", ".join(f"{name} {duration(seconds)}" for name, seconds in progress.seconds.items())
@@ -47,34 +45,35 @@ def up(stack: Stack = "local") -> None:
 @app.command()
 def status(stack: Stack = "local", as_json: AsJson = False) -> None:
     """Show toolchain, clusters and nodes, and what runs where."""
-    with told() as progress:
+    with reported_problems() as progress:
         root = project_root()
         try:
             documents = stack_documents(root, stack)
         except InvalidDocuments as invalid:
             progress.say(
-                f"{len(invalid.problems)} problems in the documents of stack {stack}; `inferfleet validate`"
+                f"the documents of stack {stack} have {len(invalid.problems)} problems. "
+                f"Run `inferfleet validate --stack {stack}` to see them."
             )
             documents = None
-        found = overview(root, stack, documents)
+        current = overview(root, stack, documents)
         if as_json:
-            print(json.dumps(as_values(found), indent=2))
+            print(json.dumps(as_values(current), indent=2))
         else:
-            print_overview(found, Console(highlight=False, soft_wrap=False))
+            print_overview(current, Console(highlight=False, soft_wrap=False))
 
 
 @app.command()
 def down(stack: Stack = "local") -> None:
-    """Remove the stack's clusters and its Pulumi state: no process and no file of them is left."""
-    with told() as progress:
+    """Remove the stack's clusters and its Pulumi state, with all their processes and files."""
+    with reported_problems() as progress:
         ended = clusters.down(project_root(), stack, progress=progress)
         progress.say(f"sandbox of stack {stack} is down ({ended} processes ended)")
 
 
 @app.command()
 def env(stack: Stack = "local", as_json: AsJson = False) -> None:
-    """Print the environment for `pulumi`: eval "$(inferfleet sandbox env)"."""
-    with told() as progress:
+    """Print the environment variables for `pulumi`: eval "$(inferfleet sandbox env)"."""
+    with reported_problems() as progress:
         variables = environment(StackPlaces(project_root(), stack), make_tools(progress))
         if as_json:
             print(json.dumps(variables, indent=2))
@@ -85,87 +84,79 @@ def env(stack: Stack = "local", as_json: AsJson = False) -> None:
 
 @app.command()
 def logs(
-    pod: Annotated[str, typer.Argument(help="Its name, NAMESPACE/NAME, or how its name begins.")],
+    pod: Annotated[
+        str, typer.Argument(help="A pod as NAME or NAMESPACE/NAME, or the beginning of its name.")
+    ],
     container: Annotated[str | None, typer.Option("--container", "-c", help="One container only.")] = None,
     stack: Stack = "local",
 ) -> None:
-    """Print what a pod's engine or endpoint picker said last."""
-    with told():
-        found = find(logged_pods(StackPlaces(project_root(), stack)), pod)
-        for line in lines(found, container):
+    """Print the log of a pod's engine or endpoint picker."""
+    with reported_problems():
+        logged = find(logged_pods(stack_places(project_root(), stack)), pod)
+        for line in lines(logged, container):
             print(line)
 
 
 @app.command()
 def kill(
-    pod: Annotated[str, typer.Argument(help="Its name, NAMESPACE/NAME, or how its name begins.")],
+    pod: Annotated[
+        str, typer.Argument(help="A pod as NAME or NAMESPACE/NAME, or the beginning of its name.")
+    ],
     stack: Stack = "local",
 ) -> None:
-    """Kill the containers of a pod, to see what a crashed engine or endpoint picker does."""
-    with told() as progress:
+    """Kill the containers of a pod, to see what a crash of an engine or endpoint picker does."""
+    with reported_problems() as progress:
         root = project_root()
-        found = find(logged_pods(StackPlaces(root, stack)), pod)
-        clusters.kill(root, stack, found.cluster, f"{found.namespace}/{found.name}")
-        progress.say(f"the containers of {found.namespace}/{found.name} are killed; they start again")
+        running = find(logged_pods(stack_places(root, stack)), pod)
+        clusters.kill(root, stack, running.cluster, f"{running.namespace}/{running.name}")
+        progress.say(f"killed the containers of {running}; they are restarted")
 
 
 @app.command()
 def stop(cluster: Cluster, stack: Stack = "local") -> None:
     """Stop one cluster and keep its data, to see what an unreachable cluster does."""
-    with told() as progress:
-        ended = clusters.stop(project_root(), stack, cluster)
+    with reported_problems() as progress:
+        places = stack_places(project_root(), stack)
+        ended = clusters.stop(places.root, stack, cluster)
         progress.say(
-            f"cluster {cluster} is stopped ({ended} processes ended); `inferfleet sandbox start` starts it"
+            f"cluster {cluster} is stopped ({ended} processes ended). "
+            f"Run `inferfleet sandbox start {cluster} --stack {stack}` to start it again."
         )
 
 
 @app.command()
 def start(cluster: Cluster, stack: Stack = "local") -> None:
     """Start a stopped cluster with the data it had."""
-    with told() as progress:
-        clusters.start(project_root(), stack, cluster, progress=progress)
-        progress.say(f"cluster {cluster} answers again")
+    with reported_problems() as progress:
+        places = stack_places(project_root(), stack)
+        clusters.start(places.root, stack, cluster, progress=progress)
+        progress.say(f"cluster {cluster} is running again")
 
 
 @app.command()
 def chat(
     service: Annotated[
-        str | None, typer.Argument(help="A ModelService, as name or namespace/name. Default: the first.")
+        str | None, typer.Argument(help="A ModelService as NAME or NAMESPACE/NAME. Default: the first.")
     ] = None,
-    text: Annotated[str, typer.Argument(help="What to say.")] = TEXT,
+    text: Annotated[str, typer.Argument(help="The message to send.")] = TEXT,
     stack: Stack = "local",
     cluster: Annotated[str | None, typer.Option("--cluster", "-c", help="Ask on this cluster.")] = None,
     stream: Annotated[bool, typer.Option("--stream", help="Ask for a streamed answer.")] = False,
 ) -> None:
-    """Send one chat request to a service through its gateway, and say who answered."""
-    with told() as progress:
-        ways = ways_of_stack(project_root(), stack)
-        service = service or next((way.service for way in ways), None)
-        if service is None:
-            progress.say(f"stack {stack} has no service to ask; a ModelService document makes one")
+    """Send one chat request to a service through its gateway, and print who answered."""
+    with reported_problems() as progress:
+        places = stack_places(project_root(), stack)
+        services = service_urls_of_stack(places.root, stack)
+        name = service or next((known.service for known in services), None)
+        if name is None:
+            progress.say(f"stack {stack} has no service. Write a ModelService document and run `pulumi up`.")
             return
-        way = chosen(ways, service, cluster=cluster)
-        url = way.url or ""
-        model = model_of(url, host=way.host)
-        answer = ask(url, model, text, stream=stream, host=way.host)
+        chosen = choose(services, name, cluster=cluster)
+        url = chosen.url or ""
+        model = model_of(url, host=chosen.host)
+        answer = ask(url, model, text, stream=stream, host=chosen.host)
         print(answer.text)
-        print(f"\nmodel {answer.model}, pod {answer.pod or 'unknown'}, cluster {way.cluster}")
+        print(f"\nmodel {answer.model}, pod {answer.pod or 'unknown'}, cluster {chosen.cluster}")
         for streamed in (False, True):
             print(f"{'streamed' if streamed else 'again'}: ", end="")
-            print(curl(url, question(model, text, stream=streamed), host=way.host))
-
-
-def stack_documents(root: Path, stack: str) -> Documents:
-    """The documents of a stack, from the folder its settings name."""
-    settings = root / "stacks" / f"Pulumi.{stack}.yaml"
-    try:
-        content: Any = yaml.safe_load(settings.read_text(encoding="utf-8")) if settings.exists() else {}
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise SandboxProblem(f"{settings} is not valid YAML: {error}. Correct it.") from error
-    config = content.get("config") if isinstance(content, dict) else None
-    folder = (config.get("inferfleet:documents") if isinstance(config, dict) else None) or f"stacks/{stack}"
-    if not (root / str(folder)).is_dir():
-        raise SandboxProblem(
-            f"stack {stack} has no folder {folder} in {root}. Pass --stack NAME, or make it."
-        )
-    return load([root / str(folder)], base=root)
+            print(curl(url, question(model, text, stream=streamed), host=chosen.host))

@@ -1,28 +1,32 @@
-"""The overview for people (tables) and for machines (plain values)."""
+"""Prints the overview as tables for people, and turns it into plain values for machines."""
 
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from rich.console import Console
+from rich.measure import Measurement
 from rich.table import Table
 
 from sandbox.toolchain.resolve import store
 from sandbox.verbs.overview import CloudRow, ClusterRow, Overview
 
+# No line of a table is longer.
+MOST_CHARACTERS = 10_000
+
 
 def as_values(overview: Overview) -> dict[str, Any]:
-    """JSON-serialisable, with the same facts as the tables."""
+    """Return the overview as values for JSON, with the same facts as the tables."""
     return {
         "stack": overview.stack,
         "toolchain": [
             {
-                "part": one.part.name,
-                "version": one.part.version,
-                "source": one.source,
-                "folder": str(one.folder) if one.folder else None,
+                "part": resolved.part.name,
+                "version": resolved.part.version,
+                "source": resolved.source,
+                "folder": str(resolved.folder) if resolved.folder else None,
             }
-            for one in overview.toolchain
+            for resolved in overview.toolchain
         ],
         "clusters": [asdict(cluster) for cluster in overview.clusters],
         "cloud": asdict(overview.cloud) if overview.cloud else None,
@@ -30,20 +34,19 @@ def as_values(overview: Overview) -> dict[str, Any]:
 
 
 def print_overview(overview: Overview, console: Console) -> None:
-    """Toolchain and clusters, then what runs where."""
+    """Print toolchain and clusters, and then what runs where."""
     parts = _table(f"toolchain (built parts are in {_home(store())})", "part", "version", "from")
-    for one in overview.toolchain:
-        parts.add_row(
-            one.part.name, one.part.version, _home(one.folder) if one.source == "path" else one.source
-        )
-    console.print(parts)
+    for resolved in overview.toolchain:
+        source = _home(resolved.folder) if resolved.source == "path" else resolved.source
+        parts.add_row(resolved.part.name, resolved.part.version, source)
+    _print(parts, console)
     if overview.cloud is not None:
         console.print(_cloud(overview.cloud, overview.stack), markup=False)
     print_clusters(overview, console)
 
 
 def print_clusters(overview: Overview, console: Console) -> None:
-    """Clusters, and what runs where on those that answer."""
+    """Print the clusters, and what runs where on those that answer."""
     clusters = _table(
         f"clusters of stack {overview.stack}", "cluster", "is", "MiB", "nodes", "GPUs", "kubeconfig"
     )
@@ -56,14 +59,14 @@ def print_clusters(overview: Overview, console: Console) -> None:
             f"{sum(node.used for node in row.nodes)}/{sum(node.gpus for node in row.nodes)}",
             row.kubeconfig,
         )
-    console.print(clusters)
+    _print(clusters, console)
     for row in overview.clusters:
         if row.pods:
-            console.print(_pods(row))
+            _print(_pods(row), console)
         if row.missing:
             console.print(
                 f"the {' and the '.join(row.missing)} of {row.name} ended: pods and routes stay as "
-                "they were. `inferfleet sandbox up` starts what is missing.",
+                f"they were. Run `inferfleet sandbox up --stack {overview.stack}` to start what is missing.",
                 markup=False,
             )
         if row.problem:
@@ -71,11 +74,11 @@ def print_clusters(overview: Overview, console: Console) -> None:
 
 
 def _cloud(row: CloudRow, stack: str) -> str:
-    """One line; `sandbox cloud show` has the rest."""
+    """Return the line about the cloud. `sandbox cloud show` prints the rest."""
     if not row.runs:
         return (
             "the simulated Google Cloud does not answer, and pools keep their size. "
-            "`inferfleet sandbox up` starts it."
+            f"Run `inferfleet sandbox up --stack {stack}` to start it."
         )
     return (
         f"simulated Google Cloud: {row.resources} resources, {row.mebibytes} MiB; "
@@ -96,16 +99,16 @@ def _home(folder: Path | None) -> str:
 
 
 def _pods(row: ClusterRow) -> Table:
-    """Pods node by node, those that wait for a node last; each node shows its used and all its GPUs."""
+    """Return the pods by node, pending ones last. Each node shows how many of its GPUs are used."""
     table = _table(f"pods on {row.name}", "node", "pool", "GPUs", "namespace", "pod", "phase", "ready")
-    title = {node.name: f"{node.name} ({node.used}/{node.gpus})" for node in row.nodes if node.gpus}
+    with_gpus = {node.name: f"{node.name} ({node.used}/{node.gpus})" for node in row.nodes if node.gpus}
     last = None
     for pod in sorted(row.pods, key=lambda pod: (not pod.node, pod.node, pod.namespace, pod.name)):
-        again = pod.node == last
+        same_node = pod.node == last
         last = pod.node
         table.add_row(
-            "" if again else title.get(pod.node, pod.node) or "(none)",
-            "" if again else pod.pool,
+            "" if same_node else with_gpus.get(pod.node, pod.node) or "(none)",
+            "" if same_node else pod.pool,
             str(pod.gpus or ""),
             pod.namespace,
             pod.name,
@@ -118,7 +121,15 @@ def _pods(row: ClusterRow) -> Table:
 def _table(title: str, *columns: str) -> Table:
     table = Table(title=title, title_justify="left", box=None, pad_edge=False, header_style="bold")
     for column in columns:
-        table.add_column(
-            column, justify="right" if column in ("GPUs", "MiB", "nodes") else "left", overflow="fold"
-        )
+        table.add_column(column, justify="right" if column in ("GPUs", "MiB", "nodes") else "left")
     return table
+
+
+def _print(table: Table, console: Console) -> None:
+    """Print a table with one line per row, which may be longer than the console is wide.
+
+    A name that is folded in the middle cannot be copied or searched for.
+    """
+    unlimited = console.options.update(max_width=MOST_CHARACTERS)
+    table.width = Measurement.get(console, unlimited, table).maximum
+    console.print(table, crop=False)

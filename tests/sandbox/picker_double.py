@@ -46,7 +46,7 @@ def serve(endpoint: str) -> grpc.Server:
                 chunks.append(content)
                 if 2 in _parse(content):
                     yield headers
-                    yield from (_field(3, _streamed(one)) for one in chunks)
+                    yield from (_field(3, _streamed(chunk)) for chunk in chunks)
             elif kind == RESPONSE_HEADERS:
                 yield _field(2, _field(1, b""))
             elif kind == RESPONSE_BODY:
@@ -87,15 +87,15 @@ def _varint(value: int) -> bytes:
 
 
 def _parse(message: bytes) -> Message:
-    found: Message = {}
+    fields: Message = {}
     while message:
         tag, message = _take_varint(message)
         value, rest = _take_varint(message)
         if tag & 7 == 2:
-            found[tag >> 3], message = rest[:value], rest[value:]
+            fields[tag >> 3], message = rest[:value], rest[value:]
         else:
-            found[tag >> 3], message = bytes([value & 255]), rest
-    return found
+            fields[tag >> 3], message = bytes([value & 255]), rest
+    return fields
 
 
 def _take_varint(message: bytes) -> tuple[int, bytes]:

@@ -91,14 +91,14 @@ def test_no_outgoing_connection_takes_a_port_of_a_cluster() -> None:
 
 
 def test_a_held_port_is_nobody_else_s_until_its_end_and_a_program_listens_there() -> None:
-    with ports.held(2) as (one, other):
-        assert one != other
+    with ports.held(2) as (first, second):
+        assert first != second
         with socket.socket() as somebody, pytest.raises(OSError, match="in use"):
-            somebody.bind(("", one))
-        with socket.create_server(("127.0.0.1", one)), socket.create_connection(("127.0.0.1", one)):
+            somebody.bind(("", first))
+        with socket.create_server(("127.0.0.1", first)), socket.create_connection(("127.0.0.1", first)):
             pass
     with socket.socket() as somebody:
-        somebody.bind(("", other))
+        somebody.bind(("", second))
 
 
 def test_without_a_free_port_the_next_step_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -118,9 +118,9 @@ def test_a_cluster_keeps_its_ports_until_its_stack_is_gone(
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setattr(ports, "free", lambda port: port != ports.FIRST + 2)
     places = [StackPlaces(tmp_path / name, "local") for name in ("one", "two")]
-    folders = [one.cluster_folder(cluster) for one in places for cluster in ("east", "west")]
-    for one in places:
-        one.kwok.mkdir(parents=True)
+    folders = [stack.cluster_folder(cluster) for stack in places for cluster in ("east", "west")]
+    for stack in places:
+        stack.kwok.mkdir(parents=True)
     first = ports.FIRST + ports.BLOCK  # the block before has a port that is taken
     assert [ports.reserve(folder) for folder in folders] == [first, first + 10, first + 20, first + 30]
     assert ports.reserve(folders[1]) == first + 10

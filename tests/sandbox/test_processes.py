@@ -22,7 +22,7 @@ def test_a_program_of_the_folder_is_ended_and_one_that_names_a_file_there_is_not
         inside.stdin.write(b"\n")
         inside.stdin.flush()
         inside.stdout.readline()
-        assert [(one.pid, one.program) for one in processes_in(tmp_path)] == [(inside.pid, link)]
+        assert [(process.pid, process.program) for process in processes_in(tmp_path)] == [(inside.pid, link)]
         assert end_processes(tmp_path) == 1
         assert inside.wait() != 0
         assert reader.poll() is None

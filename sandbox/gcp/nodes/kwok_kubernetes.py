@@ -8,9 +8,9 @@ from typing import Any
 
 from sandbox.cluster import companions, podnet
 from sandbox.cluster.definitions import define
-from sandbox.cluster.furnish import gateway_classes, remove_nodes, wait
 from sandbox.cluster.kwok import KwokCluster
 from sandbox.cluster.podnet import with_networks
+from sandbox.cluster.populate import gateway_classes, remove_nodes, wait
 from sandbox.gcp.access import shared_access
 from sandbox.gcp.nodes.node_changes import fits_hardware, kept_and_new, name_of, relabelled, zone_of
 from sandbox.gcp.nodes.pool_nodes import POOL_LABEL
@@ -50,7 +50,7 @@ class KwokKubernetes:
         elif condition == "stopped":
             kwok.start(self.tools)
         self._furnish(cluster, kwok)
-        companions.mend(kwok, self.tools)
+        companions.ensure_running(kwok, self.tools)
         certificate = (kwok.folder / "pki" / "ca.crt").read_bytes()
         return kwok.server.removeprefix("https://"), base64.b64encode(certificate).decode()
 

@@ -4,7 +4,7 @@ import hashlib
 import secrets
 from typing import Any
 
-from sandbox.cluster.nodes import one_node
+from sandbox.cluster.nodes import node_object
 from sandbox.gcp.rules import regions
 from sandbox.gcp.rules.machines import MACHINES, allocatable
 from sandbox.gcp.rules.names import cluster_path
@@ -24,7 +24,9 @@ _SLICES = 7
 
 def pool_node(pool: Record, zone: str) -> dict[str, Any]:
     """Return a new node of the pool in a zone, under a name that no other node has."""
-    return one_node(node_name(pool, zone), labels_of(pool, zone), capacity_of(pool), taints_of(pool))
+    name = node_name(pool, zone)
+    labels = labels_of(pool, zone)
+    return node_object(name, labels, capacity_of(pool), taints_of(pool))
 
 
 def node_name(pool: Record, zone: str) -> str:

@@ -152,7 +152,9 @@ def test_three_failures_of_the_liveness_probe_restart_a_container(tmp_path: Path
 def test_a_container_that_fails_its_readiness_probe_is_out_until_it_answers(tmp_path: Path) -> None:
     seen = _watched(tmp_path, Scripted(), 100, check=Answers((10, 45)), readinessProbe=PROBE)
     changes = [view.ready for _, view in seen]
-    assert [one for one, before in zip(changes, [None, *changes], strict=False) if one is not before] == [
+    assert [
+        change for change, before in zip(changes, [None, *changes], strict=False) if change is not before
+    ] == [
         False,
         True,
         False,

@@ -83,11 +83,12 @@ def test_of_several_containers_each_line_says_whose_it_is(places: StackPlaces) -
     [
         (
             "qwen-decode",
-            "2 pods are called 'qwen-decode'; write more of the name:\n  ml/qwen-decode-a on east",
+            "the names of 2 pods begin with 'qwen-decode'. Write more of the name:\n"
+            "  ml/qwen-decode-a on east",
         ),
         (
             "other/qwen-epp",
-            "no pod with logs is called 'other/qwen-epp'. The sandbox has:\n  ml/qwen-decode-a",
+            "no pod with logs is called 'other/qwen-epp'. Name one of these:\n  ml/qwen-decode-a",
         ),
     ],
 )

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from inferfleet.profiles.table import profile
-from sandbox.agent.container import telling
+from sandbox.agent.container import last_error
 from sandbox.agent.environment import expanded, field_of
 from sandbox.agent.picker import refusal, with_private_ports
 from sandbox.agent.volumes import redirected
@@ -136,4 +136,4 @@ def test_fields_of_the_pod_are_those_of_the_downward_api(path: str, value: str) 
     ],
 )
 def test_of_many_last_words_the_line_is_chosen_that_says_why(words: str, line: str) -> None:
-    assert telling(words) == line
+    assert last_error(words) == line

@@ -57,9 +57,9 @@ def test_a_child_of_a_killed_agent_is_killed_by_the_kernel(tmp_path: Path) -> No
 def _found(folder: Path) -> tuple[Process, ...]:
     """Once a program of the folder runs: for a moment after its start it is another one."""
     until = time.monotonic() + 30
-    while not (found := processes_in(folder)):
+    while not (processes := processes_in(folder)):
         assert time.monotonic() < until
-    return found
+    return processes
 
 
 def test_a_child_whose_parent_has_ended_already_does_not_begin() -> None:
@@ -128,8 +128,8 @@ def test_python_by_a_name_of_the_cluster_is_found_like_the_cluster_s_programs(tm
         assert process.stdout is not None
         # For a moment after its start a process has no command line.
         process.stdout.readline()
-        (found,) = processes_in(tmp_path)
-        assert (found.pid, found.program) == (process.pid, tmp_path / "bin" / "agent")
+        (running,) = processes_in(tmp_path)
+        assert (running.pid, running.program) == (process.pid, tmp_path / "bin" / "agent")
         assert process.stdin is not None
         process.stdin.write(b"\n")
 

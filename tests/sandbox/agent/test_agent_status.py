@@ -52,7 +52,10 @@ def test_a_pod_that_is_not_ready_says_which_containers_are_not_and_why() -> None
         ContainerView("side", "y", ready=True),
     )
     status = pod_status(_pod(), views, AT)
-    said = {one["type"]: (one["status"], one["reason"], one["message"]) for one in status["conditions"]}
+    said = {
+        condition["type"]: (condition["status"], condition["reason"], condition["message"])
+        for condition in status["conditions"]
+    }
     why = "containers with unready status: [epp]; epp: readiness probe: it answers NOT_SERVING"
     assert said["Ready"] == said["ContainersReady"] == ("False", "ContainersNotReady", why)
     assert status["phase"] == "Pending"
@@ -63,14 +66,16 @@ def test_a_pod_with_a_closed_readiness_gate_is_not_ready_though_its_containers_a
     pod = _pod(
         {"type": "open", "status": "True"}, readinessGates=[{"conditionType": x} for x in ("open", "lb")]
     )
-    conditions = {one["type"]: one for one in pod_status(pod, (view,), AT)["conditions"]}
+    status = pod_status(pod, (view,), AT)
+    conditions = {condition["type"]: condition for condition in status["conditions"]}
     assert conditions["ContainersReady"]["status"] == "True"
     assert conditions["Ready"]["message"] == "readiness gates not true: lb"
 
 
 def test_init_containers_are_taken_as_done_and_side_cars_as_running() -> None:
     init = [{"name": "load", "image": "i"}, {"name": "proxy", "image": "p", "restartPolicy": "Always"}]
-    states = [one["state"] for one in pod_status(_pod(initContainers=init), (), AT)["initContainerStatuses"]]
+    statuses = pod_status(_pod(initContainers=init), (), AT)["initContainerStatuses"]
+    states = [status["state"] for status in statuses]
     assert [*states[0], *states[1]] == ["terminated", "running"]
 
 

@@ -7,7 +7,7 @@ from typing import cast
 import pytest
 
 from sandbox.cluster import seeds
-from sandbox.cluster.definitions import Record, define, fresh, name_of, read, served, write
+from sandbox.cluster.definitions import InstalledCrds, define, fresh, name_of, read, served, write
 from sandbox.cluster.kubectl import Kubectl
 from sandbox.cluster.kwok import KwokCluster
 from sandbox.places import StackPlaces
@@ -35,7 +35,9 @@ class _Recording:
         return "customresourcedefinition.apiextensions.k8s.io/routes.example.com\n"
 
 
-def _defined(root: Path, listed: str, content: str, known: Record) -> tuple[list[str], Record | None]:
+def _defined(
+    root: Path, listed: str, content: str, known: InstalledCrds
+) -> tuple[list[str], InstalledCrds | None]:
     """What is asked of a cluster with a record when a file is defined, and its record afterwards."""
     file = root / "routes.yaml"
     file.write_text(content)
@@ -52,7 +54,7 @@ def _digest(root: Path, content: str) -> str:
 
 
 def test_what_is_there_unchanged_is_not_applied(tmp_path: Path) -> None:
-    known = Record(_digest(tmp_path, "v1"), {ROUTES: "uid-1 1"})
+    known = InstalledCrds(_digest(tmp_path, "v1"), {ROUTES: "uid-1 1"})
     assert _defined(tmp_path, LISTED, "v1", known) == (["get"], known)
 
 
@@ -66,14 +68,14 @@ def test_what_is_there_unchanged_is_not_applied(tmp_path: Path) -> None:
 )
 def test_what_somebody_changed_is_applied_again(tmp_path: Path, listed: str, uid: str) -> None:
     digest = _digest(tmp_path, "v1")
-    asked, record = _defined(tmp_path, listed, "v1", Record(digest, {ROUTES: "uid-1 1"}))
-    assert (asked, record) == (["get", "apply", "wait", "get"], Record(digest, {ROUTES: uid}))
+    asked, record = _defined(tmp_path, listed, "v1", InstalledCrds(digest, {ROUTES: "uid-1 1"}))
+    assert (asked, record) == (["get", "apply", "wait", "get"], InstalledCrds(digest, {ROUTES: uid}))
 
 
 def test_other_files_are_applied_whatever_is_there(tmp_path: Path) -> None:
-    known, digest = Record(_digest(tmp_path, "v1"), {ROUTES: "uid-1 1"}), _digest(tmp_path, "v2")
+    known, digest = InstalledCrds(_digest(tmp_path, "v1"), {ROUTES: "uid-1 1"}), _digest(tmp_path, "v2")
     asked, record = _defined(tmp_path, LISTED, "v2", known)
-    assert (asked, record) == (["apply", "wait", "get"], Record(digest, {ROUTES: "uid-1 1"}))
+    assert (asked, record) == (["apply", "wait", "get"], InstalledCrds(digest, {ROUTES: "uid-1 1"}))
 
 
 def test_a_crd_counts_from_when_it_is_served_and_a_policy_always() -> None:
@@ -81,9 +83,9 @@ def test_a_crd_counts_from_when_it_is_served_and_a_policy_always() -> None:
 
 
 def test_only_what_was_made_from_nothing_serves_as_a_seed() -> None:
-    assert fresh(Record("d", {ROUTES: "uid-1 1"}), [ROUTES])
-    assert not fresh(Record("d", {ROUTES: "uid-1 2"}), [ROUTES])
-    assert not fresh(Record("d", {ROUTES: "uid-1 1"}), [ROUTES, POLICY])
+    assert fresh(InstalledCrds("d", {ROUTES: "uid-1 1"}), [ROUTES])
+    assert not fresh(InstalledCrds("d", {ROUTES: "uid-1 2"}), [ROUTES])
+    assert not fresh(InstalledCrds("d", {ROUTES: "uid-1 1"}), [ROUTES, POLICY])
 
 
 def test_names_have_no_groups() -> None:

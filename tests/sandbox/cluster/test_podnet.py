@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from sandbox.cluster import podnet
-from sandbox.cluster.podnet import PodNetwork, holds, with_networks
+from sandbox.cluster.podnet import PodNetwork, contains, with_networks
+from sandbox.cluster.reservations import Reservations
 from sandbox.problem import SandboxProblem
-from sandbox.reservations import Reservations
 
 
 def _node(name: str, cidr: str | None = None) -> dict[str, object]:
@@ -30,9 +30,9 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_the_networks_of_all_blocks_are_loopback_and_nobody_s_twice() -> None:
     networks = [PodNetwork(block) for block in podnet.BLOCKS]
     loopback = IPv4Network("127.0.0.0/8")
-    assert all(one.whole.subnet_of(loopback) for one in networks)
-    assert not any(IPv4Network("127.0.0.0/16").overlaps(one.whole) for one in networks)
-    assert len({one.whole for one in networks}) == len(networks)
+    assert all(network.whole.subnet_of(loopback) for network in networks)
+    assert not any(IPv4Network("127.0.0.0/16").overlaps(network.whole) for network in networks)
+    assert len({network.whole for network in networks}) == len(networks)
 
 
 def test_the_last_network_of_a_block_is_for_gateways_and_no_node_s() -> None:
@@ -59,7 +59,7 @@ def test_more_nodes_than_networks_are_a_problem_with_a_next_step() -> None:
     ("cidr", "held"), [("127.4.9.0/24", True), ("127.8.0.0/24", False), ("10.0.0.0/24", False), (None, False)]
 )
 def test_a_node_of_another_block_or_of_none_is_not_the_cluster_s(cidr: str | None, held: bool) -> None:
-    assert holds(PodNetwork(1), _node("a", cidr)) is held
+    assert contains(PodNetwork(1), _node("a", cidr)) is held
 
 
 def test_a_cluster_keeps_its_block_until_it_gives_it_back(home: Path) -> None:

@@ -27,12 +27,12 @@ def _content(folder: Path) -> dict[str, str]:
 
 
 def test_a_seed_is_of_the_files_names_and_contents_wherever_they_lie(tmp_path: Path) -> None:
-    one = _files(tmp_path / "a", gateways="1", routes="2")
+    first = _files(tmp_path / "a", gateways="1", routes="2")
     other = _files(tmp_path / "b", routes="2", gateways="1")
-    assert seeds.digest(one) == seeds.digest(other)
-    assert seeds.digest(one) != seeds.digest(_files(tmp_path / "c", gateways="1", routes="3"))
-    assert seeds.digest(one) != seeds.digest(_files(tmp_path / "d", gateways="1", paths="2"))
-    assert seeds.digest(one) != seeds.digest(one[:1])
+    assert seeds.digest(first) == seeds.digest(other)
+    assert seeds.digest(first) != seeds.digest(_files(tmp_path / "c", gateways="1", routes="3"))
+    assert seeds.digest(first) != seeds.digest(_files(tmp_path / "d", gateways="1", paths="2"))
+    assert seeds.digest(first) != seeds.digest(first[:1])
 
 
 def test_another_api_server_has_another_seed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -28,12 +28,12 @@ class Process:
         self.logs: list[str] = []
 
     def send(self, op: str, number: int, **more: Any) -> None:
-        order = {"op": op, "id": f"uid-{number}", **more}
+        command = {"op": op, "id": f"uid-{number}", **more}
         if op == "start":
             own = {"name": f"ml/q-{number}", "address": POD.format(number), "port": 18000, "engine": "vllm"}
-            order = {**own, "args": ["--model=qwen", "--port=18000"], "gpus": 1, **order}
+            command = {**own, "args": ["--model=qwen", "--port=18000"], "gpus": 1, **command}
         assert self._process.stdin
-        self._process.stdin.write(json.dumps(order) + "\n")
+        self._process.stdin.write(json.dumps(command) + "\n")
         self._process.stdin.flush()
 
     def hears(self, event: str) -> dict[str, Any]:

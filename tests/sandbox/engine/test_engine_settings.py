@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from sandbox.engine.orders import BadOrder, Start, Stop, order
-from sandbox.engine.refusal import Refusal
+from sandbox.engine.failure import EngineFailure
+from sandbox.engine.protocol import BadCommand, Start, Stop, command
 from sandbox.engine.settings import Settings, settings
 from sandbox.engine.steering import PREFIX, Steering, steering
 
@@ -40,7 +40,7 @@ SGLANG = {
 
 
 @pytest.mark.parametrize(
-    ("found", "expected"),
+    ("actual", "expected"),
     [
         (read("--model=Qwen/Q"), serving("Qwen/Q")),
         (read("vllm", "serve", "Qwen/Q"), serving("Qwen/Q")),
@@ -89,12 +89,12 @@ SGLANG = {
         ),
     ],
 )  # fmt: skip
-def test_arguments_say_what_is_served(found: Settings, expected: Settings) -> None:
-    assert found == expected
+def test_arguments_say_what_is_served(actual: Settings, expected: Settings) -> None:
+    assert actual == expected
 
 
 @pytest.mark.parametrize(
-    ("found", "note"),
+    ("actual", "note"),
     [
         (read("Q", "--bogus", "x"), "WARNING --bogus: vllm serve may not know this argument"),
         (read("Q", port=8080), "WARNING listens on port 8000; the container's port is 8080"),
@@ -106,8 +106,8 @@ def test_arguments_say_what_is_served(found: Settings, expected: Settings) -> No
          "WARNING has no /metrics without --enable-metrics: endpoint pickers cannot see its load"),
     ],
 )  # fmt: skip
-def test_what_would_surprise_on_real_hardware_is_in_the_log(found: Settings, note: str) -> None:
-    assert found.notes == (note,)
+def test_what_would_surprise_on_real_hardware_is_in_the_log(actual: Settings, note: str) -> None:
+    assert actual.notes == (note,)
 
 
 @pytest.mark.parametrize(
@@ -132,7 +132,7 @@ def test_what_would_surprise_on_real_hardware_is_in_the_log(found: Settings, not
     ],
 )
 def test_an_engine_refuses_what_it_cannot_run(args: tuple[str, ...], more: dict[str, Any], says: str) -> None:
-    with pytest.raises(Refusal) as refusal:
+    with pytest.raises(EngineFailure) as refusal:
         read(*args, **more)
     assert says in str(refusal.value)
 
@@ -161,21 +161,21 @@ def test_annotations_steer_the_stand_in() -> None:
     [{"slots": "0"}, {"slots": "many"}, {"tokens_per_second": "nan"}, {"startup": "40"}, {"fail": "soon"}],
 )
 def test_an_annotation_that_says_nothing_is_refused(wrong: dict[str, str]) -> None:
-    with pytest.raises(Refusal, match=r"annotation sandbox\.inferfleet\.dev/"):
+    with pytest.raises(EngineFailure, match=r"annotation sandbox\.inferfleet\.dev/"):
         annotated(**wrong)
 
 
-def test_orders_are_lines_of_json() -> None:
+def test_commands_are_lines_of_json() -> None:
     line = (
         '{"op": "start", "id": "u", "name": "ml/q", "address": "127.1.0.2", "port": 8000, "engine": "vllm"}'
     )
-    assert order(line) == Start("u", "ml/q", "127.1.0.2", 8000, "vllm")
-    assert order('{"op": "stop", "id": "u", "grace": 3}') == Stop("u", 3)
+    assert command(line) == Start("u", "ml/q", "127.1.0.2", 8000, "vllm")
+    assert command('{"op": "stop", "id": "u", "grace": 3}') == Stop("u", 3)
 
 
 @pytest.mark.parametrize(
     "line", ["", "[]", "{}", '{"op": "start", "id": "u"}', '{"op": "sing", "id": "u"}', "7"]
 )
-def test_a_line_that_is_no_order_is_told_apart(line: str) -> None:
-    with pytest.raises(BadOrder, match="is not an order"):
-        order(line)
+def test_a_line_that_is_no_command_is_refused(line: str) -> None:
+    with pytest.raises(BadCommand, match="is not a command"):
+        command(line)

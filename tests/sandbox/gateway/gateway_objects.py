@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from sandbox.cluster.furnish import CONTROLLER
 from sandbox.cluster.objects import Object, key
-from sandbox.gateway.seen import POOL_GROUP, Seen
+from sandbox.cluster.populate import CONTROLLER
+from sandbox.gateway.snapshot import POOL_GROUP, Snapshot
 
 PREFIX: Object = {
     "type": "URLRewrite",
@@ -101,13 +101,13 @@ def picker_of(name: str = "qwen", *, ip: str = "127.4.0.9", args: Any = ()) -> t
     )
 
 
-def seen(*objects: Object) -> Seen:
-    """Sorted into kinds by what they look like; the class `ours` is there."""
+def snapshot(*objects: Object) -> Snapshot:
+    """Return a snapshot of the objects, whose kinds follow from their fields, and of two GatewayClasses."""
     kinds: dict[str, dict[str, Object]] = {
         kind: {} for kind in ("gateways", "routes", "pools", "services", "pods")
     }
-    for one in objects:
-        spec = one["spec"]
+    for kube_object in objects:
+        spec = kube_object["spec"]
         kind = (
             "gateways"
             if "gatewayClassName" in spec
@@ -119,7 +119,7 @@ def seen(*objects: Object) -> Seen:
             if "ports" in spec
             else "pods"
         )
-        kinds[kind][key(one)] = one
+        kinds[kind][key(kube_object)] = kube_object
     ours = {"metadata": {"name": "ours", "generation": 1}, "spec": {"controllerName": CONTROLLER}}
     theirs = {"metadata": {"name": "theirs"}, "spec": {"controllerName": "somebody.else/gateway"}}
-    return Seen(classes={"ours": ours, "theirs": theirs}, **kinds)
+    return Snapshot(classes={"ours": ours, "theirs": theirs}, **kinds)

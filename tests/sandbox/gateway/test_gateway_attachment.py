@@ -4,10 +4,10 @@ from ipaddress import IPv4Network
 from typing import Any
 
 import pytest
-from gateway_objects import gateway, listener, route, rule, seen
+from gateway_objects import gateway, listener, route, rule, snapshot
 
 from sandbox.cluster.objects import Object
-from sandbox.gateway.attachment import Refused, hostnames
+from sandbox.gateway.attachment import NotAccepted, hostnames
 from sandbox.gateway.config import config
 
 NETWORK = IPv4Network("127.4.255.0/24")
@@ -28,8 +28,8 @@ NETWORK = IPv4Network("127.4.255.0/24")
 def test_host_names_of_listener_and_route_must_meet(
     own: str | None, wanted: Any, both: tuple[str, ...]
 ) -> None:
-    one = listener(hostname=own) if own else listener()
-    assert hostnames(one, route("r", **({"hostnames": wanted} if wanted else {}))) == both
+    own_listener = listener(hostname=own) if own else listener()
+    assert hostnames(own_listener, route("r", **({"hostnames": wanted} if wanted else {}))) == both
 
 
 @pytest.mark.parametrize(
@@ -39,7 +39,7 @@ def test_host_names_of_listener_and_route_must_meet(
         (
             listener(allowedRoutes={"namespaces": {"from": "Same"}}),
             {},
-            Refused(
+            NotAccepted(
                 "NotAllowedByListeners",
                 "no listener of Gateway infra/edge allows routes of namespace ml. "
                 "Set allowedRoutes.namespaces.from to All there.",
@@ -48,7 +48,7 @@ def test_host_names_of_listener_and_route_must_meet(
         (
             listener(),
             {"parentRefs": [{"name": "edge", "namespace": "infra", "sectionName": "other"}]},
-            Refused(
+            NotAccepted(
                 "NoMatchingParent",
                 "Gateway infra/edge has no such listener that works (it has: http on 8080)",
             ),
@@ -56,39 +56,45 @@ def test_host_names_of_listener_and_route_must_meet(
         (
             listener(hostname="a.com"),
             {"hostnames": ["b.com"]},
-            Refused("NoMatchingListenerHostname", "the host names b.com are none of the listeners' (a.com)"),
+            NotAccepted(
+                "NoMatchingListenerHostname", "the host names b.com are none of the listeners' (a.com)"
+            ),
         ),
         (
             listener(),
             {"rules": [rule("/x", kind="RegularExpression"), {"retry": {"attempts": 2}}]},
-            Refused(
+            NotAccepted(
                 "UnsupportedValue",
-                "the sandbox's gateway does not do spec.rules[0].matches[0].path.type: RegularExpression, "
+                "the sandbox's gateway does not support "
+                "spec.rules[0].matches[0].path.type: RegularExpression, "
                 "spec.rules[1].retry. Real gateways may.",
             ),
         ),
         (
             listener(),
             {"rules": [{"filters": [{"requestHeaderModifier": {"remove": ["Host"]}}]}]},
-            Refused(
+            NotAccepted(
                 "UnsupportedValue",
-                "the sandbox's gateway does not do spec.rules[0].filters[0].requestHeaderModifier of Host "
+                "the sandbox's gateway does not support "
+                "spec.rules[0].filters[0].requestHeaderModifier of Host "
                 "(urlRewrite.hostname changes it). Real gateways may.",
             ),
         ),
         (
             listener(),
             {"rules": [{"filters": [{"type": "CORS", "cors": {"maxAge": 5}}]}]},
-            Refused(
+            NotAccepted(
                 "UnsupportedValue",
-                "the sandbox's gateway does not do spec.rules[0].filters[0].type: CORS, "
+                "the sandbox's gateway does not support spec.rules[0].filters[0].type: CORS, "
                 "spec.rules[0].filters[0].cors. Real gateways may.",
             ),
         ),
     ],
 )
 def test_a_listener_says_why_it_does_not_take_a_route(
-    at: Object, spec: Object, refused: Refused | None
+    at: Object, spec: Object, refused: NotAccepted | None
 ) -> None:
-    decided = config(seen(gateway(listeners=[at]), route("r", **spec)), NETWORK)
-    assert [parent.listeners for one in decided.routes for parent in one.parents] == [refused or ("http",)]
+    decided = config(snapshot(gateway(listeners=[at]), route("r", **spec)), NETWORK)
+    assert [parent.listeners for attached in decided.routes for parent in attached.parents] == [
+        refused or ("http",)
+    ]

@@ -1,4 +1,4 @@
-"""What is seen of a cluster becomes Envoy's configuration."""
+"""A snapshot of a cluster becomes Envoy's configuration."""
 
 from ipaddress import IPv4Network
 from pathlib import Path
@@ -14,8 +14,8 @@ from gateway_objects import (
     pool,
     route,
     rule,
-    seen,
     service,
+    snapshot,
     to_pool,
     to_service,
 )
@@ -42,19 +42,22 @@ QWEN = Backend(
 
 def hosts(*objects: Object) -> Any:
     """Names and clusters of the routes by virtual host, of the one Gateway's one port."""
-    (proxy,) = config(seen(gateway(), *objects), NETWORK).proxies
+    (proxy,) = config(snapshot(gateway(), *objects), NETWORK).proxies
     return {
-        one["name"]: [
-            (each["name"], [cluster["name"] for cluster in each["route"]["weighted_clusters"]["clusters"]])
-            for each in one["routes"]
+        host["name"]: [
+            (
+                served["name"],
+                [cluster["name"] for cluster in served["route"]["weighted_clusters"]["clusters"]],
+            )
+            for served in host["routes"]
         ]
-        for one in proxy.hosts[8080]
+        for host in proxy.hosts[8080]
     }
 
 
 def test_a_route_to_a_pool_asks_its_picker_and_goes_where_it_says() -> None:
     rules = rule("/ml/qwen", to_pool("qwen"), filters=[PREFIX], timeouts={"request": "3600s"})
-    decided = config(seen(gateway(), route("qwen", rules), pool(), *picker_of(), *ENGINES), NETWORK)
+    decided = config(snapshot(gateway(), route("qwen", rules), pool(), *picker_of(), *ENGINES), NETWORK)
     (proxy,) = decided.proxies
     assert (proxy.address, proxy.backends) == ("127.4.255.1", (QWEN,))
     assert proxy.hosts == {
@@ -142,23 +145,25 @@ def test_files_are_in_the_order_in_which_they_refer_to_each_other() -> None:
     ],
 )
 def test_a_picker_serves_tls_unless_its_arguments_say_otherwise(args: tuple[str, ...], tls: bool) -> None:
-    found = backend(to_pool("qwen"), namespace="ml", seen=seen(pool(), *picker_of(args=args)))
-    assert isinstance(found, Backend)
-    assert found.picker == Picker(Upstream("picker.ml.qwen", ("127.4.0.9:9002",)), tls=tls, fail_open=False)
+    resolved = backend(to_pool("qwen"), namespace="ml", snapshot=snapshot(pool(), *picker_of(args=args)))
+    assert isinstance(resolved, Backend)
+    assert resolved.picker == Picker(
+        Upstream("picker.ml.qwen", ("127.4.0.9:9002",)), tls=tls, fail_open=False
+    )
 
 
 def test_a_services_pods_are_found_by_its_selector_and_the_name_of_its_port() -> None:
-    there = seen(service("web", {"model": "qwen"}, target="http"), *ENGINES)
-    assert backend(to_service("web"), namespace="ml", seen=there) == Backend(
+    there = snapshot(service("web", {"model": "qwen"}, target="http"), *ENGINES)
+    assert backend(to_service("web"), namespace="ml", snapshot=there) == Backend(
         Upstream("service.ml.web.80", ("127.4.0.1:8000", "127.4.0.2:8000"))
     )
 
 
 def test_pods_that_are_going_get_no_requests() -> None:
     going = ENGINES[0] | {"metadata": ENGINES[0]["metadata"] | {"deletionTimestamp": "2026-01-01"}}
-    there = seen(service("web", {"model": "qwen"}, target=8000), going, ENGINES[1])
-    found = backend(to_service("web"), namespace="ml", seen=there)
-    assert found == Backend(Upstream("service.ml.web.80", ("127.4.0.2:8000",)))
+    there = snapshot(service("web", {"model": "qwen"}, target=8000), going, ENGINES[1])
+    resolved = backend(to_service("web"), namespace="ml", snapshot=there)
+    assert resolved == Backend(Upstream("service.ml.web.80", ("127.4.0.2:8000",)))
 
 
 @pytest.mark.parametrize(
@@ -200,7 +205,7 @@ def test_pods_that_are_going_get_no_requests() -> None:
     ],
 )
 def test_what_is_missing_is_named(ref: Object, there: tuple[Object, ...], reason: str, message: str) -> None:
-    assert backend(ref, namespace="ml", seen=seen(*there)) == Unresolved(reason, message)
+    assert backend(ref, namespace="ml", snapshot=snapshot(*there)) == Unresolved(reason, message)
 
 
 def test_a_share_that_leads_nowhere_stays_a_share() -> None:
@@ -228,7 +233,7 @@ def test_gateways_of_other_classes_and_routes_of_other_parents_are_left_alone() 
     theirs = gateway("theirs")
     theirs["spec"]["gatewayClassName"] = "theirs"
     other = route("r", parentRefs=[{"name": "theirs", "namespace": "infra"}])
-    decided = config(seen(theirs, other), NETWORK)
+    decided = config(snapshot(theirs, other), NETWORK)
     assert (decided.proxies, decided.routes) == ((), ())
 
 

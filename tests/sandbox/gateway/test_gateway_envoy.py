@@ -18,8 +18,8 @@ from picker_double import picker
 from sandbox.cluster.ports import held
 from sandbox.gateway.backends import Backend, Picker, Upstream
 from sandbox.gateway.envoy import ENDPOINT, REASON, bootstrap, files
-from sandbox.gateway.proxy import Proxy
-from sandbox.gateway.virtual_hosts import Backends, Served, virtual_hosts
+from sandbox.gateway.envoy_process import EnvoyProcess
+from sandbox.gateway.virtual_hosts import Backends, ServedRoute, virtual_hosts
 
 ADDRESS = "127.0.0.1"
 
@@ -32,7 +32,7 @@ def pool(name: str, endpoints: tuple[str, ...], at: str | None, *, fail_open: bo
 def content(folder: Path, port: int, **rules: Backends) -> dict[str, dict[str, Any]]:
     """Files for routes `/ml/<name>` to the backends."""
     paths = [rule(f"/ml/{name}", filters=[PREFIX]) for name in rules]
-    served = Served(route("r", *paths), ("*",), tuple(rules.values()))
+    served = ServedRoute(route("r", *paths), ("*",), tuple(rules.values()))
     backends = [target for each in rules.values() for _, target in each if isinstance(target, Backend)]
     return files(folder, ADDRESS, hosts={port: virtual_hosts([served])}, backends=backends)
 
@@ -58,12 +58,12 @@ async def engine() -> AsyncIterator[str]:
 class Gateway:
     """A running Envoy and a client of it."""
 
-    def __init__(self, proxy: Proxy, port: int, client: ClientSession) -> None:
+    def __init__(self, proxy: EnvoyProcess, port: int, client: ClientSession) -> None:
         self.proxy, self.port, self.client = proxy, port, client
 
-    def tell(self, **rules: Backends) -> None:
+    def configure(self, **rules: Backends) -> None:
         made = content(self.proxy.folder, self.port, **rules)
-        self.proxy.tell(made, bootstrap=bootstrap(self.proxy.folder, "test"))
+        self.proxy.configure(made, bootstrap=bootstrap(self.proxy.folder, "test"))
 
     async def ask(self, path: str, body: bytes = b"hello", **headers: str) -> tuple[int, Any]:
         url = f"http://{ADDRESS}:{self.port}{path}"
@@ -84,7 +84,7 @@ class Gateway:
 
 @asynccontextmanager
 async def gateway(folder: Path) -> AsyncIterator[Gateway]:
-    proxy = Proxy(folder / "envoy", ended=lambda: None)
+    proxy = EnvoyProcess(folder / "envoy", ended=lambda: None)
     async with ClientSession() as client:
         try:
             with held(1) as (port,):
@@ -98,7 +98,7 @@ def test_requests_are_split_by_weight_and_each_pools_own_picker_says_where_they_
         async with gateway(tmp_path) as running, engine() as a, engine() as other, engine() as b:
             with picker(a) as at_a, picker(b) as at_b:
                 pools = pool("a", (a, other), at_a), pool("b", (b,), at_b)
-                running.tell(a=((1, pools[0]),), both=((3, pools[0]), (1, pools[1])))
+                running.configure(a=((1, pools[0]),), both=((3, pools[0]), (1, pools[1])))
                 await running.until("/ml/a", lambda got: got[0] == 200)
                 # Whole, also when it is more than Envoy holds at once; and no client chooses a pod.
                 asked = await running.ask("/ml/a/v1/chat", b"x" * 3_000_000, **{ENDPOINT: other})
@@ -116,13 +116,13 @@ def test_without_a_picker_a_pool_answers_if_it_may_and_changes_need_no_restart(t
     async def scenario() -> None:
         async with gateway(tmp_path) as running, engine() as a, engine() as b:
             closed = pool("closed", (a, b), None)
-            running.tell(closed=((1, closed),), open=((1, pool("open", (a,), None, fail_open=True)),))
+            running.configure(closed=((1, closed),), open=((1, pool("open", (a,), None, fail_open=True)),))
             await running.until("/ml/open", lambda got: got[0] == 200)
             assert await running.ask("/ml/open/x") == (200, [a, "/x", 5])
             nobody = "ext_proc_error_gRPC_error_14{no_healthy_upstream{no_healthy_upstream}}"
             assert await running.ask("/ml/closed/x") == (500, nobody)
             before = envoys(running)
-            running.tell(open=((1, pool("open", (b,), None, fail_open=True)),))
+            running.configure(open=((1, pool("open", (b,), None, fail_open=True)),))
             await running.until("/ml/open", lambda got: got == (200, [b, "/", 5]))
             await running.until("/ml/closed", lambda got: got[0] == 404)
             assert envoys(running) == before
@@ -131,12 +131,12 @@ def test_without_a_picker_a_pool_answers_if_it_may_and_changes_need_no_restart(t
 
 
 def test_an_envoy_that_dies_is_started_again(tmp_path: Path, monkeypatch: Any) -> None:
-    monkeypatch.setattr("sandbox.gateway.proxy.RESTART_SECONDS", 0.01)
+    monkeypatch.setattr("sandbox.gateway.envoy_process.RESTART_SECONDS", 0.01)
 
     async def scenario() -> None:
         async with gateway(tmp_path) as running, AsyncExitStack() as stack:
             a = await stack.enter_async_context(engine())
-            running.tell(open=((1, Backend(Upstream("service.ml.a.80", (a,)))),))
+            running.configure(open=((1, Backend(Upstream("service.ml.a.80", (a,)))),))
             await running.until("/ml/open", lambda got: got[0] == 200)
             (pid,) = envoys(running)
             os.kill(pid, 9)
@@ -165,17 +165,19 @@ def test_envoy_finds_nothing_wrong(tmp_path: Path) -> None:
 
 
 def plain(file: dict[str, Any]) -> list[dict[str, Any]]:
-    return [{name: value for name, value in one.items() if name != "@type"} for one in file["resources"]]
+    return [
+        {name: value for name, value in resource.items() if name != "@type"} for resource in file["resources"]
+    ]
 
 
 def envoys(running: Gateway) -> set[int]:
     """Process ids of the Envoys that were started from the folder."""
     program = f"{running.proxy.folder}/envoy\0".encode()
-    found = set()
+    pids = set()
     for entry in Path("/proc").iterdir():
         try:
             if entry.name.isdigit() and (entry / "cmdline").read_bytes().startswith(program):
-                found.add(int(entry.name))
+                pids.add(int(entry.name))
         except OSError:  # ended meanwhile
             continue
-    return found
+    return pids

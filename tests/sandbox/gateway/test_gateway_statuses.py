@@ -12,16 +12,16 @@ from gateway_objects import (
     pool,
     route,
     rule,
-    seen,
+    snapshot,
     to_pool,
     to_service,
 )
 
-from sandbox.cluster.furnish import CONTROLLER
 from sandbox.cluster.objects import Object
+from sandbox.cluster.populate import CONTROLLER
 from sandbox.gateway.conditions import condition, dated
 from sandbox.gateway.config import config
-from sandbox.gateway.seen import Seen
+from sandbox.gateway.snapshot import Snapshot
 from sandbox.gateway.statuses import changes
 
 NETWORK = IPv4Network("127.4.255.0/24")
@@ -35,7 +35,7 @@ POOL = "/apis/inference.networking.k8s.io/v1/namespaces/ml/inferencepools/qwen/s
 CLASS = f"/apis/{GROUP}/v1/gatewayclasses/ours/status"
 
 
-def told(there: Seen, ports: dict[tuple[str, int], str] | None = None) -> dict[str, Any]:
+def statuses_of(there: Snapshot, ports: dict[tuple[str, int], str] | None = None) -> dict[str, Any]:
     return changes(config(there, NETWORK), there, ports={AT: ""} if ports is None else ports, now=NOW)
 
 
@@ -50,7 +50,7 @@ def parent(*conditions: Object, **ref: str) -> Object:
 
 
 def test_everything_that_serves_says_so() -> None:
-    assert told(seen(gateway(), route(), pool(), *picker_of(), ENGINE)) == {
+    assert statuses_of(snapshot(gateway(), route(), pool(), *picker_of(), ENGINE)) == {
         CLASS: {"conditions": [said("Accepted")]},
         GATEWAY: {
             "addresses": [{"type": "IPAddress", "value": "127.4.255.1"}],
@@ -82,28 +82,28 @@ def test_everything_that_serves_says_so() -> None:
 
 def test_what_is_said_already_is_not_written_again() -> None:
     objects = [gateway(), route(), pool(), *picker_of(), ENGINE]
-    first = told(seen(*objects))
+    first = statuses_of(snapshot(*objects))
     by_kind = {"gatewayClassName": GATEWAY, "parentRefs": ROUTE, "endpointPickerRef": POOL}
-    for one in objects:
+    for kube_object in objects:
         for field, path in by_kind.items():
-            if field in one["spec"]:
-                one["status"] = first[path]
-    again = seen(*objects)
+            if field in kube_object["spec"]:
+                kube_object["status"] = first[path]
+    again = snapshot(*objects)
     again.classes["ours"]["status"] = first[CLASS]
-    assert told(again) == {}
+    assert statuses_of(again) == {}
 
 
 def test_a_port_that_nobody_serves_yet_is_not_programmed() -> None:
-    why = ("Pending", "port 8080 of 127.4.255.1: ports below 1024 are not for your user.")
-    status = told(seen(gateway()), {AT: "ports below 1024 are not for your user."})[GATEWAY]
+    why = ("Pending", "port 8080 of 127.4.255.1: your user may not listen on ports below 1024.")
+    status = statuses_of(snapshot(gateway()), {AT: "your user may not listen on ports below 1024."})[GATEWAY]
     assert status["conditions"] == [said("Accepted"), said("Programmed", *why)]
     assert status["listeners"][0]["conditions"][1] == said("Programmed", *why)
 
 
 def test_a_gateway_without_a_listener_that_works_is_refused() -> None:
     tls = listener("tls", port=443, protocol="HTTPS")
-    status = told(seen(gateway(listeners=[tls])))[GATEWAY]
-    why = ("ListenersNotValid", "no listener is one the sandbox can serve; see their conditions")
+    status = statuses_of(snapshot(gateway(listeners=[tls])))[GATEWAY]
+    why = ("ListenersNotValid", "the sandbox can serve none of the listeners; see their conditions")
     assert status["conditions"] == [said("Accepted", *why), said("Programmed", *why)]
     assert status["listeners"][0]["conditions"] == [
         said("Accepted", "UnsupportedProtocol", "the sandbox serves HTTP only, not HTTPS"),
@@ -113,18 +113,18 @@ def test_a_gateway_without_a_listener_that_works_is_refused() -> None:
 
 
 def test_a_route_names_everything_that_is_missing() -> None:
-    there = seen(gateway(), route("qwen", rule("/x", to_pool("gone"), to_service("web"))))
-    (status,) = told(there)[ROUTE]["parents"]
+    there = snapshot(gateway(), route("qwen", rule("/x", to_pool("gone"), to_service("web"))))
+    (status,) = statuses_of(there)[ROUTE]["parents"]
     message = "there is no InferencePool ml/gone; there is no Service ml/web"
     assert status["conditions"] == [said("Accepted"), said("ResolvedRefs", "BackendNotFound", message)]
 
 
 def test_a_pool_names_what_its_picker_lacks_and_that_no_route_is_taken() -> None:
-    there = seen(gateway(), route("qwen", hostnames=["b.com"]), pool(port=9999), *picker_of())
+    there = snapshot(gateway(), route("qwen", hostnames=["b.com"]), pool(port=9999), *picker_of())
     there.gateways["infra/edge"]["spec"]["listeners"] = [listener(hostname="a.com")]
-    (status,) = told(there)[POOL]["parents"]
+    (status,) = statuses_of(there)[POOL]["parents"]
     assert status["conditions"] == [
-        said("Accepted", "HTTPRouteNotAccepted", "Gateway infra/edge takes no route to the pool"),
+        said("Accepted", "HTTPRouteNotAccepted", "Gateway infra/edge accepts no route to the pool"),
         said("ResolvedRefs", "InvalidExtensionRef", "Service ml/qwen-epp has no port 9999 (it has: 9002)"),
     ]
 
@@ -133,12 +133,12 @@ def test_other_controllers_keep_their_word_and_ours_goes_with_the_reason_for_it(
     foreign = {"parentRef": {"name": "x"}, "controllerName": "somebody.else/gateway", "conditions": []}
     left = route("qwen", parentRefs=[{"name": "x"}])
     left["status"] = {"parents": [foreign, parent(said("Accepted"), name="edge")]}
-    assert told(seen(left))[ROUTE] == {"parents": [foreign]}
+    assert statuses_of(snapshot(left))[ROUTE] == {"parents": [foreign]}
 
 
 def test_what_nobody_routes_to_is_left_alone() -> None:
     untouched = pool("other") | {"metadata": meta("other")}
-    assert set(told(seen(gateway(), untouched))) == {CLASS, GATEWAY}
+    assert set(statuses_of(snapshot(gateway(), untouched))) == {CLASS, GATEWAY}
 
 
 def test_a_condition_is_as_old_as_its_truth() -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from sandbox.toolchain import parts
-from sandbox.toolchain.build import _name_by_go
+from sandbox.toolchain.build import _built_name
 from sandbox.toolchain.parts import KUBE, LANGUAGE_PYTHON_EXEC, PARTS, PROVIDER, Part, Program
 from sandbox.toolchain.resolve import without
 
@@ -60,7 +60,7 @@ def test_pinned_python_packages_and_go_modules_are_of_one_version() -> None:
     ],
 )
 def test_programs_are_found_under_the_name_go_gives_them(package: str, name: str) -> None:
-    assert _name_by_go(package) == name
+    assert _built_name(package) == name
 
 
 def test_what_the_cache_holds_does_not_count_as_installed() -> None:

@@ -1,8 +1,12 @@
-"""The overview adds up what pods hold on each node."""
+"""The overview adds up what pods hold on each node, and shows names as they are."""
 
+from io import StringIO
 from typing import Any
 
-from sandbox.verbs.overview import NodeRow, PodRow, node_and_pod_rows
+from rich.console import Console
+
+from sandbox.verbs.overview import ClusterRow, NodeRow, Overview, PodRow, node_and_pod_rows
+from sandbox.verbs.tables import print_clusters
 
 READY = {"conditions": [{"type": "Ready", "status": "True"}]}
 
@@ -25,7 +29,7 @@ def _pod(name: str, node: str, gpus: int, phase: str = "Running") -> dict[str, A
 
 
 def test_devices_in_use_are_those_of_pods_that_have_not_ended() -> None:
-    found = [
+    objects = [
         _pod("waits", "", 2, "Pending"),
         _pod("ended", "n0", 1, "Succeeded"),
         _pod("b", "n0", 1),
@@ -33,7 +37,7 @@ def test_devices_in_use_are_those_of_pods_that_have_not_ended() -> None:
         _node("n1", 4),
         _node("n0", 4),
     ]
-    assert node_and_pod_rows(found) == (
+    assert node_and_pod_rows(objects) == (
         (NodeRow("n0", "l4", 4, 3, True), NodeRow("n1", "l4", 4, 0, True)),
         (
             PodRow("ml", "a", "n0", "l4", 2, "Running", True),
@@ -42,3 +46,23 @@ def test_devices_in_use_are_those_of_pods_that_have_not_ended() -> None:
             PodRow("ml", "waits", "", "", 2, "Pending", False),
         ),
     )
+
+
+def test_long_names_stay_whole_on_a_narrow_terminal() -> None:
+    pod = PodRow("machine-learning", f"{'qwen3-' * 8}decode-7d9f8b6c5-x2x4z", "n0", "l4", 1, "Running", True)
+    node = NodeRow("n0", "l4", 4, 1, True)
+    kubeconfig = f"/home/somebody/{'checkouts/' * 6}.sandbox/local/east.kubeconfig"
+    cluster = ClusterRow("east", "running", kubeconfig, 8, 512, (node,), (pod,))
+    printed = StringIO()
+    print_clusters(Overview("local", (), (cluster,)), Console(file=printed, width=80))
+    lines = printed.getvalue().splitlines()
+    assert any(kubeconfig in line for line in lines)
+    assert any(pod.name in line and "machine-learning" in line and "Running" in line for line in lines)
+
+
+def test_short_names_keep_to_the_width_of_the_terminal() -> None:
+    pod = PodRow("ml", "qwen-0", "n0", "l4", 1, "Running", True)
+    cluster = ClusterRow("east", "running", "/east", 8, 512, (NodeRow("n0", "l4", 4, 1, True),), (pod,))
+    printed = StringIO()
+    print_clusters(Overview("local", (), (cluster,)), Console(file=printed, width=80))
+    assert max(len(line) for line in printed.getvalue().splitlines()) <= 80

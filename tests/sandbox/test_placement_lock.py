@@ -4,13 +4,13 @@ from pathlib import Path
 
 from inferfleet.fleet.lock.lock import Lock, LockedCluster, text
 from inferfleet.fleet.spot import Spot
-from sandbox.memory import forget
+from sandbox.placement_lock import forget_clusters
 
 ON_EAST, ON_REAL = (Spot("ml/x", cluster, (("decode", "l4"),)) for cluster in ("east", "real"))
 
 
 def _lock(*clusters: str) -> str:
-    spots = {one: 1 for one in (ON_EAST, ON_REAL) if one.cluster in clusters}
+    spots = {spot: 1 for spot in (ON_EAST, ON_REAL) if spot.cluster in clusters}
     known = {name: LockedCluster("Existing", f"uid-of-{name}") for name in clusters}
     return text(Lock("s", known, spots, {"ml/chat": clusters}))
 
@@ -24,17 +24,17 @@ def _project(tmp_path: Path, lock: str) -> Path:
 
 def test_a_lock_of_simulated_clusters_alone_goes_with_them(tmp_path: Path) -> None:
     file = _project(tmp_path, _lock("east"))
-    forget(tmp_path, "s", ["east"])
+    forget_clusters(tmp_path, "s", ["east"])
     assert not file.exists()
 
 
 def test_real_clusters_stay_in_the_lock(tmp_path: Path) -> None:
     file = _project(tmp_path, _lock("east", "real"))
-    forget(tmp_path, "s", ["east"])
+    forget_clusters(tmp_path, "s", ["east"])
     assert file.read_text() == _lock("real")
 
 
 def test_a_damaged_lock_is_left_for_its_owner(tmp_path: Path) -> None:
     file = _project(tmp_path, "version: 1\nstack: s\nplacements: [")
-    forget(tmp_path, "s", ["east"])
+    forget_clusters(tmp_path, "s", ["east"])
     assert file.read_text() == "version: 1\nstack: s\nplacements: ["

@@ -1,4 +1,4 @@
-"""Numbers that clusters of all checkouts of a user share out among them, kept as long as their stacks."""
+"""Reserves numbers, such as ports, for the clusters of all checkouts of a user."""
 
 import json
 from collections.abc import Callable, Iterable
@@ -23,10 +23,10 @@ class Reservations:
         avoid: frozenset[int] = frozenset(),
         usable: Callable[[int], bool] = lambda number: True,
     ) -> int | None:
-        """The cluster's own number, or the first usable candidate nobody has; None when there is none.
+        """Return the number the cluster has, or reserve the first usable candidate; None when there is none.
 
-        A cluster's own number is given up when it is among `avoid`. It stays the cluster's as long as the
-        stack's folder is there, two levels above the clusters'.
+        The number the cluster has is given up when it is among `avoid`. A reservation lasts for as long as
+        the stack's folder exists, three levels above the cluster's folder.
         """
         with locked(self._lock, waiting=lambda pid: None):
             taken = self._read()
@@ -41,7 +41,7 @@ class Reservations:
         return None
 
     def release(self, cluster_folder: Path) -> None:
-        """Gives the cluster's number back."""
+        """Give the cluster's number back."""
         with locked(self._lock, waiting=lambda pid: None):
             taken = self._read()
             taken.pop(str(cluster_folder), None)
@@ -56,14 +56,14 @@ class Reservations:
         return self._file.with_suffix(".lock")
 
     def _read(self) -> dict[str, int]:
-        """Reservations of stacks that still exist; a damaged file counts as none."""
+        """Return the reservations of stacks that still exist. A damaged file counts as empty."""
         try:
             content = json.loads(self._file.read_text())
         except (OSError, ValueError):
             return {}
         if not isinstance(content, dict):
             return {}
-        # <stack>/kwok/clusters/<cluster>
+        # A cluster's folder is <stack>/kwok/clusters/<cluster>.
         return {
             folder: number
             for folder, number in content.items()

@@ -4,26 +4,28 @@ from typing import Any
 
 import pytest
 
-from sandbox.cluster.stages import stages
+from sandbox.cluster.kwok_stages import kwok_stages
 
 NAMES = ".spec.containers.[].name"
-PLAYED = ["engine", "epp"]
+AGENT_CONTAINERS = ["engine", "epp"]
 
 
 def _of(kind: str) -> dict[str, dict[str, Any]]:
-    found = [one for one in stages() if one["spec"]["resourceRef"]["kind"] == kind]
-    return {one["metadata"]["name"]: one["spec"] for one in found}
+    stages = [stage for stage in kwok_stages() if stage["spec"]["resourceRef"]["kind"] == kind]
+    return {stage["metadata"]["name"]: stage["spec"] for stage in stages}
 
 
 @pytest.mark.parametrize("name", ["pod-ready", "pod-complete", "pod-delete"])
 def test_readiness_and_deletion_of_pods_that_really_run_are_not_kwok_s(name: str) -> None:
     requirements = _of("Pod")[name]["selector"]["matchExpressions"]
-    assert {"key": NAMES, "operator": "NotIn", "values": PLAYED} in requirements
+    assert {"key": NAMES, "operator": "NotIn", "values": AGENT_CONTAINERS} in requirements
 
 
 def test_of_pods_that_really_run_kwok_sets_the_address_and_nothing_else() -> None:
     spec = _of("Pod")["pod-address"]
-    assert {"key": NAMES, "operator": "In", "values": PLAYED} in spec["selector"]["matchExpressions"]
+    assert {"key": NAMES, "operator": "In", "values": AGENT_CONTAINERS} in spec["selector"][
+        "matchExpressions"
+    ]
     said = spec["next"]["statusTemplate"]
     assert "podIP:" in said
     assert not any(word in said for word in ("phase", "conditions", "containerStatuses"))

@@ -1,4 +1,4 @@
-"""The HTTP side of one pod: the paths an engine has, and its answers at the speed it was given."""
+"""The HTTP server of one pod's engine: its paths, and its answers at the speed it was given."""
 
 import asyncio
 import json
@@ -12,15 +12,15 @@ from sandbox.engine.load import Load
 from sandbox.engine.metrics import metrics
 from sandbox.engine.settings import Settings
 
-# Engines send an event per token. More often than this it only costs.
+# The shortest time between events of a stream. Engines send one per token, which here would only cost time.
 EVENT_SECONDS = 0.02
 MAX_BODY = 32 * 2**20
-# To aiohttp, 0 seconds are no limit.
+# The shortest limit (seconds): aiohttp takes 0 for no limit.
 AT_ONCE = 0.01
 
 
-class Site:
-    """Answers for a pod. Until `ready` is set, everything but the metrics is 503."""
+class EngineServer:
+    """The server of one pod. Until `ready` is set, it answers everything but the metrics with 503."""
 
     def __init__(self, pod: str, settings: Settings, *, tokens_per_second: float) -> None:
         self.load = Load(settings.slots)
@@ -32,26 +32,26 @@ class Site:
         self._servers: list[tuple[asyncio.Server, web.Server]] = []
 
     async def open(self, address: str) -> None:
-        """Listens on the engine's port, and its metrics port if that is another. Raises OSError."""
+        """Listen on the engine's port, and on its metrics port if that differs. Raises OSError."""
         loop = asyncio.get_running_loop()
         for port in dict.fromkeys((self._settings.port, self._settings.metrics_port)):
-            # A client that leaves must free its slot, so its handler is cancelled.
-            site = web.Server(
+            # A client that disconnects must free its slot, so its handler is cancelled.
+            server = web.Server(
                 self._answer,
                 request_factory=_request,
                 handler_cancellation=True,
                 access_log=None,
                 keepalive_timeout=75,
             )
-            self._servers.append((await loop.create_server(site, address, port, backlog=512), site))
+            self._servers.append((await loop.create_server(server, address, port, backlog=512), server))
 
     async def close(self, *, grace: float) -> None:
-        """Takes no more requests; those that run have `grace` seconds to end."""
+        """Accept no more requests, and give running ones `grace` seconds to end."""
         for listener, _ in self._servers:
             listener.close()
-        for _, site in self._servers:
-            site.pre_shutdown()
-            await site.shutdown(max(grace, AT_ONCE))
+        for _, server in self._servers:
+            server.pre_shutdown()
+            await server.shutdown(max(grace, AT_ONCE))
         self._servers.clear()
 
     async def _answer(self, request: web.BaseRequest) -> web.StreamResponse:
@@ -103,14 +103,14 @@ class Site:
         )
         await response.prepare(request)
         loop = asyncio.get_running_loop()
-        start, said, total = loop.time(), 0, len(answer.words)
+        start, sent, total = loop.time(), 0, len(answer.words)
         first = answers.opening(answer)
-        while said < total:
-            await asyncio.sleep(max(EVENT_SECONDS, start + (said + 1) / self._speed - loop.time()))
-            until = min(total, max(said + 1, int((loop.time() - start) * self._speed)))
-            text = "".join(answer.words[said:until])
-            said = until
-            await response.write(first + answers.piece(answer, text, last=said == total))
+        while sent < total:
+            await asyncio.sleep(max(EVENT_SECONDS, start + (sent + 1) / self._speed - loop.time()))
+            until = min(total, max(sent + 1, int((loop.time() - start) * self._speed)))
+            text = "".join(answer.words[sent:until])
+            sent = until
+            await response.write(first + answers.piece(answer, text, last=sent == total))
             first = b""
         await response.write(answers.closing(answer))
         return response

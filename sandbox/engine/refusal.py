@@ -1,5 +1,0 @@
-"""Why an engine ends at its start, in the words a person reads in the pod's status."""
-
-
-class Refusal(Exception):  # noqa: N818 (it is told to a person, by its text)
-    """Raised with the last words of the engine."""

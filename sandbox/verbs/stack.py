@@ -1,0 +1,43 @@
+"""The stack that a verb works on: whether it exists, and what its documents are."""
+
+from dataclasses import replace
+from pathlib import Path
+
+from inferfleet.api import Documents, InvalidDocuments, load
+from inferfleet.api.loading.stack_files import StackFiles, read_config, stacks_of
+from inferfleet.api.wording import one_of
+from sandbox.places import StackPlaces
+from sandbox.problem import SandboxProblem
+
+
+def stack_places(root: Path, stack: str) -> StackPlaces:
+    """Return the folders of a stack that exists. Raises SandboxProblem, naming the stacks there are.
+
+    A stack without settings and documents still exists while its sandbox does, so that this can be looked at.
+    """
+    places = StackPlaces(root, stack)
+    known = stacks_of(root)
+    if stack not in known and not places.folder.is_dir():
+        step = one_of(stack, known, "Known stacks") if known else f"Create stacks/Pulumi.{stack}.yaml"
+        raise SandboxProblem(f"there is no stack {stack!r} in {root / 'stacks'}. {step}")
+    return places
+
+
+def stack_documents(root: Path, stack: str) -> Documents:
+    """Return the documents of a stack, from the folder that its settings name.
+
+    Raises SandboxProblem when the stack or the folder does not exist, and InvalidDocuments.
+    """
+    stack_places(root, stack)
+    files = StackFiles(root, stack)
+    config = read_config(files.config_file, root)
+    if config.problems:
+        raise InvalidDocuments(config.problems)
+    folder = config.values.get("documents")
+    files = replace(files, folder=folder if isinstance(folder, str) else None)
+    if not files.documents.is_dir():
+        raise SandboxProblem(
+            f"the folder of documents of stack {stack} does not exist: {files.documents}. Create it, or name "
+            f"another one with inferfleet:documents in {files.config_file}."
+        )
+    return load([files.documents], base=root)
