@@ -18,7 +18,7 @@ from sandbox.gcp.store import POOL, Store
 from sandbox.places import StackPlaces
 
 STACK = "drift"
-# What docs/gke.md tells to run on a schedule; without the first, changes by hand are not seen.
+# What docs/guides/gke.md tells to run on a schedule; without the first, changes by hand are not seen.
 CHECK = ("--refresh", "--expect-no-changes")
 
 
