@@ -23,7 +23,10 @@ DAY = 86_400
 
 
 class Model(BaseModel):
-    """Frozen, strict about keys, written in camelCase."""
+    """Frozen, strict about keys, written in camelCase.
+
+    The text under a field is its description, in editors and in docs/reference; `loading.schema` reads it.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid", alias_generator=to_camel, populate_by_name=True)
 
@@ -95,22 +98,41 @@ def is_offered(field: FieldInfo) -> bool:
 
 
 class Metadata(Model):
-    """Name and labels of a cluster-scoped document; `labels` are what selectors look at."""
+    """Name and labels of a document."""
 
     labels: Labels = {}
+    """Labels to select by: deployments select clusters, and services select endpoints, which carry the labels
+    of their cluster and deployment. Keys under `inferfleet.dev/` are reserved; default: none.
+    """
 
 
 class ClassMetadata(Metadata):
+    """Name and labels of an InferenceClass."""
+
     name: Annotated[str, Dns1035(63)]
+    """The name by which node pools refer to the class (`className`). A class beside the stack takes the place
+    of one of the same name in the catalogue.
+    """
 
 
 class ClusterMetadata(Metadata):
+    """Name and labels of an InferenceCluster."""
+
     name: ClusterName
+    """The name of the cluster in plans, in `placement.lock` and in the names of Pulumi resources. Another
+    name is another cluster.
+    """
 
 
 class NamespacedMetadata(Metadata):
+    """Name, namespace and labels of a document that makes Kubernetes objects."""
+
     name: Name
+    """The name of the document, from which the names of its Kubernetes objects are made."""
     namespace: Name = "default"
+    """The Kubernetes namespace of its objects on every cluster; it is created where it is missing. Default:
+    `default`.
+    """
 
     @property
     def key(self) -> str:
@@ -118,24 +140,36 @@ class NamespacedMetadata(Metadata):
 
 
 class LabelSelector(Model):
-    """Equality on every label named; an empty selector matches everything."""
+    """A selection by labels: all that are named must be equal, and an empty selector matches everything."""
 
     match_labels: WantedLabels = {}
+    """Labels and the values they must have. Default: none, which matches everything."""
 
     def matches(self, labels: dict[str, str]) -> bool:
         return all(labels.get(key) == value for key, value in self.match_labels.items())
 
 
 class Toleration(Model):
-    """A Kubernetes toleration, as Modelplane has it for the taints of whole clusters."""
+    """A toleration of a taint, read as Kubernetes reads those of pods."""
 
     key: str | None = None
+    """Key of the taint. Left out with operator `Exists`, every taint is tolerated."""
     operator: Literal["Equal", "Exists"] = "Equal"
+    """`Equal`: the value must be that of the taint. `Exists`: any value will do."""
     value: str | None = None
+    """Value of the taint, for operator `Equal`. Default: an empty value."""
     effect: Literal["NoSchedule", "NoExecute", "PreferNoSchedule"] | None = None
+    """Effect of the taint. Left out, all effects are tolerated."""
 
 
 class Taint(Model):
+    """A Kubernetes taint."""
+
     key: Annotated[str, LABEL_KEY]
+    """Key of the taint, such as `dedicated` or `example.com/team`."""
     value: Annotated[str, LABEL_VALUE] = ""
+    """Value of the taint. Default: empty."""
     effect: Literal["NoSchedule", "NoExecute"]
+    """`NoSchedule`: nothing new is placed where it is not tolerated. `NoExecute`: what runs there has to
+    leave as well.
+    """
