@@ -45,7 +45,9 @@ def show(
 @app.command()
 def edit(
     name: Annotated[str, typer.Argument(help="A resource by its name, or how its ID ends.")],
-    change: Annotated[str, typer.Argument(help="FIELD=VALUE: nodeCount=3, nodeConfig.labels.team=b")],
+    change: Annotated[
+        str, typer.Argument(help="FIELD=VALUE, such as nodeConfig.labels.team=b or nodeCount=3.")
+    ],
     stack: Stack = "local",
 ) -> None:
     """Change a resource by hand, as somebody does in the console. The next refresh sees it."""
@@ -68,25 +70,39 @@ def pace(
 
 
 @fault_app.command()
-def stockout(zone: str, hardware: Hardware, stack: Stack = "local") -> None:
+def stockout(
+    zone: Annotated[str, typer.Argument(help="The zone, such as us-central1-a.")],
+    hardware: Hardware,
+    stack: Stack = "local",
+) -> None:
     """Nothing of an accelerator or machine type is to be had in a zone."""
     _change(stack, faults.with_stockout(zone, hardware))
 
 
 @fault_app.command()
-def quota(region: str, hardware: Hardware, limit: int, stack: Stack = "local") -> None:
+def quota(
+    region: Annotated[str, typer.Argument(help="The region, such as us-central1.")],
+    hardware: Hardware,
+    limit: Annotated[int, typer.Argument(help="How many of them the region may have.")],
+    stack: Stack = "local",
+) -> None:
     """Allow at most so many of an accelerator in a region."""
     _change(stack, faults.with_quota(region, hardware, limit))
 
 
 @fault_app.command()
-def conflict(cluster: str, stack: Stack = "local") -> None:
+def conflict(
+    cluster: Annotated[str, typer.Argument(help="The name of the cluster in the cloud.")],
+    stack: Stack = "local",
+) -> None:
     """A cluster (by its name in the cloud) is busy with an operation of somebody else."""
     _change(stack, faults.with_conflict(cluster))
 
 
 @fault_app.command()
-def slow(seconds: float, stack: Stack = "local") -> None:
+def slow(
+    seconds: Annotated[float, typer.Argument(help="How many seconds longer.")], stack: Stack = "local"
+) -> None:
     """Every operation takes so many seconds longer."""
     _change(stack, faults.with_delay(seconds))
 
