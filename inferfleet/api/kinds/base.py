@@ -32,14 +32,14 @@ class Model(BaseModel):
 
 
 def _labels(labels: dict[str, str]) -> dict[str, str]:
-    if found := label_mistakes(labels, ("inferfleet.dev/",)):
-        raise Mistaken(*found)
+    if mistakes := label_mistakes(labels, ("inferfleet.dev/",)):
+        raise Mistaken(*mistakes)
     return labels
 
 
 def _wanted(labels: dict[str, str]) -> dict[str, str]:
-    if found := label_mistakes(labels):
-        raise Mistaken(*found)
+    if mistakes := label_mistakes(labels):
+        raise Mistaken(*mistakes)
     return labels
 
 
@@ -52,12 +52,12 @@ def _quantity(value: Any) -> Any:
 
 
 def seconds(value: Any, info: ValidationInfo, *, shortest: str, longest: str) -> Any:
-    """A duration as a person writes it, in seconds. In Python it may be a number of seconds."""
+    """Return a duration as a person writes it in seconds; in Python it may be a number of seconds already."""
     if isinstance(value, str):
-        found = parse_duration(value)
-        if not parse_duration(shortest) <= found <= parse_duration(longest):
+        duration = parse_duration(value)
+        if not parse_duration(shortest) <= duration <= parse_duration(longest):
             raise mistaken(f"{{field}} {value} must be between {shortest} and {longest}", "Change it")
-        return found
+        return duration
     if isinstance(value, int) and info.mode == "json":  # as in a document
         raise mistaken(f"{{field}} {value} has no unit", "Write it like 90s, 30m or 2h")
     return value
@@ -93,7 +93,7 @@ NotYetOffered = Annotated[Any, _NOT_YET]
 
 
 def is_offered(field: FieldInfo) -> bool:
-    """False for fields that are NotYetOffered."""
+    """Return False for a field that is NotYetOffered."""
     return _NOT_YET not in field.metadata
 
 
@@ -136,6 +136,7 @@ class NamespacedMetadata(Metadata):
 
     @property
     def key(self) -> str:
+        """`namespace/name`, by which documents and plans refer to it."""
         return f"{self.namespace}/{self.name}"
 
 
@@ -146,6 +147,7 @@ class LabelSelector(Model):
     """Labels and the values they must have. Default: none, which matches everything."""
 
     def matches(self, labels: dict[str, str]) -> bool:
+        """Return True when the labels have every value that is asked for."""
         return all(labels.get(key) == value for key, value in self.match_labels.items())
 
 

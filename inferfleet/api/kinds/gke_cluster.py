@@ -1,4 +1,4 @@
-"""The block `gke` of an InferenceCluster: a cluster that the stack creates, and the network it stands in."""
+"""The block `gke` of an InferenceCluster: a cluster that the stack creates, and its network."""
 
 import ipaddress
 import re
@@ -24,27 +24,27 @@ SMALLEST_BLOCK, LARGEST_BLOCK = 16, 10
 
 
 # https://datatracker.ietf.org/doc/html/rfc1918
-_PRIVATE = tuple(ipaddress.IPv4Network(one) for one in ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16"))
+_PRIVATE = tuple(ipaddress.IPv4Network(block) for block in ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16"))
 
 
 def _network(text: str) -> ipaddress.IPv4Network:
     try:
-        found = ipaddress.IPv4Network(text, strict=False)
+        network = ipaddress.IPv4Network(text, strict=False)
     except ValueError:
         what = f"{{field}} {shown(text)!r} is not a range of IPv4 addresses"
         raise mistaken(what, "Write it like 10.4.0.0/14") from None
-    if str(found.network_address) != text.partition("/")[0]:
-        raise mistaken(f"{{field}} {text} does not start where its range does", f"Write {found}")
-    return found
+    if str(network.network_address) != text.partition("/")[0]:
+        raise mistaken(f"{{field}} {text} does not start where its range does", f"Write {network}")
+    return network
 
 
 def _block(text: str) -> str:
-    found = _network(text)
-    private = any(found.subnet_of(one) for one in _PRIVATE)
-    if not private or not LARGEST_BLOCK <= found.prefixlen <= SMALLEST_BLOCK:
-        what = f"{{field}} {found} must be a private range between /{LARGEST_BLOCK} and /{SMALLEST_BLOCK}"
+    block = _network(text)
+    private = any(block.subnet_of(space) for space in _PRIVATE)
+    if not private or not LARGEST_BLOCK <= block.prefixlen <= SMALLEST_BLOCK:
+        what = f"{{field}} {block} must be a private range between /{LARGEST_BLOCK} and /{SMALLEST_BLOCK}"
         raise mistaken(what, "Use one inside 10.0.0.0/8 or 172.16.0.0/12")
-    return str(found)
+    return str(block)
 
 
 def _range(text: str) -> str:
@@ -52,31 +52,31 @@ def _range(text: str) -> str:
 
 
 def _cloud_labels(labels: dict[str, str]) -> dict[str, str]:
-    found = []
+    mistakes = []
     for key, text in labels.items():
         if not re.fullmatch("[a-z][-_a-z0-9]{0,62}", key):
             what = f"{shown(key)!r} is not a key of a Google Cloud label"
             step = "Use at most 63 lowercase letters, digits, '-' and '_', a letter first"
-            found.append(Mistake(what, step, (key,)))
+            mistakes.append(Mistake(what, step, (key,)))
         if not re.fullmatch("[-_a-z0-9]{0,63}", text):
             what = f"{shown(text)!r} is not a value of a Google Cloud label"
             step = "Use at most 63 lowercase letters, digits, '-' and '_'"
-            found.append(Mistake(what, step, (key,)))
-    if found:
-        raise Mistaken(*found)
+            mistakes.append(Mistake(what, step, (key,)))
+    if mistakes:
+        raise Mistaken(*mistakes)
     return labels
 
 
 def zone_mistakes(zones: tuple[str, ...], region: str, at: tuple[str | int, ...]) -> list[Mistake]:
-    """Zones of other regions, and zones that stand there twice; `at` leads to the list of zones."""
-    found = []
+    """Return a mistake for each zone of another region or named twice; `at` is the path of the list."""
+    mistakes = []
     for place, zone in enumerate(zones):
         if zone.rpartition("-")[0] != region:
             what = f"zone {zone} is not in region {region}"
-            found.append(Mistake(what, "Use zones of the region", (*at, place)))
+            mistakes.append(Mistake(what, "Use zones of the region", (*at, place)))
         elif zone in zones[:place]:
-            found.append(Mistake(f"zone {zone} is named twice", "Name it once", (*at, place)))
-    return found
+            mistakes.append(Mistake(f"zone {zone} is named twice", "Name it once", (*at, place)))
+    return mistakes
 
 
 class ExistingNetwork(Model):
@@ -183,6 +183,6 @@ class Gke(Model):
         if self.authorized_networks and self.control_plane_endpoint == "DNS":
             what = "authorizedNetworks guard the IP endpoint; the DNS endpoint is guarded by IAM"
             raise mistaken(what, "Remove authorizedNetworks, or use controlPlaneEndpoint: IP")
-        if found := zone_mistakes(self.zones, self.region, ("zones",)):
-            raise Mistaken(*found)
+        if mistakes := zone_mistakes(self.zones, self.region, ("zones",)):
+            raise Mistaken(*mistakes)
         return self

@@ -146,7 +146,7 @@ class AttributeValue(Model):
     """The value as a whole number."""
 
     @model_validator(mode="after")
-    def _one(self) -> "AttributeValue":
+    def _exactly_one(self) -> "AttributeValue":
         if sum(value is not None for value in (self.string, self.version, self.bool_, self.int_)) != 1:
             raise mistaken("an attribute has exactly one of string, version, bool, int", "Keep one of them")
         return self

@@ -36,7 +36,7 @@ class Gateway(Model):
     """A Gateway that exists. Either this or `className` is required."""
 
     @model_validator(mode="after")
-    def _one(self) -> "Gateway":
+    def _exactly_one(self) -> "Gateway":
         if (self.class_name is None) == (self.ref is None):
             raise mistaken(
                 "a gateway has exactly one of className (inferfleet makes it) and ref (it exists)",
@@ -132,7 +132,7 @@ class KubeconfigRef(Model):
     """
 
     @model_validator(mode="after")
-    def _one(self) -> "KubeconfigRef":
+    def _exactly_one(self) -> "KubeconfigRef":
         if (self.path is None) == (self.config_key is None):
             raise mistaken("a kubeconfig has exactly one of path and configKey", "Keep one of them")
         return self
@@ -198,22 +198,19 @@ class InferenceClusterSpec(Model):
     @model_validator(mode="after")
     def _of_its_source(self) -> "InferenceClusterSpec":
         if self.cluster.source == "Existing":
-            told = "serving" in self.model_fields_set and "gateway" in self.serving.model_fields_set
-            found = (
-                []
-                if told
-                else [Mistake("an existing cluster needs serving.gateway", "Add serving: {gateway: ...}")]
-            )
-            found += [
-                one for place, pool in enumerate(self.node_pools) for one in pool.not_on_existing(place)
-            ]
+            mistakes = []
+            if "serving" not in self.model_fields_set or "gateway" not in self.serving.model_fields_set:
+                what = "an existing cluster needs serving.gateway"
+                mistakes.append(Mistake(what, "Add serving: {gateway: ...}"))
+            for place, pool in enumerate(self.node_pools):
+                mistakes += pool.not_on_existing(place)
         else:
             region = self.cluster.gke.region if self.cluster.gke else ""
-            found = [
-                one for place, pool in enumerate(self.node_pools) for one in pool.not_on_gke(place, region)
-            ]
-        if found:
-            raise Mistaken(*found)
+            mistakes = []
+            for place, pool in enumerate(self.node_pools):
+                mistakes += pool.not_on_gke(place, region)
+        if mistakes:
+            raise Mistaken(*mistakes)
         return self
 
     @model_validator(mode="after")

@@ -1,4 +1,4 @@
-"""ModelDeployment: run so many replicas of this, on hardware like that."""
+"""ModelDeployment: an engine to run, how many times, and on which hardware."""
 
 import re
 from typing import Annotated, Any, Literal
@@ -26,17 +26,18 @@ Hostname = Annotated[str, HOSTNAME]
 
 def _http(headers: dict[str, str]) -> dict[str, str]:
     """Headers as an HTTPRoute can match them: https://gateway-api.sigs.k8s.io/reference/spec/#httpheadermatch."""
-    found = []
+    mistakes = []
     for name, value in headers.items():
         if not re.fullmatch(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,256}", name):
-            found.append(Mistake(f"{shown(name)!r} is not a header name", "Write it like x-model", (name,)))
+            what = f"{shown(name)!r} is not a header name"
+            mistakes.append(Mistake(what, "Write it like x-model", (name,)))
         if not 1 <= len(value) <= 4096:
             what = f"header {shown(name)} must have 1 to 4096 characters, not {len(value)}"
-            found.append(Mistake(what, "Change it", (name,)))
+            mistakes.append(Mistake(what, "Change it", (name,)))
     if len(headers) > 16:
-        found.append(Mistake(f"a route matches at most 16 headers, not {len(headers)}", "Remove some"))
-    if found:
-        raise Mistaken(*found)
+        mistakes.append(Mistake(f"a route matches at most 16 headers, not {len(headers)}", "Remove some"))
+    if mistakes:
+        raise Mistaken(*mistakes)
     return headers
 
 
@@ -72,10 +73,12 @@ class Topology(Model):
 
     @property
     def gpus_per_pod(self) -> int:
+        """Number of GPUs that each pod asks for."""
         return self.tensor * self.data_local
 
     @property
     def pods_per_worker(self) -> int:
+        """Number of pods that make up one engine instance."""
         return self.pipeline * self.data // self.data_local
 
 

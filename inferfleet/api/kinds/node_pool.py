@@ -1,4 +1,4 @@
-"""A pool of an InferenceCluster: nodes of one class, and how a provider is asked for them."""
+"""A node pool of an InferenceCluster: nodes of one class, their number, and how they are bought."""
 
 from functools import partial
 from typing import Annotated, Literal
@@ -45,7 +45,7 @@ class Reservation(Model):
 class Capacity(Model):
     """How the nodes of a pool are bought."""
 
-    # What goes together is for the rules of recipes to say, all in one run.
+    # Which fields go together is checked by gke/recipes/capacity.py, with all other rules of a pool at once.
     model: CapacityModel = "OnDemand"
     """`OnDemand`, `Spot`, `FlexStart` (nodes come when there is room), `Queued` (nodes start for
     ProvisioningRequests) or `Reservation`. Not every machine type is offered in all of them.
@@ -109,7 +109,7 @@ class NodePool(Model):
 
     @property
     def size(self) -> int:
-        """The most nodes the pool can have."""
+        """Largest number of nodes the pool can have."""
         return self.node_count if self.node_count is not None else self.max_node_count or 0
 
     @property
@@ -118,7 +118,7 @@ class NodePool(Model):
         return self.max_node_count is not None and (self.min_node_count or 0) < self.max_node_count
 
     def not_on_existing(self, place: int) -> list[Mistake]:
-        """Mistakes: what only a pool that the stack creates can say."""
+        """Return mistakes: fields that only a pool which the stack creates can have."""
         return [
             Mistake(
                 f"{field} says how a pool is created; the nodes of an existing cluster are there",
@@ -130,9 +130,9 @@ class NodePool(Model):
         ]
 
     def not_on_gke(self, place: int, region: str) -> list[Mistake]:
-        """Mistakes: what only a pool that exists can say, and zones of another region."""
-        found = zone_mistakes(self.zones, region, ("nodePools", place, "zones"))
+        """Return mistakes: fields that only an existing pool can have, and zones of other regions."""
+        mistakes = zone_mistakes(self.zones, region, ("nodePools", place, "zones"))
         if self.node_selector is not None:
             what = "nodeSelector finds nodes that exist; pods find those of a created pool by its own label"
-            found.append(Mistake(what, "Remove nodeSelector", ("nodePools", place, "nodeSelector")))
-        return found
+            mistakes.append(Mistake(what, "Remove nodeSelector", ("nodePools", place, "nodeSelector")))
+        return mistakes

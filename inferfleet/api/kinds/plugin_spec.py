@@ -1,4 +1,4 @@
-"""PluginSpec: one link of a plugin chain, in Kthena's wire format (name, type, config, scope)."""
+"""PluginSpec: one plugin of a chain, in the format of Kthena (name, type, config, scope)."""
 
 from typing import Any, Literal
 
