@@ -34,7 +34,7 @@ def _network(text: str) -> ipaddress.IPv4Network:
         what = f"{{field}} {shown(text)!r} is not a range of IPv4 addresses"
         raise mistaken(what, "Write it like 10.4.0.0/14") from None
     if str(network.network_address) != text.partition("/")[0]:
-        raise mistaken(f"{{field}} {text} does not start where its range does", f"Write {network}")
+        raise mistaken(f"{{field}} {text} has host bits set", f"Write {network}")
     return network
 
 
@@ -181,7 +181,7 @@ class Gke(Model):
     @model_validator(mode="after")
     def _agree(self) -> "Gke":
         if self.authorized_networks and self.control_plane_endpoint == "DNS":
-            what = "authorizedNetworks guard the IP endpoint; the DNS endpoint is guarded by IAM"
+            what = "authorizedNetworks apply to the IP endpoint; IAM controls access to the DNS endpoint"
             raise mistaken(what, "Remove authorizedNetworks, or use controlPlaneEndpoint: IP")
         if mistakes := zone_mistakes(self.zones, self.region, ("zones",)):
             raise Mistaken(*mistakes)

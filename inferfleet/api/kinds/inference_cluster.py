@@ -22,10 +22,10 @@ class GatewayRef(Model):
 
 
 class Gateway(Model):
-    """The Gateway of a cluster: one that inferfleet makes (`className`), or one that exists (`ref`)."""
+    """The Gateway of a cluster: one that inferfleet creates (`className`), or one that exists (`ref`)."""
 
     class_name: Annotated[str, SUBDOMAIN] | None = None
-    """Name of the GatewayClass for a Gateway that inferfleet makes. Either this or `ref` is required."""
+    """Name of the GatewayClass for a Gateway that inferfleet creates. Either this or `ref` is required."""
     port: int = Field(default=80, ge=1, le=65_535)
     """TCP port on which the Gateway listens for HTTP; refused with `ref`."""
     provider: Literal["gke", "istio", "envoy", "none"] = "none"
@@ -39,12 +39,12 @@ class Gateway(Model):
     def _exactly_one(self) -> "Gateway":
         if (self.class_name is None) == (self.ref is None):
             raise mistaken(
-                "a gateway has exactly one of className (inferfleet makes it) and ref (it exists)",
+                "a gateway has exactly one of className (inferfleet creates it) and ref (it exists)",
                 "Keep one of them",
             )
         if self.ref and "port" in self.model_fields_set:
             raise mistaken(
-                "port is of a gateway that inferfleet makes; one that exists listens where it listens",
+                "port is for a gateway that inferfleet creates; one that exists has its own listeners",
                 "Remove port",
             )
         return self
@@ -167,7 +167,7 @@ class ClusterSource(Model):
             raise mistaken("source GKE needs a block gke", "Add gke: {project: ..., region: ...}")
         if self.existing and self.gke:
             raise mistaken(
-                f"source {self.source} has both blocks, existing and gke", "Keep the one of its source"
+                f"source {self.source} has both blocks, existing and gke", f"Keep {self.source.lower()}"
             )
         return self
 

@@ -121,7 +121,7 @@ class NodePool(Model):
         """Return mistakes: fields that only a pool which the stack creates can have."""
         return [
             Mistake(
-                f"{field} says how a pool is created; the nodes of an existing cluster are there",
+                f"{field} is for pools that inferfleet creates, and this cluster exists already",
                 f"Remove {field}",
                 ("nodePools", place, field),
             )
@@ -133,6 +133,8 @@ class NodePool(Model):
         """Return mistakes: fields that only an existing pool can have, and zones of other regions."""
         mistakes = zone_mistakes(self.zones, region, ("nodePools", place, "zones"))
         if self.node_selector is not None:
-            what = "nodeSelector finds nodes that exist; pods find those of a created pool by its own label"
+            what = (
+                "nodeSelector is for nodes that exist; inferfleet labels the nodes of pools that it creates"
+            )
             mistakes.append(Mistake(what, "Remove nodeSelector", ("nodePools", place, "nodeSelector")))
         return mistakes

@@ -78,7 +78,7 @@ def label_mistakes(labels: Mapping[str, str], reserved: tuple[str, ...] = ()) ->
             what = f"{shown(key)!r} is not a Kubernetes label key"
             mistakes.append(Mistake(what, "Write it like tier or example.com/tier", (key,)))
         elif key.startswith(reserved):
-            what = f"labels under {key.partition('/')[0]}/ are made by inferfleet itself"
+            what = f"labels under {key.partition('/')[0]}/ are reserved for inferfleet"
             mistakes.append(Mistake(what, "Use a prefix of your own", (key,)))
         if not re.fullmatch(_LABEL_VALUE, text):
             what = f"{shown(text)!r} is not a Kubernetes label value"
