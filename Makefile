@@ -53,9 +53,10 @@ check: .venv/ready
 format: .venv/ready
 	@$(BIN)/ruff check --fix . && $(BIN)/ruff format .
 
-# After a change of the tables that pages are made from, or of the edits that are tried.
+# After a change of the models, commands and tables that pages are made from, or of the edits that are tried.
 docs: .venv/ready
 	@$(BIN)/python -c "from inferfleet.gke.changes.page import page; print(page(), end='')" > docs/changes.md
+	@$(BIN)/python -c "from pathlib import Path; from inferfleet.cli.reference.pages import write; write(Path('docs/reference'))"
 	@PYTHONPATH=.:tests/e2e:tests $(BIN)/python tests/e2e/gke_edits_page.py > docs/edits.md
 
 # After a change of dependencies in pyproject.toml.

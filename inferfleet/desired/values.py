@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypedDict
 
 from inferfleet.api.kinds.inference_cluster import State
 from inferfleet.api.problems import Problem
@@ -112,6 +112,23 @@ class DesiredCluster:
     @property
     def objects(self) -> Iterator[KubeObject]:
         return (one for component in self.components for one in component.objects)
+
+
+class Outputs(TypedDict):
+    """What a stack exports, to be read with `pulumi stack output`."""
+
+    placements: dict[str, dict[str, int]]
+    """Number of replicas, by deployment (`<namespace>/<name>`) and place (`<cluster> <role>=<pool>`)."""
+    services: dict[str, list[str]]
+    """Clusters that have a route of the service, by service (`<namespace>/<name>`)."""
+    gateways: dict[str, str | None]
+    """Address of each cluster's gateway, an IP address or a host name. A Gateway of somebody else (`ref`) is
+    left out until it has one.
+    """
+    urls: dict[str, dict[str, str | None]]
+    """URL of each service on each cluster that has a route of it, by service and cluster. A cluster without
+    an entry in `gateways` is left out.
+    """
 
 
 @dataclass(frozen=True)

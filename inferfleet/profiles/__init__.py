@@ -1,4 +1,4 @@
 """Versioned defaults of other people's software: API groups, images, flags and ports, as tables.
 
-A version, image, flag or port stands here and nowhere else. Nothing here decides.
+Versions, images, flags and ports of other software are here and nowhere else. Nothing is decided here.
 """

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-# What a flag of an engine repeats: a field of the topology, or the engine's port.
+# The field whose value a flag of an engine repeats: one of the topology, or the engine's port.
 Meaning = Literal["tensor", "pipeline", "data", "dataLocal", "port"]
 
 # Large models load hundreds of gigabytes before they answer.
@@ -17,10 +17,10 @@ STARTUP_SECONDS = 1800
 
 @dataclass(frozen=True)
 class EngineDefaults:
-    """How an engine is reached when a document says no more than its type.
+    """Where an engine serves requests, health and metrics when a document gives its type alone.
 
-    `health_path` None means that nothing is known but the open port. `metrics_port` None means the engine's
-    port. `label` is what endpoint pickers call the engine. `flags` has every spelling of flags that take one
+    Without a `health_path`, probes only open the port; without a `metrics_port`, metrics are on the engine's
+    port. `label` is the engine's name for endpoint pickers. `flags` has every spelling of flags that take one
     number. Where the flag `data_in_tensor` is given, data parallelism takes no GPUs beyond the tensor group.
     """
 
@@ -98,11 +98,11 @@ _ENGINES = {
         label="triton-tensorrt-llm",
         flags={"--http-port": "port"},
     ),
-    # Endpoint pickers take an engine they do not know for one with vLLM's metrics, so it is called that.
+    # Endpoint pickers expect vLLM's metrics of an engine they do not know, so it gets vLLM's label.
     "Other": EngineDefaults(port=8000, health_path=None, metrics_path="/metrics", label="vllm"),
 }
 
 
 def engine(engine_type: str) -> EngineDefaults:
-    """The defaults of an engine type. Raises KeyError for one that documents cannot name."""
+    """Return the defaults of an engine type. Raises KeyError for a type that documents cannot name."""
     return _ENGINES[engine_type]

@@ -1,9 +1,7 @@
-"""What GKE calls machines, images, roles and metrics, and what documents may leave out."""
+"""Names of machines, images, roles and metrics on GKE, and defaults of what documents may leave out."""
 
 PROVIDER_VERSION = "10.2.0"
-
-
-# Three endpoint pickers of 4 cores fit on one node, beside what GKE runs there itself.
+# Three endpoint pickers of 4 cores fit on a node beside GKE's own pods.
 SYSTEM_MACHINE_TYPE = "e2-standard-16"
 IMAGE_TYPE = "COS_CONTAINERD"
 # IAM alone limits what a node may do: https://cloud.google.com/kubernetes-engine/docs/how-to/access-scopes

@@ -1,4 +1,4 @@
-"""What one version of the serving software looks like from outside: images, API groups, flags, ports."""
+"""The interface of one version of the serving software: images, API groups, flags, ports."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -18,16 +18,16 @@ class Resources:
 
 @dataclass(frozen=True)
 class Profile:
-    """One row of the table. `proven` says that the endpoint picker of this version is really run in tests.
+    """One row of the table. `proven` is True when tests run the endpoint picker of this version.
 
-    `flags` are set unless somebody overrides them; `known_flags` are all the picker knows, and what kind
-    of value each takes; `rejected_flags` exist but make it exit, with what to do instead.
+    `flags` are set unless a document overrides them. `known_flags` are all flags of the picker, with the type
+    of their values; `rejected_flags` are those with which it exits, with what to do instead.
     """
 
     name: str
     proven: bool
     epp_image: str
-    # Of EndpointPickerConfig: the one to write first, then others it still reads.
+    # API versions of EndpointPickerConfig: first the one to write, then others that the picker reads.
     config_api_versions: tuple[str, ...]
     config_kind: str
     pool_group: str
@@ -45,7 +45,7 @@ class Profile:
     liveness_service: str
     readiness_service: str
     resources: Resources
-    # The pod label in which the picker's metrics reader looks for the engine's type if it is not told.
+    # The pod label from which the picker's metrics reader takes the engine's type by default.
     engine_label: str
     # The flag that names another port for engine metrics; None: it is a parameter of metrics-data-source.
     engine_metrics_port_flag: str | None

@@ -4,14 +4,14 @@ from inferfleet.profiles.gie_1_5 import GIE_1_5
 from inferfleet.profiles.profile import Profile
 from inferfleet.profiles.router_0_10 import ROUTER_0_10
 
-_PROFILES = {one.name: one for one in (GIE_1_5, ROUTER_0_10)}
+_PROFILES = {profile.name: profile for profile in (GIE_1_5, ROUTER_0_10)}
 
 
 def names() -> tuple[str, ...]:
-    """All profiles, the default first."""
+    """Return the names of all profiles, the default first."""
     return tuple(_PROFILES)
 
 
 def profile(name: str) -> Profile:
-    """The profile of this name. Raises KeyError for one that is not in `names()`."""
+    """Return the profile of this name. Raises KeyError for a name that is not in `names()`."""
     return _PROFILES[name]

@@ -7,8 +7,9 @@ import pytest
 from recording import own
 from recording import run as recorded
 
+from inferfleet.api.loading.schema import descriptions
 from inferfleet.desired.addresses import Address
-from inferfleet.desired.values import Component, Connection, Desired, DesiredCluster, KubeObject
+from inferfleet.desired.values import Component, Connection, Desired, DesiredCluster, KubeObject, Outputs
 from inferfleet.fleet.decisions import Plan, ServiceRoute
 
 THEIRS = {"dc1": Address("shared.example.com", 443, secure=True)}
@@ -173,6 +174,11 @@ def test_the_stack_exports_where_gateways_and_services_are_reached() -> None:
             }
         },
     }
+
+
+def test_every_output_is_described() -> None:
+    recorder, _ = run(_with_gateways(), preview=False)
+    assert recorder.outputs.keys() == Outputs.__annotations__.keys() == descriptions(Outputs).keys()
 
 
 def test_a_preview_does_not_know_the_address_of_a_new_gateway() -> None:

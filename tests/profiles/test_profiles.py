@@ -14,7 +14,7 @@ PROFILES = [profile(name) for name in names()]
 def test_the_default_profile_is_the_first_and_the_one_that_is_run() -> None:
     assert names() == ("gie-1.5", "router-0.10")
     assert Serving.model_fields["profile"].default == "gie-1.5"
-    assert [one.proven for one in PROFILES] == [True, False]
+    assert [known.proven for known in PROFILES] == [True, False]
 
 
 def test_a_profile_that_is_not_in_the_table_is_a_key_error() -> None:
@@ -22,17 +22,17 @@ def test_a_profile_that_is_not_in_the_table_is_a_key_error() -> None:
         profile("gie-9")
 
 
-@pytest.mark.parametrize("one", PROFILES, ids=names())
-def test_a_profile_sets_only_flags_that_its_picker_knows(one: Profile) -> None:
-    assert set(one.flags) <= set(one.known_flags)
-    assert not set(one.known_flags) & set(one.rejected_flags)
-    if one.engine_metrics_port_flag:
-        assert one.engine_metrics_port_flag in one.known_flags
+@pytest.mark.parametrize("known", PROFILES, ids=names())
+def test_a_profile_sets_only_flags_that_its_picker_knows(known: Profile) -> None:
+    assert set(known.flags) <= set(known.known_flags)
+    assert not set(known.known_flags) & set(known.rejected_flags)
+    if known.engine_metrics_port_flag:
+        assert known.engine_metrics_port_flag in known.known_flags
 
 
-@pytest.mark.parametrize("one", PROFILES, ids=names())
-def test_pickers_scrape_less_often_than_metrics_grow_stale(one: Profile) -> None:
-    milliseconds = int(one.flags["refresh-metrics-interval"].removesuffix("ms"))
+@pytest.mark.parametrize("known", PROFILES, ids=names())
+def test_pickers_scrape_less_often_than_metrics_grow_stale(known: Profile) -> None:
+    milliseconds = int(known.flags["refresh-metrics-interval"].removesuffix("ms"))
     assert 50 < milliseconds < 200
 
 

@@ -23,20 +23,23 @@ DAY = 86_400
 
 
 class Model(BaseModel):
-    """Frozen, strict about keys, written in camelCase."""
+    """Frozen, strict about keys, written in camelCase.
+
+    The text under a field is its description, in editors and in docs/reference; `loading.schema` reads it.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid", alias_generator=to_camel, populate_by_name=True)
 
 
 def _labels(labels: dict[str, str]) -> dict[str, str]:
-    if found := label_mistakes(labels, ("inferfleet.dev/",)):
-        raise Mistaken(*found)
+    if mistakes := label_mistakes(labels, ("inferfleet.dev/",)):
+        raise Mistaken(*mistakes)
     return labels
 
 
 def _wanted(labels: dict[str, str]) -> dict[str, str]:
-    if found := label_mistakes(labels):
-        raise Mistaken(*found)
+    if mistakes := label_mistakes(labels):
+        raise Mistaken(*mistakes)
     return labels
 
 
@@ -49,12 +52,12 @@ def _quantity(value: Any) -> Any:
 
 
 def seconds(value: Any, info: ValidationInfo, *, shortest: str, longest: str) -> Any:
-    """A duration as a person writes it, in seconds. In Python it may be a number of seconds."""
+    """Return a duration as a person writes it in seconds; in Python it may be a number of seconds already."""
     if isinstance(value, str):
-        found = parse_duration(value)
-        if not parse_duration(shortest) <= found <= parse_duration(longest):
+        duration = parse_duration(value)
+        if not parse_duration(shortest) <= duration <= parse_duration(longest):
             raise mistaken(f"{{field}} {value} must be between {shortest} and {longest}", "Change it")
-        return found
+        return duration
     if isinstance(value, int) and info.mode == "json":  # as in a document
         raise mistaken(f"{{field}} {value} has no unit", "Write it like 90s, 30m or 2h")
     return value
@@ -90,52 +93,85 @@ NotYetOffered = Annotated[Any, _NOT_YET]
 
 
 def is_offered(field: FieldInfo) -> bool:
-    """False for fields that are NotYetOffered."""
+    """Return False for a field that is NotYetOffered."""
     return _NOT_YET not in field.metadata
 
 
 class Metadata(Model):
-    """Name and labels of a cluster-scoped document; `labels` are what selectors look at."""
+    """Name and labels of a document."""
 
     labels: Labels = {}
+    """Labels to select by: deployments select clusters, and services select endpoints, which carry the labels
+    of their cluster and deployment. Keys under `inferfleet.dev/` are reserved; default: none.
+    """
 
 
 class ClassMetadata(Metadata):
+    """Name and labels of an InferenceClass."""
+
     name: Annotated[str, Dns1035(63)]
+    """The name by which node pools refer to the class (`className`). A class beside the stack takes the place
+    of one of the same name in the catalogue.
+    """
 
 
 class ClusterMetadata(Metadata):
+    """Name and labels of an InferenceCluster."""
+
     name: ClusterName
+    """The name of the cluster in plans, in `placement.lock` and in the names of Pulumi resources. Another
+    name is another cluster.
+    """
 
 
 class NamespacedMetadata(Metadata):
+    """Name, namespace and labels of a document that makes Kubernetes objects."""
+
     name: Name
+    """The name of the document, from which the names of its Kubernetes objects are made."""
     namespace: Name = "default"
+    """The Kubernetes namespace of its objects on every cluster; it is created where it is missing. Default:
+    `default`.
+    """
 
     @property
     def key(self) -> str:
+        """`namespace/name`, by which documents and plans refer to it."""
         return f"{self.namespace}/{self.name}"
 
 
 class LabelSelector(Model):
-    """Equality on every label named; an empty selector matches everything."""
+    """A selection by labels: all that are named must be equal, and an empty selector matches everything."""
 
     match_labels: WantedLabels = {}
+    """Labels and the values they must have. Default: none, which matches everything."""
 
     def matches(self, labels: dict[str, str]) -> bool:
+        """Return True when the labels have every value that is asked for."""
         return all(labels.get(key) == value for key, value in self.match_labels.items())
 
 
 class Toleration(Model):
-    """A Kubernetes toleration, as Modelplane has it for the taints of whole clusters."""
+    """A toleration of a taint, read as Kubernetes reads those of pods."""
 
     key: str | None = None
+    """Key of the taint. Left out with operator `Exists`, every taint is tolerated."""
     operator: Literal["Equal", "Exists"] = "Equal"
+    """`Equal`: the value must be that of the taint. `Exists`: any value will do."""
     value: str | None = None
+    """Value of the taint, for operator `Equal`. Default: an empty value."""
     effect: Literal["NoSchedule", "NoExecute", "PreferNoSchedule"] | None = None
+    """Effect of the taint. Left out, all effects are tolerated."""
 
 
 class Taint(Model):
+    """A Kubernetes taint."""
+
     key: Annotated[str, LABEL_KEY]
+    """Key of the taint, such as `dedicated` or `example.com/team`."""
     value: Annotated[str, LABEL_VALUE] = ""
+    """Value of the taint. Default: empty."""
     effect: Literal["NoSchedule", "NoExecute"]
+    """`NoSchedule`: nothing new is placed where it is not tolerated. `NoExecute`: what runs there has to
+    leave as well.
+    """

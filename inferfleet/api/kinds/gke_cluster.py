@@ -1,4 +1,4 @@
-"""The block `gke` of an InferenceCluster: a cluster that the stack creates, and the network it stands in."""
+"""The block `gke` of an InferenceCluster: a cluster that the stack creates, and its network."""
 
 import ipaddress
 import re
@@ -24,27 +24,27 @@ SMALLEST_BLOCK, LARGEST_BLOCK = 16, 10
 
 
 # https://datatracker.ietf.org/doc/html/rfc1918
-_PRIVATE = tuple(ipaddress.IPv4Network(one) for one in ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16"))
+_PRIVATE = tuple(ipaddress.IPv4Network(block) for block in ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16"))
 
 
 def _network(text: str) -> ipaddress.IPv4Network:
     try:
-        found = ipaddress.IPv4Network(text, strict=False)
+        network = ipaddress.IPv4Network(text, strict=False)
     except ValueError:
         what = f"{{field}} {shown(text)!r} is not a range of IPv4 addresses"
         raise mistaken(what, "Write it like 10.4.0.0/14") from None
-    if str(found.network_address) != text.partition("/")[0]:
-        raise mistaken(f"{{field}} {text} does not start where its range does", f"Write {found}")
-    return found
+    if str(network.network_address) != text.partition("/")[0]:
+        raise mistaken(f"{{field}} {text} has host bits set", f"Write {network}")
+    return network
 
 
 def _block(text: str) -> str:
-    found = _network(text)
-    private = any(found.subnet_of(one) for one in _PRIVATE)
-    if not private or not LARGEST_BLOCK <= found.prefixlen <= SMALLEST_BLOCK:
-        what = f"{{field}} {found} must be a private range between /{LARGEST_BLOCK} and /{SMALLEST_BLOCK}"
+    block = _network(text)
+    private = any(block.subnet_of(space) for space in _PRIVATE)
+    if not private or not LARGEST_BLOCK <= block.prefixlen <= SMALLEST_BLOCK:
+        what = f"{{field}} {block} must be a private range between /{LARGEST_BLOCK} and /{SMALLEST_BLOCK}"
         raise mistaken(what, "Use one inside 10.0.0.0/8 or 172.16.0.0/12")
-    return str(found)
+    return str(block)
 
 
 def _range(text: str) -> str:
@@ -52,73 +52,97 @@ def _range(text: str) -> str:
 
 
 def _cloud_labels(labels: dict[str, str]) -> dict[str, str]:
-    found = []
+    mistakes = []
     for key, text in labels.items():
         if not re.fullmatch("[a-z][-_a-z0-9]{0,62}", key):
             what = f"{shown(key)!r} is not a key of a Google Cloud label"
             step = "Use at most 63 lowercase letters, digits, '-' and '_', a letter first"
-            found.append(Mistake(what, step, (key,)))
+            mistakes.append(Mistake(what, step, (key,)))
         if not re.fullmatch("[-_a-z0-9]{0,63}", text):
             what = f"{shown(text)!r} is not a value of a Google Cloud label"
             step = "Use at most 63 lowercase letters, digits, '-' and '_'"
-            found.append(Mistake(what, step, (key,)))
-    if found:
-        raise Mistaken(*found)
+            mistakes.append(Mistake(what, step, (key,)))
+    if mistakes:
+        raise Mistaken(*mistakes)
     return labels
 
 
 def zone_mistakes(zones: tuple[str, ...], region: str, at: tuple[str | int, ...]) -> list[Mistake]:
-    """Zones of other regions, and zones that stand there twice; `at` leads to the list of zones."""
-    found = []
+    """Return a mistake for each zone of another region or named twice; `at` is the path of the list."""
+    mistakes = []
     for place, zone in enumerate(zones):
         if zone.rpartition("-")[0] != region:
             what = f"zone {zone} is not in region {region}"
-            found.append(Mistake(what, "Use zones of the region", (*at, place)))
+            mistakes.append(Mistake(what, "Use zones of the region", (*at, place)))
         elif zone in zones[:place]:
-            found.append(Mistake(f"zone {zone} is named twice", "Name it once", (*at, place)))
-    return found
+            mistakes.append(Mistake(f"zone {zone} is named twice", "Name it once", (*at, place)))
+    return mistakes
 
 
 class ExistingNetwork(Model):
-    """A network that somebody else keeps. Both secondary ranges stand in the subnetwork already; `project` is
-    the host's of a Shared VPC.
-    """
+    """A VPC network that somebody else keeps. Its subnetwork must have both secondary ranges already."""
 
     name: Annotated[str, _RESOURCE]
+    """Name of the VPC network."""
     subnetwork: Annotated[str, _RESOURCE]
+    """Name of the subnetwork for the nodes, in the cluster's region."""
     pods_range: Annotated[str, _RESOURCE]
+    """Name of the subnetwork's secondary range for pods."""
     services_range: Annotated[str, _RESOURCE]
+    """Name of the subnetwork's secondary range for Services."""
     project: Annotated[str, PROJECT] | None = None
+    """Host project of a Shared VPC. Default: the cluster's project."""
 
 
 class GkeNetwork(Model):
-    """Of the cluster's own: all ranges come from `block`, picked where it is left out. Or `existing`, where
-    only networks between GPUs (GPUDirect) still need the block.
-    """
+    """The network of a GKE cluster: one of its own, or one that exists."""
 
     block: Annotated[str, AfterValidator(_block)] | None = None
+    """Private IPv4 range from /10 to /16 out of which all ranges of the cluster are cut. Default: the next
+    free /14 of the stack, which `placement.lock` keeps.
+    """
     existing: ExistingNetwork | None = None
+    """A network that exists already; then `block` is only for networks between GPUs (GPUDirect). Default: a
+    network with Cloud NAT is created.
+    """
 
 
 class SystemPool(Model):
-    """The untainted CPU pool for all but engines; it grows with the endpoint pickers on the cluster."""
+    """The CPU node pool for all pods that are not engines. Its maximum follows the endpoint pickers on the
+    cluster.
+    """
 
     machine_type: Annotated[str, _RESOURCE] | None = None
+    """Compute Engine machine type without GPUs. Default: `e2-standard-16`."""
     disk_size_gb: int = Field(default=100, ge=10, le=65_536)
+    """Size of the boot disk in GB."""
 
 
 class Replace(Model):
-    """Fields that may replace a pool which holds replicas, and whether the new nodes come first."""
+    """What may happen when a change would replace a node pool."""
 
     allow: tuple[str, ...] = ()
+    """Fields whose change may replace a pool that holds replicas, such as `accelerator.type` or
+    `capacity.model`. Default: none, so such a change is refused.
+    """
     order: Literal["CreateFirst", "DeleteFirst"] = "CreateFirst"
+    """`CreateFirst`: new nodes come before the old ones end, which needs capacity for both. `DeleteFirst`:
+    old nodes end first, and there is a gap.
+    """
 
 
 class Gke(Model):
+    """A regional GKE cluster that the stack creates, with its network and node pools."""
+
     project: Annotated[str, PROJECT]
+    """ID of the Google Cloud project."""
     region: Annotated[str, _REGION]
+    """Region of the cluster, such as `us-east5`."""
     zones: Annotated[tuple[Annotated[str, ZONE], ...], Field(max_length=8)] = ()
+    """Zones of the system pool, and of node pools without zones of their own. Default: those that GKE picks.
+    """
     release_channel: ReleaseChannel = "REGULAR"
+    """Release channel by which GKE upgrades control plane and nodes."""
     min_version: (
         Annotated[
             str,
@@ -126,20 +150,39 @@ class Gke(Model):
         ]
         | None
     ) = None
+    """Lowest version of the control plane, such as `1.34` or `1.34.1-gke.1829001`. Default: what the channel
+    offers.
+    """
     network: GkeNetwork = GkeNetwork()
+    """The network of the cluster. Default: one of its own, with a range that is picked."""
     private_nodes: bool = True
+    """Whether nodes have private addresses only. A change holds for pools that are made later."""
     control_plane_endpoint: Literal["DNS", "IP"] = "DNS"
+    """How the API server is reached: `DNS` by name, guarded by IAM, or `IP` by address."""
     authorized_networks: tuple[Annotated[str, AfterValidator(_range)], ...] = ()
+    """IPv4 ranges that may reach the `IP` endpoint, such as `203.0.113.0/24`; refused with `DNS`. Default: no
+    limit is set.
+    """
     deletion_protection: bool = True
+    """Whether Pulumi and Google Cloud both refuse to delete the cluster. Turning it off takes an update of
+    its own.
+    """
     labels: Annotated[dict[str, str], AfterValidator(_cloud_labels)] = {}
+    """Google Cloud labels of the cluster and of its machines and disks, for billing and search; pods and
+    nodes do not get them. Default: none beside those of inferfleet.
+    """
     system_pool: SystemPool = SystemPool()
+    """The CPU node pool for all pods that are not engines. Default: e2-standard-16 machines."""
     replace: Replace = Replace()
+    """What may happen when a change would replace a node pool. Default: replacing a pool with replicas is
+    refused.
+    """
 
     @model_validator(mode="after")
     def _agree(self) -> "Gke":
         if self.authorized_networks and self.control_plane_endpoint == "DNS":
-            what = "authorizedNetworks guard the IP endpoint; the DNS endpoint is guarded by IAM"
+            what = "authorizedNetworks apply to the IP endpoint; IAM controls access to the DNS endpoint"
             raise mistaken(what, "Remove authorizedNetworks, or use controlPlaneEndpoint: IP")
-        if found := zone_mistakes(self.zones, self.region, ("zones",)):
-            raise Mistaken(*found)
+        if mistakes := zone_mistakes(self.zones, self.region, ("zones",)):
+            raise Mistaken(*mistakes)
         return self

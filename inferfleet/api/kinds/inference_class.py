@@ -16,62 +16,104 @@ _NAME = Written("[a-z0-9]([-a-z0-9]*[a-z0-9])?", "lowercase letters, digits and 
 
 
 class Sharing(Model):
-    """Several pods on one GPU: at most `maxClientsPerGpu` of them."""
+    """Several pods on one GPU."""
 
     strategy: Literal["TimeSharing", "MPS"]
+    """How GKE shares a GPU: `TimeSharing` (pods take turns) or `MPS` (pods run at once)."""
     max_clients_per_gpu: int = Field(ge=2, le=48)
+    """Number of pods that may share one GPU. The class's device count is GPUs per node times this."""
 
 
 class GkeAccelerator(Model):
-    """`count` GPUs per node. `partitionSize` splits each (MIG), as in `1g.10gb`."""
+    """The GPUs of a node."""
 
     type: Annotated[str, _NAME]
+    """Accelerator type as Google names it, such as `nvidia-h100-80gb`."""
     count: int = Field(ge=1, le=16)
+    """Number of GPUs per node."""
     partition_size: Annotated[str, Written(r"[0-9]g\.[0-9]{1,3}gb", "a partition such as 1g.10gb")] | None = (
         None
     )
+    """Size of the MIG partitions that each GPU is split into, such as `1g.10gb`. Default: GPUs are not split.
+    """
     sharing: Sharing | None = None
+    """Lets several pods share a GPU. Default: each GPU belongs to one pod."""
 
 
 class LocalSsd(Model):
-    """`count` local SSDs per node: for pods' ephemeral storage, or as raw block devices."""
+    """Local SSDs of a node."""
 
     count: int = Field(ge=1, le=32)
+    """Number of local SSDs per node; the machine type decides which numbers it takes."""
     use: Literal["EphemeralStorage", "BlockDevice"] = "EphemeralStorage"
+    """`EphemeralStorage`: for images, logs and `emptyDir` volumes of pods. `BlockDevice`: as raw block
+    devices.
+    """
 
 
 class Networking(Model):
+    """Network of the nodes beyond the cluster's own."""
+
     gpu_direct: GpuDirect = "None"
+    """The kind of GPUDirect between nodes. Any other than `None` adds networks and interfaces, and must be
+    the one that the machine type has.
+    """
 
 
 class GkeProvisioning(Model):
-    """A node pool of GKE, but for what each pool says itself: size, zones, capacity model.
-
-    `verified` says where and when somebody saw Google take this recipe: what the table of machines has
-    against it is then a warning, and what it doubts is settled.
-    """
+    """How GKE makes a node of this class. Each pool adds its own size, zones and capacity model."""
 
     machine_type: Annotated[str, _NAME]
+    """Compute Engine machine type, such as `a3-highgpu-8g`."""
     accelerator: GkeAccelerator
+    """The GPUs of a node."""
     disk_size_gb: int = Field(default=100, ge=10, le=65_536)
+    """Size of the boot disk in GB."""
     disk_type: Annotated[str, _NAME] | None = None
+    """Type of the boot disk, such as `hyperdisk-balanced`. Default: the only one that the machine boots from,
+    or else GKE's own default.
+    """
     local_ssd: LocalSsd | None = None
+    """Local SSDs of a node. Default: those that are part of the machine type, if any."""
     driver: Driver = "DEFAULT"
+    """NVIDIA driver that GKE installs: its default version, the latest one, or none
+    (`INSTALLATION_DISABLED`), where you install one yourself.
+    """
     image_streaming: bool = False
+    """Whether containers start while their image is still being pulled (GKE image streaming)."""
     networking: Networking = Networking()
+    """Network between the GPUs of different nodes. Default: no GPUDirect."""
     compact_placement: bool = False
+    """Whether nodes are placed physically close together. The pool then needs exactly one zone."""
     verified: str | None = Field(default=None, min_length=1, max_length=200)
+    """Where and when this recipe was seen to work on GKE, such as `us-east5-a, 2026-11-02`. What the built-in
+    table of machines has against the recipe is then only a warning; default: not verified.
+    """
 
 
 class Provisioning(Model):
-    """One block, named like the provider. Those of others than GKE are descriptions, kept as written."""
+    """How nodes of the class are made: the provider, and one block named like it."""
 
     provider: Provider
+    """Who makes the nodes. Pools are created on `GKE` only; blocks of the others are kept as descriptions."""
     gke: GkeProvisioning | None = None
+    """Recipe for node pools on GKE. Required with provider `GKE`, and refused with any other."""
     eks: dict[str, Any] | None = None
+    """Description of nodes on Amazon EKS, kept as written. Required with provider `EKS`, and refused with any
+    other.
+    """
     aks: dict[str, Any] | None = None
+    """Description of nodes on Azure AKS, kept as written. Required with provider `AKS`, and refused with any
+    other.
+    """
     nebius: dict[str, Any] | None = None
+    """Description of nodes on Nebius, kept as written. Required with provider `Nebius`, and refused with any
+    other.
+    """
     vultr: dict[str, Any] | None = None
+    """Description of nodes on Vultr, kept as written. Required with provider `Vultr`, and refused with any
+    other.
+    """
 
     @model_validator(mode="after")
     def _its_block(self) -> "Provisioning":
@@ -90,34 +132,58 @@ _VERSION = r"[0-9]{1,9}\.[0-9]{1,9}\.[0-9]{1,9}([-+][-+.A-Za-z0-9]*)?"
 
 
 class AttributeValue(Model):
-    """Exactly one of the four, as DRA has it."""
+    """The value of a device attribute, with exactly one field, as in Kubernetes Dynamic Resource Allocation
+    (DRA).
+    """
 
     string: str | None = None
+    """The value as text, such as `Hopper`."""
     version: Annotated[str, Written(_VERSION, "a semantic version such as 9.0.0")] | None = None
+    """The value as a semantic version, such as `9.0.0`."""
     bool_: bool | None = Field(default=None, alias="bool")
+    """The value as `true` or `false`."""
     int_: int | None = Field(default=None, alias="int")
+    """The value as a whole number."""
 
     @model_validator(mode="after")
-    def _one(self) -> "AttributeValue":
+    def _exactly_one(self) -> "AttributeValue":
         if sum(value is not None for value in (self.string, self.version, self.bool_, self.int_)) != 1:
             raise mistaken("an attribute has exactly one of string, version, bool, int", "Keep one of them")
         return self
 
 
 class CapacityValue(Model):
+    """An amount that a device has."""
+
     value: Quantity
+    """The amount as a Kubernetes quantity, such as `81559Mi`."""
 
 
 class Device(Model):
-    """`count` devices of one kind per node. `Synthetic` ones are seen by placement and never claimed."""
+    """Devices of one kind on each node, described as in Kubernetes Dynamic Resource Allocation (DRA)."""
 
     name: Annotated[str, Field(min_length=1, max_length=63)]
+    """Name of the entry, different from the class's other devices."""
     driver: Annotated[str, Field(min_length=1, max_length=253)]
+    """DRA driver of the device, such as `gpu.nvidia.com`. Pods ask for the device plugin's resource that
+    belongs to it (`nvidia.com/gpu`).
+    """
     device_class_name: str | None = None
+    """Name of the Kubernetes DeviceClass. Required unless `claim` is `Synthetic`."""
     claim: Literal["DRA", "Synthetic"] = "DRA"
+    """`DRA`: a device that pods can be given. `Synthetic`: one that only selectors see, such as a network
+    card.
+    """
     count: int = Field(default=1, ge=1, le=64)
+    """Number of such devices per node."""
     attributes: dict[str, AttributeValue] = {}
+    """Properties that a deployment's `nodeSelector` can test, by name, such as `architecture`; a name without
+    a domain is found under the driver's (`gpu.nvidia.com/architecture`). Default: none.
+    """
     capacity: dict[str, CapacityValue] = {}
+    """Amounts of one device that a deployment's `nodeSelector` can test, by name, such as `memory`; a name
+    without a domain is found under the driver's (`gpu.nvidia.com/memory`). Default: none.
+    """
 
     @model_validator(mode="after")
     def _claimable(self) -> "Device":
@@ -127,43 +193,70 @@ class Device(Model):
 
 
 class GpuShorthand(Model):
+    """NVIDIA GPUs of a node."""
+
     count: int = Field(ge=1, le=64)
+    """Number of GPUs per node."""
     memory: Quantity
+    """Memory of each GPU as the driver reports it, such as `81559Mi`."""
 
 
 class Resources(Model):
-    """Short for one NVIDIA device entry: `{gpu: {count: 8, memory: 80Gi}}`."""
+    """Short form of one NVIDIA device entry, such as `{gpu: {count: 8, memory: 80Gi}}`."""
 
     gpu: GpuShorthand
+    """The NVIDIA GPUs of a node."""
 
 
 class Node(Model):
-    """What one node offers to pods: cores, bytes and a number of pods."""
+    """What one node offers to pods."""
 
     cpu: Quantity
+    """Allocatable CPU cores per node, such as `"208"`, which is less than the machine has."""
     memory: Quantity
+    """Allocatable memory per node, such as `1872Gi`, which is less than the machine has."""
     pods: int = Field(default=110, ge=1, le=1024)
+    """Most pods per node. On GKE node pools are created with this limit."""
 
 
 class Price(Model):
-    """A published price; nothing is ever assumed where it is absent."""
+    """A published price, which `inferfleet classes` shows. No price is assumed where it is absent."""
 
     on_demand: Quantity
+    """On-demand price of one node for one hour, such as `"88.49"`."""
     currency: Annotated[str, Written("[A-Z]{3}", "a currency code such as USD")]
+    """ISO 4217 code of the currency, such as `USD`."""
     per: Literal["node-hour"] = "node-hour"
+    """Unit of the price."""
     as_of: Annotated[str, Written("[0-9]{4}-[0-9]{2}-[0-9]{2}", "a date such as 2026-04-14")]
+    """Date on which the price was published or read, such as `2026-04-14`."""
     source: str = Field(min_length=1)
+    """Where the price was found, such as a link."""
 
 
 class InferenceClassSpec(Model):
+    """What nodes of the class have, and how they are made. One of `devices` and `resources` is required."""
+
     description: str = ""
+    """A line for people that `inferfleet classes` shows. Default: empty."""
     node: Node
+    """What one node offers to pods, which the planner counts on."""
     devices: Annotated[tuple[Device, ...], Field(max_length=16)] = ()
+    """Devices of each node, exactly one kind of which must be an accelerator for replicas to run there.
+    Either this or `resources` is required.
+    """
     resources: Resources | None = None
+    """Short form for nodes with NVIDIA GPUs. Either this or `devices` is required."""
     allocation: Literal["DevicePlugin", "DRA"] = "DevicePlugin"
+    """How pods ask for GPUs: `DevicePlugin` by an extended resource such as `nvidia.com/gpu`, `DRA` by
+    claims. Replicas are not yet placed on classes with `DRA`.
+    """
     plugins: tuple[PluginSpec, ...] = ()
+    """Plugins for every pod on nodes of this class; they run first. Default: none."""
     price: Price | None = None
+    """A published price of a node. Default: none is known."""
     provisioning: Provisioning | None = None
+    """How such nodes are created. Default: the class describes nodes that already exist."""
 
     @model_validator(mode="after")
     def _devices_once(self) -> "InferenceClassSpec":
@@ -192,7 +285,13 @@ class InferenceClassSpec(Model):
 
 
 class InferenceClass(Model):
+    """A kind of node: what it has, and optionally how a provider makes it."""
+
     api_version: Literal["inferfleet.dev/v1alpha1"] = API_VERSION
+    """Version of the document format."""
     kind: Literal["InferenceClass"] = "InferenceClass"
+    """Kind of the document."""
     metadata: ClassMetadata
+    """Name and labels of the class."""
     spec: InferenceClassSpec
+    """What nodes of the class have, and how they are made."""

@@ -16,46 +16,67 @@ class GatewayRef(Model):
     """A Gateway that exists and belongs to somebody else."""
 
     name: Annotated[str, SUBDOMAIN]
+    """Name of the Gateway."""
     namespace: Annotated[str, Dns1035(63)]
+    """Namespace of the Gateway."""
 
 
 class Gateway(Model):
-    """A Gateway of our own making (`className`, listening on `port`), or a reference to one that exists."""
+    """The Gateway of a cluster: one that inferfleet creates (`className`), or one that exists (`ref`)."""
 
     class_name: Annotated[str, SUBDOMAIN] | None = None
+    """Name of the GatewayClass for a Gateway that inferfleet creates. Either this or `ref` is required."""
     port: int = Field(default=80, ge=1, le=65_535)
+    """TCP port on which the Gateway listens for HTTP; refused with `ref`."""
     provider: Literal["gke", "istio", "envoy", "none"] = "none"
+    """Whose controller serves the Gateway. For `gke`, `istio` and `envoy` it adds the objects and annotations
+    that they need beside Gateway and routes; `none` adds nothing.
+    """
     ref: GatewayRef | None = None
+    """A Gateway that exists. Either this or `className` is required."""
 
     @model_validator(mode="after")
-    def _one(self) -> "Gateway":
+    def _exactly_one(self) -> "Gateway":
         if (self.class_name is None) == (self.ref is None):
             raise mistaken(
-                "a gateway has exactly one of className (inferfleet makes it) and ref (it exists)",
+                "a gateway has exactly one of className (inferfleet creates it) and ref (it exists)",
                 "Keep one of them",
             )
         if self.ref and "port" in self.model_fields_set:
             raise mistaken(
-                "port is of a gateway that inferfleet makes; one that exists listens where it listens",
+                "port is for a gateway that inferfleet creates; one that exists has its own listeners",
                 "Remove port",
             )
         return self
 
 
 class Images(Model):
+    """Container images that override the profile's."""
+
     epp: str | None = Field(default=None, min_length=1)
+    """Image of the endpoint pickers on this cluster. Default: that of the profile."""
 
 
 class Tracing(Model):
-    """Where the endpoint pickers send traces."""
+    """Where endpoint pickers send traces, and how many."""
 
     endpoint: str = Field(min_length=1)
+    """URL of an OpenTelemetry collector, the value of `OTEL_EXPORTER_OTLP_ENDPOINT`, such as
+    `http://otel-collector.monitoring:4317`.
+    """
     sampler: str = "parentbased_traceidratio"
+    """OpenTelemetry sampler, the value of `OTEL_TRACES_SAMPLER`."""
     sampler_arg: str = "0.01"
+    """Argument of the sampler, the value of `OTEL_TRACES_SAMPLER_ARG`; with the default sampler, the share of
+    requests that are traced.
+    """
 
 
 class Scheduler(Model):
+    """The scheduler of model pods."""
+
     type: Annotated[Literal["None", "Volcano", "KAI", "Kueue"], InEditors({"const": "None"})] = "None"
+    """The scheduler that places model pods on nodes. Only `None`, Kubernetes' own scheduler, is offered."""
 
     @model_validator(mode="after")
     def _offered(self) -> "Scheduler":
@@ -69,45 +90,74 @@ INTERNAL_ON_GKE = Gateway(class_name="gke-l7-rilb", provider="gke")
 
 
 class Serving(Model):
-    """How this cluster serves; what is left out comes from the profile. The gateway's default is for GKE."""
+    """How a cluster serves models. What is left out comes from the profile."""
 
     profile: str = "gie-1.5"
+    """Version of the serving software, which decides images, flags and API groups: `gie-1.5` or
+    `router-0.10`.
+    """
     gateway: Gateway = INTERNAL_ON_GKE
+    """The Gateway through which models are reached. Required on existing clusters; default on GKE: an
+    internal one of class `gke-l7-rilb`.
+    """
     crds: Literal["Preinstalled"] = "Preinstalled"
+    """How the CRDs of Gateway API and InferencePool get onto the cluster. `Preinstalled`, the only value:
+    they are there.
+    """
     images: Images = Images()
+    """Container images that override the profile's. Default: none."""
     epp_flags: dict[str, str | int | float | bool] = {}
+    """Command-line flags of all endpoint pickers on the cluster, by name without dashes; flags of a
+    deployment override them. Default: none beside the profile's.
+    """
     metrics_auth: bool = True
+    """Whether the metrics of endpoint pickers can be read only by accounts that Kubernetes RBAC allows to."""
     tracing: Tracing | None = None
+    """Where endpoint pickers send traces. Default: tracing is off."""
     scheduler: Scheduler = Scheduler()
+    """The scheduler of model pods. Default: Kubernetes' own."""
 
 
 State = Literal["active", "cordoned", "drained", "lost", "abandoned"]
 
 
 class KubeconfigRef(Model):
-    """A file (relative to the document's folder, `~` allowed) or a key of the stack's configuration."""
+    """Where the kubeconfig of a cluster is. One of the two fields is required."""
 
     path: str | None = Field(default=None, min_length=1)
+    """File with the kubeconfig, relative to the document's folder; `~` is the home folder."""
     config_key: str | None = Field(default=None, min_length=1)
+    """Key of the stack's configuration that holds the kubeconfig as text, set with `pulumi config set
+    --secret`.
+    """
 
     @model_validator(mode="after")
-    def _one(self) -> "KubeconfigRef":
+    def _exactly_one(self) -> "KubeconfigRef":
         if (self.path is None) == (self.config_key is None):
             raise mistaken("a kubeconfig has exactly one of path and configKey", "Keep one of them")
         return self
 
 
 class Existing(Model):
+    """A cluster that exists, and how to reach it."""
+
     kubeconfig: KubeconfigRef
+    """Where the kubeconfig of the cluster is."""
     context: str | None = Field(default=None, min_length=1)
+    """Context of the kubeconfig to use. Default: its current context."""
 
 
 class ClusterSource(Model):
-    """Where the cluster comes from: one that exists, or one that the stack creates."""
+    """Where the cluster comes from, with the block that belongs to the source."""
 
     source: Literal["Existing", "GKE"]
+    """`Existing`: a cluster that exists, on which only Kubernetes objects are created. `GKE`: a cluster that
+    the stack creates.
+    """
     existing: Existing | None = None
+    """How to reach a cluster that exists. Required with source `Existing`, and refused with `GKE`."""
     gke: Gke | None = None
+    """The GKE cluster to create. Required with source `GKE`, and refused with `Existing`."""
 
     @model_validator(mode="after")
     def _its_block(self) -> "ClusterSource":
@@ -117,38 +167,50 @@ class ClusterSource(Model):
             raise mistaken("source GKE needs a block gke", "Add gke: {project: ..., region: ...}")
         if self.existing and self.gke:
             raise mistaken(
-                f"source {self.source} has both blocks, existing and gke", "Keep the one of its source"
+                f"source {self.source} has both blocks, existing and gke", f"Keep {self.source.lower()}"
             )
         return self
 
 
 class InferenceClusterSpec(Model):
+    """A cluster, its node pools, and how it serves."""
+
     state: State = "active"
+    """`active`: replicas are placed there; `cordoned`: nothing new is placed there; `drained`: its replicas
+    move away as far as there is room; `lost`: it does not answer, and what it has stays untouched;
+    `abandoned`: it is given up, and its objects leave the state.
+    """
     cluster: ClusterSource
+    """Where the cluster comes from."""
     node_pools: Annotated[tuple[NodePool, ...], Field(min_length=1, max_length=64)]
+    """Node pools for model pods. On GKE each is created; on an existing cluster the nodes are there."""
     taints: tuple[Taint, ...] = ()
+    """Taints of the cluster as a whole, which keep away deployments without a toleration. They are for
+    placement only and are put on no node; default: none.
+    """
     serving: Serving = Serving()
+    """How the cluster serves models. Required on existing clusters, which must name a gateway; default on
+    GKE: the default profile with an internal gateway.
+    """
     plugins: tuple[PluginSpec, ...] = ()
+    """Plugins for every pod on this cluster; they run after those of the class. Default: none."""
 
     @model_validator(mode="after")
     def _of_its_source(self) -> "InferenceClusterSpec":
         if self.cluster.source == "Existing":
-            told = "serving" in self.model_fields_set and "gateway" in self.serving.model_fields_set
-            found = (
-                []
-                if told
-                else [Mistake("an existing cluster needs serving.gateway", "Add serving: {gateway: ...}")]
-            )
-            found += [
-                one for place, pool in enumerate(self.node_pools) for one in pool.not_on_existing(place)
-            ]
+            mistakes = []
+            if "serving" not in self.model_fields_set or "gateway" not in self.serving.model_fields_set:
+                what = "an existing cluster needs serving.gateway"
+                mistakes.append(Mistake(what, "Add serving: {gateway: ...}"))
+            for place, pool in enumerate(self.node_pools):
+                mistakes += pool.not_on_existing(place)
         else:
             region = self.cluster.gke.region if self.cluster.gke else ""
-            found = [
-                one for place, pool in enumerate(self.node_pools) for one in pool.not_on_gke(place, region)
-            ]
-        if found:
-            raise Mistaken(*found)
+            mistakes = []
+            for place, pool in enumerate(self.node_pools):
+                mistakes += pool.not_on_gke(place, region)
+        if mistakes:
+            raise Mistaken(*mistakes)
         return self
 
     @model_validator(mode="after")
@@ -167,7 +229,13 @@ class InferenceClusterSpec(Model):
 
 
 class InferenceCluster(Model):
+    """A Kubernetes cluster that runs models: one that exists, or one that the stack creates on GKE."""
+
     api_version: Literal["inferfleet.dev/v1alpha1"] = API_VERSION
+    """Version of the document format."""
     kind: Literal["InferenceCluster"] = "InferenceCluster"
+    """Kind of the document."""
     metadata: ClusterMetadata
+    """Name and labels of the cluster."""
     spec: InferenceClusterSpec
+    """The cluster, its node pools, and how it serves."""

@@ -1,4 +1,4 @@
-"""ModelDeployment: run so many replicas of this, on hardware like that."""
+"""ModelDeployment: an engine to run, how many times, and on which hardware."""
 
 import re
 from typing import Annotated, Any, Literal
@@ -26,27 +26,38 @@ Hostname = Annotated[str, HOSTNAME]
 
 def _http(headers: dict[str, str]) -> dict[str, str]:
     """Headers as an HTTPRoute can match them: https://gateway-api.sigs.k8s.io/reference/spec/#httpheadermatch."""
-    found = []
+    mistakes = []
     for name, value in headers.items():
         if not re.fullmatch(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,256}", name):
-            found.append(Mistake(f"{shown(name)!r} is not a header name", "Write it like x-model", (name,)))
+            what = f"{shown(name)!r} is not a header name"
+            mistakes.append(Mistake(what, "Write it like x-model", (name,)))
         if not 1 <= len(value) <= 4096:
             what = f"header {shown(name)} must have 1 to 4096 characters, not {len(value)}"
-            found.append(Mistake(what, "Change it", (name,)))
+            mistakes.append(Mistake(what, "Change it", (name,)))
     if len(headers) > 16:
-        found.append(Mistake(f"a route matches at most 16 headers, not {len(headers)}", "Remove some"))
-    if found:
-        raise Mistaken(*found)
+        mistakes.append(Mistake(f"a route matches at most 16 headers, not {len(headers)}", "Remove some"))
+    if mistakes:
+        raise Mistaken(*mistakes)
     return headers
 
 
 class Topology(Model):
-    """GPUs per pod = tensor x dataLocal; pods per worker = pipeline x data / dataLocal."""
+    """How an engine is spread over GPUs: GPUs per pod = tensor x dataLocal; pods per worker = pipeline x data
+    / dataLocal.
+    """
 
     tensor: int = Field(ge=1, le=64)
+    """Tensor parallelism: the number of GPUs that share each layer of the model."""
     pipeline: int = Field(default=1, ge=1, le=64)
+    """Pipeline parallelism: the number of stages the model's layers are split into. It must be 1, because
+    workers of several pods are not yet offered.
+    """
     data: int = Field(default=1, ge=1, le=512)
+    """Data parallelism: the number of copies of the model in one worker. It must equal `dataLocal`, because
+    workers of several pods are not yet offered.
+    """
     data_local: int = Field(default=1, ge=1, le=64)
+    """How many of the `data` copies run in one pod."""
 
     @model_validator(mode="after")
     def _divides(self) -> "Topology":
@@ -62,74 +73,139 @@ class Topology(Model):
 
     @property
     def gpus_per_pod(self) -> int:
+        """Number of GPUs that each pod asks for."""
         return self.tensor * self.data_local
 
     @property
     def pods_per_worker(self) -> int:
+        """Number of pods that make up one engine instance."""
         return self.pipeline * self.data // self.data_local
 
 
 class Workers(Model):
-    """`count` engine instances of one replica, each of the given shape."""
+    """The engine instances of one replica, and the pods they run in."""
 
     count: int = Field(default=1, ge=1, le=64)
+    """Number of engine instances in each replica; all of them run on the same node pool."""
     topology: Topology
+    """How each engine instance is spread over GPUs. Flags in the engine's `args` that say the same must
+    agree.
+    """
     template: PodTemplate
+    """Template of the pods of an engine instance."""
 
 
 class NodeSelector(Model):
-    """A CEL expression over the devices of a class; it must be true for a pool to be used."""
+    """A condition on the devices of a class."""
 
     cel: str = Field(min_length=1, max_length=10_240)
+    """CEL expression over `attributes`, `capacity` and `device` that must be true for a class's pools to be
+    used, such as `capacity["gpu.nvidia.com/memory"].compareTo(quantity("75Gi")) >= 0`. An evaluation that
+    fails counts as false.
+    """
 
 
 class Engine(Model):
-    """The model server; what is left out follows from its type (see `profiles`).
-
-    `startup` is the time a pod may take to load its model, before it counts as failed.
-    """
+    """The model server. What is left out follows from its type."""
 
     type: EngineType = "vLLM"
+    """The model server in the container `engine`. It decides port, health path, metrics and the flags that
+    are checked; for `Other`, health is an open port.
+    """
     port: int | None = Field(default=None, ge=1, le=65_535)
+    """TCP port on which the engine serves requests. Default: that of its type, 30000 for SGLang and 8000 for
+    all others.
+    """
     startup: Duration | None = None
+    """Time a pod may take to load its model before its container is restarted, such as `90s`, `30m` or `2h`,
+    from 1s to 24h. Default: 30m.
+    """
 
 
 class EndpointPicker(Model):
-    """Overrides for the endpoint picker of this deployment; `config` is a whole EndpointPickerConfig."""
+    """Overrides for the endpoint picker, the program that chooses a pod for each request. Each cluster with
+    replicas of the deployment runs one.
+    """
 
     image: str | None = Field(default=None, min_length=1)
+    """Container image of the picker. Default: the cluster's `serving.images.epp`, or else that of its
+    profile.
+    """
     replicas: int = Field(default=1, ge=1, le=10)
+    """Number of picker pods. With more than one they elect a leader, and the others stand by."""
     resources: ResourceRequirements | None = None
+    """Requests and limits of the picker's container, which replace those of the profile as a whole. Default:
+    4 cores and 8Gi requested, at most 16Gi.
+    """
     port: int | None = Field(default=None, ge=1, le=65_535)
+    """TCP port on which gateways reach the picker. Default: that of the cluster's profile, 9002."""
     failure_mode: Literal["FailOpen", "FailClose"] = "FailClose"
+    """What a gateway does when the picker does not answer: `FailClose` refuses the request, `FailOpen` sends
+    it to any pod.
+    """
     flags: dict[str, str | int | float | bool] = {}
+    """Command-line flags of the picker, by name without dashes. They override the cluster's
+    `serving.eppFlags` and the profile's; default: none.
+    """
     config: dict[str, Any] | None = None
+    """A whole EndpointPickerConfig, used as it is written. Default: one that scores pods by queue, KV cache
+    use and prefix cache.
+    """
 
 
 class Route(Model):
-    """How the deployment is reached: always under `/<namespace>/deployments/<name>/`, if enabled."""
+    """How the deployment itself is reached through the gateway of a cluster."""
 
     enabled: bool = True
+    """Whether the deployment has a route of its own, under `/<namespace>/deployments/<name>/`. Without it
+    only services reach it.
+    """
     hostnames: Annotated[tuple[Hostname, ...], Field(max_length=16)] = ()
+    """Host names the route answers to. Default: all that the gateway serves."""
     headers: Annotated[dict[str, str], AfterValidator(_http)] = {}
+    """HTTP headers and the exact values a request must have for this route. Default: none."""
 
 
 class ModelDeploymentSpec(Model):
+    """What to run, how many times, and on which hardware."""
+
     replicas: int = Field(ge=0, le=10_000)
+    """Number of complete serving instances over all clusters. 0 keeps the document and runs nothing."""
     cluster_selector: LabelSelector = LabelSelector()
+    """Clusters that may run replicas, by the labels of their documents. Default: all clusters."""
     node_selector: NodeSelector | None = None
+    """Condition on the devices of a pool's class. Default: any class with enough GPUs, cores and memory."""
     tolerations: tuple[Toleration, ...] = ()
+    """Taints of whole clusters (`spec.taints` of an InferenceCluster) that the deployment accepts; taints of
+    node pools are tolerated without this. Default: none.
+    """
     engine: Engine = Engine()
+    """The model server. Default: vLLM with its usual port."""
     workers: Workers
+    """The engine instances of each replica."""
     prefill: NotYetOffered = None
+    """Workers of their own for the prefill phase. Not yet offered, and refused when it is written."""
     endpoint_picker: EndpointPicker = EndpointPicker()
+    """Overrides for the endpoint picker of this deployment. Default: what the cluster's profile says."""
     route: Route = Route()
+    """How the deployment itself is reached. Default: under `/<namespace>/deployments/<name>/` for all hosts.
+    """
     rollout: Literal["DeleteFirst", "Surge"] = "DeleteFirst"
+    """How pods are replaced when they change: `DeleteFirst` ends an old pod before its successor starts and
+    needs no spare GPUs; `Surge` starts the new one first, and the plan keeps room for it.
+    """
     plugins: tuple[PluginSpec, ...] = ()
+    """Plugins for the pods of this deployment; they run last. Default: none."""
 
 
 class ModelDeployment(Model):
+    """A model to serve: so many replicas of an engine, on hardware that meets a condition."""
+
     api_version: Literal["inferfleet.dev/v1alpha1"] = API_VERSION
+    """Version of the document format."""
     kind: Literal["ModelDeployment"] = "ModelDeployment"
+    """Kind of the document."""
     metadata: NamespacedMetadata
+    """Name, namespace and labels of the deployment."""
     spec: ModelDeploymentSpec
+    """What to run, how many times, and on which hardware."""

@@ -1,4 +1,4 @@
-"""A pool of an InferenceCluster: nodes of one class, and how a provider is asked for them."""
+"""A node pool of an InferenceCluster: nodes of one class, their number, and how they are bought."""
 
 from functools import partial
 from typing import Annotated, Literal
@@ -22,6 +22,7 @@ from inferfleet.api.problems import Mistake, mistaken
 CapacityModel = Literal["OnDemand", "Spot", "FlexStart", "Queued", "Reservation"]
 # https://cloud.google.com/kubernetes-engine/docs/concepts/dws: at most seven days without interruption.
 LONGEST_RUN = 7 * DAY
+# Written 30m or 168h; held in seconds.
 Run = Annotated[
     int,
     BeforeValidator(partial(seconds, shortest="10m", longest="168h")),
@@ -31,36 +32,65 @@ Run = Annotated[
 
 
 class Reservation(Model):
-    """One named reservation, of `project` where it is shared from another one."""
+    """A reservation of machines at Google Cloud."""
 
     name: Annotated[str, Written("[a-z]([-a-z0-9]*[a-z0-9])?", "the name of a reservation", 63)]
+    """Name of the reservation."""
     project: Annotated[str, PROJECT] | None = None
+    """Project that owns a shared reservation. Default: the cluster's project."""
     block: Annotated[str, Written("[-a-z0-9]+", "the name of a reservation block", 63)] | None = None
+    """Block of the reservation to use. Default: any."""
 
 
 class Capacity(Model):
-    """`Reservation` without a name takes any that fits. `maxRunDuration` (written 168h, held in seconds) ends
-    nodes of waited-for capacity. What goes together is for the rules of recipes to say, all in one run.
-    """
+    """How the nodes of a pool are bought."""
 
+    # Which fields go together is checked by gke/recipes/capacity.py, with all other rules of a pool at once.
     model: CapacityModel = "OnDemand"
+    """`OnDemand`, `Spot`, `FlexStart` (nodes come when there is room), `Queued` (nodes start for
+    ProvisioningRequests) or `Reservation`. Not every machine type is offered in all of them.
+    """
     reservation: Reservation | None = None
+    """The reservation to take nodes from, for model `Reservation`. Default: any that fits."""
     max_run_duration: Run | None = None
+    """How long a node of model `FlexStart` or `Queued` may run, from `10m` to `168h`. Default: Google's own
+    limit.
+    """
 
 
 class NodePool(Model):
-    """Nodes of one class. `maxNodeCount` (of an autoscaled pool) or `nodeCount` counts the whole pool."""
+    """Nodes of one class. Sizes count the whole pool, over all zones; one of `nodeCount` and `maxNodeCount`
+    is required.
+    """
 
     name: PoolName
+    """Name of the pool within its cluster. On GKE the node pool's name begins with it."""
     class_name: str = Field(min_length=1)
+    """Name of the InferenceClass of the nodes. On GKE it must have a recipe (`provisioning.gke`)."""
     node_count: int | None = Field(default=None, ge=0, le=15_000)
+    """Number of nodes of a pool of fixed size. On GKE it must divide evenly over the pool's zones."""
     min_node_count: int | None = Field(default=None, ge=0, le=15_000)
+    """Nodes that the autoscaler keeps, once it has started them. Default: 0."""
     max_node_count: int | None = Field(default=None, ge=0, le=15_000)
+    """Most nodes of an autoscaled pool; the plan counts on all of them."""
     node_selector: WantedLabels | None = None
+    """Labels by which nodes of an existing cluster belong to the pool; refused on GKE. Default:
+    `inferfleet.dev/pool: <pool>`.
+    """
     taints: tuple[Taint, ...] = ()
+    """Taints of the nodes, which pods placed there tolerate. GKE puts them on the nodes; nodes of an existing
+    cluster must have them already; default: none.
+    """
     labels: Labels = {}
+    """Kubernetes labels that GKE puts on the nodes; refused on existing clusters. Default: none beside the
+    pool's name.
+    """
     zones: Annotated[tuple[Annotated[str, ZONE], ...], Field(max_length=8)] = ()
+    """Zones of the nodes, in the cluster's region; refused on existing clusters. Default: the cluster's
+    zones, or else those that GKE picks.
+    """
     capacity: Capacity = Capacity()
+    """How the nodes are bought on GKE; refused on existing clusters. Default: on demand."""
 
     @model_validator(mode="after")
     def _one_size(self) -> "NodePool":
@@ -79,7 +109,7 @@ class NodePool(Model):
 
     @property
     def size(self) -> int:
-        """The most nodes the pool can have."""
+        """Largest number of nodes the pool can have."""
         return self.node_count if self.node_count is not None else self.max_node_count or 0
 
     @property
@@ -88,10 +118,10 @@ class NodePool(Model):
         return self.max_node_count is not None and (self.min_node_count or 0) < self.max_node_count
 
     def not_on_existing(self, place: int) -> list[Mistake]:
-        """Mistakes: what only a pool that the stack creates can say."""
+        """Return mistakes: fields that only a pool which the stack creates can have."""
         return [
             Mistake(
-                f"{field} says how a pool is created; the nodes of an existing cluster are there",
+                f"{field} is for pools that inferfleet creates, and this cluster exists already",
                 f"Remove {field}",
                 ("nodePools", place, field),
             )
@@ -100,9 +130,11 @@ class NodePool(Model):
         ]
 
     def not_on_gke(self, place: int, region: str) -> list[Mistake]:
-        """Mistakes: what only a pool that exists can say, and zones of another region."""
-        found = zone_mistakes(self.zones, region, ("nodePools", place, "zones"))
+        """Return mistakes: fields that only an existing pool can have, and zones of other regions."""
+        mistakes = zone_mistakes(self.zones, region, ("nodePools", place, "zones"))
         if self.node_selector is not None:
-            what = "nodeSelector finds nodes that exist; pods find those of a created pool by its own label"
-            found.append(Mistake(what, "Remove nodeSelector", ("nodePools", place, "nodeSelector")))
-        return found
+            what = (
+                "nodeSelector is for nodes that exist; inferfleet labels the nodes of pools that it creates"
+            )
+            mistakes.append(Mistake(what, "Remove nodeSelector", ("nodePools", place, "nodeSelector")))
+        return mistakes

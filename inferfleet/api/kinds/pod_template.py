@@ -78,13 +78,27 @@ PodSpec = Annotated[dict[str, Any], AfterValidator(_whole)]
 
 
 class TemplateMetadata(Model):
+    """Labels and annotations of the pods."""
+
     labels: Annotated[dict[str, str], AfterValidator(_own_labels)] = {}
+    """Labels of the pods, beside those that inferfleet adds. Keys under `inferfleet.dev/` and `llm-d.ai/` are
+    reserved; default: none.
+    """
     annotations: dict[str, str] = {}
+    """Annotations of the pods. Default: none."""
 
 
 class PodTemplate(Model):
+    """A Kubernetes pod template as the team writes it. Ports, probes, devices and scheduling fields that
+    serving needs are added.
+    """
+
     metadata: TemplateMetadata = TemplateMetadata()
+    """Labels and annotations of the pods. Default: none."""
     spec: PodSpec
+    """A Kubernetes PodSpec with exactly one container named `engine`, which serves the model; other
+    containers are kept as sidecars. `command` and `args` are never changed.
+    """
 
     @property
     def engine(self) -> dict[str, Any]:
@@ -96,4 +110,7 @@ class ResourceRequirements(Model):
     """Kubernetes resource requests and limits of a container."""
 
     requests: dict[str, Quantity] = {}
+    """Amounts the scheduler reserves, by resource name, such as `cpu: "4"` or `memory: 8Gi`. Default: none.
+    """
     limits: dict[str, Quantity] = {}
+    """Amounts the container may use at most, by resource name. Default: none."""

@@ -22,19 +22,19 @@ _SECONDS = {"s": 1, "m": 60, "h": 3600}
 
 
 def parse_quantity(text: str) -> Decimal:
-    """The value in base units (cores, bytes, pieces). Raises Mistaken (a ValueError) with the rule."""
-    found = _QUANTITY.fullmatch(text)
-    if not found:
+    """Return a quantity in cores, bytes or pieces. Raises Mistaken, a ValueError, with the rule."""
+    quantity = _QUANTITY.fullmatch(text)
+    if not quantity:
         raise mistaken(f"{shown(text)!r} is not a Kubernetes quantity", "Write it like 80Gi, 500m or 4")
-    number, exponent, suffix = found.groups()
+    number, exponent, suffix = quantity.groups()
     if exponent:
         return Decimal(number + exponent)
     return Decimal(number) * (_BINARY.get(suffix) or _DECIMAL.get(suffix) or 1)
 
 
 def parse_duration(text: str) -> int:
-    """The value in seconds. Raises Mistaken (a ValueError) with the rule."""
-    found = _DURATION.fullmatch(text)
-    if not found:
+    """Return a duration in seconds. Raises Mistaken, a ValueError, with the rule."""
+    duration = _DURATION.fullmatch(text)
+    if not duration:
         raise mistaken(f"{shown(text)!r} is not a duration", "Write it like 90s, 30m or 2h")
-    return int(found[1]) * _SECONDS[found[2]]
+    return int(duration[1]) * _SECONDS[duration[2]]

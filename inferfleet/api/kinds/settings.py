@@ -6,15 +6,46 @@ from pydantic import Field
 
 from inferfleet.api.kinds.base import Model
 from inferfleet.api.kinds.plugin_spec import PluginSpec
+from inferfleet.api.kinds.text_rules import InEditors
+
+# Of secrets the model holds names only, `namespace/name` to the keys of its values; people write values too.
+_WRITTEN_SECRETS = InEditors(
+    {
+        "type": "object",
+        "additionalProperties": {"type": "object", "additionalProperties": {"type": "string"}},
+    }
+)
 
 
 class Settings(Model):
-    """What holds for a whole stack. `secrets` has names only: `namespace/name` to the keys of its values."""
+    """Settings of a stack: the Pulumi configuration under the namespace `inferfleet`. Of `secrets` it holds
+    names only.
+    """
 
     stack: Annotated[str, Field(pattern=r"^[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$")]
+    """The name of the Pulumi stack. It is no setting: Pulumi, or the file's name, gives it."""
     documents: str | None = None
+    """Folder of the stack's documents and of its `placement.lock`, relative to the project. Default:
+    `stacks/<stack>`.
+    """
     locked: bool | None = None
+    """`true` refuses a run that would change `placement.lock`, and says what would move. Default: `true`
+    where the environment variable `CI` is set, otherwise `false`.
+    """
     unplaced: Literal["error", "warn"] = "error"
+    """What an update does when replicas find no place: `error` refuses it, `warn` goes on without them. A
+    preview warns in both cases.
+    """
     await_: Literal["ready", "applied"] = Field(default="ready", alias="await")
+    """What an update waits for: with `ready` for all pods, rolling one placement of a deployment after the
+    other; with `applied` not for model pods, only for endpoint pickers, gateways and routes.
+    """
     plugins: tuple[PluginSpec, ...] = ()
-    secrets: dict[str, tuple[str, ...]] = {}
+    """Plugins for every pod of the stack; they run after those of class and cluster, and before those of the
+    deployment. Default: none.
+    """
+    secrets: Annotated[dict[str, tuple[str, ...]], _WRITTEN_SECRETS] = {}
+    """Values of Kubernetes Secrets, by `<namespace>/<name>` and key; a Secret is created where a pod reads
+    it, and one that is not held here must exist on the cluster. Set each value with `pulumi config set
+    --secret --path`; default: none.
+    """

@@ -18,13 +18,17 @@ _SUBDOMAIN = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*"
 
 @dataclass(frozen=True)
 class Written:
-    """Metadata of a text field: the whole value matches. The rule says how: "name 'X' must be <rule>"."""
+    """Metadata of a text field whose whole value must match the pattern.
+
+    Messages quote the rule: "name 'X' must be <rule>".
+    """
 
     pattern: str
     rule: str
     limit: int = 253
 
     def check(self, value: str) -> str:
+        """Return the value. Raises Mistaken when it does not match or is longer than the limit."""
         if len(value) > self.limit or not re.fullmatch(self.pattern, value):
             raise mistaken(f"{{field}} {shown(value)!r} must be {self.rule}", "Change it")
         return value
@@ -40,7 +44,7 @@ class Written:
 
 @dataclass(frozen=True, eq=False)  # types must be hashable, so by identity
 class InEditors:
-    """Metadata of a field: what the JSON Schema says, where a person may write more than the model holds."""
+    """Metadata of a field that a person may write in more ways than the model holds: its JSON Schema."""
 
     schema: Mapping[str, Any]
 
@@ -67,19 +71,19 @@ HOSTNAME = Written(rf"(\*\.)?{_SUBDOMAIN}", "a host name such as models.example.
 
 
 def label_mistakes(labels: Mapping[str, str], reserved: tuple[str, ...] = ()) -> list[Mistake]:
-    """What is wrong with labels a person wrote; those under the reserved prefixes are made by inferfleet."""
-    found = []
+    """Return what is wrong with labels that a person wrote; keys under `reserved` are set by inferfleet."""
+    mistakes = []
     for key, text in labels.items():
         if not re.fullmatch(_LABEL_KEY, key):
             what = f"{shown(key)!r} is not a Kubernetes label key"
-            found.append(Mistake(what, "Write it like tier or example.com/tier", (key,)))
+            mistakes.append(Mistake(what, "Write it like tier or example.com/tier", (key,)))
         elif key.startswith(reserved):
-            what = f"labels under {key.partition('/')[0]}/ are made by inferfleet itself"
-            found.append(Mistake(what, "Use a prefix of your own", (key,)))
+            what = f"labels under {key.partition('/')[0]}/ are reserved for inferfleet"
+            mistakes.append(Mistake(what, "Use a prefix of your own", (key,)))
         if not re.fullmatch(_LABEL_VALUE, text):
             what = f"{shown(text)!r} is not a Kubernetes label value"
             next_step = (
                 "Use at most 63 letters, digits, '-', '_' and '.', with a letter or digit at both ends"
             )
-            found.append(Mistake(what, next_step, (key,)))
-    return found
+            mistakes.append(Mistake(what, next_step, (key,)))
+    return mistakes

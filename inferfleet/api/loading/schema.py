@@ -1,5 +1,11 @@
 """The JSON Schema of all documents, for editors that complete and check while a person writes."""
 
+import ast
+import sys
+from collections.abc import Iterator
+from functools import cache
+from inspect import getsource
+from itertools import pairwise
 from typing import Any
 
 from pydantic import BaseModel
@@ -7,18 +13,19 @@ from pydantic.json_schema import GenerateJsonSchema, models_json_schema
 from pydantic_core import core_schema
 
 from inferfleet.api.kinds.base import is_offered
+from inferfleet.api.kinds.settings import Settings
 from inferfleet.api.loading.load import KINDS
 
 
 def json_schema() -> dict[str, Any]:
-    """One schema: a document is one of the kinds. Fields and values not yet offered are absent."""
+    """Return one schema: a document is one of the kinds. Fields and values not yet offered are absent."""
     models = list(KINDS.values())
     names, schema = models_json_schema(
         [(model, "validation") for model in models], by_alias=True, schema_generator=_Offered
     )
     definitions = schema["$defs"]
     for kind, model in KINDS.items():
-        # The models fill in both, because in Python they go without saying; in a document they must stand.
+        # The models fill in both, because they are optional in Python; in a document they are required.
         definition = definitions[names[(model, "validation")]["$ref"].rpartition("/")[2]]
         definition["required"] = ["apiVersion", "kind", *definition["required"]]
         definition["title"] = kind
@@ -30,13 +37,57 @@ def json_schema() -> dict[str, Any]:
     }
 
 
+def settings_schema() -> dict[str, Any]:
+    """Return the schema of a stack's settings, with keys without the prefix `inferfleet:`."""
+    schema = Settings.model_json_schema(schema_generator=_Offered)
+    # The stack's name is not a setting.
+    del schema["properties"]["stack"], schema["required"]
+    return schema
+
+
+def descriptions(described: type) -> dict[str, str]:
+    """Return the text under each field of a class or of its bases, on one line, by field.
+
+    Pydantic would take these texts as descriptions itself (`use_attribute_docstrings`), but it parses the
+    source of every model whenever the program starts, which made `inferfleet plan` 0.09 s (7 %) slower.
+    """
+    package = described.__module__.partition(".")[0]
+    texts: dict[str, str] = {}
+    for base in reversed(described.__mro__):
+        if base.__module__.partition(".")[0] == package:
+            texts |= _texts_of_module(base.__module__).get(base.__name__, {})
+    return texts
+
+
+@cache
+def _texts_of_module(module: str) -> dict[str, dict[str, str]]:
+    """Return the texts under fields by class and field."""
+    return {
+        statement.name: dict(_texts_below_fields(statement))
+        for statement in ast.parse(getsource(sys.modules[module])).body
+        if isinstance(statement, ast.ClassDef)
+    }
+
+
+def _texts_below_fields(definition: ast.ClassDef) -> Iterator[tuple[str, str]]:
+    for statements in pairwise(definition.body):
+        match statements:
+            case (ast.AnnAssign(target=ast.Name(id=field)), ast.Expr(ast.Constant(str(text)))):
+                yield field, " ".join(text.split())
+
+
 class _Offered(GenerateJsonSchema):
     def model_schema(self, schema: core_schema.ModelSchema) -> dict[str, Any]:
         written = super().model_schema(schema)
         model: type[BaseModel] = schema["cls"]
+        texts = descriptions(model)
+        written["description"] = " ".join((model.__doc__ or "").split())
         for name, field in model.model_fields.items():
-            if not is_offered(field):
-                del written["properties"][field.alias or name]
+            key = field.alias or name
+            if is_offered(field):
+                written["properties"][key]["description"] = texts[name]
+            else:
+                del written["properties"][key]
         for property_ in written["properties"].values():
-            property_.pop("title", None)  # the field's name again, and misspelt: "Apiversion"
+            property_.pop("title", None)  # the field's name, misspelt: "Apiversion"
         return written

@@ -18,40 +18,53 @@ VERSION = 1
 
 @dataclass(frozen=True)
 class LockedCluster:
-    """What must not change unnoticed: where the cluster comes from, and the UID of its kube-system.
-
-    `settings` are those a cluster of the stack's own was made with and that no update can change, by path.
-    While one is `protected`, nothing may end it.
-    """
+    """What must not change unnoticed of a cluster."""
 
     source: str
+    """`Existing` or `GKE`, as in the document of the cluster."""
     uid: str | None = None
+    """UID of the namespace `kube-system`, by which a cluster is recognized; absent until it was reached."""
     settings: Mapping[str, Any] = field(default_factory=dict)
+    """On GKE, what the cluster was created with and no update can change, by path in the provider's schema,
+    and `block`, its range of addresses.
+    """
     protected: bool = False
+    """`true` on GKE while `deletionProtection` is on: nothing may delete or replace the cluster."""
 
 
 @dataclass(frozen=True)
 class LockedPool:
-    """The node pool in the cloud behind a pool: its name there, and settings it was made with, by path."""
+    """The node pool in Google Cloud behind a pool of a cluster."""
 
     name: str
+    """Name of the node pool in Google Cloud, which ends in a digest of the settings that cannot change in
+    place.
+    """
     settings: Mapping[str, Any] = field(default_factory=dict)
+    """What the pool was created with, by path in the provider's schema, where another value replaces the pool
+    or its nodes.
+    """
 
 
 @dataclass(frozen=True)
 class Lock:
-    """The memory of a stack. An absent file is an empty lock.
-
-    `pools` go by `cluster/pool`. `lines` says where each entry stands, by `clusters/<cluster>`,
-    `pools/<cluster>/<pool>`, `placements/<spot>`, `services/<service>`.
+    """The placements in force in a stack, and what its clusters and pools were made with. Without the file it
+    is empty.
     """
 
     stack: str = ""
+    """Name of the stack; the lock of another stack is refused."""
     clusters: Mapping[str, LockedCluster] = field(default_factory=dict)
+    """What must not change unnoticed of each cluster, by its name."""
     placements: Mapping[Spot, int] = field(default_factory=dict)
+    """Number of replicas by place, written `<namespace>/<deployment> <cluster> <role>=<pool>`."""
     services: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Clusters that have a route of the service, by `<namespace>/<service>`."""
     pools: Mapping[str, LockedPool] = field(default_factory=dict)
+    """Node pools in Google Cloud, by `<cluster>/<pool>`."""
     lines: Mapping[str, Where] = field(default_factory=dict, compare=False)
+    """Where each entry stands in the file, by section and key (`pools/<cluster>/<pool>`); it is not written.
+    """
 
 
 def matches(old: Lock, new: Lock) -> bool:

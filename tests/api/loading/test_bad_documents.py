@@ -32,8 +32,8 @@ CASES = {
     ),
     "port of a gateway that exists": (
         "gateway: {className: istio}", "gateway: {ref: {name: shared, namespace: infra}, port: 8080}",
-        15, "spec.serving.gateway", "port is of a gateway that inferfleet makes; one that exists listens "
-        "where it listens", "Remove port",
+        15, "spec.serving.gateway", "port is for a gateway that inferfleet creates; one that exists "
+        "has its own listeners", "Remove port",
     ),
     "port out of range": (
         "gateway: {className: istio}", "gateway: {className: istio, port: 65536}",
@@ -133,7 +133,7 @@ CASES = {
     "label of our own": (
         "tier: prod", "inferfleet.dev/stack: x",
         10, 'metadata.labels["inferfleet.dev/stack"]',
-        "labels under inferfleet.dev/ are made by inferfleet itself",
+        "labels under inferfleet.dev/ are reserved for inferfleet",
         "Use a prefix of your own",
     ),
     "two pools of one name": (
@@ -168,12 +168,12 @@ CASES = {
     "zones of nodes that exist": (
         "nodeCount: 3", "nodeCount: 3, zones: [us-east5-a]",
         14, "spec.nodePools[0].zones",
-        "zones says how a pool is created; the nodes of an existing cluster are there", "Remove zones",
+        "zones is for pools that inferfleet creates, and this cluster exists already", "Remove zones",
     ),
     "capacity of nodes that exist": (
         "nodeCount: 3", "nodeCount: 3, capacity: {model: Spot}",
         14, "spec.nodePools[0].capacity",
-        "capacity says how a pool is created; the nodes of an existing cluster are there", "Remove capacity",
+        "capacity is for pools that inferfleet creates, and this cluster exists already", "Remove capacity",
     ),
     "many pods per worker": (
         "{tensor: 1}", "{tensor: 1, pipeline: 2}",
@@ -234,7 +234,7 @@ CASES = {
         "      spec:\n        containers",
         "      metadata: {labels: {llm-d.ai/role: x}}\n      spec:\n        containers",
         26, 'spec.workers.template.metadata.labels["llm-d.ai/role"]',
-        "labels under llm-d.ai/ are made by inferfleet itself", "Use a prefix of your own",
+        "labels under llm-d.ai/ are reserved for inferfleet", "Use a prefix of your own",
     ),
     "key twice": (
         "  replicas: 2", "  replicas: 2\n  replicas: 3",

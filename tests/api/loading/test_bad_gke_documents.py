@@ -37,7 +37,7 @@ RECIPE = "count: 1}}\n---"
 CASES = {
     "both sources": (
         "source: GKE", "source: GKE\n    existing: {kubeconfig: {path: x}}",
-        15, "spec.cluster", "source GKE has both blocks, existing and gke", "Keep the one of its source",
+        15, "spec.cluster", "source GKE has both blocks, existing and gke", "Keep gke",
     ),
     "source without gke": (
         "source: GKE\n    gke:\n      project: acme-prod\n      region: us-east5\n", "source: GKE\n",
@@ -87,7 +87,7 @@ CASES = {
     ),
     "range that starts elsewhere": (
         GKE, GKE + "      network: {block: 10.5.0.0/14}\n",
-        20, "spec.cluster.gke.network.block", "block 10.5.0.0/14 does not start where its range does",
+        20, "spec.cluster.gke.network.block", "block 10.5.0.0/14 has host bits set",
         "Write 10.4.0.0/14",
     ),
     "range of others": (
@@ -110,7 +110,7 @@ CASES = {
     "authorized networks of the DNS endpoint": (
         GKE, GKE + "      authorizedNetworks: [203.0.113.0/24]\n",
         17, "spec.cluster.gke",
-        "authorizedNetworks guard the IP endpoint; the DNS endpoint is guarded by IAM",
+        "authorizedNetworks apply to the IP endpoint; IAM controls access to the DNS endpoint",
         "Remove authorizedNetworks, or use controlPlaneEndpoint: IP",
     ),
     "cloud label": (
@@ -131,7 +131,7 @@ CASES = {
     "node selector of a pool that is created": (
         POOL, POOL + ", nodeSelector: {gpu: l4}",
         21, "spec.nodePools[0].nodeSelector",
-        "nodeSelector finds nodes that exist; pods find those of a created pool by its own label",
+        "nodeSelector is for nodes that exist; inferfleet labels the nodes of pools that it creates",
         "Remove nodeSelector",
     ),
     "zone of a pool elsewhere": (

@@ -1,8 +1,9 @@
 """The JSON Schema for editors."""
 
 import json
+from typing import Any
 
-from inferfleet.api.loading.schema import json_schema
+from inferfleet.api.loading.schema import json_schema, settings_schema
 
 
 def test_a_document_is_one_of_the_four_kinds() -> None:
@@ -15,20 +16,40 @@ def test_a_document_is_one_of_the_four_kinds() -> None:
         assert schema["$defs"][kind]["additionalProperties"] is False
 
 
-def test_fields_have_their_written_names_and_rules() -> None:
-    topology = json_schema()["$defs"]["Topology"]
-    assert topology == {
-        "title": "Topology",
-        "description": "GPUs per pod = tensor x dataLocal; pods per worker = pipeline x data / dataLocal.",
+def test_fields_have_their_written_names_and_rules_and_what_they_are_for() -> None:
+    replace = json_schema()["$defs"]["Replace"]
+    assert replace == {
+        "title": "Replace",
+        "description": "What may happen when a change would replace a node pool.",
         "type": "object",
         "additionalProperties": False,
-        "required": ["tensor"],
         "properties": {
-            "tensor": {"type": "integer", "minimum": 1, "maximum": 64},
-            "pipeline": {"type": "integer", "minimum": 1, "maximum": 64, "default": 1},
-            "data": {"type": "integer", "minimum": 1, "maximum": 512, "default": 1},
-            "dataLocal": {"type": "integer", "minimum": 1, "maximum": 64, "default": 1},
+            "allow": {
+                "type": "array",
+                "items": {"type": "string"},
+                "default": [],
+                "description": "Fields whose change may replace a pool that holds replicas, such as "
+                "`accelerator.type` or `capacity.model`. Default: none, so such a change is refused.",
+            },
+            "order": {
+                "type": "string",
+                "enum": ["CreateFirst", "DeleteFirst"],
+                "default": "CreateFirst",
+                "description": "`CreateFirst`: new nodes come before the old ones end, which needs capacity "
+                "for both. `DeleteFirst`: old nodes end first, and there is a gap.",
+            },
         },
+    }
+
+
+def test_numbers_have_their_limits() -> None:
+    topology = json_schema()["$defs"]["Topology"]
+    assert topology["required"] == ["tensor"]
+    assert _rules(topology["properties"]) == {
+        "tensor": {"type": "integer", "minimum": 1, "maximum": 64},
+        "pipeline": {"type": "integer", "minimum": 1, "maximum": 64, "default": 1},
+        "data": {"type": "integer", "minimum": 1, "maximum": 512, "default": 1},
+        "dataLocal": {"type": "integer", "minimum": 1, "maximum": 64, "default": 1},
     }
 
 
@@ -41,7 +62,7 @@ def test_editors_know_how_a_cluster_and_its_pools_are_created() -> None:
     known = json_schema()["$defs"]
     assert known["Gke"]["required"] == ["project", "region"]
     assert known["GkeProvisioning"]["required"] == ["machineType", "accelerator"]
-    assert known["Capacity"]["properties"] == {
+    assert _rules(known["Capacity"]["properties"]) == {
         "model": {
             "type": "string",
             "enum": ["OnDemand", "Spot", "FlexStart", "Queued", "Reservation"],
@@ -57,3 +78,17 @@ def test_editors_know_how_a_cluster_and_its_pools_are_created() -> None:
 
 def test_it_is_plain_json() -> None:
     assert json.loads(json.dumps(json_schema(), allow_nan=False)) == json_schema()
+
+
+def test_settings_have_the_names_that_people_write_and_secrets_their_values() -> None:
+    settings = settings_schema()["properties"]
+    assert list(settings) == ["documents", "locked", "unplaced", "await", "plugins", "secrets"]
+    values = {"type": "object", "additionalProperties": {"type": "string"}}
+    assert settings["secrets"]["additionalProperties"] == values
+
+
+def _rules(properties: dict[str, Any]) -> dict[str, Any]:
+    return {
+        name: {key: value for key, value in rule.items() if key != "description"}
+        for name, rule in properties.items()
+    }

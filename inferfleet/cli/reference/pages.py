@@ -1,0 +1,147 @@
+"""All pages of docs/reference by file name, and how they get there."""
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+
+from inferfleet.api.loading.load import KINDS
+from inferfleet.api.loading.schema import descriptions, json_schema, settings_schema
+from inferfleet.cli.exit_codes import MEANINGS
+from inferfleet.cli.reference.commands import sections
+from inferfleet.cli.reference.fields import tables
+from inferfleet.desired.values import Outputs
+from inferfleet.fleet.lock import lock as lock_file
+from inferfleet.fleet.lock.lock import VERSION, Lock, LockedCluster, LockedPool
+from inferfleet.fleet.spot import Spot
+
+_MADE = "<!-- Made by `make docs`; edit the texts in the program instead. -->"
+_TYPES = """\
+A name consists of lowercase letters, digits and `-`, begins with a letter and does not end with `-`. A
+quantity is a Kubernetes quantity (`500m`, `80Gi`, `4`), a duration a whole number with a unit (`90s`, `30m`,
+`2h`). Fields that are not required can be left out; unknown fields are errors."""
+_HOW_TO_SET = """\
+They are in `stacks/Pulumi.<stack>.yaml` and are set with `pulumi config set`, structured ones field by field:
+
+```
+pulumi config set inferfleet:unplaced warn
+pulumi config set --secret --path 'inferfleet:secrets["ml/hf-token"].token'
+```
+
+A key that is no setting is an error, unless a cluster names it as its `kubeconfig.configKey`."""
+# Of an entry of the lock: the keys of this field stand beside the others.
+_KEYS = {"settings": "any other"}
+_EXAMPLE = Lock(
+    stack="prod",
+    clusters={
+        "dc1": LockedCluster("Existing", uid="6e0c0d4e-1f0b-4b8e-9a55-0a1b2c3d4e5f"),
+        "east": LockedCluster(
+            "GKE",
+            settings={"block": "10.4.0.0/14", "location": "us-east5", "project": "acme"},
+            protected=True,
+        ),
+    },
+    pools={
+        "east/h100": LockedPool(
+            "h100-1a2b3c", {"nodeConfig.machineType": "a3-megagpu-8g", "nodeConfig.spot": True}
+        )
+    },
+    placements={
+        Spot("ml/qwen3-coder", "dc1", (("decode", "l4"),)): 1,
+        Spot("ml/qwen3-coder", "east", (("decode", "h100"),)): 2,
+    },
+    services={"ml/coder": ("dc1", "east")},
+)
+_EXAMPLE_OUTPUTS: Outputs = {
+    "placements": {"ml/qwen3-coder": {"dc1 decode=l4": 1, "east decode=h100": 2}},
+    "services": {"ml/coder": ["dc1", "east"]},
+    "gateways": {"dc1": "192.168.4.20", "east": "10.4.0.9"},
+    "urls": {"ml/coder": {"dc1": "http://192.168.4.20:80/ml/coder/", "east": "http://10.4.0.9:80/ml/coder/"}},
+}
+
+
+def pages() -> dict[str, str]:
+    """Return the text of every page in Markdown, by file name."""
+    schema = json_schema()["$defs"]
+    kinds = {
+        _file_name(kind): _page(kind, [schema[kind]["description"], _TYPES, *tables(schema[kind], schema)])
+        for kind in KINDS
+    }
+    others = {
+        "settings.md": _page("Settings of a stack", _settings()),
+        "commands.md": _page("Commands", _commands()),
+        "exit-codes.md": _page("Exit codes", _exit_codes()),
+        "outputs.md": _page("Stack outputs", _outputs()),
+        "placement-lock.md": _page("placement.lock", _lock()),
+    }
+    return {"README.md": _page("Reference", [_index({**kinds, **others})]), **kinds, **others}
+
+
+def write(folder: Path) -> None:
+    """Write all pages into the folder, and remove pages that are no longer made."""
+    made = pages()
+    for name, text in made.items():
+        (folder / name).write_text(text, encoding="utf-8")
+    for page in folder.glob("*.md"):
+        if page.name not in made:
+            page.unlink()
+
+
+def _page(title: str, blocks: Iterable[str]) -> str:
+    return "\n\n".join([f"# {title}", _MADE, *blocks]) + "\n"
+
+
+def _file_name(kind: str) -> str:
+    """`ModelService` is on the page `model-service.md`."""
+    return re.sub("(?<=[a-z])(?=[A-Z])", "-", kind).lower() + ".md"
+
+
+def _index(made: Mapping[str, str]) -> str:
+    titles = {name: text.partition("\n")[0].removeprefix("# ") for name, text in made.items()}
+    links = {**titles, "../changes.md": "What a change of each field does in Google Cloud"}
+    return "\n".join(f"* [{title}]({name})" for name, title in links.items())
+
+
+def _settings() -> Iterator[str]:
+    schema = settings_schema()
+    yield schema["description"]
+    yield _HOW_TO_SET
+    yield from tables(schema, schema["$defs"])
+
+
+def _commands() -> Iterator[str]:
+    yield ("Commands end with one of the [exit codes](exit-codes.md). `--help` shows the same as this page.")
+    yield from sections()
+
+
+def _exit_codes() -> Iterator[str]:
+    rows = (f"| {code.value} | {meaning} |" for code, meaning in MEANINGS.items())
+    yield "\n".join(["| code | meaning |", "|---|---|", *rows])
+
+
+def _outputs() -> Iterator[str]:
+    yield _text(Outputs)
+    yield _fields(Outputs, *_EXAMPLE_OUTPUTS)
+    yield f"```json\n{json.dumps(_EXAMPLE_OUTPUTS, indent=2)}\n```"
+
+
+def _lock() -> Iterator[str]:
+    yield _text(Lock)
+    yield " ".join((lock_file.__doc__ or "").partition("\n\n")[2].split())
+    yield f"```yaml\n{lock_file.text(_EXAMPLE)}```"
+    yield f"`version` is the version of the format, {VERSION}."
+    yield _fields(Lock, "stack", "clusters", "pools", "placements", "services")
+    for section, entry in (("clusters", LockedCluster), ("pools", LockedPool)):
+        yield f"## An entry of `{section}`"
+        yield _text(entry)
+        yield _fields(entry, *descriptions(entry))
+
+
+def _text(described: type) -> str:
+    return " ".join((described.__doc__ or "").split())
+
+
+def _fields(described: type, *names: str) -> str:
+    texts = descriptions(described)
+    rows = (f"| {_KEYS.get(name, f'`{name}`')} | {texts[name]} |" for name in names)
+    return "\n".join(["| name | description |", "|---|---|", *rows])
