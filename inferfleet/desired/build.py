@@ -42,7 +42,7 @@ def desired(
     picker_problems, picker_warnings = picker_remarks(documents, planned)
     problems = [
         *of_severity(planned.problems, "error"),
-        *cloud.problems,
+        *of_severity(cloud.problems, "error"),
         *chain_problems(documents, registry),
         *engine_problems,
         *picker_problems,
@@ -70,7 +70,7 @@ def desired(
         warnings=(
             *documents.notices,
             *in_reading_order(documents.located(of_severity(planned.problems, "warning"))),
-            *cloud.warnings,
+            *documents.located(of_severity(cloud.problems, "warning")),
             *documents.located(engine_warnings),
             *picker_warnings,
         ),

@@ -4,13 +4,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from inferfleet.api.documents import Documents
-from inferfleet.api.problems import Problem
+from inferfleet.api.problems import Problem, of_severity
 from inferfleet.fleet.decisions import Plan
 from inferfleet.fleet.lock.lock import Lock
 from inferfleet.gke.changes.clusters import cloud_changes
 from inferfleet.gke.changes.differences import CloudChange
 from inferfleet.gke.changes.remembered import remembered
 from inferfleet.gke.clouds import cloud_clusters
+from inferfleet.gke.pool import gke_clusters
 from inferfleet.gke.recipes.check import recipe_problems
 from inferfleet.gke.settings.ranges import range_problems
 from inferfleet.gke.settings.system import system_problems
@@ -19,29 +20,31 @@ from inferfleet.gke.values import CloudCluster
 
 @dataclass(frozen=True)
 class Cloud:
-    """`clusters` by name (none while there are problems), what changes of them against the lock, and the lock
-    that remembers them.
+    """`clusters` by name (none while a recipe has errors), what changes of them against the lock, problems of
+    any severity, and the lock that remembers the clusters.
     """
 
     clusters: Mapping[str, CloudCluster] = field(default_factory=dict)
     changes: tuple[CloudChange, ...] = ()
     problems: tuple[Problem, ...] = ()
-    warnings: tuple[Problem, ...] = ()
     lock: Lock = field(default_factory=Lock)
 
 
 def decide(documents: Documents, lock: Lock, planned: Plan) -> Cloud:
     """Recipes are checked first: settings are worked out of sound ones only."""
-    unsound, warnings = recipe_problems(documents)
-    problems = (*unsound, *range_problems(documents, lock), *system_problems(documents, planned))
-    if problems:
-        return Cloud(problems=problems, warnings=warnings, lock=planned.lock)
-    clusters = cloud_clusters(documents, lock, planned)
-    changes, refused, remarks = cloud_changes(documents, lock, clusters)
+    described = gke_clusters(documents)
+    problems = (
+        *recipe_problems(documents, described),
+        *range_problems(described, lock),
+        *system_problems(documents, described, planned),
+    )
+    if of_severity(problems, "error"):
+        return Cloud(problems=problems, lock=planned.lock)
+    clusters = cloud_clusters(documents, described, lock, planned)
+    changes, change_problems = cloud_changes(documents, lock, clusters)
     return Cloud(
-        clusters={one.cluster: one for one in clusters},
+        clusters={cluster.cluster: cluster for cluster in clusters},
         changes=changes,
-        problems=refused,
-        warnings=(*warnings, *remarks),
+        problems=(*problems, *change_problems),
         lock=remembered(documents, planned.lock, clusters),
     )

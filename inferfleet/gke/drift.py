@@ -5,7 +5,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from inferfleet.gke.values import CLUSTER, NODE_POOL, CloudCluster, CloudResource
+from inferfleet.gke.facts.schema import CLUSTER, NODE_POOL
+from inferfleet.gke.values import CloudCluster, CloudResource
 
 # By the beginning of a path, the longest first; None: it is not a setting of the object, or cannot be changed
 # by hand and is told in another form.
@@ -59,8 +60,8 @@ def api_path(token: str, path: Path) -> Path | None:
     for length in range(len(path), 0, -1):
         beginning = ".".join(path[:length])
         if beginning in table:
-            called = table[beginning]
-            return None if called is None else (*called.split("."), *path[length:])
+            in_api = table[beginning]
+            return None if in_api is None else (*in_api.split("."), *path[length:])
     return path
 
 
@@ -87,26 +88,23 @@ def cloud_drift(
     """`cluster` is the answer of clusters.get. `sizes` has the nodes of fixed pools by their name in the
     cloud, where they are known.
     """
-    pools = {one.get("name"): one for one in cluster.get("nodePools") or ()}
-    names = {in_cloud: pool for pool, in_cloud in plan.pools.items()}
-    found: list[Drift] = []
-    for one in (one for part in plan.components for one in part.resources):
-        if one.token == CLUSTER:
-            found += _differing(plan.cluster, f"cluster {plan.cluster}", one, cluster)
-        if one.token != NODE_POOL:
+    actual_pools = {pool.get("name"): pool for pool in cluster.get("nodePools") or ()}
+    drifts: list[Drift] = []
+    for resource in (resource for component in plan.components for resource in component.resources):
+        if resource.token == CLUSTER:
+            drifts += _differing(plan.cluster, f"cluster {plan.cluster}", resource, cluster)
+        if resource.token != NODE_POOL:
             continue
-        called = one.inputs["name"]
-        thing = f"pool {plan.cluster}/{names.get(called, one.name.partition('/')[2])}"
-        if called not in pools:
-            found.append(Drift(plan.cluster, thing, "node pool", "not there", called))
+        name, thing = resource.inputs["name"], f"pool {resource.name}"
+        if name not in actual_pools:
+            drifts.append(Drift(plan.cluster, thing, "node pool", "not there", name))
             continue
-        found += _differing(plan.cluster, thing, one, pools[called])
-        wanted = one.inputs.get("nodeCount")
-        if wanted is not None and called in sizes:
-            nodes = wanted * max(1, len(one.inputs.get("nodeLocations") or ()))
-            if sizes[called] != nodes:
-                found.append(Drift(plan.cluster, thing, "size", shown(sizes[called]), shown(nodes)))
-    return tuple(found)
+        drifts += _differing(plan.cluster, thing, resource, actual_pools[name])
+        pool = plan.gpu_pools.get(resource.name.partition("/")[2])
+        wanted = pool.pool.fixed_size if pool else None
+        if wanted is not None and sizes.get(name, wanted) != wanted:
+            drifts.append(Drift(plan.cluster, thing, "size", shown(sizes[name]), shown(wanted)))
+    return tuple(drifts)
 
 
 def _differing(

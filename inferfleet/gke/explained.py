@@ -26,8 +26,7 @@ class Setting:
 
 def pool_settings(cloud: CloudCluster, pool: str) -> tuple[Setting, ...]:
     """In the order in which they are told to Google."""
-    key = cloud.pool_key(pool)
-    (inputs,) = (one.inputs for part in cloud.components for one in part.resources if one.key == key)
+    inputs = cloud.gpu_pools[pool].resource.inputs
     return tuple(_setting(path, value) for path, value in _leaves(inputs))
 
 

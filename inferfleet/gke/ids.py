@@ -8,10 +8,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from inferfleet.fleet import names
+from inferfleet.gke.facts.schema import CLUSTER, NODE_POOL
 from inferfleet.gke.settings.accounts import ACCOUNT, MEMBER
 from inferfleet.gke.settings.network import FIREWALL, NETWORK, ROUTER, ROUTER_NAT, SUBNETWORK
 from inferfleet.gke.settings.pools import RESOURCE_POLICY
-from inferfleet.gke.values import CLUSTER, NODE_POOL
 
 _CLUSTER = "projects/{project}/locations/{location}/clusters/{%s}"
 _REGIONAL = "projects/{project}/regions/{region}/%s/{name}"

@@ -1,11 +1,13 @@
 """Cloud resources as values: what `render` prints and `components` registers, and what the lock remembers."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
-CLUSTER = "gcp:container/cluster:Cluster"
-NODE_POOL = "gcp:container/nodePool:NodePool"
+from inferfleet.fleet.lock.lock import LockedPool
+from inferfleet.gke.facts.schema import CLUSTER, NODE_POOL
+from inferfleet.gke.pool import GkePool
+
 # The pool of what is no engine; no pool of a document may be named like it.
 SYSTEM_POOL = "system"
 CloudKind = Literal["GkeNetwork", "GkeCluster", "GpuNodePool"]
@@ -47,12 +49,36 @@ class CloudComponent:
 
 
 @dataclass(frozen=True)
+class CloudPool:
+    """A GkePool as Google Cloud is to have it, decided once the rules found nothing against it.
+
+    `name` is `<pool>-<hash>`, which is also the value of our pool label on its nodes. `settings` are those
+    that placement.lock keeps, by path on the wire: what a pool has for life, and what makes GKE replace its
+    nodes. Two are equal when Google gets the same, wherever the pool stands in its document.
+    """
+
+    pool: GkePool = field(compare=False)
+    name: str
+    component: CloudComponent
+    settings: Mapping[str, Any]
+
+    @property
+    def resource(self) -> CloudResource:
+        """The NodePool, the last resource of its component."""
+        return self.component.resources[-1]
+
+    @property
+    def locked(self) -> LockedPool:
+        """The pool as placement.lock has it."""
+        return LockedPool(self.name, self.settings)
+
+
+@dataclass(frozen=True)
 class CloudCluster:
     """One GKE cluster: what exists of it in the cloud, and how it is told from any other.
 
-    `pools` maps names of pools in the document to those in the cloud, `<pool>-<hash>`, which is also the
-    value of our pool label on their nodes. `block` holds all addresses the stack gives it; None where it
-    stands in somebody else's network.
+    `gpu_pools` go by their names in the document, sorted. `block` holds all addresses the stack gives it;
+    None where it stands in somebody else's network.
     """
 
     cluster: str
@@ -61,8 +87,13 @@ class CloudCluster:
     cloud_name: str
     endpoint: Literal["DNS", "IP"]
     components: tuple[CloudComponent, ...]
-    pools: Mapping[str, str]
+    gpu_pools: Mapping[str, CloudPool]
     block: str | None = None
+
+    @property
+    def pools(self) -> dict[str, str]:
+        """The names of pools in the cloud by those in the document."""
+        return {name: pool.name for name, pool in self.gpu_pools.items()}
 
     @property
     def key(self) -> str:

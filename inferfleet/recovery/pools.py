@@ -10,8 +10,9 @@ from dataclasses import dataclass
 
 from inferfleet.api.problems import Problem
 from inferfleet.desired.values import Desired
+from inferfleet.gke.facts.schema import NODE_POOL
 from inferfleet.gke.ids import cloud_id
-from inferfleet.gke.values import NODE_POOL, CloudCluster
+from inferfleet.gke.values import CloudCluster
 from inferfleet.reach.clusters import cluster_problem
 from inferfleet.reach.gke import GKE
 from inferfleet.reach.google_apis import ContainerApi

@@ -10,7 +10,8 @@ from typing import Any
 from inferfleet.api.problems import Problem
 from inferfleet.desired.values import Connection, Desired, DesiredCluster
 from inferfleet.fleet.names import DEPLOYMENT, MANAGED_BY, MANAGER, STACK
-from inferfleet.gke.values import NODE_POOL, CloudCluster
+from inferfleet.gke.facts.schema import NODE_POOL
+from inferfleet.gke.values import CloudCluster
 from inferfleet.preflight import checks
 from inferfleet.reach.asked import Asked
 from inferfleet.reach.at_once import ask

@@ -5,11 +5,14 @@ from typing import get_args
 import pytest
 from made_of import CATALOGUE, RECIPES, gke, stack
 
+from inferfleet.api.documents import Documents
 from inferfleet.api.kinds.node_pool import CapacityModel
+from inferfleet.api.problems import Problem, of_severity
 from inferfleet.fleet import plan
 from inferfleet.fleet.lock.lock import Lock
 from inferfleet.gke.clouds import cloud_clusters
 from inferfleet.gke.facts.machines import machine_of
+from inferfleet.gke.pool import gke_clusters
 from inferfleet.gke.recipes.check import recipe_problems
 from inferfleet.gke.settings.ranges import range_problems
 
@@ -17,20 +20,29 @@ MODELS: tuple[CapacityModel, ...] = get_args(CapacityModel)
 EMPTY = Lock(stack="prod")
 
 
+def problems(documents: Documents) -> tuple[Problem, ...]:
+    return tuple(recipe_problems(documents, gke_clusters(documents)))
+
+
+def errors(documents: Documents) -> tuple[Problem, ...]:
+    return of_severity(problems(documents), "error")
+
+
 @pytest.mark.parametrize("name", RECIPES)
 def test_a_recipe_is_refused_where_google_does_not_offer_its_machine_and_nowhere_else(name: str) -> None:
     facts = machine_of(CATALOGUE[name])
     assert facts
-    taken = {model for model in MODELS if recipe_problems(stack(name, model))[0] == ()}
+    taken = {model for model in MODELS if not errors(stack(name, model))}
     assert taken == {model for model, verdict in facts.capacity.items() if verdict != "no"} != set()
 
 
 @pytest.mark.parametrize("name", RECIPES)
 def test_a_recipe_becomes_a_pool_of_its_machines(name: str) -> None:
-    model = next(model for model in MODELS if recipe_problems(stack(name, model))[0] == ())
+    model = next(model for model in MODELS if not errors(stack(name, model)))
     documents = stack(name, model)
-    assert range_problems(documents, EMPTY) == ()
-    (cloud,) = cloud_clusters(documents, EMPTY, plan(documents, EMPTY))
+    clusters = gke_clusters(documents)
+    assert list(range_problems(clusters, EMPTY)) == []
+    (cloud,) = cloud_clusters(documents, clusters, EMPTY, plan(documents, EMPTY))
     made = [
         resource.inputs["nodeConfig"]
         for component in cloud.components
@@ -45,5 +57,5 @@ def test_a_recipe_becomes_a_pool_of_its_machines(name: str) -> None:
 
 
 def test_only_machines_that_need_other_images_are_warned_of_however_they_are_had() -> None:
-    remarked = [name for name in RECIPES if all(any(recipe_problems(stack(name, model))) for model in MODELS)]
+    remarked = [name for name in RECIPES if all(any(problems(stack(name, model))) for model in MODELS)]
     assert remarked == ["gke-gb200-4x", "gke-gb200-4x-rdma"]

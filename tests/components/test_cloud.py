@@ -3,12 +3,14 @@
 import json
 from typing import Any, Literal
 
+from cloud_pools import cloud_pools
 from recording import Monitor, Recorder, own, run
 
 from inferfleet.desired.connections import on_cloud
 from inferfleet.desired.values import Component, Connection, Desired, DesiredCluster, KubeObject
 from inferfleet.fleet.decisions import Plan
-from inferfleet.gke.values import CLUSTER, NODE_POOL, CloudCluster, CloudComponent, CloudResource
+from inferfleet.gke.facts.schema import CLUSTER, NODE_POOL
+from inferfleet.gke.values import CloudCluster, CloudComponent, CloudResource
 
 NETWORK = CloudResource("gcp:compute/network:Network", "east", {"name": "east-1a2b3c", "project": "acme"})
 CONTROL = CloudResource(
@@ -55,7 +57,7 @@ def _desired(endpoint: Literal["DNS", "IP"] = "DNS") -> Desired:
             CloudComponent("GkeCluster", "east", (CONTROL, SYSTEM)),
             CloudComponent("GpuNodePool", "east/l4", (L4,)),
         ),
-        pools={"l4": "l4-1a2b3c"},
+        gpu_pools=cloud_pools(l4="l4-1a2b3c"),
     )
     cluster = DesiredCluster(
         Connection("east", "gke/acme/us-east5/east-1a2b3c", "active", cloud=cloud),

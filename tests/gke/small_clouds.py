@@ -10,6 +10,7 @@ from inferfleet.api.kinds.settings import Settings
 from inferfleet.fleet.decisions import Endpoint, Plan
 from inferfleet.fleet.lock.lock import Lock, LockedCluster
 from inferfleet.gke.clouds import cloud_clusters
+from inferfleet.gke.pool import gke_clusters
 from inferfleet.gke.values import CloudCluster, CloudResource
 
 
@@ -108,8 +109,13 @@ def remembering(**blocks: str) -> Lock:
 
 def made(documents: Documents, lock: Lock | None = None, planned: Plan | None = None) -> CloudCluster:
     """The one cluster of the documents."""
-    (found,) = cloud_clusters(documents, lock or Lock(stack="prod"), planned or Plan())
+    (found,) = clouds_of(documents, lock or Lock(stack="prod"), planned or Plan())
     return found
+
+
+def clouds_of(documents: Documents, lock: Lock, planned: Plan) -> tuple[CloudCluster, ...]:
+    """All GKE clusters of the documents."""
+    return cloud_clusters(documents, gke_clusters(documents), lock, planned)
 
 
 def resources(*found: CloudCluster) -> dict[str, CloudResource]:

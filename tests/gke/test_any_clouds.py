@@ -17,6 +17,7 @@ from inferfleet.api.documents import Documents
 from inferfleet.fleet.decisions import Plan
 from inferfleet.fleet.lock.lock import Lock, LockedCluster
 from inferfleet.gke.clouds import cloud_clusters
+from inferfleet.gke.pool import gke_clusters
 from inferfleet.gke.settings.ranges import range_problems
 from inferfleet.gke.values import CloudCluster, CloudResource
 
@@ -28,7 +29,7 @@ ACCOUNT = re.compile(r"[a-z][-a-z0-9]{4,28}[a-z0-9]")
 
 
 def clouds_of(documents: Documents, lock: Lock = NOTHING) -> tuple[CloudCluster, ...]:
-    return cloud_clusters(documents, lock, Plan())
+    return cloud_clusters(documents, gke_clusters(documents), lock, Plan())
 
 
 def ranges(found: tuple[CloudCluster, ...]) -> Iterator[IPv4Network]:
@@ -41,7 +42,7 @@ def ranges(found: tuple[CloudCluster, ...]) -> Iterator[IPv4Network]:
 
 @given(any_clouds())
 def test_ranges_do_not_overlap_in_the_whole_stack(documents: Documents) -> None:
-    if range_problems(documents, NOTHING):
+    if any(range_problems(gke_clusters(documents), NOTHING)):
         return
     found = sorted(ranges(clouds_of(documents)))
     assert [(a, b) for a, b in pairwise(found) if a.overlaps(b)] == []

@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 from input_check import mistakes
 
-from inferfleet.gke.values import CLUSTER, NODE_POOL, CloudResource
+from inferfleet.gke.facts.schema import CLUSTER, NODE_POOL
+from inferfleet.gke.values import CloudResource
 
 POOL = {"cluster": "east"}
 

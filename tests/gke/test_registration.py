@@ -2,7 +2,7 @@
 
 from small_clouds import H200, clouds, cluster, made, node_pool, pool, recipe, resources
 
-from inferfleet.gke.values import CLUSTER, NODE_POOL
+from inferfleet.gke.facts.schema import CLUSTER, NODE_POOL
 
 FILLED_IN = ("nodeConfig.ephemeralStorageLocalSsdConfig", "nodeConfig.localNvmeSsdBlockConfig")
 

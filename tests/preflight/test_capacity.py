@@ -20,7 +20,9 @@ def warned(google: FakeGoogle, folder: Path, *, seconds: float = 5) -> list[str]
 
 def problems(google: FakeGoogle, folder: Path, *, seconds: float = 5) -> tuple[Problem, ...]:
     documents = written(folder)
-    return capacity_warnings(decided(documents)[0], documents, Lock(), google=at(google), seconds=seconds)
+    found = capacity_warnings(decided(documents)[0], documents, Lock(), google=at(google), seconds=seconds)
+    assert {one.severity for one in found} <= {"warning"}
+    return documents.located(found)
 
 
 def test_what_fits_is_not_spoken_of(google: FakeGoogle, tmp_path: Path) -> None:

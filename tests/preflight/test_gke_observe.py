@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from cloud_pools import cloud_pools
 from fake_cluster import FakeCluster, thing
 from fake_google import PLAN, FakeGoogle
 from own_cluster import GKE, NAME, desired_on, east_problem, look
@@ -76,7 +77,7 @@ def test_leaving_workloads_are_in_the_pool_of_the_document(
 def test_a_pool_whose_own_name_looks_like_a_hash_keeps_it(google: FakeGoogle, standing: Start) -> None:
     standing(objects=[engine("a-decode-x", "x-abcdef-0a1b2c")])
     desired = desired_on()
-    pools = replace(PLAN, pools={"x-abcdef": "x-abcdef-0a1b2c"})
+    pools = replace(PLAN, gpu_pools=cloud_pools(x_abcdef="x-abcdef-0a1b2c"))
     (one,) = desired.clusters
     there = replace(one, connection=replace(one.connection, cloud=pools))
     (gone,) = look(google, replace(desired, clusters=(there,))).leaving

@@ -3,7 +3,6 @@
 import json
 from typing import Any
 
-from inferfleet.api.documents import Documents
 from inferfleet.cli.show.tables import print_table
 from inferfleet.desired.values import Desired
 from inferfleet.gke.explained import OURS, Setting, pool_settings
@@ -16,11 +15,12 @@ def clouds(desired: Desired) -> dict[str, CloudCluster]:
     return {f"{cloud.cluster}/{pool}": cloud for cloud in made for pool in cloud.pools}
 
 
-def show(key: str, cloud: CloudCluster, documents: Documents) -> None:
-    """Whose pool it is, and for each setting the field behind it and what another value would do."""
+def show(key: str, cloud: CloudCluster) -> None:
+    """Print whose pool it is, and for each setting the field behind it and what another value would do."""
     name = key.partition("/")[2]
-    place = f"{cloud.pools[name]} in {cloud.project}/{cloud.region}"
-    print(f"pool {key}: {place}, class {_class(key, documents)}\n")
+    pool = cloud.gpu_pools[name]
+    place = f"{pool.name} in {cloud.project}/{cloud.region}"
+    print(f"pool {key}: {place}, class {pool.pool.gke_class.name}\n")
     rows = [
         (one.path, json.dumps(one.value) if not isinstance(one.value, str) else one.value, *_why(one))
         for one in pool_settings(cloud, name)
@@ -28,26 +28,21 @@ def show(key: str, cloud: CloudCluster, documents: Documents) -> None:
     print_table("settings", ("setting", "value", "from", "another value"), rows)
 
 
-def as_values(key: str, cloud: CloudCluster, documents: Documents) -> dict[str, Any]:
-    """JSON-serialisable, with the same facts."""
+def as_values(key: str, cloud: CloudCluster) -> dict[str, Any]:
+    """The same facts, serialisable as JSON."""
     name = key.partition("/")[2]
+    pool = cloud.gpu_pools[name]
     return {
         "pool": key,
-        "name": cloud.pools[name],
+        "name": pool.name,
         "project": cloud.project,
         "region": cloud.region,
-        "class": _class(key, documents),
+        "class": pool.pool.gke_class.name,
         "settings": [
             {"path": one.path, "value": one.value, "fields": list(one.names), "effect": one.effect}
             for one in pool_settings(cloud, name)
         ],
     }
-
-
-def _class(key: str, documents: Documents) -> str:
-    cluster, _, name = key.partition("/")
-    (found,) = (one for one in documents.clusters[cluster].spec.node_pools if one.name == name)
-    return found.class_name
 
 
 def _why(one: Setting) -> tuple[str, str]:

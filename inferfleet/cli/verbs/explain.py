@@ -34,9 +34,9 @@ def explain(thing: Thing, paths: Paths = None, stack: StackName = None, as_json:
         desired = source.desired()
         pools = pool_explanation.clouds(desired)
         if thing in pools and thing not in source.documents.deployments:
-            report.values |= pool_explanation.as_values(thing, pools[thing], source.documents)
+            report.values |= pool_explanation.as_values(thing, pools[thing])
             if not as_json:
-                pool_explanation.show(thing, pools[thing], source.documents)
+                pool_explanation.show(thing, pools[thing])
             return
         key = _key(thing, source.documents, pools)
         found: Explanation = explanation(key, source.documents, source.lock, desired)

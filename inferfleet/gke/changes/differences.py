@@ -8,7 +8,7 @@ from typing import Any, Literal
 from inferfleet.gke.facts.change_table import fields_of
 from inferfleet.gke.facts.create_only import without_places
 
-Kind = Literal["created", "replaced", "nodes replaced", "removed"]
+ChangeKind = Literal["created", "replaced", "nodes replaced", "removed"]
 _SHOWN = 3
 
 
@@ -32,7 +32,7 @@ class CloudChange:
 
     cluster: str
     pool: str
-    kind: Kind
+    kind: ChangeKind
     differences: tuple[Difference, ...] = ()
     note: str = ""
 
@@ -40,7 +40,7 @@ class CloudChange:
         """`pool east/h100 is replaced: accelerator.count 4 -> 8; new nodes first`."""
         thing = f"pool {self.cluster}/{self.pool}" if self.pool else f"cluster {self.cluster}"
         verb = "has its nodes replaced" if self.kind == "nodes replaced" else f"is {self.kind}"
-        why = f": {told(self.differences)}" if self.differences else ""
+        why = f": {in_words(self.differences)}" if self.differences else ""
         return f"{thing} {verb}{why}{f'; {self.note}' if self.note else ''}"
 
 
@@ -69,24 +69,24 @@ def _names(wire: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(row.name for row in fields_of(wire)))
 
 
-def told(found: Iterable[Difference]) -> str:
+def in_words(changed: Iterable[Difference]) -> str:
     """By the field they come from: `accelerator.count 4 -> 8, capacity.model (spot unset -> true)`."""
     by_field: dict[str, list[Difference]] = {}
-    for one in found:
-        by_field.setdefault(" or ".join(one.names) or one.path, []).append(one)
+    for difference in changed:
+        by_field.setdefault(" or ".join(difference.names) or difference.path, []).append(difference)
     return ", ".join(_field(name, group) for name, group in by_field.items())
 
 
 def _field(name: str, group: list[Difference]) -> str:
     if len(group) == 1 and name.rpartition(".")[2] == group[0].path.rpartition(".")[2]:
         return f"{name} {_values(group[0])}"
-    parts = [f"{one.path.rpartition('.')[2]} {_values(one)}" for one in group[:_SHOWN]]
+    parts = [f"{each.path.rpartition('.')[2]} {_values(each)}" for each in group[:_SHOWN]]
     more = [f"{len(group) - _SHOWN} more"] if len(group) > _SHOWN else []
     return f"{name} ({', '.join(parts + more)})"
 
 
-def _values(one: Difference) -> str:
-    return f"{_shown(one.before)} -> {_shown(one.after)}"
+def _values(difference: Difference) -> str:
+    return f"{_shown(difference.before)} -> {_shown(difference.after)}"
 
 
 def _shown(value: Any) -> str:

@@ -6,38 +6,35 @@ from functools import partial
 
 from inferfleet.api.documents import Documents
 from inferfleet.api.kinds.gke_cluster import Replace
+from inferfleet.api.kinds.inference_cluster import State
 from inferfleet.api.problems import Problem
 from inferfleet.api.wording import one_of
 from inferfleet.fleet.lock.lock import Lock, LockedPool
-from inferfleet.gke.changes.differences import CloudChange, Difference, differences, told
-from inferfleet.gke.changes.remembered import pool_settings
+from inferfleet.gke.changes.differences import ChangeKind, CloudChange, Difference, differences, in_words
 from inferfleet.gke.facts import schema
 from inferfleet.gke.facts.change_table import field_table
 from inferfleet.gke.facts.create_only import counts, recreates, without_places
-from inferfleet.gke.values import NODE_POOL, CloudCluster
+from inferfleet.gke.facts.schema import NODE_POOL
+from inferfleet.gke.pool import GkePool
+from inferfleet.gke.values import CloudCluster, CloudPool
 
-Found = tuple[list[CloudChange], list[Problem], list[Problem]]
 _ALLOW = "spec.cluster.gke.replace.allow"
 _RESERVED = "nodeConfig.reservationAffinity.values"
 _LOST = "Change it back until the cluster answers, or set state: abandoned"
+_KIND = "InferenceCluster"
 
 
-def pool_changes(documents: Documents, lock: Lock, made: CloudCluster) -> Found:
+def pool_changes(documents: Documents, lock: Lock, cluster: CloudCluster) -> Iterator[CloudChange | Problem]:
     """Of one cluster that stays: what happens to its pools, what of it is refused, what should be known."""
-    found: Found = [], [], []
-    before = {key: one for key, one in lock.pools.items() if key.partition("/")[0] == made.cluster}
-    now = {
-        f"{made.cluster}/{pool}": LockedPool(made.pools[pool], settings)
-        for pool, settings in pool_settings(made).items()
-    }
+    state = documents.clusters[cluster.cluster].spec.state
+    before = {key: pool for key, pool in lock.pools.items() if key.partition("/")[0] == cluster.cluster}
+    now = {pool.pool.key: pool for pool in cluster.gpu_pools.values()}
     for key in sorted({*before, *now}):
-        pool = key.partition("/")[2]
         if key not in before or key not in now:
-            change = CloudChange(made.cluster, pool, "created" if key in now else "removed")
-            _come_or_gone(documents, change, found)
-        elif before[key] != now[key]:
-            _judge(documents, lock, key, _differences(before[key], now[key]), found)
-    return found
+            kind: ChangeKind = "created" if key in now else "removed"
+            yield _come_or_gone(CloudChange(cluster.cluster, key.partition("/")[2], kind), state)
+        elif before[key] != now[key].locked:
+            yield from _changed(lock, now[key], state)
 
 
 def allow_problems(documents: Documents) -> Iterator[Problem]:
@@ -49,12 +46,8 @@ def allow_problems(documents: Documents) -> Iterator[Problem]:
         for place, entry in enumerate(allowed):
             if entry not in names | paths:
                 path = f"{_ALLOW}[{place}]"
-                yield Problem(
-                    f"{entry!r} is no field whose change replaces a pool",
-                    one_of(entry, names, "Those are"),
-                    path,
-                    documents.where("InferenceCluster", name, path),
-                )
+                what = f"{entry!r} is no field whose change replaces a pool"
+                yield Problem(what, one_of(entry, names, "Those are"), path, kind=_KIND, key=name)
 
 
 def _replaces(wire: str) -> bool:
@@ -64,70 +57,64 @@ def _replaces(wire: str) -> bool:
     return resource == "NodePool" and any(counts(NODE_POOL, one) for one in (path, *inside))
 
 
-def _differences(before: LockedPool, now: LockedPool) -> tuple[Difference, ...]:
-    found = differences("NodePool", before.settings, now.settings)
-    return found or (Difference("name", before.name, now.name),)
-
-
-def _come_or_gone(documents: Documents, change: CloudChange, found: Found) -> None:
-    if documents.clusters[change.cluster].spec.state != "lost":
-        found[0].append(change)
-        return
-    path = "spec.nodePools"
+def _come_or_gone(change: CloudChange, state: State) -> CloudChange | Problem:
+    if state != "lost":
+        return change
     what = f"cluster {change.cluster} is lost, and {change} by the documents"
-    found[1].append(Problem(what, _LOST, path, documents.where("InferenceCluster", change.cluster, path)))
+    return Problem(what, _LOST, "spec.nodePools", kind=_KIND, key=change.cluster)
 
 
-def _judge(documents: Documents, lock: Lock, key: str, changed: tuple[Difference, ...], found: Found) -> None:
-    """Adds to what is `found` what the differences of one pool mean."""
-    cluster, _, pool = key.partition("/")
-    spec = documents.clusters[cluster].spec
-    place = [one.name for one in spec.node_pools].index(pool)
-    path = f"spec.nodePools[{place}]"
-    where = documents.where("InferenceCluster", cluster, path)
-    standing = _standing(lock, cluster, pool)
-    thing = f"pool {key} with {standing}" if standing else f"pool {key}"
-    replace = spec.cluster.gke.replace if spec.cluster.gke else Replace()
-    replacing = tuple(one for one in changed if not recreates(one.path))
-    changes, problems, warnings = found
-    if spec.state == "lost":
-        what = f"cluster {cluster} is lost, and {thing} would change: {told(changed)}"
-        problems.append(Problem(what, _LOST, path, where))
+def _changed(lock: Lock, now: CloudPool, state: State) -> Iterator[CloudChange | Problem]:
+    """What it means that the pool is made with other settings than those of the lock."""
+    pool, before = now.pool, lock.pools[now.pool.key]
+    changed = _differences(before, now.locked)
+    replacing = tuple(difference for difference in changed if not recreates(difference.path))
+    on_it = _replicas(lock, pool)
+    thing = f"pool {pool.key} with {on_it}" if on_it else f"pool {pool.key}"
+    problem = partial(Problem, path=pool.path(), kind=_KIND, key=pool.cluster)
+    if state == "lost":
+        what = f"cluster {pool.cluster} is lost, and {thing} would change: {in_words(changed)}"
+        yield problem(what, _LOST)
     elif not replacing:
-        changes.append(CloudChange(cluster, pool, "nodes replaced", changed, standing))
-        if standing:
-            what = f"GKE replaces the nodes of {thing}, some at a time: {told(changed)}"
+        yield CloudChange(pool.cluster, pool.name, "nodes replaced", changed, on_it)
+        if on_it:
+            what = f"GKE replaces the nodes of {thing}, some at a time: {in_words(changed)}"
             step = "Expect the replicas to start again on the new nodes"
-            warnings.append(Problem(what, step, path, where))
-    elif standing and (missing := _not_allowed(replacing, replace)):
-        what = f"{thing} would be replaced, for this cannot change in place: {told(replacing)}"
+            yield problem(what, step, severity="warning")
+    elif on_it and (missing := _not_allowed(replacing, pool.gke.replace)):
+        what = f"{thing} would be replaced, for this cannot change in place: {in_words(replacing)}"
         allow = f"{_ALLOW}: [{', '.join(missing)}]"
-        step = f"Allow it with {allow}; or change it back, and add a second pool to move to"
-        problems.append(Problem(what, step, path, where))
+        yield problem(what, f"Allow it with {allow}; or change it back, and add a second pool to move to")
     else:
-        first = replace.order == "CreateFirst"
+        first = pool.gke.replace.order == "CreateFirst"
         order = "the new nodes come first" if first else "the old nodes end first"
-        note = f"{order}; {standing} move over" if standing else order
-        changes.append(CloudChange(cluster, pool, "replaced", changed, note))
-        if standing and not first:
+        note = f"{order}; {on_it} move over" if on_it else order
+        yield CloudChange(pool.cluster, pool.name, "replaced", changed, note)
+        if on_it and not first:
             what = f"{thing} is replaced, and its old nodes end before new ones start"
             step = "Expect a gap, or set spec.cluster.gke.replace.order: CreateFirst"
-            warnings.append(Problem(what, step, path, where))
-        if standing and first and _shares_reservation(lock.pools[key], changed):
+            yield problem(what, step, severity="warning")
+        if on_it and first and _shares_reservation(before, changed):
             what = f"{thing} is replaced, and its old nodes hold the reservation that the new ones need"
             step = "Make room for both in it, or set spec.cluster.gke.replace.order: DeleteFirst"
-            warnings.append(Problem(what, step, path, where))
+            yield problem(what, step, severity="warning")
+
+
+def _differences(before: LockedPool, now: LockedPool) -> tuple[Difference, ...]:
+    changed = differences("NodePool", before.settings, now.settings)
+    return changed or (Difference("name", before.name, now.name),)
 
 
 def _shares_reservation(before: LockedPool, changed: tuple[Difference, ...]) -> bool:
-    return _RESERVED in before.settings and _RESERVED not in (one.path for one in changed)
+    paths = {difference.path for difference in changed}
+    return _RESERVED in before.settings and _RESERVED not in paths
 
 
-def _standing(lock: Lock, cluster: str, pool: str) -> str:
+def _replicas(lock: Lock, pool: GkePool) -> str:
     """`3 replicas (2 of ml/coder, 1 of ml/chat)` that have a role on the pool now; "" for none."""
     by_deployment: Counter[str] = Counter()
     for spot, replicas in lock.placements.items():
-        if spot.cluster == cluster and pool in (one for _, one in spot.pools):
+        if spot.cluster == pool.cluster and pool.name in (name for _, name in spot.pools):
             by_deployment[spot.deployment] += replicas
     total = by_deployment.total()
     of = ", ".join(f"{replicas} of {deployment}" for deployment, replicas in sorted(by_deployment.items()))
@@ -137,8 +124,8 @@ def _standing(lock: Lock, cluster: str, pool: str) -> str:
 def _not_allowed(changed: tuple[Difference, ...], replace: Replace) -> tuple[str, ...]:
     """What `allow` lacks: of each difference the first field that may have caused it, or its path."""
     missing = (
-        one.names[0] if one.names else without_places(one.path)
-        for one in changed
-        if not {*one.names, without_places(one.path)} & set(replace.allow)
+        difference.names[0] if difference.names else without_places(difference.path)
+        for difference in changed
+        if not {*difference.names, without_places(difference.path)} & set(replace.allow)
     )
     return tuple(dict.fromkeys(missing))

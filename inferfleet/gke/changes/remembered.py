@@ -4,10 +4,11 @@ from dataclasses import replace
 from typing import Any
 
 from inferfleet.api.documents import Documents
-from inferfleet.fleet.lock.lock import Lock, LockedCluster, LockedPool
-from inferfleet.gke.facts.create_only import create_only, recreating
+from inferfleet.fleet.lock.lock import Lock, LockedCluster
+from inferfleet.gke.facts.create_only import create_only
+from inferfleet.gke.facts.schema import CLUSTER
 from inferfleet.gke.settings.ranges import BLOCK
-from inferfleet.gke.values import CLUSTER, NODE_POOL, CloudCluster, CloudResource
+from inferfleet.gke.values import CloudCluster
 
 
 def remembered(documents: Documents, lock: Lock, clusters: tuple[CloudCluster, ...]) -> Lock:
@@ -15,12 +16,11 @@ def remembered(documents: Documents, lock: Lock, clusters: tuple[CloudCluster, .
 
     Lost clusters stay as they are. The UID of a cluster that becomes another one is forgotten.
     """
-    lost = {name for name, one in documents.clusters.items() if one.spec.state == "lost"}
-    now = {one.cluster: one for one in clusters if one.cluster in lock.clusters.keys() - lost}
+    lost = {name for name, document in documents.clusters.items() if document.spec.state == "lost"}
+    now = {cluster.cluster: cluster for cluster in clusters if cluster.cluster in lock.clusters.keys() - lost}
     pools = {key: pool for key, pool in lock.pools.items() if key.partition("/")[0] in lost}
     for cluster in now.values():
-        for pool, settings in pool_settings(cluster).items():
-            pools[f"{cluster.cluster}/{pool}"] = LockedPool(cluster.pools[pool], settings)
+        pools |= {pool.pool.key: pool.locked for pool in cluster.gpu_pools.values()}
     return replace(
         lock,
         clusters={
@@ -33,18 +33,13 @@ def remembered(documents: Documents, lock: Lock, clusters: tuple[CloudCluster, .
 
 def cluster_settings(cluster: CloudCluster) -> dict[str, Any]:
     """What a GKE cluster keeps for life, by path on the wire, and the block of addresses it has."""
-    (made,) = _resources(cluster, CLUSTER)
-    return create_only(CLUSTER, made.inputs) | ({BLOCK: cluster.block} if cluster.block else {})
-
-
-def pool_settings(cluster: CloudCluster) -> dict[str, dict[str, Any]]:
-    """By pool: what it keeps for life, and what makes GKE replace its nodes, by path on the wire."""
-    names = {cloud_name: pool for pool, cloud_name in cluster.pools.items()}
-    return {
-        names[one.inputs["name"]]: create_only(NODE_POOL, one.inputs) | recreating(one.inputs)
-        for one in _resources(cluster, NODE_POOL)
-        if one.inputs["name"] in names
-    }
+    (inputs,) = (
+        resource.inputs
+        for component in cluster.components
+        for resource in component.resources
+        if resource.token == CLUSTER
+    )
+    return create_only(CLUSTER, inputs) | ({BLOCK: cluster.block} if cluster.block else {})
 
 
 def _cluster(before: LockedCluster, cluster: CloudCluster, documents: Documents) -> LockedCluster:
@@ -57,7 +52,3 @@ def _cluster(before: LockedCluster, cluster: CloudCluster, documents: Documents)
         uid=None if another else before.uid,
         protected=gke is not None and gke.deletion_protection,
     )
-
-
-def _resources(cluster: CloudCluster, token: str) -> list[CloudResource]:
-    return [one for part in cluster.components for one in part.resources if one.token == token]

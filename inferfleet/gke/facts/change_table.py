@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Literal
 
-Kind = Literal["InferenceClass", "InferenceCluster"]
+DocumentKind = Literal["InferenceClass", "InferenceCluster"]
 RECIPE = "spec.provisioning.gke."
 POOL = "spec.nodePools[]."
 GKE = "spec.cluster.gke."
@@ -33,7 +33,7 @@ class Row:
     "Cluster.location", "NodePool.nodeConfig.spot", "SystemPool.nodeConfig.machineType".
     """
 
-    kind: Kind
+    kind: DocumentKind
     path: str
     effect: Effect
     why: str

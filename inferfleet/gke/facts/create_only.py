@@ -12,8 +12,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from inferfleet.gke.facts.schema import Field, resource, walk
-from inferfleet.gke.values import CLUSTER, NODE_POOL
+from inferfleet.gke.facts.schema import CLUSTER, NODE_POOL, Field, resource, walk
 
 # The table says "in place", or replaces the block as a whole only; the resource is another one all the same.
 ALSO: Mapping[tuple[str, str], str] = {

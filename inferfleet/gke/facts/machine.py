@@ -52,7 +52,7 @@ class Machine:
 
     `boot_disk` is the only type of boot disk it takes (None: several). `min_version` is the first version of
     GKE that has it. `doubt` says what is not certain about it, `unsupported` why no pool of it can be
-    made here.
+    made here. `known` is False where the facts are a class's own words, because nothing else tells them.
     """
 
     type: str
@@ -70,6 +70,7 @@ class Machine:
     max_nodes: int | None = None
     doubt: str = ""
     unsupported: str = ""
+    known: bool = True
 
     def accelerator(self, accelerator_type: str) -> Accelerator | None:
         """The GPU of that type, None where the machine cannot have it."""

@@ -95,6 +95,7 @@ def _as_told(recipe: GkeProvisioning, inference_class: InferenceClass) -> Machin
         ssds=LocalSsds((recipe.local_ssd.count,) if recipe.local_ssd else ()),
         nics=1 + (fabric.interfaces if fabric else 0),
         fabric=fabric,
+        known=False,
     )
 
 

@@ -11,6 +11,9 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Literal
 
+# Type tokens of the two resources whose settings placement.lock records.
+CLUSTER = "gcp:container/cluster:Cluster"
+NODE_POOL = "gcp:container/nodePool:NodePool"
 Type = Literal["String", "Int", "Float", "Bool", "List", "Set", "Map"]
 _FILE = Path(__file__).parent / "schema.json"
 

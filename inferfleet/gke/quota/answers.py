@@ -50,7 +50,7 @@ def family_quotas(answer: Mapping[str, Any], region: str) -> dict[str, Quota]:
 
 
 def short(need: Need, quota: Quota) -> Problem | None:
-    """None when it holds."""
+    """A warning at the first pool that takes it, when the quota does not hold the need; None when it does."""
     others = max((quota.used or 0) - need.standing, 0)
     if others + need.amount <= quota.limit:
         return None
@@ -64,11 +64,18 @@ def short(need: Need, quota: Quota) -> Problem | None:
         f"{takes} {need.added} more"
     )
     step = f"Ask for more at https://console.cloud.google.com/iam-admin/quotas?project={need.project}"
-    return Problem(what, f"{step}, or nodes will be missing")
+    return Problem(
+        what,
+        f"{step}, or nodes will be missing",
+        need.path,
+        kind="InferenceCluster",
+        key=need.pools[0].partition("/")[0],
+        severity="warning",
+    )
 
 
-def shortages(needs: Mapping[Need, Quota | None]) -> Iterator[tuple[Need, Problem]]:
-    """What Google does not tell about holds."""
+def shortages(needs: Mapping[Need, Quota | None]) -> Iterator[Problem]:
+    """A warning for each quota that does not hold what is needed of it. Quotas that are not known hold."""
     for need, quota in sorted(needs.items()):
-        if quota and (found := short(need, quota)):
-            yield need, found
+        if quota and (problem := short(need, quota)):
+            yield problem

@@ -6,27 +6,26 @@ from dataclasses import dataclass
 from typing import Any
 
 from inferfleet.api.documents import Documents
-from inferfleet.api.kinds.node_pool import CapacityModel, NodePool
+from inferfleet.api.kinds.gke_cluster import Gke
+from inferfleet.api.kinds.node_pool import CapacityModel
 from inferfleet.fleet.decisions import Plan
 from inferfleet.fleet.lock.lock import Lock
 from inferfleet.fleet.placement.ledger import PoolKey, nodes_used
-from inferfleet.gke.changes.remembered import pool_settings
 from inferfleet.gke.facts.machines import machine
+from inferfleet.gke.pool import GkePool
 from inferfleet.gke.quota.metrics import ALL_CPUS, ALL_GPUS, cpu_metrics, gpu_metric
-from inferfleet.gke.settings.system import machine_type_of
+from inferfleet.gke.settings.system import system_machine_type
 from inferfleet.gke.values import SYSTEM_POOL, CloudCluster
 
 # A regional cluster without zones of its own has nodes in three.
 _ZONES = 3
-_GPU = "nodeConfig.guestAccelerators[0]"
-_RESERVATION = "nodeConfig.reservationAffinity.consumeReservationType"
-_RESERVED = ("SPECIFIC_RESERVATION", "ANY_RESERVATION_THEN_FAIL")
 
 
 @dataclass(frozen=True, order=True)
 class Need:
     """So much of one quota is taken at the peak of an update, by `pools` (`cluster/pool`). `standing` of it
-    is in use already. A quota of the whole project has the region "".
+    is in use already. A quota of the whole project has the region "". `path` is the field of the first pool
+    in the document of its cluster.
     """
 
     project: str
@@ -35,6 +34,7 @@ class Need:
     amount: int
     standing: int
     pools: tuple[str, ...]
+    path: str
 
     @property
     def added(self) -> int:
@@ -46,33 +46,60 @@ def needs(
     clusters: Collection[CloudCluster],
     lock: Lock,
     planned: Plan,
-    there: Mapping[str, Collection[str]],
+    existing: Mapping[str, Collection[str]],
 ) -> tuple[Need, ...]:
     """The quotas of which more is taken than before, sorted; of an autoscaled pool as much as its replicas
-    need now. `there` has by cluster the names of the pools that stand in Google Cloud.
+    need now. `existing` has by cluster the names of the pools that Google Cloud has.
 
-    The size that a fixed pool had is not remembered: one that only grows counts as standing.
+    The size that a fixed pool had is not in the lock: one that only grows counts as standing.
     """
-    after = nodes_used(documents, {one.spot: one.replicas for one in planned.placements})
-    before = nodes_used(documents, lock.placements)
-    amounts: Counter[_Key] = Counter()
-    standing: Counter[_Key] = Counter()
-    takers: dict[_Key, set[str]] = {}
-    for cluster in clusters:
-        for taken in _of_cluster(documents, cluster, lock, after, before, there.get(cluster.cluster, ())):
-            for key, number in _metrics(cluster, taken.settings):
-                amounts[key] += number * taken.nodes
-                standing[key] += number * taken.standing
-                if taken.nodes > taken.standing:
-                    takers.setdefault(key, set()).add(taken.pool)
-    found = (
-        Need(*key, amount, min(standing[key], amount), tuple(sorted(takers.get(key, ()))))
-        for key, amount in amounts.items()
+    used = _Used(
+        before=nodes_used(documents, lock.placements),
+        after=nodes_used(documents, {placed.spot: placed.replicas for placed in planned.placements}),
     )
-    return tuple(sorted(one for one in found if one.added > 0))
+    amounts: Counter[_Quota] = Counter()
+    standing: Counter[_Quota] = Counter()
+    takers: dict[_Quota, dict[str, str]] = {}
+    for cluster in clusters:
+        for taken in _taken(documents, cluster, lock, used, existing.get(cluster.cluster, ())):
+            for quota, number in _metrics(cluster, taken.node):
+                amounts[quota] += number * taken.nodes
+                standing[quota] += number * taken.standing
+                if taken.nodes > taken.standing:
+                    takers.setdefault(quota, {})[taken.pool] = taken.path
+    return tuple(
+        sorted(
+            Need(*quota, amount, standing[quota], *_named(takers[quota]))
+            for quota, amount in amounts.items()
+            if amount > standing[quota]
+        )
+    )
 
 
-_Key = tuple[str, str, str]  # project, region, metric
+def _named(takers: Mapping[str, str]) -> tuple[tuple[str, ...], str]:
+    pools = tuple(sorted(takers))
+    return pools, takers[pools[0]]
+
+
+_Quota = tuple[str, str, str]  # project, region, metric
+
+
+@dataclass(frozen=True)
+class _Used:
+    """By (cluster, pool), the nodes that replicas need before and after the update."""
+
+    before: Mapping[PoolKey, int]
+    after: Mapping[PoolKey, int]
+
+
+@dataclass(frozen=True)
+class _Node:
+    """What quotas count of one node."""
+
+    machine_type: str
+    capacity: CapacityModel
+    gpus: int = 0
+    accelerator: str = ""
 
 
 @dataclass(frozen=True)
@@ -80,74 +107,84 @@ class _Taken:
     """Nodes of one make, at the peak of the update; `standing` of them are there before."""
 
     pool: str
-    settings: Mapping[str, Any]
+    path: str
+    node: _Node
     nodes: int
     standing: int
 
 
-def _of_cluster(
-    documents: Documents,
-    cluster: CloudCluster,
-    lock: Lock,
-    after: Mapping[PoolKey, int],
-    before: Mapping[PoolKey, int],
-    there: Collection[str],
+def _taken(
+    documents: Documents, cluster: CloudCluster, lock: Lock, used: _Used, existing: Collection[str]
 ) -> Iterator[_Taken]:
-    spec = documents.clusters[cluster.cluster].spec
-    gke = spec.cluster.gke
-    if gke is None:
-        return
-    if not there:
-        zones = len(gke.zones) or _ZONES
-        settings = {"nodeConfig.machineType": machine_type_of(gke)}
-        yield _Taken(f"{cluster.cluster}/{SYSTEM_POOL}", settings, zones, 0)
-    now = pool_settings(cluster)
-    for pool in spec.node_pools:
-        if pool.name not in now:
-            continue
-        key = (cluster.cluster, pool.name)
-        nodes = _nodes(pool, after.get(key, 0))
-        old = _nodes(pool, before.get(key, 0))
-        name = "/".join(key)
-        if cluster.pools[pool.name] in there:
+    gke = documents.clusters[cluster.cluster].spec.cluster.gke
+    if gke and not existing:
+        yield _system_pool(cluster.cluster, gke)
+    for planned in cluster.gpu_pools.values():
+        pool, locked = planned.pool, lock.pools.get(planned.pool.key)
+        after = _nodes(pool, used.after)
+        before = _nodes(pool, used.before)
+        if planned.name in existing:
             # The least that the autoscaler keeps may be there, with nobody on it.
-            yield _Taken(name, now[pool.name], nodes, min(nodes, max(old, pool.min_node_count or 0)))
+            standing = min(after, max(before, pool.document.min_node_count or 0))
+            yield _Taken(pool.key, pool.path(), _node(pool), after, standing)
             continue
-        yield _Taken(name, now[pool.name], nodes, 0)
-        locked = lock.pools.get(name)
-        if locked and locked.name in there:
+        yield _Taken(pool.key, pool.path(), _node(pool), after, 0)
+        if locked and locked.name in existing:
             # The replaced pool: with CreateFirst it stands until its successor does.
-            kept = old if gke.replace.order == "CreateFirst" else 0
-            yield _Taken(name, locked.settings, kept, old)
+            kept = before if pool.gke.replace.order == "CreateFirst" else 0
+            yield _Taken(pool.key, pool.path(), _locked_node(locked.settings), kept, before)
 
 
-def _nodes(pool: NodePool, used: int) -> int:
-    return used if pool.node_count is None else pool.node_count
+def _system_pool(cluster: str, gke: Gke) -> _Taken:
+    """One node in each zone, as a new cluster begins."""
+    node = _Node(system_machine_type(gke), "OnDemand")
+    path = "spec.cluster.gke.systemPool"
+    return _Taken(f"{cluster}/{SYSTEM_POOL}", path, node, len(gke.zones) or _ZONES, 0)
 
 
-def _metrics(cluster: CloudCluster, settings: Mapping[str, Any]) -> Iterator[tuple[_Key, int]]:
+def _nodes(pool: GkePool, used: Mapping[PoolKey, int]) -> int:
+    return used.get((pool.cluster, pool.name), 0) if pool.fixed_size is None else pool.fixed_size
+
+
+def _node(pool: GkePool) -> _Node:
+    gpus = pool.recipe.accelerator
+    return _Node(pool.recipe.machine_type, pool.capacity_model, gpus.count, gpus.type)
+
+
+_GPU = "nodeConfig.guestAccelerators[0]"
+_RESERVATION = "nodeConfig.reservationAffinity.consumeReservationType"
+_RESERVED = ("SPECIFIC_RESERVATION", "ANY_RESERVATION_THEN_FAIL")
+
+
+def _locked_node(settings: Mapping[str, Any]) -> _Node:
+    """A node of a pool that no document describes any more: the lock has only its settings on the wire."""
+    capacity: CapacityModel = "OnDemand"
+    if settings.get("nodeConfig.spot"):
+        capacity = "Spot"
+    elif settings.get("nodeConfig.flexStart"):
+        capacity = "FlexStart"
+    elif settings.get("queuedProvisioning.enabled"):
+        capacity = "Queued"
+    elif settings.get(_RESERVATION) in _RESERVED:
+        capacity = "Reservation"
+    return _Node(
+        settings.get("nodeConfig.machineType", ""),
+        capacity,
+        settings.get(f"{_GPU}.count", 0),
+        settings.get(f"{_GPU}.type", ""),
+    )
+
+
+def _metrics(cluster: CloudCluster, node: _Node) -> Iterator[tuple[_Quota, int]]:
     """The quotas that one node counts against, and how much."""
-    capacity = _capacity(settings)
-    gpus, accelerator = settings.get(f"{_GPU}.count", 0), settings.get(f"{_GPU}.type")
-    if capacity == "Reservation":
+    if node.capacity == "Reservation":
         return
-    if gpus and accelerator:
-        yield (cluster.project, "", ALL_GPUS), gpus
-        if metric := gpu_metric(accelerator, capacity):
-            yield (cluster.project, cluster.region, metric), gpus
-    kind = settings.get("nodeConfig.machineType", "")
-    known, regional = machine(kind), cpu_metrics(kind)
-    if capacity == "OnDemand" and known and regional:
+    if node.gpus and node.accelerator:
+        yield (cluster.project, "", ALL_GPUS), node.gpus
+        if metric := gpu_metric(node.accelerator, node.capacity):
+            yield (cluster.project, cluster.region, metric), node.gpus
+    known, regional = machine(node.machine_type), cpu_metrics(node.machine_type)
+    if node.capacity == "OnDemand" and known and regional:
         yield (cluster.project, "", ALL_CPUS), known.vcpus
         for metric in regional:
             yield (cluster.project, cluster.region, metric), known.vcpus
-
-
-def _capacity(settings: Mapping[str, Any]) -> CapacityModel:
-    if settings.get("nodeConfig.spot"):
-        return "Spot"
-    if settings.get("nodeConfig.flexStart"):
-        return "FlexStart"
-    if settings.get("queuedProvisioning.enabled"):
-        return "Queued"
-    return "Reservation" if settings.get(_RESERVATION) in _RESERVED else "OnDemand"

@@ -4,13 +4,14 @@ from collections.abc import Iterator
 
 from inferfleet.gke.facts.machine import Verdict
 from inferfleet.gke.facts.sources import BROKEN_SPOT, DRA, DRA_FROM_ZERO, DWS, FLEX_START, GPUS, TOOLKIT
-from inferfleet.gke.recipes.findings import Finding, PoolRecipe, PoolRule, either
+from inferfleet.gke.pool import GkePool
+from inferfleet.gke.recipes.findings import Finding, PoolRule, either
 
 _WAITED = ("FlexStart", "Queued")
 
 
-def _offered(pool: PoolRecipe) -> Iterator[Finding]:
-    machine, model = pool.recipe.machine, pool.pool.capacity.model
+def _offered(pool: GkePool) -> Iterator[Finding]:
+    machine, model = pool.machine, pool.capacity_model
     path, certain = pool.path("capacity.model"), _models(pool, "yes")
     if machine.capacity[model] == "no":
         what = f"wants {machine.type} as {model}; Google offers it as {either(certain)} only"
@@ -24,12 +25,12 @@ def _offered(pool: PoolRecipe) -> Iterator[Finding]:
         yield Finding("doubt", path, what, BROKEN_SPOT, "Try it with one node first")
 
 
-def _models(pool: PoolRecipe, verdict: Verdict) -> tuple[str, ...]:
-    return tuple(model for model, found in pool.recipe.machine.capacity.items() if found == verdict)
+def _models(pool: GkePool, verdict: Verdict) -> tuple[str, ...]:
+    return tuple(model for model, found in pool.machine.capacity.items() if found == verdict)
 
 
-def _waited_for(pool: PoolRecipe) -> Iterator[Finding]:
-    size, model, path = pool.pool, pool.pool.capacity.model, pool.path("capacity.model")
+def _waited_for(pool: GkePool) -> Iterator[Finding]:
+    size, model, path = pool.document, pool.capacity_model, pool.path("capacity.model")
     if model not in _WAITED:
         if size.capacity.max_run_duration:
             what = f"has maxRunDuration, but nodes of model {model} run until they are given back"
@@ -46,16 +47,16 @@ def _waited_for(pool: PoolRecipe) -> Iterator[Finding]:
         what = f"has minNodeCount {size.min_node_count}, but {model} pools start from 0"
         yield Finding("rule", pool.path("minNodeCount"), what, DWS, "Remove minNodeCount")
     if model == "Queued":
-        if pool.recipe.gke.compact_placement:
-            what = f"is Queued, which takes no compact placement, but class {pool.recipe.name} asks for it"
+        if pool.recipe.compact_placement:
+            what = f"is Queued, which takes no compact placement, but class {pool.gke_class.name} asks for it"
             next_step = "Use FlexStart, or a class without compactPlacement"
             yield Finding("rule", path, what, TOOLKIT, next_step)
         what = "is Queued: its nodes start for a ProvisioningRequest only, and models make none"
         yield Finding("doubt", path, what, DWS, "Use FlexStart, or make the requests yourself")
 
 
-def _reserved(pool: PoolRecipe) -> Iterator[Finding]:
-    machine, model, named = pool.recipe.machine, pool.pool.capacity.model, pool.pool.capacity.reservation
+def _reserved(pool: GkePool) -> Iterator[Finding]:
+    machine, model, named = pool.machine, pool.capacity_model, pool.document.capacity.reservation
     path = pool.path("capacity.reservation")
     if named and model != "Reservation":
         what = f"names reservation {named.name}, but only model Reservation takes one"
@@ -71,8 +72,8 @@ def _reserved(pool: PoolRecipe) -> Iterator[Finding]:
         yield Finding("fact", path, what, GPUS, "Write reservation: {name: ...}")
 
 
-def _most_nodes(pool: PoolRecipe) -> Iterator[Finding]:
-    machine, size = pool.recipe.machine, pool.pool
+def _most_nodes(pool: GkePool) -> Iterator[Finding]:
+    machine, size = pool.machine, pool.document
     if machine.max_nodes is not None and size.size > machine.max_nodes:
         field = "nodeCount" if size.node_count is not None else "maxNodeCount"
         what = f"has {field} {size.size}; one NVLink domain of {machine.type} is {machine.max_nodes} nodes"
@@ -80,9 +81,9 @@ def _most_nodes(pool: PoolRecipe) -> Iterator[Finding]:
         yield Finding("fact", pool.path(field), what, TOOLKIT, next_step)
 
 
-def _from_zero(pool: PoolRecipe) -> Iterator[Finding]:
-    size = pool.pool
-    if pool.recipe.document.spec.allocation == "DRA" and size.autoscaled and not size.min_node_count:
+def _from_zero(pool: GkePool) -> Iterator[Finding]:
+    size = pool.document
+    if pool.gke_class.document.spec.allocation == "DRA" and size.autoscaled and not size.min_node_count:
         what = (
             "starts from 0 nodes with DRA; older GKE sees no devices in a pool without nodes, "
             "and never starts one"

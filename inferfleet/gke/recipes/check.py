@@ -1,93 +1,75 @@
 """Every recipe that Google would refuse, with reason and source, before anything is asked of it."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
 from inferfleet.api.documents import Documents
 from inferfleet.api.kinds.node_pool import NodePool
 from inferfleet.api.problems import Problem
-from inferfleet.gke.facts.machines import machine as known_machine
-from inferfleet.gke.facts.machines import machine_of
+from inferfleet.gke.pool import GkeClass, GkeCluster, GkePool
 from inferfleet.gke.recipes import capacity, devices, machine, version, zones
 from inferfleet.gke.recipes.cluster import cluster_problems
-from inferfleet.gke.recipes.findings import Finding, PoolRecipe, Recipe
+from inferfleet.gke.recipes.findings import Finding
 
-_OF_CLASSES = (*machine.RULES, *devices.RULES)
-_OF_POOLS = (*capacity.RULES, *zones.RULES, *version.RULES)
-# Kind and key of the document that holds the field, the problem, and whether it refuses (or only warns).
-_Told = tuple[str, str, Problem, bool]
+_CLASS_RULES = (*machine.RULES, *devices.RULES)
+_POOL_RULES = (*capacity.RULES, *zones.RULES, *version.RULES)
+_CLASS, _CLUSTER = "InferenceClass", "InferenceCluster"
 
 
-def recipe_problems(documents: Documents) -> tuple[tuple[Problem, ...], tuple[Problem, ...]]:
-    """What stands against the GKE clusters as they are written, and what may: problems and warnings.
+def recipe_problems(documents: Documents, clusters: Mapping[str, GkeCluster]) -> Iterator[Problem]:
+    """What Google refuses of the GKE clusters as they are written (errors), and what it may (warnings).
 
     A class is judged once, where any pool of a GKE cluster uses it. Abandoned clusters are left out.
     """
-    problems: list[Problem] = []
-    warnings: list[Problem] = []
-    for kind, key, problem, refuses in _told(documents):
-        located = replace(problem, where=documents.where(kind, key, problem.path))
-        (problems if refuses else warnings).append(located)
-    return tuple(problems), tuple(warnings)
-
-
-def _told(documents: Documents) -> Iterator[_Told]:
-    recipes: dict[str, Recipe | None] = {}
-    for name, cluster in sorted(documents.clusters.items()):
-        gke = cluster.spec.cluster.gke
-        if gke is None or cluster.spec.state == "abandoned":
+    judged: set[str] = set()
+    for cluster in clusters.values():
+        if cluster.document.spec.state == "abandoned":
             continue
-        for problem in cluster_problems(name, cluster):
-            yield "InferenceCluster", name, problem, True
-        for place, pool in enumerate(cluster.spec.node_pools):
-            subject, of_class = f"pool {pool.name} of cluster {name}", pool.class_name
-            if of_class not in recipes:
-                recipes[of_class] = _recipe(documents, of_class)
-                yield from _of_class(recipes[of_class])
-            recipe = recipes[of_class]
-            if recipe is None:
-                yield "InferenceCluster", name, _unmakable(documents, subject, place, pool), True
+        yield from cluster_problems(cluster)
+        pools = {pool.place: pool for pool in cluster.pools}
+        for place, document in enumerate(cluster.document.spec.node_pools):
+            pool = pools.get(place)
+            if pool is None:
+                yield _not_provisioned(documents, cluster.name, place, document)
                 continue
-            asked = PoolRecipe(name, gke, place, pool, recipe)
-            found = (one for rule in _OF_POOLS for one in rule(asked))
-            for problem, refuses in _weighed(found, subject, recipe.gke.verified):
-                yield "InferenceCluster", name, problem, refuses
+            if pool.gke_class.name not in judged:
+                judged.add(pool.gke_class.name)
+                yield from _class_problems(pool.gke_class)
+            yield from _pool_problems(pool)
 
 
-def _recipe(documents: Documents, name: str) -> Recipe | None:
-    document = documents.classes[name]
-    facts, provisioning = machine_of(document), document.spec.provisioning
-    if facts is None or provisioning is None or provisioning.gke is None:
-        return None
-    return Recipe(document, provisioning.gke, facts, known=known_machine(facts.type) is not None)
+def _class_problems(gke_class: GkeClass) -> Iterator[Problem]:
+    findings = (finding for rule in _CLASS_RULES for finding in rule(gke_class))
+    for problem in _problems(findings, f"class {gke_class.name}", gke_class.recipe.verified):
+        yield replace(problem, kind=_CLASS, key=gke_class.name)
 
 
-def _of_class(recipe: Recipe | None) -> Iterator[_Told]:
-    if recipe is not None:
-        found = (one for rule in _OF_CLASSES for one in rule(recipe))
-        for problem, refuses in _weighed(found, f"class {recipe.name}", recipe.gke.verified):
-            yield "InferenceClass", recipe.name, problem, refuses
+def _pool_problems(pool: GkePool) -> Iterator[Problem]:
+    findings = (finding for rule in _POOL_RULES for finding in rule(pool))
+    subject = f"pool {pool.name} of cluster {pool.cluster}"
+    for problem in _problems(findings, subject, pool.recipe.verified):
+        yield replace(problem, kind=_CLUSTER, key=pool.cluster)
 
 
-def _weighed(found: Iterable[Finding], subject: str, verified: str | None) -> Iterator[tuple[Problem, bool]]:
-    """Each finding as a problem, and whether it refuses. Who saw a recipe work knows more than a table."""
-    for one in found:
-        what, next_step = one.said_of(subject), one.next_step
-        if one.weight == "rule":
-            yield Problem(what, next_step, one.path), True
-        elif one.weight == "fact" and verified:
+def _problems(findings: Iterable[Finding], subject: str, verified: str | None) -> Iterator[Problem]:
+    """Each finding as a problem of its severity. Who saw a recipe work knows more than a table."""
+    for finding in findings:
+        what, next_step = finding.said_of(subject), finding.next_step
+        if finding.certainty == "rule":
+            yield Problem(what, next_step, finding.path)
+        elif finding.certainty == "fact" and verified:
             what = f"{what}, but was seen to work: {verified}"
-            yield Problem(what, "Keep verified true", one.path), False
-        elif one.weight == "fact":
+            yield Problem(what, "Keep verified true", finding.path, severity="warning")
+        elif finding.certainty == "fact":
             hint = "If Google has changed that since, say where you saw it in the class: verified"
-            yield Problem(what, f"{next_step}. {hint}", one.path), True
+            yield Problem(what, f"{next_step}. {hint}", finding.path)
         elif not verified:
-            yield Problem(what, next_step, one.path), False
+            yield Problem(what, next_step, finding.path, severity="warning")
 
 
-def _unmakable(documents: Documents, subject: str, place: int, pool: NodePool) -> Problem:
+def _not_provisioned(documents: Documents, cluster: str, place: int, pool: NodePool) -> Problem:
     provisioning = documents.classes[pool.class_name].spec.provisioning
     why = f"is provisioned by {provisioning.provider}" if provisioning else "says not how its nodes are made"
-    what = f"{subject} is made by GKE, but class {pool.class_name} {why}"
+    what = f"pool {pool.name} of cluster {cluster} is made by GKE, but class {pool.class_name} {why}"
     next_step = "Use a class with provisioning {provider: GKE}; `inferfleet classes` lists them"
-    return Problem(what, next_step, f"spec.nodePools[{place}].className")
+    return Problem(what, next_step, f"spec.nodePools[{place}].className", kind=_CLUSTER, key=cluster)

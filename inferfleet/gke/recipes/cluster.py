@@ -3,11 +3,11 @@
 from collections.abc import Iterator
 
 from inferfleet.api.kinds.base import Taint
-from inferfleet.api.kinds.inference_cluster import InferenceCluster
 from inferfleet.api.problems import Problem
 from inferfleet.api.wording import below
 from inferfleet.gke.facts.machines import machine
 from inferfleet.gke.facts.sources import GKE_GPUS, GPUS, NODE_POOL_API
+from inferfleet.gke.pool import GkeCluster
 from inferfleet.gke.values import SYSTEM_POOL
 from inferfleet.profiles.gke import GPU_TAINT, SYSTEM_MACHINE_TYPE
 
@@ -21,32 +21,38 @@ _OF_GKE = frozenset(
 )
 
 
-def cluster_problems(name: str, cluster: InferenceCluster) -> Iterator[Problem]:
-    """Every such mistake of a GKE cluster and its pools, without the lines."""
-    yield from _system_pool(name, cluster)
-    yield from _taints(f"cluster {name}", "spec.taints", cluster.spec.taints)
-    for place, pool in enumerate(cluster.spec.node_pools):
-        path, subject = f"spec.nodePools[{place}]", f"pool {pool.name} of cluster {name}"
+def cluster_problems(cluster: GkeCluster) -> Iterator[Problem]:
+    """Every such mistake of a GKE cluster and its pools, whichever classes they are of."""
+    yield from _system_pool(cluster)
+    yield from _taints(cluster, f"cluster {cluster.name}", "spec.taints", cluster.document.spec.taints)
+    for place, pool in enumerate(cluster.document.spec.node_pools):
+        path, subject = f"spec.nodePools[{place}]", f"pool {pool.name} of cluster {cluster.name}"
         if pool.name == SYSTEM_POOL:
-            yield Problem(f"{subject} has the name of the CPU pool", "Rename it", f"{path}.name")
+            yield _problem(
+                cluster, f"{subject} has the name of the CPU pool", "Rename it", path=f"{path}.name"
+            )
         for key in sorted(_OF_GKE.intersection(pool.labels)):
             what = f"{subject} has label {key}, which GKE sets itself ({NODE_POOL_API})"
-            yield Problem(what, "Remove it", below(f"{path}.labels", key))
-        yield from _taints(subject, f"{path}.taints", pool.taints)
+            yield _problem(cluster, what, "Remove it", path=below(f"{path}.labels", key))
+        yield from _taints(cluster, subject, f"{path}.taints", pool.taints)
 
 
-def _system_pool(name: str, cluster: InferenceCluster) -> Iterator[Problem]:
-    asked = cluster.spec.cluster.gke.system_pool.machine_type if cluster.spec.cluster.gke else None
-    found = machine(asked) if asked else None
+def _system_pool(cluster: GkeCluster) -> Iterator[Problem]:
+    machine_type = cluster.gke.system_pool.machine_type
+    known = machine(machine_type) if machine_type else None
     # N1 machines have GPUs only where a pool attaches some.
-    if found and found.accelerators and found.family != "N1":
-        what = f"cluster {name} has a system pool of {asked}, which comes with GPUs ({GPUS})"
+    if known and known.accelerators and known.family != "N1":
+        what = f"cluster {cluster.name} has a system pool of {machine_type}, which comes with GPUs ({GPUS})"
         next_step = f"Use a machine type of CPUs, such as {SYSTEM_MACHINE_TYPE}"
-        yield Problem(what, next_step, "spec.cluster.gke.systemPool.machineType")
+        yield _problem(cluster, what, next_step, path="spec.cluster.gke.systemPool.machineType")
 
 
-def _taints(subject: str, path: str, taints: tuple[Taint, ...]) -> Iterator[Problem]:
+def _taints(cluster: GkeCluster, subject: str, path: str, taints: tuple[Taint, ...]) -> Iterator[Problem]:
     for place, taint in enumerate(taints):
         if taint.key == GPU_TAINT:
             what = f"{subject} has taint {GPU_TAINT}, which all its GPU nodes have anyway ({GKE_GPUS})"
-            yield Problem(what, "Remove it", f"{path}[{place}]")
+            yield _problem(cluster, what, "Remove it", path=f"{path}[{place}]")
+
+
+def _problem(cluster: GkeCluster, what: str, next_step: str, *, path: str) -> Problem:
+    return Problem(what, next_step, path, kind="InferenceCluster", key=cluster.name)

@@ -7,15 +7,16 @@ from inferfleet.api.kinds.quantity import parse_quantity
 from inferfleet.fleet.shapes import accelerator
 from inferfleet.gke.facts.machine_table import DISPUTED, PARTITIONS
 from inferfleet.gke.facts.sources import DRA, GKE_GPUS, GPUS, MIG, NODE_SIZES
-from inferfleet.gke.recipes.findings import GKE, Finding, Recipe, RecipeRule
+from inferfleet.gke.pool import GkeClass
+from inferfleet.gke.recipes.findings import GKE, ClassRule, Finding
 
 _GIB = 2**30
 
 
-def _node(recipe: Recipe) -> Iterator[Finding]:
-    if not recipe.known:
+def _node(gke_class: GkeClass) -> Iterator[Finding]:
+    if not gke_class.machine.known:
         return
-    node, machine = recipe.document.spec.node, recipe.machine
+    node, machine = gke_class.document.spec.node, gke_class.machine
     has = (
         ("cpu", node.cpu, float(parse_quantity(node.cpu)), machine.vcpus, "vCPUs"),
         ("memory", node.memory, float(parse_quantity(node.memory)) / _GIB, machine.memory_gib, "GB"),
@@ -31,9 +32,9 @@ def _node(recipe: Recipe) -> Iterator[Finding]:
             )
 
 
-def _devices(recipe: Recipe) -> Iterator[Finding]:
-    device, gpu = accelerator(recipe.document), recipe.gke.accelerator
-    path = "spec.devices" if recipe.document.spec.devices else "spec.resources.gpu"
+def _devices(gke_class: GkeClass) -> Iterator[Finding]:
+    device, gpu = accelerator(gke_class.document), gke_class.recipe.accelerator
+    path = "spec.devices" if gke_class.document.spec.devices else "spec.resources.gpu"
     if device is None:
         return  # Told where placement looks at classes.
     if device.driver != NVIDIA_DRIVER:
@@ -43,8 +44,8 @@ def _devices(recipe: Recipe) -> Iterator[Finding]:
     if (count := _per_node(gpu)) not in (None, device.count):
         what = f"says {device.count} devices per node, but its accelerator makes {count}{_product(gpu)}"
         yield Finding("rule", path, what, "", f"Write count: {count} for device {device.name}")
-    whole = recipe.machine.accelerator(gpu.type)
-    if recipe.known and whole and "memory" in device.capacity:
+    whole = gke_class.machine.accelerator(gpu.type)
+    if gke_class.machine.known and whole and "memory" in device.capacity:
         size = _partition_gib(gpu.partition_size) if gpu.partition_size else whole.memory_gib
         written = device.capacity["memory"].value
         if parse_quantity(written) / _GIB > size:
@@ -70,10 +71,10 @@ def _partition_gib(size: str) -> int:
     return int(size.partition(".")[2].removesuffix("gb"))
 
 
-def _partition(recipe: Recipe) -> Iterator[Finding]:
-    gpu, path = recipe.gke.accelerator, f"{GKE}.accelerator.partitionSize"
+def _partition(gke_class: GkeClass) -> Iterator[Finding]:
+    gpu, path = gke_class.recipe.accelerator, f"{GKE}.accelerator.partitionSize"
     size, sizes = gpu.partition_size, PARTITIONS.get(gpu.type, {})
-    if size is None or not recipe.known:
+    if size is None or not gke_class.machine.known:
         return
     if not sizes:
         what = f"splits {gpu.type} into {size}, but GKE does not split such GPUs"
@@ -86,9 +87,9 @@ def _partition(recipe: Recipe) -> Iterator[Finding]:
         yield Finding("doubt", path, what, MIG, "Try it, then write in verified where and when it worked")
 
 
-def _allocation(recipe: Recipe) -> Iterator[Finding]:
-    gpu, driver = recipe.gke.accelerator, recipe.gke.driver
-    if recipe.document.spec.allocation == "DRA":
+def _allocation(gke_class: GkeClass) -> Iterator[Finding]:
+    gpu, driver = gke_class.recipe.accelerator, gke_class.recipe.driver
+    if gke_class.document.spec.allocation == "DRA":
         ways = (
             ("sharing", gpu.sharing and f"shares them by {gpu.sharing.strategy}"),
             ("partitionSize", gpu.partition_size and f"splits them into {gpu.partition_size}"),
@@ -110,4 +111,4 @@ def _allocation(recipe: Recipe) -> Iterator[Finding]:
         yield Finding("doubt", f"{GKE}.driver", what, GKE_GPUS, next_step)
 
 
-RULES: tuple[RecipeRule, ...] = (_node, _devices, _partition, _allocation)
+RULES: tuple[ClassRule, ...] = (_node, _devices, _partition, _allocation)

@@ -6,7 +6,8 @@ from inferfleet.api.wording import nearest
 from inferfleet.gke.facts.machine_table import HYPERDISK
 from inferfleet.gke.facts.machines import known_types, with_gpus
 from inferfleet.gke.facts.sources import A3_DISKS, A4X_DISKS, GPUS, LOCAL_SSD, TOOLKIT, VERIFIED
-from inferfleet.gke.recipes.findings import GKE, Finding, Recipe, RecipeRule, either
+from inferfleet.gke.pool import GkeClass
+from inferfleet.gke.recipes.findings import GKE, ClassRule, Finding, either
 
 # Most vCPUs of an N1 machine by the number of its GPUs: https://docs.cloud.google.com/compute/docs/gpus#n1-gpus
 _N1_CPUS = {
@@ -19,9 +20,9 @@ _MAY_TAKE_NO_PD = ("G4", "A3 Ultra", "A4")
 _TRY = "Try it, then write in verified where and when it worked"
 
 
-def _machine(recipe: Recipe) -> Iterator[Finding]:
-    path, machine = f"{GKE}.machineType", recipe.machine
-    if not recipe.known:
+def _machine(gke_class: GkeClass) -> Iterator[Finding]:
+    path, machine = f"{GKE}.machineType", gke_class.machine
+    if not gke_class.machine.known:
         close = nearest(machine.type, known_types())
         what = f"has machine type {machine.type}, which the table of {VERIFIED} lacks: the class is believed"
         yield Finding(
@@ -38,8 +39,8 @@ def _machine(recipe: Recipe) -> Iterator[Finding]:
         yield Finding("doubt", path, what, GPUS, "Use images that are built for arm64 too")
 
 
-def _accelerator(recipe: Recipe) -> Iterator[Finding]:
-    asked, machine = recipe.gke.accelerator, recipe.machine
+def _accelerator(gke_class: GkeClass) -> Iterator[Finding]:
+    asked, machine = gke_class.recipe.accelerator, gke_class.machine
     has, name = machine.accelerator(asked.type), machine.type
     if not machine.accelerators:
         others = with_gpus(asked.type)
@@ -64,19 +65,19 @@ def _accelerator(recipe: Recipe) -> Iterator[Finding]:
         yield Finding("doubt", f"{GKE}.machineType", what, GPUS, next_step)
 
 
-def _local_ssd(recipe: Recipe) -> Iterator[Finding]:
-    written, ssds = recipe.gke.local_ssd, recipe.machine.ssds
+def _local_ssd(gke_class: GkeClass) -> Iterator[Finding]:
+    written, ssds = gke_class.recipe.local_ssd, gke_class.machine.ssds
     if written is None or written.count in ssds.counts:
         return
     counts = either(ssds.counts) if ssds.counts else "none"
     takes = "comes with" if ssds.attached else "takes"
-    what = f"asks for {written.count} local SSDs on {recipe.machine.type}, which {takes} {counts}"
+    what = f"asks for {written.count} local SSDs on {gke_class.machine.type}, which {takes} {counts}"
     next_step = f"Write count: {counts}, or remove localSsd" if ssds.counts else "Remove localSsd"
     yield Finding("fact", f"{GKE}.localSsd.count", what, LOCAL_SSD, next_step)
 
 
-def _boot_disk(recipe: Recipe) -> Iterator[Finding]:
-    disk, machine, path = recipe.gke.disk_type, recipe.machine, f"{GKE}.diskType"
+def _boot_disk(gke_class: GkeClass) -> Iterator[Finding]:
+    disk, machine, path = gke_class.recipe.disk_type, gke_class.machine, f"{GKE}.diskType"
     if disk is None or disk == HYPERDISK:
         return
     boots, next_step = f"boots {machine.type} from {disk}", f"Write diskType: {HYPERDISK}"
@@ -95,13 +96,13 @@ def _boot_disk(recipe: Recipe) -> Iterator[Finding]:
         )
 
 
-def _gpu_direct(recipe: Recipe) -> Iterator[Finding]:
-    kind, fabric = recipe.gke.networking.gpu_direct, recipe.machine.fabric
+def _gpu_direct(gke_class: GkeClass) -> Iterator[Finding]:
+    kind, fabric = gke_class.recipe.networking.gpu_direct, gke_class.machine.fabric
     if kind != "None" and (fabric is None or fabric.kind != kind):
         has = fabric.kind if fabric else "none"
-        what = f"asks for GPUDirect {kind} on {recipe.machine.type}, which has {has}"
+        what = f"asks for GPUDirect {kind} on {gke_class.machine.type}, which has {has}"
         next_step = f"Write gpuDirect: {fabric.kind if fabric else 'None'}"
         yield Finding("fact", f"{GKE}.networking.gpuDirect", what, TOOLKIT, next_step)
 
 
-RULES: tuple[RecipeRule, ...] = (_machine, _accelerator, _local_ssd, _boot_disk, _gpu_direct)
+RULES: tuple[ClassRule, ...] = (_machine, _accelerator, _local_ssd, _boot_disk, _gpu_direct)

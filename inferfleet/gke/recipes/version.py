@@ -3,7 +3,8 @@
 from collections.abc import Iterator
 
 from inferfleet.gke.facts.sources import DRA, DWS, TOOLKIT
-from inferfleet.gke.recipes.findings import Finding, PoolRecipe, PoolRule
+from inferfleet.gke.pool import GkePool
+from inferfleet.gke.recipes.findings import Finding, PoolRule
 
 Version = tuple[int, ...]
 
@@ -28,7 +29,7 @@ _LATE = ("STABLE", "EXTENDED")
 _OLDEST = "1.30"
 
 
-def _version(pool: PoolRecipe) -> Iterator[Finding]:
+def _version(pool: GkePool) -> Iterator[Finding]:
     written, channel = pool.gke.min_version, pool.gke.release_channel
     for needed, reason, source in _needs(pool):
         if written is not None and below(written, needed):
@@ -41,16 +42,15 @@ def _version(pool: PoolRecipe) -> Iterator[Finding]:
             yield Finding("doubt", path, what, source, next_step)
 
 
-def _needs(pool: PoolRecipe) -> Iterator[tuple[str, str, str]]:
-    recipe, machine = pool.recipe, pool.recipe.machine
+def _needs(pool: GkePool) -> Iterator[tuple[str, str, str]]:
+    machine, fabric = pool.machine, pool.fabric
     if machine.min_version:
         yield machine.min_version, machine.type, TOOLKIT
-    kind, fabric = recipe.gke.networking.gpu_direct, machine.fabric
-    if fabric and fabric.min_version and fabric.kind == kind:
-        yield fabric.min_version, f"GPUDirect {kind}", TOOLKIT
-    if pool.pool.capacity.model == "FlexStart":
+    if fabric and fabric.min_version:
+        yield fabric.min_version, f"GPUDirect {fabric.kind}", TOOLKIT
+    if pool.capacity_model == "FlexStart":
         yield FLEX_START_SINCE, "FlexStart", DWS
-    if recipe.document.spec.allocation == "DRA":
+    if pool.gke_class.document.spec.allocation == "DRA":
         yield DRA_SINCE, "DRA", DRA
 
 

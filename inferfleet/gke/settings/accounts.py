@@ -1,7 +1,7 @@
 """Whom the nodes of a GKE cluster act as: an account of their own, with as few rights as nodes need."""
 
-from inferfleet.api.kinds.gke_cluster import Gke
 from inferfleet.fleet import names
+from inferfleet.gke.pool import GkeCluster
 from inferfleet.gke.values import CloudResource
 from inferfleet.profiles.gke import NODE_ROLES
 
@@ -9,29 +9,24 @@ ACCOUNT = "gcp:serviceaccount/account:Account"
 MEMBER = "gcp:projects/iAMMember:IAMMember"
 
 
-def email(cluster: str, gke: Gke, *, stack: str) -> str:
-    """The address of the account."""
-    return names.account_email(names.node_account(cluster, stack=stack), gke.project)
-
-
-def accounts(cluster: str, gke: Gke, *, stack: str) -> tuple[CloudResource, ...]:
+def accounts(cluster: GkeCluster) -> tuple[CloudResource, ...]:
     """The account, then its roles on the project."""
     account = CloudResource(
         ACCOUNT,
-        names.cloud_resource(cluster, "nodes"),
+        names.cloud_resource(cluster.name, "nodes"),
         {
-            "accountId": names.node_account(cluster, stack=stack),
-            "displayName": f"Nodes of {cluster} ({stack})"[:100],
-            "project": gke.project,
+            "accountId": names.node_account(cluster.name, stack=cluster.stack),
+            "displayName": f"Nodes of {cluster.name} ({cluster.stack})"[:100],
+            "project": cluster.gke.project,
         },
     )
     roles = (
         CloudResource(
             MEMBER,
-            names.cloud_resource(cluster, f"nodes/{role.rpartition('/')[2]}"),
+            names.cloud_resource(cluster.name, f"nodes/{role.rpartition('/')[2]}"),
             {
-                "member": f"serviceAccount:{email(cluster, gke, stack=stack)}",
-                "project": gke.project,
+                "member": f"serviceAccount:{cluster.account}",
+                "project": cluster.gke.project,
                 "role": role,
             },
             after=(account.key,),

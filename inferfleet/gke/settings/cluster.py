@@ -4,8 +4,10 @@ from typing import Any
 
 from inferfleet.api.kinds.gke_cluster import Gke
 from inferfleet.fleet import names
-from inferfleet.gke.settings.network import standing_in
-from inferfleet.gke.values import CLUSTER, CloudResource
+from inferfleet.gke.facts.schema import CLUSTER
+from inferfleet.gke.pool import GkeCluster
+from inferfleet.gke.settings.network import network_settings
+from inferfleet.gke.values import CloudResource
 from inferfleet.profiles.gke import GATEWAY_CHANNEL, LOGS, METRICS, SCOPES
 
 # An hour: a regional control plane takes ten minutes, and updates of it wait for each other.
@@ -17,36 +19,28 @@ _OF_FIRST_POOL = ("initialNodeCount", "nodeConfig")
 _MULTI_NETWORKING = "enableMultiNetworking"
 
 
-def cluster(
-    name: str,
-    cloud_name: str,
-    *,
-    gke: Gke,
-    account: str,
-    labels: dict[str, str],
-    multi_networking: bool,
-    after: tuple[str, ...],
-) -> CloudResource:
-    """`account` is the address its nodes act as; `multi_networking` lets pools have extra interfaces.
+def control_plane(cluster: GkeCluster, *, multi_networking: bool, after: tuple[str, ...]) -> CloudResource:
+    """The Cluster resource; `multi_networking` lets nodes of its pools have extra interfaces.
 
     `after` should hold all networks, also those of single pools: the engine does not delete pools of a
     cluster that goes, so nothing else keeps their networks until the last node is gone.
     """
+    gke = cluster.gke
     return CloudResource(
         CLUSTER,
-        names.cluster_component(name),
+        names.cluster_component(cluster.name),
         {
-            "name": cloud_name,
+            "name": cluster.cloud_name,
             "project": gke.project,
             "location": gke.region,
             **({"nodeLocations": sorted(gke.zones)} if gke.zones else {}),
-            **standing_in(gke, cloud_name),
+            **network_settings(cluster),
             "datapathProvider": "ADVANCED_DATAPATH",
             **({_MULTI_NETWORKING: True} if multi_networking else {}),
             "privateClusterConfig": {"enablePrivateNodes": gke.private_nodes},
-            **_control_plane(gke),
+            **_endpoints(gke),
             **_versions(gke),
-            **_first_pool(account),
+            **_first_pool(cluster.account),
             "workloadIdentityConfig": {"workloadPool": f"{gke.project}.svc.id.goog"},
             "gatewayApiConfig": {"channel": GATEWAY_CHANNEL},
             "addonsConfig": {
@@ -61,7 +55,7 @@ def cluster(
                 "managedPrometheus": {"enabled": True},
             },
             "costManagementConfig": {"enabled": True},
-            "resourceLabels": dict(labels),
+            "resourceLabels": cluster.labels,
             "deletionProtection": gke.deletion_protection,
         },
         after=after,
@@ -71,7 +65,7 @@ def cluster(
     )
 
 
-def _control_plane(gke: Gke) -> dict[str, Any]:
+def _endpoints(gke: Gke) -> dict[str, Any]:
     """One way to the API server: the DNS endpoint asks IAM, the IP endpoint can be limited to networks."""
     by_dns = gke.control_plane_endpoint == "DNS"
     endpoints = {

@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 from typing import Any
 
-from inferfleet.api.kinds.gke_cluster import Gke
 from inferfleet.fleet import names
-from inferfleet.gke.settings.fabrics import Extra
+from inferfleet.gke.fabrics import ExtraNetwork
+from inferfleet.gke.pool import GkeCluster
 from inferfleet.gke.settings.ranges import Ranges
 from inferfleet.gke.values import CloudComponent, CloudResource
 
@@ -20,28 +20,28 @@ _MAIN, _NODES, _PROXIES, _WAY_OUT = "network", "nodes", "proxies", "nat"
 
 
 def network(
-    cluster: str, cloud_name: str, *, gke: Gke, ranges: Ranges | None, extras: tuple[Extra, ...]
+    cluster: GkeCluster, *, ranges: Ranges | None, extras: tuple[ExtraNetwork, ...]
 ) -> CloudComponent | None:
     """None for a cluster in an existing network without GPUDirect, which needs nothing here.
 
     `ranges` is None only for such a cluster.
     """
-    made = _Names(cluster, cloud_name, gke)
+    made = _Names(cluster)
     resources: list[CloudResource] = []
-    if ranges and gke.network.existing is None:
+    if ranges and cluster.gke.network.existing is None:
         resources += _own(made, ranges)
     if ranges:
         resources += [one for extra in extras for one in _between_gpus(made, ranges, extra)]
     return (
-        CloudComponent("GkeNetwork", names.cluster_component(cluster), tuple(resources))
+        CloudComponent("GkeNetwork", names.cluster_component(cluster.name), tuple(resources))
         if resources
         else None
     )
 
 
-def standing_in(gke: Gke, cloud_name: str) -> dict[str, Any]:
+def network_settings(cluster: GkeCluster) -> dict[str, Any]:
     """What a Cluster says about its network: whose, which subnetwork, and the ranges of pods and services."""
-    existing = gke.network.existing
+    gke, existing = cluster.gke, cluster.gke.network.existing
     if existing:
         project, network_name, subnetwork = (
             existing.project or gke.project,
@@ -50,8 +50,8 @@ def standing_in(gke: Gke, cloud_name: str) -> dict[str, Any]:
         )
         pods, services = existing.pods_range, existing.services_range
     else:
-        project, network_name = gke.project, names.gke_part(cloud_name, _MAIN)
-        subnetwork, pods, services = names.gke_part(cloud_name, _NODES), PODS, SERVICES
+        project, network_name = gke.project, names.gke_part(cluster.cloud_name, _MAIN)
+        subnetwork, pods, services = names.gke_part(cluster.cloud_name, _NODES), PODS, SERVICES
     return {
         "network": _network_path(project, network_name),
         "subnetwork": f"projects/{project}/regions/{gke.region}/subnetworks/{subnetwork}",
@@ -60,7 +60,7 @@ def standing_in(gke: Gke, cloud_name: str) -> dict[str, Any]:
     }
 
 
-def interfaces(cloud_name: str, extras: tuple[Extra, ...]) -> list[dict[str, Any]]:
+def interfaces(cloud_name: str, extras: tuple[ExtraNetwork, ...]) -> list[dict[str, Any]]:
     """What a NodePool says about its nodes' extra interfaces, in order."""
     return [
         {
@@ -75,8 +75,8 @@ def interfaces(cloud_name: str, extras: tuple[Extra, ...]) -> list[dict[str, Any
 class _Names:
     """Makes resources of one cluster: `part` names them in Pulumi and, after the cluster, in Google Cloud."""
 
-    def __init__(self, cluster: str, cloud_name: str, gke: Gke) -> None:
-        self.cluster, self.cloud_name, self.gke = cluster, cloud_name, gke
+    def __init__(self, cluster: GkeCluster) -> None:
+        self.cluster, self.cloud_name, self.gke = cluster.name, cluster.cloud_name, cluster.gke
 
     def called(self, part: str) -> str:
         return names.gke_part(self.cloud_name, part)
@@ -122,7 +122,7 @@ def _own(made: _Names, ranges: Ranges) -> Iterator[CloudResource]:
     yield made.resource(ROUTER_NAT, _WAY_OUT, way_out, router)
 
 
-def _between_gpus(made: _Names, ranges: Ranges, extra: Extra) -> Iterator[CloudResource]:
+def _between_gpus(made: _Names, ranges: Ranges, extra: ExtraNetwork) -> Iterator[CloudResource]:
     shape: dict[str, Any] = {"autoCreateSubnetworks": False}
     if extra.mtu:
         shape["mtu"] = extra.mtu

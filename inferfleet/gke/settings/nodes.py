@@ -3,10 +3,10 @@
 from typing import Any
 
 from inferfleet.api.kinds.base import Taint
-from inferfleet.api.kinds.inference_class import GkeAccelerator, GkeProvisioning, InferenceClass
+from inferfleet.api.kinds.inference_class import GkeAccelerator, GkeProvisioning
 from inferfleet.api.kinds.node_pool import Capacity, NodePool
 from inferfleet.gke.facts.machine import Machine
-from inferfleet.gke.facts.machines import machine as known
+from inferfleet.gke.pool import GkeCluster, GkePool
 from inferfleet.profiles.gke import DRA_LABELS, GPU_TAINT, IMAGE_TYPE, RESERVATION_KEY, SCOPES
 
 # https://cloud.google.com/kubernetes-engine/docs/how-to/provisioningrequest
@@ -22,19 +22,9 @@ _EFFECTS = {"NoSchedule": "NO_SCHEDULE", "NoExecute": "NO_EXECUTE"}
 _SHARING = {"TimeSharing": "TIME_SHARING", "MPS": "MPS"}
 
 
-def node_config(
-    inference_class: InferenceClass,
-    pool: NodePool,
-    recipe: GkeProvisioning,
-    *,
-    machine: Machine,
-    account: str,
-    labels: dict[str, str],
-) -> dict[str, Any]:
-    """Everything of a node but its pool label, which holds the digest of what is here.
-
-    `account` is the address the nodes act as; `labels` are those of resources in Google Cloud.
-    """
+def node_config(cluster: GkeCluster, pool: GkePool) -> dict[str, Any]:
+    """Everything of a node but its pool label, which holds the digest of what is here."""
+    recipe, machine, written = pool.recipe, pool.machine, pool.document
     return {
         "machineType": recipe.machine_type,
         "imageType": IMAGE_TYPE,
@@ -43,38 +33,36 @@ def node_config(
         **_local_ssd(recipe),
         "gcfsConfig": {"enabled": recipe.image_streaming},
         "gvnic": {"enabled": True},
-        **_capacity(pool.capacity),
-        "labels": pool.labels | (DRA_LABELS if inference_class.spec.allocation == "DRA" else {}),
-        "taints": [_taint(GPU_TAINT, "present", "NoSchedule"), *_taints(pool.taints)],
+        **_capacity(written.capacity),
+        "labels": written.labels | (DRA_LABELS if pool.gke_class.document.spec.allocation == "DRA" else {}),
+        "taints": [_taint(GPU_TAINT, "present", "NoSchedule"), *_taints(written.taints)],
         # GKE would keep away pods that say nothing about Arm. The taint of GPUs keeps all others away.
         **({"taintConfig": {"architectureTaintBehavior": "NONE"}} if machine.architecture == "arm64" else {}),
-        "resourceLabels": dict(labels),
-        **_identity(account, secure_boot=_boots_securely(recipe)),
+        "resourceLabels": cluster.labels,
+        **_identity(cluster.account, secure_boot=_boots_securely(recipe)),
     }
 
 
-def ignored(recipe: GkeProvisioning, machine: Machine) -> tuple[str, ...]:
+def ignored(pool: GkePool) -> tuple[str, ...]:
     """What GKE fills in by itself: local SSDs that are part of the machine, or may be of an unknown one.
 
     Reported back by Google and missing in the recipe, they would replace the pool at every update
     (https://github.com/mozilla/terraform-modules/pull/464). Nowhere else, because what is ignored keeps its
     old value even in a replacement: SSDs that somebody takes out of a recipe would come back.
     """
-    if recipe.local_ssd or (known(recipe.machine_type) and not machine.ssds.attached):
+    if pool.recipe.local_ssd or (pool.machine.known and not pool.machine.ssds.attached):
         return ()
     return ("nodeConfig.ephemeralStorageLocalSsdConfig", "nodeConfig.localNvmeSsdBlockConfig")
 
 
-def system_node_config(
-    machine_type: str, disk_size_gb: int, *, account: str, labels: dict[str, str]
-) -> dict[str, Any]:
+def system_node_config(cluster: GkeCluster, machine_type: str) -> dict[str, Any]:
     """A node without accelerators and taints."""
     return {
         "machineType": machine_type,
         "imageType": IMAGE_TYPE,
-        "bootDisk": {"sizeGb": disk_size_gb},
-        "resourceLabels": dict(labels),
-        **_identity(account, secure_boot=True),
+        "bootDisk": {"sizeGb": cluster.gke.system_pool.disk_size_gb},
+        "resourceLabels": cluster.labels,
+        **_identity(cluster.account, secure_boot=True),
     }
 
 

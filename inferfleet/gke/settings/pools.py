@@ -2,16 +2,13 @@
 
 from typing import Any
 
-from inferfleet.api.kinds.gke_cluster import Gke
-from inferfleet.api.kinds.inference_class import GkeProvisioning, InferenceClass
-from inferfleet.api.kinds.node_pool import NodePool
 from inferfleet.fleet import names
-from inferfleet.gke.facts.create_only import create_only, digest
-from inferfleet.gke.facts.machine import Machine
-from inferfleet.gke.settings.fabrics import Extra, zones_of
+from inferfleet.gke.facts.create_only import create_only, digest, recreating
+from inferfleet.gke.facts.schema import CLUSTER, NODE_POOL
+from inferfleet.gke.pool import GkeCluster, GkePool
 from inferfleet.gke.settings.network import interfaces
 from inferfleet.gke.settings.nodes import ignored, node_config
-from inferfleet.gke.values import CLUSTER, NODE_POOL, CloudComponent, CloudResource
+from inferfleet.gke.values import CloudComponent, CloudPool, CloudResource
 from inferfleet.profiles.gke import RACK_TOPOLOGY
 
 RESOURCE_POLICY = "gcp:compute/resourcePolicy:ResourcePolicy"
@@ -21,122 +18,114 @@ SECONDS = 5400
 _RACKS = "A4X"
 
 
-def gpu_pool(
-    cluster: str,
-    cloud_name: str,
-    pool: NodePool,
-    *,
-    gke: Gke,
-    inference_class: InferenceClass,
-    recipe: GkeProvisioning,
-    machine: Machine,
-    extras: tuple[Extra, ...],
-    account: str,
-    labels: dict[str, str],
-    after: tuple[str, ...],
-) -> tuple[CloudComponent, str]:
-    """The component of the pool, and its name in Google Cloud.
+def gpu_pool(cluster: GkeCluster, pool: GkePool, *, after: tuple[str, ...]) -> CloudPool:
+    """The pool with its name in Google Cloud, its resources, and the settings that the lock keeps.
 
     The name carries the digest of what cannot change in place, so that an old and a new pool can stand side
     by side. A minimum holds back the autoscaler; it starts no node before the first pod asks for one, and a
     pool is never made to wait for accelerators.
     """
-    policy = _policy(cluster, cloud_name, pool, gke) if machine.family == _RACKS else None
-    inputs = {
-        **pool_of(cloud_name, gke),
-        **_nodes(pool, gke),
-        **_placement(recipe, pool, policy),
-        **(
-            {"networkConfig": {"additionalNodeNetworkConfigs": interfaces(cloud_name, extras)}}
-            if extras
-            else {}
-        ),
-        **_upkeep(pool),
-        "maxPodsPerNode": inference_class.spec.node.pods,
-        "nodeConfig": node_config(
-            inference_class, pool, recipe, machine=machine, account=account, labels=labels
-        ),
-    }
-    called, named = with_name(pool.name, inputs)
+    policy = _rack_policy(cluster, pool) if pool.machine.family == _RACKS else None
+    cloud_name, inputs = with_name(
+        pool.name,
+        {
+            **pool_of(cluster),
+            **_nodes(pool),
+            **_placement(pool, policy),
+            **_network(cluster, pool),
+            **_upkeep(pool),
+            "maxPodsPerNode": pool.gke_class.document.spec.node.pods,
+            "nodeConfig": node_config(cluster, pool),
+        },
+    )
     resource = CloudResource(
         NODE_POOL,
-        names.cloud_resource(cluster, pool.name),
-        named,
+        names.cloud_resource(cluster.name, pool.name),
+        inputs,
         after=(*after, *([policy.key] if policy else [])),
-        ignore=ignored(recipe, machine),
-        delete_first=gke.replace.order == "DeleteFirst",
-        deleted_with=f"{CLUSTER} {cluster}",
+        ignore=ignored(pool),
+        delete_first=pool.gke.replace.order == "DeleteFirst",
+        deleted_with=f"{CLUSTER} {cluster.name}",
         timeout=SECONDS,
     )
     resources = (policy, resource) if policy else (resource,)
-    return CloudComponent("GpuNodePool", names.cloud_resource(cluster, pool.name), resources), called
+    return CloudPool(
+        pool,
+        cloud_name,
+        CloudComponent("GpuNodePool", names.cloud_resource(cluster.name, pool.name), resources),
+        create_only(NODE_POOL, inputs) | recreating(inputs),
+    )
 
 
-def pool_of(cloud_name: str, gke: Gke) -> dict[str, Any]:
+def pool_of(cluster: GkeCluster) -> dict[str, Any]:
     """Where a pool belongs."""
-    return {"cluster": cloud_name, "location": gke.region, "project": gke.project}
+    return {
+        "cluster": cluster.cloud_name,
+        "location": cluster.gke.region,
+        "project": cluster.gke.project,
+    }
 
 
 def with_name(pool: str, inputs: dict[str, Any]) -> tuple[str, dict[str, Any]]:
     """The name of a pool with these inputs, and the inputs with it: as name, and as label of the nodes."""
-    called = names.gke_pool(pool, digest(create_only(NODE_POOL, inputs)))
+    cloud_name = names.gke_pool(pool, digest(create_only(NODE_POOL, inputs)))
     nodes = inputs["nodeConfig"]
-    labels = {names.POOL: called} | nodes.get("labels", {})
-    return called, {"name": called, **inputs, "nodeConfig": nodes | {"labels": labels}}
+    labels = {names.POOL: cloud_name} | nodes.get("labels", {})
+    return cloud_name, {"name": cloud_name, **inputs, "nodeConfig": nodes | {"labels": labels}}
 
 
-def _nodes(pool: NodePool, gke: Gke) -> dict[str, Any]:
+def _nodes(pool: GkePool) -> dict[str, Any]:
     """Where nodes stand, and how many: documents count the whole pool, Google a fixed size per zone."""
-    zones = zones_of(gke, pool)
-    places: dict[str, Any] = {"nodeLocations": list(zones)} if zones else {}
-    if pool.max_node_count:
+    places: dict[str, Any] = {"nodeLocations": list(pool.zones)} if pool.zones else {}
+    if pool.fixed_size is None:
         return places | {
             "autoscaling": {
-                "totalMinNodeCount": pool.min_node_count or 0,
-                "totalMaxNodeCount": pool.max_node_count,
+                "totalMinNodeCount": pool.document.min_node_count or 0,
+                "totalMaxNodeCount": pool.document.max_node_count,
                 # ANY goes where there is capacity; BALANCED spreads what can be bought anywhere.
-                "locationPolicy": "BALANCED" if pool.capacity.model == "OnDemand" else "ANY",
+                "locationPolicy": "BALANCED" if pool.capacity_model == "OnDemand" else "ANY",
             },
             # The autoscaler moves the number; it is nobody's mistake.
             "ignoreNodeCountChanges": True,
         }
-    return places | {"nodeCount": (pool.node_count or 0) // max(1, len(zones))}
+    return places | {"nodeCount": pool.fixed_size // max(1, len(pool.zones))}
 
 
-def _placement(recipe: GkeProvisioning, pool: NodePool, policy: CloudResource | None) -> dict[str, Any]:
-    queued = {"queuedProvisioning": {"enabled": True}} if pool.capacity.model == "Queued" else {}
+def _placement(pool: GkePool, policy: CloudResource | None) -> dict[str, Any]:
+    queued = {"queuedProvisioning": {"enabled": True}} if pool.capacity_model == "Queued" else {}
     if policy:
         return queued | {"placementPolicy": {"type": "COMPACT", "policyName": policy.inputs["name"]}}
-    return queued | ({"placementPolicy": {"type": "COMPACT"}} if recipe.compact_placement else {})
+    return queued | ({"placementPolicy": {"type": "COMPACT"}} if pool.recipe.compact_placement else {})
 
 
-def _network(cloud_name: str, extras: tuple[Extra, ...]) -> dict[str, Any]:
-    if not extras:
+def _network(cluster: GkeCluster, pool: GkePool) -> dict[str, Any]:
+    if not pool.networks:
         return {}
-    return {"networkConfig": {"additionalNodeNetworkConfigs": interfaces(cloud_name, extras)}}
+    extra = interfaces(cluster.cloud_name, pool.networks)
+    return {"networkConfig": {"additionalNodeNetworkConfigs": extra}}
 
 
-def _upkeep(pool: NodePool) -> dict[str, Any]:
+def _upkeep(pool: GkePool) -> dict[str, Any]:
     """Repairs and upgrades. A release channel upgrades nodes by itself, and takes no pool that refuses.
 
     Nodes that were waited for are never repaired, which would end them, and GKE chooses how to upgrade them.
     Of others one at a time is taken away first: there is seldom a spare machine to put beside it.
     """
-    waited = pool.capacity.model in ("FlexStart", "Queued")
-    found: dict[str, Any] = {"management": {"autoRepair": not waited, "autoUpgrade": True}}
+    waited = pool.capacity_model in ("FlexStart", "Queued")
+    upkeep: dict[str, Any] = {"management": {"autoRepair": not waited, "autoUpgrade": True}}
     if waited:
-        return found
-    return found | {"upgradeSettings": {"strategy": "SURGE", "maxSurge": 0, "maxUnavailable": 1}}
+        return upkeep
+    return upkeep | {"upgradeSettings": {"strategy": "SURGE", "maxSurge": 0, "maxUnavailable": 1}}
 
 
-def _policy(cluster: str, cloud_name: str, pool: NodePool, gke: Gke) -> CloudResource:
+def _rack_policy(cluster: GkeCluster, pool: GkePool) -> CloudResource:
     return CloudResource(
         RESOURCE_POLICY,
-        names.cloud_resource(cluster, pool.name),
+        names.cloud_resource(cluster.name, pool.name),
         {
-            "name": names.gke_part(cloud_name, pool.name),
-            "project": gke.project,
-            "region": gke.region,
+            "name": names.gke_part(cluster.cloud_name, pool.name),
+            "project": cluster.gke.project,
+            "region": cluster.gke.region,
             "workloadPolicy": {"type": "HIGH_THROUGHPUT", "acceleratorTopology": RACK_TOPOLOGY},
         },
     )

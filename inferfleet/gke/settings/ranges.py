@@ -10,12 +10,12 @@ from functools import cache
 from ipaddress import IPv4Network
 from itertools import combinations
 
-from inferfleet.api.documents import Documents
-from inferfleet.api.kinds.inference_cluster import InferenceCluster
 from inferfleet.api.problems import Problem
 from inferfleet.fleet.lock.lock import Lock
-from inferfleet.gke.settings import fabrics
+from inferfleet.gke.pool import GkeCluster
 
+# All GKE clusters of the stack, sorted by name.
+Clusters = Mapping[str, GkeCluster]
 BLOCK = "block"  # in the lock's settings of a cluster
 DEFAULT_PREFIX = 14
 # Without 172.16.0.0/14, which holds the Docker bridge of every node (172.17.0.0/16).
@@ -61,93 +61,86 @@ class Ranges:
         return str(IPv4Network((first, max(prefix, smallest))))
 
 
-def blocks(documents: Documents, lock: Lock) -> dict[str, str]:
+def blocks(clusters: Clusters, lock: Lock) -> dict[str, str]:
     """The block of every cluster that needs one: as written, as remembered, or the lowest free one.
 
     A cluster for which none is left has no entry; `range_problems` says so.
     """
-    found = _known(documents, lock)
-    needing = [name for name in _needing(documents) if name not in found]
-    free = _free([*found.values(), *_remembered(lock).values()])
-    return found | dict(zip(needing, free, strict=False))
+    known = _known(clusters, lock)
+    needing = [name for name in _needing(clusters) if name not in known]
+    free = _free([*known.values(), *_locked(lock).values()])
+    return known | dict(zip(needing, free, strict=False))
 
 
-def range_problems(documents: Documents, lock: Lock) -> tuple[Problem, ...]:
+def range_problems(clusters: Clusters, lock: Lock) -> Iterator[Problem]:
     """Blocks that overlap or are for nothing, clusters that find none, zones that the layout lacks."""
-    return (
-        *_overlaps(documents, lock),
-        *_for_nothing(documents),
-        *_run_out(documents, lock),
-        *_zones(documents),
-    )
+    yield from _overlaps(clusters, lock)
+    yield from _for_nothing(clusters)
+    yield from _run_out(clusters, lock)
+    yield from _zones(clusters)
 
 
-def _overlaps(documents: Documents, lock: Lock) -> Iterator[Problem]:
-    known = _known(documents, lock)
+def _overlaps(clusters: Clusters, lock: Lock) -> Iterator[Problem]:
+    known = _known(clusters, lock)
     for one, other in combinations(known, 2):
         if not _spans_meet(_span(known[one]), _span(known[other])):
             continue
-        # Speak of the one that can be changed: a remembered block stands in no document.
-        named, against = (other, one) if _written(documents.clusters[other]) else (one, other)
+        # Speak of the one that can be changed: a block of the lock is written in no document.
+        named, against = (other, one) if _written(clusters[other]) else (one, other)
         what = f"block {known[named]} of cluster {named!r} overlaps {known[against]} of cluster {against!r}"
-        yield _problem(documents, named, what, "Write another block, or leave it out to have one picked")
+        yield _problem(named, what, "Write another block, or leave it out to have one picked")
 
 
-def _for_nothing(documents: Documents) -> Iterator[Problem]:
-    needing = _needing(documents)
-    for name, cluster in sorted(documents.clusters.items()):
+def _for_nothing(clusters: Clusters) -> Iterator[Problem]:
+    needing = _needing(clusters)
+    for name, cluster in clusters.items():
         if _written(cluster) and name not in needing:
             what = f"block of cluster {name!r} is for nothing: its network exists, and no pool has GPUDirect"
-            yield _problem(documents, name, what, "Remove it")
+            yield _problem(name, what, "Remove it")
 
 
-def _run_out(documents: Documents, lock: Lock) -> Iterator[Problem]:
-    picked = blocks(documents, lock)
-    for name in _needing(documents):
+def _run_out(clusters: Clusters, lock: Lock) -> Iterator[Problem]:
+    picked = blocks(clusters, lock)
+    for name in _needing(clusters):
         if name not in picked:
             what = f"no block of size /{DEFAULT_PREFIX} is free for cluster {name!r}"
-            yield _problem(documents, name, what, "Write a smaller block (up to /16) on some of the clusters")
+            yield _problem(name, what, "Write a smaller block (up to /16) on some of the clusters")
 
 
-def _zones(documents: Documents) -> Iterator[Problem]:
-    for name in _needing(documents):
-        for place, pool in enumerate(documents.clusters[name].spec.node_pools):
-            zone = fabrics.zone_without_place(documents, documents.clusters[name], pool)
-            if zone:
-                path = f"spec.nodePools[{place}].zones"
+def _zones(clusters: Clusters) -> Iterator[Problem]:
+    """Pools of one zone, which is what RDMA needs, for whose networks the block has no place all the same."""
+    for name in _needing(clusters):
+        for pool in clusters[name].pools:
+            if pool.fabric and len(pool.zones) == 1 and not pool.networks:
+                (zone,) = pool.zones
                 what = f"pool {pool.name!r} is in {zone}; RDMA networks are laid out for zones a to n"
-                where = documents.where("InferenceCluster", name, path)
-                yield Problem(what, "Use another zone", path, where)
+                yield _problem(name, what, "Use another zone", path=pool.path("zones"))
 
 
-def _problem(documents: Documents, name: str, what: str, next_step: str) -> Problem:
-    return Problem(what, next_step, _PATH, documents.where("InferenceCluster", name, _PATH))
+def _problem(cluster: str, what: str, next_step: str, *, path: str = _PATH) -> Problem:
+    return Problem(what, next_step, path, kind="InferenceCluster", key=cluster)
 
 
-def _known(documents: Documents, lock: Lock) -> dict[str, str]:
+def _known(clusters: Clusters, lock: Lock) -> dict[str, str]:
     """Blocks that are not to be picked, by cluster in the order of names."""
-    remembered = _remembered(lock)
-    known = {name: _written(documents.clusters[name]) or remembered.get(name) for name in _needing(documents)}
+    locked = _locked(lock)
+    known = {name: _written(clusters[name]) or locked.get(name) for name in _needing(clusters)}
     return {name: block for name, block in known.items() if block}
 
 
-def _needing(documents: Documents) -> list[str]:
+def _needing(clusters: Clusters) -> list[str]:
     return [
         name
-        for name, cluster in sorted(documents.clusters.items())
-        if cluster.spec.cluster.gke
-        and (
-            cluster.spec.cluster.gke.network.existing is None
-            or any(fabrics.of_pool(documents, cluster, pool) for pool in cluster.spec.node_pools)
-        )
+        for name, cluster in clusters.items()
+        if cluster.gke.network.existing is None or any(pool.networks for pool in cluster.pools)
     ]
 
 
-def _written(cluster: InferenceCluster) -> str | None:
-    return cluster.spec.cluster.gke.network.block if cluster.spec.cluster.gke else None
+def _written(cluster: GkeCluster) -> str | None:
+    return cluster.gke.network.block
 
 
-def _remembered(lock: Lock) -> Mapping[str, str]:
+def _locked(lock: Lock) -> Mapping[str, str]:
     return {
         name: locked.settings[BLOCK] for name, locked in lock.clusters.items() if BLOCK in locked.settings
     }

@@ -1,5 +1,6 @@
 """The pool for everything that is no engine: GKE's own pods, controllers, endpoint pickers."""
 
+from collections.abc import Iterator, Mapping
 from decimal import Decimal
 
 from inferfleet.api.documents import Documents
@@ -11,9 +12,11 @@ from inferfleet.fleet import names
 from inferfleet.fleet.decisions import Plan
 from inferfleet.gke.facts.machine import Machine
 from inferfleet.gke.facts.machines import machine
+from inferfleet.gke.facts.schema import CLUSTER, NODE_POOL
+from inferfleet.gke.pool import GkeCluster
 from inferfleet.gke.settings.nodes import system_node_config
 from inferfleet.gke.settings.pools import SECONDS, pool_of, with_name
-from inferfleet.gke.values import CLUSTER, NODE_POOL, SYSTEM_POOL, CloudResource
+from inferfleet.gke.values import SYSTEM_POOL, CloudResource
 from inferfleet.profiles.gke import SYSTEM_MACHINE_TYPE
 from inferfleet.profiles.table import profile
 
@@ -28,23 +31,15 @@ _GIB = 2**30
 Need = tuple[Decimal, Decimal]  # cores, bytes
 
 
-def system_pool(
-    cluster: str,
-    cloud_name: str,
-    *,
-    gke: Gke,
-    needs: tuple[Need, ...],
-    account: str,
-    labels: dict[str, str],
-    after: tuple[str, ...],
-) -> CloudResource:
+def system_pool(cluster: GkeCluster, *, needs: tuple[Need, ...], after: tuple[str, ...]) -> CloudResource:
     """Without taints. Its machine is told, never derived; only the most nodes it may have follow `needs`.
 
     It starts with one node per zone, because a new cluster has pods to run before anybody asks for one.
     """
-    machine_type = machine_type_of(gke)
+    gke = cluster.gke
+    machine_type = system_machine_type(gke)
     inputs = {
-        **pool_of(cloud_name, gke),
+        **pool_of(cluster),
         **({"nodeLocations": sorted(gke.zones)} if gke.zones else {}),
         "initialNodeCount": 1,
         "autoscaling": {
@@ -55,23 +50,22 @@ def system_pool(
         "ignoreNodeCountChanges": True,
         "management": {"autoRepair": True, "autoUpgrade": True},
         "upgradeSettings": {"strategy": "SURGE", "maxSurge": 1, "maxUnavailable": 0},
-        "nodeConfig": system_node_config(
-            machine_type, gke.system_pool.disk_size_gb, account=account, labels=labels
-        ),
+        "nodeConfig": system_node_config(cluster, machine_type),
     }
     return CloudResource(
         NODE_POOL,
-        names.cloud_resource(cluster, SYSTEM_POOL),
+        names.cloud_resource(cluster.name, SYSTEM_POOL),
         with_name(SYSTEM_POOL, inputs)[1],
         after=after,
         # It says how the pool began, and Google changes it when somebody resizes the pool.
         ignore=("initialNodeCount",),
-        deleted_with=f"{CLUSTER} {cluster}",
+        deleted_with=f"{CLUSTER} {cluster.name}",
         timeout=SECONDS,
     )
 
 
-def machine_type_of(gke: Gke) -> str:
+def system_machine_type(gke: Gke) -> str:
+    """The machine type of the nodes of a cluster's system pool."""
     return gke.system_pool.machine_type or SYSTEM_MACHINE_TYPE
 
 
@@ -101,13 +95,13 @@ def pickers(documents: Documents, cluster: str, planned: Plan) -> dict[str, tupl
     }
 
 
-def system_problems(documents: Documents, planned: Plan) -> tuple[Problem, ...]:
+def system_problems(
+    documents: Documents, clusters: Mapping[str, GkeCluster], planned: Plan
+) -> Iterator[Problem]:
     """Pickers that no node of the system pool can run: they would stay pending, their models silent."""
-    found: list[Problem] = []
-    for name, cluster in sorted(documents.clusters.items()):
-        gke = cluster.spec.cluster.gke
-        kind = machine(machine_type_of(gke)) if gke else None
-        if gke is None or kind is None:
+    for name, cluster in clusters.items():
+        kind = machine(system_machine_type(cluster.gke))
+        if kind is None:
             continue
         usable = _usable(kind)
         for deployment, needs in sorted(pickers(documents, name, planned).items()):
@@ -119,8 +113,7 @@ def system_problems(documents: Documents, planned: Plan) -> tuple[Problem, ...]:
                 f"pool of cluster {name!r} ({kind.type}) has {_shown(usable)} for it"
             )
             next_step = "Use a larger machineType, or lower endpointPicker.resources of the deployment"
-            found.append(Problem(what, next_step, path, documents.where("InferenceCluster", name, path)))
-    return tuple(found)
+            yield Problem(what, next_step, path, kind="InferenceCluster", key=name)
 
 
 def _usable(kind: Machine) -> Need:

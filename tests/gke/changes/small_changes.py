@@ -2,16 +2,16 @@
 
 from typing import Any
 
-from small_clouds import L4, clouds, recipe
+from small_clouds import L4, clouds, clouds_of, recipe
 
 from inferfleet.api.kinds.inference_class import InferenceClass
 from inferfleet.api.kinds.inference_cluster import InferenceCluster
+from inferfleet.api.problems import of_severity
 from inferfleet.fleet.decisions import Plan
 from inferfleet.fleet.lock.lock import Lock, LockedCluster
 from inferfleet.fleet.spot import Spot
 from inferfleet.gke.changes.clusters import cloud_changes
 from inferfleet.gke.changes.remembered import remembered
-from inferfleet.gke.clouds import cloud_clusters
 
 CODER = Spot("ml/coder", "east", (("decode", "l4"),))
 STANDING = "pool east/l4 with 2 replicas (2 of ml/coder)"
@@ -32,7 +32,7 @@ def standing(*clusters: InferenceCluster, replicas: int = 2) -> Lock:
 def after(lock: Lock, *clusters: InferenceCluster) -> Lock:
     """What the lock is after an update with these clusters."""
     documents = clouds(*clusters)
-    return remembered(documents, lock, cloud_clusters(documents, lock, Plan()))
+    return remembered(documents, lock, clouds_of(documents, lock, Plan()))
 
 
 def changes(
@@ -40,5 +40,11 @@ def changes(
 ) -> tuple[list[str], list[str], list[str]]:
     """Changes, problems and warnings as people read them."""
     documents = clouds(*clusters, classes=(recipe_of,))
-    found = cloud_changes(documents, lock, cloud_clusters(documents, lock, Plan()))
-    return [str(one) for one in found[0]], [str(one) for one in found[1]], [str(one) for one in found[2]]
+    changed, problems = cloud_changes(documents, lock, clouds_of(documents, lock, Plan()))
+    # Without a field is only what is said of a cluster that has no document any more.
+    assert {(one.kind, bool(one.key)) for one in problems} <= {("InferenceCluster", True), ("", False)}
+    return (
+        [str(one) for one in changed],
+        [str(one) for one in of_severity(problems, "error")],
+        [str(one) for one in of_severity(problems, "warning")],
+    )

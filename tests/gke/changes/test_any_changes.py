@@ -4,27 +4,27 @@ from itertools import combinations
 
 from any_clouds import any_clouds
 from hypothesis import given
+from small_clouds import clouds_of
 
 from inferfleet.api.documents import Documents
 from inferfleet.fleet.decisions import Plan
 from inferfleet.fleet.lock.lock import Lock, LockedCluster, matches, parse, text
 from inferfleet.gke.changes.clusters import cloud_changes
 from inferfleet.gke.changes.remembered import remembered
-from inferfleet.gke.clouds import cloud_clusters
 from inferfleet.gke.facts.create_only import recreates
 
 
 def _standing(documents: Documents) -> Lock:
     """The lock after an update with these documents."""
     known = Lock(documents.settings.stack, {name: LockedCluster("GKE") for name in documents.clusters})
-    return remembered(documents, known, cloud_clusters(documents, known, Plan()))
+    return remembered(documents, known, clouds_of(documents, known, Plan()))
 
 
 @given(any_clouds())
 def test_after_an_update_nothing_is_left_to_change(documents: Documents) -> None:
     lock = _standing(documents)
-    clusters = cloud_clusters(documents, lock, Plan())
-    assert cloud_changes(documents, lock, clusters) == ((), (), ())
+    clusters = clouds_of(documents, lock, Plan())
+    assert cloud_changes(documents, lock, clusters) == ((), ())
     assert matches(lock, remembered(documents, lock, clusters))
 
 

@@ -12,8 +12,9 @@ from inferfleet.api.kinds.inference_cluster import InferenceCluster
 from inferfleet.fleet.names import POOL
 from inferfleet.gke.facts.change_table import Effect, Row, field_table
 from inferfleet.gke.facts.create_only import create_only, recreating, without_places
+from inferfleet.gke.facts.schema import CLUSTER, NODE_POOL
 from inferfleet.gke.settings.ranges import BLOCK
-from inferfleet.gke.values import CLUSTER, NODE_POOL, CloudResource
+from inferfleet.gke.values import CloudResource
 
 RECIPE, GKE, POOLS = "spec.provisioning.gke", "spec.cluster.gke", "spec.nodePools[]"
 CLASS: dict[str, Any] = {

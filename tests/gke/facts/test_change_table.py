@@ -12,8 +12,8 @@ from inferfleet.api.kinds.inference_cluster import InferenceCluster
 from inferfleet.gke.facts import schema
 from inferfleet.gke.facts.change_table import POOLS, Effect, Row, field_table
 from inferfleet.gke.facts.create_only import counts, recreates
+from inferfleet.gke.facts.schema import CLUSTER, NODE_POOL
 from inferfleet.gke.settings.ranges import BLOCK
-from inferfleet.gke.values import CLUSTER, NODE_POOL
 
 ROWS = field_table()
 

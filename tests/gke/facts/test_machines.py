@@ -99,6 +99,7 @@ def test_a_class_tells_the_facts_of_a_machine_that_is_not_known() -> None:
         ssds=LocalSsds((32,)),
         nics=10,
         fabric=Fabric("RDMA", networks=2, interfaces=9),
+        known=False,
     )
 
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 import pytest
-from small_clouds import L4, clouds, cluster, pool, with_pickers
+from small_clouds import L4, clouds, clouds_of, cluster, pool, with_pickers
 
 from inferfleet.api.documents import Documents
 from inferfleet.api.kinds.inference_cluster import InferenceCluster
@@ -12,14 +12,14 @@ from inferfleet.fleet.decisions import Placement, Plan
 from inferfleet.fleet.lock.lock import Lock, LockedCluster, LockedPool
 from inferfleet.fleet.spot import Spot
 from inferfleet.gke.changes.remembered import remembered
-from inferfleet.gke.clouds import cloud_clusters
 from inferfleet.gke.quota.needs import Need, needs
 
 P, R = "acme-ml", "us-east5"
 SPOT = Spot("ml/m0", "east", (("decode", "l4"),))
+SYSTEM_POOL = "spec.cluster.gke.systemPool"
 SYSTEM = (
-    Need(P, "", "CPUS_ALL_REGIONS", 48, 0, ("east/system",)),
-    Need(P, R, "CPUS", 48, 0, ("east/system",)),
+    Need(P, "", "CPUS_ALL_REGIONS", 48, 0, ("east/system",), SYSTEM_POOL),
+    Need(P, R, "CPUS", 48, 0, ("east/system",), SYSTEM_POOL),
 )
 
 
@@ -29,7 +29,7 @@ def fleet(made: InferenceCluster) -> Documents:
 
 
 def names_in(documents: Documents) -> Mapping[str, str]:
-    (found,) = cloud_clusters(documents, Lock(stack="prod"), Plan())
+    (found,) = clouds_of(documents, Lock(stack="prod"), Plan())
     return found.pools
 
 
@@ -42,17 +42,17 @@ def taken(
     if before:
         old = fleet(before)
         lock = Lock(stack="prod", clusters={"east": LockedCluster("GKE")}, placements={SPOT: stood})
-        lock = remembered(old, lock, cloud_clusters(old, lock, Plan()))
+        lock = remembered(old, lock, clouds_of(old, lock, Plan()))
         there = {"east": ["system-0", *names_in(old).values()]}
     planned = Plan(placements=(Placement(SPOT, replicas),) if replicas else ())
-    return list(needs(documents, cloud_clusters(documents, lock, planned), lock, planned, there))
+    return list(needs(documents, clouds_of(documents, lock, planned), lock, planned, there))
 
 
 def gpus(metric: str, amount: int, standing: int = 0) -> list[Need]:
     """A need of GPUs in the region and in the whole project."""
     return [
-        Need(P, "", "GPUS_ALL_REGIONS", amount, standing, ("east/l4",)),
-        Need(P, R, metric, amount, standing, ("east/l4",)),
+        Need(P, "", "GPUS_ALL_REGIONS", amount, standing, ("east/l4",), "spec.nodePools[0]"),
+        Need(P, R, metric, amount, standing, ("east/l4",), "spec.nodePools[0]"),
     ]
 
 
@@ -119,7 +119,7 @@ def test_a_pool_that_is_replaced_counts_twice_unless_its_old_nodes_end_first(
     made = cluster("east", pool(nodeCount=2), replace={"order": order})
     documents = fleet(made)
     lock = Lock(stack="prod", clusters={"east": LockedCluster("GKE")})
-    clusters = cloud_clusters(documents, lock, Plan())
+    clusters = clouds_of(documents, lock, Plan())
     (now,) = remembered(documents, lock, clusters).pools.values()
     old = replace(lock, pools={"east/l4": LockedPool("l4-000000", now.settings)})
     assert list(needs(documents, clusters, old, Plan(), {"east": ["l4-000000"]})) == added
@@ -129,14 +129,14 @@ def test_a_pool_that_becomes_spot_takes_of_another_quota() -> None:
     before = cluster("east", pool(nodeCount=2))
     spot = cluster("east", pool(nodeCount=2, capacity={"model": "Spot"}))
     assert taken(spot, before=before) == [
-        Need(P, "", "GPUS_ALL_REGIONS", 16, 8, ("east/l4",)),
-        Need(P, R, "PREEMPTIBLE_NVIDIA_L4_GPUS", 8, 0, ("east/l4",)),
+        Need(P, "", "GPUS_ALL_REGIONS", 16, 8, ("east/l4",), "spec.nodePools[0]"),
+        Need(P, R, "PREEMPTIBLE_NVIDIA_L4_GPUS", 8, 0, ("east/l4",), "spec.nodePools[0]"),
     ]
 
 
 def test_pools_of_several_clusters_add_up() -> None:
     documents = clouds(cluster("east", pool(nodeCount=1)), cluster("west", pool(nodeCount=2)), classes=(L4,))
     lock = Lock(stack="prod")
-    found = needs(documents, cloud_clusters(documents, lock, Plan()), lock, Plan(), {})
-    assert Need(P, R, "NVIDIA_L4_GPUS", 12, 0, ("east/l4", "west/l4")) in found
-    assert Need(P, R, "CPUS", 96, 0, ("east/system", "west/system")) in found
+    found = needs(documents, clouds_of(documents, lock, Plan()), lock, Plan(), {})
+    assert Need(P, R, "NVIDIA_L4_GPUS", 12, 0, ("east/l4", "west/l4"), "spec.nodePools[0]") in found
+    assert Need(P, R, "CPUS", 96, 0, ("east/system", "west/system"), SYSTEM_POOL) in found

@@ -2,10 +2,12 @@
 
 import pytest
 
+from inferfleet.api.problems import Problem
 from inferfleet.gke.quota.answers import Quota, family_quotas, quotas, short, shortages
 from inferfleet.gke.quota.needs import Need
 
-NEED = Need("acme", "us-east5", "NVIDIA_L4_GPUS", 12, 4, ("east/a", "east/b"))
+NEED = Need("acme", "us-east5", "NVIDIA_L4_GPUS", 12, 4, ("east/a", "east/b"), "spec.nodePools[1]")
+H100 = ("east/h100",)
 ASK = (
     "Ask for more at https://console.cloud.google.com/iam-admin/quotas?project=acme, or nodes will be missing"
 )
@@ -29,25 +31,27 @@ def test_a_quota_holds_what_others_use_and_all_that_is_taken(quota: Quota, holds
 
 def test_a_shortage_names_the_quota_its_use_and_the_pools() -> None:
     found = short(NEED, Quota(8, 4))
-    assert found is not None
-    assert (found.what, found.next_step) == (
+    assert found == Problem(
         "quota NVIDIA_L4_GPUS of project acme in us-east5 is 8, with 4 in use; pools east/a, east/b take 8 "
         "more",
         ASK,
+        "spec.nodePools[1]",
+        kind="InferenceCluster",
+        key="east",
+        severity="warning",
     )
 
 
 def test_a_shortage_of_a_family_in_one_pool_and_of_the_whole_project() -> None:
-    family = Need("acme", "us-east5", "GPUS_PER_GPU_FAMILY:NVIDIA_H100", 8, 0, ("east/h100",))
-    whole = Need("acme", "", "GPUS_ALL_REGIONS", 8, 0, ("east/h100",))
+    family = Need(
+        "acme", "us-east5", "GPUS_PER_GPU_FAMILY:NVIDIA_H100", 8, 0, ("east/h100",), "spec.nodePools[0]"
+    )
+    whole = Need("acme", "", "GPUS_ALL_REGIONS", 8, 0, H100, "spec.nodePools[0]")
     told = shortages({family: Quota(0, None), whole: Quota(4, 1), NEED: None})
-    assert [(need, one.what) for need, one in told] == [
-        (whole, "quota GPUS_ALL_REGIONS of project acme is 4, with 1 in use; pool east/h100 takes 8 more"),
-        (
-            family,
-            "quota GPUS_PER_GPU_FAMILY of NVIDIA_H100 of project acme in us-east5 is 0; pool east/h100 takes "
-            "8 more",
-        ),
+    assert [one.what for one in told] == [
+        "quota GPUS_ALL_REGIONS of project acme is 4, with 1 in use; pool east/h100 takes 8 more",
+        "quota GPUS_PER_GPU_FAMILY of NVIDIA_H100 of project acme in us-east5 is 0; pool east/h100 takes "
+        "8 more",
     ]
 
 

@@ -6,10 +6,10 @@ import pytest
 from small_clouds import clouds, cluster, made, pool
 
 from inferfleet.api.problems import Problem
+from inferfleet.gke.pool import gke_clusters
 from inferfleet.gke.quota.reservations import Reserved, reservation_problems, reserved
 
 PATH = "spec.nodePools[0].capacity.reservation"
-NEED = Reserved("east/mega", PATH, "acme", ("us-east5-a",), "big", "a3-megagpu-8g", 16, True, 2)
 STEP = "Look with `gcloud compute reservations list --project acme`; name another one, or mend it"
 
 
@@ -18,33 +18,39 @@ def on_mega(**reservation: str) -> dict[str, Any]:
     return pool("mega", "mega", nodeCount=2, zones=["us-east5-a"], capacity=capacity)
 
 
+# What two nodes of pool east/mega need of a reservation.
+NEED = Reserved(gke_clusters(clouds(cluster("east", on_mega())))["east"].pools[0], "acme", "big")
+
+
 def answer(count: str = "4", *, machine: str = "a3-megagpu-8g", ssds: int = 0, used: str = "0") -> Any:
     properties = {"machineType": machine, "localSsds": [{}] * ssds}
     specific = {"count": count, "inUseCount": used, "instanceProperties": properties}
     return {"status": "READY", "specificReservation": specific}
 
 
-def whats(need: Reserved = NEED, **answers: Any) -> list[str]:
+def whats(**answers: Any) -> list[str]:
     found = {zone.replace("_", "-"): one for zone, one in answers.items()}
-    return [one.what for one in reservation_problems(need, found)]
+    return [one.what for one in reservation_problems(NEED, found)]
 
 
 def test_a_pool_that_does_not_stand_yet_asks_for_its_reservation() -> None:
     documents = clouds(cluster("east", on_mega()), classes=())
     cloud = made(documents)
-    need = Reserved("east/mega", PATH, "acme-ml", ("us-east5-a",), "big", "a3-megagpu-8g", 16, True, 2)
-    assert reserved(documents, (cloud,), {}) == (need,)
-    assert reserved(documents, (cloud,), {"east": [cloud.pools["mega"]]}) == ()
+    (need,) = reserved((cloud,), {})
+    pool = need.pool
+    assert (pool.key, pool.zones, need.project, need.name) == ("east/mega", ("us-east5-a",), "acme-ml", "big")
+    assert (pool.machine.type, need.ssds, pool.document.size) == ("a3-megagpu-8g", 16, 2)
+    assert reserved((cloud,), {"east": [cloud.pools["mega"]]}) == ()
 
 
 def test_a_shared_reservation_is_in_its_own_project() -> None:
     documents = clouds(cluster("east", on_mega(project="acme-core")))
-    assert [one.project for one in reserved(documents, (made(documents),), {})] == ["acme-core"]
+    assert [one.project for one in reserved((made(documents),), {})] == ["acme-core"]
 
 
 def test_pools_without_a_named_reservation_ask_for_none() -> None:
     documents = clouds(cluster("east", pool(nodeCount=1, capacity={"model": "Reservation"}), on_mega()))
-    assert [one.pool for one in reserved(documents, (made(documents),), {})] == ["east/mega"]
+    assert [one.pool.key for one in reserved((made(documents),), {})] == ["east/mega"]
 
 
 @pytest.mark.parametrize(
@@ -57,13 +63,16 @@ def test_a_reservation_that_fits_is_not_spoken_of(told: Any) -> None:
 
 
 def test_a_reservation_that_is_not_there_is_told_with_the_way_to_look() -> None:
-    assert reservation_problems(NEED, {"us-east5-a": None}) == (
+    assert list(reservation_problems(NEED, {"us-east5-a": None})) == [
         Problem(
             "there is no reservation 'big' of project acme in us-east5-a, and pool east/mega needs it",
             STEP,
             PATH,
+            kind="InferenceCluster",
+            key="east",
+            severity="warning",
         ),
-    )
+    ]
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,8 @@ from inferfleet.api.documents import Documents
 from inferfleet.api.kinds.inference_class import InferenceClass
 from inferfleet.api.kinds.inference_cluster import InferenceCluster
 from inferfleet.api.kinds.settings import Settings
+from inferfleet.api.problems import Problem, of_severity
+from inferfleet.gke.pool import gke_clusters
 from inferfleet.gke.recipes.check import recipe_problems
 
 ZONE = "us-east5-a"
@@ -78,8 +80,12 @@ def stack(pools: dict[str, tuple[dict[str, Any], dict[str, Any]]], **gke: Any) -
 
 def told(documents: Documents) -> tuple[list[str], list[str]]:
     """Problems and warnings, as path and what."""
-    problems, warnings = recipe_problems(documents)
-    return [f"{one.path}: {one.what}" for one in problems], [f"{one.path}: {one.what}" for one in warnings]
+    problems = tuple(recipe_problems(documents, gke_clusters(documents)))
+    return _lines(of_severity(problems, "error")), _lines(of_severity(problems, "warning"))
+
+
+def _lines(problems: tuple[Problem, ...]) -> list[str]:
+    return [f"{one.path}: {one.what}" for one in problems]
 
 
 def alone(spec: dict[str, Any], model: str = "OnDemand", **fields: Any) -> tuple[list[str], list[str]]:

@@ -10,6 +10,7 @@ from inferfleet.api.documents import Documents
 from inferfleet.api.kinds.inference_cluster import InferenceCluster
 from inferfleet.api.kinds.settings import Settings
 from inferfleet.api.problems import Problem, Where
+from inferfleet.gke.pool import gke_clusters
 from inferfleet.gke.recipes.check import recipe_problems
 
 TEXT = """\
@@ -45,25 +46,27 @@ spec:
 
 def test_each_problem_stands_at_its_field_and_a_class_is_judged_once(tmp_path: Path) -> None:
     (tmp_path / "fleet.yaml").write_text(TEXT)
-    assert recipe_problems(load([tmp_path], catalogue=None, base=tmp_path)) == (
-        (
-            Problem(
-                "class h100 asks for 4 nvidia-h100-80gb per node on a3-highgpu-8g, which has 8 "
-                "(Google, GPU machine types, 2026-04-14)",
-                "Write count: 8, or use a3-highgpu-4g. If Google has changed that since, say where you saw "
-                "it in the class: verified",
-                "spec.provisioning.gke.accelerator.count",
-                Where("fleet.yaml", 13),
-            ),
-            Problem(
-                "pool two of cluster east has minNodeCount 1, but FlexStart pools start from 0 "
-                "(GKE, flex-start, 2026-04-14)",
-                "Remove minNodeCount",
-                "spec.nodePools[1].minNodeCount",
-                Where("fleet.yaml", 27),
-            ),
+    documents = load([tmp_path], catalogue=None, base=tmp_path)
+    assert documents.located(recipe_problems(documents, gke_clusters(documents))) == (
+        Problem(
+            "class h100 asks for 4 nvidia-h100-80gb per node on a3-highgpu-8g, which has 8 "
+            "(Google, GPU machine types, 2026-04-14)",
+            "Write count: 8, or use a3-highgpu-4g. If Google has changed that since, say where you saw "
+            "it in the class: verified",
+            "spec.provisioning.gke.accelerator.count",
+            Where("fleet.yaml", 13),
+            kind="InferenceClass",
+            key="h100",
         ),
-        (),
+        Problem(
+            "pool two of cluster east has minNodeCount 1, but FlexStart pools start from 0 "
+            "(GKE, flex-start, 2026-04-14)",
+            "Remove minNodeCount",
+            "spec.nodePools[1].minNodeCount",
+            Where("fleet.yaml", 27),
+            kind="InferenceCluster",
+            key="east",
+        ),
     )
 
 
@@ -127,4 +130,4 @@ def test_abandoned_and_existing_clusters_are_left_alone() -> None:
         "west": InferenceCluster.model_validate(existing),
     }
     documents = Documents(Settings(stack="test"), classes=bad.classes, clusters=clusters)
-    assert recipe_problems(documents) == ((), ())
+    assert list(recipe_problems(documents, gke_clusters(documents))) == []

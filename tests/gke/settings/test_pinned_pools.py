@@ -16,7 +16,8 @@ from inferfleet.api.loading.load import load
 from inferfleet.fleet.names import cloud_resource
 from inferfleet.gke.changes.remembered import cluster_settings
 from inferfleet.gke.facts.create_only import create_only, digest
-from inferfleet.gke.values import NODE_POOL, SYSTEM_POOL, CloudCluster
+from inferfleet.gke.facts.schema import NODE_POOL
+from inferfleet.gke.values import SYSTEM_POOL, CloudCluster
 
 PINNED = Path(__file__).with_name("pinned_pools.yaml")
 MODEL = "gke-l4-1x-g2-4"  # the class that is pinned in each capacity model

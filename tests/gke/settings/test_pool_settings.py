@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from small_clouds import BARE, clouds, cluster, made, node_pool, pool, recipe, resources
 
-from inferfleet.gke.values import CLUSTER
+from inferfleet.gke.facts.schema import CLUSTER
 
 ZONE = ["us-east5-a"]
 NO_RESERVATION = {"consumeReservationType": "NO_RESERVATION"}

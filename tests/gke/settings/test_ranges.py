@@ -1,6 +1,5 @@
 """Addresses: what lies where in a block, who has which block, and what is said when they clash."""
 
-from dataclasses import asdict
 from ipaddress import IPv4Network
 from itertools import pairwise
 
@@ -9,12 +8,24 @@ from hypothesis import given
 from hypothesis import strategies as st
 from small_clouds import clouds, cluster, pool, remembering
 
+from inferfleet.api.documents import Documents
 from inferfleet.api.kinds.inference_cluster import InferenceCluster
+from inferfleet.api.problems import Problem
 from inferfleet.fleet.lock.lock import Lock
-from inferfleet.gke.settings.ranges import Ranges, blocks, range_problems
+from inferfleet.gke.pool import gke_clusters
+from inferfleet.gke.settings import ranges as gke_ranges
+from inferfleet.gke.settings.ranges import Ranges
 
 NOTHING = Lock(stack="prod")
 HOST = {"name": "shared", "subnetwork": "nodes", "podsRange": "pods", "servicesRange": "services"}
+
+
+def blocks(documents: Documents, lock: Lock) -> dict[str, str]:
+    return gke_ranges.blocks(gke_clusters(documents), lock)
+
+
+def range_problems(documents: Documents, lock: Lock) -> tuple[Problem, ...]:
+    return tuple(gke_ranges.range_problems(gke_clusters(documents), lock))
 
 
 def written(name: str, block: str) -> InferenceCluster:
@@ -94,14 +105,15 @@ def test_a_cluster_that_finds_no_block_is_named_and_gets_none() -> None:
         *(cluster(f"x{place}") for place in range(4)),
     )
     assert [name for name in blocks(documents, NOTHING) if name.startswith("x")] == ["x0", "x1", "x2"]
-    assert [asdict(one) for one in range_problems(documents, NOTHING)] == [
-        {
-            "what": "no block of size /14 is free for cluster 'x3'",
-            "next_step": "Write a smaller block (up to /16) on some of the clusters",
-            "path": "spec.cluster.gke.network.block",
-            "where": None,
-        }
-    ]
+    assert range_problems(documents, NOTHING) == (
+        Problem(
+            "no block of size /14 is free for cluster 'x3'",
+            "Write a smaller block (up to /16) on some of the clusters",
+            "spec.cluster.gke.network.block",
+            kind="InferenceCluster",
+            key="x3",
+        ),
+    )
 
 
 def test_beside_an_existing_network_a_block_is_for_networks_between_gpus_alone() -> None:

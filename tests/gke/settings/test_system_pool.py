@@ -9,6 +9,7 @@ from small_clouds import clouds, cluster, made, node_pool, with_pickers
 from inferfleet.api.documents import Documents
 from inferfleet.fleet.decisions import Plan
 from inferfleet.gke.facts.machines import machine
+from inferfleet.gke.pool import gke_clusters
 from inferfleet.gke.settings.system import nodes_for, system_problems
 from inferfleet.gke.values import SYSTEM_POOL
 
@@ -69,10 +70,13 @@ def test_a_machine_nobody_knows_holds_one_picker() -> None:
 def test_a_picker_that_fits_on_no_node_is_a_problem() -> None:
     small = clouds(cluster("east", systemPool={"machineType": "e2-standard-4"}))
     documents, planned = with_pickers(small, "east", {}, asking("2"))
-    (problem,) = system_problems(documents, planned)
-    assert (problem.what, problem.path) == (
+    (problem,) = system_problems(documents, gke_clusters(documents), planned)
+    assert (problem.kind, problem.key, problem.what, problem.path) == (
+        "InferenceCluster",
+        "east",
         "the endpoint picker of 'ml/m0' requests 4 cores and 8.0 GiB; a node of the system pool of cluster "
         "'east' (e2-standard-4) has 3 cores and 13.6 GiB for it",
         "spec.cluster.gke.systemPool.machineType",
     )
-    assert system_problems(*with_pickers(clouds(cluster("east")), "east", {}, asking("15"))) == ()
+    documents, planned = with_pickers(clouds(cluster("east")), "east", {}, asking("15"))
+    assert list(system_problems(documents, gke_clusters(documents), planned)) == []

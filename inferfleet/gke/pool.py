@@ -1,0 +1,155 @@
+"""What the documents say of each GKE cluster and its pools, joined once: cluster, pool, class and machine.
+
+These values are there before any rule is checked, so they may describe what Google would refuse. What is
+decided of them afterwards (names, settings, resources) is in `values`.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from inferfleet.api.documents import Documents
+from inferfleet.api.kinds.gke_cluster import Gke
+from inferfleet.api.kinds.inference_class import GkeProvisioning, InferenceClass
+from inferfleet.api.kinds.inference_cluster import InferenceCluster
+from inferfleet.api.kinds.node_pool import CapacityModel, NodePool
+from inferfleet.fleet import names
+from inferfleet.gke.fabrics import ExtraNetwork, extra_networks
+from inferfleet.gke.facts.machine import Fabric, Machine
+from inferfleet.gke.facts.machines import machine_of
+
+
+@dataclass(frozen=True)
+class GkeClass:
+    """An InferenceClass that GKE provisions: its recipe, and the machine type that the recipe names."""
+
+    document: InferenceClass
+    recipe: GkeProvisioning
+    machine: Machine
+
+    @property
+    def name(self) -> str:
+        return self.document.metadata.name
+
+    @property
+    def fabric(self) -> Fabric | None:
+        """The network between GPUs that its nodes join: the machine has it, and the recipe asks for it."""
+        fabric = self.machine.fabric
+        return fabric if fabric and fabric.kind == self.recipe.networking.gpu_direct else None
+
+
+@dataclass(frozen=True)
+class GkePool:
+    """Pool number `place` of a GKE cluster, with the class that its nodes are made by.
+
+    `zones` are sorted, and empty where Google chooses them. `networks` are those of the nodes' extra
+    interfaces, in their order on the node.
+    """
+
+    cluster: str
+    gke: Gke
+    place: int
+    document: NodePool
+    gke_class: GkeClass
+    zones: tuple[str, ...]
+    networks: tuple[ExtraNetwork, ...]
+
+    @property
+    def name(self) -> str:
+        """The name in the document; the one in Google Cloud is decided later."""
+        return self.document.name
+
+    @property
+    def key(self) -> str:
+        """The name in the whole stack, as the lock and messages have it: `east/h100`."""
+        return f"{self.cluster}/{self.name}"
+
+    @property
+    def recipe(self) -> GkeProvisioning:
+        return self.gke_class.recipe
+
+    @property
+    def machine(self) -> Machine:
+        return self.gke_class.machine
+
+    @property
+    def fabric(self) -> Fabric | None:
+        return self.gke_class.fabric
+
+    @property
+    def capacity_model(self) -> CapacityModel:
+        return self.document.capacity.model
+
+    @property
+    def fixed_size(self) -> int | None:
+        """The nodes of a pool of fixed size; None for one that is autoscaled."""
+        return None if self.document.max_node_count else self.document.node_count or 0
+
+    def path(self, field: str = "") -> str:
+        """The path of a field of the pool, or of the pool itself, in the cluster's document."""
+        return f"spec.nodePools[{self.place}]" + (f".{field}" if field else "")
+
+
+@dataclass(frozen=True)
+class GkeCluster:
+    """One cluster of source GKE. `pools` are those that GKE can provision, in the order of the document."""
+
+    name: str
+    stack: str
+    document: InferenceCluster
+    gke: Gke
+    pools: tuple[GkePool, ...]
+
+    @property
+    def cloud_name(self) -> str:
+        return names.gke_cluster(
+            self.name, stack=self.stack, project=self.gke.project, region=self.gke.region
+        )
+
+    @property
+    def account(self) -> str:
+        """The address of the service account that its nodes act as."""
+        return names.account_email(names.node_account(self.name, stack=self.stack), self.gke.project)
+
+    @property
+    def labels(self) -> dict[str, str]:
+        """The labels of its resources in Google Cloud, which are not those of Kubernetes nodes."""
+        return self.gke.labels | names.cloud_labels(self.stack, cluster=self.name)
+
+
+def gke_clusters(documents: Documents) -> dict[str, GkeCluster]:
+    """Every cluster of source GKE by name, sorted by name.
+
+    Pools of classes that GKE does not provision are left out: a problem of `recipe_problems`.
+    """
+    classes = _gke_classes(documents)
+    return {
+        name: GkeCluster(name, documents.settings.stack, cluster, gke, _pools(name, cluster, gke, classes))
+        for name, cluster in sorted(documents.clusters.items())
+        if (gke := cluster.spec.cluster.gke)
+    }
+
+
+def _gke_classes(documents: Documents) -> dict[str, GkeClass]:
+    return {
+        name: GkeClass(document, provisioning.gke, machine)
+        for name, document in documents.classes.items()
+        if (provisioning := document.spec.provisioning)
+        and provisioning.gke
+        and (machine := machine_of(document))
+    }
+
+
+def _pools(
+    name: str, cluster: InferenceCluster, gke: Gke, classes: Mapping[str, GkeClass]
+) -> tuple[GkePool, ...]:
+    return tuple(
+        _pool(name, gke, place, document, classes[document.class_name])
+        for place, document in enumerate(cluster.spec.node_pools)
+        if document.class_name in classes
+    )
+
+
+def _pool(cluster: str, gke: Gke, place: int, document: NodePool, gke_class: GkeClass) -> GkePool:
+    zones = tuple(sorted(document.zones or gke.zones))
+    networks = extra_networks(gke_class.fabric, zones) if gke_class.fabric else ()
+    return GkePool(cluster, gke, place, document, gke_class, zones, networks)
