@@ -1,4 +1,4 @@
-"""The values a plan is made of: placements, endpoints, service routes, what found no place and why."""
+"""The values a plan is made of: placements, endpoints, service routes, and replicas without a place."""
 
 from dataclasses import dataclass, field
 
@@ -9,7 +9,7 @@ from inferfleet.fleet.spot import Spot as Spot
 
 @dataclass(frozen=True, order=True)
 class Placement:
-    """`replicas` alike replicas of a deployment on one spot."""
+    """How many replicas of a deployment run on one spot. They are alike and not told apart."""
 
     spot: Spot
     replicas: int
@@ -17,7 +17,7 @@ class Placement:
 
 @dataclass(frozen=True)
 class Endpoint:
-    """Where a deployment can be reached on one cluster; `labels` are what services select by."""
+    """Where a deployment can be reached on one cluster; services select endpoints by `labels`."""
 
     deployment: str
     cluster: str
@@ -27,7 +27,7 @@ class Endpoint:
 
 @dataclass(frozen=True)
 class Backend:
-    """A share of a service's traffic: integer weight, only meaningful against its siblings."""
+    """A deployment's share of a service's traffic on one cluster, relative to the other backends there."""
 
     deployment: str
     weight: int
@@ -35,7 +35,7 @@ class Backend:
 
 @dataclass(frozen=True)
 class ServiceRoute:
-    """A service on one cluster that has at least one of its endpoints."""
+    """A service on one cluster where at least one deployment that it selects has replicas."""
 
     service: str  # namespace/name
     cluster: str
@@ -44,7 +44,7 @@ class ServiceRoute:
 
 @dataclass(frozen=True, order=True)
 class Reason:
-    """Why replicas do not go to a cluster, or to one pool of it ("" speaks of the whole cluster)."""
+    """Why no further replicas go to a cluster, or to one of its pools; `pool` is "" for a whole cluster."""
 
     cluster: str
     pool: str
@@ -53,7 +53,7 @@ class Reason:
 
 @dataclass(frozen=True)
 class Unplaced:
-    """So many replicas found no place, and what every cluster and pool had against them."""
+    """How many replicas of a deployment have no place, and why none of the clusters and pools takes them."""
 
     deployment: str
     replicas: int
@@ -62,7 +62,7 @@ class Unplaced:
 
 @dataclass(frozen=True, order=True)
 class Change:
-    """A spot whose number of replicas differs from the lock's (0 means: not there)."""
+    """A spot whose number of replicas differs from the lock's; 0 means that the spot has none."""
 
     spot: Spot
     before: int
@@ -71,7 +71,7 @@ class Change:
 
 @dataclass(frozen=True)
 class Leaving:
-    """A workload that still stands on a cluster, with our stack's label, and is no longer desired."""
+    """A workload that still runs on a cluster, has this stack's label, and is no longer desired."""
 
     cluster: str
     namespace: str
@@ -83,9 +83,10 @@ class Leaving:
 
 @dataclass(frozen=True)
 class Plan:
-    """Everything the planner decided. Sorted, so that equal inputs give equal plans.
+    """Everything the planner decided, sorted, so that equal inputs give equal plans.
 
-    `problems` are of all severities, and say their fields without lines: `Documents.located` knows those.
+    `reasons` say for each deployment why its replicas do not run on the other clusters and pools. `problems`
+    have all severities and name fields without lines: `Documents.located` adds these.
     """
 
     placements: tuple[Placement, ...] = ()
@@ -93,6 +94,6 @@ class Plan:
     services: tuple[ServiceRoute, ...] = ()
     unplaced: tuple[Unplaced, ...] = ()
     changes: tuple[Change, ...] = ()
-    reasons: dict[str, tuple[Reason, ...]] = field(default_factory=dict)  # deployment -> why not elsewhere
+    reasons: dict[str, tuple[Reason, ...]] = field(default_factory=dict)
     problems: tuple[Problem, ...] = ()
     lock: Lock = field(default_factory=Lock)

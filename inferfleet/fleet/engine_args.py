@@ -1,7 +1,7 @@
-"""Whether an engine's command line says what the document says. It is read here, and never changed.
+"""Whether an engine's command line agrees with its document. It is read here, and never changed.
 
-A number that disagrees with topology or port is a problem; a number that is needed and not to be seen is a
-warning, because a configuration file or an entrypoint may hold it.
+A flag that disagrees with topology or port is an error. A number that differs from the engine's default and
+is not among the arguments is a warning, because a configuration file or an entrypoint may set it.
 """
 
 import shlex
@@ -21,7 +21,7 @@ _TEMPLATE = "spec.workers.template"
 
 @dataclass(frozen=True)
 class _Word:
-    """One word of the command line, and where it stands. `shell`: it comes out of a shell's script."""
+    """One word of the command line and its path. `shell`: it comes from the script of a shell."""
 
     text: str
     path: str
@@ -29,40 +29,39 @@ class _Word:
 
 
 @dataclass(frozen=True)
-class _Seen:
+class _Flag:
     """A known flag with its value as written (None: nothing follows it)."""
 
-    flag: str
+    name: str
     meaning: Meaning
     value: str | None
     word: _Word
 
 
 def port_of(engine_: Engine) -> int:
-    """The port the engine listens on: the document's, or its type's default."""
+    """Return the port that the engine listens on: the document's, or the default of its type."""
     return engine_.port or engine(engine_.type).port
 
 
 def startup_of(engine_: Engine) -> int:
-    """Seconds a pod may take to load its model: the document's, or its type's default."""
+    """Return the seconds that a pod may take to load its model: the document's, or its type's default."""
     return engine_.startup or engine(engine_.type).startup
 
 
 def check(deployment: ModelDeployment) -> Iterator[Problem]:
-    """Errors and warnings of the engine's command line."""
+    """Yield what is wrong (errors) or may be missing (warnings) in the engine's command line."""
     spec = deployment.spec
     yield from _not_text(deployment)
     words = _words(spec.workers.template)
     defaults = engine(spec.engine.type)
-    seen = _flags(words, defaults)
+    flags = _flags(words, defaults)
     wanted = _wanted(spec.workers.topology, port_of(spec.engine))
     if any(word.text == defaults.data_in_tensor for word in words):
         del wanted["data"]
     for meaning, number in wanted.items():
-        mine = [one for one in seen if one.meaning == meaning]
-        if wrong := _disagreeing(mine, number):
-            yield _disagrees(deployment, wrong, number)
-    yield from _absent(deployment, defaults, {one.meaning for one in seen})
+        if flag := _disagreeing([flag for flag in flags if flag.meaning == meaning], number):
+            yield _disagreement(deployment, flag, number)
+    yield from _absent(deployment, defaults, {flag.meaning for flag in flags})
 
 
 def _problem(
@@ -84,7 +83,8 @@ def _wanted(topology: Topology, port: int) -> dict[Meaning, int]:
 
 def _command_line(template: PodTemplate) -> Iterator[tuple[str, Any]]:
     """Path and value of `command` and `args`, where the engine's container has them."""
-    index = next(i for i, one in enumerate(template.spec["containers"]) if one.get("name") == ENGINE)
+    containers = template.spec["containers"]
+    index = next(i for i, container in enumerate(containers) if container.get("name") == ENGINE)
     for key in ("command", "args"):
         value = template.engine.get(key)
         if value is not None:
@@ -98,7 +98,7 @@ def _not_text(deployment: ModelDeployment) -> Iterator[Problem]:
             continue
         for i, text in enumerate(value):
             if not isinstance(text, str):
-                what = f"{text!r} is not text; Kubernetes takes only text here"
+                what = f"{text!r} is not text; Kubernetes accepts only text here"
                 yield _problem(deployment, what, "Put it in quotes", f"{path}[{i}]")
 
 
@@ -139,45 +139,48 @@ def _split(script: str) -> list[str]:
     reader.commenters = ""
     try:
         return list(reader)
-    except ValueError:  # unbalanced quotes: a script we cannot read is not judged
+    except ValueError:  # unbalanced quotes: nothing is said about a script that cannot be read
         return []
 
 
-def _flags(words: list[_Word], defaults: EngineDefaults) -> list[_Seen]:
-    seen = []
+def _flags(words: list[_Word], defaults: EngineDefaults) -> list[_Flag]:
+    flags = []
     for i, word in enumerate(words):
-        flag, equals, value = word.text.partition("=")
-        meaning = defaults.flags.get(flag)
+        name, equals, value = word.text.partition("=")
+        meaning = defaults.flags.get(name)
         if meaning is None:
             continue
         following = words[i + 1].text if i + 1 < len(words) else None
-        seen.append(_Seen(flag, meaning, value if equals else following, word))
-    return seen
+        flags.append(_Flag(name, meaning, value if equals else following, word))
+    return flags
 
 
-def _disagreeing(seen: list[_Seen], number: int) -> _Seen | None:
-    """The flag to complain about. The last one counts; in a script of several programs any does."""
-    if not seen or any(one.word.shell and _agrees(one.value, number) for one in seen):
+def _disagreeing(flags: list[_Flag], number: int) -> _Flag | None:
+    """The flag of one meaning that disagrees, or None.
+
+    The last flag counts. A script may start several programs, so there one flag that agrees is enough.
+    """
+    if not flags or any(flag.word.shell and _agrees(flag.value, number) for flag in flags):
         return None
-    return None if _agrees(seen[-1].value, number) else seen[-1]
+    return None if _agrees(flags[-1].value, number) else flags[-1]
 
 
 def _agrees(value: str | None, number: int) -> bool:
     if value is None:
         return False
     if "$" in value or "`" in value:
-        return True  # substituted when the container starts: not ours to judge
+        return True  # substituted when the container starts, so its value is not known
     return value.isdecimal() and int(value) == number
 
 
-def _disagrees(deployment: ModelDeployment, seen: _Seen, number: int) -> Problem:
-    field = _field(seen.meaning)
-    has = "has no value" if seen.value is None else f"is {seen.value!r}"
+def _disagreement(deployment: ModelDeployment, flag: _Flag, number: int) -> Problem:
+    field = _field(flag.meaning)
+    has = "has no value" if flag.value is None else f"is {flag.value!r}"
     return _problem(
         deployment,
-        f"{seen.flag} {has}, and {field} says {number}",
-        f"Make {seen.flag} and {field} the same number; inferfleet reserves GPUs and ports by the latter",
-        seen.word.path,
+        f"{flag.name} {has}, but {field} is {number}",
+        f"Set {flag.name} and {field} to the same number; inferfleet reserves GPUs and ports by {field}",
+        flag.word.path,
     )
 
 
@@ -192,7 +195,7 @@ def _absent(
             continue
         yield _problem(
             deployment,
-            f"{_field(meaning)} is {number} and {spelling} is not among the engine's visible arguments",
+            f"{_field(meaning)} is {number}, but {spelling} is not among the arguments of the engine",
             f"Add {spelling} {number}, unless the image or a configuration file sets it",
             f"{_TEMPLATE}.spec",
             "warning",

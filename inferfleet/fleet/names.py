@@ -12,7 +12,7 @@ GATEWAY = "inferfleet"
 DOMAIN = "inferfleet.dev"
 MANAGED_BY = "app.kubernetes.io/managed-by"
 MANAGER = "inferfleet"
-# Of Pulumi.yaml: with the stack's name it tells apart what several stacks have in one Google project.
+# The project's name in Pulumi.yaml. With it, several stacks keep their resources apart in one Google project.
 PROJECT = "inferfleet"
 STACK = f"{DOMAIN}/stack"
 DEPLOYMENT = f"{DOMAIN}/deployment"
@@ -30,95 +30,97 @@ LLM_D_SERVING = "llm-d.ai/inference-serving"
 
 
 def workload(spot: Spot, role: str) -> str:
-    """Of the Deployment that holds one role of a placement; companions append `-<plugin>`."""
+    """Return the name of the Deployment for one role of a placement."""
     return f"{spot.name}-{role}-{spot.pool(role)}"
 
 
 def companion(workload_name: str, plugin: str) -> str:
-    """Of an object that a plugin puts beside a workload."""
+    """Return the name of an object that a plugin adds to a workload."""
     return f"{workload_name}-{plugin}"
 
 
 def endpoint(deployment: str) -> str:
-    """Of a deployment's InferencePool and HTTPRoute."""
+    """Return the name of a deployment's InferencePool and HTTPRoute."""
     return _name(deployment)
 
 
 def epp(deployment: str) -> str:
-    """Of the namespaced objects of a deployment's endpoint picker."""
+    """Return the name of the namespaced objects of a deployment's endpoint picker."""
     return f"{_name(deployment)}-epp"
 
 
 def epp_cluster_scoped(deployment: str) -> str:
-    """Of the endpoint picker's ClusterRole and ClusterRoleBinding, which no namespace tells apart."""
+    """Return the name of a picker's ClusterRole and ClusterRoleBinding, which have no namespace."""
     return f"inferfleet:{_namespace(deployment)}:{_name(deployment)}:epp"
 
 
 def service_route(service: str) -> str:
-    """Of a service's HTTPRoute."""
+    """Return the name of a service's HTTPRoute."""
     return f"{_name(service)}-svc"
 
 
 def placement(spot: Spot) -> str:
-    """The pools of a spot, as label value and as part of its component's name."""
+    """Return the pools of a spot, as a label value and as a part of its component's name."""
     return "-".join(pool for _, pool in spot.pools)
 
 
 def deployment_path(deployment: str) -> str:
+    """Return the path prefix of requests to a deployment, on each cluster's gateway."""
     return f"/{_namespace(deployment)}/deployments/{_name(deployment)}/"
 
 
 def service_path(service: str) -> str:
+    """Return the path prefix of requests to a service, on each cluster's gateway."""
     return f"/{_namespace(service)}/{_name(service)}/"
 
 
 def existing_identity(cluster: str) -> str:
-    """The provider's cluster identifier: while it stays equal, nothing on the cluster is replaced."""
+    """Return the provider's cluster identifier: another one replaces everything on the cluster."""
     return f"existing/{cluster}"
 
 
 def gke_cluster(cluster: str, *, stack: str, project: str, region: str) -> str:
-    """What a cluster of the stack's own is called in Google Cloud, at most 31 characters.
+    """Return the name in Google Cloud of a cluster that the stack creates, at most 31 characters.
 
-    In another place it has another name, and so have its networks: the old ones, which hold the same
-    addresses and cannot go before their cluster, may stand until the new cluster does.
+    In another project or region it has another name, and so have its networks: the old ones use the same
+    addresses and cannot be deleted before their cluster, so they exist beside the new ones for a while.
     """
     return f"{cluster}-{_hex(6, stack, project, region)}"
 
 
 def gke_part(cloud_name: str, part: str) -> str:
-    """Of a network, subnetwork, router or policy that belongs to the GKE cluster of that cloud name."""
+    """Return the name of a network, subnetwork, router or policy of the GKE cluster with that cloud name."""
     return f"{cloud_name}-{part}"
 
 
 def gke_pool(pool: str, digest: str) -> str:
-    """What a node pool is called in Google Cloud, and its pool label; `digest` is that of its settings."""
+    """Return a node pool's name in Google Cloud, also its pool label; `digest` is that of its settings."""
     return f"{pool}-{digest}"
 
 
 def gke_identity(project: str, region: str, cloud_name: str) -> str:
-    """As `existing_identity`, of a GKE cluster: another place is another cluster."""
+    """Return what `existing_identity` is for a GKE cluster: another project or region is another cluster."""
     return f"gke/{project}/{region}/{cloud_name}"
 
 
 def node_account(cluster: str, *, stack: str) -> str:
-    """The ID of the service account of a GKE cluster's nodes (6 to 30 characters in Google's rule)."""
+    """Return the ID of the service account of a GKE cluster's nodes (Google takes 6 to 30 characters)."""
     return f"if-{_hex(12, stack, cluster)}"
 
 
 def account_email(account: str, project: str) -> str:
-    """The address of a service account. A project `acme.com:ml` has the domain at its end there."""
+    """Return the e-mail address of a service account. A project `acme.com:ml` has its domain at the end."""
     domain, _, name = project.rpartition(":")
     return f"{account}@{name}{'.' if domain else ''}{domain}.iam.gserviceaccount.com"
 
 
 def cloud_resource(cluster: str, part: str) -> str:
-    """Pulumi name of what belongs to a GKE cluster; the type in its URN tells kinds apart."""
+    """Return the Pulumi name of a resource of a GKE cluster; kinds differ by the type in their URN."""
     return f"{cluster}/{part}"
 
 
 def cloud_labels(stack: str, *, cluster: str) -> dict[str, str]:
-    """Labels of resources in Google Cloud, which take fewer characters than those of Kubernetes."""
+    """Return the labels of resources in Google Cloud, which allows fewer characters than Kubernetes."""
     return {
         "managed-by": MANAGER,
         f"{MANAGER}-cluster": cluster,
@@ -127,35 +129,41 @@ def cloud_labels(stack: str, *, cluster: str) -> dict[str, str]:
 
 
 def cluster_component(cluster: str) -> str:
-    """Pulumi name of a cluster's own components, ExistingCluster and ServingStack, and of its provider."""
+    """Return the Pulumi name of a cluster's provider and of its components for the cluster as a whole."""
     return cluster
 
 
 def endpoint_component(cluster: str, deployment: str) -> str:
+    """Return the Pulumi name of a deployment's endpoint on a cluster."""
     return f"{cluster}/{deployment}"
 
 
 def replicas_component(spot: Spot) -> str:
+    """Return the Pulumi name of the replicas on a spot."""
     return f"{spot.cluster}/{spot.deployment}-{placement(spot)}"
 
 
 def service_component(cluster: str, service: str) -> str:
+    """Return the Pulumi name of a service on a cluster."""
     return f"{cluster}/{service}"
 
 
 def pulumi_object(cluster: str, name: str, *, namespace: str | None = None) -> str:
-    """Pulumi name of a Kubernetes object; the type in its URN tells kinds apart."""
+    """Return the Pulumi name of a Kubernetes object; kinds differ by the type in their URN."""
     return f"{cluster}/{namespace}/{name}" if namespace else f"{cluster}/{name}"
 
 
 def object_labels(stack: str, *, deployment: str | None = None) -> dict[str, str]:
-    """On every object: whose it is, and for which deployment."""
+    """Return the labels of every object: who manages it, for which stack and which deployment."""
     labels = {MANAGED_BY: MANAGER, STACK: stack}
     return labels | {DEPLOYMENT: _name(deployment)} if deployment else labels
 
 
 def pod_labels(spot: Spot, role: str, *, serves: bool, engine_type: str) -> dict[str, str]:
-    """On the pods of a role. `serves` marks entry pods; `engine_type` is llm-d's word for the engine."""
+    """Return the labels of the pods of a role.
+
+    `serves` is True for entry pods; `engine_type` is llm-d's word for the engine.
+    """
     labels = workload_selector(spot, role)
     if serves:
         labels[SERVES] = "true"
@@ -163,22 +171,25 @@ def pod_labels(spot: Spot, role: str, *, serves: bool, engine_type: str) -> dict
 
 
 def workload_selector(spot: Spot, role: str) -> dict[str, str]:
-    """Immutable in Kubernetes, so nothing that can change while the workload lives."""
+    """Return the labels that a workload selects its pods by.
+
+    Selectors are immutable in Kubernetes: nothing is among them that can change while the workload exists.
+    """
     return {DEPLOYMENT: spot.name, ROLE: role, PLACEMENT: placement(spot)}
 
 
 def pool_selector(deployment: str) -> dict[str, str]:
-    """What an InferencePool selects: the entry pods of all replicas of the deployment on the cluster."""
+    """Return the labels that an InferencePool selects by: the entry pods of a deployment on the cluster."""
     return {DEPLOYMENT: _name(deployment), SERVES: "true"}
 
 
 def endpoint_labels(deployment: str, cluster: str) -> dict[str, str]:
-    """What every derived endpoint carries besides its deployment's and its cluster's labels."""
+    """Return the labels that an endpoint has besides those of its deployment and its cluster."""
     return {DEPLOYMENT: _name(deployment), CLUSTER: cluster}
 
 
 def shares_node() -> dict[str, str]:
-    """On pods smaller than their node, so that they can be drawn to each other."""
+    """Return the label of pods that are smaller than their node, for an affinity to each other."""
     return {SHARES_NODE: "true"}
 
 

@@ -12,7 +12,7 @@ from inferfleet.profiles.devices import RESOURCE_BY_DRIVER
 
 
 def accelerators(inference_class: InferenceClass) -> tuple[Device, ...]:
-    """The claimable devices of a known driver. A class that can be used has exactly one such entry."""
+    """Return the claimable devices of a supported driver. A class that a pool uses has exactly one."""
     return tuple(
         device
         for device in inference_class.spec.all_devices
@@ -21,13 +21,13 @@ def accelerators(inference_class: InferenceClass) -> tuple[Device, ...]:
 
 
 def accelerator(inference_class: InferenceClass) -> Device | None:
-    """The one device entry that pods on this class ask for; None where there is none, or no single one."""
-    found = accelerators(inference_class)
-    return found[0] if len(found) == 1 else None
+    """Return the device that pods on this class request, or None unless there is exactly one."""
+    devices = accelerators(inference_class)
+    return devices[0] if len(devices) == 1 else None
 
 
 def resource(inference_class: InferenceClass) -> str | None:
-    """The extended resource that pods request, such as `nvidia.com/gpu`."""
+    """Return the extended resource that pods on this class request, such as `nvidia.com/gpu`."""
     device = accelerator(inference_class)
     return RESOURCE_BY_DRIVER[device.driver] if device else None
 
@@ -37,7 +37,7 @@ DECODE = "decode"
 
 
 class Pod(NamedTuple):
-    """What one pod asks for: GPUs, thousandths of a core, bytes."""
+    """What one pod requests: GPUs, thousandths of a core, bytes of memory."""
 
     gpus: int
     cpu: int
@@ -45,7 +45,7 @@ class Pod(NamedTuple):
 
 
 class Node(NamedTuple):
-    """What one node offers, or has left: GPUs, thousandths of a core, bytes, pods."""
+    """What one node offers or has free: GPUs, thousandths of a core, bytes of memory, pods."""
 
     gpus: int
     cpu: int
@@ -55,7 +55,7 @@ class Node(NamedTuple):
 
 @dataclass(frozen=True)
 class Demand:
-    """What a replica asks of its pool: `pods` alike pods; `spare` more once per placement, for rollouts."""
+    """What a replica needs of its pool: `pods` alike pods; `spare` more, once per placement, for rollouts."""
 
     pod: Pod
     pods: int
@@ -63,7 +63,7 @@ class Demand:
 
 
 def demand(deployment: ModelDeployment) -> Demand:
-    """Raises ValueError when a container's resources cannot be read."""
+    """Return what one replica needs. Raises ValueError when the resources of a container cannot be read."""
     spec = deployment.spec
     topology = spec.workers.topology
     pod = Pod(
@@ -76,28 +76,29 @@ def demand(deployment: ModelDeployment) -> Demand:
 
 
 def node(inference_class: InferenceClass) -> Node | None:
-    """None for a class without exactly one accelerator: nothing can be placed on it."""
+    """Return an empty node of the class, or None without exactly one accelerator: nothing is placed there."""
     device = accelerator(inference_class)
     if device is None:
         return None
-    offer = inference_class.spec.node
+    size = inference_class.spec.node
     return Node(
         device.count,
-        _whole(parse_quantity(offer.cpu) * 1000, ROUND_FLOOR),
-        _whole(parse_quantity(offer.memory), ROUND_FLOOR),
-        offer.pods,
+        _whole(parse_quantity(size.cpu) * 1000, ROUND_FLOOR),
+        _whole(parse_quantity(size.memory), ROUND_FLOOR),
+        size.pods,
     )
 
 
 def _requested(pod_spec: Mapping[str, Any], resource: str) -> Decimal:
     """As kube-scheduler counts: containers and sidecars together, or the largest init container."""
-    running = sum((_request(one, resource) for one in _containers(pod_spec, "containers")), Decimal(0))
+    containers = _containers(pod_spec, "containers")
+    running = sum((_request(container, resource) for container in containers), Decimal(0))
     largest = Decimal(0)
-    for one in _containers(pod_spec, "initContainers"):
-        if one.get("restartPolicy") == "Always":
-            running += _request(one, resource)
+    for container in _containers(pod_spec, "initContainers"):
+        if container.get("restartPolicy") == "Always":
+            running += _request(container, resource)
         else:
-            largest = max(largest, _request(one, resource))
+            largest = max(largest, _request(container, resource))
     return max(running, largest)
 
 

@@ -1,17 +1,27 @@
-"""A spot: where replicas of one deployment can stand."""
+"""A spot: one place in the fleet where replicas of one deployment can run."""
 
 from typing import NamedTuple
 
 
 class Spot(NamedTuple):
-    """Where replicas of one deployment can stand: a cluster, and one pool per role (sorted by role)."""
+    """A deployment, a cluster, and for each role of the deployment the node pool that runs its workers.
+
+    Two replicas on the same spot are alike: same pods, same kind of nodes, one workload per role, so they are
+    counted and never told apart. Anything that makes two places differ is in the spot; anything that may
+    change while a replica runs (labels, images, numbers of replicas or nodes) is not. Spots are the keys of
+    placement.lock, and names of workloads are made of their parts (`fleet/names.py`), so a spot is state.
+
+    It is a tuple, because plans sort and hash spots by the thousand. Spot capacity of a cloud is something
+    else: that is a capacity model of a pool.
+    """
 
     deployment: str  # namespace/name
     cluster: str
-    pools: tuple[tuple[str, str], ...]  # ((role, pool), ...)
+    pools: tuple[tuple[str, str], ...]  # ((role, pool), ...), sorted by role
 
     @property
     def namespace(self) -> str:
+        """The deployment's namespace."""
         return self.deployment.partition("/")[0]
 
     @property
@@ -20,9 +30,9 @@ class Spot(NamedTuple):
         return self.deployment.partition("/")[2]
 
     def pool(self, role: str) -> str:
-        """The pool that the workers of `role` stand on."""
+        """The node pool that runs the workers of `role`."""
         return dict(self.pools)[role]
 
     def __str__(self) -> str:
-        """As the lock writes it: `ml/qwen3-coder east decode=h100`."""
+        """The spot as the lock writes it: `ml/qwen3-coder east decode=h100`."""
         return " ".join([self.deployment, self.cluster, *(f"{role}={pool}" for role, pool in self.pools)])

@@ -17,10 +17,10 @@ WEIGHT_LIMIT = 1_000_000
 
 
 def endpoints(documents: Documents, placements: tuple[Placement, ...]) -> tuple[Endpoint, ...]:
-    """One for each deployment and cluster with replicas."""
+    """Return one endpoint for each deployment and cluster with replicas."""
     replicas: Counter[tuple[str, str]] = Counter()
-    for one in placements:
-        replicas[one.spot.deployment, one.spot.cluster] += one.replicas
+    for placement in placements:
+        replicas[placement.spot.deployment, placement.spot.cluster] += placement.replicas
     return tuple(
         Endpoint(deployment, cluster, number, _labels(documents, deployment, cluster))
         for (deployment, cluster), number in sorted(replicas.items())
@@ -29,51 +29,52 @@ def endpoints(documents: Documents, placements: tuple[Placement, ...]) -> tuple[
 
 
 def routes(documents: Documents, endpoints: tuple[Endpoint, ...], lock: Lock) -> tuple[ServiceRoute, ...]:
-    """The route of every service on every cluster that has one, by service and cluster.
+    """Return the route of every service on every cluster with an endpoint of it, by service and cluster.
 
     A lost cluster has exactly the services that the lock has there.
     """
-    made: list[ServiceRoute] = []
+    all_routes: list[ServiceRoute] = []
     for key, service in sorted(documents.services.items()):
         near = _near(service, endpoints)
         for cluster, document in sorted(documents.clusters.items()):
-            backends = _backends(service, [one for one in near if one.cluster == cluster])
+            backends = _backends(service, [endpoint for endpoint in near if endpoint.cluster == cluster])
             if backends and (document.spec.state != "lost" or cluster in lock.services.get(key, ())):
-                made.append(ServiceRoute(key, cluster, backends))
-    return tuple(made)
+                all_routes.append(ServiceRoute(key, cluster, backends))
+    return tuple(all_routes)
 
 
-def misrouted(
+def route_problems(
     documents: Documents, endpoints: tuple[Endpoint, ...], routes: tuple[ServiceRoute, ...], lock: Lock
 ) -> Iterator[Problem]:
-    """Errors (a selector that matches nothing, a lost route) and warnings (no endpoints just now)."""
+    """Yield errors (a selector that can match nothing) and warnings (a selector that matches nothing yet)."""
     for key, service in sorted(documents.services.items()):
         clusters = [route.cluster for route in routes if route.service == key]
         for cluster, document in sorted(documents.clusters.items()):
             locked = cluster in lock.services.get(key, ())
             if locked and document.spec.state == "lost" and cluster not in clusters:
-                yield _unroutable(key, cluster)
-        yield from _dangling(documents, key)
-        yield from _dropped(key, service, near=_near(service, endpoints), clusters=clusters)
+                yield _route_without_endpoints(key, cluster)
+        yield from _matching_nothing(documents, key)
+        yield from _without_endpoints(key, service, near=_near(service, endpoints), clusters=clusters)
 
 
 def _near(service: ModelService, endpoints: tuple[Endpoint, ...]) -> list[Endpoint]:
     """The endpoints of the service's namespace."""
-    return [one for one in endpoints if one.deployment.startswith(f"{service.metadata.namespace}/")]
+    namespace = f"{service.metadata.namespace}/"
+    return [endpoint for endpoint in endpoints if endpoint.deployment.startswith(namespace)]
 
 
 def shares(entries: Sequence[tuple[int, Mapping[str, int]]]) -> dict[str, int]:
-    """Integer weights by deployment: each entry's weight, split over its deployments by their replicas.
+    """Return integer weights by deployment: the weight of each entry, split over its deployments by replicas.
 
-    Exact, unless a weight would pass the limit: then the nearest whole parts of a million, none below 1.
+    They are exact, unless one would exceed the limit: then they are the nearest millionths, none below 1.
     """
     exact: dict[str, Fraction] = {}
     for weight, replicas in entries:
         for deployment, number in replicas.items():
             share = Fraction(weight * number, sum(replicas.values()))
             exact[deployment] = exact.get(deployment, Fraction(0)) + share
-    scale = lcm(*(one.denominator for one in exact.values()))
-    whole = {deployment: int(one * scale) for deployment, one in exact.items()}
+    scale = lcm(*(share.denominator for share in exact.values()))
+    whole = {deployment: int(share * scale) for deployment, share in exact.items()}
     divisor = gcd(*whole.values())
     reduced = {deployment: weight // divisor for deployment, weight in sorted(whole.items())}
     return reduced if max(reduced.values()) <= WEIGHT_LIMIT else _largest_remainder(reduced)
@@ -101,7 +102,11 @@ def _backends(service: ModelService, endpoints: list[Endpoint]) -> tuple[Backend
     entries = [
         (
             entry.weight,
-            {one.deployment: one.replicas for one in endpoints if entry.selector.matches(one.labels)},
+            {
+                endpoint.deployment: endpoint.replicas
+                for endpoint in endpoints
+                if entry.selector.matches(endpoint.labels)
+            },
         )
         for entry in service.spec.endpoints
     ]
@@ -109,51 +114,52 @@ def _backends(service: ModelService, endpoints: list[Endpoint]) -> tuple[Backend
     return tuple(Backend(name, weight) for name, weight in shares(matched).items()) if matched else ()
 
 
-def _dangling(documents: Documents, key: str) -> Iterator[Problem]:
-    """Selectors that could match no endpoint, wherever the replicas were."""
+def _matching_nothing(documents: Documents, key: str) -> Iterator[Problem]:
+    """Selectors that match no endpoint, on whichever clusters the replicas run."""
     service = documents.services[key]
     namespace = service.metadata.namespace
-    near = [one for one in sorted(documents.deployments) if one.startswith(f"{namespace}/")]
-    possible = [_labels(documents, one, cluster) for one in near for cluster in documents.clusters]
+    near = [name for name in sorted(documents.deployments) if name.startswith(f"{namespace}/")]
+    possible = [_labels(documents, name, cluster) for name in near for cluster in documents.clusters]
     for index, entry in enumerate(service.spec.endpoints):
         if documents.clusters and not any(entry.selector.matches(labels) for labels in possible):
-            what = f"selector {_said(entry.selector.match_labels)} matches no deployment of namespace"
+            labels = _text(entry.selector.match_labels)
             yield Problem(
-                f"{what} {namespace}",
-                _carried(documents, near),
+                f"selector {labels} matches no deployment of namespace {namespace}",
+                _labels_to_use(documents, near),
                 f"spec.endpoints[{index}].selector",
                 kind="ModelService",
                 key=key,
             )
 
 
-def _carried(documents: Documents, near: list[str]) -> str:
+def _labels_to_use(documents: Documents, near: list[str]) -> str:
     if not near:
         return "Write a ModelDeployment with these labels there"
-    labels = {one: _said(documents.deployments[one].metadata.labels) for one in near}
-    return f"Use labels that one carries: {'; '.join(f'{one}: {said}' for one, said in labels.items())}"
+    labels = [f"{name} has {_text(documents.deployments[name].metadata.labels)}" for name in near]
+    return f"Use labels that a deployment has: {'; '.join(labels)}"
 
 
-def _dropped(
+def _without_endpoints(
     key: str, service: ModelService, *, near: list[Endpoint], clusters: list[str]
 ) -> Iterator[Problem]:
+    """A service without a route, or its selectors without an endpoint on clusters where it has one."""
     if not clusters:
         yield Problem(
-            f"service {key} has no endpoint on any cluster, so no route is made for it",
-            "Place replicas of a deployment that it selects",
+            f"service {key} has no endpoint on any cluster, so it gets no route",
+            "Place replicas of a deployment that it selects, or remove the service",
             kind="ModelService",
             key=key,
             severity="warning",
         )
         return
     for index, entry in enumerate(service.spec.endpoints):
-        reached = {one.cluster for one in near if entry.selector.matches(one.labels)}
+        reached = {endpoint.cluster for endpoint in near if entry.selector.matches(endpoint.labels)}
         missing = [cluster for cluster in clusters if cluster not in reached]
         if missing:
             on = f"on cluster {', '.join(missing)}" if reached else "on any cluster"
             yield Problem(
-                f"service {key} has no endpoint of {_said(entry.selector.match_labels)} {on}; "
-                "its weight goes to the others there",
+                f"service {key} has no endpoint with {_text(entry.selector.match_labels)} {on}; "
+                "its other endpoints get that share of the traffic",
                 "Place replicas there if the service should reach them",
                 f"spec.endpoints[{index}].selector",
                 kind="ModelService",
@@ -162,15 +168,15 @@ def _dropped(
             )
 
 
-def _unroutable(key: str, cluster: str) -> Problem:
+def _route_without_endpoints(key: str, cluster: str) -> Problem:
     return Problem(
         f"cluster {cluster} is lost, and service {key} no longer selects the endpoints of its route there",
-        "Keep the selectors until the cluster is back, or set its state: abandoned",
+        "Restore the selectors until the cluster is reachable again, or set the cluster to state: abandoned",
         "spec.endpoints",
         kind="ModelService",
         key=key,
     )
 
 
-def _said(labels: Mapping[str, str]) -> str:
+def _text(labels: Mapping[str, str]) -> str:
     return ", ".join(f"{key}={value}" for key, value in sorted(labels.items())) or "no labels"

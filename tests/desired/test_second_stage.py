@@ -26,10 +26,10 @@ def test_problems_of_every_kind_come_at_once() -> None:
             plugins=[{"name": "unheard-of"}],
         )
     assert [(problem.path, problem.what.partition(":")[0]) for problem in raised.value.problems] == [
-        ("", "the lock has 1 replica of ml/f on cluster gone, and no document of that cluster is there"),
+        ("", "the lock has 1 replica of ml/f on cluster gone, but that cluster has no document"),
         ("plugins[0].name", UNKNOWN),
         ("spec.endpoints[0].selector", "selector app=nobody matches no deployment of namespace ml"),
-        ("spec.nodeSelector.cel", "'capcity' is not a selector"),
+        ("spec.nodeSelector.cel", "'capcity' is not a valid selector"),
         ("spec.plugins[0].config.colour", "build plugin demo-pod-tweaks"),
         ("spec.plugins[0].name", UNKNOWN),
         (
@@ -38,7 +38,7 @@ def test_problems_of_every_kind_come_at_once() -> None:
         ),
         (
             "spec.workers.template.spec.containers[0].args[0]",
-            "--port is '1', and engine.port says 8000",
+            "--port is '1', but engine.port is 8000",
         ),
         (
             'spec.workers.template.spec.nodeSelector["inferfleet.dev/pool"]',

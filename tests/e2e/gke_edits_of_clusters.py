@@ -60,7 +60,7 @@ EDITS = (
     Edit(
         "a cluster renamed",
         (("east", "metadata.name", "orient"),),
-        refused="the lock has 1 replica of ml/chat on cluster east, and no document of that cluster is there",
+        refused="the lock has 1 replica of ml/chat on cluster east, but that cluster has no document",
     ),
     Edit(
         "one replica more",

@@ -72,27 +72,27 @@ def test_nothing_is_said_about_arguments_that_agree(
             {"args": ["--tensor-parallel-size", "4"]},
             "vLLM",
             {"tensor": 8},
-            "--tensor-parallel-size is '4', and topology.tensor says 8",
+            "--tensor-parallel-size is '4', but topology.tensor is 8",
         ),
-        ({"args": ["-tp=8"]}, "vLLM", {"tensor": 4}, "-tp is '8', and topology.tensor says 4"),
-        ({"args": ["-tp", "4", "-tp", "8"]}, "vLLM", {"tensor": 4}, "-tp is '8', and topology.tensor says 4"),
-        ({"args": ["-pp", "2"]}, "vLLM", {}, "-pp is '2', and topology.pipeline says 1"),
-        ({"args": ["-dpl", "2"]}, "vLLM", {}, "-dpl is '2', and topology.dataLocal says 1"),
-        ({"args": ["--port", "80"]}, "vLLM", {}, "--port is '80', and engine.port says 8000"),
-        ({"args": ["--port"]}, "vLLM", {}, "--port has no value, and engine.port says 8000"),
-        ({"args": ["-tp", "two"]}, "vLLM", {"tensor": 2}, "-tp is 'two', and topology.tensor says 2"),
+        ({"args": ["-tp=8"]}, "vLLM", {"tensor": 4}, "-tp is '8', but topology.tensor is 4"),
+        ({"args": ["-tp", "4", "-tp", "8"]}, "vLLM", {"tensor": 4}, "-tp is '8', but topology.tensor is 4"),
+        ({"args": ["-pp", "2"]}, "vLLM", {}, "-pp is '2', but topology.pipeline is 1"),
+        ({"args": ["-dpl", "2"]}, "vLLM", {}, "-dpl is '2', but topology.dataLocal is 1"),
+        ({"args": ["--port", "80"]}, "vLLM", {}, "--port is '80', but engine.port is 8000"),
+        ({"args": ["--port"]}, "vLLM", {}, "--port has no value, but engine.port is 8000"),
+        ({"args": ["-tp", "two"]}, "vLLM", {"tensor": 2}, "-tp is 'two', but topology.tensor is 2"),
         (
             {"command": ["sh", "-c", "vllm serve m --port 80; true"]},
             "vLLM",
             {},
-            "--port is '80', and engine.port says 8000",
+            "--port is '80', but engine.port is 8000",
         ),
-        ({"args": ["--dp-size", "2"]}, "SGLang", {}, "--dp-size is '2', and topology.data says 1"),
+        ({"args": ["--dp-size", "2"]}, "SGLang", {}, "--dp-size is '2', but topology.data is 1"),
         (
             {"args": ["--tp_size=4"]},
             "TensorRT-LLM",
             {"tensor": 2},
-            "--tp_size is '4', and topology.tensor says 2",
+            "--tp_size is '4', but topology.tensor is 2",
         ),
     ],
 )
@@ -106,8 +106,9 @@ def test_a_problem_points_to_the_argument_and_says_what_to_do() -> None:
     deployment = _deployment({"args": ["serve", "-tp", "4"]}, {}, tensor=2)
     assert list(check(deployment)) == [
         Problem(
-            "-tp is '4', and topology.tensor says 2",
-            "Make -tp and topology.tensor the same number; inferfleet reserves GPUs and ports by the latter",
+            "-tp is '4', but topology.tensor is 2",
+            "Set -tp and topology.tensor to the same number; "
+            "inferfleet reserves GPUs and ports by topology.tensor",
             f"{CONTAINER}.args[1]",
             kind="ModelDeployment",
             key="default/qwen",
@@ -118,29 +119,35 @@ def test_a_problem_points_to_the_argument_and_says_what_to_do() -> None:
 @pytest.mark.parametrize(
     ("container", "engine", "port", "topology", "what"),
     [
-        ({"args": ["serve"]}, "vLLM", None, {"tensor": 8}, "topology.tensor is 8 and --tensor-parallel-size"),
-        ({}, "SGLang", 8000, {}, "engine.port is 8000 and --port"),
-        ({}, "vLLM", None, {"data": 2, "data_local": 2}, "topology.data is 2 and --data-parallel-size"),
+        (
+            {"args": ["serve"]},
+            "vLLM",
+            None,
+            {"tensor": 8},
+            "topology.tensor is 8, but --tensor-parallel-size",
+        ),
+        ({}, "SGLang", 8000, {}, "engine.port is 8000, but --port"),
+        ({}, "vLLM", None, {"data": 2, "data_local": 2}, "topology.data is 2, but --data-parallel-size"),
         (
             {"command": ["sh", "-c", "it's"]},
             "TensorRT-LLM",
             None,
             {"tensor": 2},
-            "topology.tensor is 2 and --tp_size",
+            "topology.tensor is 2, but --tp_size",
         ),
     ],
 )
 def test_a_number_that_is_needed_and_not_to_be_seen_is_a_warning(
     container: dict[str, Any], engine: str, port: int | None, topology: dict[str, int], what: str
 ) -> None:
-    seen = f"{what} is not among the engine's visible arguments"
+    seen = f"{what} is not among the arguments of the engine"
     assert _said(container, engine, port, **topology) == ([], [seen])
 
 
 def test_arguments_of_another_shape_are_problems() -> None:
     assert _said({"command": "vllm serve", "args": ["--port", 8000]})[0] == [
         "'vllm serve' is not a list",
-        "8000 is not text; Kubernetes takes only text here",
+        "8000 is not text; Kubernetes accepts only text here",
     ]
 
 

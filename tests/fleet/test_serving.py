@@ -113,13 +113,13 @@ def test_which_routes_there_are(
             fleet(EAST, SMALL, service("chat", (1, {"size": "huge"}))),
             lock({}),
             ["selector size=huge matches no deployment of namespace ml"],
-            ["service ml/chat has no endpoint on any cluster, so no route is made for it"],
+            ["service ml/chat has no endpoint on any cluster, so it gets no route"],
         ),
         (
             fleet(EAST, SMALL, service("chat", (1, {"size": "small"}), namespace="other")),
             lock({}),
             ["selector size=small matches no deployment of namespace other"],
-            ["service other/chat has no endpoint on any cluster, so no route is made for it"],
+            ["service other/chat has no endpoint on any cluster, so it gets no route"],
         ),
         (
             fleet(
@@ -131,8 +131,8 @@ def test_which_routes_there_are(
             lock({}),
             [],
             [
-                "service ml/chat has no endpoint of size=large on any cluster; "
-                "its weight goes to the others there"
+                "service ml/chat has no endpoint with size=large on any cluster; "
+                "its other endpoints get that share of the traffic"
             ],
         ),
         (
@@ -146,8 +146,8 @@ def test_which_routes_there_are(
             lock({}),
             [],
             [
-                "service ml/chat has no endpoint of size=small on cluster west; "
-                "its weight goes to the others there"
+                "service ml/chat has no endpoint with size=small on cluster west; "
+                "its other endpoints get that share of the traffic"
             ],
         ),
         (

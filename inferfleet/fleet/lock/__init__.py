@@ -1,4 +1,4 @@
-"""placement.lock: the placements in force and what clusters and pools were made with, as value and as text.
+"""placement.lock: placements in force, and what clusters and pools were created with, as value and text.
 
 Its text is state: an entry is written in exactly one form.
 """

@@ -1,4 +1,4 @@
-"""Single entries of placement.lock as plain values. What is wrong with one is raised as ValueError."""
+"""Single entries of placement.lock as plain values. An entry that cannot be read raises ValueError."""
 
 import re
 from typing import Any
@@ -15,46 +15,46 @@ _LIST = re.compile(r"^\[(.*)\]$")
 
 
 def cluster(entry: Entry) -> tuple[str, str | None, dict[str, Any], bool]:
-    """Source, UID, create-only settings, and whether it is protected; the name is the entry's key."""
+    """Return source, UID, create-only settings and protection of a cluster; the entry's key is its name."""
     if not entry.value.startswith("{") or not _NAME.match(entry.key):
         raise ValueError(
-            f"'{entry.key}: {entry.value}' is not of the form 'east: {{source: Existing, uid: ...}}'"
+            f"'{entry.key}: {entry.value}' does not have the form 'east: {{source: Existing, uid: ...}}'"
         )
     settings = read_flow(entry.value)
     source, uid = settings.pop("source", None), settings.pop("uid", None)
     if source not in ("Existing", "GKE"):
-        raise ValueError(f"cluster {entry.key} has source {source!r}, known are Existing and GKE")
+        raise ValueError(f"cluster {entry.key} has source {source!r}; it must be Existing or GKE")
     if uid is not None and not isinstance(uid, str):
-        raise ValueError(f'cluster {entry.key} has uid {uid!r}, which is no text: write it in quotes "..."')
+        raise ValueError(f'cluster {entry.key} has uid {uid!r}, which must be text: write it in quotes "..."')
     protected = settings.pop("protected", False) if source == "GKE" else False
     if not isinstance(protected, bool):
-        raise ValueError(f"cluster {entry.key} has protected {protected!r}, which is neither true nor false")
+        raise ValueError(f"cluster {entry.key} has protected {protected!r}; it must be true or false")
     if source == "Existing" and settings:
         raise ValueError(
-            f"cluster {entry.key} exists by itself and has {', '.join(settings)}, unlike a GKE one"
+            f"cluster {entry.key} has {', '.join(settings)}; only a cluster of source GKE may have settings"
         )
     return source, uid, settings, protected
 
 
 def pool(entry: Entry) -> tuple[str, dict[str, Any]]:
-    """Name in the cloud and create-only settings; the entry's key is `cluster/pool`."""
+    """Return name in the cloud and create-only settings of a pool; the entry's key is `cluster/pool`."""
     if not entry.value.startswith("{") or not _KEY.match(entry.key):
         raise ValueError(
-            f"'{entry.key}: {entry.value}' is not of the form 'east/h100: {{name: h100-1a2b3c, ...}}'"
+            f"'{entry.key}: {entry.value}' does not have the form 'east/h100: {{name: h100-1a2b3c, ...}}'"
         )
     settings = read_flow(entry.value)
     name = settings.pop("name", None)
     if not isinstance(name, str) or not _NAME.match(name):
-        raise ValueError(f"pool {entry.key} has name {name!r}, which is no name such as h100-1a2b3c")
+        raise ValueError(f"pool {entry.key} has name {name!r}; it must be a name such as h100-1a2b3c")
     return name, settings
 
 
 def placement(entry: Entry) -> tuple[Spot, int]:
-    """A spot and its number of replicas."""
+    """Return a spot and its number of replicas."""
     read = _SPOT.match(entry.key)
     if not read:
-        raise ValueError(f"{entry.key!r} is not of the form 'ml/qwen3-coder east decode=h100'")
-    pools = [tuple(one.split("=")) for one in read[3].split()]
+        raise ValueError(f"{entry.key!r} does not have the form 'ml/qwen3-coder east decode=h100'")
+    pools = [tuple(pool.split("=")) for pool in read[3].split()]
     if len(dict(pools)) < len(pools):
         raise ValueError(f"{entry.key!r} names a role twice")
     if not _COUNT.match(entry.value):
@@ -63,11 +63,11 @@ def placement(entry: Entry) -> tuple[Spot, int]:
 
 
 def service(entry: Entry) -> tuple[str, ...]:
-    """The clusters that have a route of the service, sorted."""
+    """Return the clusters that have a route of the service, sorted."""
     read = _LIST.match(entry.value)
     names = [unquoted(name.strip()) for name in read[1].split(",")] if read else []
     if not _KEY.match(entry.key) or not names or not all(map(_NAME.match, names)):
-        raise ValueError(f"'{entry.key}: {entry.value}' is not of the form 'ml/coder: [dc1, east]'")
+        raise ValueError(f"'{entry.key}: {entry.value}' does not have the form 'ml/coder: [dc1, east]'")
     if len(set(names)) < len(names):
         raise ValueError(f"service {entry.key} names a cluster twice: {entry.value}")
     return tuple(sorted(names))

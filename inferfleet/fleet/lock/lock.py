@@ -1,7 +1,7 @@
-"""placement.lock: the placements in force, and what clusters and pools were made with; as value and as text.
+"""placement.lock: the placements in force, and what clusters and pools were created with.
 
-One sorted line for each entry, so that branches merge and a diff lists the moves. There is no checksum: a
-hand edit that fits the documents is a move. Sections that an older lock does not have are empty.
+The file has one line for each entry, sorted, so that branches merge and a diff lists the moves. There is no
+checksum: an edit by hand that fits the documents is a move. Sections that an older lock lacks are empty.
 """
 
 from collections.abc import Iterator, Mapping
@@ -48,7 +48,7 @@ class LockedPool:
 
 @dataclass(frozen=True)
 class Lock:
-    """The placements in force in a stack, and what its clusters and pools were made with. Without the file it
+    """The placements in force in a stack, and what its clusters and pools were created with. Without the file it
     is empty.
     """
 
@@ -68,7 +68,7 @@ class Lock:
 
 
 def matches(old: Lock, new: Lock) -> bool:
-    """True when nothing would move. A UID that either side does not know makes no difference."""
+    """Return True when two locks agree. A UID that only one of them knows makes no difference."""
     return (
         old.stack == new.stack
         and old.placements == new.placements
@@ -85,7 +85,7 @@ def _same(old: LockedCluster, new: LockedCluster) -> bool:
 
 
 def text(lock: Lock) -> str:
-    """The file's content: YAML in exactly one form. Sections without entries are left out."""
+    """Return the content of the file: YAML in exactly one form, without empty sections."""
     return "\n".join([f"version: {VERSION}", f"stack: {scalar(lock.stack)}", *_sections(lock)]) + "\n"
 
 
@@ -113,21 +113,21 @@ def _sections(lock: Lock) -> Iterator[str]:
 
 
 def parse(text: str | None, *, file: str, stack: str) -> Lock:
-    """The lock of `stack` as the file says it; None (no file) is an empty lock.
+    """Return the lock of `stack` from the text of `file`; None (no file) is an empty lock.
 
-    Raises InvalidDocuments with every problem: damage, duplicates, merge markers, another stack's lock.
+    Raises InvalidDocuments with every problem: damage, duplicates, merge conflicts, another stack's lock.
     """
     if text is None:
         return Lock(stack=stack)
-    found, problems = entries(text, file)
-    if found:
-        problems += _wrong_head([entry for entry in found if not entry.section], file, stack)
+    listed, problems = entries(text, file)
+    if listed:
+        problems += _wrong_head([entry for entry in listed if not entry.section], file, stack)
     clusters: dict[str, LockedCluster] = {}
     pools: dict[str, LockedPool] = {}
     placements: dict[Spot, int] = {}
     services: dict[str, tuple[str, ...]] = {}
     lines: dict[str, Where] = {}
-    for entry in found:
+    for entry in listed:
         if entry.section not in _SECTIONS:
             continue
         name = entry.key
@@ -146,8 +146,8 @@ def parse(text: str | None, *, file: str, stack: str) -> Lock:
             continue
         line = f"{entry.section}/{name}"
         if line in lines:
-            twice = f"{name} stands in {entry.section} twice, first on line {lines[line].line}"
-            problems.append(Problem(twice, "Keep one of the two lines", where=entry.where))
+            twice = f"{name} is listed twice in {entry.section}, first on line {lines[line].line}"
+            problems.append(Problem(twice, "Remove one of the two lines", where=entry.where))
         lines.setdefault(line, entry.where)
     if problems:
         raise InvalidDocuments(problems)
@@ -161,11 +161,12 @@ def _wrong_head(top: list[Entry], file: str, stack: str) -> Iterator[Problem]:
     seen: set[str] = set()
     for entry in top:
         if entry.key in seen:
-            yield Problem(f"{entry.key} stands in the lock twice", "Join the two", where=entry.where)
+            what = f"the lock has {entry.key} twice"
+            yield Problem(what, "Merge the two into one", where=entry.where)
         seen.add(entry.key)
         if entry.key == "version" and entry.value != str(VERSION):
-            what = f"version {entry.value!r} of the lock is not known, this inferfleet reads {VERSION}"
-            yield Problem(what, "Use the inferfleet that wrote it", where=entry.where)
+            what = f"the lock has version {entry.value!r}, but this inferfleet reads version {VERSION} only"
+            yield Problem(what, "Use the version of inferfleet that wrote it", where=entry.where)
         elif entry.key == "stack" and entry.value != stack:
             what = f"this is the lock of stack {entry.value!r}, not of {stack!r}"
             yield Problem(
@@ -173,11 +174,13 @@ def _wrong_head(top: list[Entry], file: str, stack: str) -> Iterator[Problem]:
             )
         elif entry.key not in ("version", "stack", *_SECTIONS):
             known = ", ".join(("version", "stack", *_SECTIONS))
-            what = f"{entry.key!r} is not a part of the lock, which has {known}"
+            what = f"unknown field {entry.key!r}: a lock has {known}"
             yield Problem(what, RESTORE, where=entry.where)
         elif entry.key in _SECTIONS and entry.value:
-            what = f"{entry.key} has {entry.value!r} on its own line; its entries stand below, one each line"
+            what = (
+                f"{entry.key} has {entry.value!r} on its own line; its entries belong below it, one per line"
+            )
             yield Problem(what, RESTORE, where=entry.where)
     for key in ("version", "stack"):
         if key not in seen:
-            yield Problem(f"the lock does not say its {key}", RESTORE, where=Where(file, 1))
+            yield Problem(f"the lock has no field {key}", RESTORE, where=Where(file, 1))

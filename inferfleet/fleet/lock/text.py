@@ -1,4 +1,4 @@
-"""The text of placement.lock: split into entries, flow mappings written in one form and read as YAML."""
+"""The text of placement.lock: split into entries; flow mappings are written in one form and read as YAML."""
 
 import json
 import re
@@ -11,7 +11,7 @@ from inferfleet.api.problems import Problem, Where
 from inferfleet.api.yaml.nodes import Unreadable
 from inferfleet.api.yaml.text import texts
 
-# Names that YAML readers take for something else than text (YAML 1.1 and 1.2 together).
+# Words that YAML parsers read as something else than text (YAML 1.1 and 1.2 together).
 _NOT_TEXT = frozenset({"y", "n", "yes", "no", "on", "off", "true", "false", "null", "nan", "inf"})
 _PLAIN = pattern("[A-Za-z][-A-Za-z0-9._/]*")
 # A UID such as 6e0c0d4e-... begins with a digit and is text for its hyphens.
@@ -19,19 +19,19 @@ _UID = pattern("[0-9][A-Za-z0-9]*(-[A-Za-z0-9]+){3,}")
 
 
 def scalar(text: str) -> str:
-    """A text as every YAML reader takes it for that text, on one line and without a `#`."""
+    """Return a text so that every YAML parser reads it as that text, on one line and without a `#`."""
     if (_PLAIN.fullmatch(text) and text.lower() not in _NOT_TEXT) or _UID.fullmatch(text):
         return text
     return '"' + "".join(map(_escaped, text)) + '"'
 
 
 def flow(mapping: Mapping[str, Any]) -> str:
-    """The mapping on one line, in its own order."""
+    """Return the mapping on one line, in its own order."""
     return "{" + ", ".join(f"{scalar(key)}: {_value(value)}" for key, value in mapping.items()) + "}"
 
 
 def read_flow(text: str) -> dict[str, Any]:
-    """The mapping that `flow` wrote, or a person. Raises ValueError for anything else."""
+    """Return the mapping that `flow` or a person wrote. Raises ValueError for anything else."""
     try:
         (read,) = texts(text)
     except Unreadable as wrong:
@@ -41,10 +41,10 @@ def read_flow(text: str) -> dict[str, Any]:
     if not isinstance(read.data, dict):
         raise ValueError(f"{text!r} is not a mapping such as {{source: Existing}}")
     for key, value in read.data.items():
-        inner = (
+        parts = (
             value if isinstance(value, list) else list(value.values()) if isinstance(value, dict) else [value]
         )
-        if not all(isinstance(one, str | int | float) for one in inner):
+        if not all(isinstance(part, str | int | float) for part in parts):
             raise ValueError(
                 f"{key} in {text!r} is neither text, a number, a boolean, nor a list or map of those"
             )
@@ -70,7 +70,7 @@ def _escaped(letter: str) -> str:
     return f"\\u{ord(letter):04x}" if ord(letter) <= 0xFFFF else f"\\U{ord(letter):08x}"
 
 
-RESTORE = "Restore the file from version control, or mend the line by hand"
+RESTORE = "Restore the file from version control, or fix the line by hand"
 _MARKERS = ("<<<<<<<", "|||||||", "=======", ">>>>>>>")
 _TOP = re.compile(r"^([A-Za-z_-]+):(?:\s+(\S.*))?$")
 _ENTRY = re.compile(r"^\s+(.+?):\s+(\S.*)$")
@@ -88,16 +88,15 @@ class Entry:
 
 
 def entries(text: str, file: str) -> tuple[list[Entry], list[Problem]]:
-    """All entries in the order of the file. Keys and values are as written, but for quotes and comments."""
+    """Return all entries in the order of the file, without quotes and comments, and the problems."""
     conflicts = list(_conflicts(text, file))
     if conflicts:
         return [], conflicts
     if not text.strip():
-        empty = "the lock is empty, which would place every running replica anew"
-        return [], [
-            Problem(empty, "Restore the file from version control, or delete it", where=Where(file, 1))
-        ]
-    found: list[Entry] = []
+        empty = "the lock is empty, so every running replica would be placed as if it were new"
+        next_step = "Restore the file from version control, or delete it if that is intended"
+        return [], [Problem(empty, next_step, where=Where(file, 1))]
+    listed: list[Entry] = []
     problems: list[Problem] = []
     section = ""
     for number, raw in _lines(text):
@@ -107,17 +106,17 @@ def entries(text: str, file: str) -> tuple[list[Entry], list[Problem]]:
             continue
         if top := _TOP.match(line):
             section = "" if top[2] else top[1]
-            found.append(Entry("", top[1], unquoted(top[2] or ""), where))
+            listed.append(Entry("", top[1], unquoted(top[2] or ""), where))
         elif section and (inner := _ENTRY.match(line)):
-            found.append(Entry(section, unquoted(inner[1]), inner[2], where))
+            listed.append(Entry(section, unquoted(inner[1]), inner[2], where))
         else:
             damaged = f"{_short(raw)} is not a line of a placement lock"
             problems.append(Problem(damaged, RESTORE, where=where))
-    return found, problems
+    return listed, problems
 
 
 def unquoted(text: str) -> str:
-    """`text` without the one pair of quotes around it, if there is one."""
+    """Return the text without the pair of quotes around it, if there is one."""
     return text[1:-1] if len(text) > 1 and text[0] == text[-1] and text[0] in "\"'" else text
 
 
@@ -125,7 +124,7 @@ def _conflicts(text: str, file: str) -> Iterator[Problem]:
     for number, line in _lines(text):
         if line.startswith("<<<<<<<") and line[7:8] in ("", " "):
             yield Problem(
-                f"{_short(line)} is left from a merge: two branches changed the lock",
+                f"{_short(line)} marks an unresolved merge conflict: two branches changed the lock",
                 f"Keep the right lines, remove the markers {' '.join(_MARKERS)}, then run inferfleet plan",
                 where=Where(file, number),
             )

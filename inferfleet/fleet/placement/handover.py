@@ -1,6 +1,6 @@
-"""Which new workloads fit only once leaving ones are gone.
+"""Which new workloads fit only once leaving ones are deleted.
 
-Pulumi deletes last and waits for what it creates, so such a workload would wait for ever.
+Pulumi creates before it deletes, and waits for what it creates: it would wait for such a workload for ever.
 """
 
 from collections import Counter
@@ -17,44 +17,44 @@ from inferfleet.fleet.spot import Spot
 
 
 def waiting(documents: Documents, plan: Plan, leaving: Iterable[Leaving], before: Lock) -> frozenset[Spot]:
-    """New or grown spots whose pods do not fit beside the leaving ones, taken in the order of names.
+    """Return the new or grown spots whose pods do not fit beside the leaving ones, in the order of names.
 
-    None for a plan with errors, which is not carried out.
+    There are none for a plan with errors, which is not carried out.
     """
-    standing: dict[PoolKey, Counter[Pod]] = {}
-    for one in leaving:
-        pods = standing.setdefault((one.cluster, one.pool), Counter())
-        pods[Pod(one.gpus_per_pod, 0, 0)] += one.pods
-    if not standing or of_severity(plan.problems, "error"):
+    pods: dict[PoolKey, Counter[Pod]] = {}
+    for workload in leaving:
+        on_pool = pods.setdefault((workload.cluster, workload.pool), Counter())
+        on_pool[Pod(workload.gpus_per_pod, 0, 0)] += workload.pods
+    if not pods or of_severity(plan.problems, "error"):
         return frozenset()
     growing = []
     for placement in plan.placements:
         already = min(before.placements.get(placement.spot, 0), placement.replicas)
-        _add(documents, standing, placement.spot, already)
+        _add(documents, pods, placement.spot, already)
         if placement.replicas > already:
             growing.append((placement.spot, placement.replicas - already))
-    found = set()
+    without_room = set()
     for spot, more in growing:
-        _add(documents, standing, spot, more)
-        if not all(_holds(documents, key, standing[key]) for key in _keys(spot) if key in standing):
-            _add(documents, standing, spot, -more)
-            found.add(spot)
-    return frozenset(found)
+        _add(documents, pods, spot, more)
+        if not all(_holds(documents, pool, pods[pool]) for pool in _pools(spot) if pool in pods):
+            _add(documents, pods, spot, -more)
+            without_room.add(spot)
+    return frozenset(without_room)
 
 
-def _add(documents: Documents, standing: dict[PoolKey, Counter[Pod]], spot: Spot, replicas: int) -> None:
-    asked = demand(documents.deployments[spot.deployment])
-    for key in _keys(spot):
-        if key in standing:
-            standing[key][asked.pod] += replicas * asked.pods
+def _add(documents: Documents, pods: dict[PoolKey, Counter[Pod]], spot: Spot, replicas: int) -> None:
+    needs = demand(documents.deployments[spot.deployment])
+    for pool in _pools(spot):
+        if pool in pods:
+            pods[pool][needs.pod] += replicas * needs.pods
 
 
 def _holds(documents: Documents, key: PoolKey, pods: Counter[Pod]) -> bool:
     cluster, name = key
-    pool = next((one for one in documents.clusters[cluster].spec.node_pools if one.name == name), None)
-    offer = node(documents.classes[pool.class_name]) if pool else None
-    return pool is None or offer is None or pack(offer, pool.size, pods).holds
+    pool = next((pool for pool in documents.clusters[cluster].spec.node_pools if pool.name == name), None)
+    empty_node = node(documents.classes[pool.class_name]) if pool else None
+    return pool is None or empty_node is None or pack(empty_node, pool.size, pods).holds
 
 
-def _keys(spot: Spot) -> set[PoolKey]:
+def _pools(spot: Spot) -> set[PoolKey]:
     return {(spot.cluster, pool) for _, pool in spot.pools}

@@ -12,20 +12,24 @@ PoolKey = tuple[str, str]  # (cluster, pool)
 
 
 class Ledger:
-    """Counts replicas by spot. Only pools in `pools` (node and number of nodes) have limits and room."""
+    """Replicas by spot, and how their pods pack on each pool.
+
+    `pools` have an empty node and the number of nodes. Replicas may be counted on other pools too, but only
+    these have room.
+    """
 
     def __init__(self, pools: Mapping[PoolKey, tuple[Node, int]], demands: Mapping[str, Demand]) -> None:
         self._pools = pools
         self._demands = demands
         self._replicas: dict[str, dict[Spot, int]] = {}
-        self._standing: dict[PoolKey, dict[Spot, int]] = {}
+        self._by_pool: dict[PoolKey, dict[Spot, int]] = {}
         self._packings: dict[PoolKey, dict[tuple[Pod, int] | None, Packing]] = {}
 
     def add(self, spot: Spot, replicas: int) -> None:
-        """Adds (or with a negative number takes away) replicas, whether they fit or not."""
+        """Add replicas to a spot, or remove them with a negative number, whether they fit or not."""
         tables = [self._replicas.setdefault(spot.deployment, {})]
         for key in _keys(spot):
-            tables.append(self._standing.setdefault(key, {}))
+            tables.append(self._by_pool.setdefault(key, {}))
             self._packings.pop(key, None)
         for table in tables:
             table[spot] = table.get(spot, 0) + replicas
@@ -33,26 +37,31 @@ class Ledger:
                 del table[spot]
 
     def replicas(self, deployment: str) -> dict[Spot, int]:
+        """Return the deployment's spots with replicas, in order."""
         return dict(sorted(self._replicas.get(deployment, {}).items()))
 
     def total(self, deployment: str, *, cluster: str | None = None) -> int:
+        """Return the deployment's replicas, on one cluster or on all."""
         spots = self._replicas.get(deployment, {}).items()
         return sum(replicas for spot, replicas in spots if cluster in (None, spot.cluster))
 
-    def standing(self, pool: PoolKey) -> dict[Spot, int]:
-        """The spots with replicas in a pool."""
-        return dict(sorted(self._standing.get(pool, {}).items()))
+    def on_pool(self, pool: PoolKey) -> dict[Spot, int]:
+        """Return the spots with replicas on a pool, in order."""
+        return dict(sorted(self._by_pool.get(pool, {}).items()))
 
     def overfull(self) -> list[PoolKey]:
-        """The pools that cannot hold what stands in them."""
-        return sorted(key for key in self._standing if key in self._pools and not self.packing(key).holds)
+        """Return the pools that cannot hold the pods of the replicas on them."""
+        return sorted(key for key in self._by_pool if key in self._pools and not self.packing(key).holds)
 
     def fits(self, spot: Spot) -> bool:
-        """True when one more replica on the spot leaves a place for every pod."""
+        """Return True when every pod has a node with one more replica on the spot."""
         return all(key in self._pools and self.packing(key, one_more=spot).holds for key in _keys(spot))
 
     def waste(self, spot: Spot) -> tuple[int, int]:
-        """GPUs on a node of the spot's pools, and how many whole nodes one more replica would break into."""
+        """Return the GPUs per node of the spot's pools, and how many empty nodes one more replica would use.
+
+        Less is better: large nodes and empty ones are kept for replicas that need them.
+        """
         gpus = broken = 0
         for key in _keys(spot):
             node, _ = self._pools[key]
@@ -62,33 +71,36 @@ class Ledger:
         return gpus, broken
 
     def packing(self, pool: PoolKey, *, one_more: Spot | None = None) -> Packing:
-        """How the pool's pods pack, with one more replica of a spot on request."""
+        """Return how the pool's pods pack, with one more replica of a spot if one is given."""
         known = self._packings.setdefault(pool, {})
         asked = self._more(pool, one_more) if one_more else None
         if asked not in known:
-            pods = self._pods(pool, self._standing.get(pool, {}))
+            pods = self._pods(pool, self._by_pool.get(pool, {}))
             if asked:
                 pods[asked[0]] += asked[1]
             known[asked] = pack(*self._pools[pool], pods)
         return known[asked]
 
     def holds_without(self, pool: PoolKey, spot: Spot) -> bool:
-        """True when the pool would hold the rest if one replica left."""
-        standing = Counter(self._standing.get(pool, {}))
-        standing[spot] -= 1
-        return pack(*self._pools[pool], self._pods(pool, standing)).holds
+        """Return True when the pool would hold the rest if one replica of the spot were removed."""
+        replicas = Counter(self._by_pool.get(pool, {}))
+        replicas[spot] -= 1
+        return pack(*self._pools[pool], self._pods(pool, replicas)).holds
 
     def _more(self, pool: PoolKey, spot: Spot) -> tuple[Pod, int]:
-        """The pods of one more replica, of which deployments of one shape have the same."""
+        """Shape and number of the pods of one more replica: packings are kept by these."""
         demand = self._demands[spot.deployment]
-        spare = 0 if spot in self._standing.get(pool, {}) else demand.spare
+        spare = 0 if spot in self._by_pool.get(pool, {}) else demand.spare
         return demand.pod, demand.pods + spare
 
-    def _pods(self, pool: PoolKey, standing: Mapping[Spot, int]) -> Counter[Pod]:
-        """A pod that outgrew the nodes counts as a whole node, or it would push its neighbours out."""
+    def _pods(self, pool: PoolKey, placements: Mapping[Spot, int]) -> Counter[Pod]:
+        """The pods of replicas on a pool. One that outgrew the nodes counts as a whole node.
+
+        Otherwise the pool would be too small whatever else left it, and its neighbours would be moved away.
+        """
         node, _ = self._pools[pool]
         pods: Counter[Pod] = Counter()
-        for spot, replicas in standing.items():
+        for spot, replicas in placements.items():
             demand = self._demands.get(spot.deployment)
             if demand and replicas > 0:
                 pod = Pod(*map(min, demand.pod, node))
@@ -101,16 +113,21 @@ def _keys(spot: Spot) -> list[PoolKey]:
 
 
 def nodes_used(documents: Documents, placements: Mapping[Spot, int]) -> dict[PoolKey, int]:
-    """By (cluster, pool), at most as many as the pool may have. Replicas of deployments without a document
-    count nothing.
+    """Return how many nodes of each pool the placements need, at most as many as the pool can have.
+
+    Replicas of deployments without a document need none.
     """
     pools = {
-        (name, pool.name): (offer, pool.size)
+        (name, pool.name): (empty_node, pool.size)
         for name, cluster in documents.clusters.items()
         for pool in cluster.spec.node_pools
-        if (offer := node(documents.classes[pool.class_name]))
+        if (empty_node := node(documents.classes[pool.class_name]))
     }
-    ledger = Ledger(pools, {key: demand(one) for key, one in documents.deployments.items()})
+    demands = {key: demand(deployment) for key, deployment in documents.deployments.items()}
+    ledger = Ledger(pools, demands)
     for spot, replicas in placements.items():
         ledger.add(spot, replicas)
-    return {key: size - dict(ledger.packing(key).free).get(offer, 0) for key, (offer, size) in pools.items()}
+    return {
+        pool: size - dict(ledger.packing(pool).free).get(empty_node, 0)
+        for pool, (empty_node, size) in pools.items()
+    }

@@ -12,22 +12,23 @@ from inferfleet.fleet.shapes import Node, Pod
 
 @dataclass(frozen=True)
 class Packing:
-    """`free`: what is left on how many nodes, fullest first. `left`: pods that found no node."""
+    """Pods on the nodes of a pool: what is free on how many nodes, fullest first, and the pods left over."""
 
     free: tuple[tuple[Node, int], ...]
     left: int
 
     @property
     def holds(self) -> bool:
+        """True when every pod has a node."""
         return self.left == 0
 
     def room(self, pod: Pod) -> int:
-        """How many more pods of this shape fit beside what is there."""
+        """Return how many more pods of this shape fit beside those that are there."""
         return sum(_fit(node, pod) * count for node, count in self.free)
 
 
 def pack(node: Node, size: int, pods: Mapping[Pod, int]) -> Packing:
-    """`size` empty nodes, filled with all of `pods` as far as they fit."""
+    """Return how `pods` (shape to number) fill `size` empty nodes, as far as they fit."""
     free = {node: size} if size else {}
     left = 0
     for pod in sorted(pods, reverse=True):
@@ -36,7 +37,7 @@ def pack(node: Node, size: int, pods: Mapping[Pod, int]) -> Packing:
 
 
 def _place(free: dict[Node, int], pod: Pod, number: int) -> int:
-    """Puts `number` pods on the nodes of `free`; returns how many found none."""
+    """Put `number` pods on the nodes in `free`; return how many are left over."""
     for state in sorted(free):
         fit = _fit(state, pod)
         if not number:

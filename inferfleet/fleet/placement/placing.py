@@ -1,4 +1,4 @@
-"""Puts replicas on spots: what the lock has is kept, then fewer where too many, moves, and new ones."""
+"""Phases two and three of the plan: replicas of the lock are retained, then removed, moved and added."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -14,9 +14,10 @@ from inferfleet.fleet.spot import Spot
 
 @dataclass(frozen=True)
 class Retained:
-    """`movable` replicas are planned with; `fixed` ones are on lost clusters and exactly as locked.
+    """The replicas of the lock, by what may happen to them.
 
-    `orphaned` ones stay in the lock and cannot be planned: each is a problem.
+    `movable` ones are planned with. `fixed` ones are on lost clusters and stay exactly as locked. `orphaned`
+    ones stay in the lock and cannot be planned: each is an error.
     """
 
     movable: dict[Spot, int]
@@ -26,7 +27,7 @@ class Retained:
 
 
 def retain(documents: Documents, lock: Lock) -> Retained:
-    """Sorts the lock's replicas; those of removed deployments and abandoned clusters are in none."""
+    """Sort the replicas of the lock; those of removed deployments and abandoned clusters are in no group."""
     movable: dict[Spot, int] = {}
     fixed: dict[Spot, int] = {}
     orphaned: dict[Spot, int] = {}
@@ -43,62 +44,64 @@ def retain(documents: Documents, lock: Lock) -> Retained:
             fixed[spot] = replicas
         elif spot.deployment in documents.deployments:
             movable[spot] = replicas
-    return Retained(movable, fixed, orphaned, tuple(problems) + _services(documents, lock))
+    return Retained(movable, fixed, orphaned, (*problems, *_orphaned_services(documents, lock)))
 
 
 def _orphan(documents: Documents, spot: Spot, replicas: int) -> Problem | None:
+    """Why replicas of the lock cannot be planned, or None. The problem has no line yet."""
     has = f"the lock has {replicas} {'replica' if replicas == 1 else 'replicas'} of {spot.deployment}"
     cluster = documents.clusters.get(spot.cluster)
     if cluster is None:
         return Problem(
-            f"{has} on cluster {spot.cluster}, and no document of that cluster is there",
-            "Put the document back with state: drained (or abandoned), run pulumi up, then remove it",
+            f"{has} on cluster {spot.cluster}, but that cluster has no document",
+            "Restore the document with state: drained (or abandoned), run pulumi up, then remove it",
         )
-    gone = [pool for _, pool in spot.pools if pool not in {one.name for one in cluster.spec.node_pools}]
-    if gone:
+    removed = [name for _, name in spot.pools if name not in {pool.name for pool in cluster.spec.node_pools}]
+    if removed:
         return Problem(
-            f"{has} on pool {gone[0]} of cluster {spot.cluster}, which has no such pool",
-            "Put the pool back with nodeCount: 0, run pulumi up so that they move, then remove it",
+            f"{has} on pool {removed[0]} of cluster {spot.cluster}, but the cluster has no such pool",
+            "Restore the pool with nodeCount: 0, run pulumi up so that the replicas move, then remove it",
         )
     if spot.deployment not in documents.deployments:
         if cluster.spec.state != "lost":
             return None
         return Problem(
-            f"cluster {spot.cluster} is lost and {has} there, whose document is gone",
-            "Keep the document until the cluster is back, or set its state: abandoned",
+            f"cluster {spot.cluster} is lost and {has} there, but that deployment has no document",
+            "Restore the document until the cluster is reachable again, "
+            "or set the cluster to state: abandoned",
         )
     roles = [role for role, _ in spot.pools]
     if roles != [DECODE]:
-        what = f"{has} with roles {', '.join(roles)}; the deployment has the role {DECODE}"
+        what = f"{has} with roles {', '.join(roles)}, but the deployment has the role {DECODE} only"
         return Problem(what, "Restore the line from version control")
     return None
 
 
-def _services(documents: Documents, lock: Lock) -> tuple[Problem, ...]:
-    lost = {name for name, one in documents.clusters.items() if one.spec.state == "lost"}
-    return tuple(
-        Problem(
-            f"cluster {cluster} is lost and the lock has service {service} there, whose document is gone",
-            "Keep the document until the cluster is back, or set its state: abandoned",
-            where=lock.lines.get(f"services/{service}"),
-        )
-        for service, clusters in sorted(lock.services.items())
-        for cluster in clusters
-        if cluster in lost and service not in documents.services
-    )
+def _orphaned_services(documents: Documents, lock: Lock) -> Iterator[Problem]:
+    lost = {name for name, cluster in documents.clusters.items() if cluster.spec.state == "lost"}
+    for service, clusters in sorted(lock.services.items()):
+        for cluster in clusters:
+            if cluster in lost and service not in documents.services:
+                yield Problem(
+                    f"cluster {cluster} is lost and the lock has service {service} there, "
+                    "but that service has no document",
+                    "Restore the document until the cluster is reachable again, "
+                    "or set the cluster to state: abandoned",
+                    where=lock.lines.get(f"services/{service}"),
+                )
 
 
 def place(ledger: Ledger, suitability: Suitability, *, targets: dict[str, int], valid: list[str]) -> None:
-    """Brings the ledger to `targets` (replicas by deployment) as far as there is room.
+    """Bring the ledger to `targets` (replicas by deployment) as far as there is room.
 
-    `valid` deployments, hardest to place first, may move and grow; all others may only shrink. Runs until
-    nothing finds room any more, so that a second plan has nothing left to do.
+    `valid` deployments, the most GPUs per pod first, may move and grow; all others may only shrink. Steps
+    repeat until nothing finds room any more, so that a second plan has nothing left to do.
     """
     for deployment in sorted(targets):
         _shrink(ledger, suitability, deployment, targets[deployment])
     changed = True
     while changed:
-        moved = [_leave_unwanted(ledger, suitability, deployment) for deployment in valid]
+        moved = [_evict(ledger, suitability, deployment) for deployment in valid]
         relieved = [_relieve(ledger, suitability, pool, valid) for pool in ledger.overfull()]
         grown = [_grow(ledger, suitability, deployment, targets[deployment]) for deployment in valid]
         changed = any(moved) or any(relieved) or any(grown)
@@ -106,12 +109,16 @@ def place(ledger: Ledger, suitability: Suitability, *, targets: dict[str, int], 
 
 def _shrink(ledger: Ledger, suitability: Suitability, deployment: str, target: int) -> None:
     while ledger.total(deployment) > target:
-        standing = ledger.replicas(deployment)
-        ledger.add(max(standing, key=lambda spot: _expendable(ledger, suitability, spot)), -1)
+        spots = ledger.replicas(deployment)
+        ledger.add(max(spots, key=lambda spot: _surplus_order(ledger, suitability, spot)), -1)
 
 
-def _expendable(ledger: Ledger, suitability: Suitability, spot: Spot) -> tuple[int, int, int, Spot]:
-    """Unwanted places first, then the cluster and spot with most of the deployment, then the last name."""
+def _surplus_order(ledger: Ledger, suitability: Suitability, spot: Spot) -> tuple[int, int, int, Spot]:
+    """Which replica to remove first, as a key whose largest value is taken.
+
+    Those that a cluster or pool objects to come first, then the cluster and the spot with the most replicas
+    of the deployment, then the last name.
+    """
     objection = suitability.objection(spot)
     effect = int(objection.effect) if objection else 0
     if {(spot.cluster, pool) for _, pool in spot.pools} & set(ledger.overfull()):
@@ -120,7 +127,8 @@ def _expendable(ledger: Ledger, suitability: Suitability, spot: Spot) -> tuple[i
     return effect, on_cluster, ledger.replicas(spot.deployment)[spot], spot
 
 
-def _leave_unwanted(ledger: Ledger, suitability: Suitability, deployment: str) -> bool:
+def _evict(ledger: Ledger, suitability: Suitability, deployment: str) -> bool:
+    """Move replicas away from spots that evict them. True when any moved."""
     moved = False
     for spot, replicas in ledger.replicas(deployment).items():
         objection = suitability.objection(spot)
@@ -133,13 +141,13 @@ def _leave_unwanted(ledger: Ledger, suitability: Suitability, deployment: str) -
 
 
 def _relieve(ledger: Ledger, suitability: Suitability, pool: PoolKey, valid: list[str]) -> bool:
-    """Moves replicas out of an overfull pool: one that suffices if there is one, else the largest."""
+    """Move replicas out of an overfull pool: a single one that suffices if there is one, else the largest."""
     moved = False
     while not ledger.packing(pool).holds:
         # `valid` has the largest pods first.
-        standing = [spot for name in valid for spot in ledger.standing(pool) if spot.deployment == name]
-        enough = [spot for spot in reversed(standing) if ledger.holds_without(pool, spot)]
-        if not any(_move(ledger, suitability, spot) for spot in [*enough, *standing]):
+        spots = [spot for name in valid for spot in ledger.on_pool(pool) if spot.deployment == name]
+        sufficient = [spot for spot in reversed(spots) if ledger.holds_without(pool, spot)]
+        if not any(_move(ledger, suitability, spot) for spot in [*sufficient, *spots]):
             break
         moved = True
     return moved
@@ -157,6 +165,7 @@ def _grow(ledger: Ledger, suitability: Suitability, deployment: str, target: int
 
 
 def _move(ledger: Ledger, suitability: Suitability, spot: Spot) -> bool:
+    """Move one replica to the best other spot. False when there is none."""
     ledger.add(spot, -1)
     target = _best(ledger, suitability, spot.deployment, leaving=spot)
     ledger.add(target or spot, 1)

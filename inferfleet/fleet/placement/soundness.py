@@ -1,4 +1,4 @@
-"""What no placement can make good: selectors that do not compile or match nothing, pods no node can hold."""
+"""Phase one of the plan: what no placement can fix, such as a pod that no node can hold."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -12,26 +12,33 @@ from inferfleet.profiles.devices import RESOURCE_BY_DRIVER
 
 
 @dataclass(frozen=True)
-class Sound:
-    """`demands` of the deployments whose pods could be read; those in `invalid` stay where they are."""
+class Checked:
+    """What the checks found out.
+
+    `demands` has what each deployment needs, as far as its pods could be read. Replicas of deployments in
+    `invalid` stay where they are.
+    """
 
     demands: dict[str, Demand]
     invalid: frozenset[str]
     problems: tuple[Problem, ...]
 
 
-def sound(documents: Documents, selectors: Selectors) -> Sound:
-    """Every deployment and every class in use, checked by itself."""
+def check(documents: Documents, selectors: Selectors) -> Checked:
+    """Check every deployment, and every class that a pool uses, by itself."""
     demands: dict[str, Demand] = {}
     invalid: set[str] = set()
     problems = list(_classes(documents))
     for key in sorted(documents.deployments):
-        found = list(_pods(documents, key, demands)) + list(_clusters(documents, key))
-        found += _selector(documents, key, selectors)
-        if found:
+        own = [
+            *_pods(documents, key, demands),
+            *_clusters(documents, key),
+            *_selector(documents, key, selectors),
+        ]
+        if own:
             invalid.add(key)
-            problems += found
-    return Sound(demands, frozenset(invalid), tuple(problems))
+            problems += own
+    return Checked(demands, frozenset(invalid), tuple(problems))
 
 
 def _classes(documents: Documents) -> Iterator[Problem]:
@@ -39,11 +46,13 @@ def _classes(documents: Documents) -> Iterator[Problem]:
         return
     used = {pool.class_name for cluster in documents.clusters.values() for pool in cluster.spec.node_pools}
     for name in sorted(used):
-        found = accelerators(documents.classes[name])
-        if len(found) != 1:
+        devices = accelerators(documents.classes[name])
+        if len(devices) != 1:
             yield Problem(
-                f"class {name} has {len(found)} claimable devices of a known driver, a class in use has one",
-                f"Known drivers are {', '.join(sorted(RESOURCE_BY_DRIVER))}; mark others claim: Synthetic",
+                f"class {name} has {len(devices)} claimable devices of a supported driver; "
+                "a class in use must have exactly one",
+                f"Supported drivers are {', '.join(sorted(RESOURCE_BY_DRIVER))}; "
+                "set claim: Synthetic on all other devices",
                 "spec.devices",
                 kind="InferenceClass",
                 key=name,
@@ -52,9 +61,9 @@ def _classes(documents: Documents) -> Iterator[Problem]:
 
 def _pods(documents: Documents, key: str, demands: dict[str, Demand]) -> Iterator[Problem]:
     try:
-        asked = demands[key] = demand(documents.deployments[key])
+        needs = demands[key] = demand(documents.deployments[key])
     except ValueError as wrong:
-        path, next_step = "spec.workers.template.spec", "Mend the resources of the container"
+        path, next_step = "spec.workers.template.spec", "Fix the resources of the container"
         yield Problem(str(wrong), next_step, path, kind="ModelDeployment", key=key)
         return
     sizes = [
@@ -63,9 +72,9 @@ def _pods(documents: Documents, key: str, demands: dict[str, Demand]) -> Iterato
         for pool in cluster.spec.node_pools
         if (device := accelerator(documents.classes[pool.class_name]))
     ]
-    if sizes and max(sizes)[0] < asked.pod.gpus:
+    if sizes and max(sizes)[0] < needs.pod.gpus:
         yield Problem(
-            f"each pod needs {asked.pod.gpus} GPUs (tensor x dataLocal); no node of the fleet has more than "
+            f"each pod needs {needs.pod.gpus} GPUs (tensor x dataLocal); no node of the fleet has more than "
             f"{gpus(max(sizes)[0])} (class {max(sizes)[1]})",
             "Make tensor x dataLocal smaller, or add a pool of larger nodes",
             "spec.workers.topology",
@@ -76,12 +85,12 @@ def _pods(documents: Documents, key: str, demands: dict[str, Demand]) -> Iterato
 
 def _clusters(documents: Documents, key: str) -> Iterator[Problem]:
     selector = documents.deployments[key].spec.cluster_selector
-    labels = {name: one.metadata.labels for name, one in sorted(documents.clusters.items())}
-    if labels and not any(selector.matches(one) for one in labels.values()):
-        there = "; ".join(f"{name} has {_text(one) or 'none'}" for name, one in labels.items())
+    labels = {name: cluster.metadata.labels for name, cluster in sorted(documents.clusters.items())}
+    if labels and not any(map(selector.matches, labels.values())):
+        there = "; ".join(f"{name} has {_text(own) or 'no labels'}" for name, own in labels.items())
         yield Problem(
             f"clusterSelector {_text(selector.match_labels)} matches no cluster",
-            f"Use labels that a cluster carries: {there}",
+            f"Use labels that a cluster has: {there}",
             "spec.clusterSelector",
             kind="ModelDeployment",
             key=key,
@@ -96,8 +105,8 @@ def _selector(documents: Documents, key: str, selectors: Selectors) -> Iterator[
     try:
         selectors.check(spec.node_selector.cel)
     except InvalidSelector as invalid:
-        next_step = "Mend the expression; `inferfleet classes` shows what each class offers"
-        what = f"{spec.node_selector.cel!r} is not a selector: {invalid}"
+        next_step = "Fix the expression; `inferfleet classes` shows the attributes and capacity of each class"
+        what = f"{spec.node_selector.cel!r} is not a valid selector: {invalid}"
         yield Problem(what, next_step, path, kind="ModelDeployment", key=key)
         return
     objections = {
@@ -107,9 +116,9 @@ def _selector(documents: Documents, key: str, selectors: Selectors) -> Iterator[
         for pool in cluster.spec.node_pools
     }
     if objections and all(objections.values()):
-        said = "; ".join(f"{name}: {why}" for name, why in sorted(objections.items()))
-        what = f"nodeSelector matches no class of the clusters that clusterSelector leaves ({said})"
-        next_step = "`inferfleet classes` shows what each class offers"
+        why = "; ".join(f"{name}: {objection}" for name, objection in sorted(objections.items()))
+        what = f"nodeSelector matches no class of the clusters that clusterSelector matches ({why})"
+        next_step = "Change it; `inferfleet classes` shows the attributes and capacity of each class"
         yield Problem(what, next_step, path, kind="ModelDeployment", key=key)
 
 

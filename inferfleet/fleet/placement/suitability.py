@@ -1,4 +1,4 @@
-"""What a cluster or pool has against the replicas of a deployment, before room is counted."""
+"""Which clusters and pools suit a deployment, and why the others do not, before room is counted."""
 
 from dataclasses import dataclass
 from enum import IntEnum
@@ -13,15 +13,17 @@ from inferfleet.fleet.spot import Spot
 
 
 class Effect(IntEnum):
-    """What an objection means for replicas, as the effect of a taint does: none is placed there anew."""
+    """What an objection does to replicas, like the effect of a taint. None of them takes new replicas."""
 
-    CORDON = 1  # what stands there stays
-    EVICT = 2  # what stands there moves away, if it finds room
-    IMPOSSIBLE = 3  # cannot run there at all: moves away, and is a problem if it cannot
+    CORDON = 1  # replicas that are there stay
+    EVICT = 2  # they move away if there is room elsewhere
+    IMPOSSIBLE = 3  # they cannot run there: they move away, and if they cannot, that is an error
 
 
 @dataclass(frozen=True)
 class Objection:
+    """Why a cluster or pool does not take replicas of a deployment."""
+
     effect: Effect
     why: str
     pool: str = ""  # "" when the whole cluster objects
@@ -34,11 +36,11 @@ class Suitability:
         self._documents = documents
         self._selectors = selectors
         self._demands = demands
-        self._nodes = {name: node(one) for name, one in documents.classes.items()}
+        self._nodes = {name: node(inference_class) for name, inference_class in documents.classes.items()}
         self._known: dict[Spot, Objection | None] = {}
 
     def spots(self, deployment: str) -> list[Spot]:
-        """Every pool of every cluster, suitable or not."""
+        """Return a spot for every pool of every cluster, suitable or not, in order."""
         return [
             Spot(deployment, name, ((DECODE, pool.name),))
             for name, cluster in sorted(self._documents.clusters.items())
@@ -46,56 +48,52 @@ class Suitability:
         ]
 
     def objection(self, spot: Spot) -> Objection | None:
-        """The strongest objection; among equals the cluster's, which speaks for all its pools."""
+        """Return the strongest objection, or None; of equal ones the cluster's, which holds for all pools."""
         if spot not in self._known:
             cluster = self._documents.clusters[spot.cluster]
             pools = {pool.name: pool for pool in cluster.spec.node_pools}
-            found = [
-                *self._by_cluster(spot.deployment, cluster),
-                *(one for _, name in spot.pools for one in self._by_pool(spot.deployment, pools[name])),
-            ]
-            self._known[spot] = max(found, key=lambda one: one.effect, default=None)
+            objections = self._by_cluster(spot.deployment, cluster)
+            for _, name in spot.pools:
+                objections += self._by_pool(spot.deployment, pools[name])
+            self._known[spot] = _strongest(objections)
         return self._known[spot]
 
     def cluster_objection(self, deployment: str, cluster: str) -> Objection | None:
-        return max(
-            self._by_cluster(deployment, self._documents.clusters[cluster]),
-            key=lambda one: one.effect,
-            default=None,
-        )
+        """Return the strongest objection that holds for all pools of the cluster, or None."""
+        return _strongest(self._by_cluster(deployment, self._documents.clusters[cluster]))
 
     def _by_cluster(self, deployment: str, cluster: InferenceCluster) -> list[Objection]:
         spec = self._documents.deployments[deployment].spec
         state = cluster.spec.state
-        found = []
+        objections = []
         if state != "active":
-            found.append(Objection(Effect.EVICT if state == "drained" else Effect.CORDON, state))
+            objections.append(Objection(Effect.EVICT if state == "drained" else Effect.CORDON, state))
         for key, value in sorted(spec.cluster_selector.match_labels.items()):
             has = cluster.metadata.labels.get(key)
             if has != value:
                 label = f"cluster label {key}={has}" if has is not None else f"no cluster label {key}"
-                found.append(Objection(Effect.EVICT, f"{label}, needs {key}={value}"))
+                objections.append(Objection(Effect.EVICT, f"{label}, needs {key}={value}"))
         for taint in cluster.spec.taints:
-            if not any(_tolerates(one, taint) for one in spec.tolerations):
+            if not any(_tolerates(toleration, taint) for toleration in spec.tolerations):
                 effect = Effect.EVICT if taint.effect == "NoExecute" else Effect.CORDON
                 text = f"{taint.key}={taint.value}" if taint.value else taint.key
-                found.append(Objection(effect, f"taint {text}:{taint.effect} is not tolerated"))
-        return found
+                objections.append(Objection(effect, f"taint {text}:{taint.effect} is not tolerated"))
+        return objections
 
     def _by_pool(self, deployment: str, pool: NodePool) -> list[Objection]:
         inference_class = self._documents.classes[pool.class_name]
         node = self._nodes[pool.class_name]
         if node is None:
             number = len(accelerators(inference_class))
-            why = f"class {pool.class_name} has {number} accelerators of known drivers, needs exactly one"
+            why = f"class {pool.class_name} has {number} devices of a supported driver, needs exactly one"
             return [Objection(Effect.IMPOSSIBLE, why, pool.name)]
         if inference_class.spec.allocation == "DRA":
-            why = f"class {pool.class_name} hands out GPUs by DRA claims, which pods do not make yet"
+            why = f"class {pool.class_name} allocates GPUs by DRA claims, which is not supported yet"
             return [Objection(Effect.IMPOSSIBLE, why, pool.name)]
-        found = []
-        short = misfit(self._demands[deployment], node) if deployment in self._demands else None
-        if short:
-            found.append(Objection(Effect.IMPOSSIBLE, short, pool.name))
+        objections = []
+        too_small = misfit(self._demands[deployment], node) if deployment in self._demands else None
+        if too_small:
+            objections.append(Objection(Effect.IMPOSSIBLE, too_small, pool.name))
         selector = self._documents.deployments[deployment].spec.node_selector
         if selector:
             try:
@@ -103,12 +101,16 @@ class Suitability:
             except InvalidSelector as invalid:
                 objection = f"nodeSelector is invalid: {invalid}"
             if objection:
-                found.append(Objection(Effect.EVICT, objection, pool.name))
-        return found
+                objections.append(Objection(Effect.EVICT, objection, pool.name))
+        return objections
+
+
+def _strongest(objections: list[Objection]) -> Objection | None:
+    return max(objections, key=lambda objection: objection.effect, default=None)
 
 
 def misfit(demand: Demand, node: Node) -> str | None:
-    """Why a pod does not fit even on an empty node."""
+    """Return why a pod does not fit even on an empty node, or None when it does."""
     pod = demand.pod
     if pod.gpus > node.gpus:
         return f"has {gpus(node.gpus)} per node, needs {pod.gpus}"
@@ -120,19 +122,22 @@ def misfit(demand: Demand, node: Node) -> str | None:
 
 
 def gpus(number: int) -> str:
+    """Return `1 GPU`, `8 GPUs`."""
     return f"{number} GPU" if number == 1 else f"{number} GPUs"
 
 
 def cores(thousandths: int) -> str:
+    """Return thousandths of a core as cores: `1.5`."""
     return f"{thousandths / 1000:g}"
 
 
 def gib(amount: int) -> str:
+    """Return bytes as GiB, rounded to a tenth: `79.6Gi`."""
     return f"{round(amount / 2**30, 1):g}Gi"
 
 
 def _tolerates(toleration: Toleration, taint: Taint) -> bool:
-    """As Kubernetes: no effect means all effects; Exists without a key tolerates everything."""
+    """As in Kubernetes: no effect means all effects; Exists without a key tolerates everything."""
     if toleration.effect not in (None, taint.effect):
         return False
     if toleration.operator == "Exists":

@@ -1,8 +1,8 @@
 """Selectors over the devices of a class: CEL, compiled once and evaluated once per class.
 
 A selector sees `attributes` and `capacity`, flat maps of all devices of the class under
-`<driver domain>/<name>`, and `device`, the accelerator alone in the dialect of Dynamic Resource Allocation
-(`device.attributes["gpu.nvidia.com"].architecture`). An evaluation that fails or gives no boolean is no
+`<driver domain>/<name>`, and `device`, the accelerator alone, as Dynamic Resource Allocation shows it
+(`device.attributes["gpu.nvidia.com"].architecture`). A selector that fails or gives no boolean does not
 match, as in Kubernetes.
 """
 
@@ -17,22 +17,22 @@ _MACROS = ("all", "exists", "exists_one", "filter", "map", "has", "dyn")
 
 
 class InvalidSelector(ValueError):  # noqa: N818 (it says what the selector is)
-    """The expression cannot be evaluated on any class; the text says where and why."""
+    """Raised for an expression that cannot be evaluated on any class; the text says where and why."""
 
 
 class Selectors:
-    """Verdicts on (class, expression), each worked out once. One per plan."""
+    """Which expressions match which classes, each evaluated once. A plan has one of these."""
 
     def __init__(self) -> None:
         self._programs: dict[str, Any] = {}
         self._verdicts: dict[tuple[str, str], str | None] = {}
 
     def check(self, expression: str) -> None:
-        """Raises InvalidSelector, with line and column, when `expression` is not a selector."""
+        """Raise InvalidSelector, with line and column, unless `expression` is a selector."""
         self._program(expression)
 
     def objection(self, expression: str, inference_class: InferenceClass) -> str | None:
-        """None when the selector is true for the class, otherwise what it had against it."""
+        """Return why the selector does not match the class, or None when it does."""
         key = (inference_class.metadata.name, expression)
         if key not in self._verdicts:
             self._verdicts[key] = _objection(self._program(expression), inference_class)
@@ -58,15 +58,15 @@ def _compile(expression: str) -> Any:
         for problem in _undeclared(tree, {*base_functions, *FUNCTIONS, *_MACROS}):
             raise InvalidSelector(problem)
         return environment.program(tree, functions=dict(FUNCTIONS))
-    except CELParseError as wrong:
-        place = f"line {wrong.line}, column {wrong.column}: " if wrong.line else ""
-        raise InvalidSelector(f"{place}this is not CEL") from None
+    except CELParseError as error:
+        place = f"line {error.line}, column {error.column}: " if error.line else ""
+        raise InvalidSelector(f"{place}this is not valid CEL") from None
     except RecursionError:
         raise InvalidSelector("the expression is nested too deeply") from None
 
 
 def _undeclared(tree: Any, functions: set[str]) -> Iterator[str]:
-    """Names that no class can give a meaning to: celpy itself would notice only while evaluating."""
+    """Names that no class defines: celpy itself would report them only while evaluating."""
     known = {*_VARIABLES, *functions}
     for call in tree.find_data("member_dot_arg"):
         if call.children[1] in _MACROS and call.children[2] is not None:
@@ -78,7 +78,7 @@ def _undeclared(tree: Any, functions: set[str]) -> Iterator[str]:
         ):
             name = node.children[0]
             kind = "function" if node.data.endswith("_arg") else "variable"
-            offered = "" if kind == "function" else f"; there are {', '.join(_VARIABLES)}"
+            offered = "" if kind == "function" else f"; the variables are {', '.join(_VARIABLES)}"
             yield f"line {name.line}, column {name.column}: there is no {kind} {str(name)!r}{offered}"
         if node.data == "ident_arg":
             yield from _unreadable(node)
@@ -106,7 +106,7 @@ def _objection(program: Any, inference_class: InferenceClass) -> str | None:
     try:
         value = program.evaluate(_variables(inference_class))
     except CELEvalError as failed:
-        return f"nodeSelector cannot be evaluated: {_said(failed)}"
+        return f"nodeSelector cannot be evaluated: {_short(failed)}"
     except RecursionError:
         return "nodeSelector is nested too deeply to be evaluated"
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as failed:
@@ -117,7 +117,7 @@ def _objection(program: Any, inference_class: InferenceClass) -> str | None:
     return None if value else "nodeSelector is false"
 
 
-def _said(failed: Any) -> str:
+def _short(failed: Any) -> str:
     """The short form of celpy's error: what happened, and to which value."""
     what = str(failed.args[0]).partition(" (in activation")[0].partition(" applied to ")[0]
     if len(failed.args) > 2 and failed.args[2]:
@@ -174,5 +174,9 @@ def _scalar(attribute: AttributeValue) -> Any:
 def _cel(value: dict[str, Any]) -> Any:
     from celpy import celtypes
 
-    inner = {key: _cel(one) if isinstance(one, dict) else one for key, one in value.items()}
-    return celtypes.MapType({celtypes.StringType(key): one for key, one in inner.items()})
+    return celtypes.MapType(
+        {
+            celtypes.StringType(key): _cel(inner) if isinstance(inner, dict) else inner
+            for key, inner in value.items()
+        }
+    )

@@ -19,6 +19,8 @@ _SEMVER = re.compile(r"^(\d{1,9})\.(\d{1,9})\.(\d{1,9})(?:-([0-9A-Za-z.-]+))?(?:
 
 @dataclass(frozen=True)
 class Quantity:
+    """An amount, comparable to other quantities only."""
+
     value: Decimal
 
 
@@ -31,7 +33,7 @@ class Semver:
     prerelease: tuple[str, ...]
 
     def _rank(self) -> tuple[Any, ...]:
-        parts = tuple((0, int(one), "") if one.isdigit() else (1, 0, one) for one in self.prerelease)
+        parts = tuple((0, int(part), "") if part.isdigit() else (1, 0, part) for part in self.prerelease)
         return (self.numbers, not parts, parts)
 
     def __eq__(self, other: object) -> bool:
@@ -45,57 +47,59 @@ class Semver:
 
 
 def quantity(text: Any) -> Quantity:
+    """Return the quantity of a text such as `80Gi`. Raises ValueError, or TypeError when it is no text."""
     return Quantity(parse_quantity(_text(text)))
 
 
 def semver(text: Any) -> Semver:
+    """Return the version of a text such as `9.0.0`. Raises ValueError, or TypeError when it is no text."""
     read = _SEMVER.match(_text(text))
     if not read:
         raise ValueError(f"{str(text)!r} is not a semantic version (such as 9.0.0)")
     return Semver((int(read[1]), int(read[2]), int(read[3])), tuple(read[4].split(".")) if read[4] else ())
 
 
-def _compare_to(one: Any, other: Any) -> celtypes.IntType:
-    left, right = _ordered(one, other)
-    return celtypes.IntType((left > right) - (left < right))
+def _compare_to(left: Any, right: Any) -> celtypes.IntType:
+    first, second = _comparable(left, right)
+    return celtypes.IntType((first > second) - (first < second))
 
 
-def _is_greater_than(one: Any, other: Any) -> celtypes.BoolType:
-    left, right = _ordered(one, other)
-    return celtypes.BoolType(left > right)
+def _is_greater_than(left: Any, right: Any) -> celtypes.BoolType:
+    first, second = _comparable(left, right)
+    return celtypes.BoolType(first > second)
 
 
-def _is_less_than(one: Any, other: Any) -> celtypes.BoolType:
-    left, right = _ordered(one, other)
-    return celtypes.BoolType(left < right)
+def _is_less_than(left: Any, right: Any) -> celtypes.BoolType:
+    first, second = _comparable(left, right)
+    return celtypes.BoolType(first < second)
 
 
-def _add(one: Any, other: Any) -> Quantity:
-    return Quantity(_amount(one) + _amount(other))
+def _add(left: Any, right: Any) -> Quantity:
+    return Quantity(_amount(left) + _amount(right))
 
 
-def _sub(one: Any, other: Any) -> Quantity:
-    return Quantity(_amount(one) - _amount(other))
+def _sub(left: Any, right: Any) -> Quantity:
+    return Quantity(_amount(left) - _amount(right))
 
 
-def _sign(one: Any) -> celtypes.IntType:
-    value = _amount(one)
-    return celtypes.IntType((value > 0) - (value < 0))
+def _sign(value: Any) -> celtypes.IntType:
+    amount = _amount(value)
+    return celtypes.IntType((amount > 0) - (amount < 0))
 
 
-def _is_integer(one: Any) -> celtypes.BoolType:
-    value = _amount(one)
-    return celtypes.BoolType(value == value.to_integral_value() and abs(value) < 2**63)
+def _is_integer(value: Any) -> celtypes.BoolType:
+    amount = _amount(value)
+    return celtypes.BoolType(amount == amount.to_integral_value() and abs(amount) < 2**63)
 
 
-def _as_integer(one: Any) -> celtypes.IntType:
-    if not _is_integer(one):
-        raise ValueError(f"{_amount(one)} is not a whole number")
-    return celtypes.IntType(int(_amount(one)))
+def _as_integer(value: Any) -> celtypes.IntType:
+    if not _is_integer(value):
+        raise ValueError(f"{_amount(value)} is not a whole number")
+    return celtypes.IntType(int(_amount(value)))
 
 
-def _as_approximate_float(one: Any) -> celtypes.DoubleType:
-    return celtypes.DoubleType(float(_amount(one)))
+def _as_approximate_float(value: Any) -> celtypes.DoubleType:
+    return celtypes.DoubleType(float(_amount(value)))
 
 
 def _is(read: Callable[[Any], Any]) -> Callable[[Any], celtypes.BoolType]:
@@ -112,7 +116,7 @@ def _is(read: Callable[[Any], Any]) -> Callable[[Any], celtypes.BoolType]:
 def _number(index: int) -> Callable[[Any], celtypes.IntType]:
     def number(version: Any) -> celtypes.IntType:
         if not isinstance(version, Semver):
-            raise TypeError("major, minor and patch are asked of a semver")
+            raise TypeError("major, minor and patch take a semver")
         return celtypes.IntType(version.numbers[index])
 
     return number
@@ -124,12 +128,12 @@ def _text(value: Any) -> str:
     return str(value)
 
 
-def _ordered(one: Any, other: Any) -> tuple[Any, Any]:
-    if isinstance(one, Quantity) and isinstance(other, Quantity):
-        return one.value, other.value
-    if isinstance(one, Semver) and isinstance(other, Semver):
-        return one, other
-    raise TypeError(f"{type(one).__name__} and {type(other).__name__} cannot be compared")
+def _comparable(left: Any, right: Any) -> tuple[Any, Any]:
+    if isinstance(left, Quantity) and isinstance(right, Quantity):
+        return left.value, right.value
+    if isinstance(left, Semver) and isinstance(right, Semver):
+        return left, right
+    raise TypeError(f"{type(left).__name__} and {type(right).__name__} cannot be compared")
 
 
 def _amount(value: Any) -> Decimal:

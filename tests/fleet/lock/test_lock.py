@@ -72,11 +72,15 @@ def test_comments_blank_lines_and_windows_line_ends_are_read() -> None:
         (
             "version: 1",
             "version: 2",
-            "placement.lock:1: version '2' of the lock is not known, this inferfleet reads 1",
+            "placement.lock:1: the lock has version '2', but this inferfleet reads version 1 only",
         ),
         ("stack: prod", "stack: dev", "placement.lock:2: this is the lock of stack 'dev', not of 'prod'"),
-        ("stack: prod\n", "", "placement.lock:1: the lock does not say its stack"),
-        ("services:", "routes:", "placement.lock:9: 'routes' is not a part of the lock"),
+        ("stack: prod\n", "", "placement.lock:1: the lock has no field stack"),
+        (
+            "services:",
+            "routes:",
+            "placement.lock:9: unknown field 'routes': a lock has version, stack, clusters",
+        ),
         (
             "decode=h100: 2",
             "decode=h100: 0",
@@ -86,7 +90,7 @@ def test_comments_blank_lines_and_windows_line_ends_are_read() -> None:
         (
             "  ml/qwen3-coder east decode=h100: 2",
             "  qwen3-coder east: 2",
-            "placement.lock:8: 'qwen3-coder east' is not",
+            "placement.lock:8: 'qwen3-coder east' does not have the form",
         ),
         (" prefill=h100: 1", " decode=h100: 1", "names a role twice"),
         (
@@ -94,11 +98,15 @@ def test_comments_blank_lines_and_windows_line_ends_are_read() -> None:
             "  ml/coder: [dc1, dc1]",
             "placement.lock:10: service ml/coder names a cluster twice",
         ),
-        ("  ml/coder: [dc1, east]", "  ml/coder: []", "placement.lock:10: 'ml/coder: []' is not of the form"),
+        (
+            "  ml/coder: [dc1, east]",
+            "  ml/coder: []",
+            "placement.lock:10: 'ml/coder: []' does not have the form",
+        ),
         (
             "  ml/coder: [dc1, east]",
             "  ml/coder: [dc1",
-            "placement.lock:10: 'ml/coder: [dc1' is not of the form",
+            "placement.lock:10: 'ml/coder: [dc1' does not have the form",
         ),
         (
             "east: {source: Existing}",
@@ -106,11 +114,11 @@ def test_comments_blank_lines_and_windows_line_ends_are_read() -> None:
             "placement.lock:5: cluster east has source 'Cloud'",
         ),
         ("clusters:", "clusters: {}", "placement.lock:3: clusters has '{}' on its own line"),
-        ("stack: prod", "stack: prod\nstack: prod", "placement.lock:3: stack stands in the lock twice"),
+        ("stack: prod", "stack: prod\nstack: prod", "placement.lock:3: the lock has stack twice"),
         (
             "  east: {source: Existing}",
             "  east: {source: Existing}\n  east: {source: Existing}",
-            "placement.lock:6: east stands in clusters twice, first on line 5",
+            "placement.lock:6: east is listed twice in clusters, first on line 5",
         ),
         ("placements:", "\x00\x01", "placement.lock:6: '\\x00\\x01' is not a line of a placement lock"),
     ],
@@ -138,14 +146,14 @@ def test_merge_conflict_markers_are_named_and_nothing_else_is() -> None:
     with pytest.raises(InvalidDocuments) as raised:
         _parse(conflict)
     assert str(raised.value) == (
-        "placement.lock:8: '<<<<<<< HEAD' is left from a merge: two branches changed the lock. Keep the "
-        "right lines, remove the markers <<<<<<< ||||||| ======= >>>>>>>, then run inferfleet plan"
+        "placement.lock:8: '<<<<<<< HEAD' marks an unresolved merge conflict: two branches changed the lock. "
+        "Keep the right lines, remove the markers <<<<<<< ||||||| ======= >>>>>>>, then run inferfleet plan"
     )
 
 
 @pytest.mark.parametrize("content", ["", "\n \n"])
 def test_an_empty_file_is_damage_and_not_an_empty_lock(content: str) -> None:
-    with pytest.raises(InvalidDocuments, match="would place every running replica anew"):
+    with pytest.raises(InvalidDocuments, match="so every running replica would be placed as if it were new"):
         _parse(content)
 
 

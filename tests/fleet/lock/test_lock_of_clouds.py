@@ -62,10 +62,10 @@ def test_settings_are_read_with_the_line_they_stand_on() -> None:
 @pytest.mark.parametrize(
     ("line", "instead", "problem"),
     [
-        ("{source: GKE", "{source: AWS", ":5: cluster east has source 'AWS', known are Existing and GKE"),
+        ("{source: GKE", "{source: AWS", ":5: cluster east has source 'AWS'; it must be Existing or GKE"),
         ("{source: GKE, ", "{", ":5: cluster east has source None"),
-        ("source: GKE,", "source: GKE, uid: 7,", ":5: cluster east has uid 7, which is no text"),
-        ("protected: true", "protected: 1", ":6: cluster west has protected 1, which is neither"),
+        ("source: GKE,", "source: GKE, uid: 7,", ":5: cluster east has uid 7, which must be text"),
+        ("protected: true", "protected: 1", ":6: cluster west has protected 1; it must be true or false"),
         (
             "location: us-east5",
             "location: [[a]]",
@@ -77,13 +77,17 @@ def test_settings_are_read_with_the_line_they_stand_on() -> None:
         (
             "source: GKE",
             "source: Existing",
-            ":5: cluster east exists by itself and has location, project, unlike",
+            ":5: cluster east has location, project; only a cluster of source GKE may have settings",
         ),
         ("{name: h100-1a2b3c,", "{", ":8: pool east/h100 has name None"),
         ("{name: h100-1a2b3c,", "{name: H100!,", ":8: pool east/h100 has name 'H100!'"),
         ("  east/h100: {", "  h100: {", ":8: 'h100: {name"),
-        ("  east/h100: {", "  east/h100: [", "is not of the form 'east/h100: {name: h100-1a2b3c, ...}'"),
-        ("\n  east/h100:", "\n  east/h100: {name: a}\n  east/h100:", ":9: east/h100 stands in pools twice"),
+        ("  east/h100: {", "  east/h100: [", "does not have the form 'east/h100: {name: h100-1a2b3c, ...}'"),
+        (
+            "\n  east/h100:",
+            "\n  east/h100: {name: a}\n  east/h100:",
+            ":9: east/h100 is listed twice in pools",
+        ),
     ],
 )
 def test_a_damaged_line_says_file_line_value_and_rule(line: str, instead: str, problem: str) -> None:

@@ -61,7 +61,9 @@ def _said(plan: Plan) -> tuple[list[str], list[str]]:
             ),
             [
                 Reason(
-                    "east", "h100", "class claimed hands out GPUs by DRA claims, which pods do not make yet"
+                    "east",
+                    "h100",
+                    "class claimed allocates GPUs by DRA claims, which is not supported yet",
                 )
             ],
         ),
@@ -113,13 +115,13 @@ def test_a_placed_deployment_says_why_it_is_not_elsewhere() -> None:
         (
             fleet(EAST, deployment("a", 2, cel='capcity["x"] == 1')),
             {"a east/l4": 1},
-            "'capcity[\"x\"] == 1' is not a selector: line 1, column 1: there is no variable 'capcity'; "
-            "there are attributes, capacity, device",
+            "'capcity[\"x\"] == 1' is not a valid selector: line 1, column 1: "
+            "there is no variable 'capcity'; the variables are attributes, capacity, device",
         ),
         (
             fleet(EAST, deployment("a", 2, cel='device.driver == "x"')),
             {"a east/l4": 1},
-            "nodeSelector matches no class of the clusters that clusterSelector leaves "
+            "nodeSelector matches no class of the clusters that clusterSelector matches "
             "(l4: nodeSelector is false)",
         ),
         (
@@ -145,7 +147,7 @@ def test_a_placed_deployment_says_why_it_is_not_elsewhere() -> None:
                 deployment("a", 1),
             ),
             {"a east/l4": 1},
-            "class odd has 0 claimable devices of a known driver, a class in use has one",
+            "class odd has 0 claimable devices of a supported driver; a class in use must have exactly one",
         ),
     ],
 )
@@ -222,8 +224,8 @@ def test_a_pool_that_became_too_small_is_a_problem_when_nothing_else_has_room() 
     )
     assert placed(found) == {"a east/l4": 2}
     assert _said(found)[0] == [
-        "pool east/l4 of 1 nodes is too small for the replicas that stand in it (2 of ml/a), "
-        "and they find no room elsewhere"
+        "pool east/l4 with 1 node is too small for the replicas that are placed on it (2 of ml/a), "
+        "and there is no room for them elsewhere"
     ]
 
 
@@ -233,22 +235,23 @@ def test_a_pool_that_became_too_small_is_a_problem_when_nothing_else_has_room() 
         (
             fleet(WEST, deployment("a", 1)),
             lock({"a east/l4": 1}),
-            "the lock has 1 replica of ml/a on cluster east, and no document of that cluster is there",
+            "the lock has 1 replica of ml/a on cluster east, but that cluster has no document",
         ),
         (
             fleet(WEST, deployment("a", 1)),
             lock({"a west/old": 2}),
-            "the lock has 2 replicas of ml/a on pool old of cluster west, which has no such pool",
+            "the lock has 2 replicas of ml/a on pool old of cluster west, but the cluster has no such pool",
         ),
         (
             fleet(cluster("east", {"l4": ("l4", 1)}, state="lost")),
             lock({"a east/l4": 1}),
-            "cluster east is lost and the lock has 1 replica of ml/a there, whose document is gone",
+            "cluster east is lost and the lock has 1 replica of ml/a there, "
+            "but that deployment has no document",
         ),
         (
             fleet(cluster("east", {"l4": ("l4", 1)}, state="lost")),
             lock({}, {"chat": ("east",)}),
-            "cluster east is lost and the lock has service ml/chat there, whose document is gone",
+            "cluster east is lost and the lock has service ml/chat there, but that service has no document",
         ),
     ],
 )

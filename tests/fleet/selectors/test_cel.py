@@ -97,11 +97,12 @@ def test_anything_else_is_no_match_and_says_why(expression: str, objection: str)
 @pytest.mark.parametrize(
     ("expression", "problem"),
     [
-        ("capacity[", "line 1, column 9: this is not CEL"),
-        ("true &&\n  )", "line 2, column 3: this is not CEL"),
+        ("capacity[", "line 1, column 9: this is not valid CEL"),
+        ("true &&\n  )", "line 2, column 3: this is not valid CEL"),
         (
             'capcity["x"] == 1',
-            "line 1, column 1: there is no variable 'capcity'; there are attributes, capacity, device",
+            "line 1, column 1: there is no variable 'capcity'; "
+            "the variables are attributes, capacity, device",
         ),
         ('quantty("1") == 1', "line 1, column 1: there is no function 'quantty'"),
         ('semver("9") == semver("9.0.0")', "line 1, column 8: '9' is not a semantic version (such as 9.0.0)"),
