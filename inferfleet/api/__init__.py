@@ -1,4 +1,4 @@
-"""What a person may write: one model per kind, loading, and errors with file and line.
+"""What a person may write: one model per kind, loading, and problems with file and line.
 
 Add a module for a new kind. Defaults of other people's software belong in `profiles`, decisions above.
 """

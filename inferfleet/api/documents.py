@@ -1,4 +1,4 @@
-"""Everything the teams wrote, as one value."""
+"""All documents and settings of a stack, as one value."""
 
 import os
 from collections.abc import Iterable, Mapping
@@ -20,7 +20,11 @@ Positions = Mapping[DocumentName, Mapping[str, Where]]
 
 @dataclass(frozen=True)
 class Documents:
-    """Valid documents by key: classes and clusters by name, deployments and services by `namespace/name`."""
+    """Valid documents by key: classes and clusters by name, deployments and services by `namespace/name`.
+
+    `positions` has the line of every field, `sources` the file of every document; both only for messages and
+    for paths relative to a document. `notices` say how documents were understood.
+    """
 
     settings: Settings
     classes: Mapping[str, InferenceClass] = field(default_factory=dict)
@@ -32,12 +36,12 @@ class Documents:
     sources: Mapping[DocumentName, Path] = field(default_factory=dict, compare=False)
 
     def where(self, kind: str, key: str, path: str = "") -> Where | None:
-        """The line of a field, or of its nearest parent that stands in the file."""
+        """Return the line of a field, or of its nearest parent in the file; None for an unknown document."""
         lines = self.positions.get((kind, key), {})
         return lines.get(nearest_parent(path, lines))
 
     def located(self, problems: Iterable[Problem]) -> tuple[Problem, ...]:
-        """The problems with the line of the field each names, where it does not know one already."""
+        """Return the problems with the line of the field that each names, unless it already has one."""
         return tuple(
             problem
             if problem.where or not problem.kind
@@ -46,7 +50,7 @@ class Documents:
         )
 
     def kubeconfig_path(self, cluster: str) -> Path | None:
-        """The kubeconfig file of an existing cluster, or None when its kubeconfig is in the configuration."""
+        """Return the kubeconfig file of an existing cluster, or None when it is in the configuration."""
         existing = self.clusters[cluster].spec.cluster.existing
         if existing is None or existing.kubeconfig.path is None:
             return None

@@ -1,6 +1,6 @@
-"""What is wrong with what a person wrote, said the same way everywhere.
+"""What is wrong with what a person wrote, in the same form everywhere.
 
-A rule of a model raises a Mistake, which knows the value only; located in a document it is a Problem.
+A rule of a model raises a Mistake, which knows the value only; with its place in a document it is a Problem.
 """
 
 from collections.abc import Iterable
@@ -19,7 +19,7 @@ class Where:
         return f"{self.file}:{self.line}"
 
 
-# An error stops the run, a warning should be read before it, a notice says what was understood.
+# An error stops the run; a warning should be read before an update; a notice says how something was read.
 Severity = Literal["error", "warning", "notice"]
 
 
@@ -27,10 +27,11 @@ Severity = Literal["error", "warning", "notice"]
 class Problem:
     """One thing to fix: which field of which document, what is wrong by which rule, and what to do next.
 
-    `what` names the thing, shows its value and says the rule, in one sentence. `kind` and `key` name the
-    document (`ModelDeployment`, `ml/qwen3`), `path` the field in it (`spec.nodePools[1].className`); they are
-    "" for a problem of a whole document, of a file, or of no document at all. `where` is the line of the
-    field: `Documents.located` fills it in once, where problems are raised to a person.
+    `what` names the thing, shows its value and states the rule, in one sentence; `next_step` is a sentence
+    too, and neither has a full stop. `kind` and `key` name the document (`ModelDeployment`, `ml/qwen3`),
+    `path` the field in it (`spec.nodePools[1].className`); they are "" for a problem of a whole document, of
+    a file, or of no document at all. `where` is the line of the field: `Documents.located` fills it in once,
+    where problems are raised to a person.
     """
 
     what: str
@@ -48,12 +49,12 @@ class Problem:
 
 
 def of_severity(problems: Iterable[Problem], *severities: Severity) -> tuple[Problem, ...]:
-    """The problems of these severities, each once, in the order given."""
+    """Return the problems of these severities, each once, in the order given."""
     return tuple(dict.fromkeys(problem for problem in problems if problem.severity in severities))
 
 
 def in_reading_order(problems: Iterable[Problem]) -> tuple[Problem, ...]:
-    """The problems by file and line; those without a line come first."""
+    """Return the problems sorted by file and line; those without a line come first."""
     return tuple(sorted(problems, key=_reading_order))
 
 
@@ -63,7 +64,7 @@ def _reading_order(problem: Problem) -> tuple[str, int, str, str]:
 
 
 class InvalidDocuments(Exception):  # noqa: N818 (it says what the documents are)
-    """Raised with every problem found, in the order of files and lines, never with one of many."""
+    """Raised with all problems of a stage at once, in the order of files and lines."""
 
     def __init__(self, problems: Iterable[Problem]) -> None:
         self.problems = in_reading_order(problems)
@@ -72,7 +73,7 @@ class InvalidDocuments(Exception):  # noqa: N818 (it says what the documents are
 
 @dataclass(frozen=True)
 class Mistake:
-    """What is wrong, and what to do; `at` leads from the value that was checked to the part that is wrong."""
+    """What is wrong with a value, and what to do; `at` leads from the value to the part that is wrong."""
 
     what: str
     next_step: str
@@ -80,12 +81,13 @@ class Mistake:
 
 
 class Mistaken(ValueError):  # noqa: N818 (the value is)
-    """Raised by validators, with every mistake of the value."""
+    """Raised by validators, with all mistakes of the value at once."""
 
     def __init__(self, *mistakes: Mistake) -> None:
-        super().__init__("; ".join(f"{one.what}. {one.next_step}" for one in mistakes))
+        super().__init__("; ".join(f"{mistake.what}. {mistake.next_step}" for mistake in mistakes))
         self.mistakes = mistakes
 
 
 def mistaken(what: str, next_step: str) -> Mistaken:
+    """Return an exception with a single mistake, to be raised."""
     return Mistaken(Mistake(what, next_step))

@@ -1,4 +1,4 @@
-"""How messages name things: paths of fields, shortened text, the known name nearest to a mistyped one."""
+"""How messages name things: paths of fields, shortened text, the known name closest to a mistyped one."""
 
 import re
 from collections.abc import Container, Iterable
@@ -8,7 +8,7 @@ _PLAIN = re.compile(r"[A-Za-z_][-A-Za-z0-9_]{0,62}")
 
 
 def path_of(steps: Iterable[str | int]) -> str:
-    """The path made of these keys and list positions; keys such as `example.com/tier` stand in brackets."""
+    """Return the path made of keys and list positions; keys such as `example.com/tier` are in brackets."""
     path = ""
     for step in steps:
         path = below(path, step)
@@ -16,7 +16,7 @@ def path_of(steps: Iterable[str | int]) -> str:
 
 
 def below(path: str, step: str | int) -> str:
-    """The path of one key or list position below `path`."""
+    """Return the path of a key or list position below `path`."""
     if isinstance(step, int):
         return f"{path}[{step}]"
     if not _PLAIN.fullmatch(step):
@@ -25,22 +25,22 @@ def below(path: str, step: str | int) -> str:
 
 
 def shown(text: str, limit: int = 60) -> str:
-    """The text on one line, shortened, fit for a message."""
+    """Return the text on one line and shortened, for a message."""
     line = "".join(char if char.isprintable() else "\N{REPLACEMENT CHARACTER}" for char in text[: limit + 1])
     return line if len(line) <= limit else line[: limit - 1] + "…"
 
 
 def nearest(word: str, known: Iterable[str]) -> str | None:
-    """The known name most like the word, whatever the case, or None."""
+    """Return the known name closest to the word, in upper or lower case, or None."""
     folded: dict[str, str] = {}
     for name in sorted(known):
         folded.setdefault(_fold(name), name)
-    found = get_close_matches(_fold(word[:100]), folded, n=1, cutoff=0.6)
-    return folded[found[0]] if found else None
+    close = get_close_matches(_fold(word[:100]), folded, n=1, cutoff=0.6)
+    return folded[close[0]] if close else None
 
 
 def one_of(word: str, known: Iterable[str], introduction: str) -> str:
-    """The next step for a mistyped name: the nearest known one, or all of them after the introduction."""
+    """Return the next step for a mistyped name: the closest known one, or all after `introduction`."""
     names = sorted(known)
     if (close := nearest(word, names)) is not None:
         return f"Did you mean {close}?"
@@ -52,7 +52,7 @@ def _fold(name: str) -> str:
 
 
 def nearest_parent(path: str, known: Container[str]) -> str:
-    """The path itself or its nearest parent that is known, "" where none is."""
+    """Return the path itself if it is known, else its nearest parent that is, else ""."""
     while path and path not in known:
         path = path[: max(path.rfind("."), path.rfind("["), 0)]
     return path

@@ -22,7 +22,7 @@ def test_outside_of_a_project_a_stack_cannot_be_found(
     inside = Project(tmp_path / "project")
     monkeypatch.chdir(tmp_path / "elsewhere")
     ran = inside.run("plan")
-    assert (ran.code, "holds a Pulumi.yaml" in ran.err) == (1, True)
+    assert (ran.code, "contains a Pulumi.yaml" in ran.err) == (1, True)
     assert inside.run("plan", "../project/stacks", "../project/classes").code == 0
 
 

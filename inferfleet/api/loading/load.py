@@ -23,52 +23,62 @@ _NAMESPACED = ("ModelDeployment", "ModelService")
 
 
 @dataclass(frozen=True)
-class Entry:
+class Collected:
+    """A document of a file, valid or not. `catalogued`: it comes from the catalogue of classes."""
+
     source: Source
     document: Document | None  # None when it has problems
     catalogued: bool
 
 
 @dataclass
-class Shelf:
-    """`complete` is False when something has no name that is known, such as a file of broken syntax."""
+class Collection:
+    """All documents read so far.
+
+    `complete` is False when the name of something is not known, such as in a file with broken syntax.
+    """
 
     complete: bool = True
-    entries: dict[DocumentName, Entry] = field(default_factory=dict)
+    by_name: dict[DocumentName, Collected] = field(default_factory=dict)
 
-    def put(self, kind: str, key: str, entry: Entry) -> Problem | None:
-        """Add a document, valid or not; an error when its name is taken, a notice when it hides a class."""
-        there = self.entries.get((kind, key))
-        if there is None or (there.catalogued and not entry.catalogued):
-            self.entries[(kind, key)] = entry
+    def add(self, kind: str, key: str, new: Collected) -> Problem | None:
+        """Add a document. Return an error if its name is taken, a notice if it hides a catalogue's class."""
+        there = self.by_name.get((kind, key))
+        if there is None or (there.catalogued and not new.catalogued):
+            self.by_name[(kind, key)] = new
         if there is None:
             return None
         first = there.source.where("metadata.name")
-        if there.catalogued and not entry.catalogued:
-            what = f"class {key} takes the place of the one in the catalogue at {first}"
-            return Problem(what, "Rename it if that is not meant", "metadata.name", severity="notice")
-        what = f"a second {kind} is named {key}; the first stands at {first}"
+        if there.catalogued and not new.catalogued:
+            what = f"class {key} replaces the one in the catalogue at {first}"
+            return Problem(what, "Rename it if this is not intended", "metadata.name", severity="notice")
+        what = f"another {kind} is already named {key}, at {first}"
         return Problem(what, "Rename or remove one of the two", "metadata.name")
 
-    def named(self, kind: str) -> set[str]:
-        return {key for of, key in self.entries if of == kind}
+    def keys(self, kind: str) -> set[str]:
+        """Return the keys of all documents of a kind."""
+        return {key for other, key in self.by_name if other == kind}
 
     def documents(self, settings: Settings) -> Documents:
-        """The documents, which must all be valid, sorted by key."""
-        entries = dict(sorted(self.entries.items()))
+        """Return all documents by key, sorted. They must all be valid."""
+        by_name = dict(sorted(self.by_name.items()))
         return Documents(
             settings,
-            classes=_of(entries, InferenceClass),
-            clusters=_of(entries, InferenceCluster),
-            deployments=_of(entries, ModelDeployment),
-            services=_of(entries, ModelService),
-            positions={name: entry.source.positions() for name, entry in entries.items()},
-            sources={name: entry.source.file for name, entry in entries.items()},
+            classes=_of(by_name, InferenceClass),
+            clusters=_of(by_name, InferenceCluster),
+            deployments=_of(by_name, ModelDeployment),
+            services=_of(by_name, ModelService),
+            positions={name: collected.source.positions() for name, collected in by_name.items()},
+            sources={name: collected.source.file for name, collected in by_name.items()},
         )
 
 
-def _of(entries: dict[tuple[str, str], Entry], model: type[Any]) -> dict[str, Any]:
-    return {key: one.document for (_, key), one in entries.items() if isinstance(one.document, model)}
+def _of(by_name: dict[DocumentName, Collected], model: type[Any]) -> dict[str, Any]:
+    return {
+        key: collected.document
+        for (_, key), collected in by_name.items()
+        if isinstance(collected.document, model)
+    }
 
 
 def _key(kind: str, data: Any) -> str | None:
@@ -80,37 +90,37 @@ def _key(kind: str, data: Any) -> str | None:
     return f"{metadata.get('namespace', 'default')}/{metadata['name']}"
 
 
-def dangling(shelf: Shelf) -> Iterator[Problem]:
-    """Every such name, in documents with other problems too.
+def dangling(collection: Collection) -> Iterator[Problem]:
+    """Yield references to classes and profiles that do not exist, also of documents with other problems.
 
-    Classes are not missed while something could not be read: they may be there.
+    While something could not be read, no class is reported as missing: it may be there.
     """
-    classes = shelf.named("InferenceClass")
-    for (kind, cluster), entry in shelf.entries.items():
+    classes = collection.keys("InferenceClass")
+    for (kind, cluster), collected in collection.by_name.items():
         if kind == "InferenceCluster":
-            data = entry.source.text.data
+            data = collected.source.text.data
             problems = [
                 *_profile(cluster, data),
-                *(_classes(cluster, data, classes) if shelf.complete else ()),
+                *(_classes(cluster, data, classes) if collection.complete else ()),
             ]
-            yield from entry.source.located(problems, kind=kind, key=cluster)
+            yield from collected.source.located(problems, kind=kind, key=cluster)
 
 
 def _profile(cluster: str, data: Any) -> Iterator[Problem]:
     wanted = _at(data, "spec", "serving", "profile")
     if isinstance(wanted, str) and wanted not in names():
-        what = f"cluster {cluster} has profile {shown(wanted)!r}, which is not known"
+        what = f"cluster {cluster} has profile {shown(wanted)!r}, which does not exist"
         yield Problem(what, one_of(wanted, names(), "Known profiles"), "spec.serving.profile")
 
 
 def _classes(cluster: str, data: Any, classes: set[str]) -> Iterator[Problem]:
     pools = _at(data, "spec", "nodePools")
-    for place, pool in enumerate(pools if isinstance(pools, list) else ()):
+    for index, pool in enumerate(pools if isinstance(pools, list) else ()):
         wanted, name = _at(pool, "className"), _at(pool, "name")
         if isinstance(wanted, str) and wanted and wanted not in classes:
-            of = shown(name) if isinstance(name, str) else f"number {place + 1}"
-            what = f"pool {of} of cluster {cluster} has class {shown(wanted)!r}, which is not known"
-            path = path_of(("spec", "nodePools", place, "className"))
+            shown_name = shown(name) if isinstance(name, str) else f"number {index + 1}"
+            what = f"pool {shown_name} of cluster {cluster} has class {shown(wanted)!r}, which does not exist"
+            path = path_of(("spec", "nodePools", index, "className"))
             yield Problem(what, one_of(wanted, classes, "Known classes"), path)
 
 
@@ -137,53 +147,53 @@ def load(
     catalogue: Path | None = CATALOGUE,
     base: Path | None = None,
 ) -> Documents:
-    """Everything that stands in the files and folders, and the classes of the catalogue (a folder), if any.
+    """Return all documents in files and folders, and the classes of the catalogue (a folder), if any.
 
-    A class may have the name of one of the catalogue: it takes its place, with a notice. Files below `base`
-    (the current directory) are named relative to it. Raises InvalidDocuments with every problem.
+    A class with the name of one in the catalogue replaces it, with a notice. Messages name files below `base`
+    (the current directory) relative to it. Raises InvalidDocuments with every problem.
     """
     base = (base or Path.cwd()).absolute()
-    shelf = Shelf()
-    known = files_of([catalogue] if catalogue is not None and catalogue.is_dir() else [])[0]
+    collection = Collection()
+    classes = files_of([catalogue] if catalogue is not None and catalogue.is_dir() else [])[0]
     own, problems = files_of(paths)
-    of_catalogue = {file.resolve() for file in known}
-    for file in known + [one for one in own if one.resolve() not in of_catalogue]:
+    of_catalogue = {file.resolve() for file in classes}
+    for file in classes + [file for file in own if file.resolve() not in of_catalogue]:
         sources, unread = read(file, base)
         problems += unread
-        shelf.complete &= not unread
+        collection.complete &= not unread
         for source in sources:
-            problems += _take(source, shelf, catalogued=file.resolve() in of_catalogue)
-    problems += dangling(shelf)
+            problems += _take(source, collection, catalogued=file.resolve() in of_catalogue)
+    problems += dangling(collection)
     if of_severity(problems, "error"):
         raise InvalidDocuments(of_severity(problems, "error"))
-    documents = shelf.documents(settings or Settings(stack="unnamed"))
+    documents = collection.documents(settings or Settings(stack="unnamed"))
     return replace(documents, notices=of_severity(problems, "notice"))
 
 
-def _take(source: Source, shelf: Shelf, *, catalogued: bool) -> list[Problem]:
-    """Put one document on the shelf; the problems it has."""
+def _take(source: Source, collection: Collection, *, catalogued: bool) -> list[Problem]:
+    """Add one document to the collection, and return its problems."""
     data = source.text.data
     problems = list(source.flaws())
-    lost = [flaw.path for flaw in source.text.flaws if flaw.lost]
+    missing = [flaw.path for flaw in source.text.flaws if flaw.missing]
     kind, unknown = _kind(data)
     if kind is None:
-        shelf.complete = False
-        return source.located(problems + [one for one in unknown if one.path not in lost])
+        collection.complete = False
+        return source.located(problems + [problem for problem in unknown if problem.path not in missing])
     if catalogued and kind != "InferenceClass":
-        what = f"a {kind} stands in the catalogue, which holds InferenceClasses only"
+        what = f"the catalogue may contain InferenceClasses only, not {kind}s"
         problems.append(Problem(what, "Move it to the documents of a stack", "kind"))
-    document, invalid = validated(KINDS[kind], data, ignore=lost)
+    document, invalid = validated(KINDS[kind], data, ignore=missing)
     problems += invalid
     key = _key(kind, data)
     if key is None:
-        shelf.complete = False
-    elif taken := shelf.put(kind, key, Entry(source, document, catalogued)):
-        problems.append(taken)
+        collection.complete = False
+    elif name_taken := collection.add(kind, key, Collected(source, document, catalogued)):
+        problems.append(name_taken)
     return source.located(problems, kind=kind, key=key or "")
 
 
 def _kind(data: Any) -> tuple[str | None, list[Problem]]:
-    """The kind of a document, told by apiVersion and kind together, or what keeps it from being known."""
+    """The kind of a document, by apiVersion and kind together, or None and why it is not known."""
     if not isinstance(data, dict):
         what = f"a document must be a map with apiVersion and kind, not {named(data)}"
         return None, [Problem(what, "Write apiVersion, kind, metadata and spec")]
@@ -191,7 +201,9 @@ def _kind(data: Any) -> tuple[str | None, list[Problem]]:
     version, kind = data.get("apiVersion"), data.get("kind")
     if version != API_VERSION:
         what = (
-            "field apiVersion is missing" if version is None else f"apiVersion {named(version)} is not known"
+            "field apiVersion is missing"
+            if version is None
+            else f"apiVersion {named(version)} is not supported"
         )
         problems.append(Problem(what, f"Write apiVersion: {API_VERSION}", "apiVersion"))
     if not isinstance(kind, str) or kind not in KINDS:

@@ -1,4 +1,4 @@
-"""Settings of a stack from its configuration, whose values may arrive as text or as encrypted."""
+"""Settings of a stack from its configuration, whose values may arrive as text or encrypted."""
 
 import json
 import re
@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from inferfleet.api.kinds.settings import Settings
-from inferfleet.api.loading.stack_files import Config, StackFiles, read_config
+from inferfleet.api.loading.stack_files import NAMESPACE, Config, StackFiles, read_config
 from inferfleet.api.loading.validation import fields_of, validated
 from inferfleet.api.problems import InvalidDocuments, Mistake, Mistaken, Problem, Where, mistaken
 from inferfleet.api.wording import nearest, one_of, path_of, shown
@@ -25,11 +25,11 @@ def settings_of(
     lines: Mapping[str, int] | None = None,
     config_keys: Collection[str] = (),
 ) -> Settings:
-    """The settings in the namespace `inferfleet` of a Pulumi configuration, whose keys come without it.
+    """Return the settings from the namespace `inferfleet` of a Pulumi configuration; keys come without it.
 
-    Text "true" and JSON text are read where a setting is no text, because Pulumi hands them over so. `lines`
-    has the line of each setting by path. Keys of kubeconfigs may stand there too: those in `config_keys`, and
-    encrypted ones. Raises InvalidDocuments with every problem.
+    Pulumi passes booleans as "true" and structured values as JSON text, so these are read where a setting is
+    not text. `lines` has the line of each setting by path. Keys of kubeconfigs may be there too: those in
+    `config_keys`, and encrypted ones. Raises InvalidDocuments with every problem.
     """
     places = {path: Where(file, line) for path, line in (lines or {}).items()} if file else {}
     given = Config(config, places)
@@ -43,7 +43,7 @@ def settings_of(
 def read_settings(
     files: StackFiles, *, config_keys: Collection[str] = (), base: Path | None = None
 ) -> Settings:
-    """The settings in the stack's file, or the defaults without one. Raises InvalidDocuments."""
+    """Return the settings in the stack's file, or the defaults without one. Raises InvalidDocuments."""
     given = read_config(files.config_file, (base or Path.cwd()).absolute())
     settings, problems = checked(given, stack=files.stack)
     problems = [*given.problems, *given.located([*problems, *unknown(given, config_keys)], files.stack)]
@@ -53,35 +53,35 @@ def read_settings(
 
 
 def checked(given: Config, *, stack: str) -> tuple[Settings | None, list[Problem]]:
-    """The settings, or None and their problems; keys that are no settings are passed over."""
+    """Return the settings, or None and their problems without lines. Keys of no setting are ignored."""
     problems: list[Problem] = []
-    lost = list(given.lost)
+    missing = list(given.missing)
     plain: dict[str, Any] = {"stack": stack}
     for key in KEYS:
-        if key not in given.values or key in given.lost:
+        if key not in given.values or key in given.missing:
             continue
         try:
             value = _plain(key, given.values[key])
             plain[key] = _names(value) if key == "secrets" else value
         except Mistaken as error:
-            lost.append(key)
+            missing.append(key)
             for mistake in error.mistakes:
                 problems.append(Problem(mistake.what, mistake.next_step, path_of((key, *mistake.at))))
-    settings, invalid = validated(Settings, plain, ignore=lost)
+    settings, invalid = validated(Settings, plain, ignore=missing)
     problems += invalid
     return (None if problems else settings), problems
 
 
 def unknown(given: Config, config_keys: Collection[str], *, sure: bool = True) -> Iterator[Problem]:
-    """Keys that are no settings, not encrypted, and not named by a cluster's `configKey`.
+    """Yield a problem for each key that is no setting, not encrypted, and not the `configKey` of a cluster.
 
-    When the clusters are not known (not `sure`), only keys that look like a mistyped setting.
+    While the clusters are not known (not `sure`), only keys that look like a mistyped setting are reported.
     """
     for key, value in given.values.items():
         if key in KEYS or key in config_keys or _encrypted(value):
             continue
         if sure or nearest(key, KEYS):
-            what = f"no setting is named {shown(key)!r}, and no cluster has it as configKey"
+            what = f"{shown(key)!r} is neither a setting nor the configKey of a cluster"
             yield Problem(what, one_of(key, KEYS, "Known settings"), path_of((key,)))
 
 
@@ -100,7 +100,7 @@ def _plain(key: str, value: Any) -> Any:
         try:
             return json.loads(value, parse_constant=_no_constant)
         except (ValueError, RecursionError):
-            raise mistaken(f"setting {key} is text that is not JSON", "Write it as YAML") from None
+            raise mistaken(f"setting {key} is text that is not valid JSON", "Write it as YAML") from None
     return value
 
 
@@ -113,14 +113,15 @@ def _encrypted(value: Any) -> bool:
 
 
 def _names(secrets: Any) -> dict[str, list[str]]:
-    """The names of the secrets and of their values. No message here may show a value."""
+    """The names of the secrets and the keys of their values. No message here may show a value."""
     if not isinstance(secrets, dict):
         raise mistaken(
-            "secrets must be a map from namespace/name to the values of that secret", "Write a map"
+            "secrets must be a map from namespace/name to the values of that secret",
+            "Write it like ml/hf-token: {token: VALUE}",
         )
-    found = [one for name, values in secrets.items() for one in _secret(str(name), values)]
-    if found:
-        raise Mistaken(*found)
+    mistakes = [mistake for name, values in secrets.items() for mistake in _secret(str(name), values)]
+    if mistakes:
+        raise Mistaken(*mistakes)
     return {name: sorted(values) for name, values in secrets.items()}
 
 
@@ -129,9 +130,12 @@ def _secret(name: str, values: Any) -> Iterator[Mistake]:
         what = f"secret {shown(name)!r} must be named namespace/name, in lowercase"
         yield Mistake(what, "Write it like ml/hf-token", (name,))
     if not isinstance(values, dict) or not values or _encrypted(values):
-        yield Mistake(f"secret {shown(name)} must be a map from keys to values", "Write it so", (name,))
+        what = f"secret {shown(name)} must be a map from keys to values"
+        yield Mistake(what, "Write it like {token: VALUE}", (name,))
         return
     for key, value in values.items():
         if not isinstance(value, str) and not _encrypted(value):
             what = f"value {shown(str(key))!r} of secret {shown(name)} must be text"
-            yield Mistake(what, "Set it with pulumi config set --secret --path", (name, str(key)))
+            path = path_of(("secrets", name, str(key)))
+            next_step = f"Set it: pulumi config set --secret --path '{NAMESPACE}{path}'"
+            yield Mistake(what, next_step, (name, str(key)))

@@ -1,4 +1,4 @@
-"""A stack as a whole: its files, its settings, its documents."""
+"""A whole stack: its files, its settings, its documents."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
@@ -26,7 +26,7 @@ __all__ = ["StackFiles", "find_root", "load_stack", "read_settings", "settings_o
 def load_stack(
     root: Path, stack: str, *, config: Mapping[str, Any] | None = None, base: Path | None = None
 ) -> tuple[Documents, StackFiles]:
-    """The documents of a stack with its settings, and where its files are.
+    """Return the documents of a stack with its settings, and where its files are.
 
     `config` is the namespace `inferfleet` of the Pulumi configuration; without it, the stack's file is read.
     Raises InvalidDocuments with every problem of both.
@@ -36,8 +36,8 @@ def load_stack(
     given = read_config(files.config_file, base)
     if config is not None:
         given = Config(config, given.lines)
-    settings, wrong = checked(given, stack=stack)
-    problems = [*given.problems]
+    settings, of_settings = checked(given, stack=stack)
+    problems = list(given.problems)
     folder = given.values.get("documents")
     files = replace(files, folder=folder if isinstance(folder, str) else None)
     documents = None
@@ -48,12 +48,11 @@ def load_stack(
             problems += error.problems
     else:
         what = f"the folder of documents {files.documents} does not exist"
-        next_step = "Create it, or name another with inferfleet:documents"
-        problems.append(Problem(what, next_step, where=given.where("documents")))
+        of_settings.append(Problem(what, "Create it, or set inferfleet:documents to another", "documents"))
     if documents is not None:
         problems += documents.located(_unset(documents, given, stack))
-    wrong += unknown(given, _config_keys(documents), sure=documents is not None)
-    problems += given.located(wrong, stack)
+    of_settings += unknown(given, _config_keys(documents), sure=documents is not None)
+    problems += given.located(of_settings, stack)
     if problems or documents is None:
         raise InvalidDocuments(problems)
     positions = {**documents.positions, ("Settings", stack): given.lines}
@@ -71,7 +70,7 @@ def _config_key(cluster: InferenceCluster) -> str | None:
 
 
 def _unset(documents: Documents, given: Config, stack: str) -> Iterator[Problem]:
-    """Kubeconfigs that are said to be in the configuration and are not."""
+    """Kubeconfigs that should be in the configuration of the stack and are not."""
     for name, cluster in documents.clusters.items():
         key = _config_key(cluster)
         if key is None or key in given.values:

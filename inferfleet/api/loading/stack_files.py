@@ -1,4 +1,4 @@
-"""Where the files of a stack are, and its configuration as it stands in Pulumi.<stack>.yaml, with lines."""
+"""Where the files of a stack are, and its configuration in Pulumi.<stack>.yaml, with lines."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
@@ -14,7 +14,7 @@ _PREFIX, _SUFFIX = "Pulumi.", ".yaml"
 
 @dataclass(frozen=True)
 class StackFiles:
-    """`folder` is the setting `documents`: relative to the root, and `stacks/<stack>` where it is None."""
+    """Paths of a stack's files. `folder` is the setting `documents`, relative to `root`, or None."""
 
     root: Path
     stack: str
@@ -22,47 +22,51 @@ class StackFiles:
 
     @property
     def config_file(self) -> Path:
+        """Pulumi's file with the settings of the stack."""
         return self.root / "stacks" / f"{_PREFIX}{self.stack}{_SUFFIX}"
 
     @property
     def documents(self) -> Path:
+        """The folder with the documents of the stack."""
         return self.root / (self.folder or f"stacks/{self.stack}")
 
     @property
     def lock_file(self) -> Path:
+        """The lock of the stack."""
         return self.documents / "placement.lock"
 
     @property
     def catalogue(self) -> Path:
+        """The folder with the classes of all stacks."""
         return self.root / "classes"
 
 
 def find_root(start: Path) -> Path:
-    """The nearest folder upwards that holds a Pulumi.yaml. Raises InvalidDocuments when there is none."""
+    """Return the nearest folder upwards with a Pulumi.yaml. Raises InvalidDocuments when there is none."""
     here = start.absolute()
     for folder in (here, *here.parents):
         if (folder / "Pulumi.yaml").is_file():
             return folder
-    what = f"neither {here} nor a folder above it holds a Pulumi.yaml"
+    what = f"neither {here} nor a folder above it contains a Pulumi.yaml"
     raise InvalidDocuments([Problem(what, "Change to the folder of an inferfleet project")])
 
 
 def stacks_of(root: Path) -> tuple[str, ...]:
-    """The names of all stacks that have settings or a folder of documents, sorted."""
+    """Return the names of all stacks with settings or a folder of documents, sorted."""
     folder = root / "stacks"
     if not folder.is_dir():
         return ()
-    found = set()
+    stacks = set()
     for entry in folder.iterdir():
         if entry.is_dir() and not entry.name.startswith("."):
-            found.add(entry.name)
+            stacks.add(entry.name)
         elif entry.name.startswith(_PREFIX) and entry.name.endswith(_SUFFIX):
-            found.add(entry.name[len(_PREFIX) : -len(_SUFFIX)])
-    return tuple(sorted(found - {""}))
+            stacks.add(entry.name[len(_PREFIX) : -len(_SUFFIX)])
+    return tuple(sorted(stacks - {""}))
 
 
 def files_of_stack(root: Path, stack: str) -> StackFiles:
-    """The files of a stack that exists. Raises InvalidDocuments with the nearest name for any other."""
+    """Return the files of a stack. Raises InvalidDocuments with the closest name when it does not exist."""
     known = stacks_of(root)
     if stack not in known:
         what = f"stack {shown(stack)!r} has neither settings nor documents in {root / 'stacks'}"
@@ -76,18 +80,22 @@ NAMESPACE = "inferfleet:"
 
 @dataclass(frozen=True)
 class Config:
-    """The values under `inferfleet:`, by key without it, and the places of their fields by path."""
+    """The values below `inferfleet:`, by key without that prefix.
+
+    `lines` has the line of each field by path, `missing` the paths of values that could not be read.
+    """
 
     values: Mapping[str, Any] = field(default_factory=dict)
     lines: Mapping[str, Where] = field(default_factory=dict)
-    lost: tuple[str, ...] = ()  # paths of values that could not be read
+    missing: tuple[str, ...] = ()
     problems: tuple[Problem, ...] = ()
 
     def where(self, path: str) -> Where | None:
+        """Return the line of a field, or of its nearest parent in the file."""
         return self.lines.get(nearest_parent(path, self.lines))
 
     def located(self, problems: Iterable[Problem], stack: str) -> list[Problem]:
-        """The problems with lines, and with the paths of settings as a person writes them."""
+        """Return problems of settings with their lines, and with paths as a person writes them."""
         return [
             replace(
                 problem,
@@ -101,7 +109,7 @@ class Config:
 
 
 def read_config(file: Path, base: Path) -> Config:
-    """What the file says; nothing, if there is no such file."""
+    """Return the configuration in the file; an empty one when there is no such file."""
     if not file.exists():
         return Config()
     sources, unread = read(file, base)
@@ -111,7 +119,9 @@ def read_config(file: Path, base: Path) -> Config:
     written = source.text.data.get("config") if isinstance(source.text.data, dict) else None
     if not isinstance(source.text.data, dict) or not isinstance(written, dict | None):
         problem = Problem(
-            "the settings of a stack are a map with one field config", "Mend it", "", source.where()
+            "the settings of a stack must be a map with one field config",
+            "Write config: and the settings below it",
+            where=source.where(),
         )
         return Config(problems=(*unread, problem))
     values, lines = {}, {"": source.where("config")}
@@ -122,10 +132,11 @@ def read_config(file: Path, base: Path) -> Config:
             for path, line in source.text.lines.items():
                 if path == long or path.startswith((f"{long}.", f"{long}[")):
                     lines[short + path.removeprefix(long)] = Where(source.shown, line)
-    ours = f'config["{NAMESPACE}'
-    problems = [flaw for flaw in source.flaws() if flaw.path.startswith(ours)]
-    lost = tuple(_short(flaw.path) for flaw in source.text.flaws if flaw.lost and flaw.path.startswith(ours))
-    return Config(values, lines, lost, (*unread, *problems))
+    of_settings = f'config["{NAMESPACE}'
+    problems = [problem for problem in source.flaws() if problem.path.startswith(of_settings)]
+    paths = [flaw.path for flaw in source.text.flaws if flaw.missing]
+    missing = tuple(_short(path) for path in paths if path.startswith(of_settings))
+    return Config(values, lines, missing, (*unread, *problems))
 
 
 def _short(path: str) -> str:

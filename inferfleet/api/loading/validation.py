@@ -1,4 +1,4 @@
-"""Plain data to a model, or every problem in it, told in the words of the document."""
+"""Plain data to a model, or every problem in it, in the words of the document."""
 
 import json
 from collections.abc import Iterable
@@ -14,7 +14,7 @@ from inferfleet.api.wording import one_of, path_of, shown
 
 
 def fields_at(model: type[BaseModel], steps: Iterable[str | int]) -> tuple[str, ...]:
-    """The names of all offered fields, as they are written; () where any key is allowed."""
+    """Return the names of all offered fields of a model at `steps`; () where any key is allowed."""
     at: Any = model
     for step in steps:
         at = _inside(at, step)
@@ -22,6 +22,7 @@ def fields_at(model: type[BaseModel], steps: Iterable[str | int]) -> tuple[str, 
 
 
 def fields_of(model: type[BaseModel]) -> tuple[str, ...]:
+    """Return the names of all offered fields of a model, as they are written in documents."""
     return tuple(field.alias or name for name, field in model.model_fields.items() if is_offered(field))
 
 
@@ -44,8 +45,8 @@ def _bare(annotation: Any) -> Any:
     if get_origin(annotation) is Annotated:
         return _bare(get_args(annotation)[0])
     if get_origin(annotation) in (Union, UnionType):
-        rest = [one for one in get_args(annotation) if one is not type(None)]
-        return _bare(rest[0]) if len(rest) == 1 else annotation
+        members = [member for member in get_args(annotation) if member is not type(None)]
+        return _bare(members[0]) if len(members) == 1 else annotation
     return annotation
 
 
@@ -76,17 +77,20 @@ _BOUNDS = {
 
 
 def validated(model: type[M], data: Any, *, ignore: Iterable[str] = ()) -> tuple[M | None, list[Problem]]:
-    """The model, or its problems. Problems at or below the paths to ignore are left out: they have been told.
+    """Return the model, or None and its problems, which have paths and no lines.
 
-    Values are checked strictly: "8" is no number and 1 is no boolean. `data` must be fit for JSON.
+    Problems at or below the paths in `ignore` are left out: they are reported already. Values are checked
+    strictly: "8" is not a number and 1 is not a boolean. `data` must be serializable as JSON.
     """
     try:
         # Through JSON, because only there lists are taken for tuples while all else is strict.
         return model.model_validate_json(json.dumps(data), strict=True, by_alias=True, by_name=False), []
     except ValidationError as error:
-        found = _problems(model, data, error.errors(include_url=False))
-        told = tuple(ignore)
-        return None, [one for one in found if not any(_within(one.path, path) for path in told)]
+        problems = _problems(model, data, error.errors(include_url=False))
+        reported = tuple(ignore)
+        return None, [
+            problem for problem in problems if not any(_within(problem.path, path) for path in reported)
+        ]
 
 
 def _within(path: str, outer: str) -> bool:
@@ -95,25 +99,25 @@ def _within(path: str, outer: str) -> bool:
 
 def _problems(model: type[BaseModel], data: Any, errors: list[ErrorDetails]) -> list[Problem]:
     """One problem per place and rule; the errors of the members of a union become one."""
-    found: list[Problem] = []
+    problems: list[Problem] = []
     shapes: dict[tuple[Step, ...], list[str]] = {}
     for error in errors:
         steps = _steps(data, error)
         if error["type"] in _SHAPES:
             shapes.setdefault(steps, []).append(_SHAPES[error["type"]])
             continue
-        for at, what, next_step in _told(model, steps, error):
-            found.append(Problem(what, next_step, path_of(at)))
-    for steps, wanted in shapes.items():
+        for at, what, next_step in _mistakes(model, steps, error):
+            problems.append(Problem(what, next_step, path_of(at)))
+    for steps, allowed in shapes.items():
         value = _value_at(data, steps)
-        rule = " or ".join(dict.fromkeys(wanted))
+        rule = " or ".join(dict.fromkeys(allowed))
         what = f"{_leaf(steps)} must be {rule}, not {named(value)}"
-        found.append(Problem(what, _mend(value, rule), path_of(steps)))
-    return found
+        problems.append(Problem(what, _fix(value, rule), path_of(steps)))
+    return problems
 
 
 def _steps(data: Any, error: ErrorDetails) -> tuple[Step, ...]:
-    """The location as far as it lies in the data, so without the names of union members."""
+    """The location of an error as far as it exists in the data, so without the names of union members."""
     taken: list[Step] = []
     for step in error["loc"]:
         if (isinstance(data, dict) and step in data) or (isinstance(data, list) and isinstance(step, int)):
@@ -130,17 +134,19 @@ def _value_at(data: Any, steps: tuple[Step, ...]) -> Any:
     return data
 
 
-def _told(
+def _mistakes(
     model: type[BaseModel], steps: tuple[Step, ...], error: ErrorDetails
 ) -> list[tuple[tuple[Step, ...], str, str]]:
-    """Place, what and next step of an error that is not about the shape of a value."""
+    """Location, what and next step of an error that is not about the shape of a value."""
     kind, value, leaf, context = error["type"], error["input"], _leaf(steps), error.get("ctx", {})
     if kind == "too_short" and len(value) >= context["min_length"]:
         return []  # entries with errors of their own are not counted
     problem = context.get("error")
     if isinstance(problem, Mistaken):
-        mistakes = problem.mistakes
-        return [((*steps, *one.at), one.what.replace("{field}", leaf), one.next_step) for one in mistakes]
+        return [
+            ((*steps, *mistake.at), mistake.what.replace("{field}", leaf), mistake.next_step)
+            for mistake in problem.mistakes
+        ]
     if kind == "missing":
         what, next_step = f"field {leaf} is missing", f"Add {leaf}"
     elif kind == "extra_forbidden":
@@ -172,7 +178,7 @@ def _leaf(steps: tuple[Step, ...]) -> str:
 
 
 def named(value: Any) -> str:
-    """The value as it is shown in a message."""
+    """Return a value as it is shown in a message."""
     if value is None:
         return "nothing"
     if isinstance(value, bool):
@@ -184,7 +190,7 @@ def named(value: Any) -> str:
     return "a map" if isinstance(value, dict) else "a list"
 
 
-def _mend(value: Any, rule: str) -> str:
+def _fix(value: Any, rule: str) -> str:
     if value is None:
         return "Give it a value, or remove the field"
     if isinstance(value, int | float) and rule == "text":

@@ -1,4 +1,4 @@
-"""YAML text to plain data with the line of every field, harmless for hostile text.
+"""YAML text to plain data with the line of every field, within limits that hostile text cannot exceed.
 
-Knows nothing of documents: what the data means is for `kinds` and `loading` to say.
+It knows nothing of documents: what the data means is decided in `kinds` and `loading`.
 """

@@ -28,40 +28,40 @@ class Unreadable(Exception):  # noqa: N818 (it says what the text is)
 
 
 @dataclass(slots=True, eq=False)
-class Node:
-    """A value as it stands in the text. The children of a map are key, value, key, value, ..."""
+class YamlNode:
+    """A value as it is written. The children of a map are key, value, key, value, ..."""
 
     shape: Literal["scalar", "list", "map"]
     line: int
     tag: str | None = None
     text: str = ""
     plain: bool = False  # written without quotes
-    children: list["Node"] = field(default_factory=list)
-    alias_of: "Node | None" = None
+    children: list["YamlNode"] = field(default_factory=list)
+    alias_of: "YamlNode | None" = None
 
 
-def nodes(text: str) -> Iterator[Node]:
-    """The root of every document, in order. Raises Unreadable, after the documents that came before."""
+def nodes(text: str) -> Iterator[YamlNode]:
+    """Yield the root of every document. Raises Unreadable after the documents that could be read."""
     try:
         yield from _compose(text)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         line, column = (mark.line, mark.column) if mark else (0, 0)
-        line = min(line, text.rstrip().count("\n"))  # what is missing at the end is missing in the last line
+        line = min(line, text.rstrip().count("\n"))  # what is missing at the end is reported on the last line
         what = shown(str(error.problem or error.context or "unknown error"), 200)
         tab = "tab " in what or _character(text, line, column) == "\t"
-        hint = "Indent with spaces, not tabs" if tab else "Mend the syntax there"
+        hint = "Indent with spaces, not tabs" if tab else "Fix the syntax on this line or just before it"
         raise Unreadable(line + 1, f"not valid YAML: {what}", hint) from None
     except yaml.reader.ReaderError as error:
         line = text.count("\n", 0, error.position) + 1
         code = error.character if isinstance(error.character, int) else ord(error.character[:1] or "\0")
         raise Unreadable(
             line,
-            f"the character U+{code:04X} may not stand in YAML",
+            f"YAML does not allow the character U+{code:04X}",
             "Remove it, or save the file as plain text",
         ) from None
     except (yaml.YAMLError, ValueError, OverflowError) as error:
-        raise Unreadable(1, f"not valid YAML: {shown(str(error), 200)}", "Mend the syntax") from None
+        raise Unreadable(1, f"not valid YAML: {shown(str(error), 200)}", "Fix the syntax") from None
 
 
 def _character(text: str, line: int, column: int) -> str:
@@ -69,10 +69,10 @@ def _character(text: str, line: int, column: int) -> str:
     return lines[line][column : column + 1] if line < len(lines) else ""
 
 
-def _compose(text: str) -> Iterator[Node]:
-    anchors: dict[str, Node] = {}
-    open_: list[Node] = []
-    root: Node | None = None
+def _compose(text: str) -> Iterator[YamlNode]:
+    anchors: dict[str, YamlNode] = {}
+    open_: list[YamlNode] = []
+    root: YamlNode | None = None
     count = 0
     for event in yaml.parse(text, Loader=_Loader):
         if isinstance(event, yaml.DocumentStartEvent):
@@ -103,29 +103,30 @@ def _compose(text: str) -> Iterator[Node]:
                 raise too_deep(node.line)
 
 
-def _node(event: yaml.NodeEvent, anchors: dict[str, Node], open_: list[Node]) -> Node:
+def _node(event: yaml.NodeEvent, anchors: dict[str, YamlNode], open_: list[YamlNode]) -> YamlNode:
     line = event.start_mark.line + 1 if event.start_mark else 1
     if isinstance(event, yaml.ScalarEvent):
-        return Node("scalar", line, event.tag, event.value, plain=bool(event.implicit[0]))
+        return YamlNode("scalar", line, event.tag, event.value, plain=bool(event.implicit[0]))
     if isinstance(event, yaml.SequenceStartEvent):
-        return Node("list", line, event.tag)
+        return YamlNode("list", line, event.tag)
     if isinstance(event, yaml.MappingStartEvent):
-        return Node("map", line, event.tag)
+        return YamlNode("map", line, event.tag)
     target, name = anchors.get(event.anchor or ""), shown(event.anchor or "")
     if target is None:
-        raise Unreadable(line, f"alias *{name} has no anchor &{name} before it", "Add the anchor")
-    if any(one is target for one in open_):
-        raise Unreadable(line, f"alias *{name} stands inside its own anchor", "Write the value out")
-    return Node(target.shape, line, alias_of=target)
+        what = f"alias *{name} has no anchor &{name} before it"
+        raise Unreadable(line, what, f"Put &{name} before the value that it repeats, or write the value out")
+    if any(node is target for node in open_):
+        raise Unreadable(line, f"alias *{name} is inside its own anchor", "Write the value out")
+    return YamlNode(target.shape, line, alias_of=target)
 
 
 def too_many(line: int) -> Unreadable:
     return Unreadable(
         line,
-        f"more than {MAX_VALUES:,} values (with aliases written out) in one file",
+        f"the file has more than {MAX_VALUES:,} values, counting what aliases repeat",
         "Split the file, or use fewer aliases",
     )
 
 
 def too_deep(line: int) -> Unreadable:
-    return Unreadable(line, f"values nested more than {MAX_DEPTH} deep", "Nest them less")
+    return Unreadable(line, f"values are nested more than {MAX_DEPTH} levels deep", "Use fewer levels")

@@ -20,14 +20,14 @@ _TAGS = {f"tag:yaml.org,2002:{name}": name for name in ("null", "bool", "int", "
 
 
 def scalar(text: str, *, plain: bool, tag: str | None) -> Scalar:
-    """The value of a scalar. Raises Mistaken for foreign tags and for numbers that JSON does not have."""
+    """Return the value of a scalar. Raises Mistaken for unsupported tags and numbers that JSON lacks."""
     if tag == "!" or (tag is None and not plain):
         return _text(text)
     if tag is None:
         return _plain(text)
     wanted = _TAGS.get(tag)
     if wanted is None:
-        raise foreign(tag)
+        raise unsupported(tag)
     if wanted == "str":
         return _text(text)
     value = _plain(text)
@@ -35,13 +35,14 @@ def scalar(text: str, *, plain: bool, tag: str | None) -> Scalar:
         return float(value)
     kind = "null" if value is None else {bool: "bool", int: "int", float: "float", str: "str"}[type(value)]
     if kind != wanted:
-        raise mistaken(f"{text[:40]!r} is tagged !!{wanted} and is none", "Remove the tag")
+        raise mistaken(f"{text[:40]!r} is tagged !!{wanted} but is !!{kind}", "Remove the tag")
     return value
 
 
-def foreign(tag: str) -> Mistaken:
+def unsupported(tag: str) -> Mistaken:
+    """Return the exception for a tag that is not one of YAML's core schema."""
     short = tag.replace("tag:yaml.org,2002:", "!!")[:60]
-    return mistaken(f"tag {short} is not known here", "Remove the tag and write plain data")
+    return mistaken(f"tag {short} is not supported", "Remove the tag and write plain data")
 
 
 def _plain(text: str) -> Scalar:
@@ -69,7 +70,7 @@ def _whole(text: str) -> int:
         # 0644 is 420 to YAML 1.1 (and so to kubectl) and 644 to YAML 1.2.
         bare = digits.lstrip("0")[:20] or "0"
         raise mistaken(
-            f"{text[:40]} starts with 0, which some read as octal and some as decimal",
+            f"{text[:40]} starts with 0, which some YAML parsers read as octal and others as decimal",
             f"Write {bare} or 0o{bare} for a number, or quote it as text",
         )
     return _bounded(int(text[:30]), text)
@@ -87,5 +88,5 @@ def _bounded(number: int, text: str) -> int:
 
 def _text(text: str) -> str:
     if not text.isascii() and any("\ud800" <= char <= "\udfff" for char in text):
-        raise mistaken("the text holds half of a surrogate pair", "Write the whole character")
+        raise mistaken("the text contains half of a surrogate pair", "Write the whole character")
     return text

@@ -7,7 +7,7 @@ from inferfleet.api.documents import Documents
 from inferfleet.api.problems import Problem
 from inferfleet.fleet.lock.lock import Lock
 from inferfleet.fleet.placement.ledger import Ledger, PoolKey
-from inferfleet.fleet.placement.suitability import Effect, Suitability
+from inferfleet.fleet.placement.suitability import Consequence, Suitability
 from inferfleet.fleet.shapes import DECODE
 from inferfleet.fleet.spot import Spot
 
@@ -120,11 +120,11 @@ def _surplus_order(ledger: Ledger, suitability: Suitability, spot: Spot) -> tupl
     of the deployment, then the last name.
     """
     objection = suitability.objection(spot)
-    effect = int(objection.effect) if objection else 0
+    consequence = int(objection.consequence) if objection else 0
     if {(spot.cluster, pool) for _, pool in spot.pools} & set(ledger.overfull()):
-        effect = max(effect, int(Effect.EVICT))
+        consequence = max(consequence, int(Consequence.EVICT))
     on_cluster = ledger.total(spot.deployment, cluster=spot.cluster)
-    return effect, on_cluster, ledger.replicas(spot.deployment)[spot], spot
+    return consequence, on_cluster, ledger.replicas(spot.deployment)[spot], spot
 
 
 def _evict(ledger: Ledger, suitability: Suitability, deployment: str) -> bool:
@@ -132,7 +132,7 @@ def _evict(ledger: Ledger, suitability: Suitability, deployment: str) -> bool:
     moved = False
     for spot, replicas in ledger.replicas(deployment).items():
         objection = suitability.objection(spot)
-        if objection and objection.effect > Effect.CORDON:
+        if objection and objection.consequence > Consequence.CORDON:
             for _ in range(replicas):
                 if not _move(ledger, suitability, spot):
                     break

@@ -8,7 +8,7 @@ from inferfleet.fleet.decisions import Reason
 from inferfleet.fleet.placement.ledger import Ledger, PoolKey
 from inferfleet.fleet.placement.packing import Packing
 from inferfleet.fleet.placement.soundness import Checked
-from inferfleet.fleet.placement.suitability import Effect, Objection, Suitability, cores, gib
+from inferfleet.fleet.placement.suitability import Consequence, Objection, Suitability, cores, gib
 from inferfleet.fleet.shapes import Demand
 from inferfleet.fleet.spot import Spot
 
@@ -71,7 +71,7 @@ def placement_problems(
     for deployment in sorted(set(documents.deployments) - checked.invalid):
         for spot, replicas in ledger.replicas(deployment).items():
             objection = suitability.objection(spot)
-            if objection is None or objection.effect == Effect.CORDON:
+            if objection is None or objection.consequence == Consequence.CORDON:
                 continue
             elsewhere = reasons(
                 suitability.spots(deployment),
@@ -96,7 +96,7 @@ def _cannot_leave(
         "Make room on another cluster or pool, or lower replicas",
         kind="ModelDeployment",
         key=spot.deployment,
-        severity="error" if objection.effect == Effect.IMPOSSIBLE else "warning",
+        severity="error" if objection.consequence == Consequence.IMPOSSIBLE else "warning",
     )
 
 

@@ -12,7 +12,7 @@ from inferfleet.fleet.shapes import DECODE, Demand, Node, accelerators, node
 from inferfleet.fleet.spot import Spot
 
 
-class Effect(IntEnum):
+class Consequence(IntEnum):
     """What an objection does to replicas, like the effect of a taint. None of them takes new replicas."""
 
     CORDON = 1  # replicas that are there stay
@@ -24,7 +24,7 @@ class Effect(IntEnum):
 class Objection:
     """Why a cluster or pool does not take replicas of a deployment."""
 
-    effect: Effect
+    consequence: Consequence
     why: str
     pool: str = ""  # "" when the whole cluster objects
 
@@ -67,17 +67,18 @@ class Suitability:
         state = cluster.spec.state
         objections = []
         if state != "active":
-            objections.append(Objection(Effect.EVICT if state == "drained" else Effect.CORDON, state))
+            consequence = Consequence.EVICT if state == "drained" else Consequence.CORDON
+            objections.append(Objection(consequence, state))
         for key, value in sorted(spec.cluster_selector.match_labels.items()):
             has = cluster.metadata.labels.get(key)
             if has != value:
                 label = f"cluster label {key}={has}" if has is not None else f"no cluster label {key}"
-                objections.append(Objection(Effect.EVICT, f"{label}, needs {key}={value}"))
+                objections.append(Objection(Consequence.EVICT, f"{label}, needs {key}={value}"))
         for taint in cluster.spec.taints:
             if not any(_tolerates(toleration, taint) for toleration in spec.tolerations):
-                effect = Effect.EVICT if taint.effect == "NoExecute" else Effect.CORDON
+                consequence = Consequence.EVICT if taint.effect == "NoExecute" else Consequence.CORDON
                 text = f"{taint.key}={taint.value}" if taint.value else taint.key
-                objections.append(Objection(effect, f"taint {text}:{taint.effect} is not tolerated"))
+                objections.append(Objection(consequence, f"taint {text}:{taint.effect} is not tolerated"))
         return objections
 
     def _by_pool(self, deployment: str, pool: NodePool) -> list[Objection]:
@@ -86,14 +87,14 @@ class Suitability:
         if node is None:
             number = len(accelerators(inference_class))
             why = f"class {pool.class_name} has {number} devices of a supported driver, needs exactly one"
-            return [Objection(Effect.IMPOSSIBLE, why, pool.name)]
+            return [Objection(Consequence.IMPOSSIBLE, why, pool.name)]
         if inference_class.spec.allocation == "DRA":
             why = f"class {pool.class_name} allocates GPUs by DRA claims, which is not supported yet"
-            return [Objection(Effect.IMPOSSIBLE, why, pool.name)]
+            return [Objection(Consequence.IMPOSSIBLE, why, pool.name)]
         objections = []
         too_small = misfit(self._demands[deployment], node) if deployment in self._demands else None
         if too_small:
-            objections.append(Objection(Effect.IMPOSSIBLE, too_small, pool.name))
+            objections.append(Objection(Consequence.IMPOSSIBLE, too_small, pool.name))
         selector = self._documents.deployments[deployment].spec.node_selector
         if selector:
             try:
@@ -101,12 +102,12 @@ class Suitability:
             except InvalidSelector as invalid:
                 objection = f"nodeSelector is invalid: {invalid}"
             if objection:
-                objections.append(Objection(Effect.EVICT, objection, pool.name))
+                objections.append(Objection(Consequence.EVICT, objection, pool.name))
         return objections
 
 
 def _strongest(objections: list[Objection]) -> Objection | None:
-    return max(objections, key=lambda objection: objection.effect, default=None)
+    return max(objections, key=lambda objection: objection.consequence, default=None)
 
 
 def misfit(demand: Demand, node: Node) -> str | None:

@@ -187,12 +187,12 @@ CASES = {
     ),
     "unknown class": (
         "className: l4", "className: l5",
-        14, "spec.nodePools[0].className", "pool l4 of cluster east has class 'l5', which is not known",
+        14, "spec.nodePools[0].className", "pool l4 of cluster east has class 'l5', which does not exist",
         "Known classes: l4",
     ),
     "unknown profile": (
         "serving: {", "serving: {profile: gie-1.4, ",
-        15, "spec.serving.profile", "cluster east has profile 'gie-1.4', which is not known",
+        15, "spec.serving.profile", "cluster east has profile 'gie-1.4', which does not exist",
         "Did you mean gie-1.5?",
     ),
     "unknown kind": (
@@ -201,7 +201,7 @@ CASES = {
     ),
     "unknown apiVersion": (
         "v1alpha1\nkind: InferenceCluster", "v1beta1\nkind: InferenceCluster",
-        8, "apiVersion", "apiVersion 'inferfleet.dev/v1beta1' is not known",
+        8, "apiVersion", "apiVersion 'inferfleet.dev/v1beta1' is not supported",
         "Write apiVersion: inferfleet.dev/v1alpha1",
     ),
     "typing error in a pod": (
@@ -238,21 +238,21 @@ CASES = {
     ),
     "key twice": (
         "  replicas: 2", "  replicas: 2\n  replicas: 3",
-        22, "spec.replicas", "key 'replicas' stands twice in one map, first in line 21",
-        "Keep one of the two",
+        22, "spec.replicas", "key 'replicas' is set twice in one map, first on line 21",
+        "Remove one of the two",
     ),
     "key that is no text": (
         "tier: prod", "1: prod",
-        10, "metadata.labels", "key 1 is not text", 'Quote it: "1"',
+        10, "metadata.labels", "key 1 must be text", 'Quote it: "1"',
     ),
     "octal or decimal": (
         "replicas: 2", "replicas: 010",
-        21, "spec.replicas", "010 starts with 0, which some read as octal and some as decimal",
+        21, "spec.replicas", "010 starts with 0, which some YAML parsers read as octal and others as decimal",
         "Write 10 or 0o10 for a number, or quote it as text",
     ),
     "foreign tag": (
         "replicas: 2", "replicas: !!python/object/apply:os.getcwd []",
-        21, "spec.replicas", "tag !!python/object/apply:os.getcwd is not known here",
+        21, "spec.replicas", "tag !!python/object/apply:os.getcwd is not supported",
         "Remove the tag and write plain data",
     ),
 }  # fmt: skip

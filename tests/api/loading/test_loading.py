@@ -79,8 +79,8 @@ def test_a_class_of_the_stack_takes_the_place_of_one_in_the_catalogue(tmp_path: 
     assert documents.classes["l4"].spec.all_devices[0].count == 2
     assert documents.notices == (
         Problem(
-            "class l4 takes the place of the one in the catalogue at classes/l4.yaml:3",
-            "Rename it if that is not meant",
+            "class l4 replaces the one in the catalogue at classes/l4.yaml:3",
+            "Rename it if this is not intended",
             "metadata.name",
             Where("stack/l4.yaml", 3),
             kind="InferenceClass",
@@ -100,7 +100,7 @@ def test_the_catalogue_holds_nothing_but_classes(tmp_path: Path) -> None:
     (tmp_path / "s.yaml").write_text(SERVICE)
     with pytest.raises(InvalidDocuments) as raised:
         load([], catalogue=tmp_path, base=tmp_path)
-    what = "a ModelService stands in the catalogue, which holds InferenceClasses only"
+    what = "the catalogue may contain InferenceClasses only, not ModelServices"
     next_step = "Move it to the documents of a stack"
     assert raised.value.problems == (
         Problem(what, next_step, "kind", Where("s.yaml", 2), kind="ModelService", key="default/coder"),

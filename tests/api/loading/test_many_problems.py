@@ -13,7 +13,7 @@ def test_two_documents_of_one_name_are_told_with_both_places(
     deployment = BASE.split("---\n")[2]
     assert problems_in(BASE, b=deployment) == [
         Problem(
-            "a second ModelDeployment is named ml/qwen; the first stands at a.yaml:19",
+            "another ModelDeployment is already named ml/qwen, at a.yaml:19",
             "Rename or remove one of the two",
             "metadata.name",
             Where("b.yaml", 3),
@@ -51,10 +51,11 @@ def test_all_mistakes_of_all_files_come_at_once_in_reading_order(
     first = BASE.replace("32Gi", "32Gb").replace("replicas: 2", "replicas: 010").replace("type:", "typ:")
     assert [str(one) for one in problems_in(first, b="kind: [", c="- 1\n---\n3")] == [
         "a.yaml:5: spec.node.memory: '32Gb' is not a Kubernetes quantity. Write it like 80Gi, 500m or 4",
-        "a.yaml:21: spec.replicas: 010 starts with 0, which some read as octal and some as decimal. "
-        "Write 10 or 0o10 for a number, or quote it as text",
+        "a.yaml:21: spec.replicas: 010 starts with 0, which some YAML parsers read as octal and others as "
+        "decimal. Write 10 or 0o10 for a number, or quote it as text",
         "a.yaml:22: spec.engine.typ: unknown field 'typ'. Did you mean type?",
-        "b.yaml:1: not valid YAML: did not find expected node content. Mend the syntax there",
+        "b.yaml:1: not valid YAML: did not find expected node content. "
+        "Fix the syntax on this line or just before it",
         "c.yaml:1: a document must be a map with apiVersion and kind, not a list. "
         "Write apiVersion, kind, metadata and spec",
         "c.yaml:3: a document must be a map with apiVersion and kind, not 3. "

@@ -92,16 +92,16 @@ def test_problems_of_settings_and_documents_come_together(project: Path) -> None
         "  inferfleet:secrets: {hf: {token: {secure: v1:abc}}}\n  inferfleet:stray: x\n",
     )
     assert [str(one) for one in problems_of(project)] == [
-        "stacks/Pulumi.dev.yaml:2: inferfleet:unplacd: no setting is named 'unplacd', "
-        "and no cluster has it as configKey. Did you mean unplaced?",
+        "stacks/Pulumi.dev.yaml:2: inferfleet:unplacd: 'unplacd' is neither a setting "
+        "nor the configKey of a cluster. Did you mean unplaced?",
         "stacks/Pulumi.dev.yaml:3: inferfleet:await: await 'soon' is not one of ready, applied. "
         "Choose one: applied, ready",
         "stacks/Pulumi.dev.yaml:4: inferfleet:locked: locked must be true or false, not 1. "
         "Write true or false",
         "stacks/Pulumi.dev.yaml:5: inferfleet:secrets.hf: secret 'hf' must be named namespace/name, "
         "in lowercase. Write it like ml/hf-token",
-        "stacks/Pulumi.dev.yaml:6: inferfleet:stray: no setting is named 'stray', "
-        "and no cluster has it as configKey. "
+        "stacks/Pulumi.dev.yaml:6: inferfleet:stray: 'stray' is neither a setting "
+        "nor the configKey of a cluster. "
         "Known settings: await, documents, locked, plugins, secrets, unplaced",
         "stacks/dev/east.yaml:5: spec.cluster.existing.kubeconfig.configKey: the kubeconfig of cluster "
         "east is not in the configuration of stack dev. "
@@ -114,6 +114,14 @@ def test_no_message_shows_the_value_of_a_secret(project: Path) -> None:
     found = problems_of(project, config=config)
     assert len(found) == 3
     assert "hunter2" not in "".join(map(str, found))
+
+
+def test_a_value_of_a_secret_that_is_no_text_comes_with_the_command_that_sets_it(project: Path) -> None:
+    config = {"secrets": {"ml/hf": {"token": 7, "tls.key": []}}, "eastKubeconfig": "x"}
+    assert [problem.next_step for problem in problems_of(project, config=config)] == [
+        """Set it: pulumi config set --secret --path 'inferfleet:secrets["ml/hf"].token'""",
+        """Set it: pulumi config set --secret --path 'inferfleet:secrets["ml/hf"]["tls.key"]'""",
+    ]
 
 
 def test_secrets_are_not_encrypted_as_a_whole() -> None:
@@ -149,9 +157,11 @@ def test_a_folder_of_documents_that_is_not_there_is_a_problem(project: Path) -> 
     assert problems_of(project) == [
         Problem(
             f"the folder of documents {project / 'nope'} does not exist",
-            "Create it, or name another with inferfleet:documents",
-            "",
+            "Create it, or set inferfleet:documents to another",
+            "inferfleet:documents",
             Where("stacks/Pulumi.dev.yaml", 2),
+            kind="Settings",
+            key="dev",
         )
     ]
 
@@ -167,5 +177,5 @@ def test_the_root_is_found_from_below(project: Path) -> None:
 
 
 def test_a_folder_outside_of_any_project_is_a_problem(tmp_path: Path) -> None:
-    with pytest.raises(InvalidDocuments, match=r"holds a Pulumi\.yaml\. Change to the folder"):
+    with pytest.raises(InvalidDocuments, match=r"contains a Pulumi\.yaml\. Change to the folder"):
         find_root(tmp_path)

@@ -72,7 +72,7 @@ def test_settings_are_read_with_the_line_they_stand_on() -> None:
             ":5: location in '{source: GKE, location: [[a]], project: acme",
         ),
         ("location: us-east5", "location: ~", ":5: location in '{source: GKE, location: ~, project:"),
-        ("location: us-east5", "project: other", "key 'project' stands twice in one map"),
+        ("location: us-east5", "project: other", "key 'project' is set twice in one map"),
         ("project: acme-ml}", "project: acme-ml", "is not a mapping: not valid YAML"),
         (
             "source: GKE",
