@@ -148,6 +148,6 @@ def test_a_class_beside_the_stack_takes_the_place_of_the_catalogues_with_a_notic
     ran = project.run("classes")
     assert (ran.code, ran.out.splitlines()[2][:21]) == (0, "l4    4 gpu of 24Gi  ")
     assert ran.err == (
-        "notice: stacks/prod/l4.yaml:3: metadata.name: class l4 takes the place of the one in the catalogue "
-        "at classes/l4.yaml:3. Rename it if that is not meant\n\n1 notice\n"
+        "notice: stacks/prod/l4.yaml:3: metadata.name: class l4 replaces the one in the catalogue "
+        "at classes/l4.yaml:3. Rename it if this is not intended\n\n1 notice\n"
     )

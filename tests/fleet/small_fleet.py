@@ -94,13 +94,13 @@ def service(name: str, *entries: tuple[int, dict[str, str]], namespace: str = "m
 
 def fleet(*documents: Document) -> Documents:
     """The documents of a stack; classes L4 and H100 are always known."""
-    classes = {one.metadata.name: one for one in (L4, H100, *documents) if isinstance(one, InferenceClass)}
+    every = (L4, H100, *documents)
     return Documents(
         settings=Settings(stack="test"),
-        classes=classes,
-        clusters={one.metadata.name: one for one in documents if isinstance(one, InferenceCluster)},
-        deployments={one.metadata.key: one for one in documents if isinstance(one, ModelDeployment)},
-        services={one.metadata.key: one for one in documents if isinstance(one, ModelService)},
+        classes={item.metadata.name: item for item in every if isinstance(item, InferenceClass)},
+        clusters={item.metadata.name: item for item in documents if isinstance(item, InferenceCluster)},
+        deployments={item.metadata.key: item for item in documents if isinstance(item, ModelDeployment)},
+        services={item.metadata.key: item for item in documents if isinstance(item, ModelService)},
     )
 
 
@@ -122,5 +122,6 @@ def lock(placements: dict[str, int], services: dict[str, tuple[str, ...]] | None
 def placed(plan: Plan) -> dict[str, int]:
     """The placements in the words of `spot`."""
     return {
-        f"{one.spot.name} {one.spot.cluster}/{one.spot.pools[0][1]}": one.replicas for one in plan.placements
+        f"{placement.spot.name} {placement.spot.cluster}/{placement.spot.pools[0][1]}": placement.replicas
+        for placement in plan.placements
     }

@@ -29,7 +29,9 @@ def _deployment(container: dict[str, Any], engine: dict[str, Any], **topology: i
     )
 
 
-def _said(container: dict[str, Any], engine: str = "vLLM", port: int | None = None, **topology: int) -> Any:
+def _messages(
+    container: dict[str, Any], engine: str = "vLLM", port: int | None = None, **topology: int
+) -> Any:
     deployment = _deployment(container, {"type": engine, "port": port}, **topology)
     problems = tuple(check(deployment))
     errors, warnings = of_severity(problems, "error"), of_severity(problems, "warning")
@@ -62,7 +64,7 @@ def _said(container: dict[str, Any], engine: str = "vLLM", port: int | None = No
 def test_nothing_is_said_about_arguments_that_agree(
     container: dict[str, Any], engine: str, topology: dict[str, int]
 ) -> None:
-    assert _said(container, engine, **topology) == ([], [])
+    assert _messages(container, engine, **topology) == ([], [])
 
 
 @pytest.mark.parametrize(
@@ -99,7 +101,7 @@ def test_nothing_is_said_about_arguments_that_agree(
 def test_a_flag_that_disagrees_is_a_problem(
     container: dict[str, Any], engine: str, topology: dict[str, int], what: str
 ) -> None:
-    assert _said(container, engine, **topology) == ([what], [])
+    assert _messages(container, engine, **topology) == ([what], [])
 
 
 def test_a_problem_points_to_the_argument_and_says_what_to_do() -> None:
@@ -141,11 +143,11 @@ def test_a_number_that_is_needed_and_not_to_be_seen_is_a_warning(
     container: dict[str, Any], engine: str, port: int | None, topology: dict[str, int], what: str
 ) -> None:
     seen = f"{what} is not among the arguments of the engine"
-    assert _said(container, engine, port, **topology) == ([], [seen])
+    assert _messages(container, engine, port, **topology) == ([], [seen])
 
 
 def test_arguments_of_another_shape_are_problems() -> None:
-    assert _said({"command": "vllm serve", "args": ["--port", 8000]})[0] == [
+    assert _messages({"command": "vllm serve", "args": ["--port", 8000]})[0] == [
         "'vllm serve' is not a list",
         "8000 is not text; Kubernetes accepts only text here",
     ]
@@ -153,5 +155,5 @@ def test_arguments_of_another_shape_are_problems() -> None:
 
 @given(st.lists(st.text(max_size=20), max_size=6), st.lists(st.text(max_size=40), max_size=3))
 def test_any_command_line_can_be_read(command: list[str], script: list[str]) -> None:
-    assert _said({"command": command, "args": script})[1] == []
-    assert _said({"command": ["sh", "-c"], "args": script})[1] == []
+    assert _messages({"command": command, "args": script})[1] == []
+    assert _messages({"command": ["sh", "-c"], "args": script})[1] == []

@@ -103,16 +103,19 @@ def test_the_order_of_documents_makes_no_difference(
 @settings(max_examples=200, deadline=None)
 @given(_fleets)
 def test_no_pool_is_oversubscribed(documents: list[Document]) -> None:
-    found = plan(fleet(*documents), Lock(stack="test"))
+    planned = plan(fleet(*documents), Lock(stack="test"))
     asked: dict[tuple[str, str], Counter[int]] = {}
-    for one in found.placements:
-        spec = fleet(*documents).deployments[one.spot.deployment].spec
-        pods = asked.setdefault((one.spot.cluster, one.spot.pools[0][1]), Counter())
-        pods[spec.workers.topology.gpus_per_pod] += one.replicas * spec.workers.count
-    for (name, pool_name), standing in asked.items():
-        pool = next(one for one in fleet(*documents).clusters[name].spec.node_pools if one.name == pool_name)
+    for placement in planned.placements:
+        spot_ = placement.spot
+        spec = fleet(*documents).deployments[spot_.deployment].spec
+        pods = asked.setdefault((spot_.cluster, spot_.pools[0][1]), Counter())
+        pods[spec.workers.topology.gpus_per_pod] += placement.replicas * spec.workers.count
+    for (name, pool_name), pods in asked.items():
+        pool = next(
+            pool for pool in fleet(*documents).clusters[name].spec.node_pools if pool.name == pool_name
+        )
         free = [NODE_GPUS[pool.class_name]] * pool.size
-        for gpus in sorted(standing.elements(), reverse=True):
+        for gpus in sorted(pods.elements(), reverse=True):
             free[next(index for index, has in enumerate(free) if has >= gpus)] -= gpus
 
 
@@ -133,18 +136,18 @@ def test_no_more_replicas_run_than_asked_unless_they_are_lost(
     documents: list[Document], locked: Lock
 ) -> None:
     all_documents = fleet(*documents)
-    found = plan(all_documents, locked)
-    lost = {one.metadata.name for one in documents if _is_lost(one)}
+    planned = plan(all_documents, locked)
+    lost = {document.metadata.name for document in documents if _is_lost(document)}
     for key, document in all_documents.deployments.items():
-        spots = {spot: number for spot, number in found.lock.placements.items() if spot.deployment == key}
+        spots = {spot: number for spot, number in planned.lock.placements.items() if spot.deployment == key}
         elsewhere = sum(number for spot, number in spots.items() if spot.cluster not in lost)
         orphaned = sum(spots.values()) - sum(
-            one.replicas for one in found.placements if one.spot.deployment == key
+            placement.replicas for placement in planned.placements if placement.spot.deployment == key
         )
         assert elsewhere - orphaned <= document.spec.replicas
     for spot_, number in locked.placements.items():
         if spot_.cluster in lost and spot_.deployment in all_documents.deployments:
-            assert found.lock.placements[spot_] == number
+            assert planned.lock.placements[spot_] == number
 
 
 def _is_lost(document: Document) -> bool:

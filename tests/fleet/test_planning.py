@@ -14,32 +14,32 @@ EAST = cluster("east", {"l4": ("l4", 2)})
 WEST = cluster("west", {"h100": ("h100", 2), "l4": ("l4", 1)})
 
 
-def _said(plan: Plan) -> tuple[list[str], list[str]]:
+def _messages(plan: Plan) -> tuple[list[str], list[str]]:
     """Errors and warnings."""
     errors, warnings = of_severity(plan.problems, "error"), of_severity(plan.problems, "warning")
     return [problem.what for problem in errors], [problem.what for problem in warnings]
 
 
 def test_replicas_spread_over_clusters_and_take_the_smallest_nodes_that_do() -> None:
-    found = plan(fleet(EAST, WEST, deployment("a", 3), deployment("big", 1, gpus=8)), EMPTY)
-    assert placed(found) == {"a east/l4": 2, "a west/l4": 1, "big west/h100": 1}
-    assert found.lock == Lock(
+    planned = plan(fleet(EAST, WEST, deployment("a", 3), deployment("big", 1, gpus=8)), EMPTY)
+    assert placed(planned) == {"a east/l4": 2, "a west/l4": 1, "big west/h100": 1}
+    assert planned.lock == Lock(
         stack="test",
         clusters={"east": LockedCluster("Existing"), "west": LockedCluster("Existing")},
         placements={spot("a east/l4"): 2, spot("a west/l4"): 1, spot("big west/h100"): 1},
     )
-    assert found.changes == (
+    assert planned.changes == (
         Change(spot("a east/l4"), 0, 2),
         Change(spot("a west/l4"), 0, 1),
         Change(spot("big west/h100"), 0, 1),
     )
-    assert _said(found) == ([], [])
+    assert _messages(planned) == ([], [])
 
 
 def test_partly_used_nodes_are_taken_before_whole_ones() -> None:
-    one = cluster("one", {"a": ("h100", 1), "b": ("h100", 1)})
-    found = plan(fleet(one, deployment("run", 1), deployment("next", 1)), lock({"run one/b": 1}))
-    assert placed(found) == {"next one/b": 1, "run one/b": 1}
+    both = cluster("both", {"a": ("h100", 1), "b": ("h100", 1)})
+    planned = plan(fleet(both, deployment("run", 1), deployment("next", 1)), lock({"run both/b": 1}))
+    assert placed(planned) == {"next both/b": 1, "run both/b": 1}
 
 
 def test_an_endpoint_carries_its_deployments_labels_before_its_clusters() -> None:
@@ -168,9 +168,9 @@ def test_an_endpoint_carries_its_deployments_labels_before_its_clusters() -> Non
         pytest.param(fleet(EAST, deployment("b", 1)), {"a east/l4": 1}, {"b east/l4": 1}, id="removed: goes"),
     ],
 )
-def test_what_stands_where(documents: Documents, locked: dict[str, int], placements: dict[str, int]) -> None:
-    found = plan(documents, lock(locked))
-    assert (placed(found), _said(found), found.unplaced) == (placements, ([], []), ())
+def test_what_runs_where(documents: Documents, locked: dict[str, int], placements: dict[str, int]) -> None:
+    planned = plan(documents, lock(locked))
+    assert (placed(planned), _messages(planned), planned.unplaced) == (placements, ([], []), ())
 
 
 def test_an_abandoned_cluster_is_forgotten_with_its_services() -> None:
@@ -181,8 +181,8 @@ def test_an_abandoned_cluster_is_forgotten_with_its_services() -> None:
         placements={spot("a east/l4"): 1},
         services={"ml/chat": ("east",)},
     )
-    found = plan(fleet(gone, WEST, deployment("a", 1), service("chat", (1, {}))), before)
-    assert found.lock == Lock(
+    planned = plan(fleet(gone, WEST, deployment("a", 1), service("chat", (1, {}))), before)
+    assert planned.lock == Lock(
         stack="test",
         clusters={"west": LockedCluster("Existing", "2")},
         placements={spot("a west/l4"): 1},

@@ -54,7 +54,10 @@ def test_weights_stay_within_what_gateways_take_and_near_the_exact_share(
     assert all(1 <= weight <= WEIGHT_LIMIT for weight in weights.values())
     asked = sum(weight for weight, _ in entries)
     for name, weight in weights.items():
-        exact = sum(w * found.get(name, 0) / sum(found.values()) for w, found in entries) / asked
+        exact = (
+            sum(weight * replicas.get(name, 0) / sum(replicas.values()) for weight, replicas in entries)
+            / asked
+        )
         assert abs(weight / sum(weights.values()) - exact) < 0.00001
 
 
@@ -102,8 +105,8 @@ def test_weights_stay_within_what_gateways_take_and_near_the_exact_share(
 def test_which_routes_there_are(
     documents: Documents, locked: Lock, services: tuple[ServiceRoute, ...]
 ) -> None:
-    found = plan(documents, locked)
-    assert (found.services, of_severity(found.problems, "error")) == (services, ())
+    planned = plan(documents, locked)
+    assert (planned.services, of_severity(planned.problems, "error")) == (services, ())
 
 
 @pytest.mark.parametrize(
@@ -164,9 +167,9 @@ def test_which_routes_there_are(
         ),
     ],
 )
-def test_selectors_without_endpoints_are_said(
+def test_selectors_without_endpoints_are_reported(
     documents: Documents, locked: Lock, problems: list[str], warnings: list[str]
 ) -> None:
-    found = plan(documents, locked)
-    assert [one.what for one in of_severity(found.problems, "error")] == problems
-    assert [one.what for one in of_severity(found.problems, "warning")] == warnings
+    planned = plan(documents, locked)
+    assert [problem.what for problem in of_severity(planned.problems, "error")] == problems
+    assert [problem.what for problem in of_severity(planned.problems, "warning")] == warnings

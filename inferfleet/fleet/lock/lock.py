@@ -48,7 +48,7 @@ class LockedPool:
 
 @dataclass(frozen=True)
 class Lock:
-    """The placements in force in a stack, and what its clusters and pools were created with. Without the file it
+    """The placements in force in a stack, and what its clusters and pools were made with. Without the file it
     is empty.
     """
 
@@ -63,8 +63,7 @@ class Lock:
     pools: Mapping[str, LockedPool] = field(default_factory=dict)
     """Node pools in Google Cloud, by `<cluster>/<pool>`."""
     lines: Mapping[str, Where] = field(default_factory=dict, compare=False)
-    """Where each entry stands in the file, by section and key (`pools/<cluster>/<pool>`); it is not written.
-    """
+    """Line of each entry in the file, by section and key (`pools/<cluster>/<pool>`); it is not written."""
 
 
 def matches(old: Lock, new: Lock) -> bool:

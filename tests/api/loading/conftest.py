@@ -28,9 +28,9 @@ def load_text(tmp_path: Path) -> Load:
 def problems_in(load_text: Load) -> Problems:
     """The problems of a text that must have some."""
 
-    def found(text: str | bytes = "", **files: str) -> list[Problem]:
+    def problems(text: str | bytes = "", **files: str) -> list[Problem]:
         with pytest.raises(InvalidDocuments) as raised:
             load_text(text, **files)
         return list(raised.value.problems)
 
-    return found
+    return problems

@@ -1,4 +1,4 @@
-"""Whatever stands in one field of a cluster that the stack creates, it is taken or told in words."""
+"""Whatever the value of a field of a cluster on GKE, it is accepted or explained in words."""
 
 import copy
 import json
@@ -93,8 +93,8 @@ def _paths(value: Any, above: Path = ()) -> Iterator[Path]:
     inner: Any = (
         value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
     )
-    for step, one in inner:
-        yield from _paths(one, (*above, step))
+    for step, child in inner:
+        yield from _paths(child, (*above, step))
 
 
 def _with(documents: list[dict[str, Any]], path: Path, new: Any) -> bytes:
@@ -104,7 +104,7 @@ def _with(documents: list[dict[str, Any]], path: Path, new: Any) -> bytes:
     for step in way:
         parent = parent[step]
     parent[last] = new
-    return "\n---\n".join(json.dumps(one) for one in changed).encode()
+    return "\n---\n".join(json.dumps(document) for document in changed).encode()
 
 
 WHOLE = [CLASS, CLUSTER]

@@ -1,4 +1,4 @@
-"""Whatever stands in a file, the loader gives Documents or InvalidDocuments, soon."""
+"""Whatever a file contains, the loader returns Documents or raises InvalidDocuments, soon."""
 
 import contextlib
 import json
@@ -115,10 +115,10 @@ HOSTILE: dict[str, tuple[bytes | str, str]] = {
 @pytest.mark.parametrize("case", HOSTILE)
 def test_hostile_text_is_told_in_words(case: str) -> None:
     content, words = HOSTILE[case]
-    found = loaded(content if isinstance(content, bytes) else content.encode())
-    assert not isinstance(found, Documents)
-    assert any(words in problem.what for problem in found)
-    assert all(len(str(problem)) < 500 for problem in found)
+    result = loaded(content if isinstance(content, bytes) else content.encode())
+    assert not isinstance(result, Documents)
+    assert any(words in problem.what for problem in result)
+    assert all(len(str(problem)) < 500 for problem in result)
 
 
 EMPTY = ["", "\n", "# nothing\n", "---\n---\n", "---\n...\n---\n", "\ufeff", "null\n---\n~\n"]
@@ -126,6 +126,6 @@ EMPTY = ["", "\n", "# nothing\n", "---\n---\n", "---\n...\n---\n", "\ufeff", "nu
 
 @pytest.mark.parametrize("content", EMPTY)
 def test_files_without_documents_are_empty(content: str) -> None:
-    found = loaded(content.encode())
-    assert isinstance(found, Documents)
-    assert not found.positions
+    result = loaded(content.encode())
+    assert isinstance(result, Documents)
+    assert not result.positions

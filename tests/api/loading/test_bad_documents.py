@@ -1,4 +1,4 @@
-"""Every kind of mistake in a document, and the words it is told in."""
+"""Every kind of mistake in a document, and its message."""
 
 from collections.abc import Callable
 

@@ -1,4 +1,4 @@
-"""Every kind of mistake in a cluster that the stack creates and in a recipe, and the words it is told in."""
+"""Every kind of mistake in a cluster that the stack creates and in a recipe, and its message."""
 
 from collections.abc import Callable
 

@@ -1,4 +1,4 @@
-"""Problems that lie between documents and files, all told at once."""
+"""Problems that lie between documents and files, all reported at once."""
 
 from collections.abc import Callable
 
@@ -27,16 +27,16 @@ def test_a_problem_names_its_document_as_far_as_that_is_known(
     problems_in: Callable[..., list[Problem]],
 ) -> None:
     mistaken = BASE.replace("replicas: 2", "replicas: x").replace("className: l4", "className: l40")
-    found = problems_in(mistaken)
-    assert [(one.kind, one.key, one.path) for one in found] == [
+    problems = problems_in(mistaken)
+    assert [(problem.kind, problem.key, problem.path) for problem in problems] == [
         ("InferenceCluster", "east", "spec.nodePools[0].className"),
         ("ModelDeployment", "ml/qwen", "spec.replicas"),
     ]
     nameless = (
         "apiVersion: inferfleet.dev/v1alpha1\nkind: ModelService\nspec: {endpoints: [{selector: {}}]}\n"
     )
-    found = problems_in(mistaken, b=nameless, c="kind: Nope\n", d="a: [")
-    assert [(one.kind, one.key, one.path) for one in found] == [
+    problems = problems_in(mistaken, b=nameless, c="kind: Nope\n", d="a: [")
+    assert [(problem.kind, problem.key, problem.path) for problem in problems] == [
         ("ModelDeployment", "ml/qwen", "spec.replicas"),
         ("ModelService", "", "metadata"),
         ("", "", "apiVersion"),
@@ -49,7 +49,7 @@ def test_all_mistakes_of_all_files_come_at_once_in_reading_order(
     problems_in: Callable[..., list[Problem]],
 ) -> None:
     first = BASE.replace("32Gi", "32Gb").replace("replicas: 2", "replicas: 010").replace("type:", "typ:")
-    assert [str(one) for one in problems_in(first, b="kind: [", c="- 1\n---\n3")] == [
+    assert [str(problem) for problem in problems_in(first, b="kind: [", c="- 1\n---\n3")] == [
         "a.yaml:5: spec.node.memory: '32Gb' is not a Kubernetes quantity. Write it like 80Gi, 500m or 4",
         "a.yaml:21: spec.replicas: 010 starts with 0, which some YAML parsers read as octal and others as "
         "decimal. Write 10 or 0o10 for a number, or quote it as text",
@@ -66,10 +66,10 @@ def test_all_mistakes_of_all_files_come_at_once_in_reading_order(
 def test_a_class_is_not_missed_when_it_may_stand_in_a_broken_file(
     problems_in: Callable[..., list[Problem]],
 ) -> None:
-    found = problems_in(BASE.split("---\n")[1], b="kind: [")
-    assert [one.where for one in found] == [Where("b.yaml", 1)]
+    problems = problems_in(BASE.split("---\n")[1], b="kind: [")
+    assert [problem.where for problem in problems] == [Where("b.yaml", 1)]
 
 
 def test_a_class_with_problems_of_its_own_is_not_missed(problems_in: Callable[..., list[Problem]]) -> None:
-    found = problems_in(BASE.replace("32Gi", "32Gb"))
-    assert [one.path for one in found] == ["spec.node.memory"]
+    problems = problems_in(BASE.replace("32Gi", "32Gb"))
+    assert [problem.path for problem in problems] == ["spec.node.memory"]

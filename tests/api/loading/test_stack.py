@@ -91,7 +91,7 @@ def test_problems_of_settings_and_documents_come_together(project: Path) -> None
         "config:\n  inferfleet:unplacd: warn\n  inferfleet:await: soon\n  inferfleet:locked: 1\n"
         "  inferfleet:secrets: {hf: {token: {secure: v1:abc}}}\n  inferfleet:stray: x\n",
     )
-    assert [str(one) for one in problems_of(project)] == [
+    assert [str(problem) for problem in problems_of(project)] == [
         "stacks/Pulumi.dev.yaml:2: inferfleet:unplacd: 'unplacd' is neither a setting "
         "nor the configKey of a cluster. Did you mean unplaced?",
         "stacks/Pulumi.dev.yaml:3: inferfleet:await: await 'soon' is not one of ready, applied. "
@@ -111,9 +111,9 @@ def test_problems_of_settings_and_documents_come_together(project: Path) -> None
 
 def test_no_message_shows_the_value_of_a_secret(project: Path) -> None:
     config = {"secrets": {"ml/hf": "hunter2", "x": {"y": ["hunter2"]}}, "eastKubeconfig": "hunter2"}
-    found = problems_of(project, config=config)
-    assert len(found) == 3
-    assert "hunter2" not in "".join(map(str, found))
+    problems = problems_of(project, config=config)
+    assert len(problems) == 3
+    assert "hunter2" not in "".join(map(str, problems))
 
 
 def test_a_value_of_a_secret_that_is_no_text_comes_with_the_command_that_sets_it(project: Path) -> None:

@@ -132,7 +132,7 @@ def test_a_damaged_lock_says_file_line_value_and_rule(line: str, instead: str, p
 def test_all_problems_of_a_lock_come_at_once() -> None:
     with pytest.raises(InvalidDocuments) as raised:
         _parse(TEXT.replace("version: 1", "version: 9").replace("prod", "dev").replace(": 2", ": many"))
-    assert [str(one.where) for one in raised.value.problems] == [
+    assert [str(problem.where) for problem in raised.value.problems] == [
         f"placement.lock:{line}" for line in (1, 2, 8)
     ]
 

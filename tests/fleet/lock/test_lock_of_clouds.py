@@ -1,4 +1,4 @@
-"""What clusters and pools of the stack's own were made with stands in placement.lock, one line each."""
+"""placement.lock says what the clusters and pools of a stack were created with, one line each."""
 
 import pytest
 import yaml
@@ -108,8 +108,8 @@ def test_other_settings_are_a_mismatch_like_other_names() -> None:
         LockedCluster("GKE", settings={"project": "b"}),
     )
     pools = [{"a/p": LockedPool("p-1", {"x": 1})}, {"a/p": LockedPool("p-2", {"x": 1})}, {}]
-    locks = [Lock(clusters={"a": made}, pools=one) for one in pools]
-    assert [matches(locks[0], one) for one in locks] == [True, False, False]
+    locks = [Lock(clusters={"a": made}, pools=named) for named in pools]
+    assert [matches(locks[0], lock) for lock in locks] == [True, False, False]
     assert not matches(Lock(clusters={"a": made}), Lock(clusters={"a": other}))
     protected = LockedCluster("GKE", settings={"project": "a"}, protected=True)
     assert not matches(Lock(clusters={"a": made}), Lock(clusters={"a": protected}))
@@ -125,7 +125,7 @@ _texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=8)
 _scalars = st.booleans() | st.integers(-(2**40), 2**40) | _texts
 _values = _scalars | st.lists(_scalars, max_size=3) | st.dictionaries(_texts, _scalars, max_size=3)
 _settings = st.dictionaries(
-    _texts.filter(lambda one: one not in ("source", "uid", "protected", "name")), _values, max_size=4
+    _texts.filter(lambda text: text not in ("source", "uid", "protected", "name")), _values, max_size=4
 )
 _locks = st.builds(
     Lock,
@@ -149,6 +149,6 @@ def test_any_settings_read_back(lock: Lock) -> None:
 @given(_locks)
 def test_a_reader_of_older_yaml_sees_the_same(lock: Lock) -> None:
     seen = yaml.safe_load(text(lock))
-    assert {key: {"name": one.name, **one.settings} for key, one in lock.pools.items()} == seen.get(
+    assert {key: {"name": pool.name, **pool.settings} for key, pool in lock.pools.items()} == seen.get(
         "pools", {}
     )

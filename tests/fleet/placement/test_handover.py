@@ -1,4 +1,4 @@
-"""Handover: what fits only where a leaving workload still stands."""
+"""Handover: what fits only where a leaving workload still runs."""
 
 import pytest
 from small_fleet import cluster, deployment, fleet, lock, spot
@@ -45,7 +45,7 @@ def _leaving(pods: int, gpus: int, *, pool: str = "l4") -> Leaving:
             lock({"a east/l4": 2}),
             [_leaving(4, 1)],
             [],
-            id="standing ones never",
+            id="replicas that are there never",
         ),
         pytest.param(
             fleet(EAST, deployment("a", 2), deployment("b", 2)),
@@ -59,5 +59,5 @@ def _leaving(pods: int, gpus: int, *, pool: str = "l4") -> Leaving:
 def test_what_waits_for_what_leaves(
     documents: Documents, before: Lock, leaving: list[Leaving], waits: list[str]
 ) -> None:
-    found = waiting(documents, plan(documents, before), leaving, before)
-    assert found == frozenset(spot(one) for one in waits)
+    late = waiting(documents, plan(documents, before), leaving, before)
+    assert late == frozenset(spot(text) for text in waits)

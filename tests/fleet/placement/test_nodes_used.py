@@ -36,9 +36,9 @@ def used(gpus: int, replicas: int) -> int:
         }
     )
     documents = Documents(Settings(stack="prod"), {"l4": CLASS}, {"east": CLUSTER}, {"ml/a": deployment})
-    found = nodes_used(documents, {Spot("ml/a", "east", (("decode", "l4"),)): replicas})
-    assert found["east", "more"] == 0
-    return found["east", "l4"]
+    used = nodes_used(documents, {Spot("ml/a", "east", (("decode", "l4"),)): replicas})
+    assert used["east", "more"] == 0
+    return used["east", "l4"]
 
 
 def test_replicas_share_nodes_as_far_as_they_fit() -> None:

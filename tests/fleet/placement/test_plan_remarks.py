@@ -14,7 +14,7 @@ EAST = cluster("east", {"l4": ("l4", 2)})
 WEST = cluster("west", {"h100": ("h100", 2), "l4": ("l4", 1)})
 
 
-def _said(plan: Plan) -> tuple[list[str], list[str]]:
+def _messages(plan: Plan) -> tuple[list[str], list[str]]:
     """Errors and warnings."""
     errors, warnings = of_severity(plan.problems, "error"), of_severity(plan.problems, "warning")
     return [problem.what for problem in errors], [problem.what for problem in warnings]
@@ -94,13 +94,13 @@ def _said(plan: Plan) -> tuple[list[str], list[str]]:
 def test_what_finds_no_place_says_why_for_each_cluster_and_pool(
     documents: Documents, reasons: list[Reason]
 ) -> None:
-    found = plan(documents, EMPTY)
-    assert found.unplaced == (Unplaced("ml/a", 1, tuple(reasons)),)
+    planned = plan(documents, EMPTY)
+    assert planned.unplaced == (Unplaced("ml/a", 1, tuple(reasons)),)
 
 
 def test_a_placed_deployment_says_why_it_is_not_elsewhere() -> None:
-    found = plan(fleet(EAST, WEST, deployment("a", 1, gpus=8), deployment("b", 1)), EMPTY)
-    assert found.reasons == {
+    planned = plan(fleet(EAST, WEST, deployment("a", 1, gpus=8), deployment("b", 1)), EMPTY)
+    assert planned.reasons == {
         "ml/a": (
             Reason("east", "l4", "has 4 GPUs per node, needs 8"),
             Reason("west", "l4", "has 4 GPUs per node, needs 8"),
@@ -154,13 +154,13 @@ def test_a_placed_deployment_says_why_it_is_not_elsewhere() -> None:
 def test_what_is_invalid_keeps_its_replicas_and_is_a_problem(
     documents: Documents, locked: dict[str, int], problem: str
 ) -> None:
-    found = plan(documents, lock(locked))
-    assert (placed(found), found.unplaced) == (locked, ())
-    assert problem in _said(found)[0]
+    planned = plan(documents, lock(locked))
+    assert (placed(planned), planned.unplaced) == (locked, ())
+    assert problem in _messages(planned)[0]
 
 
 def test_every_problem_names_its_field_and_its_severity() -> None:
-    found = plan(
+    planned = plan(
         fleet(
             cluster("east", {"l4": ("l4", 1)}),
             cluster("west", {"odd": ("odd", 1)}, state="drained"),
@@ -175,7 +175,7 @@ def test_every_problem_names_its_field_and_its_severity() -> None:
         ),
         lock({"a east/l4": 2, "b west/odd": 1, "c west/gone": 1}),
     )
-    assert {(one.severity, one.kind, one.key, one.path) for one in found.problems} == {
+    assert {(problem.severity, problem.kind, problem.key, problem.path) for problem in planned.problems} == {
         ("error", "", "", ""),  # the lock's, which knows its own lines
         ("error", "InferenceClass", "odd", "spec.devices"),
         ("error", "InferenceCluster", "east", "spec.nodePools[0]"),
@@ -194,9 +194,9 @@ def test_every_problem_names_its_field_and_its_severity() -> None:
 def test_what_cannot_leave_stays_and_says_why() -> None:
     drained = cluster("east", {"l4": ("l4", 2)}, state="drained")
     full = cluster("west", {"l4": ("l4", 1)})
-    found = plan(fleet(drained, full, deployment("a", 3, gpus=4)), lock({"a east/l4": 2, "a west/l4": 1}))
-    assert placed(found) == {"a east/l4": 2, "a west/l4": 1}
-    assert _said(found) == (
+    planned = plan(fleet(drained, full, deployment("a", 3, gpus=4)), lock({"a east/l4": 2, "a west/l4": 1}))
+    assert placed(planned) == {"a east/l4": 2, "a west/l4": 1}
+    assert _messages(planned) == (
         [],
         [
             "2 replicas of ml/a cannot leave east/l4 (drained): "
@@ -207,23 +207,23 @@ def test_what_cannot_leave_stays_and_says_why() -> None:
 
 def test_a_shape_that_outgrew_its_nodes_and_finds_no_room_is_kept_with_a_problem() -> None:
     full = cluster("west", {"h100": ("h100", 1)})
-    found = plan(
+    planned = plan(
         fleet(EAST, full, deployment("a", 1, gpus=8), deployment("b", 1, gpus=8)),
         lock({"a east/l4": 1, "b west/h100": 1}),
     )
-    assert placed(found) == {"a east/l4": 1, "b west/h100": 1}
-    assert _said(found)[0] == [
+    assert placed(planned) == {"a east/l4": 1, "b west/h100": 1}
+    assert _messages(planned)[0] == [
         "1 replica of ml/a cannot leave east/l4 (has 4 GPUs per node, needs 8): "
         "west/h100: 1 of 1 nodes full: 0 free GPUs on the emptiest node, needs 8"
     ]
 
 
 def test_a_pool_that_became_too_small_is_a_problem_when_nothing_else_has_room() -> None:
-    found = plan(
+    planned = plan(
         fleet(cluster("east", {"l4": ("l4", 1)}), deployment("a", 2, gpus=4)), lock({"a east/l4": 2})
     )
-    assert placed(found) == {"a east/l4": 2}
-    assert _said(found)[0] == [
+    assert placed(planned) == {"a east/l4": 2}
+    assert _messages(planned)[0] == [
         "pool east/l4 with 1 node is too small for the replicas that are placed on it (2 of ml/a), "
         "and there is no room for them elsewhere"
     ]
@@ -258,5 +258,9 @@ def test_a_pool_that_became_too_small_is_a_problem_when_nothing_else_has_room() 
 def test_documents_that_still_hold_something_cannot_go(
     documents: Documents, locked: Lock, problem: str
 ) -> None:
-    found = plan(documents, locked)
-    assert (placed(found), _said(found)[0], found.lock.placements) == ({}, [problem], locked.placements)
+    planned = plan(documents, locked)
+    assert (placed(planned), _messages(planned)[0], planned.lock.placements) == (
+        {},
+        [problem],
+        locked.placements,
+    )
