@@ -19,7 +19,7 @@ from inferfleet.reach.clusters import cluster_problem
 from inferfleet.reach.connect import Api, RefusedError
 from inferfleet.reach.gke import GKE, NotThere
 from inferfleet.reach.google_apis import ComputeApi, ContainerApi
-from inferfleet.reach.google_login import GOOGLE, Addresses, GoogleLogin, ready
+from inferfleet.reach.google_login import GOOGLE, Addresses, GoogleLogin, preload
 from inferfleet.reach.kubeconfig import GIVEN_UP
 from inferfleet.reach.refusals import CloudError
 from inferfleet.reach.resources import known
@@ -48,7 +48,7 @@ def read_cloud(desired: Desired, *, google: Addresses, seconds: float) -> dict[s
     }
     if not plans:
         return {}
-    ready()
+    preload()
     until = time.monotonic() + seconds
     login = GoogleLogin()
     container = ContainerApi(google.container, login)

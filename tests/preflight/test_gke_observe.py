@@ -46,7 +46,7 @@ def test_kinds_that_gke_has_not_installed_yet_are_a_warning(google: FakeGoogle, 
         (
             "warning",
             "cluster 'east' does not know GatewayClass, HTTPRoute of gateway.networking.k8s.io/v1",
-            "GKE installs it minutes after a cluster is made; if it does not come, look at the cluster's "
+            "GKE installs it minutes after a cluster is created; if it does not come, check the cluster's "
             "version",
         )
     ]

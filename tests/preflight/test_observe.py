@@ -66,7 +66,7 @@ def test_a_cluster_that_is_gone_is_named_with_its_address_and_the_ways_out(clust
     assert look(fake, east()).problems == (
         east_problem(
             f"cluster 'east' does not answer at {fake.address}: Connection refused",
-            "Mend the connection, or write `state: lost` into its document to go on without touching it, or "
+            "Fix the connection, or write `state: lost` into its document to go on without touching it, or "
             "`state: abandoned` to give it up and place its replicas elsewhere",
             "spec.cluster.existing.kubeconfig",
         ),
@@ -95,7 +95,7 @@ def test_another_cluster_under_the_name_is_refused_and_asked_nothing_more(cluste
         east_problem(
             "another cluster answers under the name 'east': its kube-system has UID new, "
             "the lock remembers old",
-            "Mend the kubeconfig if two are swapped. If the cluster was rebuilt, give the old one up "
+            "Fix the kubeconfig if two are swapped. If the cluster was rebuilt, give the old one up "
             "(`state: abandoned`, then `pulumi up`, then remove its document) and add it again",
             "spec.cluster.existing.kubeconfig",
         ),
@@ -202,7 +202,7 @@ def test_secrets_must_be_there_with_their_keys_and_their_values_are_not_repeated
     seen = look(fake, east(secrets_needed=needs))
     assert [one.what for one in seen.problems] == [
         "Secret ml/hf, which pods on cluster 'east' read, has no key user",
-        "Secret ml/pull, which pods on cluster 'east' read, is not there",
+        "Secret ml/pull, which pods on cluster 'east' read, does not exist",
     ]
     assert "aHVudGVyMg" not in repr(seen)
 
@@ -221,12 +221,13 @@ def test_what_is_being_deleted_is_a_warning(cluster: Start) -> None:
         (
             "/api/v1/namespaces/kube-system",
             401,
-            "cluster 'east' refused GET /api/v1/namespaces/kube-system (401): it does not know who asks",
+            "cluster 'east' refused GET /api/v1/namespaces/kube-system (401): it does not accept the "
+            "credentials",
         ),
         (
             "/apis/apps/v1/deployments",
             403,
-            "cluster 'east' refused GET /apis/apps/v1/deployments (403): its credentials may not read this",
+            "cluster 'east' refused GET /apis/apps/v1/deployments (403): the credentials may not read this",
         ),
         (
             "/apis/apps/v1/deployments",

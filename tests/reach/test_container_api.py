@@ -30,13 +30,13 @@ def refusal(address: str, seconds: float = 5) -> tuple[str, str]:
 
 def test_the_ip_endpoint_comes_with_its_certificate_authority(google: FakeGoogle) -> None:
     google.clusters[PATH] = 200, running("34.1.2.3", ca="Q0E=", dns="gke-1.gke.goog")
-    assert ask(google) == ControlPlane("RUNNING", "", "34.1.2.3", "Q0E=", inside=False)
+    assert ask(google) == ControlPlane("RUNNING", "", "34.1.2.3", "Q0E=", private=False)
     assert google.asked == [(PATH, "Bearer google-1")]
 
 
 def test_a_private_address_answers_inside_its_network_alone(google: FakeGoogle) -> None:
     google.clusters[PATH] = 200, running("10.0.0.2", ca="Q0E=")
-    assert ask(google) == ControlPlane("RUNNING", "", "10.0.0.2", "Q0E=", inside=True)
+    assert ask(google) == ControlPlane("RUNNING", "", "10.0.0.2", "Q0E=", private=True)
 
 
 @pytest.mark.parametrize("outside", [True, False])
@@ -148,7 +148,7 @@ def test_something_else_at_the_address_is_told_from_the_container_api(
 def test_nobody_at_the_address(google: FakeGoogle) -> None:
     assert refusal("http://127.0.0.1:1") == (
         "the Container API at http://127.0.0.1:1 does not answer: Connection refused",
-        "Mend the connection to Google Cloud, then try again",
+        "Fix the connection to Google Cloud, then try again",
     )
 
 
