@@ -23,7 +23,7 @@ MEANINGS = {
     ExitCode.UNPLACED: "replicas have no place, and the stack does not say `unplaced: warn`",
     ExitCode.LOCK_DIFFERS: "placement.lock does not match (`plan --locked`)",
     ExitCode.NOT_READY: "something that should serve does not, or its cluster does not answer (`status`)",
-    ExitCode.UNFINISHED: "an update was cut off and left something that is not mended (`recover`)",
+    ExitCode.UNFINISHED: "a killed update left something behind that is not fixed (`recover`)",
     ExitCode.INTERRUPTED: "interrupted with Ctrl-C",
     ExitCode.READER_GONE: "whoever read the output went away",
 }

@@ -11,8 +11,8 @@ from small_state import Values, config_map, resource, urn
 from inferfleet.api.problems import Problem
 from inferfleet.desired.values import Connection, Desired, DesiredCluster
 from inferfleet.fleet.decisions import Plan
-from inferfleet.recovery.decide import Missing, Standing, Stands
-from inferfleet.recovery.objects import standing
+from inferfleet.recovery.decide import Absent, Presence, Present
+from inferfleet.recovery.objects import presence
 from inferfleet.recovery.state import StackResource
 
 Start = Callable[..., FakeCluster]
@@ -27,11 +27,11 @@ def fleet(*, state: Any = "active", uid: str | None = None, name: str = "east") 
 
 def look(
     desired: Desired, *resources: Values, kubeconfig: str | None = None, google: str = "http://127.0.0.1:9"
-) -> dict[str, Standing]:
+) -> dict[str, Presence]:
     texts = {"east": kubeconfig} if kubeconfig else {}
     unread = {} if kubeconfig else {"east": Problem("no kubeconfig", "Name one")}
     of = tuple(StackResource(one) for one in resources)
-    return standing(of, desired, texts, unread, container_api=google, seconds=5)
+    return presence(of, desired, texts, unread, container_api=google, seconds=5)
 
 
 def on_cluster(labels: dict[str, str], *managers: str) -> dict[str, Any]:
@@ -46,8 +46,8 @@ def test_an_object_of_this_stack_stands_and_tells_who_owns_its_fields(cluster: S
     fake = cluster(objects=[on_cluster(OURS, "kube-controller-manager", "pulumi-kubernetes-1")])
     found = look(fleet(), config_map("a"), config_map("b"), kubeconfig=fake.kubeconfig)
     assert found == {
-        ON_A: Stands("pulumi-kubernetes-1"),
-        urn("kubernetes:core/v1:ConfigMap", "east/ml/b"): Missing(),
+        ON_A: Present("pulumi-kubernetes-1"),
+        urn("kubernetes:core/v1:ConfigMap", "east/ml/b"): Absent(),
     }
 
 
@@ -55,20 +55,20 @@ def test_an_object_of_this_stack_stands_and_tells_who_owns_its_fields(cluster: S
 def test_an_object_of_somebody_else_is_not_taken(cluster: Start, labels: dict[str, str]) -> None:
     fake = cluster(objects=[on_cluster(labels)])
     found = look(fleet(), config_map("a"), kubeconfig=fake.kubeconfig)
-    assert found == {ON_A: Missing("what is on its cluster under that name is not this stack's")}
+    assert found == {ON_A: Absent("what is on its cluster under that name is not this stack's")}
 
 
 def test_a_namespace_needs_no_label_of_the_stack(cluster: Start) -> None:
     inputs = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "ml"}}
     namespace = resource("kubernetes:core/v1:Namespace", "east/ml", inputs=inputs)
     fake = cluster(objects=[thing("Namespace", "ml")])
-    assert look(fleet(), namespace, kubeconfig=fake.kubeconfig) == {namespace["urn"]: Stands()}
+    assert look(fleet(), namespace, kubeconfig=fake.kubeconfig) == {namespace["urn"]: Present()}
 
 
 def test_a_cluster_without_the_kind_has_no_such_object(cluster: Start) -> None:
     fake = cluster(kinds={})
     found = look(fleet(), config_map("a"), kubeconfig=fake.kubeconfig)
-    assert found == {ON_A: Missing("its cluster does not know the kind")}
+    assert found == {ON_A: Absent("its cluster does not know the kind")}
 
 
 def test_of_a_cluster_that_is_another_one_nothing_is_believed(cluster: Start) -> None:
@@ -85,14 +85,14 @@ def test_a_cluster_that_cannot_be_asked_leaves_it_open() -> None:
 def test_on_a_cluster_that_was_given_up_nothing_is_waited_for(state: str) -> None:
     why = f"cluster 'east' is {state}; an update finds it by its name"
     one = fleet(state=state)
-    found = standing(
+    found = presence(
         [StackResource(config_map("a"))], one, {}, {}, container_api="http://127.0.0.1:9", seconds=5
     )
-    assert found == {ON_A: Missing(why)}
+    assert found == {ON_A: Absent(why)}
 
 
 def test_a_cluster_without_a_document_leaves_it_open() -> None:
-    found = standing(
+    found = presence(
         [StackResource(config_map("a"))],
         fleet(name="west"),
         {},
@@ -107,4 +107,4 @@ def test_a_cluster_without_a_document_leaves_it_open() -> None:
 def test_a_cluster_that_google_does_not_have_has_no_objects(google: Any) -> None:
     assert connection().cloud is not None
     found = look(desired_on(), config_map("a"), google=google.address)
-    assert found == {ON_A: Missing("Google Cloud has no cluster east-1a2b3c in project acme, us-east5")}
+    assert found == {ON_A: Absent("Google Cloud has no cluster east-1a2b3c in project acme, us-east5")}

@@ -53,7 +53,7 @@ def test_why_google_does_not_tell_is_said(google: FakeGoogle) -> None:
     google.clusters[PATH] = 500, error(500, "INTERNAL", "Internal error.")
     (found,) = look(google, state())
     assert isinstance(found, Problem)
-    assert (found.what.startswith("the node pools of cluster 'east' cannot be looked at: "), found.path) == (
+    assert (found.what.startswith("the node pools of cluster 'east' cannot be read: "), found.path) == (
         True,
         GKE,
     )
