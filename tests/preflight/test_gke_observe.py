@@ -98,7 +98,7 @@ def test_status_reads_a_cluster_that_stands_and_says_of_another_that_it_is_not_t
     assert read(desired_on(), {}, container_api=google.address, seconds=5) == {
         "east": east_problem(
             f"not there yet: Google Cloud has no cluster {NAME}",
-            "`pulumi up` makes it",
+            "`pulumi up` creates it",
             GKE,
         )
     }

@@ -170,7 +170,7 @@ CASES: dict[str, tuple[Callable[[dict[Key, Any]], None], str, Phase, str]] = {
     ),
     "Service of another name": (
         _set(POOL, "spec", "endpointPickerRef", "name", to="other"),
-        "pool", Phase.FAILED, "its endpoint picker's Service ml/other is not there, "
+        "pool", Phase.FAILED, "its endpoint picker's Service ml/other does not exist, "
         "or lacks this stack's label",
     ),
     "Service that selects nothing": (
@@ -241,7 +241,7 @@ def test_what_is_desired_and_not_there_is_named(seen: Callable[..., Status]) -> 
 
     found = seen(change)
     named = ("ConfigMap ml/qwen-epp", "HTTPRoute ml/qwen", "Deployment ml/qwen-decode-l4")
-    absent = "is not there, or lacks this stack's label"
+    absent = "does not exist, or lacks this stack's label"
     assert found.clusters == (replace(CLUSTER, missing=named),)
     assert found.clusters[0].phase == Phase.MISSING
     assert found.deployments[0].placements[0].message == f"Deployment ml/qwen-decode-l4 {absent}"
