@@ -12,7 +12,7 @@ from inferfleet.api.problems import InvalidDocuments, Problem, Where
 from inferfleet.fleet.decisions import Leaving
 from inferfleet.fleet.lock.lock import Lock, LockedCluster
 from inferfleet.preflight.observe import Observation
-from inferfleet.run import prepare, remade, with_uids
+from inferfleet.run import prepare, replaced_clusters, with_uids
 
 
 @pytest.fixture
@@ -83,7 +83,7 @@ def test_clusters_that_the_update_makes_anew_are_told_by_their_settings() -> Non
         "added": LockedCluster("GKE", None, {"network": "b"}),
     }
     upgraded = {"grown": LockedCluster("GKE", UID)}, {"grown": LockedCluster("GKE", UID, {"network": "a"})}
-    assert remade(Lock(clusters=old | upgraded[0]), Lock(clusters=new | upgraded[1])) == {"remade"}
+    assert replaced_clusters(Lock(clusters=old | upgraded[0]), Lock(clusters=new | upgraded[1])) == {"remade"}
 
 
 def test_what_is_not_there_yet_is_forgotten_by_the_run_that_makes_it(project: Project) -> None:

@@ -110,7 +110,7 @@ def test_a_search_finds_whole_words_numbers_and_providers(
 
 def test_a_search_without_a_find_is_no_failure(project: Project) -> None:
     ran = project.run("classes", "--gpu", "H900")
-    assert (ran.code, ran.out, ran.err) == (0, "no class is like that\n", "")
+    assert (ran.code, ran.out, ran.err) == (0, "no class matches\n", "")
 
 
 @pytest.mark.parametrize(

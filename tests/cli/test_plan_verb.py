@@ -134,6 +134,20 @@ def test_a_call_that_makes_no_sense_is_a_usage_error(
     assert said in ran.err
 
 
+def test_what_ends_plan_early_is_json_for_machines_too(project: Project) -> None:
+    project.write("stacks/Pulumi.dev.yaml", "config: {}\n")
+    ran = project.run("plan", "--json")
+    assert (ran.code, ran.err) == (2, "")
+    (problem,) = ran.json["problems"]
+    assert "there are several stacks: dev, prod. " in problem["what"]
+    lock = project.root / "stacks/prod/placement.lock"
+    lock.mkdir()
+    ran = project.run("plan", "--stack", "prod", "--json")
+    assert (ran.code, ran.err) == (1, "")
+    (problem,) = ran.json["problems"]
+    assert problem["what"].endswith("placement.lock: Is a directory")
+
+
 def test_with_several_stacks_one_must_be_named(project: Project) -> None:
     project.write("stacks/Pulumi.dev.yaml", "config: {}\n")
     ran = project.run("plan")

@@ -97,7 +97,7 @@ def test_the_page_shows_every_part_with_its_reason() -> None:
                 ("  east HTTPRoute ml/chat-svc", "Pending", "not accepted yet"),
             ],
         ),
-        ("missing: desired, and not on the cluster", ("cluster", "object"), [("east", "ConfigMap ml/x")]),
+        ("missing: desired, but not on the cluster", ("cluster", "object"), [("east", "ConfigMap ml/x")]),
     ]
 
 
