@@ -39,11 +39,11 @@ def test_clusters_of_the_stack_are_asked_too_and_those_to_come_are_passed_over(
     silence = Problem("it is not known where cluster 'silent' is", "Mend it")
 
     def identify(desired: Desired, _: Any, *, container_api: str, seconds: float) -> Any:
-        asked.append(([one.connection.cluster for one in desired.clusters], container_api))
+        asked.append(([cluster.connection.cluster for cluster in desired.clusters], container_api))
         return {"stands": "uid-2"}, {"silent": silence}
 
     monkeypatch.setattr(module, "identify", identify)
-    clusters = tuple(DesiredCluster(one, ()) for one in GKE.values())
+    clusters = tuple(DesiredCluster(values, ()) for values in GKE.values())
     desired = Desired("prod", clusters, replace(Plan(), lock=LOCKED), frozenset(), ())
     lock, warnings = module.with_reachable_uids(desired, BEFORE, container_api="http://google")
     assert asked == [(["new", "silent", "stands"], "http://google")]

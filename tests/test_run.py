@@ -130,7 +130,7 @@ def test_replicas_without_a_place_stop_an_update_and_are_announced_by_a_preview(
     project.write("stacks/prod/models.yaml", DEPLOYMENT.replace("replicas: 1", "replicas: 3"))
     announced = project.prepare(preview=True).warnings
     assert project.problems(preview=False) == announced
-    assert [(one.path, one.where) for one in announced] == [
+    assert [(problem.path, problem.where) for problem in announced] == [
         ("spec.replicas", Where("stacks/prod/models.yaml", 5))
     ]
 
@@ -158,7 +158,7 @@ def test_what_is_leaving_decides_which_workloads_are_not_awaited(project: Projec
     prepared = project.prepare()
     (asked, _), *_ = project.clusters.asked
     assert (len(asked.waiting), len(prepared.desired.waiting)) == (0, 1)
-    assert [one.what.partition(" fits")[0] for one in prepared.warnings] == ["ml/qwen on east/l4"]
+    assert [warning.what.partition(" fits")[0] for warning in prepared.warnings] == ["ml/qwen on east/l4"]
 
 
 def test_what_clusters_warn_of_is_passed_on(project: Project) -> None:
@@ -175,13 +175,13 @@ def test_problems_of_gate_kubeconfigs_and_clusters_are_told_at_once(project: Pro
     project.write("stacks/prod/west.yaml", west)
     gone = Problem("cluster 'east' does not answer", "Start it")
     project.clusters.answer = Observation(problems=(gone,))
-    found = project.problems(ci=True)
-    assert [(one.path, str(one.where)) for one in found] == [
+    problems = project.problems(ci=True)
+    assert [(problem.path, str(problem.where)) for problem in problems] == [
         ("", "None"),
         ("", "None"),
         ("spec.cluster.existing.kubeconfig", "stacks/prod/west.yaml:5"),
     ]
-    assert gone in found
+    assert gone in problems
     assert not project.lock_file.exists()
 
 
@@ -245,7 +245,7 @@ def test_whatever_stage_finds_a_problem_nothing_is_asked_and_nothing_written(
     if file == "stacks/Pulumi.prod.yaml":
         project.config["await"] = "never"
     before = project.files
-    assert [(str(one.where), one.path) for one in project.problems()] == [problem]
+    assert [(str(problem.where), problem.path) for problem in project.problems()] == [problem]
     assert (project.files, project.clusters.asked) == (before, [])
 
 
@@ -267,7 +267,7 @@ def test_a_lock_that_is_a_folder_is_a_problem(project: Project) -> None:
 
 def test_a_configuration_key_without_kubeconfig_is_a_problem(project: Project) -> None:
     project.config.clear()
-    assert [(one.path, str(one.where)) for one in project.problems()] == [
+    assert [(problem.path, str(problem.where)) for problem in project.problems()] == [
         ("spec.cluster.existing.kubeconfig.configKey", "stacks/prod/clusters.yaml:5")
     ]
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from inferfleet.api.problems import InvalidDocuments, Problem, Severity, of_severity
+from inferfleet.api.problems import InvalidDocuments, Problem, Severity, in_reading_order, of_severity
 from inferfleet.cli.exit_codes import ExitCode
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ class Report:
     def of(self, severity: Severity) -> tuple[Problem, ...]:
         """Return its problems of one severity, located, each once, in the order of files and lines."""
         problems = self.documents.located(self.problems) if self.documents else self.problems
-        return InvalidDocuments(of_severity(problems, severity)).problems
+        return in_reading_order(of_severity(problems, severity))
 
 
 @contextmanager

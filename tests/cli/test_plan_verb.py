@@ -63,7 +63,7 @@ def test_a_lock_that_does_not_match_is_an_error_only_when_asked(project: Project
     project.edit("stacks/prod/models.yaml", "replicas: 1", "replicas: 2")
     assert project.run("plan").code == 0
     ran = project.run("plan", "--locked", "--json")
-    assert (ran.code, [one["what"] for one in ran.json["problems"]]) == (
+    assert (ran.code, [problem["what"] for problem in ran.json["problems"]]) == (
         4,
         ["placement.lock does not match the documents (ml/qwen on east/l4: 1 -> 2 replicas)"],
     )
@@ -74,8 +74,12 @@ def test_replicas_without_a_place_are_shown_with_reasons_and_no_lock_is_written(
     project.edit("stacks/prod/models.yaml", "replicas: 1", "replicas: 3")
     ran = project.run("plan", "--write", "--json")
     assert ran.code == 3
-    assert [(one["deployment"], one["replicas"]) for one in ran.json["unplaced"]] == [("ml/qwen", 1)]
-    assert [(one["cluster"], one["pool"]) for one in ran.json["unplaced"][0]["reasons"]] == [("east", "l4")]
+    assert [(missing["deployment"], missing["replicas"]) for missing in ran.json["unplaced"]] == [
+        ("ml/qwen", 1)
+    ]
+    assert [(missing["cluster"], missing["pool"]) for missing in ran.json["unplaced"][0]["reasons"]] == [
+        ("east", "l4")
+    ]
     assert not (project.root / "stacks/prod/placement.lock").exists()
     assert (
         "ml/qwen: 1 replica without a place\ncluster  pool  why not\neast     l4    "

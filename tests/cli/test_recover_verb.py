@@ -42,7 +42,7 @@ def on_cluster(monkeypatch: pytest.MonkeyPatch) -> Callable[[Presence], None]:
 
     def say(answer: Presence) -> None:
         monkeypatch.setattr(
-            recover_survey, "presence", lambda objects, *_, **__: {one.urn: answer for one in objects}
+            recover_survey, "presence", lambda objects, *_, **__: {wanted.urn: answer for wanted in objects}
         )
 
     return say
@@ -178,8 +178,8 @@ def test_a_half_written_file_goes_first_and_then_the_rest_is_looked_at(
     on_cluster(Absent())
     broken = pulumi.file("stacks/inferfleet/prod.json.attrs", "")
     whole = pulumi.file("stacks/inferfleet/prod.json.bak.attrs", '{"md5": "x"}')
-    told = project.run("recover")
-    assert (told.code, f"  rm {broken}" in told.out.splitlines()) == (UNFINISHED, True)
+    ran = project.run("recover")
+    assert (ran.code, f"  rm {broken}" in ran.out.splitlines()) == (UNFINISHED, True)
     ran = project.run("recover", "--yes", "--json")
     assert (ran.code, broken.exists(), whole.exists()) == (FINE, False, True)
     first, second = ran.json["found"]

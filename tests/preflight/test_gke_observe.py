@@ -36,13 +36,13 @@ def test_a_gateway_class_that_gke_installs_itself_is_waited_for(
     standing()
     seen = look(google, desired_on(gateway=gateway))
     what = f"cluster 'east' has no GatewayClass '{gateway}' (it has: none)"
-    assert [(one.severity, one.what) for one in seen.problems] == [(severity, what)]
+    assert [(problem.severity, problem.what) for problem in seen.problems] == [(severity, what)]
 
 
 def test_kinds_that_gke_has_not_installed_yet_are_a_warning(google: FakeGoogle, standing: Start) -> None:
     standing(kinds={"apps/v1": {"Deployment": ("deployments", True)}})
     seen = look(google, desired_on(thing("HTTPRoute", "x", "ml"), gateway="gke-l7-rilb"))
-    assert [(one.severity, one.what, one.next_step) for one in seen.problems] == [
+    assert [(problem.severity, problem.what, problem.next_step) for problem in seen.problems] == [
         (
             "warning",
             "cluster 'east' does not know GatewayClass, HTTPRoute of gateway.networking.k8s.io/v1",

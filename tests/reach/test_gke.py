@@ -34,9 +34,9 @@ def test_the_plugin_is_told_the_cluster(
 ) -> None:
     fake = cluster(tls=tls.context)
     google.clusters[PATH] = 200, running(fake.host, ca=tls.ca)
-    told = plugin(gives("t"))
+    received = plugin(gives("t"))
     look(google, desired_on())
-    assert json.loads(told.read_text()) == {
+    assert json.loads(received.read_text()) == {
         "apiVersion": "client.authentication.k8s.io/v1beta1",
         "kind": "ExecCredential",
         "spec": {
@@ -56,7 +56,7 @@ def test_the_certificate_of_a_dns_endpoint_is_one_that_the_system_trusts(
     google.clusters[PATH] = 200, running(dns=cluster(tls=tls.context).host)
     plugin(gives("t"))
     refused = look(google, desired_on(endpoint="DNS")).problems
-    assert ["certificate verify failed" in one.what for one in refused] == [True]
+    assert ["certificate verify failed" in problem.what for problem in refused] == [True]
     monkeypatch.setenv("SSL_CERT_FILE", str(tls.file))
     assert look(google, desired_on(endpoint="DNS")) == Observation(uids={"east": "uid-1"})
 
@@ -93,7 +93,7 @@ def test_a_cluster_made_anew_under_its_name_is_refused(google: FakeGoogle, stand
     )
 
 
-def found(status: str, host: str | None = "34.1.2.3", message: str = "") -> ControlPlane:
+def control_plane(status: str, host: str | None = "34.1.2.3", message: str = "") -> ControlPlane:
     return ControlPlane(status, message, host, "Q0E=", private=False)
 
 
@@ -108,13 +108,13 @@ def later(why: str, *, made: bool) -> NotThere:
 @pytest.mark.parametrize(
     ("answer", "meaning"),
     [
-        (found("RUNNING"), REACHED),
-        (found("RECONCILING"), REACHED),
-        (found("DEGRADED", message="a node is ill"), REACHED),
-        (found("PROVISIONING"), later(f"Google Cloud is still creating cluster {NAME}", made=False)),
-        (found("RUNNING", None), later(f"cluster {NAME} has no IP endpoint yet", made=True)),
+        (control_plane("RUNNING"), REACHED),
+        (control_plane("RECONCILING"), REACHED),
+        (control_plane("DEGRADED", message="a node is ill"), REACHED),
+        (control_plane("PROVISIONING"), later(f"Google Cloud is still creating cluster {NAME}", made=False)),
+        (control_plane("RUNNING", None), later(f"cluster {NAME} has no IP endpoint yet", made=True)),
         (
-            found("STOPPING"),
+            control_plane("STOPPING"),
             east_problem(
                 f"cluster 'east' ({NAME}) is being deleted",
                 "Wait until it is gone, then run `pulumi refresh`",
@@ -122,7 +122,7 @@ def later(why: str, *, made: bool) -> NotThere:
             ),
         ),
         (
-            found("ERROR", message="out of addresses"),
+            control_plane("ERROR", message="out of addresses"),
             east_problem(
                 f"cluster 'east' ({NAME}) is in status ERROR: out of addresses",
                 f"Fix it in Google Cloud, or delete it ({DELETE}), then run `pulumi refresh`",

@@ -66,7 +66,7 @@ def classes(
             raise typer.BadParameter("name classes or search for them, not both", param_hint="NAMES")
         documents = _documents(paths, stack)
         report.documents = documents
-        report.add(documents.notices, "notice")
+        report.problems += documents.notices
         known = dict(sorted(documents.classes.items()))
         report.problems += [
             Problem(f"there is no class {name!r}", one_of(name, known, "Known classes"))

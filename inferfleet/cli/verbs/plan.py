@@ -33,7 +33,7 @@ def plan(
         source = read_source(paths, stack)
         documents, lock = source.documents, source.lock
         report.documents = documents
-        report.add(documents.notices, "notice")
+        report.problems += documents.notices
         desired = source.desired()
         report.values |= as_values(desired, documents)
         report.values["lock"] = source.files and {

@@ -31,7 +31,7 @@ def render(
     with reporting() as report:
         source = read_source(paths, stack)
         report.documents = source.documents
-        report.add(source.documents.notices, "notice")
+        report.problems += source.documents.notices
         desired = source.desired()
         report.add(desired.warnings, "warning")
         if output is None:

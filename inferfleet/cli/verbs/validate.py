@@ -14,7 +14,7 @@ def validate(paths: Paths = None, stack: StackName = None, as_json: AsJson = Fal
         source = read_source(paths, stack)
         documents, lock = source.documents, source.lock
         report.documents = documents
-        report.add(documents.notices, "notice")
+        report.problems += documents.notices
         counts = {
             "classes": len(documents.classes),
             "clusters": len(documents.clusters),
