@@ -130,7 +130,7 @@ def test_replicas_without_a_place_stop_an_update_and_are_announced_by_a_preview(
     project.write("stacks/prod/models.yaml", DEPLOYMENT.replace("replicas: 1", "replicas: 3"))
     announced = project.prepare(preview=True).warnings
     assert project.problems(preview=False) == announced
-    assert [(problem.path, problem.where) for problem in announced] == [
+    assert [(one.path, one.where) for one in announced] == [
         ("spec.replicas", Where("stacks/prod/models.yaml", 5))
     ]
 

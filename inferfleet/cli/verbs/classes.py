@@ -74,7 +74,7 @@ def classes(
             if name not in known
         ]
         if not report.failed:
-            chosen = [known[name] for name in wanted] or list(filter(search.found, known.values()))
+            chosen = [known[one] for one in wanted] or [one for one in known.values() if search.found(one)]
             _show(report, chosen, full=bool(wanted), as_json=as_json)
 
 
