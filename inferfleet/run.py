@@ -1,4 +1,4 @@
-"""From files and clusters to what one run registers, or to every reason why it must not run."""
+"""From files and clusters to everything that one run registers, or to every reason why it must not run."""
 
 import time
 from collections.abc import Collection, Mapping
@@ -23,14 +23,17 @@ from inferfleet.reach.gke import path_of
 from inferfleet.reach.google_login import GOOGLE, Addresses
 from inferfleet.reach.kubeconfig import GIVEN_UP, read_kubeconfigs
 
-# Writing a lock on a train must not take long; `pulumi up` records what is missed then.
+# Seconds: `plan --write` must not take long without a network; `pulumi up` records what is missing.
 UID_SECONDS = 4.0
 
 
 @dataclass(frozen=True)
 class Prepared:
-    """All that one run of the program needs. `kubeconfigs` holds texts by existing cluster, `addresses` those
-    of gateways that are somebody else's. `warnings` are problems that do not stop the run.
+    """Everything that one run of the program needs.
+
+    `kubeconfigs` holds texts by existing cluster, `addresses` those of gateways that are somebody else's.
+    `warnings` are problems that do not stop the run. `lock_text` is None where the file is up to date or must
+    not be touched.
     """
 
     desired: Desired
@@ -38,10 +41,10 @@ class Prepared:
     addresses: Mapping[str, Address]
     warnings: tuple[Problem, ...]
     lock_file: Path
-    lock_text: str | None  # None: the file is as it should be, or must not be touched
+    lock_text: str | None
 
     def remember(self) -> None:
-        """Write the lock, so that the next run knows what this one set out to do."""
+        """Write the lock, so that the next run knows what this one was to do."""
         if self.lock_text is not None:
             write_text(self.lock_file, self.lock_text)
 
@@ -55,16 +58,16 @@ def prepare(
     preview: bool,
     google: Addresses = GOOGLE,
 ) -> Prepared:
-    """Load, decide, ask the clusters, decide again with what is leaving them.
+    """Load, decide, ask the clusters, and decide again with what is leaving them. Write nothing.
 
-    `config` is the namespace `inferfleet` of the stack's configuration; at the addresses `google` Google says
-    where its clusters are, and whether it has room. Raises InvalidDocuments with every problem of the stage
-    that found one; until it returns nothing has been written anywhere.
+    `config` is the namespace `inferfleet` of the stack's configuration. Google is asked at the addresses
+    `google` where its clusters are and whether quotas suffice. Raises InvalidDocuments with every problem of
+    the first stage that has one.
     """
     documents, files = load_stack(root, stack, config=config)
     locked = documents.settings.locked if documents.settings.locked is not None else ci
     old_text = _lock_text(files.lock_file, root)
-    lock = parse(old_text, file=_shown(files.lock_file, root), stack=stack)
+    lock = parse(old_text, file=_shown_path(files.lock_file, root), stack=stack)
     first = desired(documents, lock)
     problems = list(refusals(first, documents, lock, locked=locked, preview=preview))
 
@@ -79,7 +82,7 @@ def prepare(
 
     final = desired(documents, lock, seen.leaving)
     new_text = text(
-        with_uids(final.plan.lock, seen.uids, gone={*seen.absent, *remade(lock, final.plan.lock)})
+        with_uids(final.plan.lock, seen.uids, gone={*seen.absent, *replaced_clusters(lock, final.plan.lock)})
     )
     return Prepared(
         desired=final,
@@ -100,30 +103,31 @@ def prepare(
 def with_reachable_uids(
     desired: Desired, before: Lock, *, container_api: str, seconds: float = UID_SECONDS
 ) -> tuple[Lock, tuple[Problem, ...]]:
-    """The plan's lock with the UIDs of clusters that answer at once, and a warning for each that does not.
+    """Return the plan's lock with the UIDs of clusters that answer in time, and warnings about the others.
 
-    `before` is the lock that the plan was made from: clusters that are made anew get their UID later.
+    `before` is the lock that the plan was made from: clusters that the update replaces get their UID later.
     """
     lock = desired.plan.lock
-    unknown = {name for name, cluster in lock.clusters.items() if cluster.uid is None} - remade(before, lock)
+    without_uid = {name for name, cluster in lock.clusters.items() if cluster.uid is None}
+    asked = without_uid - replaced_clusters(before, lock)
     clusters = tuple(
         cluster
         for cluster in desired.clusters
-        if cluster.connection.cluster in unknown and cluster.connection.state not in GIVEN_UP
+        if cluster.connection.cluster in asked and cluster.connection.state not in GIVEN_UP
     )
     connections = [cluster.connection for cluster in clusters]
     if not connections:
         return lock, ()
     # Values of configuration keys may be encrypted: only Pulumi can read them.
-    texts, unread = read_kubeconfigs([one for one in connections if one.kubeconfig], {})
+    texts, unread = read_kubeconfigs([known for known in connections if known.kubeconfig], {})
     uids, silent = identify(
         replace(desired, clusters=clusters), texts, container_api=container_api, seconds=seconds
     )
-    reasons = {name: problem.what for name, problem in (unread | silent).items()} | {
-        one.cluster: f"the kubeconfig of cluster {one.cluster!r} is in the configuration, which Pulumi reads"
-        for one in connections
-        if one.config_key
-    }
+    reasons = {name: problem.what for name, problem in (unread | silent).items()}
+    for connection in connections:
+        if connection.config_key:
+            what = f"the kubeconfig of cluster {connection.cluster!r} is in the configuration"
+            reasons[connection.cluster] = f"{what}, which only Pulumi reads"
     step = "`pulumi up` records it, or run this again where the cluster answers"
     paths = {connection.cluster: path_of(connection) for connection in connections}
     return with_uids(lock, uids), tuple(
@@ -133,9 +137,9 @@ def with_reachable_uids(
 
 
 def with_uids(lock: Lock, uids: Mapping[str, str], *, gone: Collection[str] = ()) -> Lock:
-    """The lock with the UIDs of clusters that were reached and that it did not know.
+    """Return the lock with the UIDs of clusters that answered and that it did not know.
 
-    Those of clusters that are `gone` are forgotten: the ones made in their place will have others.
+    UIDs of clusters that are `gone` are forgotten: those created in their place will have others.
     """
     return replace(
         lock,
@@ -146,8 +150,8 @@ def with_uids(lock: Lock, uids: Mapping[str, str], *, gone: Collection[str] = ()
     )
 
 
-def remade(before: Lock, after: Lock) -> set[str]:
-    """Clusters that the update makes anew: what answers now is not what the lock is to know."""
+def replaced_clusters(before: Lock, after: Lock) -> set[str]:
+    """Return the clusters that the update replaces, so that their UID of today must not be recorded."""
     return {
         name
         for name, cluster in after.clusters.items()
@@ -164,8 +168,8 @@ def _lock_text(path: Path, root: Path) -> str | None:
         why = "is not UTF-8 text"
     except OSError as error:
         why = f"cannot be read ({error.strerror})"
-    raise InvalidDocuments([Problem(f"{_shown(path, root)} {why}", "Restore it from version control")])
+    raise InvalidDocuments([Problem(f"{_shown_path(path, root)} {why}", "Restore it from version control")])
 
 
-def _shown(path: Path, root: Path) -> str:
+def _shown_path(path: Path, root: Path) -> str:
     return str(path.relative_to(root) if path.is_relative_to(root) else path)

@@ -1,4 +1,4 @@
-"""Which clusters `plan --write` asks for their UID, and what it says of those that told none."""
+"""Which clusters `plan --write` asks for their UID, and what it says of those that do not answer."""
 
 from dataclasses import replace
 from typing import Any
@@ -36,18 +36,18 @@ def test_clusters_of_the_stack_are_asked_too_and_those_to_come_are_passed_over(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     asked: list[tuple[list[str], str]] = []
-    silence = Problem("it is not known where cluster 'silent' is", "Mend it")
+    silence = Problem("it is not known where cluster 'silent' is", "Fix it")
 
     def identify(desired: Desired, _: Any, *, container_api: str, seconds: float) -> Any:
-        asked.append(([one.connection.cluster for one in desired.clusters], container_api))
+        asked.append(([cluster.connection.cluster for cluster in desired.clusters], container_api))
         return {"stands": "uid-2"}, {"silent": silence}
 
     monkeypatch.setattr(module, "identify", identify)
-    clusters = tuple(DesiredCluster(one, ()) for one in GKE.values())
+    clusters = tuple(DesiredCluster(connection, ()) for connection in GKE.values())
     desired = Desired("prod", clusters, replace(Plan(), lock=LOCKED), frozenset(), ())
     lock, warnings = module.with_reachable_uids(desired, BEFORE, container_api="http://google")
     assert asked == [(["new", "silent", "stands"], "http://google")]
-    assert {name: one.uid for name, one in lock.clusters.items()} == {
+    assert {name: cluster.uid for name, cluster in lock.clusters.items()} == {
         "known": UID,
         "new": None,
         "remade": None,

@@ -12,7 +12,7 @@ from inferfleet.api.problems import InvalidDocuments, Problem, Where
 from inferfleet.fleet.decisions import Leaving
 from inferfleet.fleet.lock.lock import Lock, LockedCluster
 from inferfleet.preflight.observe import Observation
-from inferfleet.run import prepare, remade, with_uids
+from inferfleet.run import prepare, replaced_clusters, with_uids
 
 
 @pytest.fixture
@@ -83,7 +83,7 @@ def test_clusters_that_the_update_makes_anew_are_told_by_their_settings() -> Non
         "added": LockedCluster("GKE", None, {"network": "b"}),
     }
     upgraded = {"grown": LockedCluster("GKE", UID)}, {"grown": LockedCluster("GKE", UID, {"network": "a"})}
-    assert remade(Lock(clusters=old | upgraded[0]), Lock(clusters=new | upgraded[1])) == {"remade"}
+    assert replaced_clusters(Lock(clusters=old | upgraded[0]), Lock(clusters=new | upgraded[1])) == {"remade"}
 
 
 def test_what_is_not_there_yet_is_forgotten_by_the_run_that_makes_it(project: Project) -> None:
@@ -158,7 +158,7 @@ def test_what_is_leaving_decides_which_workloads_are_not_awaited(project: Projec
     prepared = project.prepare()
     (asked, _), *_ = project.clusters.asked
     assert (len(asked.waiting), len(prepared.desired.waiting)) == (0, 1)
-    assert [one.what.partition(" fits")[0] for one in prepared.warnings] == ["ml/qwen on east/l4"]
+    assert [warning.what.partition(" fits")[0] for warning in prepared.warnings] == ["ml/qwen on east/l4"]
 
 
 def test_what_clusters_warn_of_is_passed_on(project: Project) -> None:
@@ -175,13 +175,13 @@ def test_problems_of_gate_kubeconfigs_and_clusters_are_told_at_once(project: Pro
     project.write("stacks/prod/west.yaml", west)
     gone = Problem("cluster 'east' does not answer", "Start it")
     project.clusters.answer = Observation(problems=(gone,))
-    found = project.problems(ci=True)
-    assert [(one.path, str(one.where)) for one in found] == [
+    problems = project.problems(ci=True)
+    assert [(problem.path, str(problem.where)) for problem in problems] == [
         ("", "None"),
         ("", "None"),
         ("spec.cluster.existing.kubeconfig", "stacks/prod/west.yaml:5"),
     ]
-    assert gone in found
+    assert gone in problems
     assert not project.lock_file.exists()
 
 
@@ -245,7 +245,7 @@ def test_whatever_stage_finds_a_problem_nothing_is_asked_and_nothing_written(
     if file == "stacks/Pulumi.prod.yaml":
         project.config["await"] = "never"
     before = project.files
-    assert [(str(one.where), one.path) for one in project.problems()] == [problem]
+    assert [(str(problem.where), problem.path) for problem in project.problems()] == [problem]
     assert (project.files, project.clusters.asked) == (before, [])
 
 
@@ -267,7 +267,7 @@ def test_a_lock_that_is_a_folder_is_a_problem(project: Project) -> None:
 
 def test_a_configuration_key_without_kubeconfig_is_a_problem(project: Project) -> None:
     project.config.clear()
-    assert [(one.path, str(one.where)) for one in project.problems()] == [
+    assert [(problem.path, str(problem.where)) for problem in project.problems()] == [
         ("spec.cluster.existing.kubeconfig.configKey", "stacks/prod/clusters.yaml:5")
     ]
 

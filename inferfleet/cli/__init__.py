@@ -1,4 +1,4 @@
 """The `inferfleet` command, one module per verb. Reads files and the environment, prints, exits.
 
-A verb that works something out wanted to be a function below.
+What a verb would have to decide is a function of a room below.
 """

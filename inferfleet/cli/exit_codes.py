@@ -19,13 +19,13 @@ MEANINGS = {
     ExitCode.FINE: "fine",
     ExitCode.PROBLEMS: "problems in what was written, or a file that cannot be read or written; "
     "nothing was changed",
-    ExitCode.USAGE: "the command was called in a wrong way",
+    ExitCode.USAGE: "the command was called wrongly",
     ExitCode.UNPLACED: "replicas have no place, and the stack does not say `unplaced: warn`",
     ExitCode.LOCK_DIFFERS: "placement.lock does not match (`plan --locked`)",
     ExitCode.NOT_READY: "something that should serve does not, or its cluster does not answer (`status`)",
-    ExitCode.UNFINISHED: "an update was cut off and left something that is not mended (`recover`)",
+    ExitCode.UNFINISHED: "a killed update left something behind that is not fixed (`recover`)",
     ExitCode.INTERRUPTED: "interrupted with Ctrl-C",
-    ExitCode.READER_GONE: "whoever read the output went away",
+    ExitCode.READER_GONE: "the reader of the output went away",
 }
 
 HELP = "Exit codes: " + "; ".join(f"{code.value} {meaning}" for code, meaning in MEANINGS.items()) + "."

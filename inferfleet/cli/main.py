@@ -24,7 +24,7 @@ VERBS = {
 
 
 class Verbs(TyperGroup):
-    """Looks verbs up by name, so that `plan` does not wait for what `sandbox` imports."""
+    """Imports a verb only when it is called, so that `plan` does not wait for what `sandbox` imports."""
 
     def list_commands(self, ctx: Any) -> list[str]:
         return list(VERBS)
@@ -51,7 +51,7 @@ def _command(name: str, module: Any) -> Any:
 
 app = typer.Typer(
     cls=Verbs,
-    help="A few short documents become a running, routed GPU inference fleet.",
+    help="Turn a few short documents into a running, routed GPU inference fleet.",
     epilog=HELP,
     no_args_is_help=True,
     add_completion=False,
@@ -65,5 +65,5 @@ def _inferfleet() -> None:
 
 
 def main() -> None:
-    """Reads the command line, and does what it says."""
+    """Run the verb that the command line names."""
     app(prog_name="inferfleet")

@@ -1,4 +1,4 @@
-"""How a verb ends: problems, warnings and notices told once, and an exit code."""
+"""How a verb ends: its problems are reported once, located, and the exit code says what happened."""
 
 import json
 import os
@@ -11,12 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from inferfleet.api.problems import InvalidDocuments, Problem, Severity, of_severity
+from inferfleet.api.problems import InvalidDocuments, Problem, Severity, in_reading_order, of_severity
 from inferfleet.cli.exit_codes import ExitCode
 
 if TYPE_CHECKING:
     from inferfleet.api.documents import Documents
-
 
 # Severity to the key of its problems in JSON.
 _KEYS: dict[Severity, str] = {"error": "problems", "warning": "warnings", "notice": "notices"}
@@ -24,8 +23,10 @@ _KEYS: dict[Severity, str] = {"error": "problems", "warning": "warnings", "notic
 
 @dataclass
 class Report:
-    """Filled by a verb while it works. `values` is what `--json` prints besides problems; `documents` know
-    the lines of the fields that problems name.
+    """What a verb reports. It fills this while it works.
+
+    `problems` are of every severity; `documents` know the lines of the fields that they name. `values` is
+    what `--json` prints beside them. `code` is None where the problems alone decide on the exit code.
     """
 
     problems: list[Problem] = field(default_factory=list)
@@ -39,31 +40,40 @@ class Report:
 
     @property
     def failed(self) -> bool:
-        """Whether something keeps the verb from what it was asked for."""
+        """Whether there is an error among the problems."""
         return bool(of_severity(self.problems, "error"))
-
-    def of(self, severity: Severity) -> tuple[Problem, ...]:
-        """Its problems of one severity, each once, with their lines, in the order of files and lines."""
-        problems = self.documents.located(self.problems) if self.documents else self.problems
-        return InvalidDocuments(of_severity(problems, severity)).problems
 
     @property
     def exit_code(self) -> ExitCode:
+        """The code that the command ends with."""
         if self.code is not None:
             return self.code
         return ExitCode.PROBLEMS if self.failed else ExitCode.FINE
 
+    def of(self, severity: Severity) -> tuple[Problem, ...]:
+        """Return its problems of one severity, located, each once, in the order of files and lines."""
+        problems = self.documents.located(self.problems) if self.documents else self.problems
+        return in_reading_order(of_severity(problems, severity))
+
 
 @contextmanager
 def reporting(*, as_json: bool = False) -> Iterator[Report]:
-    """Whatever ends the verb, its report is told and the exit code says what happened, without traceback."""
+    """Print the report of a verb however it ends, and exit with its code, without a traceback.
+
+    With `as_json` whatever ends the verb early is part of the JSON. Only after an interruption, or when the
+    output cannot be written, there is none.
+    """
     report = Report()
     try:
         try:
             yield report
         except InvalidDocuments as invalid:
             report.problems += invalid.problems
-        _tell(report, as_json=as_json)
+        except (OSError, UnicodeDecodeError, typer.BadParameter) as error:
+            if not as_json or isinstance(error, BrokenPipeError):
+                raise
+            _add_failure(report, error)
+        _print(report, as_json=as_json)
         sys.stdout.flush()
     except KeyboardInterrupt:
         print("Interrupted. The same command can be run again.", file=sys.stderr)
@@ -73,12 +83,30 @@ def reporting(*, as_json: bool = False) -> Iterator[Report]:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         raise typer.Exit(ExitCode.READER_GONE) from None
     except (OSError, UnicodeDecodeError) as error:
-        print(_broken(error), file=sys.stderr)
+        print(f"{_file_problem(error)}.", file=sys.stderr)
         raise typer.Exit(ExitCode.PROBLEMS) from None
     raise typer.Exit(report.exit_code)
 
 
-def _tell(report: Report, *, as_json: bool) -> None:
+def _add_failure(report: Report, error: OSError | UnicodeDecodeError | typer.BadParameter) -> None:
+    if isinstance(error, OSError | UnicodeDecodeError):
+        report.problems.append(_file_problem(error))
+        report.code = ExitCode.PROBLEMS
+    else:
+        report.problems.append(Problem(error.format_message(), "See --help"))
+        report.code = ExitCode.USAGE
+
+
+def _file_problem(error: OSError | UnicodeDecodeError) -> Problem:
+    if isinstance(error, UnicodeDecodeError):
+        return Problem("A file is not UTF-8 text", "Save it as UTF-8")
+    name = error.filename if error.filename is not None else "the output"
+    return Problem(
+        f"{name}: {error.strerror}", "Check that it exists, has room, and that you may read and write it"
+    )
+
+
+def _print(report: Report, *, as_json: bool) -> None:
     if as_json:
         problems = {
             key: [as_values(problem) for problem in report.of(severity)] for severity, key in _KEYS.items()
@@ -91,7 +119,7 @@ def _tell(report: Report, *, as_json: bool) -> None:
 
 
 def lines(report: Report) -> Iterator[str]:
-    """One line per problem, an empty line between files, and how many there were."""
+    """Yield one line per problem, an empty line after those of a file, and how many there are."""
     counts = []
     for severity, key in _KEYS.items():
         problems = report.of(severity)
@@ -106,6 +134,7 @@ def lines(report: Report) -> Iterator[str]:
 
 
 def as_values(problem: Problem) -> dict[str, Any]:
+    """Return a problem as values for JSON."""
     where = problem.where
     return {
         "file": where.file if where else None,
@@ -114,10 +143,3 @@ def as_values(problem: Problem) -> dict[str, Any]:
         "what": problem.what,
         "nextStep": problem.next_step,
     }
-
-
-def _broken(error: OSError | UnicodeDecodeError) -> str:
-    if isinstance(error, UnicodeDecodeError):
-        return "A file is not UTF-8 text. Save it as UTF-8."
-    name = error.filename if error.filename is not None else "the output"
-    return f"{name}: {error.strerror}. Check that it exists, has room, and that you may read and write it."

@@ -1,4 +1,4 @@
-"""What a verb works on: a stack by name, documents by path, the only stack there is; and the environment."""
+"""What a verb works on: a stack, or documents by path; and what it takes from the environment."""
 
 import os
 from collections.abc import Sequence
@@ -20,22 +20,11 @@ from inferfleet.fleet.lock.lock import Lock, parse
 if TYPE_CHECKING:
     from inferfleet.reach.google_login import Addresses
 
-
-def google() -> "Addresses":
-    """Where Google's APIs are, overridden as for `gcloud`."""
-    from inferfleet.reach.google_login import addresses
-
-    return addresses(os.environ)
-
-
-def container_api() -> str:
-    """Where Google's Container API is."""
-    return google().container
-
-
 Paths = Annotated[
     list[Path] | None,
-    typer.Argument(help="Documents and folders, instead of a stack. They have no lock.", show_default=False),
+    typer.Argument(
+        help="Files and folders of documents, instead of a stack. They have no lock.", show_default=False
+    ),
 ]
 StackName = Annotated[
     str | None,
@@ -46,60 +35,38 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")
 
 @dataclass(frozen=True)
 class Source:
-    """Documents and the memory of what runs. `files` is None for documents named by path."""
+    """Documents and their lock. `files` is None for documents named by path, which have an empty lock."""
 
     documents: Documents
     lock: Lock
     files: StackFiles | None
 
     def desired(self) -> Desired:
-        """Everything that should exist. Raises InvalidDocuments."""
+        """Return everything that should exist. Raises InvalidDocuments."""
         return desired(self.documents, self.lock)
 
 
 def read_source(paths: Sequence[Path] | None, stack: str | None) -> Source:
-    """Raises InvalidDocuments with every problem, and click's UsageError when it is unclear what is meant."""
+    """Return the documents at the paths, or those of a stack with its lock.
+
+    Raises InvalidDocuments with every problem, and click's UsageError when it is unclear what is meant.
+    """
     if paths:
         if stack is not None:
             raise typer.BadParameter("name a stack or paths, not both", param_hint="--stack")
-        return _of_paths(paths)
+        return _source_of_paths(paths)
     root = find_root(Path.cwd())
     documents, files = load_stack(root, stack if stack is not None else only_stack(root))
-    file = files.lock_file
-    shown = shown_path(file)
+    file = shown_path(files.lock_file)
     try:
-        lock = parse(read_text(file), file=shown, stack=files.stack)
+        lock = parse(read_text(files.lock_file), file=file, stack=files.stack)
     except UnicodeDecodeError:
         step = "Restore it from version control"
-        raise InvalidDocuments([Problem(f"{shown} is not UTF-8 text", step)]) from None
+        raise InvalidDocuments([Problem(f"{file} is not UTF-8 text", step)]) from None
     return Source(documents, lock, files)
 
 
-def shown_path(file: Path) -> str:
-    """The file as messages name it: relative to the working directory where it lies below it."""
-    return str(file.relative_to(Path.cwd())) if file.is_relative_to(Path.cwd()) else str(file)
-
-
-def only_stack(root: Path) -> str:
-    """The stack that is meant when none is named."""
-    known = stacks_of(root)
-    if len(known) == 1:
-        return known[0]
-    found = (
-        f"there are several stacks: {', '.join(known)}" if known else f"there is no stack in {root}/stacks"
-    )
-    raise typer.BadParameter(f"{found}. Name one, or paths of documents", param_hint="--stack")
-
-
-def catalogue() -> Path:
-    """The project's classes; those that come with inferfleet, outside of a project."""
-    try:
-        return find_root(Path.cwd()) / "classes"
-    except InvalidDocuments:
-        return CATALOGUE
-
-
-def _of_paths(paths: Sequence[Path]) -> Source:
+def _source_of_paths(paths: Sequence[Path]) -> Source:
     empty = [
         Problem(f"folder {path} holds no YAML files", "Name a folder of documents, or single files")
         for path in paths
@@ -109,3 +76,40 @@ def _of_paths(paths: Sequence[Path]) -> Source:
         raise InvalidDocuments(empty)
     documents = load(paths, catalogue=catalogue())
     return Source(documents, Lock(stack=documents.settings.stack), None)
+
+
+def only_stack(root: Path) -> str:
+    """Return the stack that is meant when none is named."""
+    stacks = stacks_of(root)
+    if len(stacks) == 1:
+        return stacks[0]
+    what = (
+        f"there are several stacks: {', '.join(stacks)}" if stacks else f"there is no stack in {root}/stacks"
+    )
+    raise typer.BadParameter(f"{what}. Name one, or paths of documents", param_hint="--stack")
+
+
+def catalogue() -> Path:
+    """Return the folder of the project's classes, outside of a project of those that come with inferfleet."""
+    try:
+        return find_root(Path.cwd()) / "classes"
+    except InvalidDocuments:
+        return CATALOGUE
+
+
+def shown_path(file: Path) -> str:
+    """Return the file as messages name it: relative to the working directory where it is below it."""
+    return str(file.relative_to(Path.cwd())) if file.is_relative_to(Path.cwd()) else str(file)
+
+
+def google() -> "Addresses":
+    """Return the addresses of Google's APIs, overridden by the environment as for `gcloud`."""
+    # Verbs that ask nobody do without the credentials and threads that this module imports.
+    from inferfleet.reach.google_login import addresses
+
+    return addresses(os.environ)
+
+
+def container_api() -> str:
+    """Return the address of Google's Container API."""
+    return google().container

@@ -1,10 +1,10 @@
-"""How the installed command starts."""
+"""Entry point of the installed command."""
 
 from inferfleet.starting import collect_seldom
 
 
 def main() -> None:
-    """Entry point of the installed command."""
+    """Run the command `inferfleet`."""
     collect_seldom()
     from inferfleet.cli.main import main as verbs
 

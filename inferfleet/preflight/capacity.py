@@ -19,7 +19,7 @@ from inferfleet.gke.quota.reservations import Reserved, reservation_problems, re
 from inferfleet.gke.values import CloudCluster
 from inferfleet.reach.asked import Asked
 from inferfleet.reach.google_apis import Answer, ComputeApi, ContainerApi
-from inferfleet.reach.google_login import Addresses, GoogleLogin, ready
+from inferfleet.reach.google_login import Addresses, GoogleLogin, preload
 from inferfleet.reach.kubeconfig import GIVEN_UP
 from inferfleet.reach.refusals import CloudError
 
@@ -43,7 +43,7 @@ def capacity_warnings(
     ]
     if not clusters:
         return ()
-    ready()
+    preload()
     until = time.monotonic() + seconds
     login = GoogleLogin()
     existing = _existing_pools(clusters, ContainerApi(google.container, login), until)

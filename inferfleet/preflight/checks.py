@@ -9,31 +9,32 @@ from inferfleet.desired.values import DesiredCluster, SecretNeed
 from inferfleet.reach.clusters import cluster_problem
 from inferfleet.reach.connect import Api, RefusedError
 from inferfleet.reach.gke import path_of
-from inferfleet.reach.resources import ApiResource, Kind, served_versions
+from inferfleet.reach.resources import ApiKind, ApiResource, served_versions
 
 GATEWAY = "spec.serving.gateway"
 CLASS_NAME = f"{GATEWAY}.className"
 _GATEWAY_GROUP = "gateway.networking.k8s.io"
-_NOT_YET = (
-    "GKE installs it minutes after a cluster is made; if it does not come, look at the cluster's version"
+_PENDING = (
+    "GKE installs it minutes after a cluster is created; if it does not come, check the cluster's version"
 )
 
 
 def identity(api: Api) -> str:
-    """The UID of kube-system: as long as a cluster lives, and of no other."""
+    """Return the UID of kube-system, which stays as long as the cluster lives and is no other cluster's."""
     return str(api.get("/api/v1/namespaces/kube-system", metadata_only=True)["metadata"]["uid"])
 
 
 def same_cluster(cluster: DesiredCluster, uid: str) -> Iterator[Problem]:
-    """The cluster is the one that the lock remembers."""
+    """Check that the cluster is the one that the lock remembers."""
     connection = cluster.connection
     if connection.uid and connection.uid != uid:
-        # On GKE nobody swapped it: project, region and name are the same. The state has what stood on it.
+        # On GKE no kubeconfigs were swapped: project, region and name are the same. The state still holds
+        # the objects of the old cluster.
         step = (
-            "If it was deleted and made again, run `pulumi refresh`, so that the state forgets what stood on "
-            "the old one, and remove the uid from its line in placement.lock"
+            "If it was deleted and created again, run `pulumi refresh`, so that the state forgets the "
+            "objects of the old one, and remove the uid from its line in placement.lock"
             if connection.cloud
-            else "Mend the kubeconfig if two are swapped. If the cluster was rebuilt, give the old one up "
+            else "Fix the kubeconfig if two are swapped. If the cluster was rebuilt, give the old one up "
             "(`state: abandoned`, then `pulumi up`, then remove its document) and add it again"
         )
         yield cluster_problem(
@@ -45,9 +46,9 @@ def same_cluster(cluster: DesiredCluster, uid: str) -> Iterator[Problem]:
         )
 
 
-def kinds_needed(cluster: DesiredCluster) -> set[Kind]:
-    """Kinds of everything that will be written or looked at."""
-    kinds = {(one.api_version, one.kind) for one in cluster.objects}
+def kinds_needed(cluster: DesiredCluster) -> set[ApiKind]:
+    """Return the kinds of everything that an update writes or reads on the cluster."""
+    kinds = {(wanted.api_version, wanted.kind) for wanted in cluster.objects}
     if cluster.gateway_class:
         kinds.add((_gateway_api(kinds), "GatewayClass"))
     if cluster.gateway_ref:
@@ -55,21 +56,21 @@ def kinds_needed(cluster: DesiredCluster) -> set[Kind]:
     return kinds
 
 
-def _gateway_api(kinds: set[Kind]) -> str:
+def _gateway_api(kinds: set[ApiKind]) -> str:
     versions = sorted(version for version, _ in kinds if version.partition("/")[0] == _GATEWAY_GROUP)
     return versions[-1] if versions else f"{_GATEWAY_GROUP}/v1"
 
 
 def missing_kinds(
-    api: Api, cluster: DesiredCluster, resources: Mapping[Kind, ApiResource]
+    api: Api, cluster: DesiredCluster, resources: Mapping[ApiKind, ApiResource]
 ) -> Iterator[Problem]:
-    """A problem for every API version with kinds that are needed and not among the cluster's `resources`.
+    """Yield a problem for every API version with kinds that are needed and not among `resources`.
 
-    A warning on a cluster that the stack creates: GKE installs its own kinds minutes after it is made.
+    On a cluster that the stack creates it is a warning: GKE installs its own kinds minutes later.
     """
     missing = kinds_needed(cluster) - resources.keys()
     for version in sorted({version for version, _ in missing}):
-        kinds = ", ".join(sorted(kind for of, kind in missing if of == version))
+        kinds = ", ".join(sorted(kind for group, kind in missing if group == version))
         served = ", ".join(served_versions(api, version.partition("/")[0])) if "/" in version else ""
         problem = cluster_problem(
             cluster.connection.cluster,
@@ -78,21 +79,21 @@ def missing_kinds(
             "Install the CRDs of this version there, or choose a serving.profile that fits what it has",
             "spec.serving.profile",
         )
-        yield _not_yet(problem) if cluster.connection.cloud else problem
+        yield _pending(problem) if cluster.connection.cloud else problem
 
 
 def gateway_class(
-    api: Api, cluster: DesiredCluster, resources: Mapping[Kind, ApiResource]
+    api: Api, cluster: DesiredCluster, resources: Mapping[ApiKind, ApiResource]
 ) -> Iterator[Problem]:
-    """The GatewayClass is there and names the controller that will serve it. One that GKE brings may come
-    later, so its absence is a warning.
+    """Check that the GatewayClass exists and names its controller. The absence of one that GKE installs is a
+    warning, because it may come later.
     """
     resource = _of(resources, "GatewayClass")
     if not cluster.gateway_class or not resource:
         return
     by_google = cluster.connection.cloud and cluster.gateway_class.startswith("gke-")
     for problem in _class_problems(api, cluster, resource):
-        yield _not_yet(problem) if by_google else problem
+        yield _pending(problem) if by_google else problem
 
 
 def _class_problems(api: Api, cluster: DesiredCluster, resource: ApiResource) -> Iterator[Problem]:
@@ -118,14 +119,14 @@ def _class_problems(api: Api, cluster: DesiredCluster, resource: ApiResource) ->
         )
 
 
-def _not_yet(problem: Problem) -> Problem:
-    return replace(problem, next_step=_NOT_YET, severity="warning")
+def _pending(problem: Problem) -> Problem:
+    return replace(problem, next_step=_PENDING, severity="warning")
 
 
 def gateway_ref(
-    api: Api, cluster: DesiredCluster, resources: Mapping[Kind, ApiResource]
+    api: Api, cluster: DesiredCluster, resources: Mapping[ApiKind, ApiResource]
 ) -> Iterator[Problem]:
-    """Somebody else's Gateway, that the routes will refer to, exists."""
+    """Check that somebody else's Gateway, which the routes will refer to, exists."""
     resource = _of(resources, "Gateway")
     if not cluster.gateway_ref or not resource:
         return
@@ -134,15 +135,15 @@ def gateway_ref(
         yield cluster_problem(
             cluster.connection.cluster,
             f"cluster {cluster.connection.cluster!r} has no Gateway {namespace}/{name}",
-            "Create it there, mend the reference, or give a className to have a Gateway made",
+            "Create it there, fix the reference, or give a className to have a Gateway created",
             f"{GATEWAY}.ref",
         )
 
 
 def their_address(
-    api: Api, cluster: DesiredCluster, resources: Mapping[Kind, ApiResource]
+    api: Api, cluster: DesiredCluster, resources: Mapping[ApiKind, ApiResource]
 ) -> Iterator[Address]:
-    """Where somebody else's Gateway is reached, if it is there and has an address."""
+    """Yield the address of somebody else's Gateway, if it exists and has one."""
     resource = _of(resources, "Gateway")
     if not cluster.gateway_ref or not resource:
         return
@@ -158,7 +159,7 @@ def their_address(
 
 
 def secrets(api: Api, cluster: DesiredCluster) -> Iterator[Problem]:
-    """Secrets that pods read are there with their keys. Values are dropped as soon as they arrive."""
+    """Check that the Secrets that pods read exist with their keys. Values are dropped when they arrive."""
     for need in cluster.secrets_needed:
         path = f"/api/v1/namespaces/{need.namespace}/secrets/{need.name}"
         try:
@@ -166,7 +167,7 @@ def secrets(api: Api, cluster: DesiredCluster) -> Iterator[Problem]:
         except RefusedError as refused:
             if refused.status != 404:
                 raise
-            yield _secret(cluster, need, "is not there")
+            yield _secret(cluster, need, "does not exist")
             continue
         missing = [key for key in need.keys if key not in keys]
         if missing:
@@ -183,7 +184,7 @@ def _secret(cluster: DesiredCluster, need: SecretNeed, what: str) -> Problem:
 
 
 def exists(api: Api, path: str) -> bool:
-    """Whether there is an object at this path."""
+    """Return whether there is an object at this path."""
     try:
         api.get(path, metadata_only=True)
     except RefusedError as refused:
@@ -193,8 +194,8 @@ def exists(api: Api, path: str) -> bool:
     return True
 
 
-def _of(resources: Mapping[Kind, ApiResource], kind: str) -> ApiResource | None:
-    for (version, name), resource in sorted(resources.items(), key=lambda one: one[0]):
+def _of(resources: Mapping[ApiKind, ApiResource], kind: str) -> ApiResource | None:
+    for (version, name), resource in sorted(resources.items(), key=lambda item: item[0]):
         if name == kind and version.partition("/")[0] == _GATEWAY_GROUP:
             return resource
     return None

@@ -1,4 +1,4 @@
-"""Engine workloads that still stand on a cluster and are no longer desired."""
+"""Engine workloads that still run on a cluster and are no longer desired."""
 
 import re
 from collections.abc import Iterator
@@ -16,13 +16,17 @@ _HASH = re.compile("-[0-9a-f]{6}$")
 
 
 def leaving(api: Api, cluster: DesiredCluster, stack: str) -> Iterator[Leaving]:
-    """Deployments of this stack that hold accelerators until the engine deletes them, at its very end."""
-    desired = {(one.namespace, one.kubernetes_name) for one in cluster.objects if one.kind == "Deployment"}
+    """Yield this stack's Deployments that hold accelerators until the update deletes them, at its end."""
+    desired = {
+        (wanted.namespace, wanted.kubernetes_name)
+        for wanted in cluster.objects
+        if wanted.kind == "Deployment"
+    }
     query = {"labelSelector": f"{MANAGED_BY}={MANAGER},{STACK}={stack}"}
     for item in api.items("/apis/apps/v1/deployments", query=query):
         metadata, spec = item["metadata"], item["spec"]
         labels = (spec["template"].get("metadata") or {}).get("labels") or {}
-        # An endpoint picker serves a deployment too, and plays no role in it.
+        # The pods of an endpoint picker have the label of their deployment too, but none of a role.
         is_engine = DEPLOYMENT in labels and ROLE in labels
         if is_engine and (metadata["namespace"], metadata["name"]) not in desired:
             yield Leaving(
@@ -36,20 +40,25 @@ def leaving(api: Api, cluster: DesiredCluster, stack: str) -> Iterator[Leaving]:
 
 
 def _pool(name: str, labels: dict[str, str], pod: dict[str, Any], cloud: CloudCluster | None) -> str:
-    """From the pod's node selector; pools with a selector of their own are named by the workload's name."""
-    chosen = (pod.get("nodeSelector") or {}).get(POOL)
-    if chosen:
-        return _written(str(chosen), cloud) if cloud else str(chosen)
+    """Return the pool of a workload from its node selector; for a pool with a selector of its own, from the
+    workload's name.
+    """
+    label = (pod.get("nodeSelector") or {}).get(POOL)
+    if label:
+        return _pool_in_document(str(label), cloud) if cloud else str(label)
     prefix = f"{labels[DEPLOYMENT]}-{labels[ROLE]}-"
     return name.removeprefix(prefix) if name.startswith(prefix) else labels.get(PLACEMENT, "")
 
 
-def _written(label: str, cloud: CloudCluster) -> str:
-    """The pool's name in its document: nodes carry `<pool>-<hash>`, those of a replaced pool another hash."""
+def _pool_in_document(label: str, cloud: CloudCluster) -> str:
+    """Return the pool's name in its document: nodes carry `<pool>-<hash>`, and another hash once the pool is
+    replaced.
+    """
     current = {in_cloud: pool for pool, in_cloud in cloud.pools.items()}
     return current.get(label) or _HASH.sub("", label)
 
 
 def _gpus(pod: dict[str, Any]) -> int:
-    limits = [(one.get("resources") or {}).get("limits") or {} for one in pod.get("containers") or []]
+    containers = pod.get("containers") or []
+    limits = [(container.get("resources") or {}).get("limits") or {} for container in containers]
     return sum(int(count) for limit in limits for name, count in limit.items() if name in _ACCELERATORS)

@@ -15,9 +15,9 @@ from inferfleet.reach.connect import Api, RefusedError
 from inferfleet.reach.gke import NotThere
 from inferfleet.reach.google_login import GOOGLE
 from inferfleet.reach.resources import known
-from inferfleet.reach.silence import refusal
+from inferfleet.reach.unreachable import refusal
 
-# A cluster that does not answer is named within 30 s, the time to load and plan included.
+# A cluster that does not answer is reported within 30 s, the time to load and plan included.
 SECONDS = 25.0
 
 T = TypeVar("T")
@@ -25,9 +25,10 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Observation:
-    """What the clusters said, by cluster: `uids` are those of kube-system, where one answered; `addresses`
-    are of the gateways that are somebody else's, where they have one. `absent` are clusters that the stack
-    creates and that do not stand yet.
+    """What the clusters answered. `problems` are of every severity.
+
+    By cluster, `uids` are those of kube-system, and `addresses` those of gateways that are somebody else's,
+    where there is one. `absent` are clusters that the stack creates and that do not exist yet.
     """
 
     problems: tuple[Problem, ...] = ()
@@ -44,24 +45,24 @@ def observe(
     container_api: str = GOOGLE.container,
     seconds: float = SECONDS,
 ) -> Observation:
-    """Check every cluster that is neither lost nor abandoned, all at once, each for so many seconds.
+    """Check every cluster that is neither lost nor abandoned, all at once, within `seconds`.
 
-    `kubeconfigs` holds texts by cluster (`read_kubeconfigs` says what is wrong with the others); where those
-    are that the stack creates, Google says at the address `container_api`.
+    `kubeconfigs` holds texts by cluster; clusters that the stack creates need none, because the Container API
+    at the address `container_api` says where they are.
     """
-    clusters = {one.connection.cluster: one for one in desired.clusters}
+    clusters = {cluster.connection.cluster: cluster for cluster in desired.clusters}
 
-    def look(connection: Connection, api: Api) -> Observation:
-        return _look(api, clusters[connection.cluster], desired.stack)
+    def check(connection: Connection, api: Api) -> Observation:
+        return _check(api, clusters[connection.cluster], desired.stack)
 
-    answers = ask(desired, kubeconfigs, look, container_api=container_api, seconds=seconds)
-    found = {name: _observation(name, answer) for name, answer in sorted(answers.items())}
+    answers = ask(desired, kubeconfigs, check, container_api=container_api, seconds=seconds)
+    observations = [_observation(name, answer) for name, answer in sorted(answers.items())]
     return Observation(
-        problems=tuple(problem for of in found.values() for problem in of.problems),
-        leaving=tuple(one for of in found.values() for one in of.leaving),
-        uids={name: uid for of in found.values() for name, uid in of.uids.items()},
-        addresses={name: address for of in found.values() for name, address in of.addresses.items()},
-        absent=tuple(name for of in found.values() for name in of.absent),
+        problems=tuple(problem for seen in observations for problem in seen.problems),
+        leaving=tuple(workload for seen in observations for workload in seen.leaving),
+        uids={name: uid for seen in observations for name, uid in seen.uids.items()},
+        addresses={name: address for seen in observations for name, address in seen.addresses.items()},
+        absent=tuple(name for seen in observations for name in seen.absent),
     )
 
 
@@ -72,9 +73,9 @@ def identify(
     container_api: str = GOOGLE.container,
     seconds: float,
 ) -> tuple[dict[str, str], dict[str, Problem]]:
-    """The kube-system UIDs of clusters that answer within so many seconds, and why the others did not.
+    """Return the kube-system UIDs of clusters that answer within `seconds`, and why the others did not.
 
-    A cluster that is not there yet has neither.
+    A cluster that does not exist yet is in neither.
     """
     answers = ask(
         desired,
@@ -99,8 +100,8 @@ def _observation(name: str, answer: Observation | Problem | NotThere) -> Observa
     return answer
 
 
-def _look(api: Api, cluster: DesiredCluster, stack: str) -> Observation:
-    """All checks on one cluster. Of another cluster than the one meant, nothing else is asked."""
+def _check(api: Api, cluster: DesiredCluster, stack: str) -> Observation:
+    """Run all checks on one cluster. Where another cluster answers than the one meant, ask nothing else."""
     connection = cluster.connection
     uid = checks.identity(api)
     swapped = tuple(checks.same_cluster(cluster, uid))
@@ -108,31 +109,31 @@ def _look(api: Api, cluster: DesiredCluster, stack: str) -> Observation:
         return Observation(problems=swapped, uids={connection.cluster: uid})
     resources = known(api, checks.kinds_needed(cluster))
     problems = list(checks.missing_kinds(api, cluster, resources))
-    for found in (
+    for check in (
         checks.gateway_class(api, cluster, resources),
         checks.gateway_ref(api, cluster, resources),
         checks.secrets(api, cluster),
     ):
-        problems += _permitted(connection, found, problems)
+        problems += _permitted(connection, check, problems)
     addresses = _permitted(connection, checks.their_address(api, cluster, resources), problems)
-    standing = _permitted(connection, ownership.standing(api, cluster, resources), problems)
-    gone = _permitted(connection, leaving(api, cluster, stack), problems)
+    existing = _permitted(connection, ownership.existing_objects(api, cluster, resources), problems)
+    workloads = _permitted(connection, leaving(api, cluster, stack), problems)
     # A cluster that the stack creates is the stack's own, and everything on it.
-    foreign = () if connection.cloud else ownership.foreign(connection.cluster, stack, standing)
+    foreign = () if connection.cloud else ownership.foreign(connection.cluster, stack, existing)
     return Observation(
-        problems=(*problems, *foreign, *ownership.terminating(connection.cluster, standing)),
-        leaving=tuple(sorted(gone, key=lambda one: (one.namespace, one.name))),
+        problems=(*problems, *foreign, *ownership.terminating(connection.cluster, existing)),
+        leaving=tuple(sorted(workloads, key=lambda workload: (workload.namespace, workload.name))),
         uids={connection.cluster: uid},
         addresses={connection.cluster: addresses[0]} if addresses else {},
     )
 
 
-def _permitted(connection: Connection, found: Iterator[T], problems: list[Problem]) -> list[T]:
-    """What was found until the API server refused to tell more, which is a problem of its own."""
-    kept: list[T] = []
+def _permitted(connection: Connection, answers: Iterator[T], problems: list[Problem]) -> list[T]:
+    """Return the answers until the API server refused a request, which is a problem of its own."""
+    permitted: list[T] = []
     try:
-        for one in found:
-            kept.append(one)
+        for answer in answers:
+            permitted.append(answer)
     except RefusedError as error:
         problems.append(refusal(connection, error))
-    return kept
+    return permitted

@@ -1,4 +1,4 @@
-"""Objects of ours that exist already and are somebody else's: creating them would take them over."""
+"""Desired objects that exist already and belong to somebody else: creating them would take them over."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -8,45 +8,52 @@ from inferfleet.desired.values import DesiredCluster
 from inferfleet.fleet.names import MANAGED_BY, MANAGER, STACK
 from inferfleet.reach.clusters import cluster_problem
 from inferfleet.reach.connect import Api
-from inferfleet.reach.resources import ApiResource, Found, Kind, listed
+from inferfleet.reach.resources import ApiKind, ApiResource, ListedObject, listed
 
-# An existing one is used, and only labels are added.
+# An existing object of these kinds is used, and only labels are added.
 EXEMPT = frozenset({"Namespace", "CustomResourceDefinition"})
 # So many objects are named in one problem; the rest are counted.
 NAMED = 10
 
 
 @dataclass(frozen=True)
-class Standing:
-    """An object of ours, by name, that is there already."""
+class ExistingObject:
+    """An object on the cluster that has the name of a desired one."""
 
     kind: str
-    found: Found
+    listed: ListedObject
 
     def __str__(self) -> str:
-        within = f"{self.found.namespace}/" if self.found.namespace else ""
-        return f"{self.kind} {within}{self.found.name}"
+        within = f"{self.listed.namespace}/" if self.listed.namespace else ""
+        return f"{self.kind} {within}{self.listed.name}"
 
 
-def standing(api: Api, cluster: DesiredCluster, resources: Mapping[Kind, ApiResource]) -> Iterator[Standing]:
-    """What of the desired objects exists. One list per kind, not one request per object."""
-    wanted: dict[Kind, set[tuple[str, str]]] = {}
-    for one in cluster.objects:
-        names = wanted.setdefault((one.api_version, one.kind), set())
-        names.add((one.namespace or "", one.kubernetes_name))
-    for kind in sorted(wanted.keys() & resources.keys()):
-        names = wanted[kind]
-        for found in listed(api, resources[kind], {namespace for namespace, _ in names}):
-            if (found.namespace, found.name) in names:
-                yield Standing(kind[1], found)
+def existing_objects(
+    api: Api, cluster: DesiredCluster, resources: Mapping[ApiKind, ApiResource]
+) -> Iterator[ExistingObject]:
+    """Yield the objects on the cluster that have names of desired ones. One list per kind, not one request
+    per object.
+    """
+    desired: dict[ApiKind, set[tuple[str, str]]] = {}
+    for wanted in cluster.objects:
+        names = desired.setdefault((wanted.api_version, wanted.kind), set())
+        names.add((wanted.namespace or "", wanted.kubernetes_name))
+    for kind in sorted(desired.keys() & resources.keys()):
+        names = desired[kind]
+        for actual in listed(api, resources[kind], {namespace for namespace, _ in names}):
+            if (actual.namespace, actual.name) in names:
+                yield ExistingObject(kind[1], actual)
 
 
-def foreign(cluster: str, stack: str, there: Iterable[Standing]) -> Iterator[Problem]:
-    """One problem per owner: a stack pointed at another's cluster would otherwise say it a thousand times."""
+def foreign(cluster: str, stack: str, objects: Iterable[ExistingObject]) -> Iterator[Problem]:
+    """Yield one problem per owner of objects that are not this stack's: a stack pointed at the cluster of
+    another one would otherwise have a thousand.
+    """
     names: dict[str, list[str]] = {}
-    for one in there:
-        if one.kind not in EXEMPT and not _is_ours(one.found.labels, stack):
-            names.setdefault(_owner(one.found.labels), []).append(str(one))
+    for existing in objects:
+        labels = existing.listed.labels
+        if existing.kind not in EXEMPT and not _is_ours(labels, stack):
+            names.setdefault(_owner(labels), []).append(str(existing))
     for owner, theirs in sorted(names.items()):
         yield cluster_problem(
             cluster,
@@ -56,9 +63,9 @@ def foreign(cluster: str, stack: str, there: Iterable[Standing]) -> Iterator[Pro
         )
 
 
-def terminating(cluster: str, there: Iterable[Standing]) -> Iterator[Problem]:
-    """What is put into a namespace that is being deleted goes with it."""
-    going = [str(one) for one in there if one.found.terminating]
+def terminating(cluster: str, objects: Iterable[ExistingObject]) -> Iterator[Problem]:
+    """Yield a warning about objects that are being deleted: a namespace takes along what is put into it."""
+    going = [str(existing) for existing in objects if existing.listed.terminating]
     if going:
         what = f"on cluster {cluster!r} these are being deleted: {_list(going)}"
         yield cluster_problem(cluster, what, "Wait until they are gone", severity="warning")
@@ -73,8 +80,8 @@ def _owner(labels: Mapping[str, str]) -> str:
         return f"stack {labels[STACK]!r}"
     if labels.get(MANAGED_BY):
         return f"{labels[MANAGED_BY]!r} (label {MANAGED_BY})"
-    told = ", ".join(f"{key}={value}" for key, value in sorted(labels.items())[:3])
-    return f"somebody else (labels: {told})" if told else "somebody else (it has no labels)"
+    first = ", ".join(f"{key}={value}" for key, value in sorted(labels.items())[:3])
+    return f"somebody else (labels: {first})" if first else "somebody else (it has no labels)"
 
 
 def _list(names: Iterable[str]) -> str:

@@ -1,4 +1,4 @@
 """How a cluster or Google is asked: connections, credentials, time limits. GET requests only.
 
-What an answer means for a run belongs to the rooms above.
+What an answer means for a run is decided in the rooms above.
 """

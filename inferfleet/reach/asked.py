@@ -1,6 +1,6 @@
-"""Questions that run at the same time, each in a thread that is left behind when time is up.
+"""Several questions asked at the same time, each in a thread of its own until a deadline.
 
-A name lookup or a credential command can hang where no timeout reaches.
+A name lookup or a credential command can hang where no timeout reaches; such a thread is left behind.
 """
 
 import queue
@@ -15,7 +15,7 @@ T = TypeVar("T")
 
 
 class Asked(Generic[K, T]):
-    """They run from now on."""
+    """Questions by key, which run from the moment this is made."""
 
     def __init__(self, questions: Mapping[K, Callable[[], T]]) -> None:
         self._number = len(questions)
@@ -25,15 +25,17 @@ class Asked(Generic[K, T]):
             threading.Thread(target=self._run, args=(key, question), daemon=True, name=name).start()
 
     def answers(self, *, until: float) -> dict[K, T]:
-        """What came until that moment of the monotonic clock. An exception of a question is raised here."""
-        found: dict[K, T] = {}
-        while len(found) < self._number:
+        """Return the answers that come before `until`, a moment of the monotonic clock. An exception that a
+        question raised is raised here.
+        """
+        answers: dict[K, T] = {}
+        while len(answers) < self._number:
             try:
                 key, answer = self._answers.get(timeout=max(until - time.monotonic(), 0))
             except queue.Empty:
                 break
-            found[key] = answer()
-        return found
+            answers[key] = answer()
+        return answers
 
     def _run(self, key: K, question: Callable[[], T]) -> None:
         try:

@@ -1,4 +1,4 @@
-"""Many clusters asked at the same time, each until one deadline."""
+"""Ask many clusters at the same time, with one deadline for all."""
 
 import importlib
 import time
@@ -13,9 +13,9 @@ from inferfleet.reach.connect import Api, NoAnswerError, RefusedError, connect
 from inferfleet.reach.exec_command import CommandError
 from inferfleet.reach.gke import NotThere, Reached, reach
 from inferfleet.reach.google_apis import ContainerApi
-from inferfleet.reach.google_login import ready
+from inferfleet.reach.google_login import preload
 from inferfleet.reach.kubeconfig import GIVEN_UP, KubeconfigError, access
-from inferfleet.reach.silence import refusal, silent, unknown, unusable, without_credentials
+from inferfleet.reach.unreachable import no_answer, no_credentials, refusal, unlocated, unusable
 
 T = TypeVar("T")
 
@@ -28,24 +28,24 @@ def ask(
     container_api: str,
     seconds: float,
 ) -> dict[str, T | Problem | NotThere]:
-    """What each cluster answered, or why it did not, by cluster; complete after so many seconds.
+    """Return by cluster its answer to the question, or why there is none, within `seconds`.
 
-    Lost and abandoned clusters are not asked, nor those that neither have a text in `kubeconfigs` nor are
-    created by the stack. Google says where the latter are, at the address `container_api`.
+    Lost and abandoned clusters are not asked. Of the others those are that have a text in `kubeconfigs`, and
+    those that the stack creates: the Container API at the address `container_api` says where these are.
     """
     asked = {
-        one.connection.cluster: one.connection
-        for one in desired.clusters
-        if one.connection.state not in GIVEN_UP
-        and (one.connection.cluster in kubeconfigs or one.connection.cloud)
+        cluster.connection.cluster: cluster.connection
+        for cluster in desired.clusters
+        if cluster.connection.state not in GIVEN_UP
+        and (cluster.connection.cluster in kubeconfigs or cluster.connection.cloud)
     }
     google = ContainerApi(container_api)
-    ways = {name: Reached(text, inside=False) for name, text in kubeconfigs.items()}
-    # A second or more on a busy machine, which is not the clusters' fault.
+    ways = {name: Reached(text, private=False) for name, text in kubeconfigs.items()}
+    # The import takes a second or more on a busy machine, and must not count as the clusters' delay.
     if asked:
         importlib.import_module("kubernetes.config")
-    if any(one.cloud for one in asked.values()):
-        ready()
+    if any(connection.cloud for connection in asked.values()):
+        preload()
     deadline = time.monotonic() + seconds
 
     def answer_of(connection: Connection) -> T | Problem | NotThere:
@@ -57,13 +57,15 @@ def ask(
         return _answer(connection, ways[connection.cluster], question, deadline - time.monotonic())
 
     questions = {name: partial(answer_of, connection) for name, connection in asked.items()}
-    # A second more: what a thread can say about its silence is better than what is known here.
-    found = Asked(questions).answers(until=deadline + 1)
-    for name in asked.keys() - found.keys():
+    # One second more than the threads have: a thread knows better than we do why nothing came.
+    answers = Asked(questions).answers(until=deadline + 1)
+    for name in asked.keys() - answers.keys():
         why = f"nothing came within {seconds:.0f} s"
         way = ways.get(name)
-        found[name] = _silent(asked[name], way, why) if way else unknown(asked[name], google.address, why)
-    return found
+        answers[name] = (
+            _no_answer(asked[name], way, why) if way else unlocated(asked[name], google.address, why)
+        )
+    return answers
 
 
 def _answer(
@@ -74,13 +76,13 @@ def _answer(
     except KubeconfigError as error:
         return unusable(connection, error)
     except CommandError as error:
-        return without_credentials(connection, error)
+        return no_credentials(connection, error)
     except NoAnswerError as error:
-        return _silent(connection, way, str(error))
+        return _no_answer(connection, way, str(error))
     except RefusedError as error:
         return refusal(connection, error)
 
 
-def _silent(connection: Connection, way: Reached, why: str) -> Problem:
+def _no_answer(connection: Connection, way: Reached, why: str) -> Problem:
     server = access(way.kubeconfig, connection.context).server
-    return silent(connection, server, why, inside=way.inside)
+    return no_answer(connection, server, why, private=way.private)

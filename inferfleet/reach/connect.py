@@ -24,7 +24,7 @@ _METADATA = f"application/json;as=PartialObjectMetadata{{}};g=meta.k8s.io;v=v1,{
 
 
 class NoAnswerError(Exception):
-    """The cluster could not be asked; the text is the reason in a few words."""
+    """The cluster did not answer; the text is the reason in a few words."""
 
 
 class RefusedError(Exception):
@@ -37,7 +37,7 @@ class RefusedError(Exception):
 
 
 class Api:
-    """What one cluster's API server says. Raises NoAnswerError or RefusedError."""
+    """GET requests to the API server of one cluster. Each raises NoAnswerError or RefusedError."""
 
     def __init__(self, client: "ApiClient", server: str, deadline: float) -> None:
         self.server = server
@@ -47,12 +47,13 @@ class Api:
     def get(
         self, path: str, *, metadata_only: bool = False, query: Mapping[str, Any] | None = None
     ) -> dict[str, Any]:
+        """Return the object at a path, or of it only the metadata."""
         return self._get(path, _METADATA.format("") if metadata_only else _JSON, query or {})
 
     def items(
         self, path: str, *, metadata_only: bool = False, query: Mapping[str, Any] | None = None
     ) -> Iterator[dict[str, Any]]:
-        """Every item of a list, page by page."""
+        """Yield every item of a list, which is read page by page."""
         accept = _METADATA.format("List") if metadata_only else _JSON
         token: str | None = None
         while token is None or token:
@@ -90,9 +91,9 @@ class Api:
 
 
 def connect(connection: Connection, text: str, *, seconds: float) -> Api:
-    """A client that gives up after so many seconds in all.
+    """Return a client for the cluster of a kubeconfig's text, whose requests all end within `seconds`.
 
-    Raises KubeconfigError, NoAnswerError, or CommandError for its credential command.
+    Raises KubeconfigError, NoAnswerError, or CommandError when its credential command fails.
     """
     from kubernetes.client import ApiClient, Configuration
     from kubernetes.config import ConfigException
@@ -101,7 +102,7 @@ def connect(connection: Connection, text: str, *, seconds: float) -> Api:
     deadline = time.monotonic() + seconds
     chosen = access(text, connection.context)
     configuration = Configuration()
-    # urllib3 tries three times unless told; a cluster that is gone would take three times as long to name.
+    # urllib3 tries three times by default; a cluster that is gone would take three times as long to report.
     configuration.retries = False
     try:
         KubeConfigLoader(_only(chosen, _user(chosen, seconds)), config_base_path="").load_and_set(
@@ -116,7 +117,7 @@ def connect(connection: Connection, text: str, *, seconds: float) -> Api:
 
 
 def _user(chosen: Access, seconds: float) -> dict[str, Any]:
-    """The user with the exec plugin already run: the client itself would only log that it failed."""
+    """Run the user's credential command, if it has one: the client itself would only log its failure."""
     user = dict(chosen.user)
     command = user.pop("exec", None)
     if command is None or "token" in user:
@@ -148,7 +149,7 @@ def _only(chosen: Access, user: dict[str, Any]) -> dict[str, Any]:
 
 
 def reason(error: BaseException) -> str:
-    """Why a request failed, in a few words, from the innermost error that says it."""
+    """Return why a request failed, in a few words, from the innermost error that says it."""
     from urllib3 import exceptions
 
     cause: BaseException | None = error

@@ -1,7 +1,8 @@
-"""Credential commands of kubeconfigs, run once.
+"""Run the credential command of a kubeconfig.
 
 The form is client-go's: https://kubernetes.io/docs/reference/access-authn-authz/authentication/#client-go-credential-plugins
-The `kubernetes` package can run them too, but waits for ever, and on a terminal cannot tell why one failed.
+The `kubernetes` package can run such commands too, but waits for ever, and on a terminal cannot say why one
+failed.
 """
 
 import json
@@ -15,7 +16,7 @@ _EXTENSION = "client.authentication.k8s.io/exec"
 
 
 class CommandError(Exception):
-    """The command gave no credentials: `why` in a few words; `hint` is how to install a missing one."""
+    """The command gave no credentials: `why` in a few words, and a `hint` how to install a missing one."""
 
     def __init__(self, command: str, why: str, hint: str = "") -> None:
         self.command = command
@@ -25,26 +26,27 @@ class CommandError(Exception):
 
 
 def credentials(command: Mapping[str, Any], cluster: Mapping[str, Any], *, seconds: float) -> dict[str, Any]:
-    """The `status` of the ExecCredential that the command prints. Raises CommandError.
+    """Return the `status` of the ExecCredential that the command prints. Raises CommandError.
 
-    `command` is the kubeconfig's `exec`, `cluster` its cluster, which the command is told if it asks for it.
+    `command` is the kubeconfig's `exec`; `cluster` is its cluster, which a command with `provideClusterInfo`
+    receives.
     """
     words = [str(command.get("command", "")), *map(str, command.get("args") or ())]
     version = command.get("apiVersion")
-    # On a terminal a command may ask something; what it prints belongs there then.
-    asks = command.get("interactiveMode") != "Never" and sys.stdin is not None and sys.stdin.isatty()
-    spec: dict[str, Any] = {"interactive": asks}
+    # On a terminal a command may ask the user something; then what it prints belongs there.
+    interactive = command.get("interactiveMode") != "Never" and sys.stdin is not None and sys.stdin.isatty()
+    spec: dict[str, Any] = {"interactive": interactive}
     if command.get("provideClusterInfo"):
-        spec["cluster"] = _told(cluster)
-    told = {"apiVersion": version, "kind": "ExecCredential", "spec": spec}
-    more = {str(one["name"]): str(one["value"]) for one in command.get("env") or ()}
+        spec["cluster"] = _cluster_info(cluster)
+    exec_info = {"apiVersion": version, "kind": "ExecCredential", "spec": spec}
+    variables = {str(entry["name"]): str(entry["value"]) for entry in command.get("env") or ()}
     try:
-        ran = subprocess.run(
+        process = subprocess.run(
             words,
-            env={**os.environ, **more, "KUBERNETES_EXEC_INFO": json.dumps(told)},
-            stdin=None if asks else subprocess.DEVNULL,
+            env={**os.environ, **variables, "KUBERNETES_EXEC_INFO": json.dumps(exec_info)},
+            stdin=None if interactive else subprocess.DEVNULL,
             stdout=subprocess.PIPE,
-            stderr=None if asks else subprocess.PIPE,
+            stderr=None if interactive else subprocess.PIPE,
             timeout=seconds,
             text=True,
             errors="replace",
@@ -56,15 +58,17 @@ def credentials(command: Mapping[str, Any], cluster: Mapping[str, Any], *, secon
         raise CommandError(words[0], f"gave nothing within {seconds:.0f} s") from None
     except OSError as error:
         raise CommandError(words[0], f"cannot be run: {error.strerror}") from None
-    if ran.returncode:
-        raise CommandError(words[0], f"failed: {_complaint(ran.stderr) or f'exit code {ran.returncode}'}")
-    return _status(ran.stdout, words[0], version)
+    if process.returncode:
+        reason = _error_line(process.stderr) or f"exit code {process.returncode}"
+        raise CommandError(words[0], f"failed: {reason}")
+    return _status(process.stdout, words[0], version)
 
 
-def _told(cluster: Mapping[str, Any]) -> dict[str, Any]:
-    told = {key: value for key, value in cluster.items() if key != "extensions"}
-    config = [one["extension"] for one in cluster.get("extensions") or () if one.get("name") == _EXTENSION]
-    return told | ({"config": config[0]} if config else {})
+def _cluster_info(cluster: Mapping[str, Any]) -> dict[str, Any]:
+    info = {key: value for key, value in cluster.items() if key != "extensions"}
+    extensions = cluster.get("extensions") or ()
+    config = [entry["extension"] for entry in extensions if entry.get("name") == _EXTENSION]
+    return info | ({"config": config[0]} if config else {})
 
 
 def _status(printed: str, name: str, version: object) -> dict[str, Any]:
@@ -80,13 +84,13 @@ def _status(printed: str, name: str, version: object) -> dict[str, Any]:
     return status
 
 
-def _complaint(text: str | None) -> str:
-    """The last line that speaks of an error: advice may come after it, as from gke-gcloud-auth-plugin."""
+def _error_line(text: str | None) -> str:
+    """Return the last line with the word error: advice may come after it, as from gke-gcloud-auth-plugin."""
     lines = [line for line in (text or "").splitlines() if "error" in line.lower()]
     return last_line(lines[-1] if lines else text)
 
 
 def last_line(text: str | None) -> str:
-    """What a program says when it gives up stands at the end."""
+    """Return the last line of a program's output, where it says why it gave up."""
     lines = [line.strip() for line in (text or "").splitlines() if line.strip()]
     return lines[-1][:300] if lines else ""

@@ -1,4 +1,4 @@
-"""Kubeconfigs of existing clusters: read, checked, and made independent of where the file lies."""
+"""Read the kubeconfigs of existing clusters, check them, and make them independent of their folder."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ _USER_FILES = ("client-certificate", "client-key", "tokenFile")
 
 
 class KubeconfigError(Exception):
-    """A kubeconfig cannot be used; the text says what of it. `path` is the field that leads to it."""
+    """A kubeconfig cannot be used; the text says why. `path` is the field of the document to look at."""
 
     def __init__(self, what: str, path: str = KUBECONFIG) -> None:
         self.path = path
@@ -42,10 +42,10 @@ class Access:
 def read_kubeconfigs(
     connections: Iterable[Connection], given: Mapping[str, str]
 ) -> tuple[dict[str, str], dict[str, Problem]]:
-    """The text of every cluster's kubeconfig, and what is wrong with those that have none, by cluster.
+    """Return by cluster the text of its kubeconfig, and the problems of kubeconfigs that cannot be used.
 
-    `given` holds texts by configuration key. Clusters that are lost or abandoned may lack theirs; those that
-    the stack creates have none to read.
+    `given` holds texts by configuration key. Lost and abandoned clusters may lack their kubeconfig, and those
+    that the stack creates have none.
     """
     texts: dict[str, str] = {}
     problems: dict[str, Problem] = {}
@@ -90,7 +90,7 @@ def _file(path: Path) -> str:
 
 
 def access(text: str, context: str | None) -> Access:
-    """What `context` (None: the current one) says about server and user."""
+    """Return server, cluster and user of `context` (None: the current context). Raises KubeconfigError."""
     config = _parse(text)
     path = CONTEXT if context else KUBECONFIG
     name = context or config.get("current-context")
@@ -132,7 +132,7 @@ def _named(config: dict[str, Any], section: str, part: str, name: Any, path: str
 
 
 def _independent(text: str, folder: Path) -> str:
-    """The text with file names made absolute; exactly as it was when there are none to change."""
+    """Return the text with absolute file names; exactly as it was when no name is relative."""
     config = _parse(text)
     changed = False
     parts = [

@@ -1,4 +1,4 @@
-"""What error answers of Google's APIs mean, and what to do about each.
+"""What the error answers of Google's APIs mean, and what to do about each.
 
 Errors are of the form of https://cloud.google.com/apis/design/errors: code, status, message, details.
 """
@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from typing import Any
 
 _DISABLED = ("SERVICE_DISABLED", "accessNotConfigured")
-# In words, for answers without details: "has not been used in project 1 before or it is disabled" and "is not
-# enabled for this project".
+# Parts of messages, for answers without details: "has not been used in project 1 before or it is disabled"
+# and "is not enabled for this project".
 _DISABLED_WORDS = ("it is disabled", "is not enabled")
 
 
 @dataclass(frozen=True)
 class Service:
-    """One of Google's APIs: what it is called, the name it is enabled by, and the role that may read it."""
+    """One of Google's APIs: what it is called, the name that enables it, and the role that may read it."""
 
     called: str
     name: str
@@ -36,16 +36,14 @@ class CloudError(Exception):
 
 
 def refused(status: int, error: Any, service: Service, *, project: str, address: str) -> CloudError:
-    """From the HTTP status and the member `error` of the answer, if it has one."""
+    """Return what an error answer means, from its HTTP status and its member `error`, if it has one."""
     body: dict[str, Any] = error if isinstance(error, dict) else {}
     message = str(body.get("message") or "").strip()
     words = message.splitlines()[0].rstrip(".")[:300] if message else "no reason given"
     reasons = _reasons(body)
     if status == 401:
         step = "Run `gcloud auth application-default login`"
-    elif status == 403 and (
-        reasons & set(_DISABLED) or any(words_of in message for words_of in _DISABLED_WORDS)
-    ):
+    elif status == 403 and (reasons & set(_DISABLED) or any(phrase in message for phrase in _DISABLED_WORDS)):
         step = f"Run `gcloud services enable {service.name} --project {project}`"
     elif status == 403 and "USER_PROJECT_DENIED" in reasons:
         step = f"Run `gcloud auth application-default set-quota-project {project}`"
@@ -59,9 +57,9 @@ def refused(status: int, error: Any, service: Service, *, project: str, address:
 
 
 def _reasons(body: dict[str, Any]) -> set[str]:
-    """Google's words for machines, from the new form (`details`) and the old one (`errors`)."""
-    listed = [*_list(body.get("details")), *_list(body.get("errors"))]
-    return {str(one["reason"]) for one in listed if isinstance(one, dict) and "reason" in one}
+    """Return the reasons for machines, from the new form of errors (`details`) and the old one (`errors`)."""
+    details = [*_list(body.get("details")), *_list(body.get("errors"))]
+    return {str(detail["reason"]) for detail in details if isinstance(detail, dict) and "reason" in detail}
 
 
 def _list(value: Any) -> list[Any]:

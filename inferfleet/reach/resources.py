@@ -1,31 +1,32 @@
-"""Which kinds an API server knows, and where it lists their objects."""
+"""Which kinds an API server serves, and where it lists their objects."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from inferfleet.reach.connect import Api, RefusedError
 
-Kind = tuple[str, str]  # (apiVersion, kind)
+ApiKind = tuple[str, str]  # (apiVersion, kind)
 # Up to this many namespaces are listed one by one, more of them in one list over the whole cluster.
 FEW_NAMESPACES = 4
 
 
 @dataclass(frozen=True)
 class ApiResource:
-    """A kind as the API server lists it."""
+    """A kind as the API server serves it; `root` is the path of its group and version."""
 
     root: str
     plural: str
     namespaced: bool
 
     def path(self, namespace: str | None = None, name: str | None = None) -> str:
+        """Return the path of an object, or of the list of all, in one namespace or in the whole cluster."""
         within = f"/namespaces/{namespace}" if namespace and self.namespaced else ""
         return f"{self.root}{within}/{self.plural}" + (f"/{name}" if name else "")
 
 
 @dataclass(frozen=True)
-class Found:
-    """An object that stands on a cluster; `namespace` is "" for cluster-scoped ones."""
+class ListedObject:
+    """The metadata of an object on a cluster; `namespace` is "" for cluster-scoped ones."""
 
     namespace: str
     name: str
@@ -33,10 +34,10 @@ class Found:
     terminating: bool
 
 
-def known(api: Api, kinds: Iterable[Kind]) -> dict[Kind, ApiResource]:
-    """Where the given kinds are listed; kinds that the API server does not know are left out."""
+def known(api: Api, kinds: Iterable[ApiKind]) -> dict[ApiKind, ApiResource]:
+    """Return where the given kinds are listed, without those that the API server does not serve."""
     wanted = set(kinds)
-    found: dict[Kind, ApiResource] = {}
+    resources: dict[ApiKind, ApiResource] = {}
     for version in sorted({version for version, _ in wanted}):
         root = f"/apis/{version}" if "/" in version else f"/api/{version}"
         try:
@@ -45,32 +46,32 @@ def known(api: Api, kinds: Iterable[Kind]) -> dict[Kind, ApiResource]:
             if refused.status != 404:
                 raise
             continue
-        for one in offered:
-            kind = (version, str(one.get("kind")))
-            if kind in wanted and "/" not in one["name"]:  # deployments, but not deployments/scale
-                found[kind] = ApiResource(root, one["name"], bool(one.get("namespaced")))
-    return found
+        for entry in offered:
+            kind = (version, str(entry.get("kind")))
+            if kind in wanted and "/" not in entry["name"]:  # deployments, but not deployments/scale
+                resources[kind] = ApiResource(root, entry["name"], bool(entry.get("namespaced")))
+    return resources
 
 
 def served_versions(api: Api, group: str) -> tuple[str, ...]:
-    """Versions of an API group that the server offers; none when it does not know the group."""
+    """Return the versions of an API group that the server serves; none when it does not know the group."""
     try:
         versions = api.get(f"/apis/{group}").get("versions") or []
     except RefusedError as refused:
         if refused.status != 404:
             raise
         return ()
-    return tuple(str(one.get("version")) for one in versions)
+    return tuple(str(version.get("version")) for version in versions)
 
 
-def listed(api: Api, resource: ApiResource, namespaces: set[str]) -> Iterator[Found]:
-    """The objects of a kind in these namespaces, and maybe in others. Metadata only, a few requests."""
+def listed(api: Api, resource: ApiResource, namespaces: set[str]) -> Iterator[ListedObject]:
+    """Yield the objects of a kind in these namespaces, and maybe in others, in a few requests."""
     few = resource.namespaced and len(namespaces) <= FEW_NAMESPACES
     paths = [resource.path(namespace) for namespace in sorted(namespaces)] if few else [resource.path()]
     for path in paths:
         for item in api.items(path, metadata_only=True):
             metadata = item["metadata"]
-            yield Found(
+            yield ListedObject(
                 metadata.get("namespace") or "",
                 metadata["name"],
                 metadata.get("labels") or {},

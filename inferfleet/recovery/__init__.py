@@ -1,4 +1,4 @@
-"""After an update that was killed: what it left, what is to be done, and doing it.
+"""After an update that was killed: what it left behind, what is to be done about it, and doing it.
 
-Decisions are pure; `work` alone changes anything, by commands of `pulumi`.
+Decisions are pure. Only `work` changes anything: it runs commands of `pulumi` and removes half-written files.
 """

@@ -1,4 +1,7 @@
-"""What a killed engine left on disk: the lock of a stack and who holds it, half-written files."""
+"""The locks of a stack in a backend of files, who holds them, and files that were written half.
+
+Pulumi's own description: https://www.pulumi.com/docs/iac/concepts/state-and-backends/ (state locking).
+"""
 
 import json
 import os
@@ -10,37 +13,16 @@ from enum import StrEnum
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-_PLACES = (
+# Attributes of a file, which the engine writes beside it. It takes every other file among the locks for one.
+_ATTRIBUTES = ".attrs"
+_WITH_ATTRIBUTES = (
     "stacks/{project}/{stack}.json*.attrs",
     "locks/organization/{project}/{stack}/*.attrs",
     "history/{project}/{stack}/*.attrs",
     "backups/{project}/{stack}/*.attrs",
 )
-
-
-def half_written(folder: Path, *, project: str, stack: str) -> tuple[Path, ...]:
-    """The files of the stack that hold no attributes, sorted."""
-    return tuple(
-        file
-        for place in _PLACES
-        for file in sorted((folder / ".pulumi").glob(place.format(project=project, stack=stack)))
-        if not _whole(file)
-    )
-
-
-def _whole(file: Path) -> bool:
-    try:
-        return isinstance(json.loads(file.read_text()), dict)
-    except FileNotFoundError:
-        return True
-    except ValueError:
-        return False
-
-
-# Between the start of a process and its lock; a clock that was set may have moved them apart a little.
+# Seconds between the start of a process and its lock; setting the clock may have moved them apart a little.
 _SLACK = 5.0
-# The engine takes every file in the folder for a lock, but those.
-_BESIDE = ".attrs"
 
 
 class Holder(StrEnum):
@@ -51,7 +33,7 @@ class Holder(StrEnum):
 
 @dataclass(frozen=True)
 class StackLock:
-    """One lock as its file has it; `since` in seconds of Unix time."""
+    """One lock of a stack as its file has it; `since` is in seconds of Unix time."""
 
     host: str
     user: str
@@ -63,8 +45,37 @@ class StackLock:
         return f"process {self.process} of {self.user} on {self.host}, since {when}"
 
 
+def folder_of(backend: str, root: Path) -> Path | None:
+    """Return the folder of a backend of files, relative to the project's folder; None for other backends."""
+    url = urlsplit(backend)
+    if url.scheme != "file":
+        return None
+    return root / Path(unquote(url.netloc + url.path)).expanduser()
+
+
+def read_locks(folder: Path, *, project: str, stack: str) -> tuple[StackLock, ...]:
+    """Return the locks of a stack in a backend of files. Of an unreadable file the holder is unknown."""
+    locks = []
+    place = folder / ".pulumi/locks/organization" / project / stack
+    for file in sorted(place.iterdir() if place.is_dir() else ()):
+        if file.suffix == _ATTRIBUTES:
+            continue
+        try:
+            values = json.loads(file.read_text())
+            since = datetime.fromisoformat(values["timestamp"]).timestamp()
+            locks.append(StackLock(values["hostname"], values["username"], int(values["pid"]), since))
+        except FileNotFoundError:
+            # The process that held it has just ended.
+            continue
+        except (ValueError, KeyError, TypeError):
+            locks.append(StackLock("an unknown host", "an unknown user", 0, file.stat().st_mtime))
+    return tuple(locks)
+
+
 def holder(lock: StackLock, *, host: str, started: Callable[[int], float | None]) -> Holder:
-    """Whether the process that took the lock lives. `started` tells when one that lives began, else None."""
+    """Return whether the process that took the lock lives. `started` returns when a process began, None for
+    one that does not live.
+    """
     if lock.host != host:
         return Holder.UNKNOWN
     began = started(lock.process)
@@ -73,11 +84,12 @@ def holder(lock: StackLock, *, host: str, started: Callable[[int], float | None]
 
 
 def this_host() -> str:
+    """Return the name of this machine, as locks have it."""
     return socket.gethostname()
 
 
 def process_started(process: int) -> float | None:
-    """When a process began, in Unix time; 0 where it lives and the system does not tell, None for none."""
+    """Return when a process began, in Unix time: None for one that ended, 0 where the system does not say."""
     try:
         os.kill(process, 0)
     except ProcessLookupError:
@@ -95,28 +107,20 @@ def process_started(process: int) -> float | None:
     return int(boot.split()[1]) + int(fields[19]) / os.sysconf("SC_CLK_TCK")
 
 
-def folder_of(backend: str, root: Path) -> Path | None:
-    """The folder of a backend of files, seen from the project's folder; None for any other backend."""
-    url = urlsplit(backend)
-    if url.scheme != "file":
-        return None
-    return root / Path(unquote(url.netloc + url.path)).expanduser()
+def half_written(folder: Path, *, project: str, stack: str) -> tuple[Path, ...]:
+    """Return the files of attributes of the stack that hold no JSON object, sorted within each folder."""
+    return tuple(
+        file
+        for place in _WITH_ATTRIBUTES
+        for file in sorted((folder / ".pulumi").glob(place.format(project=project, stack=stack)))
+        if not _is_whole(file)
+    )
 
 
-def read_locks(folder: Path, *, project: str, stack: str) -> tuple[StackLock, ...]:
-    """The locks of a stack in a backend of files. A file that cannot be read is one of nobody knows whom."""
-    found = []
-    place = folder / ".pulumi/locks/organization" / project / stack
-    for file in sorted(place.iterdir() if place.is_dir() else ()):
-        if file.suffix == _BESIDE:
-            continue
-        try:
-            values = json.loads(file.read_text())
-            since = datetime.fromisoformat(values["timestamp"]).timestamp()
-            found.append(StackLock(values["hostname"], values["username"], int(values["pid"]), since))
-        except FileNotFoundError:
-            # Whoever held it has just ended.
-            continue
-        except (ValueError, KeyError, TypeError):
-            found.append(StackLock("an unknown host", "an unknown user", 0, file.stat().st_mtime))
-    return tuple(found)
+def _is_whole(file: Path) -> bool:
+    try:
+        return isinstance(json.loads(file.read_text()), dict)
+    except FileNotFoundError:
+        return True
+    except ValueError:
+        return False

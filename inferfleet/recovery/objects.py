@@ -1,4 +1,4 @@
-"""Whether Kubernetes objects whose creation was cut off are on their clusters, and are this stack's."""
+"""Whether Kubernetes objects whose creation was interrupted exist on their clusters, and are this stack's."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -13,15 +13,15 @@ from inferfleet.reach.connect import Api, RefusedError
 from inferfleet.reach.gke import NotThere
 from inferfleet.reach.kubeconfig import GIVEN_UP
 from inferfleet.reach.resources import known
-from inferfleet.recovery.decide import Missing, Standing, Stands
+from inferfleet.recovery.decide import Absent, Presence, Present
 from inferfleet.recovery.state import StackResource
 
 _ENGINE = "pulumi-kubernetes-"
-# They carry no label of a stack, because an existing one is used.
+# Objects of these kinds carry no label of a stack, because an existing one is used.
 _SHARED = ("Namespace", "CustomResourceDefinition")
 
 
-def standing(
+def presence(
     resources: Iterable[StackResource],
     desired: Desired,
     kubeconfigs: Mapping[str, str],
@@ -29,75 +29,78 @@ def standing(
     *,
     container_api: str,
     seconds: float,
-) -> dict[str, Standing]:
-    """What is known of each, by URN; all their clusters are asked at once.
+) -> dict[str, Presence]:
+    """Return by URN whether each object exists on its cluster. All clusters are asked at once.
 
-    `unreadable` says what is wrong with the kubeconfigs that are not in `kubeconfigs`.
+    `unreadable` has the problems of kubeconfigs that are not in `kubeconfigs`.
     """
-    of: dict[str, list[StackResource]] = {}
-    for one in resources:
-        of.setdefault(one.cluster, []).append(one)
-    clusters = {one.connection.cluster: one for one in desired.clusters}
+    by_cluster: dict[str, list[StackResource]] = {}
+    for resource in resources:
+        by_cluster.setdefault(resource.cluster, []).append(resource)
+    clusters = {cluster.connection.cluster: cluster for cluster in desired.clusters}
 
-    def look(connection: Connection, api: Api) -> dict[str, Standing] | Problem:
+    def look(connection: Connection, api: Api) -> dict[str, Presence] | Problem:
         for swapped in checks.same_cluster(clusters[connection.cluster], checks.identity(api)):
             return swapped
-        return _look(api, of[connection.cluster], desired.stack)
+        return _look(api, by_cluster[connection.cluster], desired.stack)
 
     asked = Desired(
         desired.stack,
-        tuple(one for name, one in clusters.items() if name in of),
+        tuple(cluster for name, cluster in clusters.items() if name in by_cluster),
         desired.plan,
         desired.waiting,
         (),
     )
     answers = ask(asked, kubeconfigs, look, container_api=container_api, seconds=seconds)
-    found: dict[str, Standing] = {}
-    for cluster, there in of.items():
-        connection = clusters[cluster].connection if cluster in clusters else None
-        answer = answers.get(cluster) or unreadable.get(cluster) or _silent(cluster, connection)
+    by_urn: dict[str, Presence] = {}
+    for name, of_cluster in by_cluster.items():
+        connection = clusters[name].connection if name in clusters else None
+        answer = answers.get(name) or unreadable.get(name) or _not_asked(name, connection)
         if isinstance(answer, NotThere):
-            answer = answer.notice or Missing(answer.why)
-        found |= answer if isinstance(answer, dict) else {one.urn: answer for one in there}
-    return found
+            answer = answer.notice or Absent(answer.why)
+        by_urn |= answer if isinstance(answer, dict) else {resource.urn: answer for resource in of_cluster}
+    return by_urn
 
 
-def _silent(cluster: str, connection: Connection | None) -> Standing:
+def _not_asked(cluster: str, connection: Connection | None) -> Presence:
     if connection is None:
         step = "Put its document back, with `state: abandoned` if it is to be given up"
         return Problem(f"cluster {cluster!r} has no document any more", step)
     if connection.state in GIVEN_UP:
-        return Missing(f"cluster {cluster!r} is {connection.state}; an update finds it by its name")
+        return Absent(f"cluster {cluster!r} is {connection.state}; an update finds it by its name")
     return cluster_problem(cluster, f"cluster {cluster!r} was not asked", "Try again")
 
 
-def _look(api: Api, resources: Iterable[StackResource], stack: str) -> dict[str, Standing]:
-    kinds = {one.urn: (str(one.inputs.get("apiVersion")), str(one.inputs.get("kind"))) for one in resources}
-    places = known(api, kinds.values())
-    found: dict[str, Standing] = {}
-    for one in resources:
-        place = places.get(kinds[one.urn])
-        metadata = one.inputs.get("metadata") or {}
-        if place is None:
-            found[one.urn] = Missing("its cluster does not know the kind")
+def _look(api: Api, resources: Iterable[StackResource], stack: str) -> dict[str, Presence]:
+    kinds = {
+        resource.urn: (str(resource.inputs.get("apiVersion")), str(resource.inputs.get("kind")))
+        for resource in resources
+    }
+    served = known(api, kinds.values())
+    by_urn: dict[str, Presence] = {}
+    for resource in resources:
+        kind = kinds[resource.urn]
+        metadata = resource.inputs.get("metadata") or {}
+        if kind not in served:
+            by_urn[resource.urn] = Absent("its cluster does not know the kind")
             continue
         try:
-            path = place.path(metadata.get("namespace"), metadata.get("name"))
-            found[one.urn] = _judged(api.get(path, metadata_only=True)["metadata"], kinds[one.urn][1], stack)
+            path = served[kind].path(metadata.get("namespace"), metadata.get("name"))
+            by_urn[resource.urn] = _judged(api.get(path, metadata_only=True)["metadata"], kind[1], stack)
         except RefusedError as refused:
             if refused.status != 404:
                 raise
-            found[one.urn] = Missing()
-    return found
+            by_urn[resource.urn] = Absent()
+    return by_urn
 
 
-def _judged(metadata: Mapping[str, Any], kind: str, stack: str) -> Standing:
+def _judged(metadata: Mapping[str, Any], kind: str, stack: str) -> Presence:
     labels = metadata.get("labels") or {}
     if kind not in _SHARED and (labels.get(MANAGED_BY), labels.get(STACK)) != (MANAGER, stack):
-        return Missing("what is on its cluster under that name is not this stack's")
+        return Absent("what is on its cluster under that name is not this stack's")
     managers = [
-        str(one.get("manager"))
-        for one in metadata.get("managedFields") or ()
-        if one.get("operation") == "Apply" and str(one.get("manager")).startswith(_ENGINE)
+        str(entry.get("manager"))
+        for entry in metadata.get("managedFields") or ()
+        if entry.get("operation") == "Apply" and str(entry.get("manager")).startswith(_ENGINE)
     ]
-    return Stands(managers[-1] if managers else None)
+    return Present(managers[-1] if managers else None)

@@ -1,7 +1,7 @@
-"""Node pools in status ERROR: GKE found no machines or no quota, and tries on by itself.
+"""Node pools in status ERROR: GKE found no machines or no quota, and goes on trying.
 
-One that the state has is looked at again by the next update. One that it does not have is in the way: the
-update would make it, and its name is taken.
+The next update refreshes a pool that the state has. A pool that the state does not have is in the way: the
+update would create it, and its name is taken.
 """
 
 import shlex
@@ -25,8 +25,8 @@ _BROKEN = "ERROR"
 
 @dataclass(frozen=True)
 class BrokenPool:
-    """One pool in status ERROR. `known`: the state has it. `commands` take it away, so that the update after
-    them makes it anew.
+    """A pool in status ERROR. `known` says whether the state has it. `commands` delete it, so that the next
+    update creates it again.
     """
 
     cluster: str
@@ -39,16 +39,16 @@ class BrokenPool:
 def broken_pools(
     desired: Desired, state: State, *, stack: str, container_api: str, seconds: float
 ) -> Iterator[BrokenPool | Problem]:
-    """The broken pools of every GKE cluster of the stack, or why Google does not tell."""
+    """Yield the broken pools of every GKE cluster of the stack, or why Google did not say."""
     google = ContainerApi(container_api)
-    for one in desired.clusters:
-        plan = one.connection.cloud
-        if plan is None or one.connection.state in GIVEN_UP:
+    for cluster in desired.clusters:
+        plan = cluster.connection.cloud
+        if plan is None or cluster.connection.state in GIVEN_UP:
             continue
         try:
             pools = google.node_pools(plan, seconds=seconds)
         except CloudError as error:
-            what = f"the node pools of cluster {plan.cluster!r} cannot be looked at: {error.what}"
+            what = f"the node pools of cluster {plan.cluster!r} cannot be read: {error.what}"
             yield cluster_problem(plan.cluster, what, error.next_step, GKE)
             continue
         for pool in pools:
@@ -64,5 +64,5 @@ def _commands(plan: CloudCluster, pool: str, urn: str | None, stack: str) -> Ite
     place = ["--cluster", plan.cloud_name, "--region", plan.region, "--project", plan.project]
     yield shlex.join(["gcloud", "container", "node-pools", "delete", pool, *place])
     if urn:
-        # Without it the state would go on saying that the pool stands.
+        # Without it the state would still have the pool.
         yield shlex.join(["pulumi", "refresh", "--stack", stack, "--target", urn])

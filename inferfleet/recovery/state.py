@@ -1,11 +1,11 @@
-"""A stack's state as `pulumi stack export` tells it: what it has, and what an update did not end.
+"""The state of a stack as `pulumi stack export` prints it: its resources, and operations that did not finish.
 
-Pure. The engine writes an operation down before it asks a provider, so one that stands there when nobody
-works on the stack was cut off, and nobody knows how far it came. Seen in engine 3.250:
+Pure. The engine writes a pending operation down before it asks a provider. One that is left when no update
+runs was interrupted, and it is unknown how far it came. Observed with engine 3.250:
 
-* `up` and `refresh` drop all of them but creates, which stay until somebody says what became of them, even
-  when a later `up` made the resource.
-* `refresh --import-pending-creates` drops a create and takes nothing over: the object would be nobody's.
+* `up` and `refresh` drop all pending operations but creates. Those stay until somebody says what became of
+  them, even when a later `up` created the resource.
+* `refresh --import-pending-creates` drops a create and imports nothing: the object would be nobody's.
 * `stack import` drops all of them.
 """
 
@@ -15,8 +15,8 @@ from typing import Any
 
 CREATING = "creating"
 _PROVIDER = "pulumi:providers:"
-# The only output of a resource that was taken over and that no provider has read yet.
-MANAGER = "__fieldManager"
+# The only output of a resource that was taken over and not refreshed yet.
+FIELD_MANAGER = "__fieldManager"
 
 
 @dataclass(frozen=True)
@@ -38,8 +38,8 @@ class StackResource:
         return self.urn.split("::", 3)[-1]
 
     @property
-    def shown(self) -> str:
-        """`Deployment east/ml/x-decode-l4`, as the engine's own lines have it."""
+    def title(self) -> str:
+        """Type and name as the engine prints them: `Deployment east/ml/x-decode-l4`."""
         return f"{self.token.rpartition(':')[2]} {self.name}"
 
     @property
@@ -56,23 +56,23 @@ class StackResource:
 
     @property
     def cluster(self) -> str:
-        """The cluster whose name every Pulumi name of a cluster's resources begins with."""
+        """The cluster of the resource, with whose name its Pulumi name begins."""
         return self.name.partition("/")[0]
 
     @property
     def real(self) -> bool:
-        """Whether something outside of Pulumi stands for it."""
+        """Whether it exists outside of Pulumi, which components and providers do not."""
         return bool(self.values.get("custom")) and not self.token.startswith(_PROVIDER)
 
     @property
     def read(self) -> bool:
-        """Whether a provider has said what it looks like."""
-        return bool(set(self.values.get("outputs") or {}) - {MANAGER})
+        """Whether a provider has read its outputs."""
+        return bool(set(self.values.get("outputs") or {}) - {FIELD_MANAGER})
 
 
 @dataclass(frozen=True)
-class Pending:
-    """An operation that did not end: `kind` is creating, updating, deleting, reading or importing."""
+class PendingOperation:
+    """An operation that did not finish: `kind` is creating, updating, deleting, reading or importing."""
 
     kind: str
     resource: StackResource
@@ -89,27 +89,33 @@ class State:
         return self.export.get("deployment") or {}
 
     @property
-    def pending(self) -> tuple[Pending, ...]:
-        """Each once: one that was cut off twice stands there twice, the latest first."""
-        found: dict[tuple[str, str, str | None], Pending] = {}
-        for one in self.deployment.get("pending_operations") or ():
-            resource = StackResource(one["resource"])
-            inputs = resource.inputs.get("name")
-            found.setdefault((one["type"], resource.urn, str(inputs)), Pending(one["type"], resource))
-        return tuple(found.values())
+    def pending(self) -> tuple[PendingOperation, ...]:
+        """The operations that did not finish, each once: the state lists one that was interrupted twice
+        two times, the latest first.
+        """
+        operations: dict[tuple[str, str, str], PendingOperation] = {}
+        for operation in self.deployment.get("pending_operations") or ():
+            kind, resource = operation["type"], StackResource(operation["resource"])
+            key = (kind, resource.urn, str(resource.inputs.get("name")))
+            operations.setdefault(key, PendingOperation(kind, resource))
+        return tuple(operations.values())
 
     def current(self, urn: str) -> StackResource | None:
-        """The resource of that URN, without those that wait for their deletion."""
-        return next((one for one in self._resources() if one.urn == urn), None)
+        """Return the resource of that URN, without those that wait for their deletion."""
+        return next((resource for resource in self._resources() if resource.urn == urn), None)
 
-    def urn_of(self, own: str | None) -> str | None:
-        """The URN of the resource with that ID."""
-        return next((one.urn for one in self._resources() if own and one.id == own), None)
+    def urn_of(self, own_id: str | None) -> str | None:
+        """Return the URN of the resource with that ID, None where there is none."""
+        return next(
+            (resource.urn for resource in self._resources() if own_id and resource.id == own_id), None
+        )
 
     @property
     def unread(self) -> tuple[StackResource, ...]:
-        """Resources that were taken over and not looked at yet."""
-        return tuple(one for one in self._resources() if one.real and one.id and not one.read)
+        """Resources that were taken over and not refreshed yet."""
+        return tuple(
+            resource for resource in self._resources() if resource.real and resource.id and not resource.read
+        )
 
     def _resources(self) -> Iterator[StackResource]:
         for values in self.deployment.get("resources") or ():

@@ -1,4 +1,4 @@
-"""Everything that an update left behind, in one value: files, locks, operations, broken pools."""
+"""Look for everything that an update left behind: files, locks, operations, broken pools."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -10,7 +10,7 @@ from inferfleet.desired.values import Desired
 from inferfleet.fleet.names import PROJECT
 from inferfleet.gke.ids import cloud_id
 from inferfleet.reach.kubeconfig import read_kubeconfigs
-from inferfleet.recovery.decide import KUBERNETES, Decision, Standing, decide
+from inferfleet.recovery.decide import KUBERNETES, Decision, Presence, decide
 from inferfleet.recovery.locks import (
     Holder,
     StackLock,
@@ -21,20 +21,22 @@ from inferfleet.recovery.locks import (
     read_locks,
     this_host,
 )
-from inferfleet.recovery.objects import standing
+from inferfleet.recovery.objects import presence
 from inferfleet.recovery.pools import BrokenPool, broken_pools
 from inferfleet.recovery.pulumi_command import Pulumi
 from inferfleet.recovery.state import CREATING, StackResource, State
 
-# For all clusters together, and for each answer of Google.
+# Seconds for all clusters together, and for each answer of Google.
 SECONDS = 20.0
 
 
 @dataclass(frozen=True)
 class Survey:
-    """`busy`: the backend says that an update is under way, and not whose. `hidden`: the backend keeps its
-    locks where only the engine can read them. `files` are half-written; while there are any, the state cannot
-    be read and nothing else is known. `unknown` says what could not be looked at.
+    """What an update left behind.
+
+    `files` are half-written; while there are any, the state cannot be read and only locks are known. `busy`
+    says that according to the backend an update is running, `hidden` that the backend keeps its locks where
+    only the engine can read them. `unknown` are problems that kept something from being read.
     """
 
     export: Mapping[str, Any] = field(default_factory=dict)
@@ -48,33 +50,36 @@ class Survey:
 
     @property
     def unfinished(self) -> bool:
-        """Whether something is in the way of the next update, or known to nobody."""
-        unknown = any(not one.known for one in self.pools)
-        return bool(self.files or self.decisions or self.locked or unknown)
+        """Whether something is in the way of the next update, or missing in the state."""
+        return bool(self.files or self.decisions or self.locked or any(not pool.known for pool in self.pools))
 
     @property
     def nothing(self) -> bool:
+        """Whether there is nothing to report."""
         return not (self.unfinished or self.pools)
 
     @property
     def locked(self) -> bool:
+        """Whether the stack is locked."""
         return self.busy or bool(self.locks)
 
     @property
     def in_use(self) -> bool:
-        """Whether somebody may be at work on the stack: all that is not known to be over."""
-        return self.busy or any(held is not Holder.GONE for _, held in self.locks)
+        """Whether an update may be running: there is a lock whose process is not known to be gone."""
+        return self.busy or any(state is not Holder.GONE for _, state in self.locks)
 
 
 def survey(pulumi: Pulumi, desired: Desired | None, *, container_api: str) -> Survey:
-    """Look, and change nothing. `desired` is None where the documents have problems.
+    """Return what an update left behind; change nothing. `desired` is None where the documents have problems.
 
     Raises InvalidDocuments where `pulumi` does not work.
     """
     backend = pulumi.backend()
     folder = folder_of(backend, pulumi.root)
-    found = read_locks(folder, project=PROJECT, stack=pulumi.stack) if folder else ()
-    locks = tuple((one, holder(one, host=this_host(), started=process_started)) for one in found)
+    locks = tuple(
+        (lock, holder(lock, host=this_host(), started=process_started))
+        for lock in (read_locks(folder, project=PROJECT, stack=pulumi.stack) if folder else ())
+    )
     files = half_written(folder, project=PROJECT, stack=pulumi.stack) if folder else ()
     if files:
         return Survey(files=files, locks=locks)
@@ -89,50 +94,51 @@ def survey(pulumi: Pulumi, desired: Desired | None, *, container_api: str) -> Su
         export=export,
         decisions=decide(
             state,
-            _standing(pulumi, state, desired, container_api),
+            _presence(pulumi, state, desired, container_api),
             wanted(desired) if desired else None,
         ),
         locks=locks,
         busy=backend.startswith("http") and pulumi.busy(),
         hidden=folder is None and not backend.startswith("http"),
-        pools=tuple(one for one in pools if isinstance(one, BrokenPool)),
-        unknown=tuple(one for one in pools if isinstance(one, Problem)),
+        pools=tuple(pool for pool in pools if isinstance(pool, BrokenPool)),
+        unknown=tuple(problem for problem in pools if isinstance(problem, Problem)),
     )
 
 
 def wanted(desired: Desired) -> dict[tuple[str, str], str | None]:
-    """The IDs of all cloud resources that the documents ask for, by type and Pulumi name."""
+    """Return the IDs of all cloud resources that the documents ask for, by type and Pulumi name."""
     return {
-        (one.token, one.name): cloud_id(one.token, one.inputs)
+        (resource.token, resource.name): cloud_id(resource.token, resource.inputs)
         for cluster in desired.clusters
         if cluster.connection.cloud
         for component in cluster.connection.cloud.components
-        for one in component.resources
+        for resource in component.resources
     }
 
 
-def _standing(
+def _presence(
     pulumi: Pulumi, state: State, desired: Desired | None, container_api: str
-) -> dict[str, Standing]:
+) -> dict[str, Presence]:
     objects: list[StackResource] = [
-        one.resource
-        for one in state.pending
-        if one.kind == CREATING
-        and one.resource.token.startswith(KUBERNETES)
-        and not state.current(one.resource.urn)
+        pending.resource
+        for pending in state.pending
+        if pending.kind == CREATING
+        and pending.resource.token.startswith(KUBERNETES)
+        and not state.current(pending.resource.urn)
     ]
     if not objects:
         return {}
     if desired is None:
-        step = "Mend them (inferfleet validate), so that the clusters can be asked"
+        step = "Fix them (inferfleet validate), so that the clusters can be asked"
         unread = Problem("its cluster is not known while the documents have problems", step)
-        return {one.urn: unread for one in objects}
-    needed = {one.cluster for one in objects}
+        return {resource.urn: unread for resource in objects}
+    needed = {resource.cluster for resource in objects}
     connections = [
-        one.connection
-        for one in desired.clusters
-        if one.connection.cluster in needed and not one.connection.cloud
+        cluster.connection
+        for cluster in desired.clusters
+        if cluster.connection.cluster in needed and not cluster.connection.cloud
     ]
-    given = {one.config_key: pulumi.setting(one.config_key) for one in connections if one.config_key}
+    keys = [connection.config_key for connection in connections if connection.config_key]
+    given = {key: pulumi.setting(key) for key in keys}
     texts, unreadable = read_kubeconfigs(connections, given)
-    return standing(objects, desired, texts, unreadable, container_api=container_api, seconds=SECONDS)
+    return presence(objects, desired, texts, unreadable, container_api=container_api, seconds=SECONDS)

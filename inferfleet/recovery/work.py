@@ -1,4 +1,4 @@
-"""Carries out what was decided, by commands of `pulumi` that anybody could type."""
+"""Carry out what was decided, by commands of `pulumi` that a person could type too."""
 
 import json
 import shlex
@@ -9,76 +9,76 @@ from typing import Any
 
 from inferfleet.api.problems import InvalidDocuments, Problem
 from inferfleet.recovery.decide import Decision, edited, refreshes, restored
-from inferfleet.recovery.pulumi_command import Pulumi, shown
+from inferfleet.recovery.pulumi_command import Pulumi, command_line
 from inferfleet.recovery.survey import Survey
 
 _FILE = "state.json"
 
 
-def commands(found: Survey, stack: str, *, force_lock: bool) -> tuple[str, ...]:
-    """What will be run, in order; nothing while somebody may be at work, unless the lock is forced.
+def commands(survey: Survey, stack: str, *, force_lock: bool) -> tuple[str, ...]:
+    """Return what will be run, in order; nothing while an update may be running, unless the lock is forced.
 
-    Half-written files go first and alone, because only without them the rest can be looked at. `state.json`
-    is what the export printed, with the decisions in it.
+    Half-written files are removed first and alone, because the rest can be read only without them.
+    `state.json` is what the export printed, with the decisions in it.
     """
-    if found.in_use and not force_lock:
+    if survey.in_use and not force_lock:
         return ()
-    if found.files:
-        return (_remove(found),)
-    first = (_cancel(stack),) if _cancels(found, force_lock) else ()
-    entry = (_import(stack, _FILE),) if edited(found.export, found.decisions) else ()
-    asked = tuple(_refresh(stack, urns) for urns in refreshes(_possible(found)))
-    return tuple(shown(one) for one in (*first, *entry, *asked))
+    if survey.files:
+        return (_remove(survey),)
+    first = (_cancel(stack),) if _cancels(survey, force_lock) else ()
+    entry = (_import(stack, _FILE),) if edited(survey.export, survey.decisions) else ()
+    refreshed = tuple(_refresh(stack, urns) for urns in refreshes(_possible(survey)))
+    return tuple(command_line(command) for command in (*first, *entry, *refreshed))
 
 
 def carry_out(
-    found: Survey, pulumi: Pulumi, *, force_lock: bool, tell: Callable[[str], None]
+    survey: Survey, pulumi: Pulumi, *, force_lock: bool, tell: Callable[[str], None]
 ) -> tuple[Problem, ...]:
-    """Run the `commands`, telling each before. Problems are of refreshes that failed beside others."""
-    if found.files:
-        tell(_remove(found))
-        for file in found.files:
+    """Run the `commands`, each told before it runs. Return the problems of refreshes that failed."""
+    if survey.files:
+        tell(_remove(survey))
+        for file in survey.files:
             file.unlink(missing_ok=True)
         return ()
-    if _cancels(found, force_lock):
+    if _cancels(survey, force_lock):
         _run(pulumi, _cancel(pulumi.stack), tell)
-    after = edited(found.export, found.decisions)
+    after = edited(survey.export, survey.decisions)
     if after:
-        _unchanged(found, pulumi)
+        _unchanged(survey, pulumi)
         _enter(pulumi, after, tell)
     problems: list[Problem] = []
-    for urns in refreshes(_possible(found)):
+    for urns in refreshes(_possible(survey)):
         try:
             _run(pulumi, _refresh(pulumi.stack, urns), tell)
         except InvalidDocuments as failed:
             problems += failed.problems
-    if after and any(one.replaces for one in found.decisions):
-        back = restored(pulumi.export(), found.decisions)
+    if after and any(decision.replaces for decision in survey.decisions):
+        back = restored(pulumi.export(), survey.decisions)
         if back:
             _enter(pulumi, back, tell)
     return tuple(problems)
 
 
-def _remove(found: Survey) -> str:
-    return shlex.join(["rm", *(str(file) for file in found.files)])
+def _remove(survey: Survey) -> str:
+    return shlex.join(["rm", *(str(file) for file in survey.files)])
 
 
-def _cancels(found: Survey, force_lock: bool) -> bool:
-    return found.locked or (found.hidden and force_lock)
+def _cancels(survey: Survey, force_lock: bool) -> bool:
+    return survey.locked or (survey.hidden and force_lock)
 
 
-def _possible(found: Survey) -> tuple[Decision, ...]:
-    """Without an edited state nothing is taken over, so there is nothing of that to be looked at."""
-    if edited(found.export, found.decisions):
-        return found.decisions
-    return tuple(one for one in found.decisions if not one.enters)
+def _possible(survey: Survey) -> tuple[Decision, ...]:
+    """Return the decisions to refresh for: nothing is taken over where the state cannot be edited."""
+    if edited(survey.export, survey.decisions):
+        return survey.decisions
+    return tuple(decision for decision in survey.decisions if not decision.enters)
 
 
-def _unchanged(found: Survey, pulumi: Pulumi) -> None:
-    """What is imported replaces the state as a whole, so it must be the one that was looked at."""
-    if pulumi.export() != found.export:
+def _unchanged(survey: Survey, pulumi: Pulumi) -> None:
+    """Check that the state is the one that was surveyed: what is imported replaces it as a whole."""
+    if pulumi.export() != survey.export:
         step = "Run `inferfleet recover` again, when nobody else works on the stack"
-        raise InvalidDocuments([Problem("the state was changed by somebody else meanwhile", step)])
+        raise InvalidDocuments([Problem("somebody else has changed the state meanwhile", step)])
 
 
 def _enter(pulumi: Pulumi, state: Mapping[str, Any], tell: Callable[[str], None]) -> None:
@@ -89,7 +89,7 @@ def _enter(pulumi: Pulumi, state: Mapping[str, Any], tell: Callable[[str], None]
 
 
 def _run(pulumi: Pulumi, arguments: list[str], tell: Callable[[str], None]) -> None:
-    tell(shown(arguments))
+    tell(command_line(arguments))
     pulumi.run(arguments)
 
 

@@ -1,4 +1,4 @@
-"""What differs from the documents, in Google Cloud and on the clusters: somebody changed it by hand."""
+"""What somebody changed by hand, in Google Cloud and on the clusters: fields that differ from documents."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -11,92 +11,96 @@ from inferfleet.reach.kubeconfig import GIVEN_UP
 from inferfleet.status.read import METADATA_ONLY, InCloud, Seen
 from inferfleet.status.routing import titled
 
-# Told to the engine, and different from run to run.
+# Annotations for the engine, which differ from run to run.
 _OF_ENGINE = "pulumi.com/"
-# Values there are quantities, which may be written in many ways: 1000m is 1.
+# Fields whose values are quantities, which may be written in many ways: 1000m is 1.
 _QUANTITIES = ("requests", "limits", "sizeLimit")
 _AUTOSCALER = "kube-controller-manager"
-
-
-def object_drift(
-    cluster: str, thing: str, manifest: Mapping[str, Any], live: Mapping[str, Any], *, whole: bool
-) -> Iterator[Drift]:
-    """Of `live` only the metadata is known where it is not `whole`."""
-    wanted = {key: value for key, value in manifest.items() if key not in ("apiVersion", "kind")}
-    for path, one, found in _differing(wanted if whole else {"metadata": manifest["metadata"]}, live):
-        if path == ".spec.replicas" and _scaled_by_a_controller(live):
-            continue
-        yield Drift(cluster, thing, path.removeprefix("."), shown(found), shown(one))
-
-
-def _differing(wanted: Any, found: Any, path: str = "") -> Iterator[tuple[str, Any, Any]]:
-    if isinstance(wanted, Mapping) and isinstance(found, Mapping):
-        for key, value in wanted.items():
-            if not key.startswith(_OF_ENGINE):
-                yield from _differing(value, found.get(key), f"{path}.{key}")
-    elif isinstance(wanted, list) and isinstance(found, list):
-        yield from _items(wanted, found, path)
-    elif not _same(wanted, found, path):
-        yield path, wanted, found
-
-
-def _items(wanted: list[Any], found: list[Any], path: str) -> Iterator[tuple[str, Any, Any]]:
-    """Items with names go by these: somebody else's may stand between ours."""
-    names, there = _by_name(wanted), _by_name(found)
-    if names is None or there is None:
-        if len(wanted) != len(found):
-            yield path, wanted, found
-            return
-        for place, (one, other) in enumerate(zip(wanted, found, strict=True)):
-            yield from _differing(one, other, f"{path}[{place}]")
-        return
-    for name, one in names.items():
-        yield from _differing(one, there.get(name), f"{path}[{name}]")
-
-
-def _by_name(items: list[Any]) -> dict[str, Any] | None:
-    """None for items without names, or with the same ones."""
-    found = {one["name"]: one for one in items if isinstance(one, Mapping) and "name" in one}
-    return found if len(found) == len(items) else None
-
-
-def _same(wanted: Any, found: Any, path: str) -> bool:
-    if wanted == found or (not wanted and wanted is not False and found is None):
-        return True
-    if not any(f".{one}." in f"{path}." for one in _QUANTITIES):
-        return False
-    try:
-        return parse_quantity(str(wanted)) == parse_quantity(str(found))
-    except ValueError:
-        return False
-
-
-def _scaled_by_a_controller(live: Mapping[str, Any]) -> bool:
-    """A HorizontalPodAutoscaler's controller set the number, not a person."""
-    return any(
-        one.get("manager") == _AUTOSCALER
-        and one.get("subresource") == "scale"
-        and "f:replicas" in (one.get("fieldsV1") or {}).get("f:spec", {})
-        for one in live["metadata"].get("managedFields") or ()
-    )
 
 
 def drift(
     desired: Desired, seen: Mapping[str, Seen | Problem], in_cloud: Mapping[str, InCloud]
 ) -> Iterator[Drift]:
-    """By cluster: the cloud first. What is missing on a cluster is no drift; its status says so."""
-    for cluster in sorted(desired.clusters, key=lambda one: one.connection.cluster):
+    """Yield the drift of every cluster, that of the cloud first. An object that is missing on a cluster is no
+    drift; the status of the cluster names it.
+    """
+    for cluster in sorted(desired.clusters, key=lambda cluster: cluster.connection.cluster):
         name, plan = cluster.connection.cluster, cluster.connection.cloud
         if cluster.connection.state in GIVEN_UP:
             continue
         if plan and name in in_cloud:
             yield from cloud_drift(plan, in_cloud[name].cluster, in_cloud[name].sizes)
-        found = seen.get(name)
-        if not isinstance(found, Seen):
+        live = seen.get(name)
+        if not isinstance(live, Seen):
             continue
-        for one in cluster.objects:
-            key = (one.kind, one.namespace or "", one.kubernetes_name)
-            if key in found.objects:
-                whole = one.kind not in METADATA_ONLY
+        for wanted in cluster.objects:
+            key = (wanted.kind, wanted.namespace or "", wanted.kubernetes_name)
+            if key in live.objects:
+                whole = wanted.kind not in METADATA_ONLY
                 thing = f"{name} {titled(key)}"
-                yield from object_drift(name, thing, one.manifest, found.objects[key], whole=whole)
+                yield from object_drift(name, thing, wanted.manifest, live.objects[key], whole=whole)
+
+
+def object_drift(
+    cluster: str, thing: str, manifest: Mapping[str, Any], live: Mapping[str, Any], *, whole: bool
+) -> Iterator[Drift]:
+    """Yield the fields of the manifest that the live object has differently. Only metadata is compared where
+    `live` is not `whole`.
+    """
+    wanted = {key: value for key, value in manifest.items() if key not in ("apiVersion", "kind")}
+    for path, value, actual in _differing(wanted if whole else {"metadata": manifest["metadata"]}, live):
+        if path == ".spec.replicas" and _scaled_by_a_controller(live):
+            continue
+        yield Drift(cluster, thing, path.removeprefix("."), shown(actual), shown(value))
+
+
+def _differing(wanted: Any, actual: Any, path: str = "") -> Iterator[tuple[str, Any, Any]]:
+    if isinstance(wanted, Mapping) and isinstance(actual, Mapping):
+        for key, value in wanted.items():
+            if not key.startswith(_OF_ENGINE):
+                yield from _differing(value, actual.get(key), f"{path}.{key}")
+    elif isinstance(wanted, list) and isinstance(actual, list):
+        yield from _differing_items(wanted, actual, path)
+    elif not _same(wanted, actual, path):
+        yield path, wanted, actual
+
+
+def _differing_items(wanted: list[Any], actual: list[Any], path: str) -> Iterator[tuple[str, Any, Any]]:
+    """Compare items by their names: between ours there may be items that a controller added."""
+    wanted_items, actual_items = _by_name(wanted), _by_name(actual)
+    if wanted_items is None or actual_items is None:
+        if len(wanted) != len(actual):
+            yield path, wanted, actual
+            return
+        for number, (wanted_item, actual_item) in enumerate(zip(wanted, actual, strict=True)):
+            yield from _differing(wanted_item, actual_item, f"{path}[{number}]")
+        return
+    for name, wanted_item in wanted_items.items():
+        yield from _differing(wanted_item, actual_items.get(name), f"{path}[{name}]")
+
+
+def _by_name(items: list[Any]) -> dict[str, Any] | None:
+    """Return the items by name, None where some have no name or the same one."""
+    named = {item["name"]: item for item in items if isinstance(item, Mapping) and "name" in item}
+    return named if len(named) == len(items) else None
+
+
+def _same(wanted: Any, actual: Any, path: str) -> bool:
+    if wanted == actual or (not wanted and wanted is not False and actual is None):
+        return True
+    if not any(f".{field}." in f"{path}." for field in _QUANTITIES):
+        return False
+    try:
+        return parse_quantity(str(wanted)) == parse_quantity(str(actual))
+    except ValueError:
+        return False
+
+
+def _scaled_by_a_controller(live: Mapping[str, Any]) -> bool:
+    """Return whether the controller of a HorizontalPodAutoscaler set the number, not a person."""
+    return any(
+        entry.get("manager") == _AUTOSCALER
+        and entry.get("subresource") == "scale"
+        and "f:replicas" in (entry.get("fieldsV1") or {}).get("f:spec", {})
+        for entry in live["metadata"].get("managedFields") or ()
+    )

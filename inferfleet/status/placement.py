@@ -13,24 +13,28 @@ from inferfleet.status.values import Phase, PlacementStatus, PodStatus, worst
 def placement_status(
     cluster: str, pools: str, workloads: Sequence[dict[str, Any]], seen: Seen | None, now: datetime
 ) -> PlacementStatus:
-    """`workloads` are the desired Deployments, one per role; `seen` is None where nothing is known."""
-    wanted = sum(one["spec"]["replicas"] for one in workloads)
+    """Return the status of a placement. `workloads` are the desired Deployments, one per role; `seen` is None
+    where the cluster did not answer.
+    """
+    wanted = sum(workload["spec"]["replicas"] for workload in workloads)
     if seen is None:
         return PlacementStatus(cluster, pools, Phase.UNKNOWN, wanted, 0)
     pods: list[PodStatus] = []
-    found: list[tuple[Phase, str]] = []
+    phases: list[Phase] = []
+    messages: list[str] = []
     for workload in workloads:
-        mine = list(_pods(workload, seen, now))
-        pods += mine
-        found.append(_workload(workload, mine, seen))
-    phase = worst(one for one, _ in found)
+        own_pods = list(_pods(workload, seen, now))
+        pods += own_pods
+        phase, message = _workload(workload, own_pods, seen)
+        phases.append(phase)
+        messages += [message] if message else []
     return PlacementStatus(
         cluster,
         pools,
-        phase,
+        worst(phases),
         wanted,
-        sum(one.phase == Phase.READY for one in pods),
-        "; ".join(message for _, message in found if message),
+        sum(pod.phase == Phase.READY for pod in pods),
+        "; ".join(messages),
         tuple(pods),
     )
 
@@ -45,27 +49,27 @@ def _pods(workload: dict[str, Any], seen: Seen, now: datetime) -> Iterator[PodSt
 
 def _workload(workload: dict[str, Any], pods: list[PodStatus], seen: Seen) -> tuple[Phase, str]:
     key = ("Deployment", workload["metadata"]["namespace"], workload["metadata"]["name"])
-    standing = seen.objects.get(key)
-    if standing is None:
+    actual = seen.objects.get(key)
+    if actual is None:
         return Phase.MISSING, f"{titled(key)} {ABSENT}"
-    status, wanted = standing.get("status") or {}, workload["spec"]["replicas"]
-    alive = [one for one in pods if one.phase != Phase.LEAVING]
-    unready = [one.phase for one in alive if one.phase != Phase.READY]
+    status, wanted = actual.get("status") or {}, workload["spec"]["replicas"]
+    alive = [pod for pod in pods if pod.phase != Phase.LEAVING]
+    unready = [pod.phase for pod in alive if pod.phase != Phase.READY]
     ready = len(alive) - len(unready)
-    complaint = "; ".join(_complaints(status))
+    failure = "; ".join(_failures(status))
     if ready < wanted:
         # The pods say more than their Deployment, as long as there are any.
-        here = worst(unready) if unready else Phase.FAILED if complaint else Phase.PENDING
-        lacks = f"{len(alive)} of {wanted} pods exist" if len(alive) < wanted else ""
-        return here, "; ".join(one for one in (lacks, complaint) if one)
-    behind = status.get("observedGeneration", 0) < standing["metadata"].get("generation", 0)
+        phase = worst(unready) if unready else Phase.FAILED if failure else Phase.PENDING
+        missing = f"{len(alive)} of {wanted} pods exist" if len(alive) < wanted else ""
+        return phase, "; ".join(part for part in (missing, failure) if part)
+    behind = status.get("observedGeneration", 0) < actual["metadata"].get("generation", 0)
     updated = status.get("updatedReplicas", 0)
     if wanted and (behind or updated < wanted):
         return Phase.STARTING, f"rolls: {updated} of {wanted} pods have the latest template"
     return Phase.READY, ""
 
 
-def _complaints(status: dict[str, Any]) -> Iterator[str]:
-    for one in status.get("conditions") or []:
-        if (one["type"], one["status"]) in (("ReplicaFailure", "True"), ("Progressing", "False")):
-            yield one_line(one.get("message") or one.get("reason") or one["type"])
+def _failures(status: dict[str, Any]) -> Iterator[str]:
+    for condition in status.get("conditions") or []:
+        if (condition["type"], condition["status"]) in (("ReplicaFailure", "True"), ("Progressing", "False")):
+            yield one_line(condition.get("message") or condition.get("reason") or condition["type"])

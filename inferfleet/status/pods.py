@@ -7,18 +7,18 @@ from typing import Any
 
 from inferfleet.status.values import Phase, PodStatus
 
-# States of a container that waits for nothing but time.
+# Reasons of a waiting container that needs nothing but time.
 _CREATING = frozenset({"", "ContainerCreating", "PodInitializing"})
-# What kubelets say of every pod that is not ready; some say more after it.
+# How kubelets begin the message of every pod that is not ready; some add more.
 _UNREADY = re.compile(r"^containers with unready status: \[[^]]*\](; )?")
-# Logs end with what went wrong; more of them would hide the next pod.
+# Lines and characters of a log: it ends with what went wrong, and more would hide the next pod.
 _LAST_LINES = 3
 _LONGEST = 600
 
 
 def pod_status(pod: Mapping[str, Any], *, main: str, deadline: int | None, now: datetime) -> PodStatus:
-    """`main` is the container whose start takes time. `deadline` (seconds) is the budget until ready of a
-    pod whose start-up no probe bounds.
+    """Return the status of a pod. `main` is the container whose start takes time; `deadline` is the budget in
+    seconds of a pod that no startup probe limits.
     """
     metadata, spec, status = pod["metadata"], pod.get("spec") or {}, pod.get("status") or {}
     containers = status.get("containerStatuses") or []
@@ -30,27 +30,27 @@ def pod_status(pod: Mapping[str, Any], *, main: str, deadline: int | None, now: 
         seconds=_seconds(since, now),
         budget=budget,
         node=spec.get("nodeName"),
-        restarts=sum(one.get("restartCount", 0) for one in containers),
+        restarts=sum(container.get("restartCount", 0) for container in containers),
     )
 
 
 def _phase(
     pod: Mapping[str, Any], main: str, deadline: int | None
 ) -> tuple[Phase, str, str | None, int | None]:
-    """Phase, message, since when (None: it does not matter), budget."""
+    """Return phase, message, since when (None where it does not matter), and budget."""
     metadata, status = pod["metadata"], pod.get("status") or {}
     if "deletionTimestamp" in metadata:
         return Phase.LEAVING, "", None, None
     if status.get("phase") in ("Failed", "Succeeded"):
-        said = [status.get("reason"), status.get("message")]
-        return Phase.FAILED, one_line(": ".join(one for one in said if one)) or "it ended", None, None
+        parts = [status.get("reason"), status.get("message")]
+        return Phase.FAILED, one_line(": ".join(part for part in parts if part)) or "it ended", None, None
     if failures := list(_failures(status)):
         return Phase.FAILED, "; ".join(failures), None, None
-    conditions = {one["type"]: one for one in status.get("conditions") or []}
+    conditions = {condition["type"]: condition for condition in status.get("conditions") or []}
     created = metadata.get("creationTimestamp")
     if not (pod.get("spec") or {}).get("nodeName"):
-        told = one_line(conditions.get("PodScheduled", {}).get("message", ""))
-        return Phase.PENDING, told or "the scheduler has not looked at it yet", created, deadline
+        message = one_line(conditions.get("PodScheduled", {}).get("message", ""))
+        return Phase.PENDING, message or "the scheduler has not looked at it yet", created, deadline
     ready = conditions.get("Ready", {})
     if ready.get("status") == "True":
         return Phase.READY, "", None, None
@@ -78,30 +78,30 @@ def _starting(
 
 
 def _failures(status: Mapping[str, Any]) -> Iterator[str]:
-    for name, over_is_fine in (("initContainerStatuses", True), ("containerStatuses", False)):
-        for one in status.get(name) or []:
-            state = one.get("state") or {}
+    for name, may_end in (("initContainerStatuses", True), ("containerStatuses", False)):
+        for container in status.get(name) or []:
+            state = container.get("state") or {}
             waiting = state.get("waiting") or {}
             ended = state.get("terminated")
             if waiting.get("reason", "") not in _CREATING:
-                words = list(_ended(one, "lastState")) or [one_line(waiting.get("message", ""))]
-                yield ": ".join(part for part in (f"{one['name']} {waiting['reason']}", *words) if part)
-            elif ended and not (over_is_fine and ended.get("exitCode") == 0):
-                yield f"{one['name']} {next(_ended(one, 'state'))}"
+                words = list(_ended(container, "lastState")) or [one_line(waiting.get("message", ""))]
+                yield ": ".join(part for part in (f"{container['name']} {waiting['reason']}", *words) if part)
+            elif ended and not (may_end and ended.get("exitCode") == 0):
+                yield f"{container['name']} {next(_ended(container, 'state'))}"
 
 
 def _ended(container: Mapping[str, Any], state: str) -> Iterator[str]:
-    """How the container ended the last time, if it did, in its own last words."""
+    """Yield how the container ended the last time, if it did, with its own last words."""
     ended = (container.get(state) or {}).get("terminated")
     if ended:
         reason = ended.get("reason") or "Error"
-        told = f"ended with exit code {ended.get('exitCode')}" + (f" ({reason})" if reason != "Error" else "")
+        end = f"ended with exit code {ended.get('exitCode')}" + (f" ({reason})" if reason != "Error" else "")
         words = last_words(ended.get("message") or "")
-        yield f"{told}: {words}" if words else told
+        yield f"{end}: {words}" if words else end
 
 
 def last_words(text: str) -> str:
-    """The last lines of a log, on one line, without the flags that a program lists when it dislikes one."""
+    """Return the last lines of a log as one, without the flags that a program lists after a wrong one."""
     lines = [
         one_line(line) for line in text.splitlines() if line.strip() and not line.strip().startswith("-")
     ]
@@ -109,12 +109,12 @@ def last_words(text: str) -> str:
 
 
 def one_line(text: str) -> str:
-    """Somebody else's text without line breaks and without what would steer a terminal."""
+    """Return somebody else's text without line breaks and without control characters for a terminal."""
     return " ".join("".join(char if char.isprintable() else " " for char in text).split())
 
 
 def _named(entries: list[dict[str, Any]] | None, name: str) -> dict[str, Any]:
-    return next((one for one in entries or [] if one.get("name") == name), {})
+    return next((entry for entry in entries or [] if entry.get("name") == name), {})
 
 
 def _seconds(since: str | None, now: datetime) -> int | None:

@@ -1,4 +1,4 @@
-"""What `status` reads: objects and pods of the clusters, settings of Google Cloud."""
+"""What `status` reads: objects and pods of the clusters, and settings of the clusters in Google Cloud."""
 
 import re
 import time
@@ -19,86 +19,36 @@ from inferfleet.reach.clusters import cluster_problem
 from inferfleet.reach.connect import Api, RefusedError
 from inferfleet.reach.gke import GKE, NotThere
 from inferfleet.reach.google_apis import ComputeApi, ContainerApi
-from inferfleet.reach.google_login import GOOGLE, Addresses, GoogleLogin, ready
+from inferfleet.reach.google_login import GOOGLE, Addresses, GoogleLogin, preload
 from inferfleet.reach.kubeconfig import GIVEN_UP
 from inferfleet.reach.refusals import CloudError
 from inferfleet.reach.resources import known
 
+Key = tuple[str, str, str]  # (kind, namespace, name)
+# The values of Secrets are not ours to read, and definitions are long and not ours to change.
+METADATA_ONLY = frozenset({"Secret", "CustomResourceDefinition"})
+# Selectors of the pods of engines and of those of pickers, which have no label of a role.
+_PODS = (DEPLOYMENT, f"{MANAGED_BY}={MANAGER}")
 # .../projects/<project>/zones/<zone>/instanceGroupManagers/<name>
 _GROUP = re.compile(r".*/projects/([^/]+)/zones/([^/]+)/instanceGroupManagers/([^/]+)")
 
 
 @dataclass(frozen=True)
-class InCloud:
-    """One cluster: the answer of clusters.get, and the nodes of fixed pools by their name in the cloud."""
-
-    cluster: Mapping[str, Any]
-    sizes: Mapping[str, int] = field(default_factory=dict)
-
-
-def read_cloud(desired: Desired, *, google: Addresses, seconds: float) -> dict[str, InCloud]:
-    """By cluster of the stack's own, as far as Google told within so many seconds.
-
-    Why it did not tell is said of the cluster; sizes that may not be read are left out.
-    """
-    plans = {
-        one.connection.cluster: one.connection.cloud
-        for one in desired.clusters
-        if one.connection.cloud and one.connection.state not in GIVEN_UP
-    }
-    if not plans:
-        return {}
-    ready()
-    until = time.monotonic() + seconds
-    login = GoogleLogin()
-    container = ContainerApi(google.container, login)
-    compute = ComputeApi(google, login, seconds=seconds)
-
-    def look(plan: CloudCluster) -> InCloud | None:
-        try:
-            found = container.cluster(plan, seconds=max(until - time.monotonic(), 0.1))
-        except CloudError:
-            return None
-        return InCloud(found, _sizes(plan, found, compute)) if found else None
-
-    answers = Asked({name: partial(look, plan) for name, plan in plans.items()}).answers(until=until)
-    return {name: found for name, found in sorted(answers.items()) if found}
-
-
-def _sizes(plan: CloudCluster, cluster: Mapping[str, Any], compute: ComputeApi) -> dict[str, int]:
-    fixed = {
-        one.inputs["name"]
-        for part in plan.components
-        for one in part.resources
-        if one.token == NODE_POOL and "nodeCount" in one.inputs
-    }
-    found: dict[str, int] = {}
-    for pool in cluster.get("nodePools") or ():
-        groups = [_GROUP.fullmatch(str(url)) for url in pool.get("instanceGroupUrls") or ()]
-        if pool.get("name") not in fixed or not groups:
-            continue
-        try:
-            sizes = [compute.group_size(*group.groups()) for group in groups if group]
-        except CloudError:
-            return {}
-        if None not in sizes:
-            found[pool["name"]] = sum(size or 0 for size in sizes)
-    return found
-
-
-Key = tuple[str, str, str]  # (kind, namespace, name)
-# The values of Secrets are nobody's business, and definitions are long and not ours to change.
-METADATA_ONLY = frozenset({"Secret", "CustomResourceDefinition"})
-# Pods of engines, and pods of pickers, which serve a deployment and are no part of it.
-_PODS = (DEPLOYMENT, f"{MANAGED_BY}={MANAGER}")
-
-
-@dataclass(frozen=True)
 class Seen:
-    """One cluster's answers: objects with this stack's label, the Gateway that is somebody else's, pods."""
+    """What one cluster has: objects with this stack's label, the Gateway that is somebody else's, pods."""
 
     objects: Mapping[Key, dict[str, Any]] = field(default_factory=dict)
     pods: tuple[dict[str, Any], ...] = ()
+
+
+@dataclass(frozen=True)
+class InCloud:
+    """One cluster in Google Cloud: the answer of clusters.get, and the number of nodes of pools of fixed size
+    by their name in the cloud.
+    """
+
+    cluster: Mapping[str, Any]
+    sizes: Mapping[str, int] = field(default_factory=dict)
 
 
 def read(
@@ -108,12 +58,12 @@ def read(
     container_api: str = GOOGLE.container,
     seconds: float,
 ) -> dict[str, Seen | Problem]:
-    """What each cluster says within so many seconds, all asked at once, or why there is nothing to say.
+    """Return by cluster what it has, or why that is unknown, within `seconds`. All are asked at once.
 
-    `kubeconfigs` holds texts by cluster; existing clusters without one are left out. Google says at the
-    address `container_api` where the others are.
+    `kubeconfigs` holds texts by cluster; existing clusters without one are left out. The Container API at the
+    address `container_api` says where the others are.
     """
-    clusters = {one.connection.cluster: one for one in desired.clusters}
+    clusters = {cluster.connection.cluster: cluster for cluster in desired.clusters}
 
     def look(connection: Connection, api: Api) -> Seen | Problem:
         return _look(api, clusters[connection.cluster], desired.stack)
@@ -122,9 +72,9 @@ def read(
     return {name: _seen(name, answer) for name, answer in answers.items()}
 
 
-def _seen(name: str, answer: Seen | Problem | NotThere) -> Seen | Problem:
+def _seen(cluster: str, answer: Seen | Problem | NotThere) -> Seen | Problem:
     if isinstance(answer, NotThere):
-        return cluster_problem(name, f"not there yet: {answer.why}", "`pulumi up` makes it", GKE)
+        return cluster_problem(cluster, f"not there yet: {answer.why}", "`pulumi up` creates it", GKE)
     return answer
 
 
@@ -140,9 +90,8 @@ def _look(api: Api, cluster: DesiredCluster, stack: str) -> Seen | Problem:
 
 
 def _objects(api: Api, cluster: DesiredCluster, stack: str) -> Iterator[tuple[Key, dict[str, Any]]]:
-    kinds = checks.kinds_needed(cluster)
-    resources = known(api, kinds)
-    for (_, kind), resource in sorted(resources.items(), key=lambda one: one[0]):
+    resources = known(api, checks.kinds_needed(cluster))
+    for (_, kind), resource in sorted(resources.items(), key=lambda item: item[0]):
         if kind == "GatewayClass":
             continue
         query = {"labelSelector": f"{STACK}={stack}"}
@@ -154,3 +103,53 @@ def _objects(api: Api, cluster: DesiredCluster, stack: str) -> Iterator[tuple[Ke
             except RefusedError as refused:
                 if refused.status != 404:
                     raise
+
+
+def read_cloud(desired: Desired, *, google: Addresses, seconds: float) -> dict[str, InCloud]:
+    """Return by name the clusters that the stack creates, as far as Google answered within `seconds`.
+
+    Why it did not answer is part of what `read` returns; sizes that may not be read are left out.
+    """
+    plans = {
+        cluster.connection.cluster: cluster.connection.cloud
+        for cluster in desired.clusters
+        if cluster.connection.cloud and cluster.connection.state not in GIVEN_UP
+    }
+    if not plans:
+        return {}
+    preload()
+    until = time.monotonic() + seconds
+    login = GoogleLogin()
+    container = ContainerApi(google.container, login)
+    compute = ComputeApi(google, login, seconds=seconds)
+
+    def look(plan: CloudCluster) -> InCloud | None:
+        try:
+            cluster = container.cluster(plan, seconds=max(until - time.monotonic(), 0.1))
+        except CloudError:
+            return None
+        return InCloud(cluster, _sizes(plan, cluster, compute)) if cluster else None
+
+    answers = Asked({name: partial(look, plan) for name, plan in plans.items()}).answers(until=until)
+    return {name: in_cloud for name, in_cloud in sorted(answers.items()) if in_cloud}
+
+
+def _sizes(plan: CloudCluster, cluster: Mapping[str, Any], compute: ComputeApi) -> dict[str, int]:
+    fixed = {
+        resource.inputs["name"]
+        for component in plan.components
+        for resource in component.resources
+        if resource.token == NODE_POOL and "nodeCount" in resource.inputs
+    }
+    sizes: dict[str, int] = {}
+    for pool in cluster.get("nodePools") or ():
+        groups = [_GROUP.fullmatch(str(url)) for url in pool.get("instanceGroupUrls") or ()]
+        if pool.get("name") not in fixed or not groups:
+            continue
+        try:
+            group_sizes = [compute.group_size(*group.groups()) for group in groups if group]
+        except CloudError:
+            return {}
+        if None not in group_sizes:
+            sizes[pool["name"]] = sum(size or 0 for size in group_sizes)
+    return sizes

@@ -1,4 +1,4 @@
-"""status(desired, seen, now): what is desired against what was seen of it, by deployment and cluster."""
+"""status(desired, seen, now): what is desired against what the clusters have, by deployment and cluster."""
 
 from collections.abc import Iterator, Mapping
 from datetime import datetime
@@ -27,6 +27,7 @@ from inferfleet.status.values import (
 )
 
 _OURS = ("Gateway", names.SYSTEM_NAMESPACE, names.GATEWAY)
+_UNKNOWN: routing.Verdict = (Phase.UNKNOWN, "")
 
 
 def status(
@@ -36,35 +37,39 @@ def status(
     *,
     in_cloud: Mapping[str, InCloud] | None = None,
 ) -> Status:
-    """Pure. `seen` by cluster; a Problem says why there is nothing of one. `in_cloud` has the stack's own
-    clusters of which Google told. `now` has a time zone.
+    """Return the status of the whole stack. Pure.
 
-    Abandoned clusters are left out: nothing is desired there.
+    `seen` holds by cluster what it has, or the problem why that is unknown; `in_cloud` the clusters that the
+    stack creates, as far as Google answered. `now` has a time zone. Abandoned clusters are left out: nothing
+    is desired there.
     """
-    clusters = {one.connection.cluster: one for one in desired.clusters}
+    clusters = {cluster.connection.cluster: cluster for cluster in desired.clusters}
     plan = desired.plan
 
-    def of(name: str) -> tuple[DesiredCluster, Seen | None]:
-        found = seen.get(name)
-        return clusters[name], found if isinstance(found, Seen) else None
+    def known(name: str) -> tuple[DesiredCluster, Seen | None]:
+        live = seen.get(name)
+        return clusters[name], live if isinstance(live, Seen) else None
 
     placements: dict[str, list[PlacementStatus]] = {}
     for placement in plan.placements:
-        made = _placement(placement, *of(placement.spot.cluster), now)
-        placements.setdefault(placement.spot.deployment, []).append(made)
+        placements.setdefault(placement.spot.deployment, []).append(
+            _placement(placement, *known(placement.spot.cluster), now)
+        )
     endpoints: dict[str, list[EndpointStatus]] = {}
     for endpoint in plan.endpoints:
-        endpoints.setdefault(endpoint.deployment, []).append(_endpoint(endpoint, *of(endpoint.cluster), now))
+        endpoints.setdefault(endpoint.deployment, []).append(
+            _endpoint(endpoint, *known(endpoint.cluster), now)
+        )
     routes: dict[str, list[PartStatus]] = {}
     for route in plan.services:
-        routes.setdefault(route.service, []).append(_service(route, *of(route.cluster)))
-    unplaced = {one.deployment: one.replicas for one in plan.unplaced}
+        routes.setdefault(route.service, []).append(_service(route, *known(route.cluster)))
+    unplaced = {missing.deployment: missing.replicas for missing in plan.unplaced}
     return Status(
         desired.stack,
         tuple(
-            _cluster(one, seen.get(name))
-            for name, one in sorted(clusters.items())
-            if one.connection.state != "abandoned"
+            _cluster(cluster, seen.get(name))
+            for name, cluster in sorted(clusters.items())
+            if cluster.connection.state != "abandoned"
         ),
         tuple(
             DeploymentStatus(
@@ -72,7 +77,7 @@ def status(
             )
             for name in sorted({*placements, *endpoints, *unplaced})
         ),
-        tuple(ServiceStatus(name, tuple(found)) for name, found in sorted(routes.items())),
+        tuple(ServiceStatus(name, tuple(of_service)) for name, of_service in sorted(routes.items())),
         tuple(drift(desired, seen, in_cloud or {})),
     )
 
@@ -97,7 +102,7 @@ def _placement(
     placement: Placement, cluster: DesiredCluster, seen: Seen | None, now: datetime
 ) -> PlacementStatus:
     component = _component(cluster, "ModelReplicas", names.replicas_component(placement.spot))
-    workloads = [one.manifest for one in component.objects if one.kind == "Deployment"]
+    workloads = [wanted.manifest for wanted in component.objects if wanted.kind == "Deployment"]
     pools = " ".join(f"{role}={pool}" for role, pool in placement.spot.pools)
     return placement_status(cluster.connection.cluster, pools, workloads, seen, now)
 
@@ -108,7 +113,7 @@ def _endpoint(
     component = _component(
         cluster, "ModelEndpoint", names.endpoint_component(cluster.connection.cluster, endpoint.deployment)
     )
-    by_kind = {one.kind: one for one in component.objects}
+    by_kind = {wanted.kind: wanted for wanted in component.objects}
     picker, pool, route = by_kind["Deployment"], by_kind["InferencePool"], by_kind.get("HTTPRoute")
     pods = tuple(_picker_pods(picker, seen, now)) if seen else ()
     name = cluster.connection.cluster
@@ -128,17 +133,17 @@ def _picker_pods(picker: KubeObject, seen: Seen, now: datetime) -> Iterator[PodS
             yield pod_status(pod, main="epp", deadline=picker.timeout, now=now)
 
 
-def _picker(picker: KubeObject, pods: tuple[PodStatus, ...], seen: Seen) -> tuple[Phase, str]:
-    """One ready pod is enough: of several, only the elected leader becomes ready."""
+def _picker(picker: KubeObject, pods: tuple[PodStatus, ...], seen: Seen) -> routing.Verdict:
+    """Return Ready when one pod is ready: of several, only the elected leader becomes ready."""
     if _key(picker) not in seen.objects:
         return Phase.MISSING, routing.ABSENT
-    if any(one.phase == Phase.READY for one in pods):
+    if any(pod.phase == Phase.READY for pod in pods):
         return Phase.READY, ""
-    alive = [one for one in pods if one.phase != Phase.LEAVING]
+    alive = [pod for pod in pods if pod.phase != Phase.LEAVING]
     if not alive:
         return Phase.PENDING, "it has no pod yet"
-    phase = worst(one.phase for one in alive)
-    return phase, next(one.message for one in alive if one.phase == phase)
+    phase = worst(pod.phase for pod in alive)
+    return phase, next(pod.message for pod in alive if pod.phase == phase)
 
 
 def _service(route: ServiceRoute, cluster: DesiredCluster, seen: Seen | None) -> PartStatus:
@@ -147,11 +152,8 @@ def _service(route: ServiceRoute, cluster: DesiredCluster, seen: Seen | None) ->
 
 
 def _route(route: KubeObject, cluster: DesiredCluster, seen: Seen | None) -> PartStatus:
-    found = routing.route(seen, _key(route), _gateway(cluster)) if seen else _UNKNOWN
-    return routing.part(cluster.connection.cluster, _key(route), found)
-
-
-_UNKNOWN: tuple[Phase, str] = (Phase.UNKNOWN, "")
+    verdict = routing.route(seen, _key(route), _gateway(cluster)) if seen else _UNKNOWN
+    return routing.part(cluster.connection.cluster, _key(route), verdict)
 
 
 def _gateway(cluster: DesiredCluster) -> Key:
@@ -159,8 +161,10 @@ def _gateway(cluster: DesiredCluster) -> Key:
 
 
 def _component(cluster: DesiredCluster, kind: str, name: str) -> Component:
-    return next(one for one in cluster.components if (one.kind, one.name) == (kind, name))
+    return next(
+        component for component in cluster.components if (component.kind, component.name) == (kind, name)
+    )
 
 
-def _key(one: KubeObject) -> Key:
-    return one.kind, one.namespace or "", one.kubernetes_name
+def _key(wanted: KubeObject) -> Key:
+    return wanted.kind, wanted.namespace or "", wanted.kubernetes_name

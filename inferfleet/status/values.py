@@ -1,4 +1,4 @@
-"""What `inferfleet status` tells, as values: phases of pods, placements, pickers, pools, routes, gateways."""
+"""What `inferfleet status` shows, as values: phases of pods, placements, pickers, pools, routes, gateways."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -8,27 +8,27 @@ from inferfleet.gke.drift import Drift
 
 
 class Phase(StrEnum):
-    """From worst to best; a whole is as its worst part."""
+    """The phase of a pod or of an object, from worst to best. A whole has the phase of its worst part."""
 
     FAILED = "Failed"
-    MISSING = "Missing"  # desired, and not on the cluster
+    MISSING = "Missing"  # desired, but not on the cluster
     UNKNOWN = "Unknown"  # the cluster was not asked, or did not answer
-    PENDING = "Pending"  # waits for somebody: a scheduler, a controller
-    NOT_READY = "NotReady"  # has started, and does not serve
+    PENDING = "Pending"  # waits for a scheduler or a controller
+    NOT_READY = "NotReady"  # has started, but does not serve
     STARTING = "Starting"
     LEAVING = "Leaving"  # is being deleted
     READY = "Ready"
 
 
 def worst(phases: Iterable[Phase]) -> Phase:
-    """Ready when there are none."""
+    """Return the worst of the phases, Ready when there are none."""
     order = list(Phase)
     return min(phases, key=order.index, default=Phase.READY)
 
 
 @dataclass(frozen=True)
 class PodStatus:
-    """`seconds` in this phase so far, and the `budget` it has, where there is one."""
+    """One pod. `seconds` counts its time in this phase, `budget` what it may take, where there is a limit."""
 
     name: str
     phase: Phase
@@ -41,7 +41,7 @@ class PodStatus:
 
 @dataclass(frozen=True)
 class PartStatus:
-    """One object that traffic passes through, `Kind namespace/name`."""
+    """One object that requests pass through; `object` is its `Kind namespace/name`."""
 
     cluster: str
     object: str
@@ -51,7 +51,7 @@ class PartStatus:
 
 @dataclass(frozen=True)
 class PlacementStatus:
-    """`wanted` and `ready` count pods."""
+    """Alike replicas on one cluster. `wanted` and `ready` count pods."""
 
     cluster: str
     pools: str
@@ -64,7 +64,7 @@ class PlacementStatus:
 
 @dataclass(frozen=True)
 class EndpointStatus:
-    """`route` is None for deployments whose route is not enabled."""
+    """One deployment on one cluster. `route` is None for deployments whose route is not enabled."""
 
     cluster: str
     picker: PartStatus
@@ -74,12 +74,13 @@ class EndpointStatus:
 
     @property
     def parts(self) -> tuple[PartStatus, ...]:
+        """The objects that requests pass through."""
         return (self.picker, self.pool, *((self.route,) if self.route else ()))
 
 
 @dataclass(frozen=True)
 class DeploymentStatus:
-    """`unplaced` replicas have no place in the plan."""
+    """One deployment on all its clusters. `unplaced` counts replicas that have no place in the plan."""
 
     name: str
     placements: tuple[PlacementStatus, ...]
@@ -90,24 +91,24 @@ class DeploymentStatus:
     def phase(self) -> Phase:
         parts = [part.phase for endpoint in self.endpoints for part in endpoint.parts]
         unplaced = [Phase.PENDING] if self.unplaced else []
-        return worst([*(one.phase for one in self.placements), *parts, *unplaced])
+        return worst([*(placement.phase for placement in self.placements), *parts, *unplaced])
 
 
 @dataclass(frozen=True)
 class ServiceStatus:
-    """One route per cluster."""
+    """One service, with its route on every cluster."""
 
     name: str
     routes: tuple[PartStatus, ...]
 
     @property
     def phase(self) -> Phase:
-        return worst(one.phase for one in self.routes)
+        return worst(route.phase for route in self.routes)
 
 
 @dataclass(frozen=True)
 class ClusterStatus:
-    """`missing` are objects that should stand there. `gateway` is None where nothing is known of it."""
+    """One cluster. `missing` are objects that it lacks; `gateway` is None where nothing is known of it."""
 
     name: str
     gateway: PartStatus | None = None
@@ -126,7 +127,7 @@ class ClusterStatus:
 
 @dataclass(frozen=True)
 class Status:
-    """The whole stack at one moment. What drifted still serves, so it is no part of the phase."""
+    """The whole stack at one moment. What drifted still serves, so drift does not change the phase."""
 
     stack: str
     clusters: tuple[ClusterStatus, ...]
@@ -138,4 +139,4 @@ class Status:
     def phase(self) -> Phase:
         parts: tuple[ClusterStatus | DeploymentStatus | ServiceStatus, ...]
         parts = (*self.clusters, *self.deployments, *self.services)
-        return worst(one.phase for one in parts)
+        return worst(part.phase for part in parts)

@@ -41,7 +41,7 @@ elif words[0] == "refresh":
         if one["urn"] in after("--target"):
             one["outputs"] = {{"read": True}}
     pending = export["deployment"].get("pending_operations", [])
-    creates = [one for one in pending if one["type"] == "creating"]
+    creates = [operation for operation in pending if operation["type"] == "creating"]
     export["deployment"] = {{"resources": kept, **({{"pending_operations": creates}} if creates else {{}})}}
     state.write_text(json.dumps(export))
 """
@@ -83,7 +83,7 @@ class FakePulumi:
         """The calls that change something, by their first two words."""
         calls = [line.split()[:2] for line in (self.folder / "called").read_text().splitlines()]
         changes = (["stack", "import"], ["cancel", "--yes"], ["refresh", "--stack"])
-        return [" ".join(one) for one in calls if one in changes]
+        return [" ".join(call) for call in calls if call in changes]
 
     def file(self, place: str, text: str) -> Path:
         """A file of the backend."""

@@ -85,7 +85,7 @@ def test_what_sources_disagree_on_is_marked_and_what_is_not_offered_left_out(pro
 
 
 @pytest.mark.parametrize(
-    ("search", "found"),
+    ("search", "names"),
     [
         (["--gpu", "L4"], ["l4"]),
         (["--gpu", "h100 hopper"], ["gke-a3"]),
@@ -101,16 +101,16 @@ def test_what_sources_disagree_on_is_marked_and_what_is_not_offered_left_out(pro
     ],
 )
 def test_a_search_finds_whole_words_numbers_and_providers(
-    project: Project, search: list[str], found: list[str]
+    project: Project, search: list[str], names: list[str]
 ) -> None:
     project.write("classes/made.yaml", MADE)
     ran = project.run("classes", *search, "--json")
-    assert (ran.code, [one["metadata"]["name"] for one in ran.json["classes"]]) == (0, found)
+    assert (ran.code, [class_["metadata"]["name"] for class_ in ran.json["classes"]]) == (0, names)
 
 
 def test_a_search_without_a_find_is_no_failure(project: Project) -> None:
     ran = project.run("classes", "--gpu", "H900")
-    assert (ran.code, ran.out, ran.err) == (0, "no class is like that\n", "")
+    assert (ran.code, ran.out, ran.err) == (0, "no class matches\n", "")
 
 
 @pytest.mark.parametrize(

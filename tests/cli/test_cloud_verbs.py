@@ -64,8 +64,11 @@ def test_render_prints_cloud_settings_before_what_stands_on_the_cluster(cloud: P
     printed = cloud.run("render").out
     assert printed.startswith("---\n# cluster east, Google Cloud\ntype: gcp:compute/network:Network\n")
     assert printed.index("# cluster east, Google Cloud") < printed.index("# cluster east\n")
-    found = json.loads(cloud.run("render", "--format", "json").out)
-    assert [set(one) for one in (found[0], found[-1])] == [{"cluster", "cloud"}, {"cluster", "manifest"}]
+    rendered = json.loads(cloud.run("render", "--format", "json").out)
+    assert [set(entry) for entry in (rendered[0], rendered[-1])] == [
+        {"cluster", "cloud"},
+        {"cluster", "manifest"},
+    ]
 
 
 def test_plan_tells_what_is_created_and_what_a_recipe_would_replace(cloud: Project) -> None:
@@ -80,9 +83,9 @@ def test_plan_tells_what_is_created_and_what_a_recipe_would_replace(cloud: Proje
     allowed = cloud.run("plan", "--json")
     assert allowed.code == 0
     (change,) = allowed.json["cloudChanges"]
-    told = {setting["path"]: (setting["before"], setting["after"]) for setting in change.pop("settings")}
+    settings = {setting["path"]: (setting["before"], setting["after"]) for setting in change.pop("settings")}
     assert change | {"note": None} == {"cluster": "east", "pool": "l4", "change": "replaced", "note": None}
-    assert told == {
+    assert settings == {
         "nodeConfig.reservationAffinity.consumeReservationType": (None, "NO_RESERVATION"),
         "nodeConfig.spot": (None, True),
     }
@@ -91,13 +94,21 @@ def test_plan_tells_what_is_created_and_what_a_recipe_would_replace(cloud: Proje
 def test_explain_tells_the_field_behind_each_setting_of_a_pool(cloud: Project) -> None:
     ran = cloud.run("explain", "east/l4")
     assert ran.code == 0
-    told = {line.split()[0]: " ".join(line.split()[1:]) for line in ran.out.splitlines()[4:]}
+    settings = {line.split()[0]: " ".join(line.split()[1:]) for line in ran.out.splitlines()[4:]}
     machine = "g2-standard-12 machineType in place, GKE replaces the nodes"
-    assert told["nodeConfig.machineType"] == machine
-    assert told["nodeConfig.gvnic.enabled"] == "true inferfleet"
-    found = cloud.run("explain", "east/l4", "--json").json
-    assert (found["pool"], found["class"], found["project"]) == ("east/l4", "gke-l4", "acme-inference")
-    (count,) = [one for one in found["settings"] if one["path"] == "nodeConfig.guestAccelerators[0].count"]
+    assert settings["nodeConfig.machineType"] == machine
+    assert settings["nodeConfig.gvnic.enabled"] == "true inferfleet"
+    explained = cloud.run("explain", "east/l4", "--json").json
+    assert (explained["pool"], explained["class"], explained["project"]) == (
+        "east/l4",
+        "gke-l4",
+        "acme-inference",
+    )
+    (count,) = [
+        setting
+        for setting in explained["settings"]
+        if setting["path"] == "nodeConfig.guestAccelerators[0].count"
+    ]
     assert count == {
         "path": "nodeConfig.guestAccelerators[0].count",
         "value": 1,

@@ -82,7 +82,7 @@ def test_why_a_replica_has_no_place_is_explained(project: Project) -> None:
 
 
 def test_a_name_must_be_known_and_unique(project: Project) -> None:
-    assert project.run("explain", "qwem").err.startswith("there is no deployment or pool of GKE 'qwem'. ")
+    assert project.run("explain", "qwem").err.startswith("there is no deployment or GKE pool 'qwem'. ")
     project.write("stacks/prod/other.yaml", DEPLOYMENT.replace("namespace: ml", "namespace: web"))
     ran = project.run("explain", "qwen")
     assert (ran.code, ran.err.splitlines()[0]) == (

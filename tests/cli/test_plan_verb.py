@@ -63,7 +63,7 @@ def test_a_lock_that_does_not_match_is_an_error_only_when_asked(project: Project
     project.edit("stacks/prod/models.yaml", "replicas: 1", "replicas: 2")
     assert project.run("plan").code == 0
     ran = project.run("plan", "--locked", "--json")
-    assert (ran.code, [one["what"] for one in ran.json["problems"]]) == (
+    assert (ran.code, [problem["what"] for problem in ran.json["problems"]]) == (
         4,
         ["placement.lock does not match the documents (ml/qwen on east/l4: 1 -> 2 replicas)"],
     )
@@ -74,8 +74,12 @@ def test_replicas_without_a_place_are_shown_with_reasons_and_no_lock_is_written(
     project.edit("stacks/prod/models.yaml", "replicas: 1", "replicas: 3")
     ran = project.run("plan", "--write", "--json")
     assert ran.code == 3
-    assert [(one["deployment"], one["replicas"]) for one in ran.json["unplaced"]] == [("ml/qwen", 1)]
-    assert [(one["cluster"], one["pool"]) for one in ran.json["unplaced"][0]["reasons"]] == [("east", "l4")]
+    assert [(missing["deployment"], missing["replicas"]) for missing in ran.json["unplaced"]] == [
+        ("ml/qwen", 1)
+    ]
+    assert [(missing["cluster"], missing["pool"]) for missing in ran.json["unplaced"][0]["reasons"]] == [
+        ("east", "l4")
+    ]
     assert not (project.root / "stacks/prod/placement.lock").exists()
     assert (
         "ml/qwen: 1 replica without a place\ncluster  pool  why not\neast     l4    "
@@ -132,6 +136,20 @@ def test_a_call_that_makes_no_sense_is_a_usage_error(
     ran = project.run("plan", *words)
     assert ran.code == 2
     assert said in ran.err
+
+
+def test_what_ends_plan_early_is_json_for_machines_too(project: Project) -> None:
+    project.write("stacks/Pulumi.dev.yaml", "config: {}\n")
+    ran = project.run("plan", "--json")
+    assert (ran.code, ran.err) == (2, "")
+    (problem,) = ran.json["problems"]
+    assert "there are several stacks: dev, prod. " in problem["what"]
+    lock = project.root / "stacks/prod/placement.lock"
+    lock.mkdir()
+    ran = project.run("plan", "--stack", "prod", "--json")
+    assert (ran.code, ran.err) == (1, "")
+    (problem,) = ran.json["problems"]
+    assert problem["what"].endswith("placement.lock: Is a directory")
 
 
 def test_with_several_stacks_one_must_be_named(project: Project) -> None:

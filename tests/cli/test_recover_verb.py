@@ -15,7 +15,7 @@ from small_project import Project
 from inferfleet.api.problems import Problem
 from inferfleet.cli.verbs import recover as verb
 from inferfleet.recovery import survey as recover_survey
-from inferfleet.recovery.decide import Missing, Standing, Stands
+from inferfleet.recovery.decide import Absent, Presence, Present
 from inferfleet.recovery.pools import BrokenPool
 
 HERE = socket.gethostname()
@@ -37,12 +37,12 @@ def pulumi(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakePulumi:
 
 
 @pytest.fixture
-def on_cluster(monkeypatch: pytest.MonkeyPatch) -> Callable[[Standing], None]:
+def on_cluster(monkeypatch: pytest.MonkeyPatch) -> Callable[[Presence], None]:
     """What the clusters say of every object."""
 
-    def say(answer: Standing) -> None:
+    def say(answer: Presence) -> None:
         monkeypatch.setattr(
-            recover_survey, "standing", lambda objects, *_, **__: {one.urn: answer for one in objects}
+            recover_survey, "presence", lambda objects, *_, **__: {wanted.urn: answer for wanted in objects}
         )
 
     return say
@@ -64,16 +64,16 @@ def pending(kind: str = "creating", *resources: dict[str, Any]) -> dict[str, Any
 def test_a_stack_at_peace_has_nothing_to_mend(project: Project, pulumi: FakePulumi) -> None:
     ran = project.run("recover", "--yes")
     assert (ran.code, ran.err) == (FINE, "")
-    assert ran.out == "Nothing to mend: no lock, no operation that did not end, no broken node pool.\n"
+    assert ran.out == "Nothing to fix: no lock, no operation that did not finish, no broken node pool.\n"
     assert pulumi.changing == []
 
 
 def test_what_is_found_is_told_and_without_an_answer_nothing_is_done(
-    project: Project, pulumi: FakePulumi, on_cluster: Callable[[Standing], None], gone: int
+    project: Project, pulumi: FakePulumi, on_cluster: Callable[[Presence], None], gone: int
 ) -> None:
     pulumi.has(pending())
     pulumi.lock(gone, HERE)
-    on_cluster(Stands())
+    on_cluster(Present())
     ran = project.run("recover")
     assert ran.code == UNFINISHED
     assert ran.out.splitlines() == [
@@ -81,11 +81,11 @@ def test_what_is_found_is_told_and_without_an_answer_nothing_is_done(
         "lock" + " " * (len(ran.out.splitlines()[1]) - 17) + "what is known",
         f"process {gone} of ann on {HERE}, since 2026-11-21 11:42:34 UTC  that process is gone",
         "",
-        "Operations that did not end",
+        "Operations that did not finish",
         "resource             interrupted while  found                 what to do",
         "ConfigMap east/ml/a  creating           it is on its cluster  take it over",
         "",
-        "To mend it:",
+        "To fix it:",
         "  pulumi cancel --yes --stack prod",
         "  pulumi stack import --stack prod --file state.json",
         f"  pulumi refresh --stack prod --yes --skip-preview --skip-pending-creates --target '{URN}'",
@@ -95,25 +95,25 @@ def test_what_is_found_is_told_and_without_an_answer_nothing_is_done(
 
 
 def test_with_yes_the_lock_goes_and_the_object_enters_the_state(
-    project: Project, pulumi: FakePulumi, on_cluster: Callable[[Standing], None], gone: int
+    project: Project, pulumi: FakePulumi, on_cluster: Callable[[Presence], None], gone: int
 ) -> None:
     pulumi.has(pending())
     lock = pulumi.lock(gone, HERE)
-    on_cluster(Stands("pulumi-kubernetes-1"))
+    on_cluster(Present("pulumi-kubernetes-1"))
     ran = project.run("recover", "--yes")
     assert (ran.code, ran.err) == (FINE, "")
-    assert ran.out.splitlines()[-1] == "Mended: `pulumi up` goes on."
+    assert ran.out.splitlines()[-1] == "Fixed: `pulumi up` goes on."
     assert pulumi.state == {"resources": [{**MAKING, "id": "ml/a", "outputs": {"read": True}}]}
     assert pulumi.changing == ["cancel --yes", "stack import", "refresh --stack"]
     assert not lock.exists()
 
 
 def test_what_a_provider_does_not_find_leaves_the_state_again(
-    project: Project, pulumi: FakePulumi, on_cluster: Callable[[Standing], None]
+    project: Project, pulumi: FakePulumi, on_cluster: Callable[[Presence], None]
 ) -> None:
     pulumi.has(pending())
     pulumi.tells(missing=[URN])
-    on_cluster(Stands())
+    on_cluster(Present())
     assert project.run("recover", "--yes").code == FINE
     assert pulumi.state == {"resources": []}
 
@@ -122,12 +122,12 @@ def test_what_a_provider_does_not_find_leaves_the_state_again(
 def test_in_a_terminal_it_asks(
     project: Project,
     pulumi: FakePulumi,
-    on_cluster: Callable[[Standing], None],
+    on_cluster: Callable[[Presence], None],
     monkeypatch: pytest.MonkeyPatch,
     answer: bool,
 ) -> None:
     pulumi.has(pending())
-    on_cluster(Missing())
+    on_cluster(Absent())
     monkeypatch.setattr(verb, "_agreed", lambda as_json: answer)
     assert project.run("recover").code == (FINE if answer else UNFINISHED)
     assert pulumi.changing == (["stack import"] if answer else [])
@@ -144,8 +144,8 @@ def test_a_lock_that_may_be_held_is_removed_only_by_force(
     ran = project.run("recover", "--yes")
     assert (ran.code, lock.exists(), pulumi.changing) == (UNFINISHED, True, [])
     assert ran.err.splitlines()[0] == (
-        "notice: somebody may be at work on this stack, so nothing is touched. Wait for them, or add "
-        "--force-lock when you know that they are gone"
+        "notice: an update of this stack may be running, so nothing is touched. Wait for it, or add "
+        "--force-lock when you know that its process is gone"
     )
     forced = project.run("recover", "--yes", "--force-lock")
     assert (forced.code, lock.exists(), pulumi.changing) == (FINE, False, ["cancel --yes"])
@@ -157,7 +157,7 @@ def test_a_backend_that_counts_updates_says_that_one_is_under_way(
     pulumi.tells(backend="https://app.pulumi.com/ann", busy=True)
     ran = project.run("recover", "--yes")
     assert (ran.code, pulumi.changing) == (UNFINISHED, [])
-    assert "it says that an update is under way" in ran.out
+    assert "it says that an update is running" in ran.out
     pulumi.tells(busy=False)
     assert project.run("recover").code == FINE
 
@@ -172,14 +172,14 @@ def test_of_a_bucket_only_the_engine_knows_the_locks(project: Project, pulumi: F
 
 
 def test_a_half_written_file_goes_first_and_then_the_rest_is_looked_at(
-    project: Project, pulumi: FakePulumi, on_cluster: Callable[[Standing], None]
+    project: Project, pulumi: FakePulumi, on_cluster: Callable[[Presence], None]
 ) -> None:
     pulumi.has(pending())
-    on_cluster(Missing())
+    on_cluster(Absent())
     broken = pulumi.file("stacks/inferfleet/prod.json.attrs", "")
     whole = pulumi.file("stacks/inferfleet/prod.json.bak.attrs", '{"md5": "x"}')
-    told = project.run("recover")
-    assert (told.code, f"  rm {broken}" in told.out.splitlines()) == (UNFINISHED, True)
+    ran = project.run("recover")
+    assert (ran.code, f"  rm {broken}" in ran.out.splitlines()) == (UNFINISHED, True)
     ran = project.run("recover", "--yes", "--json")
     assert (ran.code, broken.exists(), whole.exists()) == (FINE, False, True)
     first, second = ran.json["found"]
@@ -215,8 +215,8 @@ def test_a_broken_pool_is_in_the_way_only_when_the_state_does_not_have_it(
         "Node pools in status ERROR",
         "cluster  pool         in the state  what Google says",
         f"east     h100-0a1b2c  {'yes' if known else 'no '}           stock-out",
-        "The next update looks again at those in the state. If one stays as it is, or is not in the",
-        "state, delete it by hand, and the update after that makes it anew:",
+        "The next update refreshes those in the state. If one stays as it is, or is not in the state,",
+        "delete it by hand, and the update after that creates it again:",
         "  gcloud container x",
         "",
     ]
@@ -229,8 +229,8 @@ def test_what_nobody_can_judge_stays(project: Project, pulumi: FakePulumi, gone:
     ran = project.run("recover", "--yes")
     assert (ran.code, pulumi.changing) == (UNFINISHED, ["cancel --yes"])
     assert "east.kubeconfig" in ran.err
-    assert "operations that nobody can judge stay in the state" in ran.err
-    assert ran.out.splitlines()[-1] == "Not all of it is mended: run this again."
+    assert "some operations cannot be decided on and stay in the state" in ran.err
+    assert ran.out.splitlines()[-1] == "Not everything is fixed: run this again."
 
 
 def test_documents_with_problems_keep_clusters_from_being_asked_and_locks_go_all_the_same(
@@ -245,18 +245,18 @@ def test_documents_with_problems_keep_clusters_from_being_asked_and_locks_go_all
 
 
 def test_a_refresh_that_fails_is_told_and_asked_for_again(
-    project: Project, pulumi: FakePulumi, on_cluster: Callable[[Standing], None]
+    project: Project, pulumi: FakePulumi, on_cluster: Callable[[Presence], None]
 ) -> None:
     pulumi.has(pending())
     pulumi.tells(errors={"refresh": "no answer"})
-    on_cluster(Stands())
+    on_cluster(Present())
     ran = project.run("recover", "--yes")
     assert ran.code == UNFINISHED
     assert "failed: no answer. Run it yourself to see all it says" in ran.err
     pulumi.tells(errors={})
     again = project.run("recover", "--yes")
     assert again.code == FINE
-    assert "taken over, and not looked at yet" in again.out
+    assert "taken over, and not refreshed yet" in again.out
 
 
 @pytest.mark.parametrize(
@@ -272,13 +272,13 @@ def test_a_refresh_that_fails_is_told_and_asked_for_again(
 def test_what_the_engine_refuses_is_a_problem_with_a_next_step(
     project: Project,
     pulumi: FakePulumi,
-    on_cluster: Callable[[Standing], None],
+    on_cluster: Callable[[Presence], None],
     call: str,
     error: str,
     step: str,
 ) -> None:
     pulumi.has(pending())
-    on_cluster(Missing())
+    on_cluster(Absent())
     pulumi.tells(errors={call: error})
     ran = project.run("recover", "--yes")
     assert ran.code in (PROBLEMS, UNFINISHED)

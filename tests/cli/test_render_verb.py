@@ -19,7 +19,7 @@ def test_every_manifest_of_the_stack_is_printed_with_its_cluster(project: Projec
     assert (ran.code, ran.err) == (0, "")
     assert ran.out.startswith("---\n# cluster east\napiVersion: v1\nkind: Namespace\n")
     as_json = project.run("render", "--format", "json").json
-    assert as_json == [{"cluster": "east", "manifest": one} for one in manifests]
+    assert as_json == [{"cluster": "east", "manifest": manifest} for manifest in manifests]
 
 
 def test_a_folder_gets_one_file_per_object(project: Project) -> None:

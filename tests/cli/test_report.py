@@ -10,17 +10,17 @@ HERE, THERE = Where("a.yaml", 2), Where("b.yaml", 1)
 
 
 def test_problems_stand_in_reading_order_once_with_an_empty_line_between_files() -> None:
-    one, two = Problem("one", "Mend it", "spec.x", HERE), Problem("two", "Mend it", where=THERE)
+    one, two = Problem("one", "Fix it", "spec.x", HERE), Problem("two", "Fix it", where=THERE)
     warning, notice = replace(two, severity="warning"), replace(one, severity="notice")
     report = Report([notice, two, warning, one, one])
     assert list(lines(report)) == [
-        "a.yaml:2: spec.x: one. Mend it",
+        "a.yaml:2: spec.x: one. Fix it",
         "",
-        "b.yaml:1: two. Mend it",
+        "b.yaml:1: two. Fix it",
         "",
-        "warning: b.yaml:1: two. Mend it",
+        "warning: b.yaml:1: two. Fix it",
         "",
-        "notice: a.yaml:2: spec.x: one. Mend it",
+        "notice: a.yaml:2: spec.x: one. Fix it",
         "",
         "2 problems, 1 warning, 1 notice",
     ]
@@ -33,7 +33,7 @@ def test_nothing_is_said_when_there_is_nothing_to_say() -> None:
 @pytest.mark.parametrize(
     ("raised", "code", "said"),
     [
-        (InvalidDocuments([Problem("one", "Mend it")]), 1, "one. Mend it\n\n1 problem\n"),
+        (InvalidDocuments([Problem("one", "Fix it")]), 1, "one. Fix it\n\n1 problem\n"),
         (KeyboardInterrupt(), 130, "Interrupted. The same command can be run again.\n"),
         (
             PermissionError(13, "Permission denied", "out/x.yaml"),

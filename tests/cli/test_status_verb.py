@@ -48,9 +48,9 @@ BROKEN = Status(
 FINE = Status("prod", (ClusterStatus("east", GATEWAY, "10.0.0.5"),), (), ())
 
 
-def answers(monkeypatch: pytest.MonkeyPatch, *found: Status) -> None:
+def answers(monkeypatch: pytest.MonkeyPatch, *statuses: Status) -> None:
     """One status per look; Ctrl-C after the last one."""
-    left = list(found)
+    left = list(statuses)
 
     def look(_: Any) -> Status:
         if not left:
@@ -97,14 +97,14 @@ def test_the_page_shows_every_part_with_its_reason() -> None:
                 ("  east HTTPRoute ml/chat-svc", "Pending", "not accepted yet"),
             ],
         ),
-        ("missing: desired, and not on the cluster", ("cluster", "object"), [("east", "ConfigMap ml/x")]),
+        ("missing: desired, but not on the cluster", ("cluster", "object"), [("east", "ConfigMap ml/x")]),
     ]
 
 
 def test_json_has_the_phase_of_every_whole_and_the_names_of_documents() -> None:
-    found = as_values(BROKEN)
-    assert (found["phase"], found["ready"]) == ("Failed", False)
-    assert found["services"] == [
+    values = as_values(BROKEN)
+    assert (values["phase"], values["ready"]) == ("Failed", False)
+    assert values["services"] == [
         {
             "name": "ml/chat",
             "phase": "Pending",
@@ -118,16 +118,16 @@ def test_json_has_the_phase_of_every_whole_and_the_names_of_documents() -> None:
             ],
         }
     ]
-    assert found["deployments"][0]["endpoints"][0]["pickerPods"][0]["restarts"] == 3
+    assert values["deployments"][0]["endpoints"][0]["pickerPods"][0]["restarts"] == 3
 
 
-@pytest.mark.parametrize(("found", "code"), [(FINE, 0), (BROKEN, 5)])
+@pytest.mark.parametrize(("current", "code"), [(FINE, 0), (BROKEN, 5)])
 def test_the_exit_code_says_whether_all_is_ready(
-    project: Project, monkeypatch: pytest.MonkeyPatch, found: Status, code: int
+    project: Project, monkeypatch: pytest.MonkeyPatch, current: Status, code: int
 ) -> None:
-    answers(monkeypatch, found)
+    answers(monkeypatch, current)
     assert project.run("status").code == code
-    answers(monkeypatch, found)
+    answers(monkeypatch, current)
     ran = project.run("status", "--json")
     assert (ran.code, ran.json["ready"], ran.json["problems"]) == (code, code == 0, [])
 
@@ -165,7 +165,7 @@ def test_clusters_that_cannot_be_asked_are_part_of_the_status(
     given: dict[str, str] = {}
 
     def record(_: Any, seen: Mapping[str, Any], now: datetime, **__: Any) -> Status:
-        given.update({name: one.what for name, one in seen.items()})
+        given.update({name: problem.what for name, problem in seen.items()})
         return FINE
 
     monkeypatch.setattr(verb, "status_of", record)

@@ -27,7 +27,7 @@ def test_every_problem_is_told_with_its_line_grouped_by_file_and_counted(project
     first, blank, *rest = ran.err.splitlines()
     assert (ran.code, ran.out, blank, rest[-1]) == (1, "", "", "3 problems")
     assert first.startswith("stacks/prod/clusters.yaml:6: spec.nodePools[0].className: ")
-    assert all(one.startswith("stacks/prod/models.yaml:") for one in rest[:-2])
+    assert all(line.startswith("stacks/prod/models.yaml:") for line in rest[:-2])
 
 
 def test_problems_are_one_json_object_for_machines(project: Project) -> None:

@@ -13,7 +13,7 @@ SECONDS = 120
 _LINES = random.Random(7)
 MOMENTS = [_LINES.randint(1, 60) for _ in range(6)]
 KINDS = "deployments,services,configmaps,inferencepools,httproutes,gateways"
-MENDED = "Mended: `pulumi up` goes on."
+FIXED = "Fixed: `pulumi up` goes on."
 
 
 def slow(name: str) -> Document:
@@ -77,10 +77,10 @@ def test_what_a_killed_update_made_is_taken_over_and_not_made_again(standing: Pr
     assert standing.up().code != 0
 
     mended = standing.cli("recover", "--yes")
-    assert (mended.returncode, mended.stdout.splitlines()[-1]) == (0, MENDED), mended.stdout + mended.stderr
+    assert (mended.returncode, mended.stdout.splitlines()[-1]) == (0, FIXED), mended.stdout + mended.stderr
     assert "Deployment east/ml/made-decode-l4" in standing.state()
     again = standing.cli("recover")
-    assert (again.returncode, again.stdout.partition(":")[0]) == (0, "Nothing to mend")
+    assert (again.returncode, again.stdout.partition(":")[0]) == (0, "Nothing to fix")
 
     standing.write("models", deployment("made", on="east"))
     converges(standing)
@@ -91,7 +91,7 @@ def test_what_a_killed_update_did_not_make_is_forgotten(standing: Project) -> No
     killed_while_it_waits(standing, "lost")
     standing.kubectl("east", "delete", "deployment", "lost-decode-l4", "-n", "ml")
     mended = standing.cli("recover", "--yes")
-    assert (mended.returncode, mended.stdout.splitlines()[-1]) == (0, MENDED), mended.stdout + mended.stderr
+    assert (mended.returncode, mended.stdout.splitlines()[-1]) == (0, FIXED), mended.stdout + mended.stderr
     assert "Deployment east/ml/lost-decode-l4" not in standing.state()
     standing.write("models", deployment("lost", on="east"))
     converges(standing)

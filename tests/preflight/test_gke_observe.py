@@ -36,17 +36,17 @@ def test_a_gateway_class_that_gke_installs_itself_is_waited_for(
     standing()
     seen = look(google, desired_on(gateway=gateway))
     what = f"cluster 'east' has no GatewayClass '{gateway}' (it has: none)"
-    assert [(one.severity, one.what) for one in seen.problems] == [(severity, what)]
+    assert [(problem.severity, problem.what) for problem in seen.problems] == [(severity, what)]
 
 
 def test_kinds_that_gke_has_not_installed_yet_are_a_warning(google: FakeGoogle, standing: Start) -> None:
     standing(kinds={"apps/v1": {"Deployment": ("deployments", True)}})
     seen = look(google, desired_on(thing("HTTPRoute", "x", "ml"), gateway="gke-l7-rilb"))
-    assert [(one.severity, one.what, one.next_step) for one in seen.problems] == [
+    assert [(problem.severity, problem.what, problem.next_step) for problem in seen.problems] == [
         (
             "warning",
             "cluster 'east' does not know GatewayClass, HTTPRoute of gateway.networking.k8s.io/v1",
-            "GKE installs it minutes after a cluster is made; if it does not come, look at the cluster's "
+            "GKE installs it minutes after a cluster is created; if it does not come, check the cluster's "
             "version",
         )
     ]
@@ -98,7 +98,7 @@ def test_status_reads_a_cluster_that_stands_and_says_of_another_that_it_is_not_t
     assert read(desired_on(), {}, container_api=google.address, seconds=5) == {
         "east": east_problem(
             f"not there yet: Google Cloud has no cluster {NAME}",
-            "`pulumi up` makes it",
+            "`pulumi up` creates it",
             GKE,
         )
     }

@@ -21,7 +21,7 @@ def desired_on(*clusters: DesiredCluster) -> Desired:
 def east(
     *objects: dict[str, Any], state: Any = "active", uid: str | None = None, **more: Any
 ) -> DesiredCluster:
-    components = (Component("ServingStack", "east", tuple(KubeObject("n", one) for one in objects)),)
+    components = (Component("ServingStack", "east", tuple(KubeObject("n", wanted) for wanted in objects)),)
     connection = Connection("east", "existing/east", state, config_key="east", uid=uid)
     return DesiredCluster(connection, components, **more)
 
@@ -66,7 +66,7 @@ def test_a_cluster_that_is_gone_is_named_with_its_address_and_the_ways_out(clust
     assert look(fake, east()).problems == (
         east_problem(
             f"cluster 'east' does not answer at {fake.address}: Connection refused",
-            "Mend the connection, or write `state: lost` into its document to go on without touching it, or "
+            "Fix the connection, or write `state: lost` into its document to go on without touching it, or "
             "`state: abandoned` to give it up and place its replicas elsewhere",
             "spec.cluster.existing.kubeconfig",
         ),
@@ -76,7 +76,7 @@ def test_a_cluster_that_is_gone_is_named_with_its_address_and_the_ways_out(clust
 def test_a_cluster_that_takes_the_connection_and_says_nothing_is_named_in_time(cluster: Start) -> None:
     fake = cluster(hang=True)
     seen = observe(desired_on(east()), {"east": fake.kubeconfig}, seconds=0.2)
-    assert [one.what for one in seen.problems] == [
+    assert [problem.what for problem in seen.problems] == [
         f"cluster 'east' does not answer at {fake.address}: no answer in time"
     ]
 
@@ -95,7 +95,7 @@ def test_another_cluster_under_the_name_is_refused_and_asked_nothing_more(cluste
         east_problem(
             "another cluster answers under the name 'east': its kube-system has UID new, "
             "the lock remembers old",
-            "Mend the kubeconfig if two are swapped. If the cluster was rebuilt, give the old one up "
+            "Fix the kubeconfig if two are swapped. If the cluster was rebuilt, give the old one up "
             "(`state: abandoned`, then `pulumi up`, then remove its document) and add it again",
             "spec.cluster.existing.kubeconfig",
         ),
@@ -119,7 +119,9 @@ def test_another_cluster_under_the_name_is_refused_and_asked_nothing_more(cluste
 )
 def test_a_gateway_class_that_nothing_serves_is_refused(cluster: Start, there: list[Any], what: str) -> None:
     seen = look(cluster(objects=there), east(gateway_class="istio"))
-    assert [(one.what, one.path) for one in seen.problems] == [(what, "spec.serving.gateway.className")]
+    assert [(problem.what, problem.path) for problem in seen.problems] == [
+        (what, "spec.serving.gateway.className")
+    ]
 
 
 def test_a_referenced_gateway_must_exist(cluster: Start) -> None:
@@ -148,7 +150,7 @@ def test_kinds_the_api_server_does_not_know_are_named_with_the_versions_it_has(c
         cluster(kinds=kinds),
         east(thing("HTTPRoute", "x", "ml"), thing("InferencePool", "x", "ml"), gateway_class="istio"),
     )
-    assert [one.what for one in seen.problems] == [
+    assert [problem.what for problem in seen.problems] == [
         "cluster 'east' does not know GatewayClass, HTTPRoute of gateway.networking.k8s.io/v1 "
         "(of this group it serves v1beta1)",
         "cluster 'east' does not know InferencePool of inference.networking.k8s.io/v1",
@@ -162,14 +164,14 @@ def test_foreign_objects_are_named_by_owner_and_namespaces_are_exempt(cluster: S
     objects = [
         thing(kind, name, namespace, labels=of)
         for (kind, namespace, name), of in zip(
-            [one.replace("/", " ").split() for one in names], labels, strict=True
+            [name.replace("/", " ").split() for name in names], labels, strict=True
         )
     ]
     for one in objects:
         one["spec"] = {"template": {"spec": {}}}
     wanted = [thing("Namespace", "ml"), *objects]
     seen = look(cluster(objects=[thing("Namespace", "ml", labels=helm), *objects]), east(*wanted))
-    assert [one.what.partition("belongs to ")[2] for one in seen.problems] == [
+    assert [problem.what.partition("belongs to ")[2] for problem in seen.problems] == [
         "'Helm' (label app.kubernetes.io/managed-by): Gateway inferfleet-system/inferfleet",
         "somebody else (labels: app=shop): HTTPRoute ml/c",
         "stack 'dev': Deployment ml/a",
@@ -200,9 +202,9 @@ def test_secrets_must_be_there_with_their_keys_and_their_values_are_not_repeated
         SecretNeed("ml", "hf", ()),
     )
     seen = look(fake, east(secrets_needed=needs))
-    assert [one.what for one in seen.problems] == [
+    assert [problem.what for problem in seen.problems] == [
         "Secret ml/hf, which pods on cluster 'east' read, has no key user",
-        "Secret ml/pull, which pods on cluster 'east' read, is not there",
+        "Secret ml/pull, which pods on cluster 'east' read, does not exist",
     ]
     assert "aHVudGVyMg" not in repr(seen)
 
@@ -210,7 +212,7 @@ def test_secrets_must_be_there_with_their_keys_and_their_values_are_not_repeated
 def test_what_is_being_deleted_is_a_warning(cluster: Start) -> None:
     going = thing("Namespace", "ml", metadata={"deletionTimestamp": "2026-01-01T00:00:00Z"})
     seen = look(cluster(objects=[going]), east(thing("Namespace", "ml")))
-    assert [(one.severity, one.what) for one in seen.problems] == [
+    assert [(problem.severity, problem.what) for problem in seen.problems] == [
         ("warning", "on cluster 'east' these are being deleted: Namespace ml"),
     ]
 
@@ -221,12 +223,13 @@ def test_what_is_being_deleted_is_a_warning(cluster: Start) -> None:
         (
             "/api/v1/namespaces/kube-system",
             401,
-            "cluster 'east' refused GET /api/v1/namespaces/kube-system (401): it does not know who asks",
+            "cluster 'east' refused GET /api/v1/namespaces/kube-system (401): it does not accept the "
+            "credentials",
         ),
         (
             "/apis/apps/v1/deployments",
             403,
-            "cluster 'east' refused GET /apis/apps/v1/deployments (403): its credentials may not read this",
+            "cluster 'east' refused GET /apis/apps/v1/deployments (403): the credentials may not read this",
         ),
         (
             "/apis/apps/v1/deployments",

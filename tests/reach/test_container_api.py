@@ -30,13 +30,13 @@ def refusal(address: str, seconds: float = 5) -> tuple[str, str]:
 
 def test_the_ip_endpoint_comes_with_its_certificate_authority(google: FakeGoogle) -> None:
     google.clusters[PATH] = 200, running("34.1.2.3", ca="Q0E=", dns="gke-1.gke.goog")
-    assert ask(google) == ControlPlane("RUNNING", "", "34.1.2.3", "Q0E=", inside=False)
+    assert ask(google) == ControlPlane("RUNNING", "", "34.1.2.3", "Q0E=", private=False)
     assert google.asked == [(PATH, "Bearer google-1")]
 
 
 def test_a_private_address_answers_inside_its_network_alone(google: FakeGoogle) -> None:
     google.clusters[PATH] = 200, running("10.0.0.2", ca="Q0E=")
-    assert ask(google) == ControlPlane("RUNNING", "", "10.0.0.2", "Q0E=", inside=True)
+    assert ask(google) == ControlPlane("RUNNING", "", "10.0.0.2", "Q0E=", private=True)
 
 
 @pytest.mark.parametrize("outside", [True, False])
@@ -50,9 +50,9 @@ def test_the_dns_endpoint_needs_no_certificate_authority(google: FakeGoogle, out
 @pytest.mark.parametrize("endpoint", ["DNS", "IP"])
 def test_a_cluster_that_is_being_made_has_no_endpoint(google: FakeGoogle, endpoint: Any) -> None:
     google.clusters[PATH] = 200, {"status": "PROVISIONING", "statusMessage": "wait"}
-    found = ask(google, endpoint=endpoint)
-    assert found is not None
-    assert (found.status, found.message, found.host, found.ca) == ("PROVISIONING", "wait", None, None)
+    answer = ask(google, endpoint=endpoint)
+    assert answer is not None
+    assert (answer.status, answer.message, answer.host, answer.ca) == ("PROVISIONING", "wait", None, None)
 
 
 def test_there_is_no_such_cluster(google: FakeGoogle) -> None:
@@ -65,10 +65,10 @@ def test_credentials_are_fetched_once_for_all_clusters(google: FakeGoogle) -> No
     threads = [
         threading.Thread(target=api.control_plane, args=(PLAN,), kwargs={"seconds": 5}) for _ in range(4)
     ]
-    for one in threads:
-        one.start()
-    for one in threads:
-        one.join()
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
     assert google.asked == [(PATH, "Bearer google-1")] * 4
 
 
@@ -148,7 +148,7 @@ def test_something_else_at_the_address_is_told_from_the_container_api(
 def test_nobody_at_the_address(google: FakeGoogle) -> None:
     assert refusal("http://127.0.0.1:1") == (
         "the Container API at http://127.0.0.1:1 does not answer: Connection refused",
-        "Mend the connection to Google Cloud, then try again",
+        "Fix the connection to Google Cloud, then try again",
     )
 
 
@@ -198,8 +198,8 @@ def test_a_server_of_credentials_that_is_gone_is_told(
 def test_node_pools_come_with_googles_words(google: FakeGoogle) -> None:
     pools = [{"name": "l4", "status": "ERROR", "statusMessage": "stock-out"}, {"name": "system"}, {}, "?"]
     google.clusters[PATH] = 200, running("34.1.2.3", ca="Q0E=", nodePools=pools)
-    found = ContainerApi(google.address).node_pools(PLAN, seconds=5)
-    assert found == (NodePool("l4", "ERROR", "stock-out"), NodePool("system", "", ""))
+    pools = ContainerApi(google.address).node_pools(PLAN, seconds=5)
+    assert pools == (NodePool("l4", "ERROR", "stock-out"), NodePool("system", "", ""))
 
 
 def test_a_cluster_that_is_not_there_has_no_node_pools(google: FakeGoogle) -> None:

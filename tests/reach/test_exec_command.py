@@ -1,4 +1,4 @@
-"""Credential commands of kubeconfigs: what they are told, and what is said when they give nothing."""
+"""Credential commands of kubeconfigs: what they receive, and what is reported when they give nothing."""
 
 import json
 from pathlib import Path
@@ -49,14 +49,14 @@ def test_arguments_and_environment_are_passed_on(tmp_path: Path) -> None:
 
 
 def test_the_cluster_is_told_only_to_a_command_that_asks_for_it(tmp_path: Path) -> None:
-    body = f'printf "%s" "$KUBERNETES_EXEC_INFO" > {tmp_path}/told; {prints(status={"token": "t"})}'
+    body = f'printf "%s" "$KUBERNETES_EXEC_INFO" > {tmp_path}/received; {prints(status={"token": "t"})}'
     extension = {"name": "client.authentication.k8s.io/exec", "extension": {"audience": "x"}}
     cluster = {"server": "https://east", "extensions": [extension]}
-    told = []
+    received = []
     for asks in (True, False):
         credentials(command(tmp_path, body, provideClusterInfo=asks), cluster, seconds=5)
-        told.append(json.loads((tmp_path / "told").read_text())["spec"])
-    assert told == [
+        received.append(json.loads((tmp_path / "received").read_text())["spec"])
+    assert received == [
         {"interactive": False, "cluster": {"server": "https://east", "config": {"audience": "x"}}},
         {"interactive": False},
     ]

@@ -17,7 +17,7 @@ from inferfleet.reach.gke import NotThere, Reached, judged
 from inferfleet.reach.google_apis import ControlPlane
 
 Start = Callable[..., FakeCluster]
-NOT_CHECKED = "What stands on it is not checked in this run"
+NOT_CHECKED = "Its objects are not checked in this run"
 
 
 def test_a_cluster_that_stands_is_asked_with_the_credentials_of_googles_plugin(
@@ -34,9 +34,9 @@ def test_the_plugin_is_told_the_cluster(
 ) -> None:
     fake = cluster(tls=tls.context)
     google.clusters[PATH] = 200, running(fake.host, ca=tls.ca)
-    told = plugin(gives("t"))
+    received = plugin(gives("t"))
     look(google, desired_on())
-    assert json.loads(told.read_text()) == {
+    assert json.loads(received.read_text()) == {
         "apiVersion": "client.authentication.k8s.io/v1beta1",
         "kind": "ExecCredential",
         "spec": {
@@ -56,7 +56,7 @@ def test_the_certificate_of_a_dns_endpoint_is_one_that_the_system_trusts(
     google.clusters[PATH] = 200, running(dns=cluster(tls=tls.context).host)
     plugin(gives("t"))
     refused = look(google, desired_on(endpoint="DNS")).problems
-    assert ["certificate verify failed" in one.what for one in refused] == [True]
+    assert ["certificate verify failed" in problem.what for problem in refused] == [True]
     monkeypatch.setenv("SSL_CERT_FILE", str(tls.file))
     assert look(google, desired_on(endpoint="DNS")) == Observation(uids={"east": "uid-1"})
 
@@ -68,7 +68,7 @@ def test_a_cluster_that_is_not_there_yet_is_no_problem(google: FakeGoogle) -> No
 def test_a_cluster_that_the_lock_remembers_and_that_is_gone_is_a_warning(google: FakeGoogle) -> None:
     warning = east_problem(
         "cluster 'east' is gone from Google Cloud (project acme, us-east5), and the lock remembers it",
-        "If it was not `pulumi destroy`, run `pulumi refresh`, so that the state forgets what stood on it",
+        "If it was not `pulumi destroy`, run `pulumi refresh`, so that the state forgets its objects",
         GKE,
         severity="warning",
     )
@@ -86,18 +86,18 @@ def test_a_cluster_made_anew_under_its_name_is_refused(google: FakeGoogle, stand
         east_problem(
             "another cluster answers under the name 'east': its kube-system has UID new, "
             "the lock remembers old",
-            "If it was deleted and made again, run `pulumi refresh`, so that the state forgets what stood on "
-            "the old one, and remove the uid from its line in placement.lock",
+            "If it was deleted and created again, run `pulumi refresh`, so that the state forgets the "
+            "objects of the old one, and remove the uid from its line in placement.lock",
             GKE,
         ),
     )
 
 
-def found(status: str, host: str | None = "34.1.2.3", message: str = "") -> ControlPlane:
-    return ControlPlane(status, message, host, "Q0E=", inside=False)
+def control_plane(status: str, host: str | None = "34.1.2.3", message: str = "") -> ControlPlane:
+    return ControlPlane(status, message, host, "Q0E=", private=False)
 
 
-REACHED = Reached(kubeconfig("east", host="34.1.2.3", ca="Q0E="), inside=False)
+REACHED = Reached(kubeconfig("east", host="34.1.2.3", ca="Q0E="), private=False)
 DELETE = "gcloud container clusters delete east-1a2b3c --project acme --region us-east5"
 
 
@@ -108,13 +108,13 @@ def later(why: str, *, made: bool) -> NotThere:
 @pytest.mark.parametrize(
     ("answer", "meaning"),
     [
-        (found("RUNNING"), REACHED),
-        (found("RECONCILING"), REACHED),
-        (found("DEGRADED", message="a node is ill"), REACHED),
-        (found("PROVISIONING"), later(f"Google Cloud is still making cluster {NAME}", made=False)),
-        (found("RUNNING", None), later(f"cluster {NAME} has no IP endpoint yet", made=True)),
+        (control_plane("RUNNING"), REACHED),
+        (control_plane("RECONCILING"), REACHED),
+        (control_plane("DEGRADED", message="a node is ill"), REACHED),
+        (control_plane("PROVISIONING"), later(f"Google Cloud is still creating cluster {NAME}", made=False)),
+        (control_plane("RUNNING", None), later(f"cluster {NAME} has no IP endpoint yet", made=True)),
         (
-            found("STOPPING"),
+            control_plane("STOPPING"),
             east_problem(
                 f"cluster 'east' ({NAME}) is being deleted",
                 "Wait until it is gone, then run `pulumi refresh`",
@@ -122,10 +122,10 @@ def later(why: str, *, made: bool) -> NotThere:
             ),
         ),
         (
-            found("ERROR", message="out of addresses"),
+            control_plane("ERROR", message="out of addresses"),
             east_problem(
                 f"cluster 'east' ({NAME}) is in status ERROR: out of addresses",
-                f"Mend it in Google Cloud, or delete it ({DELETE}), then run `pulumi refresh`",
+                f"Fix it in Google Cloud, or delete it ({DELETE}), then run `pulumi refresh`",
                 GKE,
             ),
         ),
@@ -174,7 +174,7 @@ def test_a_private_endpoint_that_does_not_answer_here_is_explained(
     (problem,) = look(google, desired_on()).problems
     assert (problem.what, problem.next_step.partition(", or write")[0], problem.path) == (
         "cluster 'east' does not answer at https://127.0.0.9: Connection refused",
-        "Its endpoint answers inside its network alone: run this there, or choose the other "
+        "Its endpoint answers only inside its network: run this there, or choose the other "
         "controlPlaneEndpoint",
         GKE,
     )

@@ -6,5 +6,9 @@ from inferfleet.reach.google_login import GOOGLE, Addresses, addresses
 def test_they_are_googles_own_unless_the_environment_says_otherwise() -> None:
     assert addresses({}) == GOOGLE
     prefix = "CLOUDSDK_API_ENDPOINT_OVERRIDES_"
-    told = {f"{prefix}CONTAINER": "http://a/", f"{prefix}COMPUTE": "http://b/v1/", f"{prefix}CLOUDQUOTAS": ""}
-    assert addresses(told) == Addresses("http://a", "http://b/v1", GOOGLE.quotas)
+    environment = {
+        f"{prefix}CONTAINER": "http://a/",
+        f"{prefix}COMPUTE": "http://b/v1/",
+        f"{prefix}CLOUDQUOTAS": "",
+    }
+    assert addresses(environment) == Addresses("http://a", "http://b/v1", GOOGLE.quotas)

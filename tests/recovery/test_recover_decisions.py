@@ -3,7 +3,7 @@
 from small_state import GOOGLE, IN, POOL, Values, config_map, exported, pool, resource, state, urn
 
 from inferfleet.api.problems import Problem
-from inferfleet.recovery.decide import Action, Decision, Missing, Stands, decide, edited, refreshes, restored
+from inferfleet.recovery.decide import Absent, Action, Decision, Present, decide, edited, refreshes, restored
 from inferfleet.recovery.state import StackResource, State
 
 A, B = config_map("a"), config_map("b")
@@ -14,21 +14,21 @@ WANTS_NEW = {(POOL, "east/h100"): f"{IN}/h100-new"}
 
 
 def creating(*values: Values) -> tuple[tuple[str, Values], ...]:
-    return tuple(("creating", one) for one in values)
+    return tuple(("creating", values) for values in values)
 
 
-def actions(found: State) -> list[tuple[Action, str]]:
-    return [(one.action, one.why) for one in decide(found, {}, {})]
+def actions(interrupted: State) -> list[tuple[Action, str]]:
+    return [(one.action, one.why) for one in decide(interrupted, {}, {})]
 
 
 def test_a_state_in_which_all_ended_asks_for_nothing() -> None:
-    found = state(config_map("a", made=True), resource("inferfleet:components:X", "east", custom=False))
-    assert decide(found, {}, {}) == ()
+    interrupted = state(config_map("a", made=True), resource("inferfleet:components:X", "east", custom=False))
+    assert decide(interrupted, {}, {}) == ()
 
 
 def test_an_object_that_is_on_its_cluster_enters_the_state_with_the_owner_of_its_fields() -> None:
     export = exported(pending=creating(A))
-    decisions = decide(State(export), {ON_A: Stands("pulumi-kubernetes-1")}, {})
+    decisions = decide(State(export), {ON_A: Present("pulumi-kubernetes-1")}, {})
     assert decisions == (
         Decision(
             "creating",
@@ -46,25 +46,27 @@ def test_an_object_that_is_on_its_cluster_enters_the_state_with_the_owner_of_its
 
 def test_an_object_that_is_not_there_is_forgotten() -> None:
     export = exported(config_map("c", made=True), pending=creating(A))
-    decisions = decide(State(export), {ON_A: Missing()}, {})
-    assert [(one.action, one.why) for one in decisions] == [(Action.FORGET, "it is not on its cluster")]
+    decisions = decide(State(export), {ON_A: Absent()}, {})
+    assert [(decision.action, decision.why) for decision in decisions] == [
+        (Action.FORGET, "it is not on its cluster")
+    ]
     assert edited(export, decisions) == exported(config_map("c", made=True))
     assert refreshes(decisions) == ()
 
 
 def test_what_a_later_update_made_is_not_taken_over_twice() -> None:
-    found = state(
+    interrupted = state(
         config_map("a", made=True), pool("h100-new", made=True), pending=creating(A, pool("h100-new"))
     )
-    later = (Action.FORGET, "the state has it: a later update made it")
-    assert actions(found) == [later, later]
+    later = (Action.FORGET, "the state has it: a later update created it")
+    assert actions(interrupted) == [later, later]
 
 
 def test_while_one_operation_cannot_be_judged_the_state_stays_as_it_is() -> None:
     export = exported(pending=(*creating(A, B), ("updating", pool("h100-new"))))
-    silent = Problem("cluster 'east' does not answer", "Mend it")
-    decisions = decide(State(export), {ON_A: silent, ON_B: Stands()}, {})
-    assert [(one.action, one.problem) for one in decisions[:2]] == [
+    silent = Problem("cluster 'east' does not answer", "Fix it")
+    decisions = decide(State(export), {ON_A: silent, ON_B: Present()}, {})
+    assert [(decision.action, decision.problem) for decision in decisions[:2]] == [
         (Action.LEAVE, silent),
         (Action.TAKE_OVER, None),
     ]
@@ -73,45 +75,49 @@ def test_while_one_operation_cannot_be_judged_the_state_stays_as_it_is() -> None
 
 def test_an_update_or_a_deletion_is_looked_at_and_one_of_what_is_gone_forgotten() -> None:
     pending = (("updating", A), ("deleting", B), ("reading", config_map("c")))
-    found = state(config_map("a", made=True), config_map("b", made=True), pending=pending)
-    looked = (Action.LOOK, "nobody knows how far it came")
-    assert actions(found) == [looked, looked, (Action.FORGET, "the state does not have it any more")]
-    decisions = decide(found, {}, {})
+    interrupted = state(config_map("a", made=True), config_map("b", made=True), pending=pending)
+    looked = (Action.LOOK, "it is unknown how far the operation came")
+    assert actions(interrupted) == [looked, looked, (Action.FORGET, "the state does not have it any more")]
+    decisions = decide(interrupted, {}, {})
     assert refreshes(decisions) == ((ON_A, ON_B),)
-    assert edited(found.export, decisions) == exported(config_map("a", made=True), config_map("b", made=True))
+    assert edited(interrupted.export, decisions) == exported(
+        config_map("a", made=True), config_map("b", made=True)
+    )
 
 
 def test_without_anything_to_enter_or_to_forget_the_state_is_only_looked_at() -> None:
-    found = state(config_map("a", made=True), pending=(("updating", A),))
-    assert edited(found.export, decide(found, {}, {})) is None
+    interrupted = state(config_map("a", made=True), pending=(("updating", A),))
+    assert edited(interrupted.export, decide(interrupted, {}, {})) is None
 
 
 def test_providers_and_components_are_made_again() -> None:
     provider = resource("pulumi:providers:kubernetes", "east")
     component = resource("inferfleet:components:X", "east", custom=False)
-    again = (Action.FORGET, "only Pulumi has it, and makes it again")
+    again = (Action.FORGET, "only Pulumi has it, and creates it again")
     assert actions(state(pending=creating(provider, component))) == [again, again]
 
 
 def test_what_was_taken_over_and_not_looked_at_is_looked_at_by_the_next_recovery() -> None:
     entered = config_map("a", id="ml/a", outputs={"__fieldManager": "pulumi-kubernetes-1"})
-    found = state(entered, pool("h100-new", id="x"))
-    looked = (Action.LOOK, "taken over, and not looked at yet")
-    assert actions(found) == [looked, looked]
-    assert refreshes(decide(found, {}, {})) == ((ON_A,), (ON_POOL,))
+    interrupted = state(entered, pool("h100-new", id="x"))
+    looked = (Action.LOOK, "taken over, and not refreshed yet")
+    assert actions(interrupted) == [looked, looked]
+    assert refreshes(decide(interrupted, {}, {})) == ((ON_A,), (ON_POOL,))
 
 
 def test_the_engine_asks_google_about_a_cloud_resource() -> None:
     export = exported(pending=creating(pool("h100-new")))
     decisions = decide(State(export), {}, WANTS_NEW)
-    assert [(one.action, one.id) for one in decisions] == [(Action.TAKE_OVER_IF_THERE, f"{IN}/h100-new")]
+    assert [(decision.action, decision.id) for decision in decisions] == [
+        (Action.TAKE_OVER_IF_THERE, f"{IN}/h100-new")
+    ]
     assert edited(export, decisions) == exported(pool("h100-new", id=f"{IN}/h100-new"))
 
 
 def test_a_pool_that_was_to_replace_another_takes_its_place_and_the_other_waits_for_its_deletion() -> None:
     export = exported(pool("h100-old", made=True), pending=creating(pool("h100-new")))
     decisions = decide(State(export), {}, WANTS_NEW)
-    assert [(one.action, one.replaces, one.why) for one in decisions] == [
+    assert [(decision.action, decision.replaces, decision.why) for decision in decisions] == [
         (Action.TAKE_OVER_IF_THERE, True, f"it was to replace {IN}/h100-old")
     ]
     after = edited(export, decisions)
@@ -124,9 +130,9 @@ def test_a_pool_that_was_to_replace_another_takes_its_place_and_the_other_waits_
 
 
 def test_a_pool_beside_the_wanted_one_is_named_for_people_to_delete() -> None:
-    found = state(pool("h100-new", made=True), pending=creating(pool("h100-old")))
-    (decision,) = decide(found, {}, WANTS_NEW)
-    what = f"NodePool east/h100: {IN}/h100-old was made beside {IN}/h100-new, and is not wanted"
+    interrupted = state(pool("h100-new", made=True), pending=creating(pool("h100-old")))
+    (decision,) = decide(interrupted, {}, WANTS_NEW)
+    what = f"NodePool east/h100: {IN}/h100-old was created beside {IN}/h100-new, and is not wanted"
     assert (decision.action, decision.problem) == (
         Action.FORGET,
         Problem(what, "If Google has it, delete it there"),
@@ -134,16 +140,16 @@ def test_a_pool_beside_the_wanted_one_is_named_for_people_to_delete() -> None:
 
 
 def test_of_two_pools_of_one_document_only_the_wanted_one_enters_the_state() -> None:
-    found = state(pending=creating(pool("h100-old"), pool("h100-new")))
-    assert [(one.action, one.id) for one in decide(found, {}, WANTS_NEW)] == [
+    interrupted = state(pending=creating(pool("h100-old"), pool("h100-new")))
+    assert [(one.action, one.id) for one in decide(interrupted, {}, WANTS_NEW)] == [
         (Action.TAKE_OVER_IF_THERE, f"{IN}/h100-new"),
         (Action.FORGET, f"{IN}/h100-old"),
     ]
 
 
 def test_which_of_two_pools_is_wanted_is_not_guessed() -> None:
-    found = state(pool("h100-old", made=True), pending=creating(pool("h100-new")))
-    (decision,) = decide(found, {}, None)
+    interrupted = state(pool("h100-old", made=True), pending=creating(pool("h100-new")))
+    (decision,) = decide(interrupted, {}, None)
     assert decision.action is Action.LEAVE
 
 
@@ -151,7 +157,7 @@ def test_a_cloud_resource_without_an_id_is_left_to_people() -> None:
     strange = resource("gcp:storage/bucket:Bucket", "b", provider=GOOGLE)
     (decision,) = decide(state(pending=creating(strange)), {}, {})
     step = "Answer for it yourself: pulumi refresh asks about each in a terminal"
-    assert decision.problem == Problem("Bucket b: its ID cannot be told from its inputs", step)
+    assert decision.problem == Problem("Bucket b: its ID does not follow from its inputs", step)
 
 
 def test_an_id_that_the_provider_gave_is_kept() -> None:
@@ -162,7 +168,7 @@ def test_an_id_that_the_provider_gave_is_kept() -> None:
 
 def test_each_provider_is_asked_by_a_command_of_its_own() -> None:
     pending = creating(A, pool("h100-new"), B)
-    decisions = decide(state(pending=pending), {ON_A: Stands(), ON_B: Stands()}, WANTS_NEW)
+    decisions = decide(state(pending=pending), {ON_A: Present(), ON_B: Present()}, WANTS_NEW)
     assert refreshes(decisions) == ((ON_POOL,), (ON_A, ON_B))
 
 

@@ -29,10 +29,10 @@ def test_a_broken_pool_comes_with_the_command_that_takes_it_away(google: FakeGoo
 
 def test_the_state_forgets_a_broken_pool_by_a_refresh(google: FakeGoogle) -> None:
     google.clusters[PATH] = 200, {"status": "RUNNING", "nodePools": [pool("ERROR")]}
-    (found,) = look(google, state(resource(POOL, "east/l4", OWN)))
-    assert isinstance(found, BrokenPool)
+    (broken,) = look(google, state(resource(POOL, "east/l4", OWN)))
+    assert isinstance(broken, BrokenPool)
     refresh = f"pulumi refresh --stack prod --target '{urn(POOL, 'east/l4')}'"
-    assert (found.known, found.commands) == (True, (DELETE, refresh))
+    assert (broken.known, broken.commands) == (True, (DELETE, refresh))
 
 
 @pytest.mark.parametrize("status", ["RUNNING", "PROVISIONING", "RECONCILING", "STOPPING"])
@@ -51,9 +51,9 @@ def test_a_cluster_given_up_is_not_asked_about(google: FakeGoogle) -> None:
 
 def test_why_google_does_not_tell_is_said(google: FakeGoogle) -> None:
     google.clusters[PATH] = 500, error(500, "INTERNAL", "Internal error.")
-    (found,) = look(google, state())
-    assert isinstance(found, Problem)
-    assert (found.what.startswith("the node pools of cluster 'east' cannot be looked at: "), found.path) == (
+    (problem,) = look(google, state())
+    assert isinstance(problem, Problem)
+    assert (problem.what.startswith("the node pools of cluster 'east' cannot be read: "), problem.path) == (
         True,
         GKE,
     )

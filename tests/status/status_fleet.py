@@ -43,9 +43,10 @@ def condition(kind: str, status: str = "True", **more: str) -> dict[str, str]:
 
 def all_serving(fleet: Desired) -> Seen:
     """Everything desired stands; controllers and kubelets have nothing left to do."""
-    manifests = [copy.deepcopy(one.manifest) for cluster in fleet.clusters for one in cluster.objects]
+    manifests = [copy.deepcopy(wanted.manifest) for cluster in fleet.clusters for wanted in cluster.objects]
     objects = {
-        (one["kind"], one["metadata"].get("namespace", ""), one["metadata"]["name"]): one for one in manifests
+        (manifest["kind"], manifest["metadata"].get("namespace", ""), manifest["metadata"]["name"]): manifest
+        for manifest in manifests
     }
     gateway = [condition("Accepted"), condition("Programmed")]
     objects[GATEWAY]["status"] = {

@@ -41,78 +41,78 @@ MANIFEST = {
 
 def live() -> dict[str, Any]:
     """As the API server has it: without apiVersion and kind in lists, with defaults and normal forms."""
-    found: dict[str, Any] = copy.deepcopy({key: MANIFEST[key] for key in ("metadata", "spec")})
-    found["metadata"] |= {"uid": "1", "annotations": {"deployment.kubernetes.io/revision": "1"}}
-    pod = found["spec"]["template"]["spec"]
+    actual: dict[str, Any] = copy.deepcopy({key: MANIFEST[key] for key in ("metadata", "spec")})
+    actual["metadata"] |= {"uid": "1", "annotations": {"deployment.kubernetes.io/revision": "1"}}
+    pod = actual["spec"]["template"]["spec"]
     pod["restartPolicy"] = "Always"
     pod["containers"][0]["resources"]["limits"] = {"cpu": "1", "nvidia.com/gpu": "4"}
-    return found
+    return actual
 
 
-def engine(found: dict[str, Any]) -> dict[str, Any]:
-    container: dict[str, Any] = found["spec"]["template"]["spec"]["containers"][0]
+def engine(actual: dict[str, Any]) -> dict[str, Any]:
+    container: dict[str, Any] = actual["spec"]["template"]["spec"]["containers"][0]
     return container
 
 
-def told(change: Callable[[dict[str, Any]], object] = lambda _: None, *, whole: bool = True) -> list[str]:
-    found = live()
-    change(found)
-    return [str(one) for one in object_drift("east", "x", MANIFEST, found, whole=whole)]
+def drifted(change: Callable[[dict[str, Any]], object] = lambda _: None, *, whole: bool = True) -> list[str]:
+    actual = live()
+    change(actual)
+    return [str(drift) for drift in object_drift("east", "x", MANIFEST, actual, whole=whole)]
 
 
-def sidecar(found: dict[str, Any]) -> None:
-    found["spec"]["template"]["spec"]["containers"].insert(0, {"name": "theirs", "image": "x"})
+def sidecar(actual: dict[str, Any]) -> None:
+    actual["spec"]["template"]["spec"]["containers"].insert(0, {"name": "theirs", "image": "x"})
 
 
 @pytest.mark.parametrize(
     "change",
     [
         lambda _: None,
-        lambda found: found["metadata"]["labels"].update(theirs="x"),
-        lambda found: engine(found)["env"].insert(0, {"name": "B", "value": "2"}),
+        lambda actual: actual["metadata"]["labels"].update(theirs="x"),
+        lambda actual: engine(actual)["env"].insert(0, {"name": "B", "value": "2"}),
         sidecar,
     ],
     ids=["nothing", "a label more", "a variable more", "a container more"],
 )
 def test_what_a_manifest_does_not_set_is_not_compared(change: Callable[[dict[str, Any]], object]) -> None:
-    assert told(change) == []
+    assert drifted(change) == []
 
 
 @pytest.mark.parametrize(
     ("change", "what"),
     [
-        (lambda found: found["spec"].update(replicas=0), "spec.replicas is 0, documents say 2"),
+        (lambda actual: actual["spec"].update(replicas=0), "spec.replicas is 0, documents say 2"),
         (
-            lambda found: found["metadata"]["labels"].clear(),
+            lambda actual: actual["metadata"]["labels"].clear(),
             "metadata.labels.app is unset, documents say qwen",
         ),
         (
-            lambda found: engine(found).update(image="vllm:2"),
+            lambda actual: engine(actual).update(image="vllm:2"),
             "spec.template.spec.containers[engine].image is vllm:2, documents say vllm:1",
         ),
         (
-            lambda found: engine(found)["env"][0].update(value="2"),
+            lambda actual: engine(actual)["env"][0].update(value="2"),
             "spec.template.spec.containers[engine].env[A].value is 2, documents say 1",
         ),
         (
-            lambda found: engine(found)["args"].append("--c"),
+            lambda actual: engine(actual)["args"].append("--c"),
             'spec.template.spec.containers[engine].args is ["--a", "--b", "--c"], documents say '
             '["--a", "--b"]',
         ),
         (
-            lambda found: engine(found)["args"].reverse(),
+            lambda actual: engine(actual)["args"].reverse(),
             "spec.template.spec.containers[engine].args[0] is --b, documents say --a",
         ),
         (
-            lambda found: engine(found)["resources"]["limits"].update(cpu="2"),
+            lambda actual: engine(actual)["resources"]["limits"].update(cpu="2"),
             "spec.template.spec.containers[engine].resources.limits.cpu is 2, documents say 1000m",
         ),
         (
-            lambda found: found["spec"]["template"]["spec"]["tolerations"][0].update(key="x"),
+            lambda actual: actual["spec"]["template"]["spec"]["tolerations"][0].update(key="x"),
             "spec.template.spec.tolerations[0].key is x, documents say gpu",
         ),
         (
-            lambda found: found["spec"]["template"]["spec"].update(hostNetwork=True),
+            lambda actual: actual["spec"]["template"]["spec"].update(hostNetwork=True),
             "spec.template.spec.hostNetwork is true, documents say false",
         ),
     ],
@@ -120,11 +120,11 @@ def test_what_a_manifest_does_not_set_is_not_compared(change: Callable[[dict[str
 def test_a_field_that_was_changed_is_named_with_both_values(
     change: Callable[[dict[str, Any]], object], what: str
 ) -> None:
-    assert told(change)[0] == f"x: {what}"
+    assert drifted(change)[0] == f"x: {what}"
 
 
 @pytest.mark.parametrize(
-    ("owner", "drifted"),
+    ("owner", "reported"),
     [
         ({"manager": "kube-controller-manager", "subresource": "scale"}, False),
         ({"manager": "kubectl", "subresource": "scale"}, True),
@@ -132,26 +132,26 @@ def test_a_field_that_was_changed_is_named_with_both_values(
     ids=["an autoscaler", "a person"],
 )
 def test_a_number_of_replicas_belongs_to_the_autoscaler_that_set_it(
-    owner: dict[str, str], drifted: bool
+    owner: dict[str, str], reported: bool
 ) -> None:
-    def scale(found: dict[str, Any]) -> None:
-        found["spec"]["replicas"] = 5
-        found["metadata"]["managedFields"] = [{**owner, "fieldsV1": {"f:spec": {"f:replicas": {}}}}]
+    def scale(actual: dict[str, Any]) -> None:
+        actual["spec"]["replicas"] = 5
+        actual["metadata"]["managedFields"] = [{**owner, "fieldsV1": {"f:spec": {"f:replicas": {}}}}]
 
-    assert bool(told(scale)) == drifted
+    assert bool(drifted(scale)) == reported
 
 
 def test_of_a_secret_the_metadata_alone_is_compared() -> None:
-    def only_metadata(found: dict[str, Any]) -> None:
-        del found["spec"]
-        found["metadata"]["labels"]["app"] = "y"
+    def only_metadata(actual: dict[str, Any]) -> None:
+        del actual["spec"]
+        actual["metadata"]["labels"]["app"] = "y"
 
-    assert told(only_metadata, whole=False) == ["x: metadata.labels.app is y, documents say qwen"]
+    assert drifted(only_metadata, whole=False) == ["x: metadata.labels.app is y, documents say qwen"]
 
 
 def test_a_change_is_told_with_its_cluster_and_object() -> None:
-    found = live()
-    found["spec"]["replicas"] = 3
-    assert list(object_drift("east", "east Deployment ml/qwen", MANIFEST, found, whole=True)) == [
+    actual = live()
+    actual["spec"]["replicas"] = 3
+    assert list(object_drift("east", "east Deployment ml/qwen", MANIFEST, actual, whole=True)) == [
         Drift("east", "east Deployment ml/qwen", "spec.replicas", "3", "2")
     ]

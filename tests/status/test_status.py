@@ -62,13 +62,13 @@ def seen(tmp_path: Path) -> Callable[..., Status]:
     """The status after `change` was made to a cluster on which everything serves."""
     fleet = desired_in(tmp_path)
 
-    def told(change: Callable[[dict[Key, Any]], None] = lambda _: None, pods: Any = None) -> Status:
+    def look(change: Callable[[dict[Key, Any]], None] = lambda _: None, pods: Any = None) -> Status:
         healthy = all_serving(fleet)
         objects = copy.deepcopy(dict(healthy.objects))
         change(objects)
         return status(fleet, {"east": Seen(objects, pods(healthy.pods) if pods else healthy.pods)}, NOW)
 
-    return told
+    return look
 
 
 def with_placement(**changes: Any) -> Status:
@@ -91,9 +91,9 @@ def test_a_stack_that_serves_is_ready_in_all_its_parts(seen: Callable[..., Statu
 def test_a_loading_model_tells_how_long_it_loads_and_may(seen: Callable[..., Status]) -> None:
     loading = {"state": {"running": {"startedAt": ago(40)}}}
     pod = PodStatus(POD, Phase.STARTING, seconds=40, budget=1200, node="l4-0")
-    found = seen(pods=lambda pods: (broken_pod(pods[0], **loading), pods[1]))
-    assert found == with_placement(phase=Phase.STARTING, ready=0, pods=(pod,))
-    assert found.phase == Phase.STARTING
+    actual = seen(pods=lambda pods: (broken_pod(pods[0], **loading), pods[1]))
+    assert actual == with_placement(phase=Phase.STARTING, ready=0, pods=(pod,))
+    assert actual.phase == Phase.STARTING
 
 
 def test_a_workload_that_gets_no_pods_tells_what_its_controller_says(seen: Callable[..., Status]) -> None:
@@ -101,14 +101,14 @@ def test_a_workload_that_gets_no_pods_tells_what_its_controller_says(seen: Calla
         failure = condition("ReplicaFailure", message='pods "x" is forbidden: exceeded quota')
         objects[WORKLOAD]["status"] = {"observedGeneration": 2, "conditions": [failure]}
 
-    found = seen(change, pods=lambda pods: pods[1:])
+    actual = seen(change, pods=lambda pods: pods[1:])
     message = '0 of 1 pods exist; pods "x" is forbidden: exceeded quota'
-    assert found.deployments[0].placements == (
+    assert actual.deployments[0].placements == (
         replace(PLACEMENT, phase=Phase.FAILED, ready=0, message=message, pods=()),
     )
     # The pool has nobody to choose either.
     selector = "its selector inferfleet.dev/deployment=qwen,inferfleet.dev/serves=true matches no pod"
-    assert found.deployments[0].endpoints[0].pool == replace(
+    assert actual.deployments[0].endpoints[0].pool == replace(
         ENDPOINT.pool, phase=Phase.FAILED, message=selector
     )
 
@@ -129,8 +129,8 @@ def test_a_picker_that_crashes_says_why_in_its_own_words(seen: Callable[..., Sta
     }
     words = "epp CrashLoopBackOff: ended with exit code 2: unknown flag: --x"
     pod = PodStatus(EPP_POD, Phase.FAILED, words, node="l4-0", restarts=3)
-    found = seen(pods=lambda pods: (pods[0], broken_pod(pods[1], restarts=3, **crash)))
-    assert found == with_endpoint("picker", Phase.FAILED, words, picker_pods=(pod,))
+    actual = seen(pods=lambda pods: (pods[0], broken_pod(pods[1], restarts=3, **crash)))
+    assert actual == with_endpoint("picker", Phase.FAILED, words, picker_pods=(pod,))
 
 
 def _set(key: Key, *path: str | int, to: Any) -> Callable[[dict[Key, Any]], None]:
@@ -170,7 +170,7 @@ CASES: dict[str, tuple[Callable[[dict[Key, Any]], None], str, Phase, str]] = {
     ),
     "Service of another name": (
         _set(POOL, "spec", "endpointPickerRef", "name", to="other"),
-        "pool", Phase.FAILED, "its endpoint picker's Service ml/other is not there, "
+        "pool", Phase.FAILED, "its endpoint picker's Service ml/other does not exist, "
         "or lacks this stack's label",
     ),
     "Service that selects nothing": (
@@ -199,10 +199,10 @@ CASES: dict[str, tuple[Callable[[dict[Key, Any]], None], str, Phase, str]] = {
 @pytest.mark.parametrize("case", CASES)
 def test_what_a_request_passes_through_names_what_is_wrong(seen: Callable[..., Status], case: str) -> None:
     change, part, phase, message = CASES[case]
-    found = seen(change)
-    assert replace(found, drift=()) == with_endpoint(part, phase, message)
+    actual = seen(change)
+    assert replace(actual, drift=()) == with_endpoint(part, phase, message)
     # A status is its controller's; all else was changed by hand.
-    assert bool(found.drift) == case.startswith(("selector", "port", "Service"))
+    assert bool(actual.drift) == case.startswith(("selector", "port", "Service"))
 
 
 @pytest.mark.parametrize(
@@ -229,9 +229,9 @@ def test_what_a_request_passes_through_names_what_is_wrong(seen: Callable[..., S
 def test_a_gateway_is_ready_once_it_is_programmed(
     seen: Callable[..., Status], conditions: Any, phase: Phase, message: str
 ) -> None:
-    found = seen(_set(GATEWAY, "status", to={"conditions": conditions} if conditions else {}))
+    actual = seen(_set(GATEWAY, "status", to={"conditions": conditions} if conditions else {}))
     gateway = PartStatus("east", "Gateway inferfleet-system/inferfleet", phase, message)
-    assert found == replace(SERVING, clusters=(ClusterStatus("east", gateway),))
+    assert actual == replace(SERVING, clusters=(ClusterStatus("east", gateway),))
 
 
 def test_what_is_desired_and_not_there_is_named(seen: Callable[..., Status]) -> None:
@@ -239,19 +239,19 @@ def test_what_is_desired_and_not_there_is_named(seen: Callable[..., Status]) -> 
         for key in (WORKLOAD, ROUTE, ("ConfigMap", "ml", "qwen-epp")):
             del objects[key]
 
-    found = seen(change)
+    actual = seen(change)
     named = ("ConfigMap ml/qwen-epp", "HTTPRoute ml/qwen", "Deployment ml/qwen-decode-l4")
-    absent = "is not there, or lacks this stack's label"
-    assert found.clusters == (replace(CLUSTER, missing=named),)
-    assert found.clusters[0].phase == Phase.MISSING
-    assert found.deployments[0].placements[0].message == f"Deployment ml/qwen-decode-l4 {absent}"
-    assert found.deployments[0].endpoints[0].route == PartStatus(
+    absent = "does not exist, or lacks this stack's label"
+    assert actual.clusters == (replace(CLUSTER, missing=named),)
+    assert actual.clusters[0].phase == Phase.MISSING
+    assert actual.deployments[0].placements[0].message == f"Deployment ml/qwen-decode-l4 {absent}"
+    assert actual.deployments[0].endpoints[0].route == PartStatus(
         "east", "HTTPRoute ml/qwen", Phase.MISSING, absent
     )
 
 
 def test_of_a_cluster_that_does_not_answer_nothing_is_known(tmp_path: Path) -> None:
-    found = status(desired_in(tmp_path), {"east": Problem("it does not answer", "Mend it")}, NOW)
+    actual = status(desired_in(tmp_path), {"east": Problem("it does not answer", "Fix it")}, NOW)
     unknown = Phase.UNKNOWN
     endpoint = EndpointStatus(
         "east",
@@ -259,16 +259,16 @@ def test_of_a_cluster_that_does_not_answer_nothing_is_known(tmp_path: Path) -> N
         replace(ENDPOINT.pool, phase=unknown),
         replace(PartStatus("east", "HTTPRoute ml/qwen", unknown)),
     )
-    assert found == Status(
+    assert actual == Status(
         "unnamed",
         (ClusterStatus("east", silent="it does not answer"),),
         (DeploymentStatus("ml/qwen", (PlacementStatus("east", "decode=l4", unknown, 1, 0),), (endpoint,)),),
         (ServiceStatus("ml/chat", (PartStatus("east", "HTTPRoute ml/chat-svc", unknown),)),),
     )
-    assert found.phase == unknown
+    assert actual.phase == unknown
 
 
 def test_replicas_without_a_place_are_counted(tmp_path: Path) -> None:
     fleet = desired_in(tmp_path, DOCUMENTS.replace("replicas: 1", "replicas: 3"))
-    found = status(fleet, {"east": all_serving(fleet)}, NOW)
-    assert found.deployments[0].unplaced == 1
+    actual = status(fleet, {"east": all_serving(fleet)}, NOW)
+    assert actual.deployments[0].unplaced == 1

@@ -18,8 +18,8 @@ def test_what_was_changed_on_a_cluster_is_told_and_still_serves(tmp_path: Path) 
     objects: dict[Any, Any] = copy.deepcopy(dict(healthy.objects))
     objects[ROUTE]["spec"]["rules"][0]["backendRefs"][0]["kind"] = "Service"
     objects[SERVICE]["metadata"]["labels"]["inferfleet.dev/stack"] = "theirs"
-    found = status(fleet, {"east": Seen(objects, healthy.pods)}, NOW)
-    assert (found.phase, [(one.thing, one.field, one.found) for one in found.drift]) == (
+    actual = status(fleet, {"east": Seen(objects, healthy.pods)}, NOW)
+    assert (actual.phase, [(drift.thing, drift.field, drift.found) for drift in actual.drift]) == (
         Phase.READY,
         [
             ("east Service ml/qwen-epp", "metadata.labels.inferfleet.dev/stack", "theirs"),
@@ -31,6 +31,6 @@ def test_what_was_changed_on_a_cluster_is_told_and_still_serves(tmp_path: Path) 
 def test_a_pool_that_was_changed_in_the_cloud_is_told(tmp_path: Path) -> None:
     desired, cloud = decided(written(tmp_path))
     answer = {"nodePools": [{"name": cloud.pools["l4"]}]}
-    told = status(desired, {}, NOW, in_cloud={"east": InCloud(answer)}).drift
-    assert "pool east/h100: node pool is not there, documents say " + cloud.pools["h100"] in map(str, told)
+    drift = status(desired, {}, NOW, in_cloud={"east": InCloud(answer)}).drift
+    assert "pool east/h100: node pool is not there, documents say " + cloud.pools["h100"] in map(str, drift)
     assert status(desired, {}, NOW).drift == ()

@@ -18,7 +18,7 @@ def look(
     fake: FakeCluster, *objects: dict[str, Any], state: Any = "active", **more: Any
 ) -> dict[str, Seen | Problem]:
     connection = Connection("east", "existing/east", state, config_key="east", uid=more.pop("uid", None))
-    components = (Component("ServingStack", "east", tuple(KubeObject("n", one) for one in objects)),)
+    components = (Component("ServingStack", "east", tuple(KubeObject("n", wanted) for wanted in objects)),)
     desired = Desired("prod", (DesiredCluster(connection, components, **more),), Plan(), frozenset(), ())
     return read(desired, {"east": fake.kubeconfig}, seconds=5)
 
@@ -39,10 +39,10 @@ def test_objects_of_this_stack_and_pods_of_engines_and_pickers_are_read(cluster:
         ]
     )
     seen = look(fake, thing("HTTPRoute", "qwen", "ml"), gateway_ref=("infra", "shared"))
-    found = Seen(
+    wanted = Seen(
         {("HTTPRoute", "ml", "qwen"): route, ("Gateway", "infra", "shared"): theirs}, (engine, picker)
     )
-    assert seen == {"east": found}
+    assert seen == {"east": wanted}
 
 
 def test_values_of_secrets_are_never_asked_for(cluster: Start) -> None:
@@ -50,7 +50,7 @@ def test_values_of_secrets_are_never_asked_for(cluster: Start) -> None:
     look(fake, thing("Secret", "hf", "ml"))
     accepted = [accept for path, accept in fake.asked if path.startswith("/api/v1/secrets")]
     assert accepted
-    assert all("as=PartialObjectMetadataList" in one for one in accepted)
+    assert all("as=PartialObjectMetadataList" in header for header in accepted)
 
 
 def test_a_kind_the_cluster_does_not_know_leaves_its_objects_unseen(cluster: Start) -> None:

@@ -1,4 +1,4 @@
-"""All that is to be told about one deployment, as text for people and as values for machines."""
+"""Everything that explains one deployment, as text for people and as values for machines."""
 
 import json
 from collections.abc import Iterator
@@ -20,7 +20,7 @@ from inferfleet.plugins.chain import Step
 
 @dataclass(frozen=True)
 class Role:
-    """One role of a placement: its class of nodes, how long its workload may take, who edited its pods."""
+    """One role of a placement: its class of nodes, how long an update waits for it, what plugins did."""
 
     name: str
     class_name: str
@@ -30,7 +30,7 @@ class Role:
 
 @dataclass(frozen=True)
 class Placed:
-    """Replicas on one spot, now and in the lock."""
+    """Replicas on one spot; `before` is their number in the lock."""
 
     spot: Spot
     replicas: int
@@ -40,6 +40,8 @@ class Placed:
 
 @dataclass(frozen=True)
 class Explanation:
+    """One deployment, what a replica needs, where replicas are placed, and why not elsewhere."""
+
     key: str
     document: ModelDeployment
     demand: Demand
@@ -50,7 +52,7 @@ class Explanation:
 
 
 def explanation(key: str, documents: Documents, lock: Lock, desired: Desired) -> Explanation:
-    """`key` is a deployment of the documents, as namespace/name."""
+    """Return the explanation of a deployment; `key` is its namespace/name."""
     document, plan = documents.deployments[key], desired.plan
     return Explanation(
         key=key,
@@ -58,73 +60,80 @@ def explanation(key: str, documents: Documents, lock: Lock, desired: Desired) ->
         demand=demand(document),
         placed=tuple(
             Placed(
-                one.spot,
-                one.replicas,
-                lock.placements.get(one.spot, 0),
-                _roles(one.spot, documents, desired),
+                placement.spot,
+                placement.replicas,
+                lock.placements.get(placement.spot, 0),
+                _roles(placement.spot, documents, desired),
             )
-            for one in plan.placements
-            if one.spot.deployment == key
+            for placement in plan.placements
+            if placement.spot.deployment == key
         ),
         reasons=plan.reasons.get(key, ()),
-        unplaced=next((one for one in plan.unplaced if one.deployment == key), None),
+        unplaced=next((missing for missing in plan.unplaced if missing.deployment == key), None),
         services=tuple(
-            sorted({one.service for one in plan.services if any(to.deployment == key for to in one.backends)})
+            sorted(
+                {
+                    route.service
+                    for route in plan.services
+                    if any(backend.deployment == key for backend in route.backends)
+                }
+            )
         ),
     )
 
 
 def _roles(spot: Spot, documents: Documents, desired: Desired) -> tuple[Role, ...]:
     budgets = {
-        one.kubernetes_name: one.timeout
+        wanted.kubernetes_name: wanted.timeout
         for cluster in desired.clusters
         for component in cluster.components
         if component.kind == "ModelReplicas" and component.name == names.replicas_component(spot)
-        for one in component.objects
+        for wanted in component.objects
     }
     chains = desired.steps.get(spot, {})
-    classes = {one.name: one.class_name for one in documents.clusters[spot.cluster].spec.node_pools}
+    classes = {pool.name: pool.class_name for pool in documents.clusters[spot.cluster].spec.node_pools}
     return tuple(
         Role(role, classes[pool], budgets.get(names.workload(spot, role)), chains.get(role, ()))
         for role, pool in spot.pools
     )
 
 
-def show(found: Explanation) -> None:
-    """Shape, placements, plugins, and why not elsewhere."""
-    wanted, placed = found.document.spec.replicas, sum(one.replicas for one in found.placed)
-    print(f"{found.key}: {placed} of {wanted} replicas placed\n")
-    for line in _shape(found):
+def show(explained: Explanation) -> None:
+    """Print shape, placements, what plugins changed, and why not elsewhere."""
+    wanted = explained.document.spec.replicas
+    count = sum(placed.replicas for placed in explained.placed)
+    print(f"{explained.key}: {count} of {wanted} replicas placed\n")
+    for line in _shape(explained):
         print(line)
-    if found.placed:
+    if explained.placed:
         print()
         columns = ("cluster", "pools", "replicas", "in the lock", "GPUs", "class", "waits at most")
-        print_table("placements", columns, [_row(one, found) for one in found.placed])
-    for one in found.placed:
-        for role in one.roles:
+        print_table("placements", columns, [_row(placed, explained) for placed in explained.placed])
+    for placed in explained.placed:
+        for role in placed.roles:
             for step in role.steps:
                 print(
-                    f"\n{one.spot.cluster}/{names.placement(one.spot)}, role {role.name}: "
+                    f"\n{placed.spot.cluster}/{names.placement(placed.spot)}, role {role.name}: "
                     f"plugin {step.plugin} ({step.origin} chain, {step.path})"
                 )
                 for line in _step(step):
                     print(f"  {line}")
-    if found.reasons:
+    if explained.reasons:
         print()
-        print_table("why not elsewhere", ("cluster", "pool", "why"), reason_rows(found.reasons))
-    if found.unplaced:
+        print_table("why not elsewhere", ("cluster", "pool", "why"), reason_rows(explained.reasons))
+    if explained.unplaced:
         print()
-        title = f"{found.unplaced.replicas} without a place"
-        print_table(title, ("cluster", "pool", "why not"), reason_rows(found.unplaced.reasons))
+        title = f"{explained.unplaced.replicas} without a place"
+        print_table(title, ("cluster", "pool", "why not"), reason_rows(explained.unplaced.reasons))
     print()
-    if found.document.spec.route.enabled:
-        print(f"reached under {names.deployment_path(found.key)}")
-    print(f"services that select it: {', '.join(found.services) or 'none'}")
+    if explained.document.spec.route.enabled:
+        print(f"reached under {names.deployment_path(explained.key)}")
+    print(f"services that select it: {', '.join(explained.services) or 'none'}")
 
 
-def _shape(found: Explanation) -> Iterator[str]:
-    workers = found.document.spec.workers
-    topology, demand = workers.topology, found.demand
+def _shape(explained: Explanation) -> Iterator[str]:
+    workers = explained.document.spec.workers
+    topology, demand = workers.topology, explained.demand
     yield (
         f"GPUs per pod     {demand.pod.gpus:>4} = tensor {topology.tensor} x dataLocal {topology.data_local}"
     )
@@ -141,12 +150,12 @@ def _shape(found: Explanation) -> Iterator[str]:
         yield f"kept free        {demand.spare:>4} pods per placement, for a new one beside an old one"
 
 
-def _row(one: Placed, found: Explanation) -> tuple[object, ...]:
-    gpus = one.replicas * found.demand.pods * found.demand.pod.gpus
-    classes = ", ".join(dict.fromkeys(role.class_name for role in one.roles))
-    budgets = [role.await_seconds for role in one.roles if role.await_seconds is not None]
+def _row(placed: Placed, explained: Explanation) -> tuple[object, ...]:
+    gpus = placed.replicas * explained.demand.pods * explained.demand.pod.gpus
+    classes = ", ".join(dict.fromkeys(role.class_name for role in placed.roles))
+    budgets = [role.await_seconds for role in placed.roles if role.await_seconds is not None]
     waits = f"{-(-max(budgets) // 60)} min" if budgets else ""
-    return (one.spot.cluster, pools(one.spot), one.replicas, one.before, gpus, classes, waits)
+    return (placed.spot.cluster, pools(placed.spot), placed.replicas, placed.before, gpus, classes, waits)
 
 
 def _step(step: Step) -> Iterator[str]:
@@ -165,24 +174,24 @@ def _value(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-def as_values(found: Explanation) -> dict[str, Any]:
-    """JSON-serialisable, with the same facts as the text."""
-    topology, demand = found.document.spec.workers.topology, found.demand
+def as_values(explained: Explanation) -> dict[str, Any]:
+    """Return the same facts as values for JSON."""
+    topology, demand = explained.document.spec.workers.topology, explained.demand
     return {
-        "deployment": found.key,
-        "replicas": found.document.spec.replicas,
+        "deployment": explained.key,
+        "replicas": explained.document.spec.replicas,
         "shape": {
             "gpusPerPod": demand.pod.gpus,
             "podsPerWorker": topology.pods_per_worker,
-            "workersPerReplica": found.document.spec.workers.count,
+            "workersPerReplica": explained.document.spec.workers.count,
             "gpusPerReplica": demand.pods * demand.pod.gpus,
             "sparePodsPerPlacement": demand.spare,
         },
         "placements": [
-            spot_values(one.spot)
+            spot_values(placed.spot)
             | {
-                "replicas": one.replicas,
-                "before": one.before,
+                "replicas": placed.replicas,
+                "before": placed.before,
                 "roles": [
                     {
                         "role": role.name,
@@ -190,12 +199,12 @@ def as_values(found: Explanation) -> dict[str, Any]:
                         "awaitSeconds": role.await_seconds,
                         "plugins": [asdict(step) for step in role.steps],
                     }
-                    for role in one.roles
+                    for role in placed.roles
                 ],
             }
-            for one in found.placed
+            for placed in explained.placed
         ],
-        "elsewhere": reason_values(found.reasons),
-        "unplaced": found.unplaced.replicas if found.unplaced else 0,
-        "services": list(found.services),
+        "elsewhere": reason_values(explained.reasons),
+        "unplaced": explained.unplaced.replicas if explained.unplaced else 0,
+        "services": list(explained.services),
     }

@@ -1,4 +1,4 @@
-"""Kubernetes objects as text that kubectl reads back exactly, and a folder of them written whole."""
+"""Kubernetes objects as text that kubectl reads back exactly, and a folder of such files."""
 
 import json
 import re
@@ -16,6 +16,16 @@ Format = Literal["yaml", "json"]
 # the one in Python does, so whatever else there is gets quotes.
 _PLAIN = re.compile(r"[A-Za-z/][-A-Za-z0-9_./]*(?: [-A-Za-z0-9_./]+)*(?::[-A-Za-z0-9_./]+)*")
 _NOT_TEXT = frozenset({"y", "n", "yes", "no", "on", "off", "true", "false", "null", "nan", "inf"})
+# The file that lists what was rendered into a folder.
+LIST = ".inferfleet-rendered"
+_HEAD = "# Files written by `inferfleet render`, which removes those it no longer renders.\n"
+
+
+def manifest_text(manifest: dict[str, Any], *, as_format: Format) -> str:
+    """Return one object as text that ends in a newline, its fields in the order they have."""
+    if as_format == "json":
+        return json.dumps(manifest, indent=2) + "\n"
+    return yaml.dump(manifest, Dumper=_Dumper, sort_keys=False, width=110, allow_unicode=True)
 
 
 class _Dumper(yaml.SafeDumper):
@@ -23,7 +33,7 @@ class _Dumper(yaml.SafeDumper):
         return True
 
 
-def _text(dumper: yaml.SafeDumper, value: str) -> yaml.ScalarNode:
+def _scalar(dumper: yaml.SafeDumper, value: str) -> yaml.ScalarNode:
     style = None
     if not _PLAIN.fullmatch(value) or value.lower() in _NOT_TEXT:
         # Block style keeps files readable, and loses line separators other than the newline.
@@ -32,68 +42,59 @@ def _text(dumper: yaml.SafeDumper, value: str) -> yaml.ScalarNode:
     return dumper.represent_scalar("tag:yaml.org,2002:str", value, style=style)
 
 
-_Dumper.add_representer(str, _text)
-
-
-def manifest_text(manifest: dict[str, Any], *, as_format: Format) -> str:
-    """One object, ending in a newline, its fields in the order they have."""
-    if as_format == "json":
-        return json.dumps(manifest, indent=2) + "\n"
-    return yaml.dump(manifest, Dumper=_Dumper, sort_keys=False, width=110, allow_unicode=True)
-
-
-LIST = ".inferfleet-rendered"
-_HEAD = "# Files written by `inferfleet render`, which removes those it no longer renders.\n"
+_Dumper.add_representer(str, _scalar)
 
 
 def write_folder(folder: Path, files: Mapping[str, str]) -> tuple[int, int]:
-    """(files written, stale files removed). `files` holds texts by path relative to the folder.
+    """Write the texts by their paths in the folder, and remove the files of an earlier rendering that are not
+    among them. Return how many were written and how many removed.
 
     Raises InvalidDocuments for a folder that holds other things, and OSError.
     """
     stale = _listed(folder) - files.keys()
     folder.mkdir(parents=True, exist_ok=True)
-    # Old and new names first: whatever happens half way, the next rendering knows all that is ours.
-    _list(folder, stale | files.keys())
+    # List old and new files first: after a failure half way, the next rendering still knows all of them.
+    _write_list(folder, stale | files.keys())
     for name, text in files.items():
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
     for name in sorted(stale):
         _remove(folder, name)
-    _list(folder, set(files))
+    _write_list(folder, set(files))
     return len(files), len(stale)
 
 
 def _listed(folder: Path) -> set[str]:
     if folder.exists() and not folder.is_dir():
         raise InvalidDocuments(
-            [Problem(f"{folder} is not a folder", "Name a folder, or one that is not there")]
+            [Problem(f"{folder} is not a folder", "Name a folder, or one that does not exist")]
         )
-    known = read_text(folder / LIST) if folder.is_dir() else None
-    if known is None:
+    text = read_text(folder / LIST) if folder.is_dir() else None
+    if text is None:
         if folder.is_dir() and any(folder.iterdir()):
             what = f"folder {folder} is not empty and holds no earlier rendering (no {LIST} in it)"
-            raise InvalidDocuments([Problem(what, "Name an empty folder, or one that is not there")])
+            raise InvalidDocuments([Problem(what, "Name an empty folder, or one that does not exist")])
         return set()
-    names = {line for line in known.splitlines() if line and not line.startswith("#")}
-    return {name for name in names if _inside(name)}
+    names = {line for line in text.splitlines() if line and not line.startswith("#")}
+    return {name for name in names if _is_inside(name)}
 
 
-def _inside(name: str) -> bool:
+def _is_inside(name: str) -> bool:
     path = PurePosixPath(name)
     return not path.is_absolute() and ".." not in path.parts
 
 
-def _list(folder: Path, names: set[str]) -> None:
+def _write_list(folder: Path, names: set[str]) -> None:
     write_text(folder / LIST, _HEAD + "".join(f"{name}\n" for name in sorted(names)))
 
 
 def _remove(folder: Path, name: str) -> None:
+    """Remove a file, and the folders that are empty without it."""
     path = folder / name
     path.unlink(missing_ok=True)
     for parent in path.relative_to(folder).parents:
-        here = folder / parent
-        if parent == Path(".") or not here.is_dir() or any(here.iterdir()):
+        directory = folder / parent
+        if parent == Path(".") or not directory.is_dir() or any(directory.iterdir()):
             return
-        here.rmdir()
+        directory.rmdir()

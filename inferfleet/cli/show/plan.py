@@ -14,21 +14,21 @@ from inferfleet.fleet.spot import Spot
 
 
 def show(desired: Desired, documents: Documents, *, remembered: bool) -> None:
-    """Placements, services, moves and replicas without a place; what there is none of is left out.
+    """Print placements, services, moves and replicas without a place, without empty tables.
 
-    Without a lock (not `remembered`) every placement is new, and nothing is said of moves.
+    Without a lock (not `remembered`) every placement is new, and moves are not printed.
     """
     plan = desired.plan
     columns = ("deployment", "cluster", "pools", "replicas", "GPUs")
     rows = [
         (
-            one.spot.deployment,
-            one.spot.cluster,
-            pools(one.spot),
-            one.replicas,
-            gpus(one.spot, one.replicas, documents),
+            placement.spot.deployment,
+            placement.spot.cluster,
+            pools(placement.spot),
+            placement.replicas,
+            gpus(placement.spot, placement.replicas, documents),
         )
-        for one in plan.placements
+        for placement in plan.placements
     ]
     if rows:
         print_table(f"placements of stack {desired.stack}" if remembered else "placements", columns, rows)
@@ -36,8 +36,12 @@ def show(desired: Desired, documents: Documents, *, remembered: bool) -> None:
         print("nothing is placed")
     if plan.services:
         backends = [
-            (one.service, one.cluster, ", ".join(f"{to.deployment} {to.weight}" for to in one.backends))
-            for one in plan.services
+            (
+                route.service,
+                route.cluster,
+                ", ".join(f"{backend.deployment} {backend.weight}" for backend in route.backends),
+            )
+            for route in plan.services
         ]
         print()
         print_table("services", ("service", "cluster", "endpoints by weight"), backends)
@@ -56,77 +60,97 @@ def show(desired: Desired, documents: Documents, *, remembered: bool) -> None:
 
 
 def moves(changes: Iterable[Change]) -> Iterator[str]:
-    """`ml/x: east/l4 2 -> 1, west/l4 0 -> 1`, one line per deployment."""
-    for deployment, group in groupby(sorted(changes), key=lambda one: one.spot.deployment):
+    """Yield one line per deployment: `ml/x: east/l4 2 -> 1, west/l4 0 -> 1`."""
+    for deployment, group in groupby(sorted(changes), key=lambda change: change.spot.deployment):
         steps = (
-            f"{one.spot.cluster}/{names.placement(one.spot)} {one.before} -> {one.after}" for one in group
+            f"{change.spot.cluster}/{names.placement(change.spot)} {change.before} -> {change.after}"
+            for change in group
         )
         yield f"{deployment}: {', '.join(steps)}"
 
 
 def pools(spot: Spot) -> str:
+    """Return the pools of a spot by role: `decode=l4`."""
     return " ".join(f"{role}={pool}" for role, pool in spot.pools)
 
 
 def gpus(spot: Spot, replicas: int, documents: Documents) -> int | None:
-    """GPUs that the replicas hold; None when a lost cluster keeps what no document asks for any more."""
+    """Return the GPUs that the replicas hold; None where a lost cluster keeps what no document asks for."""
     deployment = documents.deployments.get(spot.deployment)
     if deployment is None:
         return None
-    asked = demand(deployment)
-    return asked.pod.gpus * asked.pods * replicas
+    needs = demand(deployment)
+    return needs.pod.gpus * needs.pods * replicas
 
 
 def reason_rows(reasons: Iterable[Reason]) -> list[tuple[str, str, str]]:
-    return [(one.cluster, one.pool or "(all)", one.why) for one in reasons]
+    """Return the reasons as rows of cluster, pool and why."""
+    return [(reason.cluster, reason.pool or "(all)", reason.why) for reason in reasons]
 
 
 def reason_values(reasons: Iterable[Reason]) -> list[dict[str, str | None]]:
-    return [{"cluster": one.cluster, "pool": one.pool or None, "why": one.why} for one in reasons]
+    """Return the reasons as values for JSON."""
+    return [{"cluster": reason.cluster, "pool": reason.pool or None, "why": reason.why} for reason in reasons]
 
 
 def as_values(desired: Desired, documents: Documents) -> dict[str, Any]:
-    """JSON-serialisable, with the same facts as the tables."""
+    """Return the same facts as values for JSON."""
     plan = desired.plan
     return {
         "stack": desired.stack,
         "placements": [
-            spot_values(one.spot)
-            | {"replicas": one.replicas, "gpus": gpus(one.spot, one.replicas, documents)}
-            for one in plan.placements
+            spot_values(placement.spot)
+            | {
+                "replicas": placement.replicas,
+                "gpus": gpus(placement.spot, placement.replicas, documents),
+            }
+            for placement in plan.placements
         ],
         "services": [
             {
-                "service": one.service,
-                "cluster": one.cluster,
-                "backends": [{"deployment": to.deployment, "weight": to.weight} for to in one.backends],
+                "service": route.service,
+                "cluster": route.cluster,
+                "backends": [
+                    {"deployment": backend.deployment, "weight": backend.weight} for backend in route.backends
+                ],
             }
-            for one in plan.services
+            for route in plan.services
         ],
         "changes": [
-            spot_values(one.spot) | {"before": one.before, "after": one.after} for one in plan.changes
+            spot_values(change.spot) | {"before": change.before, "after": change.after}
+            for change in plan.changes
         ],
         "cloudChanges": [
             {
-                "cluster": one.cluster,
-                "pool": one.pool or None,
-                "change": one.kind,
+                "cluster": change.cluster,
+                "pool": change.pool or None,
+                "change": change.kind,
                 "settings": [
-                    {"path": of.path, "before": of.before, "after": of.after, "fields": list(of.names)}
-                    for of in one.differences
+                    {
+                        "path": difference.path,
+                        "before": difference.before,
+                        "after": difference.after,
+                        "fields": list(difference.names),
+                    }
+                    for difference in change.differences
                 ],
-                "note": one.note or None,
+                "note": change.note or None,
             }
-            for one in desired.cloud_changes
+            for change in desired.cloud_changes
         ],
         "unplaced": [
-            {"deployment": one.deployment, "replicas": one.replicas, "reasons": reason_values(one.reasons)}
-            for one in plan.unplaced
+            {
+                "deployment": missing.deployment,
+                "replicas": missing.replicas,
+                "reasons": reason_values(missing.reasons),
+            }
+            for missing in plan.unplaced
         ],
     }
 
 
 def spot_values(spot: Spot) -> dict[str, Any]:
+    """Return a spot as values for JSON."""
     return {"deployment": spot.deployment, "cluster": spot.cluster, "pools": dict(spot.pools)}
 
 

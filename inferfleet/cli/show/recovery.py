@@ -1,6 +1,7 @@
 """What `recover` found and would do, for people and for machines. No value of a resource is shown."""
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 from inferfleet.api.problems import Problem
@@ -9,107 +10,111 @@ from inferfleet.recovery.decide import Action
 from inferfleet.recovery.locks import Holder
 from inferfleet.recovery.survey import Survey
 
-_HELD = {
+_HOLDERS = {
     Holder.GONE: "that process is gone",
-    Holder.ALIVE: "that process is at work",
-    Holder.UNKNOWN: "whether that process lives cannot be seen from this machine",
+    Holder.ALIVE: "that process is running",
+    Holder.UNKNOWN: "whether that process is running cannot be seen from this machine",
 }
 
 
-def show(found: Survey, planned: tuple[str, ...]) -> None:
-    """Tables of what was found, then the commands that mend it."""
-    if found.nothing:
-        print("Nothing to mend: no lock, no operation that did not end, no broken node pool.")
-    if found.files:
+def show(survey: Survey, planned: tuple[str, ...]) -> None:
+    """Print tables of what an update left behind, then the commands that fix it."""
+    if survey.nothing:
+        print("Nothing to fix: no lock, no operation that did not finish, no broken node pool.")
+    if survey.files:
         print("Half-written files, which keep the engine from reading the state beside them:")
-        _print(str(file) for file in found.files)
+        _print(str(file) for file in survey.files)
         print()
-    if found.locked:
-        print_table("Locks", ("lock", "what is known"), _locks(found))
+    if survey.locked:
+        print_table("Locks", ("lock", "what is known"), _locks(survey))
         print()
-    if found.decisions:
+    if survey.decisions:
         print_table(
-            "Operations that did not end",
+            "Operations that did not finish",
             ("resource", "interrupted while", "found", "what to do"),
-            ((one.resource.shown, one.kind, one.why, one.action) for one in found.decisions),
+            (
+                (decision.resource.title, decision.kind, decision.why, decision.action)
+                for decision in survey.decisions
+            ),
         )
         print()
-    if found.pools:
+    if survey.pools:
         print_table(
             "Node pools in status ERROR",
             ("cluster", "pool", "in the state", "what Google says"),
-            ((one.cluster, one.name, "yes" if one.known else "no", one.message) for one in found.pools),
+            ((pool.cluster, pool.name, "yes" if pool.known else "no", pool.message) for pool in survey.pools),
         )
-        print("The next update looks again at those in the state. If one stays as it is, or is not in the")
-        print("state, delete it by hand, and the update after that makes it anew:")
-        _print(command for one in found.pools for command in one.commands)
+        print("The next update refreshes those in the state. If one stays as it is, or is not in the state,")
+        print("delete it by hand, and the update after that creates it again:")
+        _print(command for pool in survey.pools for command in pool.commands)
         print()
     if planned:
-        print("To mend it:")
+        print("To fix it:")
         _print(planned)
     if any("state.json" in command for command in planned):
         print("  (state.json: what `pulumi stack export` prints, with these changes in it)")
 
 
-def as_values(found: Survey, planned: tuple[str, ...]) -> dict[str, Any]:
+def as_values(survey: Survey, planned: tuple[str, ...]) -> dict[str, Any]:
+    """Return the same facts as values for JSON."""
     return {
-        "files": [str(file) for file in found.files],
+        "files": [str(file) for file in survey.files],
         "locks": [
             {
                 "host": lock.host,
                 "user": lock.user,
                 "process": lock.process,
                 "since": lock.since,
-                "holder": held,
+                "holder": holder,
             }
-            for lock, held in found.locks
+            for lock, holder in survey.locks
         ],
-        "busy": found.busy,
+        "busy": survey.busy,
         "operations": [
             {
-                "urn": one.resource.urn,
-                "kind": one.kind,
-                "found": one.why,
-                "action": one.action.name.lower(),
-                "id": one.id,
+                "urn": decision.resource.urn,
+                "kind": decision.kind,
+                "found": decision.why,
+                "action": decision.action.name.lower(),
+                "id": decision.id,
             }
-            for one in found.decisions
+            for decision in survey.decisions
         ],
         "pools": [
             {
-                "cluster": one.cluster,
-                "name": one.name,
-                "known": one.known,
-                "message": one.message,
-                "commands": list(one.commands),
+                "cluster": pool.cluster,
+                "name": pool.name,
+                "known": pool.known,
+                "message": pool.message,
+                "commands": list(pool.commands),
             }
-            for one in found.pools
+            for pool in survey.pools
         ],
         "commands": list(planned),
     }
 
 
-def notices(found: Survey, *, force_lock: bool) -> list[Problem]:
-    """What nobody could find out, and what is not touched because of it."""
-    told = [*found.unknown, *(one.problem for one in found.decisions if one.problem)]
-    if any(one.action is Action.LEAVE for one in found.decisions):
-        what = "operations that nobody can judge stay in the state, and all others with them"
-        told.append(Problem(what, "Mend what keeps them from being judged, then run this again"))
-    if found.in_use and not force_lock:
-        what = "somebody may be at work on this stack, so nothing is touched"
-        step = "Wait for them, or add --force-lock when you know that they are gone"
-        told.append(Problem(what, step))
-    if found.hidden and not force_lock:
+def notices(survey: Survey, *, force_lock: bool) -> list[Problem]:
+    """Return what could not be found out, and what is not touched because of it."""
+    problems = [*survey.unknown, *(decision.problem for decision in survey.decisions if decision.problem)]
+    if any(decision.action is Action.LEAVE for decision in survey.decisions):
+        what = "some operations cannot be decided on and stay in the state, and all others with them"
+        problems.append(Problem(what, "Fix what keeps them from being decided on, then run this again"))
+    if survey.in_use and not force_lock:
+        what = "an update of this stack may be running, so nothing is touched"
+        step = "Wait for it, or add --force-lock when you know that its process is gone"
+        problems.append(Problem(what, step))
+    if survey.hidden and not force_lock:
         what = "only the engine can read the locks of this backend"
         step = "If `pulumi up` names a lock whose process is gone, add --force-lock"
-        told.append(Problem(what, step))
-    return told
+        problems.append(Problem(what, step))
+    return [replace(problem, severity="notice") for problem in problems]
 
 
-def _locks(found: Survey) -> Iterable[tuple[str, str]]:
-    yield from ((str(lock), _HELD[held]) for lock, held in found.locks)
-    if found.busy:
-        yield "the backend's own", "it says that an update is under way"
+def _locks(survey: Survey) -> Iterable[tuple[str, str]]:
+    yield from ((str(lock), _HOLDERS[holder]) for lock, holder in survey.locks)
+    if survey.busy:
+        yield "the backend's own", "it says that an update is running"
 
 
 def _print(commands: Iterable[str]) -> None:

@@ -6,12 +6,14 @@ from typing import Any
 
 from inferfleet.cli.show.tables import print_table
 from inferfleet.status.values import (
+    ClusterStatus,
     DeploymentStatus,
     EndpointStatus,
     PartStatus,
     Phase,
     PlacementStatus,
     PodStatus,
+    ServiceStatus,
     Status,
 )
 
@@ -22,7 +24,7 @@ Titled = tuple[str, Sequence[str], list[Row]]  # title, columns, rows
 
 
 def show(status: Status) -> None:
-    """Clusters, deployments with their pods, services, and what is missing."""
+    """Print clusters, deployments with their pods, services, missing objects and drift."""
     for number, (title, columns, rows) in enumerate(tables(status)):
         if number:
             print()
@@ -30,94 +32,102 @@ def show(status: Status) -> None:
 
 
 def tables(status: Status) -> Iterator[Titled]:
-    """What there is none of is left out."""
+    """Yield the tables of a status, without empty ones."""
     yield (
         f"stack {status.stack}: {'ready' if status.phase == Phase.READY else 'not ready'}",
         ("cluster", "phase", "gateway", "address", "what"),
         [
             (
-                one.name,
-                one.phase,
-                one.gateway.phase if one.gateway else None,
-                one.address,
-                one.silent or _gateway(one.gateway),
+                cluster.name,
+                cluster.phase,
+                cluster.gateway.phase if cluster.gateway else None,
+                cluster.address,
+                cluster.silent or _gateway(cluster.gateway),
             )
-            for one in status.clusters
+            for cluster in status.clusters
         ],
     )
     if status.deployments:
-        rows = [row for one in status.deployments for row in _deployment(one)]
+        rows = [row for deployment in status.deployments for row in _deployment(deployment)]
         yield "deployments", ("deployment", "phase", "pods", "time", "what"), rows
     if status.services:
         services: list[Row] = []
         for service in status.services:
             services.append((service.name, service.phase, None))
             services += [
-                (f"  {one.cluster} {one.object}", one.phase, one.message or None) for one in service.routes
+                (f"  {route.cluster} {route.object}", route.phase, route.message or None)
+                for route in service.routes
             ]
         yield "services", ("service", "phase", "what"), services
-    missing: list[Row] = [(one.name, name) for one in status.clusters for name in one.missing]
+    missing: list[Row] = [(cluster.name, name) for cluster in status.clusters for name in cluster.missing]
     if missing:
-        yield "missing: desired, and not on the cluster", ("cluster", "object"), missing
+        yield "missing: desired, but not on the cluster", ("cluster", "object"), missing
     if status.drift:
         yield (
             DRIFT,
             ("object", "field", "is", "documents say"),
-            [(one.thing, one.field, one.found, one.wanted) for one in status.drift],
+            [(drift.thing, drift.field, drift.found, drift.wanted) for drift in status.drift],
         )
 
 
 def as_values(status: Status) -> dict[str, Any]:
-    """Field names as JSON spells them; the phase of a whole stands beside its parts."""
+    """Return the status as values for JSON, with the phase of each whole beside its parts."""
     return {
         "stack": status.stack,
         "phase": status.phase,
         "ready": status.phase == Phase.READY,
-        "clusters": [{**_camel(asdict(one)), "phase": one.phase} for one in status.clusters],
-        "deployments": [{**_camel(asdict(one)), "phase": one.phase} for one in status.deployments],
-        "services": [{**_camel(asdict(one)), "phase": one.phase} for one in status.services],
-        "drift": [{**asdict(one), "what": str(one), "nextStep": _RESTORE} for one in status.drift],
+        "clusters": _wholes(status.clusters),
+        "deployments": _wholes(status.deployments),
+        "services": _wholes(status.services),
+        "drift": [{**asdict(drift), "what": str(drift), "nextStep": _RESTORE} for drift in status.drift],
     }
 
 
-def _deployment(one: DeploymentStatus) -> Iterator[Row]:
-    ready, wanted = sum(of.ready for of in one.placements), sum(of.wanted for of in one.placements)
-    lacks = f"{one.unplaced} without a place: inferfleet explain {one.name}" if one.unplaced else None
-    yield one.name, one.phase, f"{ready}/{wanted}", None, lacks
-    for placement in one.placements:
+def _wholes(wholes: Sequence[ClusterStatus | DeploymentStatus | ServiceStatus]) -> list[dict[str, Any]]:
+    return [{**_camel(asdict(whole)), "phase": whole.phase} for whole in wholes]
+
+
+def _deployment(deployment: DeploymentStatus) -> Iterator[Row]:
+    ready = sum(placement.ready for placement in deployment.placements)
+    wanted = sum(placement.wanted for placement in deployment.placements)
+    explain = f"{deployment.unplaced} without a place: inferfleet explain {deployment.name}"
+    what = explain if deployment.unplaced else None
+    yield deployment.name, deployment.phase, f"{ready}/{wanted}", None, what
+    for placement in deployment.placements:
         yield from _placement(placement)
-    for endpoint in one.endpoints:
+    for endpoint in deployment.endpoints:
         yield from _endpoint(endpoint)
 
 
-def _placement(one: PlacementStatus) -> Iterator[Row]:
-    yield f"  {one.cluster} {one.pools}", one.phase, f"{one.ready}/{one.wanted}", None, one.message or None
-    yield from map(_pod, one.pods)
+def _placement(placement: PlacementStatus) -> Iterator[Row]:
+    title, pods = f"  {placement.cluster} {placement.pools}", f"{placement.ready}/{placement.wanted}"
+    yield title, placement.phase, pods, None, placement.message or None
+    yield from map(_pod, placement.pods)
 
 
-def _endpoint(one: EndpointStatus) -> Iterator[Row]:
-    for part in one.parts:
-        # A picker's own words stand at its pods.
-        told = None if part is one.picker and one.picker_pods else part.message or None
-        yield f"  {part.cluster} {part.object}", part.phase, None, None, told
-        if part is one.picker:
-            yield from map(_pod, one.picker_pods)
+def _endpoint(endpoint: EndpointStatus) -> Iterator[Row]:
+    for part in endpoint.parts:
+        # The message of a picker is that of one of its pods, which have rows of their own.
+        what = None if part is endpoint.picker and endpoint.picker_pods else part.message or None
+        yield f"  {part.cluster} {part.object}", part.phase, None, None, what
+        if part is endpoint.picker:
+            yield from map(_pod, endpoint.picker_pods)
 
 
-def _pod(one: PodStatus) -> Row:
-    restarts = f"restarted {one.restarts} times" if one.restarts else ""
-    what = "; ".join(part for part in (one.message, restarts) if part)
-    return f"    {one.name}", one.phase, None, _time(one), what or None
+def _pod(pod: PodStatus) -> Row:
+    restarts = f"restarted {pod.restarts} times" if pod.restarts else ""
+    what = "; ".join(part for part in (pod.message, restarts) if part)
+    return f"    {pod.name}", pod.phase, None, _time(pod), what or None
 
 
-def _time(one: PodStatus) -> str | None:
-    if one.seconds is None:
+def _time(pod: PodStatus) -> str | None:
+    if pod.seconds is None:
         return None
-    return _short(one.seconds) + (f" of {_short(one.budget)}" if one.budget else "")
+    return _short(pod.seconds) + (f" of {_short(pod.budget)}" if pod.budget else "")
 
 
 def _short(seconds: int) -> str:
-    """`38s`, `12m05s`, `3h20m`."""
+    """Return a duration as `38s`, `12m05s` or `3h20m`."""
     minutes, rest = divmod(seconds, 60)
     hours, minutes = divmod(minutes, 60)
     if hours:
@@ -125,15 +135,15 @@ def _short(seconds: int) -> str:
     return f"{minutes}m{rest:02}s" if minutes else f"{rest}s"
 
 
-def _gateway(one: PartStatus | None) -> str | None:
-    return f"{one.object}: {one.message}" if one and one.message else None
+def _gateway(gateway: PartStatus | None) -> str | None:
+    return f"{gateway.object}: {gateway.message}" if gateway and gateway.message else None
 
 
 def _camel(value: Any) -> Any:
     if isinstance(value, dict):
-        return {_camel_name(key): _camel(one) for key, one in value.items()}
+        return {_camel_name(key): _camel(member) for key, member in value.items()}
     if isinstance(value, list | tuple):
-        return [_camel(one) for one in value]
+        return [_camel(item) for item in value]
     return value
 
 

@@ -1,4 +1,4 @@
-"""Tables for people: on a terminal as wide as it is, elsewhere as wide as their content."""
+"""Tables for people: as wide as the terminal, or else as wide as their content."""
 
 import sys
 from collections.abc import Iterable, Sequence
@@ -13,23 +13,23 @@ _NUMBERS = frozenset({"replicas", "in the lock", "GPUs"})
 
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> Table:
-    """A table without lines; columns of numbers stand to the right, None is an empty cell."""
-    made = Table(box=None, pad_edge=False, header_style="bold")
+    """Return a table without lines. Columns of numbers are aligned to the right, None is an empty cell."""
+    rich_table = Table(box=None, pad_edge=False, header_style="bold")
     for column in columns:
-        made.add_column(column, justify="right" if column in _NUMBERS else "left", overflow="fold")
+        rich_table.add_column(column, justify="right" if column in _NUMBERS else "left", overflow="fold")
     for row in rows:
         # Text objects, because names such as `inferfleet:ml:x` are neither markup nor emoji.
-        made.add_row(*(Text("" if cell is None else str(cell)) for cell in row))
-    return made
+        rich_table.add_row(*(Text("" if cell is None else str(cell)) for cell in row))
+    return rich_table
 
 
 def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
-    """The table under its title, on the standard output."""
-    made = table(columns, rows)
+    """Print the table under its title."""
+    rich_table = table(columns, rows)
     width = None if sys.stdout.isatty() else _UNWRAPPED
     console = Console(markup=False, emoji=False, highlight=False, width=width)
-    with console.capture() as written:
+    with console.capture() as output:
         console.print(title, style="bold")
-        console.print(made)
-    for line in written.get().splitlines():
+        console.print(rich_table)
+    for line in output.get().splitlines():
         print(line.rstrip())

@@ -1,4 +1,4 @@
-"""`inferfleet classes`: the hardware there are recipes for."""
+"""`inferfleet classes`: the kinds of nodes in the catalogue."""
 
 from dataclasses import astuple
 from decimal import Decimal
@@ -21,7 +21,7 @@ from inferfleet.cli.source import AsJson, StackName, catalogue, read_source
 
 NamesOrPaths = Annotated[
     list[str] | None,
-    typer.Argument(help="Names of classes to show in full; paths of further documents.", show_default=False),
+    typer.Argument(help="Classes to show in full, or paths of further documents.", show_default=False),
 ]
 Gpu = Annotated[
     str | None,
@@ -41,7 +41,7 @@ Provider = Annotated[
     Literal["GKE", "EKS", "AKS", "Nebius", "Vultr", "none"] | None,
     typer.Option(
         "--provider",
-        help="Who makes the nodes; none: they exist already.",
+        help="Who provisions the nodes; none: they exist already.",
         case_sensitive=False,
         show_default=False,
     ),
@@ -57,16 +57,16 @@ def classes(
     stack: StackName = None,
     as_json: AsJson = False,
 ) -> None:
-    """List the classes of the catalogue and the stack, all or those searched for, or show some in full."""
-    paths = [Path(one) for one in names or [] if _is_path(one)]
-    wanted = [one for one in names or [] if not _is_path(one)]
-    search = Search(gpu, count, _bytes(min_memory), provider)
-    if wanted and any(one is not None for one in astuple(search)):
-        raise typer.BadParameter("name classes or search for them, not both", param_hint="NAMES")
+    """List the classes of the catalogue and the stack, all or those that match, or show some in full."""
+    paths = [Path(word) for word in names or [] if _is_path(word)]
+    wanted = [word for word in names or [] if not _is_path(word)]
     with reporting(as_json=as_json) as report:
+        search = Search(gpu, count, _bytes(min_memory), provider)
+        if wanted and any(criterion is not None for criterion in astuple(search)):
+            raise typer.BadParameter("name classes or search for them, not both", param_hint="NAMES")
         documents = _documents(paths, stack)
         report.documents = documents
-        report.add(documents.notices, "notice")
+        report.problems += documents.notices
         known = dict(sorted(documents.classes.items()))
         report.problems += [
             Problem(f"there is no class {name!r}", one_of(name, known, "Known classes"))
@@ -90,7 +90,7 @@ def _is_path(word: str) -> bool:
 
 
 def _documents(paths: list[Path], stack: str | None) -> Documents:
-    """The catalogue's, and those of the stack if one is named or there is only one."""
+    """Return the documents of the stack, if one is named or there is only one, and else the catalogue."""
     if paths or stack is not None:
         return read_source(paths, stack).documents
     try:
@@ -101,7 +101,7 @@ def _documents(paths: list[Path], stack: str | None) -> Documents:
 
 
 def _show(report: Report, chosen: list[InferenceClass], *, full: bool, as_json: bool) -> None:
-    written = [one.model_dump(mode="json", by_alias=True, exclude_none=True) for one in chosen]
+    written = [class_.model_dump(mode="json", by_alias=True, exclude_none=True) for class_ in chosen]
     if as_json:
         report.values["classes"] = written
     elif full:
@@ -109,4 +109,4 @@ def _show(report: Report, chosen: list[InferenceClass], *, full: bool, as_json: 
     elif chosen:
         print_classes(chosen)
     else:
-        print("no class is like that")
+        print("no class matches")

@@ -1,4 +1,4 @@
-"""`inferfleet explain`: why a deployment runs where it does, who changed its pods, why a pool looks so."""
+"""`inferfleet explain`: why a deployment runs where it does and what changed its pods; settings of a pool."""
 
 from collections.abc import Iterable
 from typing import Annotated
@@ -10,13 +10,13 @@ from inferfleet.api.problems import InvalidDocuments, Problem
 from inferfleet.api.wording import one_of
 from inferfleet.cli.report import reporting
 from inferfleet.cli.show import pool as pool_explanation
-from inferfleet.cli.show.explanation import Explanation, as_values, explanation, show
+from inferfleet.cli.show.explanation import as_values, explanation, show
 from inferfleet.cli.source import AsJson, Paths, StackName, read_source
 
 Thing = Annotated[
     str,
     typer.Argument(
-        help="A deployment: NAMESPACE/NAME, or the name alone if it is unique; or a pool that the stack "
+        help="A deployment: NAMESPACE/NAME, or the name alone if it is unique; or a node pool that the stack "
         "creates: CLUSTER/POOL.",
         metavar="DEPLOYMENT|POOL",
     ),
@@ -24,9 +24,9 @@ Thing = Annotated[
 
 
 def explain(thing: Thing, paths: Paths = None, stack: StackName = None, as_json: AsJson = False) -> None:
-    """Explain one deployment: its shape, why it is placed there and not elsewhere, what plugins changed.
+    """Explain a deployment: its shape, why it is placed there and not elsewhere, what plugins changed.
 
-    Or a pool: every setting of it in Google Cloud, the field it comes from, and what another value would do.
+    Or a node pool: its settings in Google Cloud, the field behind each, and what another value would do.
     """
     with reporting(as_json=as_json) as report:
         source = read_source(paths, stack)
@@ -39,22 +39,22 @@ def explain(thing: Thing, paths: Paths = None, stack: StackName = None, as_json:
                 pool_explanation.show(thing, pools[thing])
             return
         key = _key(thing, source.documents, pools)
-        found: Explanation = explanation(key, source.documents, source.lock, desired)
-        report.values |= as_values(found)
+        explained = explanation(key, source.documents, source.lock, desired)
+        report.values |= as_values(explained)
         if not as_json:
-            show(found)
+            show(explained)
 
 
 def _key(name: str, documents: Documents, pools: Iterable[str]) -> str:
     known = documents.deployments
     if name in known:
         return name
-    found = sorted(key for key in known if key.partition("/")[2] == name)
-    if len(found) == 1:
-        return found[0]
-    if found:
-        problem = Problem(f"deployment {name!r} is in several namespaces", f"Name one of {', '.join(found)}")
+    keys = sorted(key for key in known if key.partition("/")[2] == name)
+    if len(keys) == 1:
+        return keys[0]
+    if keys:
+        problem = Problem(f"deployment {name!r} is in several namespaces", f"Name one of {', '.join(keys)}")
     else:
-        what = f"there is no deployment or pool of GKE {name!r}"
+        what = f"there is no deployment or GKE pool {name!r}"
         problem = Problem(what, one_of(name, [*known, *pools], "Known are"))
     raise InvalidDocuments([problem])

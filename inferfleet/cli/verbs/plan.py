@@ -26,20 +26,14 @@ def plan(
 ) -> None:
     """Show placements, what moves against placement.lock, and replicas without a place, with reasons.
 
-    With --write the lock is updated, and UIDs of existing clusters that can be reached are recorded.
+    With --write the lock is updated, and the UIDs of existing clusters that answer are recorded.
     """
-    if write and locked:
-        raise typer.BadParameter("--write and --locked contradict each other", param_hint="--write")
-    if paths and (write or locked):
-        raise typer.BadParameter(
-            "documents named by path have no placement.lock; name a --stack",
-            param_hint="--write" if write else "--locked",
-        )
     with reporting(as_json=as_json) as report:
+        _check_options(named_by_path=bool(paths), write=write, locked=locked)
         source = read_source(paths, stack)
         documents, lock = source.documents, source.lock
         report.documents = documents
-        report.add(documents.notices, "notice")
+        report.problems += documents.notices
         desired = source.desired()
         report.values |= as_values(desired, documents)
         report.values["lock"] = source.files and {
@@ -55,11 +49,8 @@ def plan(
             report.problems += unplaced
             report.code = ExitCode.UNPLACED
         if locked:
-            mismatch = [
-                one
-                for one in refusals(desired, documents, lock, locked=True, preview=False)
-                if one not in unplaced
-            ]
+            refused = refusals(desired, documents, lock, locked=True, preview=False)
+            mismatch = [problem for problem in refused if problem not in unplaced]
             if mismatch:
                 report.problems += mismatch
                 report.code = ExitCode.LOCK_DIFFERS
@@ -67,14 +58,24 @@ def plan(
             _write(source, desired, report, as_json=as_json)
 
 
+def _check_options(*, named_by_path: bool, write: bool, locked: bool) -> None:
+    if write and locked:
+        raise typer.BadParameter("--write and --locked contradict each other", param_hint="--write")
+    if named_by_path and (write or locked):
+        raise typer.BadParameter(
+            "documents named by path have no placement.lock; name a --stack",
+            param_hint="--write" if write else "--locked",
+        )
+
+
 def _write(source: Source, desired: Desired, report: Report, *, as_json: bool) -> None:
     if source.files is None:
         return
-    # A client for clusters takes time to import, which a plan that writes nothing does without.
+    # It imports a client for clusters, which a plan that writes nothing does without.
     from inferfleet.run import with_reachable_uids
 
-    new, unknown = with_reachable_uids(desired, source.lock, container_api=container_api())
-    report.problems += unknown
+    new, problems = with_reachable_uids(desired, source.lock, container_api=container_api())
+    report.problems += problems
     file = source.files.lock_file
     changed = text(new) != read_text(file)
     if changed:

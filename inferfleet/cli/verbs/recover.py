@@ -1,4 +1,4 @@
-"""`inferfleet recover`: mends what an update left behind that was killed in the middle."""
+"""`inferfleet recover`: fix what a killed update left behind."""
 
 import sys
 from pathlib import Path
@@ -18,33 +18,40 @@ from inferfleet.recovery.pulumi_command import Pulumi
 from inferfleet.recovery.survey import Survey, survey
 from inferfleet.recovery.work import carry_out, commands
 
-Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do it without asking.")]
+Yes = Annotated[bool, typer.Option("--yes", "-y", help="Run the commands without asking.")]
 ForceLock = Annotated[
     bool,
-    typer.Option("--force-lock", help="Remove a lock whose process may live. You know that it does not."),
+    typer.Option(
+        "--force-lock",
+        help="Remove a lock whose process may still run. Use it when you know that the process is gone.",
+    ),
 ]
 
 
 def recover(
     stack: StackName = None, yes: Yes = False, force_lock: ForceLock = False, as_json: AsJson = False
 ) -> None:
-    """Find what an update left that was killed, and mend it: locks, operations, node pools."""
+    """Find what a killed update left behind, and fix it: locks, unfinished operations, broken node pools."""
     with reporting(as_json=as_json) as report:
         root = find_root(Path.cwd())
         files = files_of_stack(root, stack if stack is not None else only_stack(root))
         pulumi = Pulumi(root, files.stack)
         desired = _desired(files.stack, report)
         report.values["found"] = []
-        found = _round(pulumi, desired, report, yes=yes, force_lock=force_lock, as_json=as_json)
-        if found.files and report.code is ExitCode.FINE:
-            # Only now the state can be read, and what it tells be asked about.
+        left = _round(pulumi, desired, report, yes=yes, force_lock=force_lock, as_json=as_json)
+        if left.files and report.code is ExitCode.FINE:
+            # The state can be read only now, and with it what is to be asked about.
             _round(pulumi, desired, report, yes=yes, force_lock=force_lock, as_json=as_json)
 
 
 def _desired(stack: str, report: Report) -> Desired | None:
-    """Without it locks are removed all the same; what needs to know clusters is left as it is."""
+    """Return what the documents ask for, None where they have problems. Locks are removed all the same; what
+    cannot be decided without knowing the clusters stays as it is.
+    """
     try:
-        return read_source(None, stack).desired()
+        source = read_source(None, stack)
+        report.documents = source.documents
+        return source.desired()
     except InvalidDocuments as invalid:
         report.add(invalid.problems, "warning")
         return None
@@ -59,33 +66,33 @@ def _round(
     force_lock: bool,
     as_json: bool,
 ) -> Survey:
-    """Look, tell, ask, mend; `report.code` is FINE when all that was found is mended."""
-    found = survey(pulumi, desired, container_api=container_api())
-    planned = commands(found, pulumi.stack, force_lock=force_lock)
-    report.values["found"].append(as_values(found, planned))
-    report.add(notices(found, force_lock=force_lock), "notice")
-    report.code = ExitCode.UNFINISHED if found.unfinished else ExitCode.FINE
+    """Look, print, ask and fix; `report.code` is FINE when everything is fixed. Return what there was."""
+    before = survey(pulumi, desired, container_api=container_api())
+    planned = commands(before, pulumi.stack, force_lock=force_lock)
+    report.values["found"].append(as_values(before, planned))
+    report.problems += notices(before, force_lock=force_lock)
+    report.code = ExitCode.UNFINISHED if before.unfinished else ExitCode.FINE
     if not as_json:
-        show(found, planned)
+        show(before, planned)
     if not planned or not (yes or _agreed(as_json)):
-        return found
+        return before
 
     def tell(command: str) -> None:
         if not as_json:
             print(f"$ {command}", flush=True)
 
-    report.problems += carry_out(found, pulumi, force_lock=force_lock, tell=tell)
-    if found.files:
+    report.problems += carry_out(before, pulumi, force_lock=force_lock, tell=tell)
+    if before.files:
         report.code = ExitCode.FINE
-        return found
-    left = survey(pulumi, desired, container_api=container_api())
-    mended = not (left.unfinished or report.failed)
-    report.code = ExitCode.FINE if mended else ExitCode.UNFINISHED
+        return before
+    after = survey(pulumi, desired, container_api=container_api())
+    fixed = not (after.unfinished or report.failed)
+    report.code = ExitCode.FINE if fixed else ExitCode.UNFINISHED
     if not as_json:
-        print("Mended: `pulumi up` goes on." if mended else "Not all of it is mended: run this again.")
-    return found
+        print("Fixed: `pulumi up` goes on." if fixed else "Not everything is fixed: run this again.")
+    return before
 
 
 def _agreed(as_json: bool) -> bool:
-    # Nobody is there to answer: telling is all that is done.
+    # Without a terminal there is nobody to answer: then the commands are only shown.
     return not as_json and sys.stdin.isatty() and typer.confirm("Run these commands?")

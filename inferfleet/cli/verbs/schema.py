@@ -1,4 +1,4 @@
-"""`inferfleet schema`: what documents may say, for editors."""
+"""`inferfleet schema`: the JSON Schema of all documents."""
 
 import json
 

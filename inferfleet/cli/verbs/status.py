@@ -1,4 +1,4 @@
-"""`inferfleet status`: does what should serve really serve, and if not, what says so."""
+"""`inferfleet status`: does everything serve that should, and if not, why?"""
 
 import time
 from datetime import UTC, datetime
@@ -24,41 +24,44 @@ from inferfleet.status.read import Seen, read, read_cloud
 from inferfleet.status.status import status as status_of
 from inferfleet.status.values import Phase, Status
 
-# A cluster that does not answer must not keep the others' answers back for long.
+# Seconds: a cluster that does not answer must not delay the answers of the others for long.
 SECONDS = 10.0
-# Between two looks with --watch; a start-up shows progress, and an API server does not feel it.
+# Seconds between two looks with --watch: often enough to show progress, and no load for an API server.
 PAUSE = 2.0
 
 Watch = Annotated[bool, typer.Option("--watch", "-w", help="Look again every 2 s, until Ctrl-C.")]
 
 
 def status(stack: StackName = None, watch: Watch = False, as_json: AsJson = False) -> None:
-    """Show the phase of deployments, pods, pickers, pools, routes and gateways, read from the clusters, and
-    what somebody changed by hand.
+    """Show what serves and what does not, and why: the phase of deployments, pods, pickers, pools, routes and
+    gateways, read from the clusters, and what somebody changed by hand.
     """
-    if watch and as_json:
-        raise typer.BadParameter("--watch is for people; call --json again and again", param_hint="--watch")
     with reporting(as_json=as_json) as report:
+        if watch and as_json:
+            why = "--watch is for people; for machines call --json repeatedly"
+            raise typer.BadParameter(why, param_hint="--watch")
         source = read_source(None, stack)
+        report.documents = source.documents
         desired = source.desired()
-        found = _watch(desired) if watch else look(desired)
-        report.values |= as_values(found)
+        current = _watch(desired) if watch else look(desired)
+        report.values |= as_values(current)
         if not as_json:
-            show(found)
-        if found.phase != Phase.READY:
+            show(current)
+        if current.phase != Phase.READY:
             report.code = ExitCode.NOT_READY
 
 
 def look(desired: Desired) -> Status:
-    """The stack's status now. Clusters that do not answer are part of it."""
-    connections = [one.connection for one in desired.clusters]
+    """Return the status of the stack now. Clusters that do not answer are part of it."""
+    connections = [cluster.connection for cluster in desired.clusters]
     # Values of configuration keys may be encrypted: only Pulumi can read them.
-    texts, unread = read_kubeconfigs([one for one in connections if one.kubeconfig], {})
+    texts, unread = read_kubeconfigs([known for known in connections if known.kubeconfig], {})
     seen: dict[str, Seen | Problem] = dict(unread)
-    for one in connections:
-        if one.config_key:
-            what = f"its kubeconfig is the configuration key {one.config_key!r}, which only Pulumi reads"
-            seen[one.cluster] = cluster_problem(one.cluster, what, "Name a file, to see its status")
+    for connection in connections:
+        if key := connection.config_key:
+            what = f"its kubeconfig is the configuration key {key!r}, which only Pulumi reads"
+            step = "Name a file, to see its status"
+            seen[connection.cluster] = cluster_problem(connection.cluster, what, step)
     until = time.monotonic() + SECONDS
     cloud = Asked({"cloud": partial(read_cloud, desired, google=google(), seconds=SECONDS)})
     seen |= read(desired, texts, container_api=google().container, seconds=SECONDS)
@@ -68,19 +71,19 @@ def look(desired: Desired) -> Status:
 
 def _watch(desired: Desired) -> Status:
     """Redraw until Ctrl-C; the last status is what the command ends with."""
-    found = look(desired)
+    current = look(desired)
     try:
-        with Live(_drawn(found), console=Console(), auto_refresh=False, screen=True) as live:
+        with Live(_drawn(current), console=Console(), auto_refresh=False, screen=True) as live:
             while True:
                 time.sleep(PAUSE)
-                found = look(desired)
-                live.update(_drawn(found), refresh=True)
+                current = look(desired)
+                live.update(_drawn(current), refresh=True)
     except KeyboardInterrupt:
-        return found
+        return current
 
 
-def _drawn(found: Status) -> RenderableType:
+def _drawn(status: Status) -> RenderableType:
     parts: list[RenderableType] = []
-    for title, columns, rows in tables(found):
+    for title, columns, rows in tables(status):
         parts += [Text(title, style="bold"), table(columns, rows), Text("")]
     return Group(*parts)

@@ -1,4 +1,4 @@
-"""`inferfleet validate`: every problem in what was written."""
+"""`inferfleet validate`: every problem of documents, classes, settings and lock."""
 
 from inferfleet.cli.exit_codes import ExitCode
 from inferfleet.cli.report import reporting
@@ -7,12 +7,14 @@ from inferfleet.desired.gate import announcements, refusals
 
 
 def validate(paths: Paths = None, stack: StackName = None, as_json: AsJson = False) -> None:
-    """Check documents, classes, settings and lock: everything that `pulumi up` would refuse offline."""
+    """Check documents, classes, settings and lock: everything that `pulumi up` would refuse without asking
+    a cluster.
+    """
     with reporting(as_json=as_json) as report:
         source = read_source(paths, stack)
         documents, lock = source.documents, source.lock
         report.documents = documents
-        report.add(documents.notices, "notice")
+        report.problems += documents.notices
         counts = {
             "classes": len(documents.classes),
             "clusters": len(documents.clusters),
@@ -20,9 +22,9 @@ def validate(paths: Paths = None, stack: StackName = None, as_json: AsJson = Fal
             "services": len(documents.services),
         }
         report.values["documents"] = counts
-        found = source.desired()
-        report.add(announcements(found, documents, lock, locked=False, preview=False), "warning")
-        unplaced = refusals(found, documents, lock, locked=False, preview=False)
+        desired = source.desired()
+        report.add(announcements(desired, documents, lock, locked=False, preview=False), "warning")
+        unplaced = refusals(desired, documents, lock, locked=False, preview=False)
         if unplaced:
             report.problems += unplaced
             report.code = ExitCode.UNPLACED

@@ -1,4 +1,4 @@
-"""Why a cluster told nothing, or not all, as problems with the ways out."""
+"""Why a cluster did not answer, or not all of it, as problems with what to do."""
 
 from inferfleet.api.problems import Problem
 from inferfleet.desired.values import Connection
@@ -14,46 +14,46 @@ _GIVE_UP = (
 )
 
 
-def silent(connection: Connection, server: str, why: str, *, inside: bool = False) -> Problem:
-    """Nothing came from the server. An `inside` one can only be reached in Google's network."""
-    mend = "Mend the connection"
-    if inside:
-        mend = (
-            "Its endpoint answers inside its network alone: run this there, or choose the other "
+def no_answer(connection: Connection, server: str, why: str, *, private: bool = False) -> Problem:
+    """The API server did not answer. A `private` one can only be reached inside its network."""
+    step = "Fix the connection"
+    if private:
+        step = (
+            "Its endpoint answers only inside its network: run this there, or choose the other "
             "controlPlaneEndpoint"
         )
     return cluster_problem(
         connection.cluster,
         f"cluster {connection.cluster!r} does not answer at {server}: {why}",
-        f"{mend}, or {_GIVE_UP}",
+        f"{step}, or {_GIVE_UP}",
         path_of(connection),
     )
 
 
-def unknown(connection: Connection, address: str, why: str) -> Problem:
-    """Google did not say where the cluster is."""
+def unlocated(connection: Connection, address: str, why: str) -> Problem:
+    """Google did not say where the API server of the cluster is."""
     return cluster_problem(
         connection.cluster,
         f"it is not known where cluster {connection.cluster!r} is: the Container API at {address} does not "
         f"answer: {why}",
-        f"Mend the connection to Google Cloud, or {_GIVE_UP}",
+        f"Fix the connection to Google Cloud, or {_GIVE_UP}",
         path_of(connection),
     )
 
 
 def unusable(connection: Connection, error: KubeconfigError) -> Problem:
-    """Its kubeconfig is no way in."""
+    """The kubeconfig of the cluster cannot be used."""
     source = connection.kubeconfig or connection.config_key or "from Google Cloud"
     return cluster_problem(
         connection.cluster,
         f"cluster {connection.cluster!r}: kubeconfig {source}: {error}",
-        "Mend the file, or name another one",
+        "Fix the file, or name another one",
         path_of(connection) if connection.cloud else error.path,
     )
 
 
-def without_credentials(connection: Connection, error: CommandError) -> Problem:
-    """Its credential command gave none."""
+def no_credentials(connection: Connection, error: CommandError) -> Problem:
+    """The credential command of the kubeconfig gave no credentials."""
     again = "Run `gcloud auth login`" if connection.cloud else "Run it by hand to see why"
     return cluster_problem(
         connection.cluster,
@@ -64,17 +64,17 @@ def without_credentials(connection: Connection, error: CommandError) -> Problem:
 
 
 def refusal(connection: Connection, error: RefusedError) -> Problem:
-    """The cluster answers and does not let us look."""
+    """The API server answered a request with an error."""
     plan = connection.cloud
     if error.status == 401:
-        why = "it does not know who asks"
+        why = "it does not accept the credentials"
         step = "Run `gcloud auth login`" if plan else "Renew the credentials in its kubeconfig"
     elif error.status == 403:
-        why, step = "its credentials may not read this", "Give them the right to read and write it"
+        why, step = "the credentials may not read this", "Give them the right to read and write it"
         if plan:
             step += f" (role roles/container.admin in project {plan.project})"
     else:
-        why, step = "the API server failed", "Look at the API server's health, then try again"
+        why, step = "the API server failed", "Check the health of the API server, then try again"
     return cluster_problem(
         connection.cluster,
         f"cluster {connection.cluster!r} refused GET {error.path} ({error.status}): {why}",
