@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import pytest
 
 from inferfleet.api import load
 from inferfleet.api.kinds.settings import Settings
+from inferfleet.api.loading.stack import load_stack
 from inferfleet.desired import desired
 from inferfleet.fleet.lock.lock import Lock
 
@@ -87,6 +89,18 @@ def test_the_readme_shows_one_document_of_each_kind_and_all_of_it_can_be_deploye
     assert kinds == ["InferenceClass", "InferenceCluster", "ModelDeployment", "ModelService"]
     made = desired(found, Lock(stack="readme"))
     assert (made.plan.unplaced, [str(one) for one in made.warnings]) == ((), [])
+
+
+def test_the_preview_in_the_readme_says_what_the_program_says() -> None:
+    documents, _ = load_stack(ROOT, "local", base=ROOT)
+    before = desired(documents, Lock(stack="local")).plan.lock
+    east = documents.clusters["east"]
+    drained = east.model_copy(update={"spec": east.spec.model_copy(update={"state": "drained"})})
+    after = desired(replace(documents, clusters={**documents.clusters, "east": drained}), before)
+    shown = " ".join((ROOT / "README.md").read_text().split())
+    assert f"warning: {after.warnings[0]}" in shown
+    moved = {change.spot.cluster: (change.before, change.after) for change in after.plan.changes}
+    assert moved == {"east": (1, 0), "west": (1, 2)}
 
 
 def test_the_readme_is_short() -> None:
