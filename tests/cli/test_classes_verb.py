@@ -132,7 +132,7 @@ def test_a_named_class_is_shown_in_full_and_reads_back_as_the_same_class(project
     for name in ("l4", "gke-a3", "eks-l40"):
         shown = yaml.safe_load(project.run("classes", name).out)
         again = project.run("classes", name, str(project.write("more/one.yaml", yaml.safe_dump(shown))))
-        assert (yaml.safe_load(again.out), f"class {name} takes the place" in again.err) == (shown, True)
+        assert (yaml.safe_load(again.out), f"class {name} replaces" in again.err) == (shown, True)
         assert project.run("classes", name, "--json").json["classes"] == [shown]
 
 

@@ -11,6 +11,7 @@ from inferfleet.api import load
 from inferfleet.api.documents import Documents
 from inferfleet.api.kinds.inference_class import InferenceClass
 from inferfleet.api.kinds.quantity import parse_quantity
+from inferfleet.api.problems import of_severity
 from inferfleet.fleet import plan
 from inferfleet.fleet.lock.lock import Lock
 from inferfleet.gke.decide import decide
@@ -62,9 +63,10 @@ def _resources(folder: Path, name: str, *models: str) -> list[CloudResource]:
         documents = _documents(folder, name, CAPACITIES[model])
         lock = Lock(stack="prod")
         cloud = decide(documents, lock, plan(documents, lock))
-        if not cloud.problems:
+        errors = of_severity(cloud.problems, "error")
+        if not errors:
             return [declared for part in cloud.clusters["east"].components for declared in part.resources]
-        problems += [str(problem) for problem in cloud.problems]
+        problems += map(str, errors)
     raise AssertionError("\n".join(problems))
 
 
