@@ -17,7 +17,7 @@ IMAGE_PULL = 900
 
 def progress_deadline(*, deployment: ModelDeployment, autoscaled: bool, template: dict[str, Any]) -> int:
     """For one pod to become ready in the place of another. More replicas do not change it."""
-    drain = int(template["spec"].get("terminationGracePeriodSeconds", 30))
+    drain: int = template["spec"].get("terminationGracePeriodSeconds", 30)
     return (SCALE_UP if autoscaled else 0) + drain + IMAGE_PULL + startup_of(deployment.spec.engine)
 
 

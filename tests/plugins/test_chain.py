@@ -196,12 +196,40 @@ def _sets(part: str, key: str, value: Any) -> contract.Edit:
         (_sets("spec", "when", {1, 2}), "gave back a template in which spec.when is {1, 2} (set)"),
         (_sets("spec", "when", {1: "a"}), "spec.when has the key 1, and keys are text"),
         (_sets("spec", "when", float("nan")), "spec.when is nan (float)"),
-        (_sets("metadata", "labels", {"a": 5}), "metadata.labels.a is 5, and must be text"),
-        (_sets("spec", "containers", "none"), "spec.containers is 'none', and must be a list of mappings"),
         (
-            _sets("spec", "initContainers", [{"name": "a"}, {"name": "a"}]),
-            "spec.initContainers has a more than once",
+            _sets("metadata", "labels", {"a": 5}),
+            "gave back a malformed template: metadata.labels.a must be a string, not 5",
         ),
+        (
+            _sets("spec", "containers", "none"),
+            "spec.containers: a template needs spec.containers, a list of containers",
+        ),
+        (
+            _sets("spec", "containers", ["engine"]),
+            "spec.containers[0]: a container must be a map with name and image",
+        ),
+        (
+            _sets("spec", "containers", [{"name": "logs", "image": "x"}]),
+            "spec.containers: a template has exactly one container named engine, this one has none",
+        ),
+        (
+            _sets("spec", "containers", [{"name": "engine"}]),
+            "spec.containers[0].image: every container needs an image, as text",
+        ),
+        (
+            _sets("spec", "containers", [{"name": "engine", "image": " "}]),
+            "spec.containers[0].image: every container needs an image, as text",
+        ),
+        (
+            _sets("spec", "containers", [{"name": "engine", "image": "x", "env": {"A": "1"}}]),
+            "spec.containers[0].env must be a list, not a map",
+        ),
+        (
+            _sets("spec", "initContainers", [{"name": "a", "image": "x"}, {"name": "a", "image": "x"}]),
+            "spec.initContainers[1].name: a second container is named 'a'",
+        ),
+        (_sets("spec", "affinity", "none"), "spec.affinity must be a map, not 'none'"),
+        (_sets("spec", "nodeSelectr", {}), "spec.nodeSelectr: Kubernetes 1.36 has no field 'nodeSelectr'"),
     ],
 )
 def test_whatever_a_plugin_does_wrong_becomes_a_problem_with_plugin_deployment_and_line(

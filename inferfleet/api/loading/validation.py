@@ -10,7 +10,7 @@ from pydantic_core import ErrorDetails
 
 from inferfleet.api.kinds.base import is_offered
 from inferfleet.api.problems import Mistaken, Problem
-from inferfleet.api.wording import one_of, path_of, shown
+from inferfleet.api.wording import named, one_of, path_of, shown
 
 
 def fields_at(model: type[BaseModel], steps: Iterable[str | int]) -> tuple[str, ...]:
@@ -140,7 +140,11 @@ def _told(
     problem = context.get("error")
     if isinstance(problem, Mistaken):
         mistakes = problem.mistakes
-        return [((*steps, *one.at), one.what.replace("{field}", leaf), one.next_step) for one in mistakes]
+        places = [(*steps, *one.at) for one in mistakes]
+        return [
+            (place, one.what.replace("{field}", _leaf(place)), one.next_step)
+            for place, one in zip(places, mistakes, strict=True)
+        ]
     if kind == "missing":
         what, next_step = f"field {leaf} is missing", f"Add {leaf}"
     elif kind == "extra_forbidden":
@@ -169,19 +173,6 @@ def _leaf(steps: tuple[Step, ...]) -> str:
     if steps and isinstance(steps[-1], int):
         return f"entry {steps[-1]} of {names[-1]}" if names else f"entry {steps[-1]}"
     return names[-1] if names else "the document"
-
-
-def named(value: Any) -> str:
-    """The value as it is shown in a message."""
-    if value is None:
-        return "nothing"
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, int | float):
-        return str(value)
-    if isinstance(value, str):
-        return repr(shown(value))
-    return "a map" if isinstance(value, dict) else "a list"
 
 
 def _mend(value: Any, rule: str) -> str:

@@ -111,26 +111,3 @@ def test_a_contradiction_names_both_sides(
 ) -> None:
     found = _found(deployment(pod), spot, quarter)
     assert [(one.path, one.what, one.where) for one in found] == [(BASE + path, what, _where(BASE + path))]
-
-
-@pytest.mark.parametrize(
-    ("pod", "path", "what"),
-    [
-        ({"volumes": "x"}, "spec.volumes", "'x' is not a list"),
-        ({"nodeSelector": ["x"]}, "spec.nodeSelector", "['x'] is not a mapping"),
-        ({"affinity": {"podAffinity": 1}}, "spec.affinity.podAffinity", "1 is not a mapping"),
-        (
-            {"terminationGracePeriodSeconds": "1m"},
-            "spec.terminationGracePeriodSeconds",
-            "'1m' is not a whole number of seconds, 0 or more",
-        ),
-        ({"engine": {"ports": [8000]}}, f"{ENGINE}.ports[0]", "8000 is not a mapping"),
-        ({"engine": {"resources": {"limits": 2}}}, f"{ENGINE}.resources.limits", "2 is not a mapping"),
-        ({"engine": {"volumeMounts": [{}]}}, f"{ENGINE}.volumeMounts[0].mountPath", "None is not text"),
-    ],
-)
-def test_a_field_of_another_shape_is_a_problem_not_a_crash(
-    deployment: Make, spot: Spot, quarter: Hardware, pod: dict[str, Any], path: str, what: str
-) -> None:
-    found = _found(deployment(pod), spot, quarter)
-    assert [(one.path, one.what) for one in found] == [(BASE + path, what)]
