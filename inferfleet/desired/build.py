@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from inferfleet.api.documents import Documents
 from inferfleet.api.problems import InvalidDocuments, Problem, in_reading_order, of_severity
-from inferfleet.desired.checks import chain_problems, doubles, engine_remarks, picker_remarks
+from inferfleet.desired.checks import chain_problems, doubles, engine_problems, picker_problems
 from inferfleet.desired.connections import connection, in_place
 from inferfleet.desired.endpoints import model_endpoint, model_service
 from inferfleet.desired.pods import Pods, pods
@@ -38,46 +38,50 @@ def desired(
     registry = registry or builtin()
     planned = plan(documents, lock)
     cloud = decide(documents, lock, planned)
-    engine_problems, engine_warnings = engine_remarks(documents)
-    picker_problems, picker_warnings = picker_remarks(documents, planned)
+    templates, pod_problems = _templates(documents, planned, cloud, registry)
     problems = [
-        *of_severity(planned.problems, "error"),
-        *of_severity(cloud.problems, "error"),
+        *in_reading_order(documents.located(planned.problems)),
+        *cloud.problems,
         *chain_problems(documents, registry),
-        *engine_problems,
-        *picker_problems,
+        *engine_problems(documents),
+        *picker_problems(documents, planned),
+        *pod_problems,
     ]
-    templates: dict[Spot, tuple[Pods, ...]] = {}
-    for placement in planned.placements:
-        templates[placement.spot], found = pods(
-            documents, placement.spot, registry, cloud.clusters.get(placement.spot.cluster)
-        )
-        problems += found
-    problems += _missing_keys(documents, templates)
-    if problems:
-        raise InvalidDocuments(documents.located(dict.fromkeys(problems)))
+    _refuse(documents, problems)
     waits = waiting(documents, planned, leaving, lock)
     clusters = _clusters(documents, planned, templates, lock=lock, waits=waits, cloud=cloud)
-    problems = list(doubles(clusters))
-    if problems:
-        raise InvalidDocuments(dict.fromkeys(problems))
+    _refuse(documents, doubles(clusters))
     return Desired(
         stack=documents.settings.stack,
         clusters=clusters,
         plan=replace(planned, lock=cloud.lock),
         cloud_changes=cloud.changes,
         waiting=waits,
-        warnings=(
-            *documents.notices,
-            *in_reading_order(documents.located(of_severity(planned.problems, "warning"))),
-            *documents.located(of_severity(cloud.problems, "warning")),
-            *documents.located(engine_warnings),
-            *picker_warnings,
-        ),
+        warnings=(*documents.notices, *documents.located(of_severity(problems, "warning", "notice"))),
         steps={
             spot: {one.role: one.outcome.steps for one in made} for spot, made in sorted(templates.items())
         },
     )
+
+
+def _refuse(documents: Documents, problems: Iterable[Problem]) -> None:
+    if errors := of_severity(problems, "error"):
+        raise InvalidDocuments(documents.located(errors))
+
+
+def _templates(
+    documents: Documents, planned: Plan, cloud: Cloud, registry: Registry
+) -> tuple[dict[Spot, tuple[Pods, ...]], list[Problem]]:
+    """The pods of every placement, and what is wrong with them."""
+    templates: dict[Spot, tuple[Pods, ...]] = {}
+    problems: list[Problem] = []
+    for placement in planned.placements:
+        spot = placement.spot
+        templates[spot], wrong = pods(documents, spot, registry, cloud.clusters.get(spot.cluster))
+        problems += wrong
+    for spot, of in templates.items():
+        problems += missing_keys(documents, spot.deployment, _reads(spot, of))
+    return templates, problems
 
 
 def _clusters(
@@ -183,14 +187,6 @@ def _shared(documents: Documents, planned: Plan, cluster: str, reads: list[Refer
         gateway=documents.clusters[cluster].spec.serving.gateway,
         stack=documents.settings.stack,
     )
-
-
-def _missing_keys(documents: Documents, templates: dict[Spot, tuple[Pods, ...]]) -> list[Problem]:
-    return [
-        problem
-        for spot, made in templates.items()
-        for problem in missing_keys(documents, spot.deployment, _reads(spot, made))
-    ]
 
 
 def _reads(spot: Spot, made: tuple[Pods, ...]) -> list[Reference]:

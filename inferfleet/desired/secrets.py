@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from inferfleet.api.documents import Documents
@@ -60,23 +61,20 @@ def held(documents: Documents, found: Iterable[Reference]) -> dict[tuple[str, st
 
 def missing_keys(documents: Documents, deployment: str, found: Iterable[Reference]) -> Iterator[Problem]:
     """Keys that a pod reads and that the stack's Secret does not have, and references without a name."""
-    path = "spec.workers.template.spec"
-    where = documents.where("ModelDeployment", deployment, path)
+    problem = partial(Problem, path="spec.workers.template.spec", kind="ModelDeployment", key=deployment)
     for one in sorted(set(found), key=str):
         if not one.name or one.key == "":
             of = f"secret {one.name}" if one.name else "a secret"
             what = f"{deployment} reads {of} without saying {'which key' if one.name else 'its name'}"
-            yield Problem(what, "Write it, or remove the reference", path, where)
+            yield problem(what, "Write it, or remove the reference")
             continue
         keys = documents.settings.secrets.get(f"{one.namespace}/{one.name}")
         if keys is not None and one.key is not None and one.key not in keys and not one.optional:
-            yield Problem(
+            yield problem(
                 f"{deployment} reads key {one.key!r} of secret {one.name}, and the stack holds only "
                 f"{', '.join(sorted(keys)) or 'no key'} for {one.namespace}/{one.name}",
                 f'Run: pulumi config set --secret --path \'inferfleet:secrets["{one.namespace}/{one.name}"]'
                 f'["{one.key}"]\'',
-                path,
-                where,
             )
 
 

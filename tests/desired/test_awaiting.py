@@ -49,6 +49,9 @@ def test_await_applied_announces_deployments_that_roll_in_several_places_togethe
         Problem(
             "with await: applied a change of ml/a rolls on its 2 placements together",
             "Set inferfleet:await to ready to roll one placement after the other",
+            kind="ModelDeployment",
+            key="ml/a",
+            severity="warning",
         ),
     )
 
@@ -73,6 +76,9 @@ def test_a_workload_that_fits_only_where_a_leaving_one_stands_is_not_awaited_and
             "ml/a on east/l4 fits only once workloads that are leaving are gone, "
             "so this update does not wait for its pods",
             "Run the next `pulumi up` when they are: it waits for them",
+            kind="ModelDeployment",
+            key="ml/a",
+            severity="warning",
         ),
     )
 

@@ -143,7 +143,7 @@ def test_the_chain_refuses_the_edit_of_exactly_the_plugin_that_broke_it(
 
     registry = Registry((Plugin("good", contract.Config, good), Plugin("bad", contract.Config, bad)))
     specs = tuple(PluginSpec(name=name) for name in ("good", "bad", "good"))
-    outcome = run(generated, pod_request, links(specs, "stack", locate=lambda path: None), registry)
+    outcome = run(generated, pod_request, links(specs, "stack", kind="Settings", key="prod"), registry)
     (problem,) = outcome.problems
     assert str(problem) == (
         "spec.plugins[1]: plugin bad OnPodCreate: spec.nodeSelector[\"inferfleet.dev/pool\"] was 'h100' "

@@ -3,14 +3,14 @@
 Labels cannot: documents may not write any of the domains whose labels we make.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from decimal import Decimal
 from typing import Any
 
 from inferfleet.api.kinds.containers import ENGINE
 from inferfleet.api.kinds.model_deployment import ModelDeployment
 from inferfleet.api.kinds.quantity import parse_quantity
-from inferfleet.api.problems import Problem, Where
+from inferfleet.api.problems import Problem
 from inferfleet.api.wording import below
 from inferfleet.fleet.engine_args import port_of
 from inferfleet.fleet.spot import Spot
@@ -23,26 +23,22 @@ _TEMPLATE = "spec.workers.template"
 _Clash = tuple[str, str, str, str]
 
 
-def clashes(
-    *,
-    deployment: ModelDeployment,
-    spot: Spot,
-    role: str,
-    hardware: Hardware,
-    where: Callable[[str], Where | None],
-) -> tuple[Problem, ...]:
-    """Every contradiction, naming both sides. `where` finds the line of a field's path."""
-    template = deployment.spec.workers.template
-    found: list[_Clash] = [
-        *_ports(template.spec, port_of(deployment.spec.engine)),
-        *_devices(template.spec, hardware, spot),
-        *_node(template.spec, hardware, f"pool {spot.pool(role)} of cluster {spot.cluster}"),
-        *_shared_memory(template.spec),
-    ]
-    return tuple(
-        Problem(f"{theirs}, but {ours}", step, f"{_TEMPLATE}.{path}", where(f"{_TEMPLATE}.{path}"))
-        for path, theirs, ours, step in found
-    )
+def clashes(*, deployment: ModelDeployment, spot: Spot, role: str, hardware: Hardware) -> Iterator[Problem]:
+    """Every contradiction, naming both sides."""
+    spec = deployment.spec.workers.template.spec
+    for path, theirs, ours, next_step in (
+        *_ports(spec, port_of(deployment.spec.engine)),
+        *_devices(spec, hardware, spot),
+        *_node(spec, hardware, f"pool {spot.pool(role)} of cluster {spot.cluster}"),
+        *_shared_memory(spec),
+    ):
+        yield Problem(
+            f"{theirs}, but {ours}",
+            next_step,
+            f"{_TEMPLATE}.{path}",
+            kind="ModelDeployment",
+            key=deployment.metadata.key,
+        )
 
 
 def _ports(spec: dict[str, Any], port: int) -> Iterator[_Clash]:
