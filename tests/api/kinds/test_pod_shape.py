@@ -110,6 +110,8 @@ def test_a_field_of_a_pod_of_another_type_is_a_mistake(
 @pytest.mark.parametrize(
     ("engine", "path", "what", "next_step"),
     [
+        ({"command": "vllm serve"}, "command", "{field} must be a list, not 'vllm serve'", "Write a list"),
+        ({"args": ["--port", 8000]}, "args[1]", "{field} must be a string, not 8000", "Quote it"),
         ({"env": {"A": "1"}}, "env", "{field} must be a list, not a map", "Write a list"),
         ({"env": [{"value": "1"}]}, "env[0].name", "field name is missing", "Add name"),
         ({"env": [{"name": " "}]}, "env[0].name", "field name is missing", "Add name"),
