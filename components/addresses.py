@@ -19,10 +19,9 @@ def addresses(
     `theirs` are addresses of gateways that are somebody else's; without one, its cluster is left out.
     """
     known = {name: pulumi.Output.from_input(address) for name, address in theirs.items()} | {
-        cluster.connection.cluster: _address(registered[one.key], one)
+        cluster.connection.cluster: _address(registered[cluster.gateway.key], cluster.gateway)
         for cluster in desired.clusters
-        for one in cluster.objects
-        if one.kind == "Gateway"
+        if cluster.gateway
     }
     urls: dict[str, dict[str, pulumi.Output[str | None]]] = {}
     for route in desired.plan.services:

@@ -12,6 +12,7 @@ from inferfleet.api.loading.stack import load_stack
 from inferfleet.api.problems import of_severity
 from inferfleet.desired import desired
 from inferfleet.desired.addresses import Address
+from inferfleet.desired.awaiting import with_leaving
 from inferfleet.desired.gate import announcements, refusals
 from inferfleet.desired.values import Desired
 from inferfleet.fleet.lock.lock import Lock, parse, text
@@ -80,7 +81,7 @@ def prepare(
     if problems:
         raise InvalidDocuments(documents.located(problems))
 
-    final = desired(documents, lock, seen.leaving)
+    final = with_leaving(first, documents, lock, seen.leaving)
     new_text = text(
         with_uids(final.plan.lock, seen.uids, gone={*seen.absent, *replaced_clusters(lock, final.plan.lock)})
     )

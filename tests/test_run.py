@@ -105,6 +105,9 @@ def test_a_locked_stack_writes_nothing_and_says_that_a_uid_is_missing(project: P
             "placement.lock does not know the UID of cluster east",
             "Run `inferfleet plan --write` where the cluster can be reached, and commit the lock",
             where=Where("stacks/prod/clusters.yaml", 1),
+            kind="InferenceCluster",
+            key="east",
+            severity="warning",
         ),
     )
 
@@ -129,7 +132,8 @@ def test_ci_locks_a_stack_unless_it_says_otherwise(
 def test_replicas_without_a_place_stop_an_update_and_are_announced_by_a_preview(project: Project) -> None:
     project.write("stacks/prod/models.yaml", DEPLOYMENT.replace("replicas: 1", "replicas: 3"))
     announced = project.prepare(preview=True).warnings
-    assert project.problems(preview=False) == announced
+    assert project.problems(preview=False) == tuple(replace(one, severity="error") for one in announced)
+    assert [one.severity for one in announced] == ["warning"]
     assert [(one.path, one.where) for one in announced] == [
         ("spec.replicas", Where("stacks/prod/models.yaml", 5))
     ]

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Container, Iterable
 from difflib import get_close_matches
+from typing import Any
 
 _PLAIN = re.compile(r"[A-Za-z_][-A-Za-z0-9_]{0,62}")
 
@@ -28,6 +29,21 @@ def shown(text: str, limit: int = 60) -> str:
     """Return the text on one line and shortened, for a message."""
     line = "".join(char if char.isprintable() else "\N{REPLACEMENT CHARACTER}" for char in text[: limit + 1])
     return line if len(line) <= limit else line[: limit - 1] + "…"
+
+
+def named(value: Any) -> str:
+    """The value as it is shown in a message."""
+    if value is None:
+        return "nothing"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int | float):
+        return str(value)
+    if isinstance(value, str):
+        return repr(shown(value))
+    if isinstance(value, dict):
+        return "a map"
+    return "a list" if isinstance(value, list | tuple) else f"{value!r:.60}"
 
 
 def nearest(word: str, known: Iterable[str]) -> str | None:

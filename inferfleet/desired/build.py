@@ -5,22 +5,25 @@ from dataclasses import replace
 
 from inferfleet.api.documents import Documents
 from inferfleet.api.problems import InvalidDocuments, Problem, in_reading_order, of_severity
-from inferfleet.desired.checks import chain_problems, doubles, engine_remarks, picker_remarks
-from inferfleet.desired.connections import connection, in_place
+from inferfleet.desired.awaiting import with_leaving
+from inferfleet.desired.checks import chain_problems, doubles, engine_problems, picker_problems
+from inferfleet.desired.clusters import Site, connection
 from inferfleet.desired.endpoints import model_endpoint, model_service
 from inferfleet.desired.pods import Pods, pods
-from inferfleet.desired.replicas import replicas, workload_keys
+from inferfleet.desired.replicas import Replicas, replicas
 from inferfleet.desired.secrets import Reference, held, missing_keys, needed, references
-from inferfleet.desired.serving import namespace_keys, secret_keys, serving_stack
+from inferfleet.desired.serving import ServingStack, serving_stack
 from inferfleet.desired.values import Component, Desired, DesiredCluster
-from inferfleet.fleet.decisions import Leaving, Placement, Plan
+from inferfleet.fleet.decisions import Leaving, Plan
 from inferfleet.fleet.lock.lock import Lock
-from inferfleet.fleet.placement.handover import waiting
 from inferfleet.fleet.planning import plan
 from inferfleet.fleet.spot import Spot
 from inferfleet.gke.decide import Cloud, decide
 from inferfleet.plugins.registry import Registry, builtin
 from inferfleet.profiles.table import profile
+
+# The Secrets that the pods of a spot read.
+Reads = dict[Spot, list[Reference]]
 
 
 def desired(
@@ -32,52 +35,57 @@ def desired(
 ) -> Desired:
     """Everything that should exist. Pure, and the same for the same values.
 
-    `leaving` are workloads that still stand and that this very function, asked without them, does not list.
-    Raises InvalidDocuments with all problems of CEL, plugins, templates, placement and names.
+    `leaving` are workloads that still stand and that this very function, asked without them, does not list;
+    `with_leaving` takes them into account later, when they are known.
+    Raises InvalidDocuments with all errors of CEL, plugins, templates, placement and names.
     """
     registry = registry or builtin()
     planned = plan(documents, lock)
     cloud = decide(documents, lock, planned)
-    engine_problems, engine_warnings = engine_remarks(documents)
-    picker_problems, picker_warnings = picker_remarks(documents, planned)
+    templates, pod_problems = _templates(documents, planned, cloud, registry)
     problems = [
-        *of_severity(planned.problems, "error"),
-        *of_severity(cloud.problems, "error"),
+        *in_reading_order(documents.located(planned.problems)),
+        *cloud.problems,
         *chain_problems(documents, registry),
-        *engine_problems,
-        *picker_problems,
+        *engine_problems(documents),
+        *picker_problems(documents, planned),
+        *pod_problems,
     ]
-    templates: dict[Spot, tuple[Pods, ...]] = {}
-    for placement in planned.placements:
-        templates[placement.spot], found = pods(
-            documents, placement.spot, registry, cloud.clusters.get(placement.spot.cluster)
-        )
-        problems += found
-    problems += _missing_keys(documents, templates)
-    if problems:
-        raise InvalidDocuments(documents.located(dict.fromkeys(problems)))
-    waits = waiting(documents, planned, leaving, lock)
-    clusters = _clusters(documents, planned, templates, lock=lock, waits=waits, cloud=cloud)
-    problems = list(doubles(clusters))
-    if problems:
-        raise InvalidDocuments(dict.fromkeys(problems))
-    return Desired(
+    _refuse(documents, problems)
+    clusters = _clusters(documents, planned, templates, lock=lock, cloud=cloud)
+    _refuse(documents, doubles(clusters))
+    everything = Desired(
         stack=documents.settings.stack,
         clusters=clusters,
         plan=replace(planned, lock=cloud.lock),
         cloud_changes=cloud.changes,
-        waiting=waits,
-        warnings=(
-            *documents.notices,
-            *in_reading_order(documents.located(of_severity(planned.problems, "warning"))),
-            *documents.located(of_severity(cloud.problems, "warning")),
-            *documents.located(engine_warnings),
-            *picker_warnings,
-        ),
+        waiting=frozenset(),
+        warnings=(*documents.notices, *documents.located(of_severity(problems, "warning", "notice"))),
         steps={
-            spot: {one.role: one.outcome.steps for one in made} for spot, made in sorted(templates.items())
+            spot: {pods.role: pods.outcome.steps for pods in of} for spot, of in sorted(templates.items())
         },
     )
+    return with_leaving(everything, documents, lock, leaving)
+
+
+def _refuse(documents: Documents, problems: Iterable[Problem]) -> None:
+    if errors := of_severity(problems, "error"):
+        raise InvalidDocuments(documents.located(errors))
+
+
+def _templates(
+    documents: Documents, planned: Plan, cloud: Cloud, registry: Registry
+) -> tuple[dict[Spot, tuple[Pods, ...]], list[Problem]]:
+    """The pods of every placement, and what is wrong with them."""
+    templates: dict[Spot, tuple[Pods, ...]] = {}
+    problems: list[Problem] = []
+    for placement in planned.placements:
+        spot = placement.spot
+        templates[spot], wrong = pods(documents, spot, registry, cloud.clusters.get(spot.cluster))
+        problems += wrong
+    for spot, of in templates.items():
+        problems += missing_keys(documents, spot.deployment, _reads(spot, of))
+    return templates, problems
 
 
 def _clusters(
@@ -86,45 +94,51 @@ def _clusters(
     templates: dict[Spot, tuple[Pods, ...]],
     *,
     lock: Lock,
-    waits: frozenset[Spot],
     cloud: Cloud,
 ) -> tuple[DesiredCluster, ...]:
-    reads = {spot: _reads(spot, made) for spot, made in templates.items()}
-    shared = {
-        name: _shared(documents, planned, name, [ref for spot in reads for ref in _on(spot, name, reads)])
-        for name in documents.clusters
-    }
-    placed = _replicas(documents, planned, templates, lock=lock, waits=waits, shared=shared)
-    made = []
-    for name, cluster in sorted(documents.clusters.items()):
-        gateway = cluster.spec.serving.gateway
-        table = profile(cluster.spec.serving.profile)
-        components: tuple[Component, ...] = ()
-        if _registered(documents, name, lock):
-            components = (
-                shared[name],
-                *(
-                    model_endpoint(documents, one, profile=table, shared=shared[name])
-                    for one in planned.endpoints
-                    if one.cluster == name
-                ),
-                *(component for spot, component in placed.items() if spot.cluster == name),
-                *(
-                    model_service(documents, one, profile=table, shared=shared[name])
-                    for one in planned.services
-                    if one.cluster == name
-                ),
-            )
-        made.append(
+    reads = {spot: _reads(spot, of) for spot, of in templates.items()}
+    sites = {name: Site(name, cloud.clusters.get(name)) for name in sorted(documents.clusters)}
+    shared = {name: _shared(documents, planned, site, reads) for name, site in sites.items()}
+    placed = _replicas(documents, planned, templates, lock=lock, sites=sites, shared=shared, reads=reads)
+    clusters = []
+    for name, site in sites.items():
+        gateway = documents.clusters[name].spec.serving.gateway
+        here = [made for made in placed if made.spot.cluster == name]
+        registered = _registered(documents, name, lock)
+        clusters.append(
             DesiredCluster(
-                connection=connection(documents, name, cloud.lock, cloud.clusters.get(name)),
-                components=in_place(components, placed, cloud.clusters.get(name)),
+                connection=connection(documents, name, cloud.lock, site.cloud),
+                components=_components(documents, planned, site, shared=shared[name], placed=here)
+                if registered
+                else (),
                 gateway_class=gateway.class_name,
                 gateway_ref=(gateway.ref.namespace, gateway.ref.name) if gateway.ref else None,
-                secrets_needed=needed(documents, [ref for spot in reads for ref in _on(spot, name, reads)]),
+                secrets_needed=needed(documents, _on(name, reads)),
+                gateway=shared[name].gateway if registered else None,
+                workloads={made.spot: made.keys for made in here},
             )
         )
-    return tuple(made)
+    return tuple(clusters)
+
+
+def _components(
+    documents: Documents, planned: Plan, site: Site, *, shared: ServingStack, placed: list[Replicas]
+) -> tuple[Component, ...]:
+    table = profile(documents.clusters[site.cluster].spec.serving.profile)
+    return (
+        shared.component,
+        *(
+            model_endpoint(documents, endpoint, site=site, profile=table, shared=shared)
+            for endpoint in planned.endpoints
+            if endpoint.cluster == site.cluster
+        ),
+        *(made.component for made in placed),
+        *(
+            model_service(documents, route, site=site, profile=table, shared=shared)
+            for route in planned.services
+            if route.cluster == site.cluster
+        ),
+    )
 
 
 def _registered(documents: Documents, cluster: str, lock: Lock) -> bool:
@@ -144,58 +158,46 @@ def _replicas(
     templates: dict[Spot, tuple[Pods, ...]],
     *,
     lock: Lock,
-    waits: frozenset[Spot],
-    shared: dict[str, Component],
-) -> dict[Spot, Component]:
+    sites: dict[str, Site],
+    shared: dict[str, ServingStack],
+    reads: Reads,
+) -> list[Replicas]:
     """Placements that the lock has roll one after the other; new ones depend on no other placement."""
-    made: dict[Spot, Component] = {}
+    placed: list[Replicas] = []
     previous: dict[str, tuple[str, ...]] = {}
-    applied = documents.settings.await_ == "applied"
     for placement in planned.placements:
         spot = placement.spot
         rolls = spot in lock.placements and documents.clusters[spot.cluster].spec.state != "lost"
-        made[spot] = replicas(
+        made = replicas(
             documents,
             placement,
             templates[spot],
-            needs=_needs(placement, templates[spot], shared[spot.cluster]),
+            site=sites[spot.cluster],
+            needs=shared[spot.cluster].keys(spot.namespace, {ref.name for ref in reads[spot]}),
             before=previous.get(spot.deployment, ()) if rolls else (),
-            skip_await=applied or spot in waits,
         )
+        placed.append(made)
         if rolls:
-            previous[spot.deployment] = workload_keys(made[spot])
-    return made
+            previous[spot.deployment] = made.keys
+    return placed
 
 
-def _needs(placement: Placement, made: tuple[Pods, ...], shared: Component) -> tuple[str, ...]:
-    space = placement.spot.namespace
-    read = {ref.name for ref in _reads(placement.spot, made)}
-    return (*namespace_keys(shared, space), *secret_keys(shared, space, read))
-
-
-def _shared(documents: Documents, planned: Plan, cluster: str, reads: list[Reference]) -> Component:
-    spaces = {one.deployment.partition("/")[0] for one in planned.endpoints if one.cluster == cluster}
-    spaces |= {one.service.partition("/")[0] for one in planned.services if one.cluster == cluster}
+def _shared(documents: Documents, planned: Plan, site: Site, reads: Reads) -> ServingStack:
+    keys = [endpoint.deployment for endpoint in planned.endpoints if endpoint.cluster == site.cluster]
+    keys += [route.service for route in planned.services if route.cluster == site.cluster]
     return serving_stack(
-        cluster,
-        namespaces=spaces,
-        secrets=held(documents, reads),
-        gateway=documents.clusters[cluster].spec.serving.gateway,
+        site,
+        namespaces={key.partition("/")[0] for key in keys},
+        secrets=held(documents, _on(site.cluster, reads)),
+        gateway=documents.clusters[site.cluster].spec.serving.gateway,
         stack=documents.settings.stack,
     )
 
 
-def _missing_keys(documents: Documents, templates: dict[Spot, tuple[Pods, ...]]) -> list[Problem]:
-    return [
-        problem
-        for spot, made in templates.items()
-        for problem in missing_keys(documents, spot.deployment, _reads(spot, made))
-    ]
+def _reads(spot: Spot, of: tuple[Pods, ...]) -> list[Reference]:
+    return [ref for pods in of for ref in references(spot.namespace, pods.outcome.template)]
 
 
-def _reads(spot: Spot, made: tuple[Pods, ...]) -> list[Reference]:
-    return [ref for one in made for ref in references(spot.namespace, one.outcome.template)]
-
-
-def _on(spot: Spot, cluster: str, reads: dict[Spot, list[Reference]]) -> list[Reference]:
-    return reads[spot] if spot.cluster == cluster else []
+def _on(cluster: str, reads: Reads) -> list[Reference]:
+    """What all pods of a cluster read."""
+    return [ref for spot, of in reads.items() if spot.cluster == cluster for ref in of]

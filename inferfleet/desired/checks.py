@@ -1,10 +1,9 @@
 """Problems of the second stage that belong to no single manifest: chains, command lines, doubled names."""
 
-from collections.abc import Callable, Iterable, Iterator
-from functools import partial
+from collections.abc import Iterable, Iterator
 
 from inferfleet.api.documents import Documents
-from inferfleet.api.problems import Problem, Where, of_severity
+from inferfleet.api.problems import Problem
 from inferfleet.desired.pods import chains_of, stack_chain
 from inferfleet.desired.values import Component, DesiredCluster
 from inferfleet.fleet import engine_args
@@ -16,7 +15,6 @@ from inferfleet.profiles.table import profile
 
 # The roles of a unified deployment.
 ROLES = ("decode",)
-Remarks = tuple[list[Problem], list[Problem]]  # problems, warnings
 
 
 def chain_problems(documents: Documents, registry: Registry) -> Iterator[Problem]:
@@ -26,43 +24,28 @@ def chain_problems(documents: Documents, registry: Registry) -> Iterator[Problem
         yield from chain.check(links, registry, roles=ROLES)
 
 
-def engine_remarks(documents: Documents) -> Remarks:
-    """Command lines that disagree with topology or port."""
-    problems = [
-        problem
-        for _, deployment in sorted(documents.deployments.items())
-        for problem in engine_args.check(deployment)
-    ]
-    return list(of_severity(problems, "error")), list(of_severity(problems, "warning"))
+def engine_problems(documents: Documents) -> Iterator[Problem]:
+    """Command lines that disagree with topology or port, or do not show that they agree."""
+    for _, deployment in sorted(documents.deployments.items()):
+        yield from engine_args.check(deployment)
 
 
-def picker_remarks(documents: Documents, planned: Plan) -> Remarks:
-    """Endpoint pickers that would not start, on the clusters where they are planned."""
-    problems: list[Problem] = []
-    warnings: list[Problem] = []
-    wrong_clusters = set()
+def picker_problems(documents: Documents, planned: Plan) -> Iterator[Problem]:
+    """Endpoint pickers that would not start, or read no metrics, on the clusters where they are planned."""
+    sound = set()
     for name, cluster in sorted(documents.clusters.items()):
-        serving = cluster.spec.serving
-        found = picker_check.check_cluster(
-            serving=serving,
-            profile=profile(serving.profile),
-            where=_lines(documents, "InferenceCluster", name),
-        )
-        problems += found
-        if found:
-            wrong_clusters.add(name)
+        problems = list(picker_check.check_cluster(cluster, profile(cluster.spec.serving.profile)))
+        yield from problems
+        if not problems:
+            sound.add(name)
     for endpoint in planned.endpoints:
-        if endpoint.cluster not in wrong_clusters:
+        if endpoint.cluster in sound:
             serving = documents.clusters[endpoint.cluster].spec.serving
-            wrong, doubtful = picker_check.check_deployment(
-                deployment=documents.deployments[endpoint.deployment],
+            yield from picker_check.check_deployment(
+                documents.deployments[endpoint.deployment],
                 serving=serving,
                 profile=profile(serving.profile),
-                where=_lines(documents, "ModelDeployment", endpoint.deployment),
             )
-            problems += wrong
-            warnings += doubtful
-    return list(dict.fromkeys(problems)), list(dict.fromkeys(warnings))
 
 
 def doubles(clusters: Iterable[DesiredCluster]) -> Iterator[Problem]:
@@ -90,7 +73,3 @@ def _doubled(what: str, cluster: DesiredCluster, by: Iterable[str] = ()) -> Prob
         f"two different things on cluster {cluster.connection.cluster} would be called {what}{wanted}",
         "Rename one of the deployments, services or pools that the name is made of",
     )
-
-
-def _lines(documents: Documents, kind: str, key: str) -> Callable[[str], Where | None]:
-    return partial(documents.where, kind, key)

@@ -1,8 +1,11 @@
 """Where deployments and services are reached on one cluster: pickers, pools and routes."""
 
+from typing import Any
+
 from inferfleet.api.documents import Documents
-from inferfleet.desired.serving import gateway_keys, namespace_keys
-from inferfleet.desired.values import Component, KubeObject, kube_object
+from inferfleet.desired.clusters import Site
+from inferfleet.desired.serving import ServingStack
+from inferfleet.desired.values import Component, KubeObject
 from inferfleet.fleet import names
 from inferfleet.fleet.decisions import Endpoint, ServiceRoute
 from inferfleet.manifests import gateway_extras
@@ -18,47 +21,45 @@ ROUTE_SECONDS = 120
 
 
 def model_endpoint(
-    documents: Documents, endpoint: Endpoint, *, profile: Profile, shared: Component
+    documents: Documents, endpoint: Endpoint, *, site: Site, profile: Profile, shared: ServingStack
 ) -> Component:
     """The picker's Deployment comes after all it reads: it reports NotServing until its pool is there."""
     deployment = documents.deployments[endpoint.deployment]
-    cluster, stack = endpoint.cluster, documents.settings.stack
-    serving = documents.clusters[cluster].spec.serving
-    space = namespace_keys(shared, deployment.metadata.namespace)
+    stack = documents.settings.stack
+    serving = documents.clusters[site.cluster].spec.serving
+    space = shared.keys(deployment.metadata.namespace)
     picker = endpoint_picker.objects(deployment=deployment, serving=serving, profile=profile, stack=stack)
-    needed = [one for one in picker if one["kind"] not in ("Deployment", "Service")]
-    needed.append(inference_pool(deployment=deployment, profile=profile, stack=stack))
-    objects = [kube_object(cluster, one, after=space) for one in needed]
-    first = (*space, *(one.key for one in objects))
-    for one in picker:
-        if one["kind"] == "Deployment":
-            objects.append(kube_object(cluster, one, after=first, timeout=PICKER_SECONDS))
-        elif one["kind"] == "Service":
-            objects.append(kube_object(cluster, one, after=space))
+    pool = inference_pool(deployment=deployment, profile=profile, stack=stack)
+    reads = [site.place(manifest, after=space) for manifest in (*picker.reads, pool)]
+    first = (*space, *(made.key for made in reads))
     extras = gateway_extras.objects(deployment=deployment, serving=serving, profile=profile, stack=stack)
-    objects += [kube_object(cluster, one, after=space) for one in extras]
+    objects = [
+        *reads,
+        site.place(picker.deployment, after=first, timeout=PICKER_SECONDS),
+        site.place(picker.service, after=space),
+        *(site.place(manifest, after=space) for manifest in extras),
+    ]
     if deployment.spec.route.enabled:
         route = deployment_route(deployment=deployment, gateway=serving.gateway, profile=profile, stack=stack)
-        objects.append(_routed(cluster, route, shared, space))
-    return Component("ModelEndpoint", names.endpoint_component(cluster, endpoint.deployment), tuple(objects))
+        objects.append(_routed(site, route, shared))
+    name = names.endpoint_component(site.cluster, endpoint.deployment)
+    return Component("ModelEndpoint", name, tuple(objects))
 
 
 def model_service(
-    documents: Documents, route: ServiceRoute, *, profile: Profile, shared: Component
+    documents: Documents, route: ServiceRoute, *, site: Site, profile: Profile, shared: ServingStack
 ) -> Component:
+    """The HTTPRoute of a service on one cluster."""
     manifest = service_route(
         route=route,
-        gateway=documents.clusters[route.cluster].spec.serving.gateway,
+        gateway=documents.clusters[site.cluster].spec.serving.gateway,
         profile=profile,
         stack=documents.settings.stack,
     )
-    space = namespace_keys(shared, manifest["metadata"]["namespace"])
-    name = names.service_component(route.cluster, route.service)
-    return Component("ModelService", name, (_routed(route.cluster, manifest, shared, space),))
+    name = names.service_component(site.cluster, route.service)
+    return Component("ModelService", name, (_routed(site, manifest, shared),))
 
 
-def _routed(
-    cluster: str, manifest: dict[str, object], shared: Component, space: tuple[str, ...]
-) -> KubeObject:
-    after = (*space, *gateway_keys(shared))
-    return kube_object(cluster, manifest, after=after, timeout=ROUTE_SECONDS)
+def _routed(site: Site, manifest: dict[str, Any], shared: ServingStack) -> KubeObject:
+    space = shared.keys(manifest["metadata"]["namespace"])
+    return site.place(manifest, after=(*space, *shared.gateway_keys), timeout=ROUTE_SECONDS)

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from inferfleet.api.documents import Documents
-from inferfleet.api.problems import Problem
+from inferfleet.api.problems import Problem, Severity
 from inferfleet.desired.values import Desired
 from inferfleet.fleet import names
 from inferfleet.fleet.decisions import Change, Unplaced
@@ -20,7 +20,7 @@ def refusals(
     """
     found = list(_moves(desired, lock)) if locked else []
     if documents.settings.unplaced == "error" and not preview:
-        found += [unplaced_problem(one, documents) for one in desired.plan.unplaced]
+        found += [unplaced_problem(one, "error") for one in desired.plan.unplaced]
     return tuple(found)
 
 
@@ -30,14 +30,16 @@ def announcements(
     """What reviewers should know before the update runs."""
     found = list(desired.warnings)
     if documents.settings.unplaced == "warn" or preview:
-        found += [unplaced_problem(one, documents) for one in desired.plan.unplaced]
+        found += [unplaced_problem(one, "warning") for one in desired.plan.unplaced]
     for spot in sorted(desired.waiting):
         found.append(
             Problem(
                 f"{spot.deployment} on {spot.cluster}/{names.placement(spot)} fits only once workloads that "
                 "are leaving are gone, so this update does not wait for its pods",
                 "Run the next `pulumi up` when they are: it waits for them",
-                where=documents.where("ModelDeployment", spot.deployment),
+                kind="ModelDeployment",
+                key=spot.deployment,
+                severity="warning",
             )
         )
     if documents.settings.await_ == "applied":
@@ -47,7 +49,9 @@ def announcements(
             Problem(
                 f"placement.lock does not know the UID of cluster {name}",
                 "Run `inferfleet plan --write` where the cluster can be reached, and commit the lock",
-                where=documents.where("InferenceCluster", name),
+                kind="InferenceCluster",
+                key=name,
+                severity="warning",
             )
             for name, cluster in sorted(desired.plan.lock.clusters.items())
             # Those of the stack's own are told apart by their place in the cloud; at first they have no UID.
@@ -56,7 +60,7 @@ def announcements(
     return tuple(found)
 
 
-def unplaced_problem(one: Unplaced, documents: Documents) -> Problem:
+def unplaced_problem(one: Unplaced, severity: Severity) -> Problem:
     """Replicas that found no place, with what every cluster and pool had against them."""
     reasons = "; ".join(
         f"{reason.cluster}{'/' if reason.pool else ''}{reason.pool}: {reason.why}" for reason in one.reasons
@@ -66,7 +70,9 @@ def unplaced_problem(one: Unplaced, documents: Documents) -> Problem:
         f"({reasons or 'there is no cluster'})",
         "Make room, lower replicas, or set inferfleet:unplaced to warn to go on without them",
         path="spec.replicas",
-        where=documents.where("ModelDeployment", one.deployment, "spec.replicas"),
+        kind="ModelDeployment",
+        key=one.deployment,
+        severity=severity,
     )
 
 
@@ -101,5 +107,7 @@ def _rolling_together(desired: Desired, documents: Documents, lock: Lock) -> Ite
             yield Problem(
                 f"with await: applied a change of {deployment} rolls on its {count} placements together",
                 "Set inferfleet:await to ready to roll one placement after the other",
-                where=documents.where("ModelDeployment", deployment),
+                kind="ModelDeployment",
+                key=deployment,
+                severity="warning",
             )

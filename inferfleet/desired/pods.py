@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import partial
 
 from inferfleet.api.documents import Documents
 from inferfleet.api.kinds.inference_class import Device
@@ -55,15 +54,9 @@ def pods(
             label=cloud.pools[pool_name] if cloud else None,
             taints=pod_taints(pool) if cloud else (),
         )
-        found = clashes(
-            deployment=deployment,
-            spot=spot,
-            role=role,
-            hardware=needs,
-            where=lambda path: documents.where("ModelDeployment", spot.deployment, path),
-        )
-        problems += found
-        if found:
+        contradictions = list(clashes(deployment=deployment, spot=spot, role=role, hardware=needs))
+        problems += contradictions
+        if contradictions:
             continue
         outcome = chain.run(
             pod_template(deployment=deployment, spot=spot, role=role, hardware=needs),
@@ -94,28 +87,21 @@ def chains_of(documents: Documents) -> Iterator[tuple[Link, ...]]:
 
 
 def _class_chain(documents: Documents, name: str) -> tuple[Link, ...]:
-    specs = documents.classes[name].spec.plugins
-    return links(specs, "class", locate=partial(documents.where, "InferenceClass", name))
+    return links(documents.classes[name].spec.plugins, "class", kind="InferenceClass", key=name)
 
 
 def _cluster_chain(documents: Documents, name: str) -> tuple[Link, ...]:
-    specs = documents.clusters[name].spec.plugins
-    return links(specs, "cluster", locate=partial(documents.where, "InferenceCluster", name))
+    return links(documents.clusters[name].spec.plugins, "cluster", kind="InferenceCluster", key=name)
 
 
 def _deployment_chain(documents: Documents, key: str) -> tuple[Link, ...]:
-    specs = documents.deployments[key].spec.plugins
-    return links(specs, "deployment", locate=partial(documents.where, "ModelDeployment", key))
+    return links(documents.deployments[key].spec.plugins, "deployment", kind="ModelDeployment", key=key)
 
 
 def stack_chain(documents: Documents) -> tuple[Link, ...]:
     """The chain for every pod of the stack, which stands in its settings."""
-    return links(
-        documents.settings.plugins,
-        "stack",
-        locate=partial(documents.where, "Settings", documents.settings.stack),
-        path="plugins",
-    )
+    settings = documents.settings
+    return links(settings.plugins, "stack", kind="Settings", key=settings.stack, path="plugins")
 
 
 def _request(

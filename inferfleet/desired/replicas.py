@@ -1,14 +1,43 @@
-"""The component of one placement: a workload per role, and the companions its plugins asked for."""
+"""The replicas of one placement: a workload per role, and the companions its plugins asked for."""
 
+from dataclasses import dataclass
 from typing import Any
 
 from inferfleet.api.documents import Documents
+from inferfleet.desired.clusters import Site
 from inferfleet.desired.pods import Pods
-from inferfleet.desired.values import Component, KubeObject, kube_object
+from inferfleet.desired.values import Component, KubeObject
 from inferfleet.fleet import names
 from inferfleet.fleet.decisions import Placement
 from inferfleet.fleet.spot import Spot
-from inferfleet.manifests.workload import budget, progress_deadline, workload
+from inferfleet.manifests.workload import budget, progress_deadline, unawaited, workload
+
+
+@dataclass(frozen=True)
+class Workload:
+    """The Deployment of one role, after its companions."""
+
+    companions: tuple[KubeObject, ...]
+    deployment: KubeObject
+
+
+@dataclass(frozen=True)
+class Replicas:
+    """The workloads of one placement, in the order of roles."""
+
+    spot: Spot
+    workloads: tuple[Workload, ...]
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """The keys of the Deployments."""
+        return tuple(one.deployment.key for one in self.workloads)
+
+    @property
+    def component(self) -> Component:
+        """The Pulumi component."""
+        objects = [made for one in self.workloads for made in (*one.companions, one.deployment)]
+        return Component("ModelReplicas", names.replicas_component(self.spot), tuple(objects))
 
 
 def replicas(
@@ -16,19 +45,20 @@ def replicas(
     placement: Placement,
     pods: tuple[Pods, ...],
     *,
+    site: Site,
     needs: tuple[str, ...],
     before: tuple[str, ...],
-    skip_await: bool,
-) -> Component:
+) -> Replicas:
     """`needs` are the keys of namespace and secrets; `before` those of the placement that rolls first."""
     spot = placement.spot
+    pools = tuple(pool for _, pool in spot.pools)
     deployment = documents.deployments[spot.deployment]
-    objects: list[KubeObject] = []
+    made: list[Workload] = []
     for one in pods:
-        companions = [
-            kube_object(spot.cluster, _ours(item, documents, spot), after=needs)
+        companions = tuple(
+            site.place(_ours(item, documents, spot), after=needs, pools=pools)
             for item in one.outcome.companions
-        ]
+        )
         deadline = progress_deadline(
             deployment=deployment, autoscaled=one.autoscaled, template=one.outcome.template
         )
@@ -41,11 +71,12 @@ def replicas(
             template=one.outcome.template,
             deadline=deadline,
             stack=documents.settings.stack,
-            skip_await=skip_await,
         )
+        if documents.settings.await_ == "applied":
+            manifest = unawaited(manifest)
         after = (*needs, *(item.key for item in companions), *before)
-        objects += [*companions, kube_object(spot.cluster, manifest, after=after, timeout=seconds)]
-    return Component("ModelReplicas", names.replicas_component(spot), tuple(objects))
+        made.append(Workload(companions, site.place(manifest, after=after, timeout=seconds, pools=pools)))
+    return Replicas(spot, tuple(made))
 
 
 def _ours(companion: dict[str, Any], documents: Documents, spot: Spot) -> dict[str, Any]:
@@ -53,8 +84,3 @@ def _ours(companion: dict[str, Any], documents: Documents, spot: Spot) -> dict[s
     labels = names.object_labels(documents.settings.stack, deployment=spot.deployment)
     metadata = companion["metadata"]
     return {**companion, "metadata": {**metadata, "labels": {**metadata.get("labels", {}), **labels}}}
-
-
-def workload_keys(component: Component) -> tuple[str, ...]:
-    """The keys of a placement's workloads, without its companions."""
-    return tuple(one.key for one in component.objects if one.timeout is not None)

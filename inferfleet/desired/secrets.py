@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from inferfleet.api.documents import Documents
@@ -25,25 +26,30 @@ class Reference:
 def references(namespace: str, template: Mapping[str, Any]) -> Iterator[Reference]:
     """Every Secret the pod reads: pull secrets, environment and volumes."""
     spec = template["spec"]
-    for one in _items(spec, "imagePullSecrets"):
-        yield Reference(namespace, _text(one, "name"), ".dockerconfigjson", False)
-    for container in (*_items(spec, "initContainers"), *_items(spec, "containers")):
-        for env in _items(container, "env"):
-            ref = _at(env, "valueFrom", "secretKeyRef")
-            if ref:
-                yield Reference(namespace, _text(ref, "name"), _text(ref, "key"), bool(ref.get("optional")))
-        for source in _items(container, "envFrom"):
-            ref = _at(source, "secretRef")
-            if ref:
-                yield Reference(namespace, _text(ref, "name"), None, bool(ref.get("optional")))
-    for volume in _items(spec, "volumes"):
-        sources = [(_at(volume, "secret"), "secretName")]
-        sources += [(_at(one, "secret"), "name") for one in _items(_at(volume, "projected"), "sources")]
-        for source, field in sources:
-            if source:
-                name, optional = _text(source, field), bool(source.get("optional"))
-                keys: list[str | None] = [_text(item, "key") for item in _items(source, "items")]
-                yield from (Reference(namespace, name, key, optional) for key in keys or [None])
+    for pull in spec.get("imagePullSecrets", []):
+        yield Reference(namespace, pull.get("name", ""), ".dockerconfigjson", False)
+    for container in (*spec.get("initContainers", []), *spec["containers"]):
+        for variable in container.get("env", []):
+            if ref := variable.get("valueFrom", {}).get("secretKeyRef"):
+                yield Reference(namespace, ref.get("name", ""), ref.get("key", ""), _optional(ref))
+        for source in container.get("envFrom", []):
+            if ref := source.get("secretRef"):
+                yield Reference(namespace, ref.get("name", ""), None, _optional(ref))
+    for volume in spec.get("volumes", []):
+        if source := volume.get("secret"):
+            yield from _of_volume(namespace, source.get("secretName", ""), source)
+        for projection in volume.get("projected", {}).get("sources", []):
+            if source := projection.get("secret"):
+                yield from _of_volume(namespace, source.get("name", ""), source)
+
+
+def _of_volume(namespace: str, name: str, source: Mapping[str, Any]) -> Iterator[Reference]:
+    keys = [item.get("key", "") for item in source.get("items", [])]
+    yield from (Reference(namespace, name, key, _optional(source)) for key in keys or [None])
+
+
+def _optional(source: Mapping[str, Any]) -> bool:
+    return bool(source.get("optional", False))
 
 
 def held(documents: Documents, found: Iterable[Reference]) -> dict[tuple[str, str], tuple[str, ...]]:
@@ -55,23 +61,20 @@ def held(documents: Documents, found: Iterable[Reference]) -> dict[tuple[str, st
 
 def missing_keys(documents: Documents, deployment: str, found: Iterable[Reference]) -> Iterator[Problem]:
     """Keys that a pod reads and that the stack's Secret does not have, and references without a name."""
-    path = "spec.workers.template.spec"
-    where = documents.where("ModelDeployment", deployment, path)
+    problem = partial(Problem, path="spec.workers.template.spec", kind="ModelDeployment", key=deployment)
     for one in sorted(set(found), key=str):
         if not one.name or one.key == "":
             of = f"secret {one.name}" if one.name else "a secret"
             what = f"{deployment} reads {of} without saying {'which key' if one.name else 'its name'}"
-            yield Problem(what, "Write it, or remove the reference", path, where)
+            yield problem(what, "Write it, or remove the reference")
             continue
         keys = documents.settings.secrets.get(f"{one.namespace}/{one.name}")
         if keys is not None and one.key is not None and one.key not in keys and not one.optional:
-            yield Problem(
+            yield problem(
                 f"{deployment} reads key {one.key!r} of secret {one.name}, and the stack holds only "
                 f"{', '.join(sorted(keys)) or 'no key'} for {one.namespace}/{one.name}",
                 f'Run: pulumi config set --secret --path \'inferfleet:secrets["{one.namespace}/{one.name}"]'
                 f'["{one.key}"]\'',
-                path,
-                where,
             )
 
 
@@ -84,19 +87,3 @@ def needed(documents: Documents, found: Iterable[Reference]) -> tuple[SecretNeed
     return tuple(
         SecretNeed(namespace, name, tuple(sorted(of))) for (namespace, name), of in sorted(keys.items())
     )
-
-
-def _items(value: Any, key: str) -> list[dict[str, Any]]:
-    found = value.get(key) if isinstance(value, dict) else None
-    return [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []
-
-
-def _text(value: dict[str, Any], key: str) -> str:
-    found = value.get(key)
-    return found if isinstance(found, str) else ""
-
-
-def _at(value: Any, *path: str) -> dict[str, Any]:
-    for key in path:
-        value = value.get(key) if isinstance(value, dict) else None
-    return value if isinstance(value, dict) else {}

@@ -1,64 +1,85 @@
 """What all models on one cluster share: namespaces, secrets whose values the stack holds, the gateway."""
 
 from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
 
 from inferfleet.api.kinds.inference_cluster import Gateway
-from inferfleet.desired.values import Component, kube_object
+from inferfleet.desired.clusters import Site
+from inferfleet.desired.values import Component, KubeObject
 from inferfleet.fleet import names
-from inferfleet.manifests import gateway as gateways
+from inferfleet.manifests.gateway import own_gateway
 from inferfleet.manifests.metadata import namespace, secret
 
 # Cloud controllers make a load balancer for it: one to three minutes on GKE.
 GATEWAY_SECONDS = 300
 
 
+@dataclass(frozen=True)
+class ServingStack:
+    """`namespaces` by name, `secrets` by namespace and name. `gateway` is the stack's own, None where
+    somebody else's is used; `parameters` are objects that it refers to.
+    """
+
+    cluster: str
+    namespaces: Mapping[str, KubeObject]
+    secrets: Mapping[tuple[str, str], KubeObject]
+    parameters: tuple[KubeObject, ...] = ()
+    gateway: KubeObject | None = None
+
+    def keys(self, namespace: str, secrets: Collection[str] = ()) -> tuple[str, ...]:
+        """The keys of a namespace, and of those Secrets in it that the stack holds among these names."""
+        return (
+            self.namespaces[namespace].key,
+            *(
+                made.key
+                for (space, name), made in self.secrets.items()
+                if space == namespace and name in secrets
+            ),
+        )
+
+    @property
+    def gateway_keys(self) -> tuple[str, ...]:
+        """The key of the stack's own Gateway, if it makes one."""
+        return (self.gateway.key,) if self.gateway else ()
+
+    @property
+    def component(self) -> Component:
+        """The Pulumi component: what others need comes first."""
+        gateways = (self.gateway,) if self.gateway else ()
+        objects = (*self.namespaces.values(), *self.secrets.values(), *self.parameters, *gateways)
+        return Component("ServingStack", names.cluster_component(self.cluster), objects)
+
+
 def serving_stack(
-    cluster: str,
+    site: Site,
     *,
     namespaces: Iterable[str],
     secrets: Mapping[tuple[str, str], tuple[str, ...]],
     gateway: Gateway,
     stack: str,
-) -> Component:
-    """`secrets` are the keys of each Secret to create, by (namespace, name)."""
-    own = gateways.objects(gateway=gateway, stack=stack)
-    wanted = {*namespaces, *(one["metadata"]["namespace"] for one in own)}
-    objects = [
+) -> ServingStack:
+    """`secrets` are the keys of each Secret to create, by namespace and name."""
+    own = own_gateway(gateway=gateway, stack=stack)
+    spaces = {
         # Whatever else stands in a namespace would go with it.
-        kube_object(cluster, namespace(name, stack=stack), retain=True)
-        for name in sorted(wanted)
-    ]
-    spaces = {one.kubernetes_name: one.key for one in objects}
-    for (space, name), keys in sorted(secrets.items()):
-        manifest = secret(name, namespace=space, keys=keys, stack=stack)
-        objects.append(kube_object(cluster, manifest, after=[spaces[space]]))
-    before: list[str] = []
-    for manifest in own:
-        made = kube_object(
-            cluster,
-            manifest,
-            after=[spaces[manifest["metadata"]["namespace"]], *before],
-            timeout=GATEWAY_SECONDS if manifest["kind"] == "Gateway" else None,
+        name: site.place(namespace(name, stack=stack), retain=True)
+        for name in sorted({*namespaces, *([names.SYSTEM_NAMESPACE] if own else [])})
+    }
+    held = {
+        (space, name): site.place(
+            secret(name, namespace=space, keys=keys, stack=stack), after=[spaces[space].key]
         )
-        before.append(made.key)
-        objects.append(made)
-    return Component("ServingStack", names.cluster_component(cluster), tuple(objects))
-
-
-def namespace_keys(shared: Component, name: str) -> tuple[str, ...]:
-    """The key of a namespace in a serving stack."""
-    return tuple(one.key for one in shared.objects if one.kind == "Namespace" and one.kubernetes_name == name)
-
-
-def secret_keys(shared: Component, namespace: str, read: Collection[str]) -> tuple[str, ...]:
-    """The keys of those Secrets of a serving stack that are `read` by name."""
-    return tuple(
-        one.key
-        for one in shared.objects
-        if one.kind == "Secret" and one.namespace == namespace and one.kubernetes_name in read
+        for (space, name), keys in sorted(secrets.items())
+    }
+    if own is None:
+        return ServingStack(site.cluster, spaces, held)
+    system = spaces[names.SYSTEM_NAMESPACE].key
+    parameters = tuple(site.place(manifest, after=[system]) for manifest in own.parameters)
+    first = [system, *(made.key for made in parameters)]
+    return ServingStack(
+        site.cluster,
+        spaces,
+        held,
+        parameters,
+        site.place(own.gateway, after=first, timeout=GATEWAY_SECONDS),
     )
-
-
-def gateway_keys(shared: Component) -> tuple[str, ...]:
-    """The key of our own Gateway, none where somebody else's is used."""
-    return tuple(one.key for one in shared.objects if one.kind == "Gateway")

@@ -1,13 +1,12 @@
 """Everything that should exist, as values: what `render` prints and `components` registers."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, TypedDict
 
 from inferfleet.api.kinds.inference_cluster import State
 from inferfleet.api.problems import Problem
-from inferfleet.fleet import names
 from inferfleet.fleet.decisions import Plan
 from inferfleet.fleet.spot import Spot
 from inferfleet.gke.changes.differences import CloudChange
@@ -100,7 +99,8 @@ class SecretNeed:
 class DesiredCluster:
     """One cluster: how to reach it, and all that should stand there.
 
-    On a `lost` cluster the components are those of the lock, and nothing of them is touched.
+    On a `lost` cluster the components are those of the lock, and nothing of them is touched. `gateway` is the
+    one of the stack's own making among their objects; `workloads` are the keys of engine workloads by spot.
     """
 
     connection: Connection
@@ -108,6 +108,8 @@ class DesiredCluster:
     gateway_class: str | None = None
     gateway_ref: tuple[str, str] | None = None  # (namespace, name) of somebody else's Gateway
     secrets_needed: tuple[SecretNeed, ...] = ()
+    gateway: KubeObject | None = None
+    workloads: Mapping[Spot, tuple[str, ...]] = field(default_factory=dict)
 
     @property
     def objects(self) -> Iterator[KubeObject]:
@@ -157,17 +159,3 @@ class Desired:
         for route in self.plan.services:
             services.setdefault(route.service, []).append(route.cluster)
         return {"placements": placements, "services": services}
-
-
-def kube_object(
-    cluster: str,
-    manifest: dict[str, Any],
-    *,
-    after: Iterable[str] = (),
-    timeout: int | None = None,
-    retain: bool = False,
-) -> KubeObject:
-    """`manifest` as registered on the cluster. Keys in `after` may repeat; each counts once."""
-    metadata = manifest["metadata"]
-    name = names.pulumi_object(cluster, metadata["name"], namespace=metadata.get("namespace"))
-    return KubeObject(name, manifest, after=tuple(dict.fromkeys(after)), timeout=timeout, retain=retain)

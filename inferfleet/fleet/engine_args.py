@@ -7,7 +7,6 @@ is not among the arguments is a warning, because a configuration file or an entr
 import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 from inferfleet.api.kinds.containers import ENGINE
 from inferfleet.api.kinds.model_deployment import Engine, ModelDeployment, Topology
@@ -51,7 +50,6 @@ def startup_of(engine_: Engine) -> int:
 def check(deployment: ModelDeployment) -> Iterator[Problem]:
     """Yield what is wrong (errors) or may be missing (warnings) in the engine's command line."""
     spec = deployment.spec
-    yield from _not_text(deployment)
     words = _words(spec.workers.template)
     defaults = engine(spec.engine.type)
     flags = _flags(words, defaults)
@@ -81,34 +79,14 @@ def _wanted(topology: Topology, port: int) -> dict[Meaning, int]:
     }
 
 
-def _command_line(template: PodTemplate) -> Iterator[tuple[str, Any]]:
-    """Path and value of `command` and `args`, where the engine's container has them."""
-    containers = template.spec["containers"]
-    index = next(i for i, container in enumerate(containers) if container.get("name") == ENGINE)
-    for key in ("command", "args"):
-        value = template.engine.get(key)
-        if value is not None:
-            yield f"{_TEMPLATE}.spec.containers[{index}].{key}", value
-
-
-def _not_text(deployment: ModelDeployment) -> Iterator[Problem]:
-    for path, value in _command_line(deployment.spec.workers.template):
-        if not isinstance(value, list):
-            yield _problem(deployment, f"{value!r} is not a list", "Write one word per item", path)
-            continue
-        for i, text in enumerate(value):
-            if not isinstance(text, str):
-                what = f"{text!r} is not text; Kubernetes accepts only text here"
-                yield _problem(deployment, what, "Put it in quotes", f"{path}[{i}]")
-
-
 def _words(template: PodTemplate) -> list[_Word]:
+    index = next(i for i, one in enumerate(template.spec["containers"]) if one["name"] == ENGINE)
+    path = f"{_TEMPLATE}.spec.containers[{index}]"
     return _open_shells(
         [
-            _Word(str(text), f"{path}[{i}]")
-            for path, value in _command_line(template)
-            if isinstance(value, list)
-            for i, text in enumerate(value)
+            _Word(text, f"{path}.{key}[{i}]")
+            for key in ("command", "args")
+            for i, text in enumerate(template.engine.get(key, []))
         ]
     )
 

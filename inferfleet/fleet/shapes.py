@@ -103,16 +103,14 @@ def _requested(pod_spec: Mapping[str, Any], resource: str) -> Decimal:
 
 
 def _containers(pod_spec: Mapping[str, Any], field: str) -> Iterator[Mapping[str, Any]]:
-    yield from pod_spec.get(field) or ()
+    yield from pod_spec.get(field, ())
 
 
 def _request(container: Mapping[str, Any], resource: str) -> Decimal:
-    resources = container.get("resources") or {}
+    resources = container.get("resources", {})
     for field in ("requests", "limits"):
-        amounts = resources.get(field) if isinstance(resources, dict) else resources
-        if amounts is not None and not isinstance(amounts, dict):
-            raise ValueError(f"resources of container {container.get('name')!r} are not a mapping")
-        if amounts and resource in amounts:
+        amounts = resources.get(field, {})
+        if resource in amounts:
             return parse_quantity(str(amounts[resource]))
     return Decimal(0)
 

@@ -4,6 +4,7 @@ A public address for models that ask nobody who they are must be somebody's deci
 it, to which the cluster's `serving.gateway.ref` points.
 """
 
+from dataclasses import dataclass
 from typing import Any
 
 from inferfleet.api.kinds.inference_cluster import Gateway
@@ -13,10 +14,18 @@ from inferfleet.manifests.metadata import WAIT_FOR, metadata
 _ENVOY_GROUP = "gateway.envoyproxy.io"
 
 
-def objects(*, gateway: Gateway, stack: str) -> list[dict[str, Any]]:
-    """The Gateway, after what it refers to; nothing where a Gateway of somebody else is used."""
+@dataclass(frozen=True)
+class OwnGateway:
+    """A Gateway of our own making; `parameters` are objects that it refers to, which come first."""
+
+    gateway: dict[str, Any]
+    parameters: tuple[dict[str, Any], ...] = ()
+
+
+def own_gateway(*, gateway: Gateway, stack: str) -> OwnGateway | None:
+    """None where a Gateway of somebody else is used."""
     if gateway.ref:
-        return []
+        return None
     spec: dict[str, Any] = {
         "gatewayClassName": gateway.class_name,
         "listeners": [
@@ -28,27 +37,23 @@ def objects(*, gateway: Gateway, stack: str) -> list[dict[str, Any]]:
             }
         ],
     }
-    made: list[dict[str, Any]] = []
     # Programmed is when it has an address and takes requests there; until then URLs lead nowhere.
     annotations = {WAIT_FOR: "condition=Programmed"}
     if gateway.provider == "istio":
         # Istio makes a LoadBalancer otherwise, which most clouds make public.
         annotations["networking.istio.io/service-type"] = "ClusterIP"
     if gateway.provider == "envoy":
-        made.append(_envoy_proxy(stack))
         reference = {"group": _ENVOY_GROUP, "kind": "EnvoyProxy", "name": names.GATEWAY}
         spec["infrastructure"] = {"parametersRef": reference}
-    return [
-        *made,
-        {
-            "apiVersion": "gateway.networking.k8s.io/v1",
-            "kind": "Gateway",
-            "metadata": metadata(
-                names.GATEWAY, stack=stack, namespace=names.SYSTEM_NAMESPACE, annotations=annotations
-            ),
-            "spec": spec,
-        },
-    ]
+    manifest = {
+        "apiVersion": "gateway.networking.k8s.io/v1",
+        "kind": "Gateway",
+        "metadata": metadata(
+            names.GATEWAY, stack=stack, namespace=names.SYSTEM_NAMESPACE, annotations=annotations
+        ),
+        "spec": spec,
+    }
+    return OwnGateway(manifest, (_envoy_proxy(stack),) if gateway.provider == "envoy" else ())
 
 
 def _envoy_proxy(stack: str) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from inferfleet.fleet.engine_args import startup_of
 from inferfleet.fleet.spot import Spot
 from inferfleet.manifests.metadata import metadata
 
+SKIP_AWAIT = "pulumi.com/skipAwait"
 # A GPU node that has to be created first, with its driver: 5 to 10 minutes on GKE.
 SCALE_UP = 600
 # Engine images have 10 to 25 GB; at 30 MB/s that is 6 to 14 minutes.
@@ -17,16 +18,13 @@ IMAGE_PULL = 900
 
 def progress_deadline(*, deployment: ModelDeployment, autoscaled: bool, template: dict[str, Any]) -> int:
     """For one pod to become ready in the place of another. More replicas do not change it."""
-    drain = int(template["spec"].get("terminationGracePeriodSeconds", 30))
+    drain: int = template["spec"].get("terminationGracePeriodSeconds", 30)
     return (SCALE_UP if autoscaled else 0) + drain + IMAGE_PULL + startup_of(deployment.spec.engine)
 
 
 def budget(*, deployment: ModelDeployment, replicas: int, deadline: int) -> int:
     """For one role's workload: its pods may roll one after another, each within the `deadline`."""
     return max(replicas * deployment.spec.workers.count, 1) * deadline
-
-
-SKIP_AWAIT = "pulumi.com/skipAwait"
 
 
 def workload(
@@ -38,7 +36,6 @@ def workload(
     template: dict[str, Any],
     deadline: int,
     stack: str,
-    skip_await: bool = False,
 ) -> dict[str, Any]:
     """`replicas` of the placement, `workers.count` pods each, rolled as the document's `rollout` says.
 
@@ -55,7 +52,6 @@ def workload(
             namespace=spot.namespace,
             deployment=spot.deployment,
             labels=names.workload_selector(spot, role),
-            annotations={SKIP_AWAIT: "true"} if skip_await else None,
         ),
         "spec": {
             "replicas": replicas * deployment.spec.workers.count,
@@ -73,3 +69,10 @@ def workload(
             "template": copy.deepcopy(template),
         },
     }
+
+
+def unawaited(manifest: dict[str, Any]) -> dict[str, Any]:
+    """The workload with the annotation that makes an update go on before its pods are ready."""
+    metadata = manifest["metadata"]
+    annotations = {**metadata.get("annotations", {}), SKIP_AWAIT: "true"}
+    return {**manifest, "metadata": {**metadata, "annotations": annotations}}

@@ -8,9 +8,10 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from inferfleet.api.wording import below
+from inferfleet.api.kinds.pod_shape import template_mistakes, without_nulls
+from inferfleet.api.problems import Mistake
+from inferfleet.api.wording import below, path_of
 from inferfleet.plugins.contract import Edited, Plugin, PluginError, PodTemplate, Request
-from inferfleet.plugins.shape import misshapen
 
 # Deeper than any pod template; a value that contains itself ends here too.
 _DEEPEST = 100
@@ -55,17 +56,20 @@ def attempt(plugin: Plugin, template: PodTemplate, request: Request, config: Bas
         raise PluginError(
             f"gave back {type(edited.template).__name__}, and a plugin returns the template it edited"
         )
+    if not isinstance(edited.companions, list | tuple):
+        raise PluginError(f"gave back companions {edited.companions!r:.60}, and they must be a tuple")
     try:
         after = plain(edited.template)
     except NotPlain as error:
         raise PluginError(f"gave back a template in which {error}") from error
-    # Oddities that the team wrote itself are not the plugin's.
-    odd = [one for one in misshapen(after) if one not in set(misshapen(template))]
-    if odd:
-        raise PluginError(f"gave back a template in which {'; '.join(odd)}")
-    if not isinstance(edited.companions, list | tuple):
-        raise PluginError(f"gave back companions {edited.companions!r:.60}, and they must be a tuple")
-    return Edited(after, tuple(edited.companions))
+    if wrong := [_said(mistake) for mistake in template_mistakes(after)]:
+        raise PluginError(f"gave back a malformed template: {'; '.join(wrong)}")
+    return Edited(without_nulls(after), tuple(edited.companions))
+
+
+def _said(mistake: Mistake) -> str:
+    path = path_of(mistake.at)
+    return mistake.what.replace("{field}", path) if "{field}" in mistake.what else f"{path}: {mistake.what}"
 
 
 def _call(plugin: Plugin, template: PodTemplate, request: Request, config: BaseModel) -> Any:

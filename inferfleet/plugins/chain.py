@@ -134,7 +134,7 @@ def _with_provenance(outcome: Outcome) -> Outcome:
     acted = [f"{step.plugin}@{step.config}" for step in outcome.steps if step.changes]
     if not acted:
         return outcome
-    metadata = outcome.template.get("metadata") or {}
-    annotations = {**(metadata.get("annotations") or {}), PROVENANCE: ",".join(acted)}
+    metadata = outcome.template.get("metadata", {})
+    annotations = {**metadata.get("annotations", {}), PROVENANCE: ",".join(acted)}
     template = {**outcome.template, "metadata": {**metadata, "annotations": annotations}}
     return replace(outcome, template=template)

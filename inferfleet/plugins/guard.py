@@ -4,11 +4,12 @@ Plugins may add, and may change what the team wrote. Device requests, the pool's
 tolerations, the engine with its `http` port, and our own labels were put in by the system and stay.
 """
 
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
 from inferfleet.api.kinds.containers import ENGINE
-from inferfleet.api.problems import Problem
+from inferfleet.api.problems import Mistake
 from inferfleet.api.wording import below
 from inferfleet.fleet.names import DOMAIN, MANAGED_BY
 from inferfleet.plugins.contract import PodTemplate, Request
@@ -21,22 +22,23 @@ _ACCELERATORS = (*RESOURCE_BY_DRIVER.values(), "nvidia.com/mig-")
 _LEAVE = "A plugin may only add to it; leave it as it is"
 
 
-def guard(before: PodTemplate, after: PodTemplate, request: Request) -> tuple[Problem, ...]:
+def guard(before: PodTemplate, after: PodTemplate, request: Request) -> tuple[Mistake, ...]:
     """Everything of the generated template that is missing, changed or doubled in the edited one.
 
-    The problems carry no place: who ran the plugin knows it.
+    Both have passed the check of shapes, so types are taken as given.
     """
     return (
         *_labels(before, after),
         *_nodes(before, after),
         *_engine(before, after),
         *_devices(before, after, request),
+        *_variables(before, after),
     )
 
 
-def _labels(before: PodTemplate, after: PodTemplate) -> Iterator[Problem]:
+def _labels(before: PodTemplate, after: PodTemplate) -> Iterator[Mistake]:
     for kind in ("labels", "annotations"):
-        old, new = _map(before, "metadata", kind), _map(after, "metadata", kind)
+        old, new = _metadata(before, kind), _metadata(after, kind)
         for key in [*old, *(key for key in new if key not in old)]:
             ours = key.startswith(f"{DOMAIN}/") or key == MANAGED_BY
             # Others may add llm-d labels of their own; the ones that are there are what pickers select by.
@@ -45,45 +47,40 @@ def _labels(before: PodTemplate, after: PodTemplate) -> Iterator[Problem]:
                 yield _changed(below(f"metadata.{kind}", key), old.get(key), new.get(key))
 
 
-def _nodes(before: PodTemplate, after: PodTemplate) -> Iterator[Problem]:
-    old, new = _map(before, "spec", "nodeSelector"), _map(after, "spec", "nodeSelector")
-    for key, value in old.items():
-        if new.get(key) != value:
-            yield _changed(below("spec.nodeSelector", key), value, new.get(key))
-    kept = _list(after, "spec", "tolerations")
-    for toleration in _list(before, "spec", "tolerations"):
+def _nodes(before: PodTemplate, after: PodTemplate) -> Iterator[Mistake]:
+    old, new = before["spec"], after["spec"]
+    selected = new.get("nodeSelector", {})
+    for key, value in old.get("nodeSelector", {}).items():
+        if selected.get(key) != value:
+            yield _changed(below("spec.nodeSelector", key), value, selected.get(key))
+    kept = new.get("tolerations", [])
+    for toleration in old.get("tolerations", []):
         if toleration not in kept:
-            yield Problem(f"spec.tolerations lost {toleration}", _LEAVE)
-    name = _map(after, "spec").get("nodeName")
-    if name != _map(before, "spec").get("nodeName"):
-        yield Problem(f"spec.nodeName is {name}, which goes around the scheduler", "Use a node affinity")
+            yield Mistake(f"spec.tolerations lost {toleration}", _LEAVE)
+    name = new.get("nodeName")
+    if name != old.get("nodeName"):
+        yield Mistake(f"spec.nodeName is {name}, which goes around the scheduler", "Use a node affinity")
 
 
-def _engine(before: PodTemplate, after: PodTemplate) -> Iterator[Problem]:
-    if ENGINE not in (containers := _containers(after, "containers")):
-        yield Problem(f"the container {ENGINE} is gone", "Keep it: it serves the model")
-        return
-    engine = containers[ENGINE]
-    if not isinstance(engine.get("image"), str) or not engine["image"].strip():
-        yield Problem(f"the container {ENGINE} has the image {engine.get('image')!r}", "Give it an image")
-    old = _port(_containers(before, "containers").get(ENGINE, {}))
-    if old is not None and (new := _port(engine)) != old:
+def _engine(before: PodTemplate, after: PodTemplate) -> Iterator[Mistake]:
+    old, new = (_port(_containers(template, "containers")[ENGINE]) for template in (before, after))
+    if old is not None and new != old:
         yield _changed(f"spec.containers[{ENGINE}].ports[{_PORT}]", old, new)
 
 
-def _devices(before: PodTemplate, after: PodTemplate, request: Request) -> Iterator[Problem]:
+def _devices(before: PodTemplate, after: PodTemplate, request: Request) -> Iterator[Mistake]:
     own = RESOURCE_BY_DRIVER.get(request.accelerator.driver)
     for kind in ("containers", "initContainers"):
         old_containers, new_containers = _containers(before, kind), _containers(after, kind)
         for name in dict.fromkeys([*old_containers, *new_containers]):
             for part in ("limits", "requests"):
-                old = _map(old_containers.get(name), "resources", part)
-                new = _map(new_containers.get(name), "resources", part)
+                old = _amounts(old_containers.get(name, {}), part)
+                new = _amounts(new_containers.get(name, {}), part)
                 for key in dict.fromkeys([*old, *new]):
                     path = below(f"spec.{kind}[{name}].resources.{part}", key)
                     accelerator = key == own or key.startswith(_ACCELERATORS)
                     if accelerator and key not in old:
-                        yield Problem(
+                        yield Mistake(
                             f"{path} asks for {new[key]} accelerators on top of the pod's {request.gpus}",
                             "Leave it out: topology of the deployment says how many a pod gets",
                         )
@@ -91,32 +88,48 @@ def _devices(before: PodTemplate, after: PodTemplate, request: Request) -> Itera
                         yield _changed(path, old[key], new.get(key))
 
 
-def _changed(path: str, old: Any, new: Any) -> Problem:
+def _changed(path: str, old: Any, new: Any) -> Mistake:
     if old is None:
-        return Problem(
+        return Mistake(
             f"{path} was added with {new!r}, and is not a plugin's to set", "Use a key of your own"
         )
     verb = "removed" if new is None else f"changed to {new!r}"
-    return Problem(f"{path} was {old!r} and was {verb}, but belongs to the system", _LEAVE)
+    return Mistake(f"{path} was {old!r} and was {verb}, but belongs to the system", _LEAVE)
 
 
-def _port(container: dict[str, Any]) -> tuple[Any, str] | None:
-    found = [one for one in _list(container, "ports") if isinstance(one, dict) and one.get("name") == _PORT]
-    return (found[0].get("containerPort"), found[0].get("protocol") or "TCP") if found else None
+def _variables(before: PodTemplate, after: PodTemplate) -> Iterator[Mistake]:
+    """Kubernetes takes a variable twice, and a team may write it so; a plugin that adds to it is mistaken."""
+    for kind in ("containers", "initContainers"):
+        old_containers = _containers(before, kind)
+        for name, container in _containers(after, kind).items():
+            again = _doubled(container) - _doubled(old_containers.get(name, {}))
+            for variable in sorted(again):
+                yield Mistake(
+                    f"spec.{kind}[{name}].env has {variable} more than once", "Replace the variable in place"
+                )
+
+
+def _doubled(container: dict[str, Any]) -> set[str]:
+    times = Counter(variable["name"] for variable in container.get("env", []))
+    return {name for name, number in times.items() if number > 1}
+
+
+def _port(container: dict[str, Any]) -> tuple[int, str] | None:
+    for port in container.get("ports", []):
+        if port.get("name") == _PORT:
+            return port["containerPort"], port.get("protocol", "TCP")
+    return None
+
+
+def _metadata(template: PodTemplate, kind: str) -> dict[str, str]:
+    texts: dict[str, str] = template.get("metadata", {}).get(kind, {})
+    return texts
 
 
 def _containers(template: PodTemplate, kind: str) -> dict[str, dict[str, Any]]:
-    found = [one for one in _list(template, "spec", kind) if isinstance(one, dict)]
-    return {str(one.get("name")): one for one in found}
+    return {container["name"]: container for container in template["spec"].get(kind, [])}
 
 
-def _map(value: Any, *path: str) -> dict[str, Any]:
-    """Odd shapes read as empty here: they are told elsewhere, and nothing of ours stands in them."""
-    for key in path:
-        value = value.get(key) if isinstance(value, dict) else None
-    return value if isinstance(value, dict) else {}
-
-
-def _list(value: Any, *path: str) -> list[Any]:
-    found = _map(value, *path[:-1]).get(path[-1])
-    return found if isinstance(found, list) else []
+def _amounts(container: dict[str, Any], part: str) -> dict[str, Any]:
+    amounts: dict[str, Any] = container.get("resources", {}).get(part, {})
+    return amounts

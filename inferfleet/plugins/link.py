@@ -2,8 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache
 from typing import Any, Literal
 
@@ -11,7 +10,7 @@ from pydantic import BaseModel, create_model
 
 from inferfleet.api.kinds.plugin_spec import PluginSpec
 from inferfleet.api.loading.validation import validated
-from inferfleet.api.problems import Problem, Where
+from inferfleet.api.problems import Problem
 from inferfleet.plugins.attempt import NotPlain, plain
 from inferfleet.plugins.contract import Plugin, Request
 
@@ -22,16 +21,13 @@ ORIGINS: tuple[Origin, ...] = ("class", "cluster", "stack", "deployment")
 
 @dataclass(frozen=True)
 class Link:
-    """`path` is the link's field in its document (`spec.plugins[0]`), `where` its line.
-
-    `locate` finds the line of a field below it, as `Documents.where` does for one document.
-    """
+    """One plugin of a chain, at `path` (`spec.plugins[0]`) of the document that `kind` and `key` name."""
 
     spec: PluginSpec
     origin: Origin
-    where: Where | None = None
+    kind: str
+    key: str
     path: str = "spec.plugins[0]"
-    locate: Callable[[str], Where | None] | None = field(default=None, compare=False)
 
     def acts_on(self, request: Request) -> bool:
         """Both parts of the scope must hold; a worker of one pod is an Entry."""
@@ -39,29 +35,17 @@ class Link:
         role = not scope.roles or request.role in scope.roles
         return role and scope.target in ("All", request.position)
 
-    def line_below(self, path: str) -> Where | None:
-        """The line of a field below this link, such as `config.env[0]`; the link's own if nobody knows."""
-        return (self.locate(f"{self.path}.{path}") if self.locate else None) or self.where
-
     def problem(self, what: str, next_step: str, *, field: str = "") -> Problem:
         """A problem at this link, or at a field below it."""
-        if not field:
-            return Problem(what, next_step, self.path, self.where)
-        return Problem(what, next_step, f"{self.path}.{field}", self.line_below(field))
+        path = f"{self.path}.{field}" if field else self.path
+        return Problem(what, next_step, path, kind=self.kind, key=self.key)
 
 
 def links(
-    specs: tuple[PluginSpec, ...],
-    origin: Origin,
-    *,
-    locate: Callable[[str], Where | None],
-    path: str = "spec.plugins",
+    specs: tuple[PluginSpec, ...], origin: Origin, *, kind: str, key: str, path: str = "spec.plugins"
 ) -> tuple[Link, ...]:
-    """The links of one document's chain, which stands at `path` in it."""
-    return tuple(
-        Link(spec, origin, locate(f"{path}[{index}]"), f"{path}[{index}]", locate)
-        for index, spec in enumerate(specs)
-    )
+    """The links of the chain that stands at `path` of one document."""
+    return tuple(Link(spec, origin, kind, key, f"{path}[{index}]") for index, spec in enumerate(specs))
 
 
 def read(link: Link, plugin: Plugin) -> BaseModel | tuple[Problem, ...]:

@@ -6,8 +6,8 @@ from typing import Any, Literal
 from cloud_pools import cloud_pools
 from recording import Monitor, Recorder, own, run
 
-from inferfleet.desired.connections import on_cloud
-from inferfleet.desired.values import Component, Connection, Desired, DesiredCluster, KubeObject
+from inferfleet.desired.clusters import Site
+from inferfleet.desired.values import Component, Connection, Desired, DesiredCluster
 from inferfleet.fleet.decisions import Plan
 from inferfleet.gke.facts.schema import CLUSTER, NODE_POOL
 from inferfleet.gke.values import CloudCluster, CloudComponent, CloudResource
@@ -29,13 +29,15 @@ L4 = CloudResource(
 )
 
 
-def _object(kind: str, name: str, api_version: str = "v1", **more: Any) -> KubeObject:
-    manifest = {"apiVersion": api_version, "kind": kind, "metadata": {"namespace": "ml", "name": name}}
-    return KubeObject(f"east/ml/{name}", manifest, **more)
+def _manifest(kind: str, name: str, api_version: str) -> dict[str, Any]:
+    return {"apiVersion": api_version, "kind": kind, "metadata": {"namespace": "ml", "name": name}}
 
 
-GATEWAY = _object("Gateway", "inferfleet", "gateway.networking.k8s.io/v1")
-WORKLOAD = _object("Deployment", "x-decode-l4", "apps/v1", after=(GATEWAY.key,))
+GATEWAY = _manifest("Gateway", "inferfleet", "gateway.networking.k8s.io/v1")
+WORKLOAD = _manifest("Deployment", "x-decode-l4", "apps/v1")
+GATEWAY_TOKEN, WORKLOAD_TOKEN = (
+    f"kubernetes:{one['apiVersion']}:{one['kind']}" for one in (GATEWAY, WORKLOAD)
+)
 ANSWERS = {
     CLUSTER: {
         "endpoint": "203.0.113.7",
@@ -59,12 +61,16 @@ def _desired(endpoint: Literal["DNS", "IP"] = "DNS") -> Desired:
         ),
         gpu_pools=cloud_pools(l4="l4-1a2b3c"),
     )
+    site = Site("east", cloud)
+    gateway = site.place(GATEWAY)
+    workload = site.place(WORKLOAD, after=[gateway.key], pools=("l4",))
     cluster = DesiredCluster(
         Connection("east", "gke/acme/us-east5/east-1a2b3c", "active", cloud=cloud),
         (
-            on_cloud(Component("ServingStack", "east", (GATEWAY,)), cloud),
-            on_cloud(Component("ModelReplicas", "east/ml/x-l4", (WORKLOAD,)), cloud, ("l4",)),
+            Component("ServingStack", "east", (gateway,)),
+            Component("ModelReplicas", "east/ml/x-l4", (workload,)),
         ),
+        gateway=gateway,
     )
     return Desired("prod", (cluster,), Plan(), frozenset(), ())
 
@@ -93,9 +99,9 @@ def test_cloud_resources_stand_under_their_components_with_their_inputs_key_for_
         (NODE_POOL, "east/l4"): ("inferfleet:components:GpuNodePool", "east/l4"),
         ("pulumi:providers:kubernetes", "east"): home,
         ("inferfleet:components:ServingStack", "east"): stack,
-        (GATEWAY.token, "east/ml/inferfleet"): ("inferfleet:components:ServingStack", "east"),
+        (GATEWAY_TOKEN, "east/ml/inferfleet"): ("inferfleet:components:ServingStack", "east"),
         ("inferfleet:components:ModelReplicas", "east/ml/x-l4"): stack,
-        (WORKLOAD.token, "east/ml/x-decode-l4"): ("inferfleet:components:ModelReplicas", "east/ml/x-l4"),
+        (WORKLOAD_TOKEN, "east/ml/x-decode-l4"): ("inferfleet:components:ModelReplicas", "east/ml/x-l4"),
     }
     resources = (NETWORK, CONTROL, SYSTEM, L4)
     assert {one.key: recorder.inputs[one.token, one.name] for one in resources} == {
@@ -116,10 +122,10 @@ def test_options_are_those_of_the_plan_and_only_the_cluster_is_protected() -> No
 
 def test_pods_wait_for_their_pool_and_go_with_the_cluster_but_a_gateway_is_deleted_by_itself() -> None:
     _, monitor = _run()
-    workload = monitor.requests[WORKLOAD.token, "east/ml/x-decode-l4"]
+    workload = monitor.requests[WORKLOAD_TOKEN, "east/ml/x-decode-l4"]
     assert {own(urn) for urn in workload.dependencies} >= {(NODE_POOL, "east/l4"), (NODE_POOL, "east/system")}
     assert own(workload.deletedWith) == (CLUSTER, "east")
-    assert monitor.requests[GATEWAY.token, "east/ml/inferfleet"].deletedWith == ""
+    assert monitor.requests[GATEWAY_TOKEN, "east/ml/inferfleet"].deletedWith == ""
 
 
 def test_the_dns_endpoint_needs_no_certificate_and_no_kubeconfig_holds_a_token() -> None:

@@ -153,7 +153,9 @@ def test_a_cluster_that_does_not_answer_is_left_alone(
 
 def _with_gateways() -> Desired:
     east = DesiredCluster(
-        Connection("east", "existing/east", "active"), (Component("ServingStack", "east", (GATEWAY,)),)
+        Connection("east", "existing/east", "active"),
+        (Component("ServingStack", "east", (GATEWAY,)),),
+        gateway=GATEWAY,
     )
     # dc1 and dc2 use gateways that exist; that of dc2 has no address.
     others = (DesiredCluster(Connection(name, f"existing/{name}", "active"), ()) for name in ("dc1", "dc2"))

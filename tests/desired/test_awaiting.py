@@ -5,6 +5,7 @@ from small_stack import NOTHING, cluster, deployment, find, lock, spot, stack
 from inferfleet.api.documents import Documents
 from inferfleet.api.problems import Problem
 from inferfleet.desired import desired
+from inferfleet.desired.awaiting import with_leaving
 from inferfleet.desired.gate import announcements
 from inferfleet.desired.values import Desired
 from inferfleet.fleet.decisions import Leaving
@@ -49,6 +50,9 @@ def test_await_applied_announces_deployments_that_roll_in_several_places_togethe
         Problem(
             "with await: applied a change of ml/a rolls on its 2 placements together",
             "Set inferfleet:await to ready to roll one placement after the other",
+            kind="ModelDeployment",
+            key="ml/a",
+            severity="warning",
         ),
     )
 
@@ -73,6 +77,9 @@ def test_a_workload_that_fits_only_where_a_leaving_one_stands_is_not_awaited_and
             "ml/a on east/l4 fits only once workloads that are leaving are gone, "
             "so this update does not wait for its pods",
             "Run the next `pulumi up` when they are: it waits for them",
+            kind="ModelDeployment",
+            key="ml/a",
+            severity="warning",
         ),
     )
 
@@ -81,6 +88,15 @@ def test_without_leaving_workloads_the_same_stack_waits_for_all() -> None:
     documents = stack(cluster("east"), deployment("a"), deployment("b"))
     found = desired(documents, lock({"b east/l4": 1}))
     assert (found.waiting, _unawaited(found)) == (frozenset(), set())
+
+
+def test_leaving_workloads_can_be_told_later_and_give_the_same() -> None:
+    documents = stack(cluster("east"), cluster("west"), deployment("a", 2), deployment("b"))
+    locked = lock({"b east/l4": 1})
+    first = desired(documents, locked)
+    assert with_leaving(first, documents, locked, [LEAVING]) == desired(documents, locked, [LEAVING])
+    assert with_leaving(first, documents, locked, []) == first
+    assert _unawaited(first) == set()
 
 
 def test_waiting_changes_nothing_but_the_annotation() -> None:

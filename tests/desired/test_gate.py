@@ -21,6 +21,8 @@ def _unplaced(replicas: int, reasons: str) -> Problem:
         f"{replicas} of the replicas of ml/a found no place ({reasons})",
         "Make room, lower replicas, or set inferfleet:unplaced to warn to go on without them",
         "spec.replicas",
+        kind="ModelDeployment",
+        key="ml/a",
     )
 
 
@@ -81,8 +83,8 @@ def test_replicas_without_a_place_stop_an_update_unless_the_stack_says_warn(
 ) -> None:
     documents = stack(cluster("east"), deployment("a", 9), unplaced=unplaced)
     known = lock({"a east/l4": 8}, uids=EAST_UID)
-    assert bool(_refused(documents, known, preview=preview)) is refused
-    assert bool(_announced(documents, known, preview=preview)) is announced
+    assert [one.severity for one in _refused(documents, known, preview=preview)] == ["error"] * refused
+    assert [one.severity for one in _announced(documents, known, preview=preview)] == ["warning"] * announced
 
 
 def test_replicas_without_a_place_are_told_with_what_every_pool_has_against_them() -> None:
@@ -108,6 +110,9 @@ def test_a_locked_stack_is_told_which_clusters_its_lock_does_not_know(preview: b
     missing = Problem(
         "placement.lock does not know the UID of cluster west",
         "Run `inferfleet plan --write` where the cluster can be reached, and commit the lock",
+        kind="InferenceCluster",
+        key="west",
+        severity="warning",
     )
     assert _announced(documents, known, locked=True, preview=preview) == (missing,)
     assert _announced(documents, known, locked=False, preview=preview) == ()

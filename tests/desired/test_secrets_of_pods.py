@@ -144,6 +144,8 @@ def test_a_key_that_the_stack_does_not_hold_is_a_problem_with_the_command_that_s
             "ml/a reads key 'token' of secret hf, and the stack holds only mail, user for ml/hf",
             """Run: pulumi config set --secret --path 'inferfleet:secrets["ml/hf"]["token"]'""",
             "spec.workers.template.spec",
+            kind="ModelDeployment",
+            key="ml/a",
         ),
     )
 
@@ -197,5 +199,11 @@ def test_a_reference_must_say_which_secret_and_which_key(
     with pytest.raises(InvalidDocuments) as raised:
         made(cluster("east"), deployment("a", engine=engine, pod=pod))
     assert raised.value.problems == (
-        Problem(what, "Write it, or remove the reference", "spec.workers.template.spec"),
+        Problem(
+            what,
+            "Write it, or remove the reference",
+            "spec.workers.template.spec",
+            kind="ModelDeployment",
+            key="ml/a",
+        ),
     )

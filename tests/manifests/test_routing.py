@@ -180,17 +180,19 @@ def _gateway(annotations: dict[str, str] | None = None, *, port: int = 80, **spe
 def test_a_gateway_of_our_own_gets_no_public_address_unasked(
     serving: Serve, provider: str, objects: list[dict[str, Any]]
 ) -> None:
-    assert gateway.objects(gateway=serving(provider).gateway, stack="prod") == objects
+    own = gateway.own_gateway(gateway=serving(provider).gateway, stack="prod")
+    assert own is not None
+    assert [*own.parameters, own.gateway] == objects
 
 
 def test_a_gateway_listens_on_its_port() -> None:
     chosen = Gateway(class_name="any", port=8080)
-    assert gateway.objects(gateway=chosen, stack="prod") == [_gateway(port=8080)]
+    assert gateway.own_gateway(gateway=chosen, stack="prod") == gateway.OwnGateway(_gateway(port=8080))
 
 
 def test_a_gateway_that_exists_is_not_made() -> None:
     theirs = Gateway.model_validate({"ref": {"name": "shared", "namespace": "infra"}})
-    assert gateway.objects(gateway=theirs, stack="prod") == []
+    assert gateway.own_gateway(gateway=theirs, stack="prod") is None
 
 
 def _policy(kind: str, default: dict[str, Any]) -> dict[str, Any]:

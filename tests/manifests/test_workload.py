@@ -7,7 +7,7 @@ import pytest
 
 from inferfleet.api.kinds.model_deployment import ModelDeployment
 from inferfleet.fleet.spot import Spot
-from inferfleet.manifests.workload import budget, progress_deadline, workload
+from inferfleet.manifests.workload import budget, progress_deadline, unawaited, workload
 
 Make = Callable[..., ModelDeployment]
 
@@ -65,10 +65,22 @@ def test_a_surging_rollout_creates_before_it_deletes(deployment: Make, spot: Spo
         template=TEMPLATE,
         deadline=1,
         stack="s",
-        skip_await=True,
     )
     assert made["spec"]["strategy"]["rollingUpdate"] == {"maxSurge": 1, "maxUnavailable": 0}
-    assert made["metadata"]["annotations"] == {"pulumi.com/skipAwait": "true"}
+
+
+def test_a_workload_that_is_not_awaited_says_so_and_is_otherwise_the_same() -> None:
+    made = {"kind": "Deployment", "metadata": {"name": "x", "annotations": {"a": "b"}}, "spec": {}}
+    skipped = unawaited(made)
+    assert skipped.pop("metadata") == {
+        "name": "x",
+        "annotations": {"a": "b", "pulumi.com/skipAwait": "true"},
+    }
+    assert skipped == {"kind": "Deployment", "spec": {}}
+    assert made["metadata"]["annotations"] == {"a": "b"}
+    assert unawaited({"metadata": {"name": "x"}})["metadata"]["annotations"] == {
+        "pulumi.com/skipAwait": "true"
+    }
 
 
 @pytest.mark.parametrize(

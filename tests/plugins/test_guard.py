@@ -81,9 +81,10 @@ SIDECAR = {"name": "extra", "image": "x", "resources": {"limits": {"nvidia.com/m
             lambda t: t["metadata"].update(annotations={"inferfleet.dev/x": "1"}),
             'metadata.annotations["inferfleet.dev/x"] was added',
         ),
-        (lambda t: spec(t)["containers"].pop(1), "the container engine is gone"),
-        (lambda t: engine(t).pop("image"), "the container engine has the image None"),
-        (put(engine, image=" "), "the container engine has the image ' '"),
+        (
+            lambda t: engine(t)["env"].append({"name": "LAST", "value": "1"}),
+            "spec.containers[engine].env has LAST more than once",
+        ),
         (put(engine, ports=[]), "spec.containers[engine].ports[http] was (8000, 'TCP') and was removed"),
         (
             put(engine, ports=[{"name": "http", "containerPort": 9000}]),
@@ -111,6 +112,7 @@ def test_what_the_system_put_in_stays(
         lambda t: engine(t)["ports"].append({"name": "metrics", "containerPort": 9000}),
         put(engine, image="mirror/vllm:1", args=["--model=x"]),
         put(spec, schedulerName="volcano"),
+        put(engine, env=[]),
     ],
 )
 def test_plugins_may_add_and_may_change_what_the_team_wrote(
@@ -119,6 +121,13 @@ def test_plugins_may_add_and_may_change_what_the_team_wrote(
     after = copy.deepcopy(generated)
     change(after)
     assert guard(generated, after, pod_request) == ()
+
+
+def test_a_variable_that_the_team_wrote_twice_is_not_the_plugin_s(
+    generated: Template, pod_request: Request
+) -> None:
+    engine(generated)["env"].append({"name": "LAST", "value": "1"})
+    assert guard(generated, copy.deepcopy(generated), pod_request) == ()
 
 
 def test_the_chain_refuses_the_edit_of_exactly_the_plugin_that_broke_it(
@@ -134,7 +143,7 @@ def test_the_chain_refuses_the_edit_of_exactly_the_plugin_that_broke_it(
 
     registry = Registry((Plugin("good", contract.Config, good), Plugin("bad", contract.Config, bad)))
     specs = tuple(PluginSpec(name=name) for name in ("good", "bad", "good"))
-    outcome = run(generated, pod_request, links(specs, "stack", locate=lambda path: None), registry)
+    outcome = run(generated, pod_request, links(specs, "stack", kind="Settings", key="prod"), registry)
     (problem,) = outcome.problems
     assert str(problem) == (
         "spec.plugins[1]: plugin bad OnPodCreate: spec.nodeSelector[\"inferfleet.dev/pool\"] was 'h100' "

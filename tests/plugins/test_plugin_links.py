@@ -5,7 +5,9 @@ from typing import Any
 
 import pytest
 
+from inferfleet.api.documents import Documents
 from inferfleet.api.kinds.plugin_spec import PluginScope, PluginSpec
+from inferfleet.api.kinds.settings import Settings
 from inferfleet.api.problems import Where
 from inferfleet.plugins.chain import check
 from inferfleet.plugins.link import Link, links
@@ -19,19 +21,25 @@ LINES = {
 }
 
 
-def locate(path: str) -> Where | None:
-    return Where("web.yaml", LINES[path]) if path in LINES else None
+KIND, KEY = "ModelDeployment", "ml/web"
+DOCUMENTS = Documents(
+    Settings(stack="prod"),
+    positions={(KIND, KEY): {path: Where("web.yaml", line) for path, line in LINES.items()}},
+)
 
 
 def said(*specs: PluginSpec, origin: Any = "deployment") -> list[str]:
-    chain = links(specs, origin, locate=locate)
-    return [str(one) for one in check(chain, builtin(), roles=("decode", "prefill"))]
+    """Every problem of a chain, with its line."""
+    chain = links(specs, origin, kind=KIND, key=KEY)
+    problems = check(chain, builtin(), roles=("decode", "prefill"))
+    return [str(problem) for problem in DOCUMENTS.located(problems)]
 
 
 def test_links_know_where_they_stand() -> None:
     spec = PluginSpec(name="accelerator")
-    assert links((spec,), "cluster", locate=locate) == (
-        Link(spec, "cluster", Where("web.yaml", 10), "spec.plugins[0]"),
+    assert links((spec, spec), "cluster", kind="InferenceCluster", key="east") == (
+        Link(spec, "cluster", "InferenceCluster", "east", "spec.plugins[0]"),
+        Link(spec, "cluster", "InferenceCluster", "east", "spec.plugins[1]"),
     )
 
 
@@ -88,7 +96,7 @@ def test_all_problems_of_a_chain_come_at_once_each_with_its_line_and_path() -> N
     ],
 )
 def test_a_config_is_checked_as_strictly_as_a_document(name: str, config: Any, expected: list[str]) -> None:
-    (link,) = links((PluginSpec(name=name, config=config),), "class", locate=locate)
+    (link,) = links((PluginSpec(name=name, config=config),), "class", kind="InferenceClass", key="l4")
     found = check([link], builtin(), roles=())
     assert [one.what for one in found] == [f"build plugin {name}: {what}" for what in expected]
 

@@ -45,7 +45,7 @@ def test_a_plugin_of_ten_lines_runs_like_a_built_in_one(
 
     registry = builtin().with_(Plugin("priority", Config, edit))
     spec = PluginSpec(name="priority", config={"size": "high"})
-    outcome = run(generated, pod_request, [Link(spec, "deployment")], registry)
+    outcome = run(generated, pod_request, [Link(spec, "deployment", "ModelDeployment", "ml/web")], registry)
     assert outcome.template["spec"] == {**generated["spec"], "priorityClassName": "high"}
 
 

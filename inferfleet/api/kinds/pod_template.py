@@ -1,71 +1,21 @@
 """PodTemplate: the part of a pod that the team writes, kept as it was written."""
 
-from collections.abc import Iterator
 from typing import Annotated, Any
 
 from pydantic import AfterValidator
 
 from inferfleet.api.kinds.base import Model, Quantity
 from inferfleet.api.kinds.containers import ENGINE
-from inferfleet.api.kinds.pod_fields import CONTAINER_FIELDS, POD_FIELDS
+from inferfleet.api.kinds.pod_shape import spec_mistakes, without_nulls
 from inferfleet.api.kinds.text_rules import label_mistakes
-from inferfleet.api.problems import Mistake, Mistaken
-from inferfleet.api.wording import one_of, shown
+from inferfleet.api.problems import Mistaken
 
 
-def _whole(spec: dict[str, Any]) -> dict[str, Any]:
-    if found := [*_unknown(spec, POD_FIELDS, ()), *_containers(spec)]:
-        raise Mistaken(*found)
-    return spec
-
-
-def _containers(spec: dict[str, Any]) -> Iterator[Mistake]:
-    """What keeps the containers from being one engine and its sidecars, each with a name and an image."""
-    names: list[str] = []
-    for field in ("containers", "initContainers"):
-        listed = spec.get(field)
-        if listed is None and field == "initContainers":
-            continue
-        if not isinstance(listed, list):
-            yield Mistake(f"a template needs spec.{field}, a list of containers", "Write a list", (field,))
-            continue
-        for place, one in enumerate(listed):
-            yield from _container(one, (field, place), names)
-    engines = [one for one in _list(spec.get("containers")) if _is_engine(one)]
-    if isinstance(spec.get("containers"), list) and not engines:
-        what = f"a template has exactly one container named {ENGINE}, this one has none"
-        yield Mistake(what, f"Name the container that serves the model {ENGINE}", ("containers",))
-
-
-def _container(one: Any, at: tuple[str | int, ...], names: list[str]) -> Iterator[Mistake]:
-    if not isinstance(one, dict):
-        yield Mistake("a container must be a map with name and image", "Write a map", at)
-        return
-    yield from _unknown(one, CONTAINER_FIELDS, at)
-    name, image = one.get("name"), one.get("image")
-    if not isinstance(name, str) or not name:
-        yield Mistake("every container needs a name, as text", "Add name", (*at, "name"))
-    elif name in names:
-        yield Mistake(f"a second container is named {shown(name)!r}", "Rename one", (*at, "name"))
-    else:
-        names.append(name)
-    if not isinstance(image, str) or not image.strip():
-        yield Mistake("every container needs an image, as text", "Add image", (*at, "image"))
-
-
-def _unknown(written: dict[str, Any], known: frozenset[str], at: tuple[str | int, ...]) -> Iterator[Mistake]:
-    for key in written:
-        if key not in known:
-            what = f"Kubernetes 1.36 has no field {shown(key)!r} here"
-            yield Mistake(what, one_of(key, known, "Fields"), (*at, key))
-
-
-def _list(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else []
-
-
-def _is_engine(container: Any) -> bool:
-    return isinstance(container, dict) and container.get("name") == ENGINE
+def _shaped(spec: dict[str, Any]) -> dict[str, Any]:
+    if wrong := list(spec_mistakes(spec)):
+        raise Mistaken(*wrong)
+    written: dict[str, Any] = without_nulls(spec)
+    return written
 
 
 def _own_labels(labels: dict[str, str]) -> dict[str, str]:
@@ -74,7 +24,7 @@ def _own_labels(labels: dict[str, str]) -> dict[str, str]:
     return labels
 
 
-PodSpec = Annotated[dict[str, Any], AfterValidator(_whole)]
+PodSpec = Annotated[dict[str, Any], AfterValidator(_shaped)]
 
 
 class TemplateMetadata(Model):

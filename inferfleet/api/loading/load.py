@@ -13,9 +13,9 @@ from inferfleet.api.kinds.model_deployment import ModelDeployment
 from inferfleet.api.kinds.model_service import ModelService
 from inferfleet.api.kinds.settings import Settings
 from inferfleet.api.loading.files import Source, files_of, read
-from inferfleet.api.loading.validation import named, validated
+from inferfleet.api.loading.validation import validated
 from inferfleet.api.problems import InvalidDocuments, Problem, of_severity
-from inferfleet.api.wording import one_of, path_of, shown
+from inferfleet.api.wording import named, one_of, path_of, shown
 from inferfleet.profiles.table import names
 
 Document = InferenceClass | InferenceCluster | ModelDeployment | ModelService

@@ -10,7 +10,7 @@ from pydantic_core import ErrorDetails
 
 from inferfleet.api.kinds.base import is_offered
 from inferfleet.api.problems import Mistaken, Problem
-from inferfleet.api.wording import one_of, path_of, shown
+from inferfleet.api.wording import named, one_of, path_of, shown
 
 
 def fields_at(model: type[BaseModel], steps: Iterable[str | int]) -> tuple[str, ...]:
@@ -143,9 +143,10 @@ def _mistakes(
         return []  # entries with errors of their own are not counted
     problem = context.get("error")
     if isinstance(problem, Mistaken):
+        places = [(*steps, *mistake.at) for mistake in problem.mistakes]
         return [
-            ((*steps, *mistake.at), mistake.what.replace("{field}", leaf), mistake.next_step)
-            for mistake in problem.mistakes
+            (place, mistake.what.replace("{field}", _leaf(place)), mistake.next_step)
+            for place, mistake in zip(places, problem.mistakes, strict=True)
         ]
     if kind == "missing":
         what, next_step = f"field {leaf} is missing", f"Add {leaf}"
@@ -175,19 +176,6 @@ def _leaf(steps: tuple[Step, ...]) -> str:
     if steps and isinstance(steps[-1], int):
         return f"entry {steps[-1]} of {names[-1]}" if names else f"entry {steps[-1]}"
     return names[-1] if names else "the document"
-
-
-def named(value: Any) -> str:
-    """Return a value as it is shown in a message."""
-    if value is None:
-        return "nothing"
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, int | float):
-        return str(value)
-    if isinstance(value, str):
-        return repr(shown(value))
-    return "a map" if isinstance(value, dict) else "a list"
 
 
 def _fix(value: Any, rule: str) -> str:

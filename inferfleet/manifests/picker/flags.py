@@ -1,12 +1,12 @@
 """Flags of an endpoint picker: the profile's, overridden by the cluster's, then by the deployment's."""
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Iterator, Mapping
 
 from inferfleet.api.kinds.inference_cluster import Serving
 from inferfleet.api.kinds.model_deployment import ModelDeployment
-from inferfleet.api.problems import Problem, Where
-from inferfleet.api.wording import below, one_of, shown
+from inferfleet.api.problems import Mistake
+from inferfleet.api.wording import one_of, shown
 from inferfleet.fleet import names
 from inferfleet.profiles.engines import engine
 from inferfleet.profiles.profile import FlagKind, Profile
@@ -84,17 +84,11 @@ def is_secure(chosen: Mapping[str, str]) -> bool:
     return chosen.get("secure-serving", "true") == "true"
 
 
-def check(
-    written: Mapping[str, Value], *, profile: Profile, path: str, where: Callable[[str], Where | None]
-) -> tuple[Problem, ...]:
-    """What is wrong with the flags that one document wrote at `path`."""
-    problems = []
+def mistakes(written: Mapping[str, Value], profile: Profile) -> Iterator[Mistake]:
+    """What is wrong with the flags that one document wrote."""
     for name, value in written.items():
-        found = _wrong(name, value, profile)
-        if found:
-            here = below(path, name)
-            problems.append(Problem(*found, here, where(here)))
-    return tuple(problems)
+        if wrong := _wrong(name, value, profile):
+            yield Mistake(*wrong, at=(name,))
 
 
 def _wrong(name: str, value: Value, profile: Profile) -> tuple[str, str] | None:

@@ -1,5 +1,6 @@
 """All objects of one deployment's endpoint picker (EPP) on one cluster, in the order they must appear."""
 
+from dataclasses import dataclass
 from typing import Any
 
 from inferfleet.api.kinds.inference_cluster import Serving, Tracing
@@ -19,26 +20,33 @@ _GRACE_SECONDS = 130
 _STARTUP_SECONDS = 60
 
 
-def objects(
-    *, deployment: ModelDeployment, serving: Serving, profile: Profile, stack: str
-) -> list[dict[str, Any]]:
-    """ServiceAccount, roles and bindings, ConfigMap, Deployment, Service."""
-    made = [
+@dataclass(frozen=True)
+class PickerObjects:
+    """`reads` are what the Deployment needs to start: ServiceAccount, roles and bindings, ConfigMap."""
+
+    reads: tuple[dict[str, Any], ...]
+    deployment: dict[str, Any]
+    service: dict[str, Any]
+
+
+def objects(*, deployment: ModelDeployment, serving: Serving, profile: Profile, stack: str) -> PickerObjects:
+    """The objects of a deployment's endpoint picker on a cluster that serves like this."""
+    reads = [
         picker_access.account(deployment=deployment, stack=stack),
         picker_access.role(deployment=deployment, profile=profile, stack=stack),
         picker_access.role_binding(deployment=deployment, stack=stack),
     ]
     if serving.metrics_auth:
-        made += [
+        reads += [
             picker_access.cluster_role(deployment=deployment, stack=stack),
             picker_access.cluster_role_binding(deployment=deployment, stack=stack),
         ]
-    return [
-        *made,
-        picker_config.config_map(deployment=deployment, profile=profile, stack=stack),
+    reads.append(picker_config.config_map(deployment=deployment, profile=profile, stack=stack))
+    return PickerObjects(
+        tuple(reads),
         _deployment(deployment, serving, profile, stack),
         _service(deployment, serving, profile, stack),
-    ]
+    )
 
 
 def selector(deployment: ModelDeployment) -> dict[str, str]:

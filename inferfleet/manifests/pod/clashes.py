@@ -3,19 +3,18 @@
 Labels cannot: documents may not write any of the domains whose labels we make.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from decimal import Decimal
 from typing import Any
 
 from inferfleet.api.kinds.containers import ENGINE
 from inferfleet.api.kinds.model_deployment import ModelDeployment
 from inferfleet.api.kinds.quantity import parse_quantity
-from inferfleet.api.problems import Problem, Where
+from inferfleet.api.problems import Problem
 from inferfleet.api.wording import below
 from inferfleet.fleet.engine_args import port_of
 from inferfleet.fleet.spot import Spot
 from inferfleet.manifests.pod.hardware import Hardware
-from inferfleet.manifests.pod.shape import malformed
 from inferfleet.manifests.pod.template import PORT_NAME, SHM, SHM_PATH, is_port
 from inferfleet.profiles.devices import RESOURCE_BY_DRIVER
 
@@ -24,40 +23,34 @@ _TEMPLATE = "spec.workers.template"
 _Clash = tuple[str, str, str, str]
 
 
-def clashes(
-    *,
-    deployment: ModelDeployment,
-    spot: Spot,
-    role: str,
-    hardware: Hardware,
-    where: Callable[[str], Where | None],
-) -> tuple[Problem, ...]:
-    """Every contradiction, naming both sides. `where` finds the line of a field's path."""
-    template = deployment.spec.workers.template
-    if wrong := malformed(template.spec, base=f"{_TEMPLATE}.spec", where=where):
-        return wrong
-    found: list[_Clash] = [
-        *_ports(template.spec, port_of(deployment.spec.engine)),
-        *_devices(template.spec, hardware, spot),
-        *_node(template.spec, hardware, f"pool {spot.pool(role)} of cluster {spot.cluster}"),
-        *_shared_memory(template.spec),
-    ]
-    return tuple(
-        Problem(f"{theirs}, but {ours}", step, f"{_TEMPLATE}.{path}", where(f"{_TEMPLATE}.{path}"))
-        for path, theirs, ours, step in found
-    )
+def clashes(*, deployment: ModelDeployment, spot: Spot, role: str, hardware: Hardware) -> Iterator[Problem]:
+    """Every contradiction, naming both sides."""
+    spec = deployment.spec.workers.template.spec
+    for path, theirs, ours, next_step in (
+        *_ports(spec, port_of(deployment.spec.engine)),
+        *_devices(spec, hardware, spot),
+        *_node(spec, hardware, f"pool {spot.pool(role)} of cluster {spot.cluster}"),
+        *_shared_memory(spec),
+    ):
+        yield Problem(
+            f"{theirs}, but {ours}",
+            next_step,
+            f"{_TEMPLATE}.{path}",
+            kind="ModelDeployment",
+            key=deployment.metadata.key,
+        )
 
 
 def _ports(spec: dict[str, Any], port: int) -> Iterator[_Clash]:
     for path, container in _containers(spec):
-        is_engine = container.get("name") == ENGINE and path.startswith("spec.containers")
-        for i, listed in enumerate(container.get("ports") or []):
+        is_engine = container["name"] == ENGINE and path.startswith("spec.containers")
+        for i, listed in enumerate(container.get("ports", [])):
             here = f"{path}.ports[{i}]"
-            name, number = listed.get("name"), listed.get("containerPort")
+            name, number = listed.get("name"), listed["containerPort"]
             if not is_engine and is_port(listed, port):
                 yield (
                     here,
-                    f"container {container.get('name')!r} listens on {number}",
+                    f"container {container['name']!r} listens on {number}",
                     "that is the engine's port, and containers of a pod share one address",
                     "Move it to another port, or set spec.engine.port to the one the engine really uses",
                 )
@@ -79,10 +72,10 @@ def _ports(spec: dict[str, Any], port: int) -> Iterator[_Clash]:
 
 def _devices(spec: dict[str, Any], hardware: Hardware, spot: Spot) -> Iterator[_Clash]:
     for path, container in _containers(spec):
-        is_engine = container.get("name") == ENGINE and path.startswith("spec.containers")
+        is_engine = container["name"] == ENGINE and path.startswith("spec.containers")
         for kind in ("limits", "requests"):
-            for resource, amount in ((container.get("resources") or {}).get(kind) or {}).items():
-                here = below(f"{path}.resources.{kind}", str(resource))
+            for resource, amount in container.get("resources", {}).get(kind, {}).items():
+                here = below(f"{path}.resources.{kind}", resource)
                 if is_engine and resource == hardware.resource:
                     if _number(amount) != hardware.gpus:
                         yield (
@@ -94,7 +87,7 @@ def _devices(spec: dict[str, Any], hardware: Hardware, spot: Spot) -> Iterator[_
                 elif resource in RESOURCE_BY_DRIVER.values():
                     yield (
                         here,
-                        f"container {container.get('name')!r} asks for {amount} {resource}",
+                        f"container {container['name']!r} asks for {amount} {resource}",
                         f"the pod was placed on cluster {spot.cluster} for the {hardware.gpus} "
                         f"{hardware.resource} of its engine alone",
                         "Remove it: only the engine gets devices, those of the topology",
@@ -102,11 +95,11 @@ def _devices(spec: dict[str, Any], hardware: Hardware, spot: Spot) -> Iterator[_
 
 
 def _node(spec: dict[str, Any], hardware: Hardware, pool: str) -> Iterator[_Clash]:
-    for key, value in (spec.get("nodeSelector") or {}).items():
+    for key, value in spec.get("nodeSelector", {}).items():
         ours = hardware.node_selector.get(key, value)
         if ours != value:
             yield (
-                below("spec.nodeSelector", str(key)),
+                below("spec.nodeSelector", key),
                 f"it is {value!r}",
                 f"{pool}, where it was placed, has {ours!r}",
                 "Remove it, and say by spec.nodeSelector or spec.clusterSelector which hardware you mean",
@@ -121,11 +114,11 @@ def _node(spec: dict[str, Any], hardware: Hardware, pool: str) -> Iterator[_Clas
 
 
 def _shared_memory(spec: dict[str, Any]) -> Iterator[_Clash]:
-    engine = next(one for one in spec["containers"] if one.get("name") == ENGINE)
-    if any(mount["mountPath"].rstrip("/") == SHM_PATH for mount in engine.get("volumeMounts") or []):
+    engine = next(one for one in spec["containers"] if one["name"] == ENGINE)
+    if any(mount["mountPath"].rstrip("/") == SHM_PATH for mount in engine.get("volumeMounts", [])):
         return
-    for i, volume in enumerate(spec.get("volumes") or []):
-        if volume.get("name") == SHM and not _is_memory(volume.get("emptyDir")):
+    for i, volume in enumerate(spec.get("volumes", [])):
+        if volume["name"] == SHM and volume.get("emptyDir", {}).get("medium") != "Memory":
             yield (
                 f"spec.volumes[{i}]",
                 f"the volume {SHM} is {_kinds(volume)}",
@@ -136,12 +129,8 @@ def _shared_memory(spec: dict[str, Any]) -> Iterator[_Clash]:
 
 def _containers(spec: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
     for kind in ("containers", "initContainers"):
-        for i, container in enumerate(spec.get(kind) or []):
+        for i, container in enumerate(spec.get(kind, [])):
             yield f"spec.{kind}[{i}]", container
-
-
-def _is_memory(empty_dir: Any) -> bool:
-    return isinstance(empty_dir, dict) and empty_dir.get("medium") == "Memory"
 
 
 def _kinds(volume: dict[str, Any]) -> str:

@@ -67,7 +67,7 @@ def pod_template(*, deployment: ModelDeployment, spot: Spot, role: str, hardware
     }
     if template.metadata.annotations:
         metadata["annotations"] = dict(template.metadata.annotations)
-    spec = _written(copy.deepcopy(template.spec))
+    spec = copy.deepcopy(template.spec)
     container = next(one for one in spec["containers"] if one["name"] == ENGINE)
     _serve(container, deployment)
     _share_memory(spec, container)
@@ -76,13 +76,6 @@ def pod_template(*, deployment: ModelDeployment, spot: Spot, role: str, hardware
     # A Service called "vllm" would otherwise inject VLLM_PORT, which vLLM takes for its own port.
     spec.setdefault("enableServiceLinks", False)
     return {"metadata": metadata, "spec": spec}
-
-
-def _written(value: Any) -> Any:
-    """Without keys that have no value: to Kubernetes, those are not written."""
-    if isinstance(value, dict):
-        return {key: _written(one) for key, one in value.items() if one is not None}
-    return [_written(one) for one in value] if isinstance(value, list) else value
 
 
 def _serve(container: dict[str, Any], deployment: ModelDeployment) -> None:
@@ -101,7 +94,7 @@ def _serve(container: dict[str, Any], deployment: ModelDeployment) -> None:
 
 def is_port(listed: dict[str, Any], port: int) -> bool:
     """True if an item of a container's `ports` is this TCP port."""
-    return listed.get("containerPort") == port and listed.get("protocol", "TCP") == "TCP"
+    return bool(listed["containerPort"] == port) and listed.get("protocol", "TCP") == "TCP"
 
 
 def _share_memory(spec: dict[str, Any], container: dict[str, Any]) -> None:
@@ -110,10 +103,10 @@ def _share_memory(spec: dict[str, Any], container: dict[str, Any]) -> None:
     No sizeLimit: pages in use count against the engine's memory limit, which is limit enough, and nobody here
     knows how much a tensor-parallel engine needs.
     """
-    if any(mount.get("mountPath", "").rstrip("/") == SHM_PATH for mount in container.get("volumeMounts", [])):
+    if any(mount["mountPath"].rstrip("/") == SHM_PATH for mount in container.get("volumeMounts", [])):
         return
     volumes = spec.setdefault("volumes", [])
-    if not any(volume.get("name") == SHM for volume in volumes):
+    if not any(volume["name"] == SHM for volume in volumes):
         volumes.append({"name": SHM, "emptyDir": {"medium": "Memory"}})
     container.setdefault("volumeMounts", []).append({"name": SHM, "mountPath": SHM_PATH})
 

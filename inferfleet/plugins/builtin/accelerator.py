@@ -12,7 +12,7 @@ from inferfleet.api.problems import mistaken
 from inferfleet.plugins import contract
 from inferfleet.plugins.contract import Plugin, PluginError, PodTemplate, Request
 from inferfleet.plugins.fields import Env, LabelValue, MetadataKey, RuntimeClassName
-from inferfleet.plugins.pod import as_list, as_mapping, engine, mapping, sequence, upsert_env
+from inferfleet.plugins.pod import engine, mapping, sequence, upsert_env
 
 # Node labels that hold the product's name, as the vendors set them: GPU feature discovery (NVIDIA), the node
 # labeller of AMD's device plugin, GKE for TPUs.
@@ -77,7 +77,7 @@ def _use_runtime_class(template: PodTemplate, name: str) -> None:
 
 def _require_product(template: PodTemplate, label: str, products: list[str]) -> None:
     """Terms of a node selector are alternatives, so every one of them has to ask for the product."""
-    chosen = as_mapping(template["spec"].get("nodeSelector") or {}, "spec.nodeSelector").get(label)
+    chosen = template["spec"].get("nodeSelector", {}).get(label)
     if chosen is not None and chosen not in products:
         raise _disagreement(label, products, [chosen])
     wanted = {"key": label, "operator": "In", "values": products}
@@ -86,16 +86,16 @@ def _require_product(template: PodTemplate, label: str, products: list[str]) -> 
         terms.append({"matchExpressions": [wanted]})
     for term in terms:
         # An empty term matches no node; an expression in it would make it match some.
-        if as_mapping(term, "nodeSelectorTerms"):
+        if term:
             _add_expression(term, wanted)
 
 
 def _add_expression(term: dict[str, Any], wanted: dict[str, Any]) -> None:
     expressions = sequence(term, "matchExpressions")
     for other in expressions:
-        if as_mapping(other, "matchExpressions").get("key") != wanted["key"] or other.get("operator") != "In":
+        if (other.get("key"), other.get("operator")) != (wanted["key"], "In"):
             continue
-        values = as_list(other.get("values") or [], "matchExpressions.values")
+        values = other.get("values", [])
         if not any(value in wanted["values"] for value in values):
             raise _disagreement(wanted["key"], wanted["values"], values)
     if wanted not in expressions:

@@ -47,7 +47,8 @@ CONFIG = {
 
 
 def _objects(document: ModelDeployment, serving: Serving) -> dict[str, dict[str, Any]]:
-    made = endpoint_picker.objects(deployment=document, serving=serving, profile=GIE, stack="prod")
+    picker = endpoint_picker.objects(deployment=document, serving=serving, profile=GIE, stack="prod")
+    made = [*picker.reads, picker.deployment, picker.service]
     assert len({one["kind"] for one in made}) == len(made)
     return {one["kind"]: one for one in made}
 

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from inferfleet.api.kinds.inference_cluster import Serving
+from inferfleet.api.kinds.inference_cluster import InferenceCluster, Serving
 from inferfleet.api.kinds.model_deployment import ModelDeployment
-from inferfleet.api.problems import Problem, Where
+from inferfleet.api.problems import Problem, of_severity
 from inferfleet.manifests.picker import flags as picker_flags
 from inferfleet.manifests.picker.check import check_cluster, check_deployment
 from inferfleet.profiles.table import profile
@@ -18,12 +18,22 @@ Serve = Callable[..., Serving]
 GIE = profile("gie-1.5")
 
 
-def _where(path: str) -> Where:
-    return Where("models.yaml", len(path))
+def _cluster(serving: Serving) -> InferenceCluster:
+    existing = {"kubeconfig": {"configKey": "east"}}
+    spec = {
+        "cluster": {"source": "Existing", "existing": existing},
+        "nodePools": [{"name": "l4", "className": "l4", "nodeCount": 1}],
+        "serving": serving,
+    }
+    return InferenceCluster.model_validate({"metadata": {"name": "east"}, "spec": spec})
 
 
 def _found(document: ModelDeployment, serving: Serving, name: str = "gie-1.5") -> Any:
-    return check_deployment(deployment=document, serving=serving, profile=profile(name), where=_where)
+    """Errors and warnings."""
+    problems = tuple(check_deployment(document, serving=serving, profile=profile(name)))
+    errors, warnings = of_severity(problems, "error"), of_severity(problems, "warning")
+    assert len(problems) == len(errors) + len(warnings)
+    return errors, warnings
 
 
 @pytest.mark.parametrize(
@@ -85,12 +95,12 @@ def test_a_flag_with_which_the_picker_would_not_start_is_a_problem(
 ) -> None:
     key = f'["{flag}"]' if flag.startswith("-") else f".{flag}"
     path = f"spec.endpointPicker.flags{key}"
-    found = Problem(what, next_step, path, _where(path))
+    found = Problem(what, next_step, path, kind="ModelDeployment", key="ml/qwen")
     assert _found(deployment(endpointPicker={"flags": {flag: value}}), serving()) == ((found,), ())
     cluster_path = f"spec.serving.eppFlags{key}"
-    assert check_cluster(serving=serving(eppFlags={flag: value}), profile=GIE, where=_where) == (
-        Problem(what, next_step, cluster_path, _where(cluster_path)),
-    )
+    assert list(check_cluster(_cluster(serving(eppFlags={flag: value})), GIE)) == [
+        Problem(what, next_step, cluster_path, kind="InferenceCluster", key="east")
+    ]
 
 
 @pytest.mark.parametrize(

@@ -18,10 +18,10 @@ EXTRACTOR = {"type": "core-metrics-extractor", "parameters": {"engineLabelKey": 
 
 
 def _objects(document: ModelDeployment, serving: Serving) -> dict[str, dict[str, Any]]:
-    made = endpoint_picker.objects(
+    picker = endpoint_picker.objects(
         deployment=document, serving=serving, profile=profile("gie-1.5"), stack="prod"
     )
-    return {one["kind"]: one for one in made}
+    return {one["kind"]: one for one in (*picker.reads, picker.deployment, picker.service)}
 
 
 @pytest.mark.parametrize(

@@ -58,7 +58,7 @@ TOGETHER = {
 
 
 def _pod(document: ModelDeployment, spot: Spot, needs: Hardware) -> dict[str, Any]:
-    assert not clashes(deployment=document, spot=spot, role="decode", hardware=needs, where=lambda _: None)
+    assert not list(clashes(deployment=document, spot=spot, role="decode", hardware=needs))
     return pod_template(deployment=document, spot=spot, role="decode", hardware=needs)
 
 

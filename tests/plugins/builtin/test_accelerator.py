@@ -104,8 +104,6 @@ PRODUCT = "nvidia.com/gpu.product"
             {"product": "H100"},
             f"product H100 meets a template that asks for {PRODUCT} L4, T4, and no node is both",
         ),
-        ({"affinity": "none"}, {"product": "H100"}, "spec.affinity is 'none', and must be a mapping"),
-        ({"affinity": affinity()}, {"engineEnv": [{"name": "A"}]}, "has no container named engine"),
     ],
 )
 def test_what_disagrees_is_refused_and_both_sides_are_named(

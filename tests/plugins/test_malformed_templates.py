@@ -1,0 +1,90 @@
+"""A plugin that gives back a pod of another shape is told which field, and its edit is left out."""
+
+from typing import Any
+
+import pytest
+
+from inferfleet.api.kinds.plugin_spec import PluginSpec
+from inferfleet.plugins import contract
+from inferfleet.plugins.chain import Outcome, run
+from inferfleet.plugins.contract import Plugin, PodTemplate, Request
+from inferfleet.plugins.link import links
+from inferfleet.plugins.registry import Registry
+
+
+def _run(generated: PodTemplate, pod_request: Request, part: str, key: str, value: Any) -> Outcome:
+    def edit(template: PodTemplate, request: Request, config: contract.Config) -> PodTemplate:
+        return {**template, part: {**template[part], key: value}}
+
+    chain = links((PluginSpec(name="mine"),), "stack", kind="Settings", key="prod")
+    return run(generated, pod_request, chain, Registry((Plugin("mine", contract.Config, edit),)))
+
+
+@pytest.mark.parametrize(
+    ("part", "key", "value", "said"),
+    [
+        (
+            "metadata",
+            "labels",
+            {"a": 5},
+            "gave back a malformed template: metadata.labels.a must be a string, not 5",
+        ),
+        (
+            "spec",
+            "containers",
+            "none",
+            "spec.containers: a template needs spec.containers, a list of containers",
+        ),
+        (
+            "spec",
+            "containers",
+            ["engine"],
+            "spec.containers[0]: a container must be a map with name and image",
+        ),
+        (
+            "spec",
+            "containers",
+            [{"name": "logs", "image": "x"}],
+            "spec.containers: a template has exactly one container named engine, this one has none",
+        ),
+        (
+            "spec",
+            "containers",
+            [{"name": "engine"}],
+            "spec.containers[0].image: every container needs an image, as text",
+        ),
+        (
+            "spec",
+            "containers",
+            [{"name": "engine", "image": " "}],
+            "spec.containers[0].image: every container needs an image, as text",
+        ),
+        (
+            "spec",
+            "containers",
+            [{"name": "engine", "image": "x", "env": {"A": "1"}}],
+            "spec.containers[0].env must be a list, not a map",
+        ),
+        (
+            "spec",
+            "initContainers",
+            [{"name": "a", "image": "x"}, {"name": "a", "image": "x"}],
+            "spec.initContainers[1].name: a second container is named 'a'",
+        ),
+        ("spec", "affinity", "none", "spec.affinity must be a map, not 'none'"),
+        ("spec", "nodeSelectr", {}, "spec.nodeSelectr: Kubernetes 1.36 has no field 'nodeSelectr'"),
+    ],
+)
+def test_a_malformed_template_is_refused(
+    generated: PodTemplate, pod_request: Request, part: str, key: str, value: Any, said: str
+) -> None:
+    outcome = _run(generated, pod_request, part, key, value)
+    (problem,) = outcome.problems
+    assert problem.what.startswith("plugin mine OnPodCreate: gave back a malformed template: ")
+    assert said in problem.what
+    assert (outcome.template, outcome.steps) == (generated, ())
+
+
+def test_a_field_that_a_plugin_sets_to_null_is_left_out(generated: PodTemplate, pod_request: Request) -> None:
+    outcome = _run(generated, pod_request, "spec", "hostname", None)
+    assert (outcome.template, outcome.steps, outcome.problems) == (generated, (), ())
