@@ -4,14 +4,14 @@ from collections import defaultdict
 from pathlib import Path
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 from sharing import record, share_out
 
 from inferfleet.starting import collect_seldom
 
 collect_seldom()
 # How long an example takes depends on what else the machine does; speed is shown by benchmarks.
-settings.register_profile("inferfleet", deadline=None)
+settings.register_profile("inferfleet", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("inferfleet")
 
 pytest_plugins = ["fake_fixtures"]
