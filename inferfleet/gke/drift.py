@@ -113,11 +113,11 @@ def _differing(
     for path, wanted in _leaves(resource.inputs):
         field = ".".join(path)
         to = api_path(resource.token, path)
-        if to is None or any(f"{field}.".startswith(f"{one}.") for one in resource.ignore):
+        if to is None or any(f"{field}.".startswith(f"{path}.") for path in resource.ignore):
             continue
-        found = _inside(answer, to)
-        if _plain(found, wanted) != _plain(wanted, wanted):
-            yield Drift(cluster, thing, field, shown(found), shown(wanted))
+        actual = _inside(answer, to)
+        if _plain(actual, wanted) != _plain(wanted, wanted):
+            yield Drift(cluster, thing, field, shown(actual), shown(wanted))
 
 
 def _leaves(inputs: Mapping[str, Any], before: Path = ()) -> Iterator[tuple[Path, Any]]:
@@ -130,7 +130,7 @@ def _leaves(inputs: Mapping[str, Any], before: Path = ()) -> Iterator[tuple[Path
             yield from _leaves(value, path)
         elif name == "taints":
             yield from (
-                ((*path, f"{one['key']}:{one['effect']}"), one["value"] or _NO_VALUE) for one in value
+                ((*path, f"{taint['key']}:{taint['effect']}"), taint["value"] or _NO_VALUE) for taint in value
             )
         elif name == "guestAccelerators":
             yield from _leaves(value[0], path)
@@ -141,8 +141,11 @@ def _leaves(inputs: Mapping[str, Any], before: Path = ()) -> Iterator[tuple[Path
 def _inside(value: Any, path: Path) -> Any:
     for step in path:
         if isinstance(value, list):
-            by_key = {f"{one.get('key')}:{one.get('effect')}": one.get("value") or _NO_VALUE for one in value}
-            value = by_key[step] if step in by_key else (value[0] if value else {}).get(step)
+            taints = {
+                f"{taint.get('key')}:{taint.get('effect')}": taint.get("value") or _NO_VALUE
+                for taint in value
+            }
+            value = taints[step] if step in taints else (value[0] if value else {}).get(step)
         else:
             value = value.get(step) if isinstance(value, Mapping) else None
     return value
@@ -153,8 +156,8 @@ def _plain(value: Any, wanted: Any) -> Any:
     items of a list only what we set counts, in any order.
     """
     if isinstance(value, list):
-        keys = next((list(one) for one in wanted if isinstance(one, Mapping)), None)
-        return sorted(str([one.get(key) for key in keys] if keys else one) for one in value) or None
+        keys = next((list(item) for item in wanted if isinstance(item, Mapping)), None)
+        return sorted(str([item.get(key) for key in keys] if keys else item) for item in value) or None
     return None if value in (None, False, "", 0, "0", {}) else str(value)
 
 

@@ -45,7 +45,7 @@ def _leaves(value: Any, at: str = "") -> Iterator[tuple[str, Any]]:
     if isinstance(value, Mapping) and value:
         for name, inner in value.items():
             yield from _leaves(inner, f"{at}.{name}" if at else name)
-    elif isinstance(value, list) and any(isinstance(one, Mapping) for one in value):
+    elif isinstance(value, list) and any(isinstance(item, Mapping) for item in value):
         for place, inner in enumerate(value):
             yield from _leaves(inner, f"{at}[{place}]")
     else:

@@ -56,11 +56,11 @@ def _section(title: str, rows: Iterable[Row]) -> Iterator[str]:
     yield "| field | effect | why | settings |"
     yield "|---|---|---|---|"
     for row in rows:
-        settings = ", ".join(f"`{one}`" for one in row.wire)
+        settings = ", ".join(f"`{path}`" for path in row.wire)
         yield f"| `{row.path}` | {row.effect} | {row.why} | {settings} |"
     yield ""
 
 
-def _corrections(meaning: str, found: Mapping[tuple[str, str], str]) -> Iterator[str]:
-    for (token, path), why in found.items():
+def _corrections(meaning: str, reasons: Mapping[tuple[str, str], str]) -> Iterator[str]:
+    for (token, path), why in reasons.items():
         yield f"| {token.rpartition(':')[2]} | `{path}` | {meaning} | {why} |"

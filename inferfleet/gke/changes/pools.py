@@ -53,8 +53,8 @@ def allow_problems(documents: Documents) -> Iterator[Problem]:
 def _replaces(wire: str) -> bool:
     """Whether the path, or one inside it, is of a node pool and cannot change in place."""
     resource, _, path = wire.partition(".")
-    inside = [one for one in schema.replacing(NODE_POOL) if f"{one}.".startswith(f"{path}.")]
-    return resource == "NodePool" and any(counts(NODE_POOL, one) for one in (path, *inside))
+    inside = [field for field in schema.replacing(NODE_POOL) if f"{field}.".startswith(f"{path}.")]
+    return resource == "NodePool" and any(counts(NODE_POOL, field) for field in (path, *inside))
 
 
 def _come_or_gone(change: CloudChange, state: State) -> CloudChange | Problem:

@@ -52,7 +52,7 @@ def field_table() -> tuple[Row, ...]:
 
 def fields_of(wire: str) -> tuple[Row, ...]:
     """The rows that decide a path such as "NodePool.nodeConfig.spot", list places left out."""
-    return tuple(row for row in field_table() if any(f"{wire}.".startswith(f"{one}.") for one in row.wire))
+    return tuple(row for row in field_table() if any(f"{wire}.".startswith(f"{path}.") for path in row.wire))
 
 
 def _recipe(name: str, effect: Effect, why: str, *wire: str) -> Row:

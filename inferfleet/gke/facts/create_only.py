@@ -61,7 +61,7 @@ def recreating(inputs: Mapping[str, Any]) -> dict[str, Any]:
 
 def recreates(path: str) -> bool:
     """Whether the path of a leaf is one of `recreating`, and none of `create_only`."""
-    return any(_within(without_places(path), one) for one in RECREATING)
+    return any(_within(without_places(path), setting) for setting in RECREATING)
 
 
 def counts(token: str, path: str) -> bool:
@@ -97,15 +97,15 @@ class _Rule:
 # Looked up hundreds of times for each pool, so worked out once for each type.
 @cache
 def _rules(token: str) -> Mapping[str, _Rule]:
-    return {path: _rule(token, path, one) for path, one in walk(resource(token))}
+    return {path: _rule(token, path, field) for path, field in walk(resource(token))}
 
 
-def _rule(token: str, path: str, one: Field) -> _Rule:
+def _rule(token: str, path: str, field: Field) -> _Rule:
     left_out = path in _NAMES or any(of == token and _within(path, other) for of, other in NOT)
-    kept = not left_out and (one.force_new or (token, path) in ALSO)
+    kept = not left_out and (field.force_new or (token, path) in ALSO)
     moved = token == NODE_POOL and recreates(path)
     effect = _CREATE_ONLY if kept else _RECREATES if moved else ""
-    return _Rule(effect, block=bool(one.fields), unordered=one.type == "Set")
+    return _Rule(effect, block=bool(field.fields), unordered=field.type == "Set")
 
 
 def _within(path: str, other: str) -> bool:

@@ -25,9 +25,9 @@ class Quota:
 def quotas(answer: Mapping[str, Any]) -> dict[str, Quota]:
     """By metric, of an answer of regions.get or projects.get."""
     return {
-        str(one["metric"]): Quota(int(one["limit"]), int(one.get("usage", 0)))
-        for one in answer.get("quotas") or ()
-        if "metric" in one and "limit" in one
+        str(quota["metric"]): Quota(int(quota["limit"]), int(quota.get("usage", 0)))
+        for quota in answer.get("quotas") or ()
+        if "metric" in quota and "limit" in quota
     }
 
 
@@ -36,17 +36,17 @@ def family_quotas(answer: Mapping[str, Any], region: str) -> dict[str, Quota]:
 
     Of several values that apply, the one that names more dimensions counts.
     """
-    found: dict[str, tuple[int, Quota]] = {}
-    for one in answer.get("dimensionsInfos") or ():
-        dimensions = one.get("dimensions") or {}
-        family, value = dimensions.get("gpu_family"), (one.get("details") or {}).get("value")
-        here = dimensions.get("region", region) == region and region in one.get("applicableLocations", ())
-        if not family or value is None or not here or int(value) < 0:
+    exact: dict[str, tuple[int, Quota]] = {}
+    for info in answer.get("dimensionsInfos") or ():
+        dimensions = info.get("dimensions") or {}
+        family, value = dimensions.get("gpu_family"), (info.get("details") or {}).get("value")
+        applies = dimensions.get("region", region) == region and region in info.get("applicableLocations", ())
+        if not family or value is None or not applies or int(value) < 0:
             continue
         metric = f"{FAMILY}{family}"
-        if metric not in found or found[metric][0] < len(dimensions):
-            found[metric] = len(dimensions), Quota(int(value), None)
-    return {metric: quota for metric, (_, quota) in found.items()}
+        if metric not in exact or exact[metric][0] < len(dimensions):
+            exact[metric] = len(dimensions), Quota(int(value), None)
+    return {metric: quota for metric, (_, quota) in exact.items()}
 
 
 def short(need: Need, quota: Quota) -> Problem | None:

@@ -26,7 +26,7 @@ def _offered(pool: GkePool) -> Iterator[Finding]:
 
 
 def _models(pool: GkePool, verdict: Verdict) -> tuple[str, ...]:
-    return tuple(model for model, found in pool.machine.capacity.items() if found == verdict)
+    return tuple(model for model, offered in pool.machine.capacity.items() if offered == verdict)
 
 
 def _waited_for(pool: GkePool) -> Iterator[Finding]:

@@ -50,7 +50,7 @@ def _accelerator(gke_class: GkeClass) -> Iterator[Finding]:
         what = f"has machine type {name}, which takes no GPUs"
         yield Finding("fact", f"{GKE}.machineType", what, GPUS, next_step)
     elif has is None:
-        types, others = either([one.type for one in machine.accelerators]), with_gpus(asked.type)
+        types, others = either([gpu.type for gpu in machine.accelerators]), with_gpus(asked.type)
         other = f", or use a machine type with {asked.type}: {', '.join(others)}" if others else ""
         what = f"asks for {asked.type} on {name}, which has {types}"
         yield Finding("fact", f"{GKE}.accelerator.type", what, GPUS, f"Write {types}{other}")

@@ -10,9 +10,9 @@ from inferfleet.gke.recipes.findings import Finding, PoolRule, either
 def _one_zone(pool: GkePool) -> Iterator[Finding]:
     if len(pool.zones) == 1:
         return
-    there = f"has zones {', '.join(pool.zones)}" if pool.zones else "names no zone"
+    zones = f"has zones {', '.join(pool.zones)}" if pool.zones else "names no zone"
     for why, source in _reasons(pool):
-        yield Finding("rule", pool.path("zones"), f"{there}; {why}", source, "Name exactly one zone")
+        yield Finding("rule", pool.path("zones"), f"{zones}; {why}", source, "Name exactly one zone")
 
 
 def _reasons(pool: GkePool) -> Iterator[tuple[str, str]]:
@@ -37,7 +37,7 @@ def _even(pool: GkePool) -> Iterator[Finding]:
         yield Finding("rule", pool.path("nodeCount"), what, NODE_POOL_API, next_step)
     elif over := count % zones:
         what = f"has nodeCount {count} over {zones} zones; Google counts per zone, so it must divide evenly"
-        evenly = [one for one in (count - over, count - over + zones) if one > 0]
+        evenly = [size for size in (count - over, count - over + zones) if size > 0]
         next_step = f"Write nodeCount: {either(evenly)}, or other zones"
         yield Finding("rule", pool.path("nodeCount"), what, NODE_POOL_API, next_step)
 

@@ -90,19 +90,19 @@ def _accelerator(accelerator: GkeAccelerator, driver: str) -> dict[str, Any]:
 
     https://github.com/GoogleCloudPlatform/magic-modules/pull/11152
     """
-    found: dict[str, Any] = {
+    settings: dict[str, Any] = {
         "type": accelerator.type,
         "count": accelerator.count,
         "gpuDriverInstallationConfig": {"gpuDriverVersion": driver},
     }
     if accelerator.partition_size:
-        found["gpuPartitionSize"] = accelerator.partition_size
+        settings["gpuPartitionSize"] = accelerator.partition_size
     if accelerator.sharing:
-        found["gpuSharingConfig"] = {
+        settings["gpuSharingConfig"] = {
             "gpuSharingStrategy": _SHARING[accelerator.sharing.strategy],
             "maxSharedClientsPerGpu": accelerator.sharing.max_clients_per_gpu,
         }
-    return found
+    return settings
 
 
 def _local_ssd(recipe: GkeProvisioning) -> dict[str, Any]:
@@ -114,15 +114,15 @@ def _local_ssd(recipe: GkeProvisioning) -> dict[str, Any]:
 
 
 def _capacity(capacity: Capacity) -> dict[str, Any]:
-    found: dict[str, Any] = {}
+    settings: dict[str, Any] = {}
     if capacity.model == "Spot":
-        found["spot"] = True
+        settings["spot"] = True
     if capacity.model == "FlexStart":
-        found["flexStart"] = True
+        settings["flexStart"] = True
     if capacity.max_run_duration:
-        found["maxRunDuration"] = f"{capacity.max_run_duration}s"
+        settings["maxRunDuration"] = f"{capacity.max_run_duration}s"
     affinity = _reservation(capacity)
-    return found | ({"reservationAffinity": affinity} if affinity else {})
+    return settings | ({"reservationAffinity": affinity} if affinity else {})
 
 
 def _reservation(capacity: Capacity) -> dict[str, Any] | None:
@@ -142,7 +142,7 @@ def _reservation(capacity: Capacity) -> dict[str, Any] | None:
 
 
 def _taints(taints: tuple[Taint, ...]) -> list[dict[str, str]]:
-    return [_taint(one.key, one.value, one.effect) for one in taints if one.key != GPU_TAINT]
+    return [_taint(taint.key, taint.value, taint.effect) for taint in taints if taint.key != GPU_TAINT]
 
 
 def _taint(key: str, value: str, effect: str) -> dict[str, str]:

@@ -82,13 +82,13 @@ def range_problems(clusters: Clusters, lock: Lock) -> Iterator[Problem]:
 
 def _overlaps(clusters: Clusters, lock: Lock) -> Iterator[Problem]:
     known = _known(clusters, lock)
-    for one, other in combinations(known, 2):
-        if not _spans_meet(_span(known[one]), _span(known[other])):
+    for first, second in combinations(known, 2):
+        if not _spans_meet(_span(known[first]), _span(known[second])):
             continue
-        # Speak of the one that can be changed: a block of the lock is written in no document.
-        named, against = (other, one) if _written(clusters[other]) else (one, other)
-        what = f"block {known[named]} of cluster {named!r} overlaps {known[against]} of cluster {against!r}"
-        yield _problem(named, what, "Write another block, or leave it out to have one picked")
+        # The problem is of a cluster that can be changed: a block of the lock is written in no document.
+        name, other = (second, first) if _written(clusters[second]) else (first, second)
+        what = f"block {known[name]} of cluster {name!r} overlaps {known[other]} of cluster {other!r}"
+        yield _problem(name, what, "Write another block, or leave it out to have one picked")
 
 
 def _for_nothing(clusters: Clusters) -> Iterator[Problem]:
@@ -149,18 +149,18 @@ def _locked(lock: Lock) -> Mapping[str, str]:
 def _free(taken: list[str]) -> Iterator[str]:
     spans = [_span(block) for block in taken]
     for candidate, span in _candidates():
-        if not any(_spans_meet(span, one) for one in spans):
+        if not any(_spans_meet(span, other) for other in spans):
             yield candidate
 
 
 @cache
 def _candidates() -> tuple[tuple[str, tuple[int, int]], ...]:
-    found = (
+    candidates = (
         str(block)
         for space in _PICKED_FROM
         for block in IPv4Network(space).subnets(new_prefix=DEFAULT_PREFIX)
     )
-    return tuple((block, _span(block)) for block in found)
+    return tuple((block, _span(block)) for block in candidates)
 
 
 # Numbers, because a fleet of fifty clusters asks thousands of times and IPv4Network is slow.
@@ -170,8 +170,8 @@ def _span(block: str) -> tuple[int, int]:
     return first, first + network.num_addresses - 1
 
 
-def _spans_meet(one: tuple[int, int], other: tuple[int, int]) -> bool:
-    return one[0] <= other[1] and other[0] <= one[1]
+def _spans_meet(first: tuple[int, int], second: tuple[int, int]) -> bool:
+    return first[0] <= second[1] and second[0] <= first[1]
 
 
 def _prefix(block: str) -> int:

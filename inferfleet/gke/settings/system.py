@@ -88,10 +88,10 @@ def nodes_for(needs: tuple[Need, ...], kind: Machine | None) -> int:
 def pickers(documents: Documents, cluster: str, planned: Plan) -> dict[str, tuple[Need, ...]]:
     """What the endpoint pickers on a cluster request, one for each of their pods, by deployment."""
     return {
-        one.deployment: (_need(documents.deployments[one.deployment], documents, cluster),)
-        * documents.deployments[one.deployment].spec.endpoint_picker.replicas
-        for one in planned.endpoints
-        if one.cluster == cluster and one.deployment in documents.deployments
+        endpoint.deployment: (_need(documents.deployments[endpoint.deployment], documents, cluster),)
+        * documents.deployments[endpoint.deployment].spec.endpoint_picker.replicas
+        for endpoint in planned.endpoints
+        if endpoint.cluster == cluster and endpoint.deployment in documents.deployments
     }
 
 
