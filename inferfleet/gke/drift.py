@@ -1,4 +1,4 @@
-"""Where a cluster and its pools in Google Cloud differ from the documents: somebody changed them by hand."""
+"""Where a cluster and its pools in Google Cloud differ from the documents, because somebody changed them."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -8,8 +8,8 @@ from typing import Any
 from inferfleet.gke.facts.schema import CLUSTER, NODE_POOL
 from inferfleet.gke.values import CloudCluster, CloudResource
 
-# By the beginning of a path, the longest first; None: it is not a setting of the object, or cannot be changed
-# by hand and is told in another form.
+# Names in the answers of the Container API by the beginning of a path, the longest first. None: it is not a
+# setting of the object, or cannot be changed by hand and has another form there.
 _CLUSTER: Mapping[str, str | None] = {
     "datapathProvider": "networkConfig.datapathProvider",
     "deletionProtection": None,
@@ -24,7 +24,7 @@ _CLUSTER: Mapping[str, str | None] = {
     "monitoringConfig.enableComponents": "monitoringConfig.componentConfig.enableComponents",
     "monitoringConfig.managedPrometheus": "monitoringConfig.managedPrometheusConfig",
     "network": None,
-    # Told by the ranges, which a cluster keeps for life.
+    # It follows from the ranges, which are immutable.
     "networkingMode": None,
     "nodeConfig": None,
     "nodeLocations": "locations",
@@ -55,7 +55,7 @@ Path = tuple[str, ...]
 
 
 def api_path(token: str, path: Path) -> Path | None:
-    """The path in the API's answer of a field of a Cluster or NodePool; None for what is not compared."""
+    """Return the path that a field of a Cluster or NodePool has in the API's answer; None if not compared."""
     table = _TABLES[token]
     for length in range(len(path), 0, -1):
         beginning = ".".join(path[:length])
@@ -70,7 +70,7 @@ _NO_VALUE = "set"
 
 @dataclass(frozen=True)
 class Drift:
-    """One field of one object: what it `found`, and what the documents say (`wanted`)."""
+    """One field of one object: the value `found` there, and the value `wanted` by the documents."""
 
     cluster: str
     thing: str
@@ -85,8 +85,9 @@ class Drift:
 def cloud_drift(
     plan: CloudCluster, cluster: Mapping[str, Any], sizes: Mapping[str, int]
 ) -> tuple[Drift, ...]:
-    """`cluster` is the answer of clusters.get. `sizes` has the nodes of fixed pools by their name in the
-    cloud, where they are known.
+    """Return what differs from the plan in `cluster`, the answer of clusters.get.
+
+    `sizes` has the numbers of nodes of fixed pools by their names in the cloud, where they are known.
     """
     actual_pools = {pool.get("name"): pool for pool in cluster.get("nodePools") or ()}
     drifts: list[Drift] = []
@@ -162,7 +163,7 @@ def _plain(value: Any, wanted: Any) -> Any:
 
 
 def shown(value: Any) -> str:
-    """As a person reads it."""
+    """Return a value as people read it: text as it is, anything else as JSON, `unset` for None."""
     if value is None:
         return "unset"
     return value if isinstance(value, str) and value else json.dumps(value)

@@ -1,4 +1,4 @@
-"""Which classes are meant by a search, and the classes as a table."""
+"""Which classes a search matches, and classes as a table."""
 
 import re
 from collections.abc import Iterable
@@ -13,13 +13,13 @@ from inferfleet.fleet.shapes import accelerators
 from inferfleet.gke.facts.machine import Machine
 from inferfleet.gke.facts.machines import machine_of
 
-# What the search calls the provider of nodes that exist already.
+# The provider of nodes that exist already, as a search names it.
 NO_PROVIDER = "none"
 
 
 @dataclass(frozen=True)
 class Search:
-    """What was asked for; None asks for nothing. `min_memory` is in bytes, of each GPU."""
+    """What a class must have; None means anything. `min_memory` is in bytes, of each GPU."""
 
     gpu: str | None = None
     count: int | None = None
@@ -43,12 +43,12 @@ class Search:
 
 
 def provider(hardware: InferenceClass) -> str:
-    """The provider that creates nodes of the class, or `none` where they exist already."""
+    """Return the provider that creates nodes of the class, or `none` where they exist already."""
     return hardware.spec.provisioning.provider if hardware.spec.provisioning else NO_PROVIDER
 
 
 def memory(device: Device) -> Decimal | None:
-    """The memory of one such device in bytes; None where the class does not say it."""
+    """Return the memory of one such device in bytes; None where the class does not say it."""
     stated = device.capacity.get("memory") or device.capacity.get(f"{device.driver}/memory")
     return parse_quantity(stated.value) if stated else None
 

@@ -10,7 +10,7 @@ from inferfleet.gke.values import CloudCluster
 
 
 def clouds(desired: Desired) -> dict[str, CloudCluster]:
-    """By `cluster/pool`, the cluster of every pool that the stack creates."""
+    """Return the cluster of every pool that the stack creates, by `cluster/pool`."""
     created = [cluster.connection.cloud for cluster in desired.clusters if cluster.connection.cloud]
     return {f"{cloud.cluster}/{pool}": cloud for cloud in created for pool in cloud.gpu_pools}
 
@@ -26,7 +26,7 @@ def show(key: str, cloud: CloudCluster) -> None:
 
 
 def as_values(key: str, cloud: CloudCluster) -> dict[str, Any]:
-    """The same facts, serialisable as JSON."""
+    """Return the same facts, serialisable as JSON."""
     name = key.partition("/")[2]
     pool = cloud.gpu_pools[name]
     return {

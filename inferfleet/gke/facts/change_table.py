@@ -15,7 +15,7 @@ GKE = "spec.cluster.gke."
 
 
 class Effect(StrEnum):
-    """What happens, from the least to the most."""
+    """What happens in the cloud, from the least to the most severe."""
 
     NOTHING = "nothing in the cloud"
     CREATES = "creates a pool"
@@ -29,7 +29,9 @@ class Effect(StrEnum):
 
 @dataclass(frozen=True)
 class Row:
-    """One field. `wire` holds the paths it decides, list places left out, after the resource they are of:
+    """One field of a document, and what its change does.
+
+    `wire` holds the paths that it decides, without places in lists, after the resource they are of:
     "Cluster.location", "NodePool.nodeConfig.spot", "SystemPool.nodeConfig.machineType".
     """
 
@@ -46,12 +48,12 @@ class Row:
 
 
 def field_table() -> tuple[Row, ...]:
-    """All rows, classes before clusters, in the order of the documents."""
+    """Return all rows, classes before clusters, in the order of the documents."""
     return (*_CLASS, *_CLUSTER, *_POOLS)
 
 
 def fields_of(wire: str) -> tuple[Row, ...]:
-    """The rows that decide a path such as "NodePool.nodeConfig.spot", list places left out."""
+    """Return the rows that decide a path such as "NodePool.nodeConfig.spot", without places in lists."""
     return tuple(row for row in field_table() if any(f"{wire}.".startswith(f"{path}.") for path in row.wire))
 
 

@@ -1,6 +1,6 @@
-"""The settings of a cloud resource that cannot change in place: other ones mean another resource.
+"""The immutable settings of a cloud resource: one that changes needs a replacement of the resource.
 
-Read from the provider's field table, corrected where that table does not tell what happens. The names of
+Read from the provider's field table, corrected where that table is wrong about what happens. The names of
 pools carry the digest of these settings, and placement.lock records them.
 """
 
@@ -30,7 +30,7 @@ NOT: Mapping[tuple[str, str], str] = {
 }
 # They are made from documents and settings, and say nothing by themselves.
 _NAMES = ("name", "namePrefix")
-# In place for the provider; GKE then makes every node of the pool anew, some at a time.
+# In place for the provider; GKE then replaces every node of the pool, some at a time.
 # https://github.com/GoogleCloudPlatform/magic-modules/pull/9575 (released in provider 5.10.0), and
 # https://cloud.google.com/kubernetes-engine/docs/concepts/managing-clusters
 RECREATING: tuple[str, ...] = (
@@ -45,38 +45,38 @@ RECREATING: tuple[str, ...] = (
 
 
 def create_only(token: str, inputs: Mapping[str, Any]) -> dict[str, Any]:
-    """The leaves of `inputs` that cannot change in place, by path: {"nodeConfig.spot": True}, sorted.
+    """Return the immutable leaves of `inputs` by path, sorted: {"nodeConfig.spot": True}.
 
-    Without nulls and names. Items of lists have paths like "nodeConfig.guestAccelerators[0].count"; lists of
-    plain values are one leaf, sorted where the provider holds them as a set. A block that can only come and
-    go as a whole, and none of whose leaves count, stands as `True`.
+    Nulls and names are left out. Items of lists have paths like "nodeConfig.guestAccelerators[0].count";
+    lists of plain values are one leaf, sorted where the provider holds them as a set. A block that can only
+    come and go as a whole, and has no immutable leaves, is `True`.
     """
     return dict(sorted(_leaves(_rules(token), _CREATE_ONLY, inputs)))
 
 
 def recreating(inputs: Mapping[str, Any]) -> dict[str, Any]:
-    """As `create_only`, the leaves of a node pool whose change in place makes GKE replace the nodes."""
+    """Return the leaves of a node pool whose change makes GKE replace the nodes, in the same form."""
     return dict(sorted(_leaves(_rules(NODE_POOL), _RECREATES, inputs)))
 
 
 def recreates(path: str) -> bool:
-    """Whether the path of a leaf is one of `recreating`, and none of `create_only`."""
+    """Whether a change of the leaf at the path makes GKE replace the nodes, and not the pool."""
     return any(_within(without_places(path), setting) for setting in RECREATING)
 
 
-def counts(token: str, path: str) -> bool:
-    """Whether the field of the provider's table cannot change in place, and says something by itself."""
+def is_create_only(token: str, path: str) -> bool:
+    """Whether the field of the provider's table is immutable, and not just named after other settings."""
     rule = _rules(token).get(path)
     return rule is not None and rule.effect == _CREATE_ONLY
 
 
 def without_places(path: str) -> str:
-    """The path of the field in the provider's table: "nodeConfig.guestAccelerators.count"."""
+    """Return the path as the provider's table has it: "nodeConfig.guestAccelerators.count"."""
     return _PLACE.sub("", path)
 
 
 def digest(settings: Mapping[str, Any]) -> str:
-    """Six hex digits for `create_only` settings, the same for equal ones in any order."""
+    """Return six hex digits for `create_only` settings, the same for equal ones in any order."""
     text = json.dumps(settings, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
     return hashlib.sha256(text.encode()).hexdigest()[:6]
 

@@ -1,4 +1,4 @@
-"""Machine types by name: from the table, by the pattern of their name, or as far as a class tells of one."""
+"""Machine types by name: from the table, by the pattern of the name, or as far as a class describes one."""
 
 import re
 from functools import cache
@@ -30,14 +30,14 @@ _CUSTOM = re.compile(r"(?:n1-)?custom-([0-9]{1,3})-([0-9]{1,7})(?:-ext)?")
 
 @cache
 def machine(machine_type: str) -> Machine | None:
-    """The facts of a machine type; None for one that is not known."""
+    """Return the facts of a machine type; None for one that is not known."""
     return _by_type().get(machine_type) or _general(machine_type)
 
 
 def machine_of(inference_class: InferenceClass) -> Machine | None:
-    """The machine of a class that GKE provisions; None for other classes.
+    """Return the machine of a class that GKE provisions; None for other classes.
 
-    Of a machine type that is not known, what the class itself says is taken for the facts.
+    For a machine type that is not known, the facts are what the class itself says.
     """
     provisioning = inference_class.spec.provisioning
     if provisioning is None or provisioning.gke is None:
@@ -46,7 +46,7 @@ def machine_of(inference_class: InferenceClass) -> Machine | None:
 
 
 def with_gpus(accelerator_type: str, count: int | None = None) -> tuple[str, ...]:
-    """The machine types that come with such GPUs (and so many of them), in the order of the table."""
+    """Return the machine types that have such GPUs, and `count` of them, in the order of the table."""
     return tuple(
         known.type
         for known in _by_type().values()
@@ -56,7 +56,7 @@ def with_gpus(accelerator_type: str, count: int | None = None) -> tuple[str, ...
 
 
 def known_types() -> tuple[str, ...]:
-    """The machine types of the table, which are those with GPUs of their own, in its order."""
+    """Return the machine types of the table, all of which have GPUs built in, in its order."""
     return tuple(_by_type())
 
 

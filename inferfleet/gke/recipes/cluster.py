@@ -1,4 +1,4 @@
-"""Does a GKE cluster use names, labels and taints that are taken, or GPUs where CPUs are meant."""
+"""Rules of the cluster's own fields: names, labels and taints that GKE sets, GPUs in the system pool."""
 
 from collections.abc import Iterator
 
@@ -22,7 +22,7 @@ _OF_GKE = frozenset(
 
 
 def cluster_problems(cluster: GkeCluster) -> Iterator[Problem]:
-    """Every such mistake of a GKE cluster and its pools, whichever classes they are of."""
+    """Yield every such mistake of a GKE cluster and its pools, whatever their classes are."""
     yield from _system_pool(cluster)
     yield from _taints(cluster, f"cluster {cluster.name}", "spec.taints", cluster.document.spec.taints)
     for place, pool in enumerate(cluster.document.spec.node_pools):

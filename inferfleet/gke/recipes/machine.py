@@ -1,4 +1,4 @@
-"""Does a class ask of its machine type what that machine has: GPUs, disks, GPUDirect."""
+"""Rules of machine types: does the machine have the GPUs, disks and GPUDirect that the class asks for."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""Do the zones of a pool agree with its size, and with what stands in one zone."""
+"""Rules of zones: do they fit the pool's size, and what is limited to a single zone."""
 
 from collections.abc import Iterator
 
@@ -51,7 +51,7 @@ def _left_to_google(pool: GkePool) -> Iterator[Finding]:
 
 
 def _shared_vpc(pool: GkePool) -> Iterator[Finding]:
-    """No source says that GKE joins networks of two projects on one node, or that it does not."""
+    """A doubt: no source says whether GKE can attach networks of two projects to one node."""
     existing, fabric = pool.gke.network.existing, pool.fabric
     if fabric and existing and existing.project not in (None, pool.gke.project):
         what = (

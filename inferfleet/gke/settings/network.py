@@ -1,4 +1,4 @@
-"""The networks of one GKE cluster: its own with subnetworks and a way out, and those between GPUs."""
+"""The networks of one GKE cluster: its own with subnetworks and NAT, and those between GPUs."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -16,15 +16,15 @@ ROUTER = "gcp:compute/router:Router"
 ROUTER_NAT = "gcp:compute/routerNat:RouterNat"
 # Names of the secondary ranges in the nodes' subnetwork.
 PODS, SERVICES = "pods", "services"
-_MAIN, _NODES, _PROXIES, _WAY_OUT = "network", "nodes", "proxies", "nat"
+_MAIN, _NODES, _PROXIES, _NAT = "network", "nodes", "proxies", "nat"
 
 
 def network(
     cluster: GkeCluster, *, ranges: Ranges | None, extras: tuple[ExtraNetwork, ...]
 ) -> CloudComponent | None:
-    """None for a cluster in an existing network without GPUDirect, which needs nothing here.
+    """Return the networks that the stack creates for a cluster.
 
-    `ranges` is None only for such a cluster.
+    None for a cluster in an existing network without GPUDirect, and `ranges` is None only for such a one.
     """
     maker = _Maker(cluster)
     resources: list[CloudResource] = []
@@ -40,7 +40,7 @@ def network(
 
 
 def network_settings(cluster: GkeCluster) -> dict[str, Any]:
-    """What a Cluster says about its network: whose, which subnetwork, and the ranges of pods and services."""
+    """Return the settings of a Cluster about its network: subnetwork, and ranges of pods and services."""
     gke, existing = cluster.gke, cluster.gke.network.existing
     if existing:
         project, network_name, subnetwork = (
@@ -61,7 +61,7 @@ def network_settings(cluster: GkeCluster) -> dict[str, Any]:
 
 
 def interfaces(cloud_name: str, extras: tuple[ExtraNetwork, ...]) -> list[dict[str, Any]]:
-    """What a NodePool says about its nodes' extra interfaces, in order."""
+    """Return the settings of a NodePool about its nodes' extra interfaces, in order."""
     return [
         {
             "network": names.gke_part(cloud_name, extra.part),
@@ -104,22 +104,22 @@ def _own(maker: _Maker, ranges: Ranges) -> Iterator[CloudResource]:
     ]
     nodes = {"ipCidrRange": ranges.nodes, "privateIpGoogleAccess": True, "secondaryIpRanges": secondary}
     yield maker.resource(SUBNETWORK, _NODES, within | nodes, main)
-    # Where regional load balancers run their Envoys; gateways of class gke-l7-rilb do not come up without.
+    # For the Envoys of regional load balancers; gateways of class gke-l7-rilb never get ready without it.
     proxies = {"ipCidrRange": ranges.proxies, "purpose": "REGIONAL_MANAGED_PROXY", "role": "ACTIVE"}
     yield maker.resource(SUBNETWORK, _PROXIES, within | proxies, main)
-    # Also where nodes have addresses of their own, which do not use it: pools that were made before
-    # privateNodes was turned off keep nodes that have no other way out.
-    router = maker.resource(ROUTER, _WAY_OUT, within, main)
+    # Also where nodes have public addresses, which do not use it: pools that were created before
+    # privateNodes was turned off keep nodes that reach the internet no other way.
+    router = maker.resource(ROUTER, _NAT, within, main)
     yield router
-    way_out = {
-        "router": maker.name(_WAY_OUT),
+    nat = {
+        "router": maker.name(_NAT),
         "natIpAllocateOption": "AUTO_ONLY",
         "sourceSubnetworkIpRangesToNat": "ALL_SUBNETWORKS_ALL_IP_RANGES",
         # A node that loads a model opens more connections than the 64 ports it would have.
         "enableDynamicPortAllocation": True,
         "enableEndpointIndependentMapping": False,
     }
-    yield maker.resource(ROUTER_NAT, _WAY_OUT, way_out, router)
+    yield maker.resource(ROUTER_NAT, _NAT, nat, router)
 
 
 def _between_gpus(maker: _Maker, ranges: Ranges, extra: ExtraNetwork) -> Iterator[CloudResource]:

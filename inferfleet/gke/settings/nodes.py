@@ -14,7 +14,7 @@ QUEUED = Taint(key="cloud.google.com/gke-queued", value="true", effect="NoSchedu
 
 
 def pod_taints(pool: NodePool) -> tuple[Taint, ...]:
-    """Besides the taint of the accelerator, which every pod that asks for one tolerates."""
+    """Return the taints that pods of a pool tolerate besides that of the accelerator."""
     return (QUEUED,) if pool.capacity.model == "Queued" else ()
 
 
@@ -23,7 +23,7 @@ _SHARING = {"TimeSharing": "TIME_SHARING", "MPS": "MPS"}
 
 
 def node_config(cluster: GkeCluster, pool: GkePool) -> dict[str, Any]:
-    """Everything of a node but its pool label, which holds the digest of what is here."""
+    """Return the settings of a GPU node without its pool label, which holds the digest of these settings."""
     recipe, machine, written = pool.recipe, pool.machine, pool.document
     return {
         "machineType": recipe.machine_type,
@@ -44,7 +44,7 @@ def node_config(cluster: GkeCluster, pool: GkePool) -> dict[str, Any]:
 
 
 def ignored(pool: GkePool) -> tuple[str, ...]:
-    """What GKE fills in by itself: local SSDs that are part of the machine, or may be of an unknown one.
+    """Return the settings that GKE fills in: local SSDs that are, or for an unknown machine may be, built in.
 
     Reported back by Google and missing in the recipe, they would replace the pool at every update
     (https://github.com/mozilla/terraform-modules/pull/464). Nowhere else, because what is ignored keeps its
@@ -56,7 +56,7 @@ def ignored(pool: GkePool) -> tuple[str, ...]:
 
 
 def system_node_config(cluster: GkeCluster, machine_type: str) -> dict[str, Any]:
-    """A node without accelerators and taints."""
+    """Return the settings of a node of the system pool, which has neither accelerators nor taints."""
     return {
         "machineType": machine_type,
         "imageType": IMAGE_TYPE,
@@ -81,12 +81,12 @@ def _boot_disk(recipe: GkeProvisioning, machine: Machine) -> dict[str, Any]:
 
 
 def _boots_securely(recipe: GkeProvisioning) -> bool:
-    """GKE's own drivers are signed; one that is installed by somebody else may not be."""
+    """GKE's own drivers are signed; one that somebody else installs may not be."""
     return recipe.driver != "INSTALLATION_DISABLED"
 
 
 def _accelerator(accelerator: GkeAccelerator, driver: str) -> dict[str, Any]:
-    """The driver is always told: GKE fills it in, and what it fills in would replace the pool.
+    """The driver is always set: GKE would fill it in, and what it fills in would replace the pool.
 
     https://github.com/GoogleCloudPlatform/magic-modules/pull/11152
     """

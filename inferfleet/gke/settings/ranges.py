@@ -1,7 +1,7 @@
 """Addresses of the stack's GKE clusters: a block for each, and what lies where in it.
 
-A cluster keeps the block that the lock remembers; a new one takes the lowest free one. No two overlap, so
-that networks can be joined later.
+A cluster keeps the block that the lock has; a new one takes the lowest free one. No two overlap, so that
+networks can be peered later.
 """
 
 from collections.abc import Iterator, Mapping
@@ -25,8 +25,10 @@ _PATH = "spec.cluster.gke.network.block"
 
 @dataclass(frozen=True)
 class Ranges:
-    """Half of a block is for pods, a quarter for networks between GPUs, a sixteenth for nodes, one for
-    services, the rest for load balancers. A default block holds 512 nodes of 110 pods.
+    """The ranges that one cluster's block is cut into.
+
+    Half is for pods, a quarter for networks between GPUs, a sixteenth for nodes, one for services, the rest
+    for load balancers. A default block holds 512 nodes of 110 pods.
     """
 
     block: str
@@ -62,9 +64,9 @@ class Ranges:
 
 
 def blocks(clusters: Clusters, lock: Lock) -> dict[str, str]:
-    """The block of every cluster that needs one: as written, as remembered, or the lowest free one.
+    """Return the block of every cluster that needs one: as written, as in the lock, or the lowest free one.
 
-    A cluster for which none is left has no entry; `range_problems` says so.
+    A cluster for which none is left has no entry; `range_problems` reports it.
     """
     known = _known(clusters, lock)
     needing = [name for name in _needing(clusters) if name not in known]
@@ -73,9 +75,9 @@ def blocks(clusters: Clusters, lock: Lock) -> dict[str, str]:
 
 
 def range_problems(clusters: Clusters, lock: Lock) -> Iterator[Problem]:
-    """Blocks that overlap or are for nothing, clusters that find none, zones that the layout lacks."""
+    """Yield blocks that overlap or are not used, clusters without a free block, zones the layout lacks."""
     yield from _overlaps(clusters, lock)
-    yield from _for_nothing(clusters)
+    yield from _unused(clusters)
     yield from _run_out(clusters, lock)
     yield from _zones(clusters)
 
@@ -91,7 +93,7 @@ def _overlaps(clusters: Clusters, lock: Lock) -> Iterator[Problem]:
         yield _problem(name, what, "Write another block, or leave it out to have one picked")
 
 
-def _for_nothing(clusters: Clusters) -> Iterator[Problem]:
+def _unused(clusters: Clusters) -> Iterator[Problem]:
     needing = _needing(clusters)
     for name, cluster in clusters.items():
         if _written(cluster) and name not in needing:
@@ -108,7 +110,7 @@ def _run_out(clusters: Clusters, lock: Lock) -> Iterator[Problem]:
 
 
 def _zones(clusters: Clusters) -> Iterator[Problem]:
-    """Pools of one zone, which is what RDMA needs, for whose networks the block has no place all the same."""
+    """Pools in one zone, as RDMA needs it, for whose networks the block has no place all the same."""
     for name in _needing(clusters):
         for pool in clusters[name].pools:
             if pool.fabric and len(pool.zones) == 1 and not pool.networks:
