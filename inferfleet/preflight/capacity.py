@@ -90,7 +90,7 @@ def _ask(
     """All at once; keys begin with the project. The answers, and per project why the first of them lacks."""
     tried = {key: partial(_tried, question) for key, question in questions.items()}
     answers = Asked(tried).answers(until=until)
-    silent = CloudError("nothing came in time", "Try again, or see what `pulumi up` says")
+    silent = CloudError("no answer came in time", "Try again, or see what `pulumi up` says")
     unanswered: dict[str, Problem] = {}
     for key in sorted(questions):
         answer, project = answers.get(key, silent), key.partition("/")[0]

@@ -80,7 +80,7 @@ def cluster_change(
         path = "spec.cluster.gke" if source == locked.source else "spec.cluster.source"
         what = f"cluster {name} {what}: {in_words(changed)}"
         return Problem(what, next_step, path, kind="InferenceCluster", key=name)
-    return CloudChange(name, "", "replaced", tuple(changed), "the old one ends with everything on it")
+    return CloudChange(name, "", "replaced", tuple(changed), "the old one is deleted with everything on it")
 
 
 def _refused(
@@ -90,7 +90,7 @@ def _refused(
     spec = documents.clusters[name].spec
     if spec.state == "lost":
         return (
-            "is lost and would become another one",
+            "is lost and would be replaced by another",
             "Change it back until the cluster answers, or set state: abandoned",
         )
     if not any(difference.path in _ELSEWHERE for difference in changed):
@@ -108,7 +108,7 @@ def _refused(
     stays_on_gke = gke is not None and all(difference.path != "source" for difference in changed)
     if lock.clusters[name].protected or (stays_on_gke and gke and gke.deletion_protection):
         return (
-            "would be replaced by another, and its deletionProtection forbids to end the old one",
+            "would be replaced by another, and its deletionProtection forbids deleting the old one",
             "Change it back, set deletionProtection: false, run pulumi up, then change it",
         )
     return None
@@ -116,7 +116,7 @@ def _refused(
 
 def _protected(lock: Lock, name: str) -> Problem:
     return Problem(
-        f"cluster {name} has no document any more, and its deletionProtection forbids to end it",
+        f"cluster {name} has no document any more, and its deletionProtection forbids deleting it",
         "Put the document back with deletionProtection: false, run pulumi up, then remove it",
         where=lock.lines.get(f"clusters/{name}"),
     )

@@ -46,8 +46,8 @@ def allow_problems(documents: Documents) -> Iterator[Problem]:
         for place, entry in enumerate(allowed):
             if entry not in names | paths:
                 path = f"{_ALLOW}[{place}]"
-                what = f"{entry!r} is no field whose change replaces a pool"
-                yield Problem(what, one_of(entry, names, "Those are"), path, kind=_KIND, key=name)
+                what = f"{entry!r} does not name a field whose change replaces a pool"
+                yield Problem(what, one_of(entry, names, "Fields that do"), path, kind=_KIND, key=name)
 
 
 def _replaces(wire: str) -> bool:
@@ -79,7 +79,7 @@ def _changed(lock: Lock, now: CloudPool, state: State) -> Iterator[CloudChange |
         yield CloudChange(pool.cluster, pool.name, "nodes replaced", changed, on_it)
         if on_it:
             what = f"GKE replaces the nodes of {thing}, some at a time: {in_words(changed)}"
-            step = "Expect the replicas to start again on the new nodes"
+            step = "Expect the replicas to restart on the new nodes"
             yield problem(what, step, severity="warning")
     elif on_it and (missing := _not_allowed(replacing, pool.gke.replace)):
         what = f"{thing} would be replaced, for this cannot change in place: {in_words(replacing)}"
@@ -87,12 +87,12 @@ def _changed(lock: Lock, now: CloudPool, state: State) -> Iterator[CloudChange |
         yield problem(what, f"Allow it with {allow}; or change it back, and add a second pool to move to")
     else:
         first = pool.gke.replace.order == "CreateFirst"
-        order = "the new nodes come first" if first else "the old nodes end first"
-        note = f"{order}; {on_it} move over" if on_it else order
+        order = "new nodes are created first" if first else "old nodes are deleted first"
+        note = f"{order}; the new nodes take over {on_it}" if on_it else order
         yield CloudChange(pool.cluster, pool.name, "replaced", changed, note)
         if on_it and not first:
-            what = f"{thing} is replaced, and its old nodes end before new ones start"
-            step = "Expect a gap, or set spec.cluster.gke.replace.order: CreateFirst"
+            what = f"{thing} is replaced, and its old nodes are deleted before new ones are created"
+            step = "Expect a gap in serving, or set spec.cluster.gke.replace.order: CreateFirst"
             yield problem(what, step, severity="warning")
         if on_it and first and _shares_reservation(before, changed):
             what = f"{thing} is replaced, and its old nodes hold the reservation that the new ones need"

@@ -16,13 +16,16 @@ from inferfleet.gke.facts.schema import CLUSTER, NODE_POOL, Field, resource, wal
 
 # The table says "in place", or replaces the block as a whole only; the resource is another one all the same.
 ALSO: Mapping[tuple[str, str], str] = {
-    (NODE_POOL, "placementPolicy.type"): "COMPACT is its only value, so it comes and goes with the block",
+    (
+        NODE_POOL,
+        "placementPolicy.type",
+    ): "COMPACT is its only value, so it changes only with the block",
 }
 # The table says "replaces", and it is no setting of the resource that a change could be about.
 NOT: Mapping[tuple[str, str], str] = {
-    (NODE_POOL, "cluster"): "it is the cluster's name, told by the cluster's own settings",
-    (NODE_POOL, "location"): "it is the cluster's region, told by the cluster's own settings",
-    (NODE_POOL, "project"): "it is the cluster's project, told by the cluster's own settings",
+    (NODE_POOL, "cluster"): "it is the cluster's name, which is a setting of the Cluster",
+    (NODE_POOL, "location"): "it is the cluster's region, which is a setting of the Cluster",
+    (NODE_POOL, "project"): "it is the cluster's project, which is a setting of the Cluster",
     # https://github.com/pulumi/pulumi-gcp/issues/412
     (NODE_POOL, "initialNodeCount"): "it counts nodes at creation alone, so later changes are ignored",
     (CLUSTER, "initialNodeCount"): "it is about the default pool, which is removed at creation",

@@ -11,7 +11,7 @@ from inferfleet.api.problems import Problem
 from inferfleet.gke.pool import GkePool
 from inferfleet.gke.values import CloudCluster
 
-_STEP = "Look with `gcloud compute reservations list --project {project}`; name another one, or mend it"
+_STEP = "Look with `gcloud compute reservations list --project {project}`; name another one, or fix it"
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ def reservation_problems(
 def _mismatches(need: Reserved, answer: Mapping[str, Any], zone: str) -> Iterator[str]:
     held, wanted = _properties(answer).get("machineType"), need.pool.machine
     if held and held != wanted.type:
-        kinds = f"it holds {held}, pool {need.pool.key} is of {wanted.type}"
+        kinds = f"its machines are {held}, those of pool {need.pool.key} are {wanted.type}"
         yield f"{need.title} in {zone} does not fit: {kinds}"
         return
     ssds = len(_properties(answer).get("localSsds") or ())

@@ -34,14 +34,13 @@ def _dynamic(pool: GkePool) -> Iterator[Finding]:
     size, model, path = pool.document, pool.capacity_model, pool.path("capacity.model")
     if model not in _DYNAMIC:
         if size.capacity.max_run_duration:
-            what = f"has maxRunDuration, but nodes of model {model} run until they are given back"
+            what = f"has maxRunDuration, but nodes of model {model} run until they are deleted"
             next_step = "Remove it, or write model: FlexStart"
             yield Finding("rule", pool.path("capacity.maxRunDuration"), what, DWS, next_step)
         return
     if size.node_count is not None:
-        what = (
-            f"has nodeCount {size.node_count}, but {model} nodes come when there is room, counted up from 0"
-        )
+        added = f"{model} nodes are added when there is capacity, starting from 0"
+        what = f"has nodeCount {size.node_count}, but {added}"
         next_step = f"Write maxNodeCount: {size.node_count} in its place"
         yield Finding("rule", pool.path("nodeCount"), what, DWS, next_step)
     elif size.min_node_count:

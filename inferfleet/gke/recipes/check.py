@@ -69,7 +69,11 @@ def _problems(findings: Iterable[Finding], subject: str, verified: str | None) -
 
 def _not_provisioned(documents: Documents, cluster: str, place: int, pool: NodePool) -> Problem:
     provisioning = documents.classes[pool.class_name].spec.provisioning
-    why = f"is provisioned by {provisioning.provider}" if provisioning else "says not how its nodes are made"
-    what = f"pool {pool.name} of cluster {cluster} is made by GKE, but class {pool.class_name} {why}"
+    why = (
+        f"is provisioned by {provisioning.provider}"
+        if provisioning
+        else "does not say how its nodes are provisioned"
+    )
+    what = f"pool {pool.name} of cluster {cluster} is provisioned by GKE, but class {pool.class_name} {why}"
     next_step = "Use a class with provisioning {provider: GKE}; `inferfleet classes` lists them"
     return Problem(what, next_step, f"spec.nodePools[{place}].className", kind=_CLUSTER, key=cluster)

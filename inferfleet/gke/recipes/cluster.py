@@ -29,7 +29,7 @@ def cluster_problems(cluster: GkeCluster) -> Iterator[Problem]:
         path, subject = f"spec.nodePools[{place}]", f"pool {pool.name} of cluster {cluster.name}"
         if pool.name == SYSTEM_POOL:
             yield _problem(
-                cluster, f"{subject} has the name of the CPU pool", "Rename it", path=f"{path}.name"
+                cluster, f"{subject} has the name of the system pool", "Rename it", path=f"{path}.name"
             )
         for key in sorted(_OF_GKE.intersection(pool.labels)):
             what = f"{subject} has label {key}, which GKE sets itself ({NODE_POOL_API})"
@@ -50,7 +50,7 @@ def _system_pool(cluster: GkeCluster) -> Iterator[Problem]:
 def _taints(cluster: GkeCluster, subject: str, path: str, taints: tuple[Taint, ...]) -> Iterator[Problem]:
     for place, taint in enumerate(taints):
         if taint.key == GPU_TAINT:
-            what = f"{subject} has taint {GPU_TAINT}, which all its GPU nodes have anyway ({GKE_GPUS})"
+            what = f"{subject} has taint {GPU_TAINT}, which GKE sets on all GPU nodes ({GKE_GPUS})"
             yield _problem(cluster, what, "Remove it", path=f"{path}[{place}]")
 
 

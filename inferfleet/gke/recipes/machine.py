@@ -24,7 +24,10 @@ def _machine(gke_class: GkeClass) -> Iterator[Finding]:
     path, machine = f"{GKE}.machineType", gke_class.machine
     if not gke_class.machine.known:
         close = nearest(machine.type, known_types())
-        what = f"has machine type {machine.type}, which the table of {VERIFIED} lacks: the class is believed"
+        what = (
+            f"has machine type {machine.type}, which is not in the table of {VERIFIED}: the class is taken "
+            "at its word"
+        )
         yield Finding(
             "doubt", path, what, "", f"Did you mean {close}? Or, if it is new: {_TRY}" if close else _TRY
         )

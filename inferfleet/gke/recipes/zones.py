@@ -22,9 +22,9 @@ def _reasons(pool: GkePool) -> Iterator[tuple[str, str]]:
         needs = f"{fabric.networks} extra networks, {size}, one zone"
         yield f"{pool.machine.type} with {fabric.kind} needs {needs}", TOOLKIT
     if pool.recipe.compact_placement:
-        yield f"nodes that are placed compactly (class {pool.gke_class.name}) stand in one", COMPACT
+        yield f"nodes with compact placement (class {pool.gke_class.name}) are all in one zone", COMPACT
     if named and pool.capacity_model == "Reservation":
-        yield f"reservation {named.name} stands in one", RESERVATIONS
+        yield f"reservation {named.name} is in one zone", RESERVATIONS
 
 
 def _even(pool: GkePool) -> Iterator[Finding]:
@@ -55,8 +55,8 @@ def _shared_vpc(pool: GkePool) -> Iterator[Finding]:
     existing, fabric = pool.gke.network.existing, pool.fabric
     if fabric and existing and existing.project not in (None, pool.gke.project):
         what = (
-            f"stands in network {existing.name} of project {existing.project}, but its {fabric.networks} "
-            f"extra networks for {fabric.kind} are made in project {pool.gke.project}"
+            f"is in network {existing.name} of project {existing.project}, but its {fabric.networks} "
+            f"extra networks for {fabric.kind} are created in project {pool.gke.project}"
         )
         next_step = "Try it with one node first, or use a network of the cluster's project"
         yield Finding("doubt", "spec.cluster.gke.network.existing.project", what, "", next_step)

@@ -97,8 +97,8 @@ def _unused(clusters: Clusters) -> Iterator[Problem]:
     needing = _needing(clusters)
     for name, cluster in clusters.items():
         if _written(cluster) and name not in needing:
-            what = f"block of cluster {name!r} is for nothing: its network exists, and no pool has GPUDirect"
-            yield _problem(name, what, "Remove it")
+            why = "its network exists already, and no pool has GPUDirect"
+            yield _problem(name, f"block of cluster {name!r} is not used: {why}", "Remove it")
 
 
 def _run_out(clusters: Clusters, lock: Lock) -> Iterator[Problem]:
