@@ -25,10 +25,10 @@ LANES = 4
 def cloud_clusters(
     documents: Documents, clusters: Mapping[str, GkeCluster], lock: Lock, planned: Plan
 ) -> tuple[CloudCluster, ...]:
-    """Every GKE cluster of the stack, sorted by name, with components and resources in a fixed order.
+    """Return every GKE cluster of the stack, sorted by name, with components and resources in a fixed order.
 
-    What cannot be made is left out: pools of classes that GKE does not provision, and clusters for which no
-    addresses are free. Those are problems of `recipe_problems` and `range_problems`.
+    What cannot be created is left out: pools of classes that GKE does not provision, and clusters for which
+    no addresses are free. Those are problems of `recipe_problems` and `range_problems`.
     """
     block_of = blocks(clusters, lock)
     return tuple(
@@ -47,7 +47,7 @@ def _cloud_cluster(cluster: GkeCluster, block: str | None, needs: tuple[Need, ..
     networks = network(cluster, ranges=Ranges(block) if block else None, extras=extras)
     identity = accounts(cluster)
     first = (*(networks.resources if networks else ()), *identity)
-    control = control_plane(cluster, multi_networking=bool(extras), after=_last(first))
+    control = control_plane(cluster, multi_networking=bool(extras), after=_final_keys(first))
     system = system_pool(cluster, needs=needs, after=(control.key,))
     pools = _gpu_pools(cluster, system)
     return CloudCluster(
@@ -67,7 +67,7 @@ def _cloud_cluster(cluster: GkeCluster, block: str | None, needs: tuple[Need, ..
 
 
 def _gpu_pools(cluster: GkeCluster, system: CloudResource) -> list[CloudPool]:
-    """Sorted by name; all after the system pool: accelerators alone cannot run what makes them usable."""
+    """The pools sorted by name, all after the system pool: GPU nodes need pods that only it can run."""
     pools: list[CloudPool] = []
     for pool in sorted(cluster.pools, key=lambda pool: pool.name):
         before = (pools[-LANES].resource.key,) if len(pools) >= LANES else ()
@@ -75,7 +75,7 @@ def _gpu_pools(cluster: GkeCluster, system: CloudResource) -> list[CloudPool]:
     return pools
 
 
-def _last(resources: tuple[CloudResource, ...]) -> tuple[str, ...]:
-    """The keys of those that none of the others waits for: who waits for them waits for all."""
+def _final_keys(resources: tuple[CloudResource, ...]) -> tuple[str, ...]:
+    """The keys of those that no other waits for: to wait for these is to wait for all."""
     awaited = {key for resource in resources for key in resource.after}
     return tuple(resource.key for resource in resources if resource.key not in awaited)

@@ -1,4 +1,4 @@
-"""decide(documents, lock, planned): everything about Google Cloud, in one value."""
+"""Decide everything about Google Cloud from documents, lock and plan, as one value."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -9,7 +9,7 @@ from inferfleet.fleet.decisions import Plan
 from inferfleet.fleet.lock.lock import Lock
 from inferfleet.gke.changes.clusters import cloud_changes
 from inferfleet.gke.changes.differences import CloudChange
-from inferfleet.gke.changes.remembered import remembered
+from inferfleet.gke.changes.locked import with_clouds
 from inferfleet.gke.clouds import cloud_clusters
 from inferfleet.gke.pool import gke_clusters
 from inferfleet.gke.recipes.check import recipe_problems
@@ -20,8 +20,10 @@ from inferfleet.gke.values import CloudCluster
 
 @dataclass(frozen=True)
 class Cloud:
-    """`clusters` by name (none while a recipe has errors), what changes of them against the lock, problems of
-    any severity, and the lock that remembers the clusters.
+    """What should exist in Google Cloud, and what an update changes there.
+
+    `clusters` go by name; there are none while anything has errors. `changes` compare them with the lock
+    that was loaded. `problems` are of any severity. `lock` is the next one, with the clusters' settings.
     """
 
     clusters: Mapping[str, CloudCluster] = field(default_factory=dict)
@@ -31,7 +33,10 @@ class Cloud:
 
 
 def decide(documents: Documents, lock: Lock, planned: Plan) -> Cloud:
-    """Recipes are checked first: settings are worked out of sound ones only."""
+    """Return the cloud side of the stack.
+
+    Recipes, ranges and pickers are checked first: settings are worked out only where nothing is refused.
+    """
     described = gke_clusters(documents)
     problems = (
         *recipe_problems(documents, described),
@@ -46,5 +51,5 @@ def decide(documents: Documents, lock: Lock, planned: Plan) -> Cloud:
         clusters={cluster.cluster: cluster for cluster in clusters},
         changes=changes,
         problems=(*problems, *change_problems),
-        lock=remembered(documents, planned.lock, clusters),
+        lock=with_clouds(documents, planned.lock, clusters),
     )

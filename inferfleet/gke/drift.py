@@ -1,4 +1,4 @@
-"""Where a cluster and its pools in Google Cloud differ from the documents: somebody changed them by hand."""
+"""Where a cluster and its pools in Google Cloud differ from the documents, because somebody changed them."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -8,8 +8,8 @@ from typing import Any
 from inferfleet.gke.facts.schema import CLUSTER, NODE_POOL
 from inferfleet.gke.values import CloudCluster, CloudResource
 
-# By the beginning of a path, the longest first; None: it is not a setting of the object, or cannot be changed
-# by hand and is told in another form.
+# Names in the answers of the Container API by the beginning of a path, the longest first. None: it is not a
+# setting of the object, or cannot be changed by hand and has another form there.
 _CLUSTER: Mapping[str, str | None] = {
     "datapathProvider": "networkConfig.datapathProvider",
     "deletionProtection": None,
@@ -24,7 +24,7 @@ _CLUSTER: Mapping[str, str | None] = {
     "monitoringConfig.enableComponents": "monitoringConfig.componentConfig.enableComponents",
     "monitoringConfig.managedPrometheus": "monitoringConfig.managedPrometheusConfig",
     "network": None,
-    # Told by the ranges, which a cluster keeps for life.
+    # It follows from the ranges, which are immutable.
     "networkingMode": None,
     "nodeConfig": None,
     "nodeLocations": "locations",
@@ -55,7 +55,7 @@ Path = tuple[str, ...]
 
 
 def api_path(token: str, path: Path) -> Path | None:
-    """The path in the API's answer of a field of a Cluster or NodePool; None for what is not compared."""
+    """Return the path that a field of a Cluster or NodePool has in the API's answer; None if not compared."""
     table = _TABLES[token]
     for length in range(len(path), 0, -1):
         beginning = ".".join(path[:length])
@@ -70,7 +70,7 @@ _NO_VALUE = "set"
 
 @dataclass(frozen=True)
 class Drift:
-    """One field of one object: what it `found`, and what the documents say (`wanted`)."""
+    """One field of one object: the value `found` there, and the value `wanted` by the documents."""
 
     cluster: str
     thing: str
@@ -85,8 +85,9 @@ class Drift:
 def cloud_drift(
     plan: CloudCluster, cluster: Mapping[str, Any], sizes: Mapping[str, int]
 ) -> tuple[Drift, ...]:
-    """`cluster` is the answer of clusters.get. `sizes` has the nodes of fixed pools by their name in the
-    cloud, where they are known.
+    """Return what differs from the plan in `cluster`, the answer of clusters.get.
+
+    `sizes` has the numbers of nodes of fixed pools by their names in the cloud, where they are known.
     """
     actual_pools = {pool.get("name"): pool for pool in cluster.get("nodePools") or ()}
     drifts: list[Drift] = []
@@ -113,11 +114,11 @@ def _differing(
     for path, wanted in _leaves(resource.inputs):
         field = ".".join(path)
         to = api_path(resource.token, path)
-        if to is None or any(f"{field}.".startswith(f"{one}.") for one in resource.ignore):
+        if to is None or any(f"{field}.".startswith(f"{path}.") for path in resource.ignore):
             continue
-        found = _inside(answer, to)
-        if _plain(found, wanted) != _plain(wanted, wanted):
-            yield Drift(cluster, thing, field, shown(found), shown(wanted))
+        actual = _inside(answer, to)
+        if _plain(actual, wanted) != _plain(wanted, wanted):
+            yield Drift(cluster, thing, field, shown(actual), shown(wanted))
 
 
 def _leaves(inputs: Mapping[str, Any], before: Path = ()) -> Iterator[tuple[Path, Any]]:
@@ -130,7 +131,7 @@ def _leaves(inputs: Mapping[str, Any], before: Path = ()) -> Iterator[tuple[Path
             yield from _leaves(value, path)
         elif name == "taints":
             yield from (
-                ((*path, f"{one['key']}:{one['effect']}"), one["value"] or _NO_VALUE) for one in value
+                ((*path, f"{taint['key']}:{taint['effect']}"), taint["value"] or _NO_VALUE) for taint in value
             )
         elif name == "guestAccelerators":
             yield from _leaves(value[0], path)
@@ -141,8 +142,11 @@ def _leaves(inputs: Mapping[str, Any], before: Path = ()) -> Iterator[tuple[Path
 def _inside(value: Any, path: Path) -> Any:
     for step in path:
         if isinstance(value, list):
-            by_key = {f"{one.get('key')}:{one.get('effect')}": one.get("value") or _NO_VALUE for one in value}
-            value = by_key[step] if step in by_key else (value[0] if value else {}).get(step)
+            taints = {
+                f"{taint.get('key')}:{taint.get('effect')}": taint.get("value") or _NO_VALUE
+                for taint in value
+            }
+            value = taints[step] if step in taints else (value[0] if value else {}).get(step)
         else:
             value = value.get(step) if isinstance(value, Mapping) else None
     return value
@@ -153,13 +157,13 @@ def _plain(value: Any, wanted: Any) -> Any:
     items of a list only what we set counts, in any order.
     """
     if isinstance(value, list):
-        keys = next((list(one) for one in wanted if isinstance(one, Mapping)), None)
-        return sorted(str([one.get(key) for key in keys] if keys else one) for one in value) or None
+        keys = next((list(item) for item in wanted if isinstance(item, Mapping)), None)
+        return sorted(str([item.get(key) for key in keys] if keys else item) for item in value) or None
     return None if value in (None, False, "", 0, "0", {}) else str(value)
 
 
 def shown(value: Any) -> str:
-    """As a person reads it."""
+    """Return a value as people read it: text as it is, anything else as JSON, `unset` for None."""
     if value is None:
         return "unset"
     return value if isinstance(value, str) and value else json.dumps(value)

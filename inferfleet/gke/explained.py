@@ -1,4 +1,4 @@
-"""Why a pool looks as it does: each setting in Google Cloud, and the field of a document behind it."""
+"""Why a pool is as it is: each of its settings in Google Cloud, and the field of a document behind it."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ class Setting:
 
 
 def pool_settings(cloud: CloudCluster, pool: str) -> tuple[Setting, ...]:
-    """In the order in which they are told to Google."""
+    """Return every setting of a pool of the document, in the order of the NodePool's inputs."""
     inputs = cloud.gpu_pools[pool].resource.inputs
     return tuple(_setting(path, value) for path, value in _leaves(inputs))
 
@@ -45,7 +45,7 @@ def _leaves(value: Any, at: str = "") -> Iterator[tuple[str, Any]]:
     if isinstance(value, Mapping) and value:
         for name, inner in value.items():
             yield from _leaves(inner, f"{at}.{name}" if at else name)
-    elif isinstance(value, list) and any(isinstance(one, Mapping) for one in value):
+    elif isinstance(value, list) and any(isinstance(item, Mapping) for item in value):
         for place, inner in enumerate(value):
             yield from _leaves(inner, f"{at}[{place}]")
     else:

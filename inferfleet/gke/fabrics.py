@@ -31,9 +31,9 @@ class ExtraNetwork:
 
 
 def extra_networks(fabric: Fabric, zones: tuple[str, ...]) -> tuple[ExtraNetwork, ...]:
-    """The networks of the extra interfaces of nodes in these zones, in their order on the node.
+    """Return the networks of the extra interfaces of nodes in these zones, in their order on the node.
 
-    Networks of RDMA are none unless the nodes are in exactly one zone, and the block has a place for it.
+    For RDMA there are none unless the nodes are in exactly one zone for which the block has a place.
     """
     if fabric.kind in ("TCPX", "TCPXO"):
         return tuple(_tcp(fabric))
@@ -43,7 +43,7 @@ def extra_networks(fabric: Fabric, zones: tuple[str, ...]) -> tuple[ExtraNetwork
 
 
 def shared(networks: Iterable[ExtraNetwork]) -> tuple[ExtraNetwork, ...]:
-    """Each network once, with as many subnetworks as the pool that needs most of them, sorted by name."""
+    """Return each network once, with as many subnetworks as any pool needs of it, sorted by name."""
     largest: dict[str, ExtraNetwork] = {}
     for network in networks:
         known = largest.get(network.part, network)

@@ -30,7 +30,10 @@ _FORMS: Mapping[str, str] = {
 
 
 def cloud_id(token: str, inputs: Mapping[str, Any]) -> str | None:
-    """None for a type that this program does not make, and where an input that the ID needs is no text."""
+    """Return the ID of a resource with these inputs.
+
+    None for a type that this program does not create, and where an input that the ID needs is no text.
+    """
     known = {name: value for name, value in inputs.items() if isinstance(value, str)}
     if "accountId" in known and "project" in known:
         known["email"] = names.account_email(known["accountId"], known["project"])

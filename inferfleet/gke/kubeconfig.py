@@ -11,7 +11,7 @@ _HINT = "Install it: https://cloud.google.com/kubernetes-engine/docs/how-to/clus
 
 
 def kubeconfig(name: str, *, host: str, ca: str | None) -> str:
-    """JSON, which every reader of kubeconfigs takes. `host` is a name or an address, without scheme.
+    """Return the kubeconfig as JSON, which every reader takes. `host` is a name or address without scheme.
 
     `ca` is the cluster's certificate authority as base64 of PEM, for the IP endpoint; None for the DNS
     endpoint, whose certificate any system trusts.

@@ -39,7 +39,7 @@ class GkeClass:
 
 @dataclass(frozen=True)
 class GkePool:
-    """Pool number `place` of a GKE cluster, with the class that its nodes are made by.
+    """Pool number `place` of a GKE cluster, with the class that says how its nodes are provisioned.
 
     `zones` are sorted, and empty where Google chooses them. `networks` are those of the nodes' extra
     interfaces, in their order on the node.
@@ -85,7 +85,7 @@ class GkePool:
         return None if self.document.max_node_count else self.document.node_count or 0
 
     def path(self, field: str = "") -> str:
-        """The path of a field of the pool, or of the pool itself, in the cluster's document."""
+        """Return the path of a field of the pool, or of the pool itself, in the cluster's document."""
         return f"spec.nodePools[{self.place}]" + (f".{field}" if field else "")
 
 
@@ -117,7 +117,7 @@ class GkeCluster:
 
 
 def gke_clusters(documents: Documents) -> dict[str, GkeCluster]:
-    """Every cluster of source GKE by name, sorted by name.
+    """Return every cluster of source GKE by name, sorted by name.
 
     Pools of classes that GKE does not provision are left out: a problem of `recipe_problems`.
     """

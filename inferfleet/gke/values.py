@@ -1,4 +1,4 @@
-"""Cloud resources as values: what `render` prints and `components` registers, and what the lock remembers."""
+"""Cloud resources as values: what `render` prints, `components` registers and the lock records."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -8,7 +8,7 @@ from inferfleet.fleet.lock.lock import LockedPool
 from inferfleet.gke.facts.schema import CLUSTER, NODE_POOL
 from inferfleet.gke.pool import GkePool
 
-# The pool of what is no engine; no pool of a document may be named like it.
+# The pool of CPU nodes for everything but engines; no pool of a document may have its name.
 SYSTEM_POOL = "system"
 CloudKind = Literal["GkeNetwork", "GkeCluster", "GpuNodePool"]
 
@@ -18,9 +18,10 @@ class CloudResource:
     """One resource of Google Cloud: its inputs under their wire names (plain values, no references: every
     name is made before), and how it is registered.
 
-    `after` holds the keys of resources that must stand first. `ignore` holds property paths that GKE fills
-    in and nobody asked for. `delete_first` ends the old one before its replacement is made. `deleted_with` is
-    the key of a resource whose end ends this one too. `timeout` is in seconds (None: the provider's own).
+    `after` holds the keys of resources that must exist first. `ignore` holds property paths that GKE fills
+    in and nobody asked for. With `delete_first` the old one is deleted before its replacement is created.
+    `deleted_with` is the key of a resource whose deletion deletes this one too. `timeout` is in seconds
+    (None: the provider's own).
     """
 
     token: str
@@ -35,7 +36,7 @@ class CloudResource:
 
     @property
     def key(self) -> str:
-        """Identity in the whole stack: one Pulumi name may stand for resources of several types."""
+        """Identity in the whole stack: resources of several types may have one Pulumi name."""
         return f"{self.token} {self.name}"
 
 
@@ -53,8 +54,8 @@ class CloudPool:
     """A GkePool as Google Cloud is to have it, decided once the rules found nothing against it.
 
     `name` is `<pool>-<hash>`, which is also the value of our pool label on its nodes. `settings` are those
-    that placement.lock keeps, by path on the wire: what a pool has for life, and what makes GKE replace its
-    nodes. Two are equal when Google gets the same, wherever the pool stands in its document.
+    that placement.lock records, by path on the wire: those that are immutable, and those whose change makes
+    GKE replace the nodes. Two are equal when Google gets the same, wherever the pool is in its document.
     """
 
     pool: GkePool = field(compare=False)
@@ -75,10 +76,10 @@ class CloudPool:
 
 @dataclass(frozen=True)
 class CloudCluster:
-    """One GKE cluster: what exists of it in the cloud, and how it is told from any other.
+    """One GKE cluster: what should exist of it in Google Cloud, and its identity there.
 
     `gpu_pools` go by their names in the document, sorted. `block` holds all addresses the stack gives it;
-    None where it stands in somebody else's network.
+    None where it is in somebody else's network.
     """
 
     cluster: str

@@ -1,6 +1,6 @@
-"""Before anything is made: whether quotas and reservations hold the nodes that an update adds.
+"""Before anything is created: whether quotas and reservations have room for the nodes that an update adds.
 
-What is missing is a warning, because nodes may come later, and others may give theirs back meanwhile.
+A shortage is a warning, because nodes may be added later, and others may release theirs meanwhile.
 """
 
 import time
@@ -31,10 +31,10 @@ T = TypeVar("T")
 def capacity_warnings(
     desired: Desired, documents: Documents, lock: Lock, *, google: Addresses, seconds: float = SECONDS
 ) -> tuple[Problem, ...]:
-    """What quotas and reservations do not hold, and one warning for each project where that is not known.
+    """Return a warning for each quota and reservation that is too small, or that Google did not answer about.
 
-    Google is asked only when an update adds nodes, and within so many seconds. Where clusters cannot be
-    asked for, somebody else says so.
+    Google is asked only when an update adds nodes, and for at most `seconds`. Clusters that cannot be asked
+    about are reported by `observe`.
     """
     clusters = [
         cluster.connection.cloud
@@ -71,7 +71,7 @@ def _existing_pools(
     clusters: Iterable[CloudCluster], container: ContainerApi, until: float
 ) -> dict[str, set[str]]:
     """By cluster the names of the pools that Google Cloud has; a cluster that it does not have has none, one
-    that nobody could ask about is left out. A pool in status ERROR may have no nodes.
+    that could not be asked about is left out. A pool in status ERROR may have no nodes.
     """
 
     def names(plan: CloudCluster) -> set[str]:
@@ -90,7 +90,7 @@ def _ask(
     """All at once; keys begin with the project. The answers, and per project why the first of them lacks."""
     tried = {key: partial(_tried, question) for key, question in questions.items()}
     answers = Asked(tried).answers(until=until)
-    silent = CloudError("nothing came in time", "Try again, or see what `pulumi up` says")
+    silent = CloudError("no answer came in time", "Try again, or see what `pulumi up` says")
     unanswered: dict[str, Problem] = {}
     for key in sorted(questions):
         answer, project = answers.get(key, silent), key.partition("/")[0]

@@ -44,8 +44,9 @@ def test_with_old_nodes_first_to_go_the_gap_is_told_before(standing: Fleet) -> N
     standing.project.write("models", model("chat"))
     seen = standing.preview()
     assert (
-        "pool east/fixed with 2 replicas (2 of ml/chat) is replaced, and its old nodes end before new ones "
-        "start. Expect a gap, or set spec.cluster.gke.replace.order: CreateFirst" in seen.output
+        "pool east/fixed with 2 replicas (2 of ml/chat) is replaced, and its old nodes are deleted "
+        "before new ones are created. Expect a gap in serving, or set spec.cluster.gke.replace.order: "
+        "CreateFirst" in seen.output
     )
     assert seen.operations == {POOL: "replace", MODEL: "update"}
 

@@ -1,4 +1,4 @@
-"""Which classes are meant by a search, and the classes as a table."""
+"""Which classes a search matches, and classes as a table."""
 
 import re
 from collections.abc import Iterable
@@ -10,52 +10,53 @@ from inferfleet.api.kinds.quantity import parse_quantity
 from inferfleet.cli.show.tables import print_table
 from inferfleet.fleet.placement.suitability import cores, gib
 from inferfleet.fleet.shapes import accelerators
+from inferfleet.gke.facts.machine import Machine
 from inferfleet.gke.facts.machines import machine_of
 
-# What the search calls the provider of nodes that exist already.
+# The provider of nodes that exist already, as a search names it.
 NO_PROVIDER = "none"
 
 
 @dataclass(frozen=True)
 class Search:
-    """What was asked for; None asks for nothing. `min_memory` is in bytes, of each GPU."""
+    """What a class must have; None means anything. `min_memory` is in bytes, of each GPU."""
 
     gpu: str | None = None
     count: int | None = None
     min_memory: Decimal | None = None
     provider: str | None = None
 
-    def found(self, one: InferenceClass) -> bool:
-        """True when the class has the provider, and one kind of accelerator all that is asked of it."""
-        if self.provider is not None and self.provider.lower() != provider(one).lower():
+    def matches(self, hardware: InferenceClass) -> bool:
+        """Whether the class has the provider, and one of its kinds of accelerator all that is asked for."""
+        if self.provider is not None and self.provider.lower() != provider(hardware).lower():
             return False
         if (self.gpu, self.count, self.min_memory) == (None, None, None):
             return True
-        return any(self._device(one, device) for device in accelerators(one))
+        return any(self._device(hardware, device) for device in accelerators(hardware))
 
-    def _device(self, one: InferenceClass, device: Device) -> bool:
+    def _device(self, hardware: InferenceClass, device: Device) -> bool:
         if self.count is not None and device.count != self.count:
             return False
         if self.min_memory is not None and (memory(device) or 0) < self.min_memory:
             return False
-        return self.gpu is None or _words(self.gpu) <= _described(one, device)
+        return self.gpu is None or _words(self.gpu) <= _described(hardware, device)
 
 
-def provider(one: InferenceClass) -> str:
-    """Who makes nodes of the class."""
-    return one.spec.provisioning.provider if one.spec.provisioning else NO_PROVIDER
+def provider(hardware: InferenceClass) -> str:
+    """Return the provider that creates nodes of the class, or `none` where they exist already."""
+    return hardware.spec.provisioning.provider if hardware.spec.provisioning else NO_PROVIDER
 
 
 def memory(device: Device) -> Decimal | None:
-    """Of one such device, in bytes."""
+    """Return the memory of one such device in bytes; None where the class does not say it."""
     stated = device.capacity.get("memory") or device.capacity.get(f"{device.driver}/memory")
     return parse_quantity(stated.value) if stated else None
 
 
-def _described(one: InferenceClass, device: Device) -> set[str]:
+def _described(hardware: InferenceClass, device: Device) -> set[str]:
     """The words of its name, product and architecture. Whole words, so that L4 is not found in L40."""
     texts = [value.string for value in device.attributes.values() if value.string is not None]
-    return _words(" ".join([one.metadata.name, *texts]))
+    return _words(" ".join([hardware.metadata.name, *texts]))
 
 
 def _words(text: str) -> set[str]:
@@ -66,27 +67,34 @@ _COLUMNS = ("name", "devices per node", "cores", "memory", "nodes by", "machine 
 
 
 def print_classes(classes: Iterable[InferenceClass]) -> None:
-    """One row each; with prices where some class has one."""
-    chosen = list(classes)
-    priced = any(one.spec.price for one in chosen)
+    """Print a table with one row for each class; with prices where any class has one."""
+    chosen = [(hardware, machine_of(hardware)) for hardware in classes]
+    priced = any(hardware.spec.price for hardware, _ in chosen)
     columns = (*_COLUMNS, *(["price"] if priced else []), "description")
-    rows = [(*_row(one), *([_price(one)] if priced else []), one.spec.description) for one in chosen]
+    rows = [
+        (
+            *_row(hardware),
+            _capacity(machine) if machine else None,
+            *([_price(hardware)] if priced else []),
+            hardware.spec.description,
+        )
+        for hardware, machine in chosen
+    ]
     print_table("classes", columns, rows)
-    if any("disputed" in machine.capacity.values() for one in chosen if (machine := machine_of(one))):
+    if any("disputed" in machine.capacity.values() for _, machine in chosen if machine):
         print("\n?: sources disagree on whether Google offers it, or only a weak one says so")
 
 
-def _row(one: InferenceClass) -> tuple[object, ...]:
-    node, provisioning = one.spec.node, one.spec.provisioning
+def _row(hardware: InferenceClass) -> tuple[object, ...]:
+    node, provisioning = hardware.spec.node, hardware.spec.provisioning
     machine_type = provisioning.gke.machine_type if provisioning and provisioning.gke else None
     return (
-        one.metadata.name,
-        ", ".join(_device(device) for device in one.spec.all_devices),
+        hardware.metadata.name,
+        ", ".join(_device(device) for device in hardware.spec.all_devices),
         cores(int(parse_quantity(node.cpu) * 1000)),
         gib(int(parse_quantity(node.memory))),
-        provider(one) if provisioning else None,
+        provider(hardware) if provisioning else None,
         machine_type,
-        _capacity(one),
     )
 
 
@@ -95,16 +103,13 @@ def _device(device: Device) -> str:
     return f"{device.count} {device.name}" + (f" of {gib(int(each))}" if each is not None else "")
 
 
-def _capacity(one: InferenceClass) -> str | None:
-    machine = machine_of(one)
-    if machine is None:
-        return None
+def _capacity(machine: Machine) -> str:
     marks = {"yes": "", "disputed": "?"}
     return " ".join(
         f"{model}{marks[verdict]}" for model, verdict in machine.capacity.items() if verdict in marks
     )
 
 
-def _price(one: InferenceClass) -> str | None:
-    price = one.spec.price
+def _price(hardware: InferenceClass) -> str | None:
+    price = hardware.spec.price
     return f"{price.on_demand} {price.currency} per {price.per}" if price else None

@@ -10,9 +10,9 @@ from inferfleet.gke.values import CloudCluster
 
 
 def clouds(desired: Desired) -> dict[str, CloudCluster]:
-    """By `cluster/pool`, the cluster of every pool that the stack creates."""
-    made = [one.connection.cloud for one in desired.clusters if one.connection.cloud]
-    return {f"{cloud.cluster}/{pool}": cloud for cloud in made for pool in cloud.pools}
+    """Return the cluster of every pool that the stack creates, by `cluster/pool`."""
+    created = [cluster.connection.cloud for cluster in desired.clusters if cluster.connection.cloud]
+    return {f"{cloud.cluster}/{pool}": cloud for cloud in created for pool in cloud.gpu_pools}
 
 
 def show(key: str, cloud: CloudCluster) -> None:
@@ -21,15 +21,12 @@ def show(key: str, cloud: CloudCluster) -> None:
     pool = cloud.gpu_pools[name]
     place = f"{pool.name} in {cloud.project}/{cloud.region}"
     print(f"pool {key}: {place}, class {pool.pool.gke_class.name}\n")
-    rows = [
-        (one.path, json.dumps(one.value) if not isinstance(one.value, str) else one.value, *_why(one))
-        for one in pool_settings(cloud, name)
-    ]
+    rows = [(setting.path, _shown(setting.value), *_why(setting)) for setting in pool_settings(cloud, name)]
     print_table("settings", ("setting", "value", "from", "another value"), rows)
 
 
 def as_values(key: str, cloud: CloudCluster) -> dict[str, Any]:
-    """The same facts, serialisable as JSON."""
+    """Return the same facts, serialisable as JSON."""
     name = key.partition("/")[2]
     pool = cloud.gpu_pools[name]
     return {
@@ -39,11 +36,20 @@ def as_values(key: str, cloud: CloudCluster) -> dict[str, Any]:
         "region": cloud.region,
         "class": pool.pool.gke_class.name,
         "settings": [
-            {"path": one.path, "value": one.value, "fields": list(one.names), "effect": one.effect}
-            for one in pool_settings(cloud, name)
+            {
+                "path": setting.path,
+                "value": setting.value,
+                "fields": list(setting.names),
+                "effect": setting.effect,
+            }
+            for setting in pool_settings(cloud, name)
         ],
     }
 
 
-def _why(one: Setting) -> tuple[str, str]:
-    return (", ".join(one.names), str(one.effect)) if one.effect else (OURS, "")
+def _shown(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value)
+
+
+def _why(setting: Setting) -> tuple[str, str]:
+    return (", ".join(setting.names), str(setting.effect)) if setting.effect else (OURS, "")

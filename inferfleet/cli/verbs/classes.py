@@ -74,7 +74,7 @@ def classes(
             if name not in known
         ]
         if not report.failed:
-            chosen = [known[one] for one in wanted] or [one for one in known.values() if search.found(one)]
+            chosen = [known[one] for one in wanted] or [one for one in known.values() if search.matches(one)]
             _show(report, chosen, full=bool(wanted), as_json=as_json)
 
 

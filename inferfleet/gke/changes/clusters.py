@@ -6,21 +6,21 @@ from inferfleet.api.documents import Documents
 from inferfleet.api.problems import Problem
 from inferfleet.fleet.lock.lock import Lock
 from inferfleet.gke.changes.differences import CloudChange, Difference, differences, in_words
+from inferfleet.gke.changes.locked import cluster_settings
 from inferfleet.gke.changes.pools import allow_problems, pool_changes
-from inferfleet.gke.changes.remembered import cluster_settings
 from inferfleet.gke.values import CloudCluster
 
-# A cluster's identity holds these two, and what stands in it is made anew in the new one.
+# Settings that make it another cluster: its objects are created again in the new one.
 _ELSEWHERE = ("source", "project", "location")
 
 
 def cloud_changes(
     documents: Documents, lock: Lock, clusters: tuple[CloudCluster, ...]
 ) -> tuple[tuple[CloudChange, ...], tuple[Problem, ...]]:
-    """What is created, replaced or removed, sorted by name; and what is refused of it, or should be known.
+    """Return what is created, replaced or removed, sorted by name; and what is refused or has a risk.
 
-    `lock` is the one that was loaded, so what stands. Pools of a cluster that comes or goes are not told by
-    themselves. An abandoned cluster changes in nothing.
+    `lock` is the one that was loaded, which says what exists. Pools of a cluster that is created or removed
+    are not listed by themselves. Nothing changes on an abandoned cluster.
     """
     outcomes = tuple(_outcomes(documents, lock, clusters))
     return (
@@ -48,11 +48,11 @@ def _outcomes(
 def cluster_change(
     documents: Documents, lock: Lock, name: str, planned: CloudCluster | None
 ) -> CloudChange | Problem | None:
-    """What happens to the cluster as a whole, or why it must not; None where it stays as it is.
+    """Return what happens to the cluster as a whole, or why it is refused; None where it stays as it is.
 
-    `planned` is None for a cluster that GKE does not make. Another source, project or region is another
-    cluster: allowed once no replica is placed there. Any other setting that a cluster keeps for life is
-    refused always: under the same project, region and name, Google takes the new cluster for the old one,
+    `planned` is None for a cluster that the stack does not create on GKE. Another source, project or region
+    is another cluster: allowed once no replica is placed there. A change of any other immutable setting is
+    always refused: under the same project, region and name, Google takes the new cluster for the old one,
     and so do the objects in it.
     """
     document, locked = documents.clusters.get(name), lock.clusters.get(name)
@@ -60,7 +60,7 @@ def cluster_change(
         return CloudChange(name, "", "created", note=_pools(planned)) if planned else None
     if document is None:
         if locked.protected:
-            # The engine would end gateways and forget pools before it finds that the cluster must stay.
+            # Pulumi would delete gateways and forget pools before it finds that the cluster is protected.
             return _protected(lock, name)
         return CloudChange(name, "", "removed") if locked.source == "GKE" else None
     source = document.spec.cluster.source
@@ -80,7 +80,7 @@ def cluster_change(
         path = "spec.cluster.gke" if source == locked.source else "spec.cluster.source"
         what = f"cluster {name} {what}: {in_words(changed)}"
         return Problem(what, next_step, path, kind="InferenceCluster", key=name)
-    return CloudChange(name, "", "replaced", tuple(changed), "the old one ends with everything on it")
+    return CloudChange(name, "", "replaced", tuple(changed), "the old one is deleted with everything on it")
 
 
 def _refused(
@@ -90,7 +90,7 @@ def _refused(
     spec = documents.clusters[name].spec
     if spec.state == "lost":
         return (
-            "is lost and would become another one",
+            "is lost and would be replaced by another",
             "Change it back until the cluster answers, or set state: abandoned",
         )
     if not any(difference.path in _ELSEWHERE for difference in changed):
@@ -108,7 +108,7 @@ def _refused(
     stays_on_gke = gke is not None and all(difference.path != "source" for difference in changed)
     if lock.clusters[name].protected or (stays_on_gke and gke and gke.deletion_protection):
         return (
-            "would be replaced by another, and its deletionProtection forbids to end the old one",
+            "would be replaced by another, and its deletionProtection forbids deleting the old one",
             "Change it back, set deletionProtection: false, run pulumi up, then change it",
         )
     return None
@@ -116,7 +116,7 @@ def _refused(
 
 def _protected(lock: Lock, name: str) -> Problem:
     return Problem(
-        f"cluster {name} has no document any more, and its deletionProtection forbids to end it",
+        f"cluster {name} has no document any more, and its deletionProtection forbids deleting it",
         "Put the document back with deletionProtection: false, run pulumi up, then remove it",
         where=lock.lines.get(f"clusters/{name}"),
     )

@@ -1,4 +1,4 @@
-"""What differs between the settings that stand and those that are wanted, in the words of the documents."""
+"""What differs between the settings of the lock and those of the documents, by the names of their fields."""
 
 import json
 from collections.abc import Iterable, Mapping
@@ -14,7 +14,7 @@ _SHOWN = 3
 
 @dataclass(frozen=True)
 class Difference:
-    """One setting: its path on the wire, what it was and what it would be (None: not set).
+    """One setting that differs: its path on the wire, its old and its new value (None: not set).
 
     `names` are the fields of documents that may have caused it, as `replace.allow` has them; none for
     settings that no document decides.
@@ -28,7 +28,10 @@ class Difference:
 
 @dataclass(frozen=True)
 class CloudChange:
-    """What happens to one cluster (`pool` is "") or to one pool of it. `note` says how, and who feels it."""
+    """What an update does to one cluster (`pool` is "") or to one pool of it.
+
+    `note` says in which order, and which replicas are affected.
+    """
 
     cluster: str
     pool: str
@@ -47,9 +50,10 @@ class CloudChange:
 def differences(
     resource: Literal["Cluster", "NodePool"], before: Mapping[str, Any], after: Mapping[str, Any]
 ) -> tuple[Difference, ...]:
-    """The settings that differ, sorted by path.
+    """Return the settings that differ, sorted by path.
 
-    Where several fields may have caused one and another difference names one of them, it is that one.
+    A setting that several fields may have changed is put down to the one that another difference names
+    with certainty, if there is one.
     """
     changed = [path for path in sorted({*before, *after}) if before.get(path) != after.get(path)]
     causes = {path: _names(f"{resource}.{without_places(path)}") for path in changed}
@@ -70,7 +74,7 @@ def _names(wire: str) -> tuple[str, ...]:
 
 
 def in_words(changed: Iterable[Difference]) -> str:
-    """By the field they come from: `accelerator.count 4 -> 8, capacity.model (spot unset -> true)`."""
+    """Return the differences by field: `accelerator.count 4 -> 8, capacity.model (spot unset -> true)`."""
     by_field: dict[str, list[Difference]] = {}
     for difference in changed:
         by_field.setdefault(" or ".join(difference.names) or difference.path, []).append(difference)

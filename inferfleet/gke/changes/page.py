@@ -11,22 +11,24 @@ _INTRODUCTION = """\
 Made from the program's own table by `make docs`; tests hold it against the settings that documents give and
 against the provider's fields.
 
-- **in place**: nothing that runs is touched.
-- **in place, GKE replaces the nodes**: GKE makes the nodes of the pool anew, some at a time; replicas on them
-  start again. The plan says so.
-- **replaces the pool**: a new pool is made under another name, and the old one ends. While replicas are
-  placed on it, this is refused unless `spec.cluster.gke.replace.allow` of the cluster names the field (as in
-  `accelerator.type` or `capacity.model`). With `replace.order: CreateFirst` (the default) the new nodes come
-  first, which needs capacity for both; with `DeleteFirst` there is a gap.
-- **creates a pool**, **deletes the pool**, **creates another pool, deletes this one**: no pool that stays is
+- **in place**: nodes and replicas that run are not touched.
+- **in place, GKE replaces the nodes**: GKE replaces the nodes of the pool, some at a time; replicas on them
+  restart. The plan says so.
+- **replaces the pool**: the setting is immutable. A new pool is created under another name, and the old one
+  is deleted. While replicas are placed on it, this is refused unless `spec.cluster.gke.replace.allow` of the
+  cluster names the field (as in `accelerator.type` or `capacity.model`). With `replace.order: CreateFirst`
+  (the default) the new nodes are created first, which needs capacity for both; with `DeleteFirst` there is a
+  gap.
+- **creates a pool**, **deletes the pool**, **creates another pool, deletes this one**: no other pool is
   touched. A pool with replicas on it is never deleted: that is refused.
 - **refused**: it would be another cluster.
 
-The plan compares with `placement.lock`, which has what clusters and pools keep for life and what makes GKE
-replace nodes. Other changes in place (sizes, labels, taints, channels) are seen in the engine's preview only.
+The plan compares with `placement.lock`, which records the immutable settings of clusters and pools, and those
+whose change makes GKE replace nodes. Other changes in place (sizes, labels, taints, channels) are shown by
+`pulumi preview` only.
 """
 _CORRECTIONS = """\
-## Where the provider's table alone would mislead
+## Where the provider's table alone is wrong
 
 A change replaces a pool when the provider's table of fields says so (`forceNew`), with these exceptions:
 
@@ -56,11 +58,11 @@ def _section(title: str, rows: Iterable[Row]) -> Iterator[str]:
     yield "| field | effect | why | settings |"
     yield "|---|---|---|---|"
     for row in rows:
-        settings = ", ".join(f"`{one}`" for one in row.wire)
+        settings = ", ".join(f"`{path}`" for path in row.wire)
         yield f"| `{row.path}` | {row.effect} | {row.why} | {settings} |"
     yield ""
 
 
-def _corrections(meaning: str, found: Mapping[tuple[str, str], str]) -> Iterator[str]:
-    for (token, path), why in found.items():
+def _corrections(meaning: str, reasons: Mapping[tuple[str, str], str]) -> Iterator[str]:
+    for (token, path), why in reasons.items():
         yield f"| {token.rpartition(':')[2]} | `{path}` | {meaning} | {why} |"

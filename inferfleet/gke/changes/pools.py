@@ -1,4 +1,4 @@
-"""A GKE node pool that would be replaced, or have its nodes replaced, and the replicas that stand on it."""
+"""What an update does to the node pools of a GKE cluster, and to the replicas that run on them."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -13,7 +13,7 @@ from inferfleet.fleet.lock.lock import Lock, LockedPool
 from inferfleet.gke.changes.differences import ChangeKind, CloudChange, Difference, differences, in_words
 from inferfleet.gke.facts import schema
 from inferfleet.gke.facts.change_table import field_table
-from inferfleet.gke.facts.create_only import counts, recreates, without_places
+from inferfleet.gke.facts.create_only import is_create_only, recreates, without_places
 from inferfleet.gke.facts.schema import NODE_POOL
 from inferfleet.gke.pool import GkePool
 from inferfleet.gke.values import CloudCluster, CloudPool
@@ -25,39 +25,39 @@ _KIND = "InferenceCluster"
 
 
 def pool_changes(documents: Documents, lock: Lock, cluster: CloudCluster) -> Iterator[CloudChange | Problem]:
-    """Of one cluster that stays: what happens to its pools, what of it is refused, what should be known."""
+    """Yield what happens to the pools of a cluster that stays, what is refused, and what has a risk."""
     state = documents.clusters[cluster.cluster].spec.state
     before = {key: pool for key, pool in lock.pools.items() if key.partition("/")[0] == cluster.cluster}
     now = {pool.pool.key: pool for pool in cluster.gpu_pools.values()}
     for key in sorted({*before, *now}):
         if key not in before or key not in now:
             kind: ChangeKind = "created" if key in now else "removed"
-            yield _come_or_gone(CloudChange(cluster.cluster, key.partition("/")[2], kind), state)
+            yield _created_or_removed(CloudChange(cluster.cluster, key.partition("/")[2], kind), state)
         elif before[key] != now[key].locked:
             yield from _changed(lock, now[key], state)
 
 
 def allow_problems(documents: Documents) -> Iterator[Problem]:
-    """Entries of `replace.allow` that name nothing that ever replaces a pool."""
+    """Yield a problem for each entry of `replace.allow` that names nothing whose change replaces a pool."""
     names = {row.name for row in field_table() if any(map(_replaces, row.wire))}
-    paths = set(filter(partial(counts, NODE_POOL), schema.replacing(NODE_POOL)))
+    paths = set(filter(partial(is_create_only, NODE_POOL), schema.replacing(NODE_POOL)))
     for name, cluster in sorted(documents.clusters.items()):
         allowed = cluster.spec.cluster.gke.replace.allow if cluster.spec.cluster.gke else ()
         for place, entry in enumerate(allowed):
             if entry not in names | paths:
                 path = f"{_ALLOW}[{place}]"
-                what = f"{entry!r} is no field whose change replaces a pool"
-                yield Problem(what, one_of(entry, names, "Those are"), path, kind=_KIND, key=name)
+                what = f"{entry!r} does not name a field whose change replaces a pool"
+                yield Problem(what, one_of(entry, names, "Fields that do"), path, kind=_KIND, key=name)
 
 
 def _replaces(wire: str) -> bool:
     """Whether the path, or one inside it, is of a node pool and cannot change in place."""
     resource, _, path = wire.partition(".")
-    inside = [one for one in schema.replacing(NODE_POOL) if f"{one}.".startswith(f"{path}.")]
-    return resource == "NodePool" and any(counts(NODE_POOL, one) for one in (path, *inside))
+    inside = [field for field in schema.replacing(NODE_POOL) if f"{field}.".startswith(f"{path}.")]
+    return resource == "NodePool" and any(is_create_only(NODE_POOL, field) for field in (path, *inside))
 
 
-def _come_or_gone(change: CloudChange, state: State) -> CloudChange | Problem:
+def _created_or_removed(change: CloudChange, state: State) -> CloudChange | Problem:
     if state != "lost":
         return change
     what = f"cluster {change.cluster} is lost, and {change} by the documents"
@@ -65,7 +65,7 @@ def _come_or_gone(change: CloudChange, state: State) -> CloudChange | Problem:
 
 
 def _changed(lock: Lock, now: CloudPool, state: State) -> Iterator[CloudChange | Problem]:
-    """What it means that the pool is made with other settings than those of the lock."""
+    """Yield what happens to a pool whose settings are not those of the lock."""
     pool, before = now.pool, lock.pools[now.pool.key]
     changed = _differences(before, now.locked)
     replacing = tuple(difference for difference in changed if not recreates(difference.path))
@@ -79,7 +79,7 @@ def _changed(lock: Lock, now: CloudPool, state: State) -> Iterator[CloudChange |
         yield CloudChange(pool.cluster, pool.name, "nodes replaced", changed, on_it)
         if on_it:
             what = f"GKE replaces the nodes of {thing}, some at a time: {in_words(changed)}"
-            step = "Expect the replicas to start again on the new nodes"
+            step = "Expect the replicas to restart on the new nodes"
             yield problem(what, step, severity="warning")
     elif on_it and (missing := _not_allowed(replacing, pool.gke.replace)):
         what = f"{thing} would be replaced, for this cannot change in place: {in_words(replacing)}"
@@ -87,12 +87,12 @@ def _changed(lock: Lock, now: CloudPool, state: State) -> Iterator[CloudChange |
         yield problem(what, f"Allow it with {allow}; or change it back, and add a second pool to move to")
     else:
         first = pool.gke.replace.order == "CreateFirst"
-        order = "the new nodes come first" if first else "the old nodes end first"
-        note = f"{order}; {on_it} move over" if on_it else order
+        order = "new nodes are created first" if first else "old nodes are deleted first"
+        note = f"{order}; the new nodes take over {on_it}" if on_it else order
         yield CloudChange(pool.cluster, pool.name, "replaced", changed, note)
         if on_it and not first:
-            what = f"{thing} is replaced, and its old nodes end before new ones start"
-            step = "Expect a gap, or set spec.cluster.gke.replace.order: CreateFirst"
+            what = f"{thing} is replaced, and its old nodes are deleted before new ones are created"
+            step = "Expect a gap in serving, or set spec.cluster.gke.replace.order: CreateFirst"
             yield problem(what, step, severity="warning")
         if on_it and first and _shares_reservation(before, changed):
             what = f"{thing} is replaced, and its old nodes hold the reservation that the new ones need"
@@ -111,7 +111,7 @@ def _shares_reservation(before: LockedPool, changed: tuple[Difference, ...]) -> 
 
 
 def _replicas(lock: Lock, pool: GkePool) -> str:
-    """`3 replicas (2 of ml/coder, 1 of ml/chat)` that have a role on the pool now; "" for none."""
+    """`3 replicas (2 of ml/coder, 1 of ml/chat)` for those with a role on the pool now; "" for none."""
     by_deployment: Counter[str] = Counter()
     for spot, replicas in lock.placements.items():
         if spot.cluster == pool.cluster and pool.name in (name for _, name in spot.pools):
@@ -122,7 +122,7 @@ def _replicas(lock: Lock, pool: GkePool) -> str:
 
 
 def _not_allowed(changed: tuple[Difference, ...], replace: Replace) -> tuple[str, ...]:
-    """What `allow` lacks: of each difference the first field that may have caused it, or its path."""
+    """The entries that `allow` lacks: the first field that may have caused each difference, or its path."""
     missing = (
         difference.names[0] if difference.names else without_places(difference.path)
         for difference in changed

@@ -15,7 +15,7 @@ GKE = "spec.cluster.gke."
 
 
 class Effect(StrEnum):
-    """What happens, from the least to the most."""
+    """What happens in the cloud, from the least to the most severe."""
 
     NOTHING = "nothing in the cloud"
     CREATES = "creates a pool"
@@ -29,7 +29,9 @@ class Effect(StrEnum):
 
 @dataclass(frozen=True)
 class Row:
-    """One field. `wire` holds the paths it decides, list places left out, after the resource they are of:
+    """One field of a document, and what its change does.
+
+    `wire` holds the paths that it decides, without places in lists, after the resource they are of:
     "Cluster.location", "NodePool.nodeConfig.spot", "SystemPool.nodeConfig.machineType".
     """
 
@@ -46,13 +48,13 @@ class Row:
 
 
 def field_table() -> tuple[Row, ...]:
-    """All rows, classes before clusters, in the order of the documents."""
+    """Return all rows, classes before clusters, in the order of the documents."""
     return (*_CLASS, *_CLUSTER, *_POOLS)
 
 
 def fields_of(wire: str) -> tuple[Row, ...]:
-    """The rows that decide a path such as "NodePool.nodeConfig.spot", list places left out."""
-    return tuple(row for row in field_table() if any(f"{wire}.".startswith(f"{one}.") for one in row.wire))
+    """Return the rows that decide a path such as "NodePool.nodeConfig.spot", without places in lists."""
+    return tuple(row for row in field_table() if any(f"{wire}.".startswith(f"{path}.") for path in row.wire))
 
 
 def _recipe(name: str, effect: Effect, why: str, *wire: str) -> Row:
@@ -72,34 +74,39 @@ _GPU = f"{_NODE}.guestAccelerators"
 _RESERVED = f"{_NODE}.reservationAffinity"
 _INTERFACES = "NodePool.networkConfig.additionalNodeNetworkConfigs"
 _ZONES = (
-    "nodes of a zone that is left out end; with RDMA the pool is replaced, as its networks are of one zone"
+    "nodes in a removed zone are deleted; with RDMA the pool is replaced, as its networks are of one zone"
 )
-_CREATED = "GKE sets it when the pool is created, and never after"
-_SIZE = "GKE adds or ends nodes"
-_UPGRADE = "GKE moves the pool to new nodes, some at a time"
+_CREATED = "immutable: GKE sets it when the pool is created"
+_SIZE = "GKE adds or deletes nodes"
+_UPGRADE = "GKE replaces the nodes of the pool, some at a time"
 
 _CLASS = (
-    Row("InferenceClass", "apiVersion", Effect.NOTHING, "there is one"),
+    Row("InferenceClass", "apiVersion", Effect.NOTHING, "it has a single value"),
     Row("InferenceClass", "kind", Effect.NOTHING, "it says what the document is"),
-    Row("InferenceClass", "metadata.name", Effect.NOTHING, "pools name the class; the cloud does not"),
+    Row(
+        "InferenceClass",
+        "metadata.name",
+        Effect.NOTHING,
+        "pools refer to the class by it",
+    ),
     Row("InferenceClass", "metadata.labels", Effect.NOTHING, "they are for people"),
     Row("InferenceClass", "spec.description", Effect.NOTHING, "it is for people"),
-    Row("InferenceClass", "spec.node.cpu", Effect.NOTHING, "it says what placement can count on"),
-    Row("InferenceClass", "spec.node.memory", Effect.NOTHING, "it says what placement can count on"),
+    Row("InferenceClass", "spec.node.cpu", Effect.NOTHING, "it describes the nodes for placement"),
+    Row("InferenceClass", "spec.node.memory", Effect.NOTHING, "it describes the nodes for placement"),
     Row(
         "InferenceClass",
         "spec.node.pods",
         Effect.REPLACES,
-        "each node keeps the range of its pods for life",
+        "immutable: the range of a node's pods is fixed when the pool is created",
         ("NodePool.maxPodsPerNode",),
     ),
-    Row("InferenceClass", "spec.devices", Effect.NOTHING, "they say what placement can count on"),
-    Row("InferenceClass", "spec.resources", Effect.NOTHING, "they say what placement can count on"),
+    Row("InferenceClass", "spec.devices", Effect.NOTHING, "they describe the nodes for placement"),
+    Row("InferenceClass", "spec.resources", Effect.NOTHING, "they describe the nodes for placement"),
     Row(
         "InferenceClass",
         "spec.allocation",
         Effect.IN_PLACE,
-        "labels of the nodes tell GKE which of device plugin and DRA driver runs there",
+        "labels of the nodes decide whether GKE runs the device plugin or the DRA driver there",
         (f"{_NODE}.labels",),
     ),
     Row("InferenceClass", "spec.plugins", Effect.NOTHING, "they edit pods"),
@@ -116,7 +123,7 @@ _CLASS = (
     _recipe(
         "accelerator.sharing",
         Effect.REPLACES,
-        "the provider cannot update it (GKE could)",
+        "immutable in the provider (GKE could change it)",
         f"{_GPU}.gpuSharingConfig",
     ),
     _recipe("diskSizeGb", Effect.NODES, _UPGRADE, f"{_NODE}.bootDisk.sizeGb"),
@@ -131,7 +138,7 @@ _CLASS = (
     _recipe(
         "driver",
         Effect.REPLACES,
-        "the provider cannot update it (GKE could)",
+        "immutable in the provider (GKE could change it)",
         f"{_GPU}.gpuDriverInstallationConfig",
         f"{_NODE}.shieldedInstanceConfig.enableSecureBoot",
     ),
@@ -139,33 +146,33 @@ _CLASS = (
     _recipe(
         "networking.gpuDirect",
         Effect.REPLACES,
-        "the networks of a node are chosen when its pool is created",
+        "immutable: the networks of a node are set when its pool is created",
         _INTERFACES,
         "Cluster.enableMultiNetworking",
     ),
     _recipe(
         "compactPlacement",
         Effect.REPLACES,
-        "where machines stand is chosen when the pool is created",
+        "immutable: placement of machines is set when the pool is created",
         "NodePool.placementPolicy",
     ),
     _recipe("verified", Effect.NOTHING, "it turns problems of the recipe into warnings"),
 )
 
-_ANOTHER = "another place is another cluster; it works once no replica is placed there (state: drained)"
+_ANOTHER = "another place is another cluster; allowed once no replica is placed there (state: drained)"
 _CLUSTER = (
-    Row("InferenceCluster", "apiVersion", Effect.NOTHING, "there is one"),
+    Row("InferenceCluster", "apiVersion", Effect.NOTHING, "it has a single value"),
     Row("InferenceCluster", "kind", Effect.NOTHING, "it says what the document is"),
     Row("InferenceCluster", "metadata.name", Effect.REFUSED, "another name is another cluster"),
     Row("InferenceCluster", "metadata.labels", Effect.NOTHING, "deployments select clusters by them"),
-    Row("InferenceCluster", "spec.state", Effect.NOTHING, "it says what placement may do"),
+    Row("InferenceCluster", "spec.state", Effect.NOTHING, "it says what the stack may do there"),
     Row(
         "InferenceCluster",
         "spec.cluster.source",
         Effect.REFUSED,
-        "another source is another cluster; it works once no replica is placed there (state: drained)",
+        "another source is another cluster; allowed once no replica is placed there (state: drained)",
     ),
-    Row("InferenceCluster", "spec.cluster.existing", Effect.NOTHING, "somebody else keeps that cluster"),
+    Row("InferenceCluster", "spec.cluster.existing", Effect.NOTHING, "it is not managed by the stack"),
     _gke("project", Effect.REFUSED, _ANOTHER, "Cluster.project", "Cluster.network", "Cluster.subnetwork"),
     _gke("region", Effect.REFUSED, _ANOTHER, "Cluster.location", "Cluster.subnetwork"),
     _gke(
@@ -179,11 +186,11 @@ _CLUSTER = (
     ),
     _gke("releaseChannel", Effect.IN_PLACE, "versions may follow the channel", "Cluster.releaseChannel"),
     _gke("minVersion", Effect.IN_PLACE, "the control plane is upgraded", "Cluster.minMasterVersion"),
-    _gke("network.block", Effect.REFUSED, "a cluster keeps its ranges for life", "Cluster.block"),
+    _gke("network.block", Effect.REFUSED, "immutable: a cluster keeps its ranges", "Cluster.block"),
     _gke(
         "network.existing",
         Effect.REFUSED,
-        "a cluster stays in its network for life",
+        "immutable: a cluster stays in its network",
         "Cluster.network",
         "Cluster.subnetwork",
         "Cluster.ipAllocationPolicy",
@@ -191,13 +198,13 @@ _CLUSTER = (
     _gke(
         "privateNodes",
         Effect.IN_PLACE,
-        "pools made later follow it",
+        "pools that are created later use it",
         "Cluster.privateClusterConfig.enablePrivateNodes",
     ),
     _gke(
         "controlPlaneEndpoint",
         Effect.IN_PLACE,
-        "the kubeconfig follows it",
+        "the kubeconfig changes with it",
         "Cluster.controlPlaneEndpointsConfig",
     ),
     _gke(
@@ -212,14 +219,14 @@ _CLUSTER = (
     _gke(
         "labels",
         Effect.IN_PLACE,
-        "they label machines and disks, not pods",
+        "labels of machines and disks in Google Cloud, not of pods",
         "Cluster.resourceLabels",
         f"{_NODE}.resourceLabels",
         "SystemPool.nodeConfig.resourceLabels",
     ),
     _gke("systemPool.machineType", Effect.NODES, _UPGRADE, "SystemPool.nodeConfig.machineType"),
     _gke("systemPool.diskSizeGb", Effect.NODES, _UPGRADE, "SystemPool.nodeConfig.bootDisk.sizeGb"),
-    _gke("replace", Effect.NOTHING, "it says what the stack may do"),
+    _gke("replace", Effect.NOTHING, "it says how the stack may replace pools"),
     Row("InferenceCluster", "spec.taints", Effect.NOTHING, "deployments tolerate them, or stay away"),
     Row("InferenceCluster", "spec.serving", Effect.NOTHING, "it is about objects in the cluster"),
     Row("InferenceCluster", "spec.plugins", Effect.NOTHING, "they edit pods"),
@@ -240,8 +247,13 @@ _POOLS = (
     _pool("minNodeCount", Effect.IN_PLACE, _SIZE, "NodePool.autoscaling.totalMinNodeCount"),
     _pool("maxNodeCount", Effect.IN_PLACE, _SIZE, "NodePool.autoscaling.totalMaxNodeCount"),
     _pool("nodeSelector", Effect.NOTHING, "it is for existing clusters"),
-    _pool("taints", Effect.IN_PLACE, "NoExecute ends pods that do not tolerate it", f"{_NODE}.taints"),
-    _pool("labels", Effect.IN_PLACE, "nodes that run get them too", f"{_NODE}.labels"),
+    _pool(
+        "taints",
+        Effect.IN_PLACE,
+        "NoExecute evicts pods that do not tolerate it",
+        f"{_NODE}.taints",
+    ),
+    _pool("labels", Effect.IN_PLACE, "running nodes get them too", f"{_NODE}.labels"),
     _pool("zones", Effect.NODES, _ZONES, "NodePool.nodeLocations", _INTERFACES),
     _pool(
         "capacity.model",

@@ -1,6 +1,6 @@
-"""The settings of a cloud resource that cannot change in place: other ones mean another resource.
+"""The immutable settings of a cloud resource: one that changes needs a replacement of the resource.
 
-Read from the provider's field table, corrected where that table does not tell what happens. The names of
+Read from the provider's field table, corrected where that table is wrong about what happens. The names of
 pools carry the digest of these settings, and placement.lock records them.
 """
 
@@ -16,13 +16,16 @@ from inferfleet.gke.facts.schema import CLUSTER, NODE_POOL, Field, resource, wal
 
 # The table says "in place", or replaces the block as a whole only; the resource is another one all the same.
 ALSO: Mapping[tuple[str, str], str] = {
-    (NODE_POOL, "placementPolicy.type"): "COMPACT is its only value, so it comes and goes with the block",
+    (
+        NODE_POOL,
+        "placementPolicy.type",
+    ): "COMPACT is its only value, so it changes only with the block",
 }
 # The table says "replaces", and it is no setting of the resource that a change could be about.
 NOT: Mapping[tuple[str, str], str] = {
-    (NODE_POOL, "cluster"): "it is the cluster's name, told by the cluster's own settings",
-    (NODE_POOL, "location"): "it is the cluster's region, told by the cluster's own settings",
-    (NODE_POOL, "project"): "it is the cluster's project, told by the cluster's own settings",
+    (NODE_POOL, "cluster"): "it is the cluster's name, which is a setting of the Cluster",
+    (NODE_POOL, "location"): "it is the cluster's region, which is a setting of the Cluster",
+    (NODE_POOL, "project"): "it is the cluster's project, which is a setting of the Cluster",
     # https://github.com/pulumi/pulumi-gcp/issues/412
     (NODE_POOL, "initialNodeCount"): "it counts nodes at creation alone, so later changes are ignored",
     (CLUSTER, "initialNodeCount"): "it is about the default pool, which is removed at creation",
@@ -30,7 +33,7 @@ NOT: Mapping[tuple[str, str], str] = {
 }
 # They are made from documents and settings, and say nothing by themselves.
 _NAMES = ("name", "namePrefix")
-# In place for the provider; GKE then makes every node of the pool anew, some at a time.
+# In place for the provider; GKE then replaces every node of the pool, some at a time.
 # https://github.com/GoogleCloudPlatform/magic-modules/pull/9575 (released in provider 5.10.0), and
 # https://cloud.google.com/kubernetes-engine/docs/concepts/managing-clusters
 RECREATING: tuple[str, ...] = (
@@ -45,38 +48,38 @@ RECREATING: tuple[str, ...] = (
 
 
 def create_only(token: str, inputs: Mapping[str, Any]) -> dict[str, Any]:
-    """The leaves of `inputs` that cannot change in place, by path: {"nodeConfig.spot": True}, sorted.
+    """Return the immutable leaves of `inputs` by path, sorted: {"nodeConfig.spot": True}.
 
-    Without nulls and names. Items of lists have paths like "nodeConfig.guestAccelerators[0].count"; lists of
-    plain values are one leaf, sorted where the provider holds them as a set. A block that can only come and
-    go as a whole, and none of whose leaves count, stands as `True`.
+    Nulls and names are left out. Items of lists have paths like "nodeConfig.guestAccelerators[0].count";
+    lists of plain values are one leaf, sorted where the provider holds them as a set. A block that can only
+    come and go as a whole, and has no immutable leaves, is `True`.
     """
     return dict(sorted(_leaves(_rules(token), _CREATE_ONLY, inputs)))
 
 
 def recreating(inputs: Mapping[str, Any]) -> dict[str, Any]:
-    """As `create_only`, the leaves of a node pool whose change in place makes GKE replace the nodes."""
+    """Return the leaves of a node pool whose change makes GKE replace the nodes, in the same form."""
     return dict(sorted(_leaves(_rules(NODE_POOL), _RECREATES, inputs)))
 
 
 def recreates(path: str) -> bool:
-    """Whether the path of a leaf is one of `recreating`, and none of `create_only`."""
-    return any(_within(without_places(path), one) for one in RECREATING)
+    """Whether a change of the leaf at the path makes GKE replace the nodes, and not the pool."""
+    return any(_within(without_places(path), setting) for setting in RECREATING)
 
 
-def counts(token: str, path: str) -> bool:
-    """Whether the field of the provider's table cannot change in place, and says something by itself."""
+def is_create_only(token: str, path: str) -> bool:
+    """Whether the field of the provider's table is immutable, and not just named after other settings."""
     rule = _rules(token).get(path)
     return rule is not None and rule.effect == _CREATE_ONLY
 
 
 def without_places(path: str) -> str:
-    """The path of the field in the provider's table: "nodeConfig.guestAccelerators.count"."""
+    """Return the path as the provider's table has it: "nodeConfig.guestAccelerators.count"."""
     return _PLACE.sub("", path)
 
 
 def digest(settings: Mapping[str, Any]) -> str:
-    """Six hex digits for `create_only` settings, the same for equal ones in any order."""
+    """Return six hex digits for `create_only` settings, the same for equal ones in any order."""
     text = json.dumps(settings, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
     return hashlib.sha256(text.encode()).hexdigest()[:6]
 
@@ -97,15 +100,15 @@ class _Rule:
 # Looked up hundreds of times for each pool, so worked out once for each type.
 @cache
 def _rules(token: str) -> Mapping[str, _Rule]:
-    return {path: _rule(token, path, one) for path, one in walk(resource(token))}
+    return {path: _rule(token, path, field) for path, field in walk(resource(token))}
 
 
-def _rule(token: str, path: str, one: Field) -> _Rule:
+def _rule(token: str, path: str, field: Field) -> _Rule:
     left_out = path in _NAMES or any(of == token and _within(path, other) for of, other in NOT)
-    kept = not left_out and (one.force_new or (token, path) in ALSO)
+    kept = not left_out and (field.force_new or (token, path) in ALSO)
     moved = token == NODE_POOL and recreates(path)
     effect = _CREATE_ONLY if kept else _RECREATES if moved else ""
-    return _Rule(effect, block=bool(one.fields), unordered=one.type == "Set")
+    return _Rule(effect, block=bool(field.fields), unordered=field.type == "Set")
 
 
 def _within(path: str, other: str) -> bool:

@@ -74,4 +74,4 @@ class Machine:
 
     def accelerator(self, accelerator_type: str) -> Accelerator | None:
         """The GPU of that type, None where the machine cannot have it."""
-        return next((one for one in self.accelerators if one.type == accelerator_type), None)
+        return next((gpu for gpu in self.accelerators if gpu.type == accelerator_type), None)

@@ -23,7 +23,7 @@ def _capacity(
     waited: Verdict = "yes",
     reservation: Verdict = "yes",
 ) -> Capacity:
-    """`waited` stands for flex-start and queued provisioning."""
+    """The verdicts by capacity model; `waited` is the one of flex-start and queued provisioning."""
     return {
         "OnDemand": on_demand,
         "Spot": spot,

@@ -1,4 +1,4 @@
-"""Machine types by name: from the table, by the pattern of their name, or as far as a class tells of one."""
+"""Machine types by name: from the table, by the pattern of the name, or as far as a class describes one."""
 
 import re
 from functools import cache
@@ -30,49 +30,49 @@ _CUSTOM = re.compile(r"(?:n1-)?custom-([0-9]{1,3})-([0-9]{1,7})(?:-ext)?")
 
 @cache
 def machine(machine_type: str) -> Machine | None:
-    """The facts of a machine type; None for one that is not known."""
+    """Return the facts of a machine type; None for one that is not known."""
     return _by_type().get(machine_type) or _general(machine_type)
 
 
 def machine_of(inference_class: InferenceClass) -> Machine | None:
-    """The machine of a class that GKE provisions; None for other classes.
+    """Return the machine of a class that GKE provisions; None for other classes.
 
-    Of a machine type that is not known, what the class itself says is taken for the facts.
+    For a machine type that is not known, the facts are what the class itself says.
     """
     provisioning = inference_class.spec.provisioning
     if provisioning is None or provisioning.gke is None:
         return None
-    return machine(provisioning.gke.machine_type) or _as_told(provisioning.gke, inference_class)
+    return machine(provisioning.gke.machine_type) or _as_class_says(provisioning.gke, inference_class)
 
 
 def with_gpus(accelerator_type: str, count: int | None = None) -> tuple[str, ...]:
-    """The machine types that come with such GPUs (and so many of them), in the order of the table."""
+    """Return the machine types that have such GPUs, and `count` of them, in the order of the table."""
     return tuple(
-        one.type
-        for one in _by_type().values()
-        for gpu in one.accelerators
-        if gpu.type == accelerator_type and (count is None or count in gpu.counts) and not one.doubt
+        known.type
+        for known in _by_type().values()
+        for gpu in known.accelerators
+        if gpu.type == accelerator_type and (count is None or count in gpu.counts) and not known.doubt
     )
 
 
 def known_types() -> tuple[str, ...]:
-    """The machine types of the table, which are those with GPUs of their own, in its order."""
+    """Return the machine types of the table, all of which have GPUs built in, in its order."""
     return tuple(_by_type())
 
 
 @cache
 def _by_type() -> dict[str, Machine]:
-    return {one.type: one for one in machines()}
+    return {known.type: known for known in machines()}
 
 
 def _general(machine_type: str) -> Machine | None:
-    if found := _PREDEFINED.fullmatch(machine_type):
-        series, kind, cpus = found[1], found[2], int(found[3])
+    if name := _PREDEFINED.fullmatch(machine_type):
+        series, kind, cpus = name[1], name[2], int(name[3])
         memory = cpus * _GIB_PER_CPU[series][kind]
         if cpus not in _CPUS[series]:
             return None
-    elif found := _CUSTOM.fullmatch(machine_type):
-        series, cpus, memory = "n1", int(found[1]), int(found[2]) / 1024
+    elif name := _CUSTOM.fullmatch(machine_type):
+        series, cpus, memory = "n1", int(name[1]), int(name[2]) / 1024
     else:
         return None
     if series == "n1":
@@ -80,10 +80,11 @@ def _general(machine_type: str) -> Machine | None:
     return Machine(machine_type, series.upper(), cpus, memory, ALL)
 
 
-def _as_told(recipe: GkeProvisioning, inference_class: InferenceClass) -> Machine:
+def _as_class_says(recipe: GkeProvisioning, inference_class: InferenceClass) -> Machine:
     node, gpus = inference_class.spec.node, recipe.accelerator
-    capacities = [one.capacity for one in inference_class.spec.all_devices]
-    memory = max((parse_quantity(one["memory"].value) for one in capacities if "memory" in one), default=0)
+    capacities = [device.capacity for device in inference_class.spec.all_devices]
+    memories = [parse_quantity(each["memory"].value) for each in capacities if "memory" in each]
+    memory = max(memories, default=0)
     fabric = _fabric(recipe.networking.gpu_direct, gpus.count)
     return Machine(
         recipe.machine_type,

@@ -50,18 +50,18 @@ Fields = Mapping[str, Field]
 
 
 def tokens() -> tuple[str, ...]:
-    """The type tokens of all resources of the table, sorted."""
+    """Return the type tokens of all resources of the table, sorted."""
     return tuple(sorted(_table()))
 
 
 @cache
 def resource(token: str) -> Fields:
-    """The fields of a resource type such as "gcp:container/nodePool:NodePool". Raises KeyError for others."""
+    """Return the fields of a resource type such as NODE_POOL. Raises KeyError for one the table lacks."""
     return _fields(_table()[token])
 
 
 def at(token: str, path: str) -> Field | None:
-    """The field at a path such as "nodeConfig.taints[0].key"; None when there is none.
+    """Return the field at a path such as "nodeConfig.taints[0].key"; None if the type has no such field.
 
     Keys of a map lead to the map itself.
     """
@@ -69,29 +69,29 @@ def at(token: str, path: str) -> Field | None:
 
 
 def lookup(fields: Fields, path: str) -> Field | None:
-    """As `at`, among the fields of a resource."""
-    found: Field | None = None
+    """Return what `at` does, from the fields of a resource."""
+    reached: Field | None = None
     for name in (part.partition("[")[0] for part in path.split(".")):
-        if found is not None and found.type == "Map":
-            return found
-        found = fields.get(name)
-        if found is None:
+        if reached is not None and reached.type == "Map":
+            return reached
+        reached = fields.get(name)
+        if reached is None:
             return None
-        fields = found.fields
-    return found
+        fields = reached.fields
+    return reached
 
 
 def replacing(token: str) -> tuple[str, ...]:
-    """The paths whose change replaces a resource of the type, in the order of the table."""
-    return tuple(path for path, one in walk(resource(token)) if one.force_new)
+    """Return the paths whose change replaces a resource of the type, in the order of the table."""
+    return tuple(path for path, leaf in walk(resource(token)) if leaf.force_new)
 
 
 def walk(fields: Fields, before: str = "") -> Iterator[tuple[str, Field]]:
-    """Every field with its path, outer ones first: ("nodeConfig", ...), ("nodeConfig.spot", ...)."""
-    for name, one in fields.items():
+    """Yield every field with its path, outer ones first: ("nodeConfig", ...), ("nodeConfig.spot", ...)."""
+    for name, inner in fields.items():
         path = f"{before}{name}"
-        yield path, one
-        yield from walk(one.fields, f"{path}.")
+        yield path, inner
+        yield from walk(inner.fields, f"{path}.")
 
 
 @cache

@@ -1,4 +1,4 @@
-"""Whether Google's quotas hold what an update takes of them."""
+"""Whether Google's quotas are large enough for what an update takes of them."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from inferfleet.api.problems import Problem
 from inferfleet.gke.quota.metrics import FAMILY
 from inferfleet.gke.quota.needs import Need
 
-# Of the quotas per GPU family. Usage is not told there.
+# The path of the quotas per GPU family, whose usage Google does not say there.
 FAMILIES = (
     "locations/global/services/compute.googleapis.com/quotaInfos/GPUS-PER-GPU-FAMILY-per-project-region"
 )
@@ -16,42 +16,42 @@ FAMILIES = (
 
 @dataclass(frozen=True)
 class Quota:
-    """`used` is None where nobody says it."""
+    """The limit of a quota and how much of it is in use; None where Google does not say how much."""
 
     limit: int
     used: int | None
 
 
 def quotas(answer: Mapping[str, Any]) -> dict[str, Quota]:
-    """By metric, of an answer of regions.get or projects.get."""
+    """Return the quotas of an answer of regions.get or projects.get, by metric."""
     return {
-        str(one["metric"]): Quota(int(one["limit"]), int(one.get("usage", 0)))
-        for one in answer.get("quotas") or ()
-        if "metric" in one and "limit" in one
+        str(quota["metric"]): Quota(int(quota["limit"]), int(quota.get("usage", 0)))
+        for quota in answer.get("quotas") or ()
+        if "metric" in quota and "limit" in quota
     }
 
 
 def family_quotas(answer: Mapping[str, Any], region: str) -> dict[str, Quota]:
-    """By metric as `Need` has it, of the Cloud Quotas API's answer for FAMILIES; unlimited ones are left out.
+    """Return the quotas of the Cloud Quotas API's answer for FAMILIES, by metric as `Need` has it.
 
-    Of several values that apply, the one that names more dimensions counts.
+    Of several values that apply, the one with more dimensions counts. Unlimited ones are left out.
     """
-    found: dict[str, tuple[int, Quota]] = {}
-    for one in answer.get("dimensionsInfos") or ():
-        dimensions = one.get("dimensions") or {}
-        family, value = dimensions.get("gpu_family"), (one.get("details") or {}).get("value")
-        here = dimensions.get("region", region) == region and region in one.get("applicableLocations", ())
-        if not family or value is None or not here or int(value) < 0:
+    exact: dict[str, tuple[int, Quota]] = {}
+    for info in answer.get("dimensionsInfos") or ():
+        dimensions = info.get("dimensions") or {}
+        family, value = dimensions.get("gpu_family"), (info.get("details") or {}).get("value")
+        applies = dimensions.get("region", region) == region and region in info.get("applicableLocations", ())
+        if not family or value is None or not applies or int(value) < 0:
             continue
         metric = f"{FAMILY}{family}"
-        if metric not in found or found[metric][0] < len(dimensions):
-            found[metric] = len(dimensions), Quota(int(value), None)
-    return {metric: quota for metric, (_, quota) in found.items()}
+        if metric not in exact or exact[metric][0] < len(dimensions):
+            exact[metric] = len(dimensions), Quota(int(value), None)
+    return {metric: quota for metric, (_, quota) in exact.items()}
 
 
 def short(need: Need, quota: Quota) -> Problem | None:
-    """A warning at the first pool that takes it, when the quota does not hold the need; None when it does."""
-    others = max((quota.used or 0) - need.standing, 0)
+    """Return a warning at the first pool, when the quota is too small for the need; None when it is not."""
+    others = max((quota.used or 0) - need.in_use, 0)
     if others + need.amount <= quota.limit:
         return None
     name, _, family = need.metric.partition(":")
@@ -75,7 +75,7 @@ def short(need: Need, quota: Quota) -> Problem | None:
 
 
 def shortages(needs: Mapping[Need, Quota | None]) -> Iterator[Problem]:
-    """A warning for each quota that does not hold what is needed of it. Quotas that are not known hold."""
+    """Yield a warning for each quota that is too small for its need; none for quotas that are not known."""
     for need, quota in sorted(needs.items()):
         if quota and (problem := short(need, quota)):
             yield problem

@@ -8,10 +8,10 @@ under metrics of its own.
 
 from inferfleet.api.kinds.node_pool import CapacityModel
 
-# Of the whole project, counted in every region.
+# Metrics of the whole project, which count every region.
 ALL_GPUS = "GPUS_ALL_REGIONS"
 ALL_CPUS = "CPUS_ALL_REGIONS"
-# The family stands behind the colon: no metric of the Compute API has this form.
+# The family follows the colon: no metric of the Compute API has this form.
 FAMILY = "GPUS_PER_GPU_FAMILY:"
 # GPUs by the middle part of their metric: PREEMPTIBLE_NVIDIA_L4_GPUS.
 _GPUS = {
@@ -32,7 +32,7 @@ _FAMILIES = {
     "nvidia-gb200": "NVIDIA_GB200",
     "nvidia-gb300": "NVIDIA_GB300",
 }
-# Nodes that are waited for count against the preemptible quota, as spot ones do:
+# Nodes of the Dynamic Workload Scheduler count against the preemptible quota, as spot ones do:
 # https://cloud.google.com/kubernetes-engine/docs/concepts/dws
 _PREEMPTIBLE: frozenset[CapacityModel] = frozenset({"Spot", "FlexStart", "Queued"})
 # vCPUs by the series of the machine; other series are limited by GPUs alone, or by families.
@@ -40,7 +40,7 @@ _CPUS = {"n1": ("CPUS",), "e2": ("CPUS",), "n2": ("N2_CPUS",), "a2": ("A2_CPUS",
 
 
 def gpu_metric(accelerator: str, capacity: CapacityModel) -> str | None:
-    """The regional metric; None for GPUs that are not known, and for reserved ones, which need no quota."""
+    """Return the regional metric of GPUs; None for unknown ones and for reserved ones, which need none."""
     if capacity == "Reservation":
         return None
     name = _GPUS.get(accelerator) or _FAMILIES.get(accelerator)
@@ -52,5 +52,5 @@ def gpu_metric(accelerator: str, capacity: CapacityModel) -> str | None:
 
 
 def cpu_metrics(machine_type: str) -> tuple[str, ...]:
-    """The regional metrics of vCPUs bought on demand."""
+    """Return the regional metrics of vCPUs bought on demand."""
     return _CPUS.get(machine_type.partition("-")[0], ())

@@ -1,4 +1,4 @@
-"""What an update takes of Google's quotas, beyond what stands already."""
+"""What an update takes of Google's quotas, beyond what is in use already."""
 
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
@@ -23,22 +23,23 @@ _ZONES = 3
 
 @dataclass(frozen=True, order=True)
 class Need:
-    """So much of one quota is taken at the peak of an update, by `pools` (`cluster/pool`). `standing` of it
-    is in use already. A quota of the whole project has the region "". `path` is the field of the first pool
-    in the document of its cluster.
+    """How much of one quota `pools` (`cluster/pool`) take at the peak of an update.
+
+    `in_use` of the `amount` is taken already. A quota of the whole project has the region "". `path` is the
+    field of the first pool in its cluster's document.
     """
 
     project: str
     region: str
     metric: str
     amount: int
-    standing: int
+    in_use: int
     pools: tuple[str, ...]
     path: str
 
     @property
     def added(self) -> int:
-        return self.amount - self.standing
+        return self.amount - self.in_use
 
 
 def needs(
@@ -48,30 +49,32 @@ def needs(
     planned: Plan,
     existing: Mapping[str, Collection[str]],
 ) -> tuple[Need, ...]:
-    """The quotas of which more is taken than before, sorted; of an autoscaled pool as much as its replicas
-    need now. `existing` has by cluster the names of the pools that Google Cloud has.
+    """Return the quotas of which more is taken than before, sorted.
 
-    The size that a fixed pool had is not in the lock: one that only grows counts as standing.
+    An autoscaled pool takes what its replicas need now. `existing` has by cluster the names of the pools
+    that Google Cloud has.
+
+    The lock does not have the size of a fixed pool: one that only grows counts as if it had its nodes.
     """
     used = _Used(
         before=nodes_used(documents, lock.placements),
         after=nodes_used(documents, {placed.spot: placed.replicas for placed in planned.placements}),
     )
     amounts: Counter[_Quota] = Counter()
-    standing: Counter[_Quota] = Counter()
+    in_use: Counter[_Quota] = Counter()
     takers: dict[_Quota, dict[str, str]] = {}
     for cluster in clusters:
         for taken in _taken(documents, cluster, lock, used, existing.get(cluster.cluster, ())):
             for quota, number in _metrics(cluster, taken.node):
                 amounts[quota] += number * taken.nodes
-                standing[quota] += number * taken.standing
-                if taken.nodes > taken.standing:
+                in_use[quota] += number * taken.in_use
+                if taken.nodes > taken.in_use:
                     takers.setdefault(quota, {})[taken.pool] = taken.path
     return tuple(
         sorted(
-            Need(*quota, amount, standing[quota], *_named(takers[quota]))
+            Need(*quota, amount, in_use[quota], *_named(takers[quota]))
             for quota, amount in amounts.items()
-            if amount > standing[quota]
+            if amount > in_use[quota]
         )
     )
 
@@ -104,13 +107,13 @@ class _Node:
 
 @dataclass(frozen=True)
 class _Taken:
-    """Nodes of one make, at the peak of the update; `standing` of them are there before."""
+    """Nodes with the same settings, at the peak of the update; `in_use` of them exist before it."""
 
     pool: str
     path: str
     node: _Node
     nodes: int
-    standing: int
+    in_use: int
 
 
 def _taken(
@@ -124,13 +127,13 @@ def _taken(
         after = _nodes(pool, used.after)
         before = _nodes(pool, used.before)
         if planned.name in existing:
-            # The least that the autoscaler keeps may be there, with nobody on it.
-            standing = min(after, max(before, pool.document.min_node_count or 0))
-            yield _Taken(pool.key, pool.path(), _node(pool), after, standing)
+            # The minimum that the autoscaler keeps may exist, with no replica on it.
+            in_use = min(after, max(before, pool.document.min_node_count or 0))
+            yield _Taken(pool.key, pool.path(), _node(pool), after, in_use)
             continue
         yield _Taken(pool.key, pool.path(), _node(pool), after, 0)
         if locked and locked.name in existing:
-            # The replaced pool: with CreateFirst it stands until its successor does.
+            # The replaced pool: with CreateFirst it exists until its successor does.
             kept = before if pool.gke.replace.order == "CreateFirst" else 0
             yield _Taken(pool.key, pool.path(), _locked_node(locked.settings), kept, before)
 

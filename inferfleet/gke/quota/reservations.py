@@ -1,4 +1,4 @@
-"""Named reservations that pools are to stand on: whether they are there, and what they hold.
+"""Named reservations that new pools need: whether they exist, and whether their machines fit.
 
 https://cloud.google.com/compute/docs/reference/rest/v1/reservations/get
 """
@@ -11,19 +11,20 @@ from inferfleet.api.problems import Problem
 from inferfleet.gke.pool import GkePool
 from inferfleet.gke.values import CloudCluster
 
-_STEP = "Look with `gcloud compute reservations list --project {project}`; name another one, or mend it"
+_STEP = "Look with `gcloud compute reservations list --project {project}`; name another one, or fix it"
 
 
 @dataclass(frozen=True)
 class Reserved:
-    """A pool that is to stand on the reservation `name` of `project`, in one or more of its own zones."""
+    """A pool that needs machines of the reservation `name` of `project`, in one or more of its own zones."""
 
     pool: GkePool
     project: str
     name: str
 
     @property
-    def thing(self) -> str:
+    def title(self) -> str:
+        """The reservation as messages name it."""
         return f"reservation {self.name!r} of project {self.project}"
 
     @property
@@ -36,7 +37,7 @@ class Reserved:
 def reserved(
     clusters: Collection[CloudCluster], existing: Mapping[str, Collection[str]]
 ) -> tuple[Reserved, ...]:
-    """The named reservations of pools that Google Cloud does not have yet; `existing` is as for `needs`."""
+    """Return the named reservations of pools that do not exist yet; `existing` is as for `needs`."""
     return tuple(
         Reserved(pool.pool, named.project or cluster.project, named.name)
         for cluster in clusters
@@ -49,44 +50,44 @@ def reserved(
 def reservation_problems(
     need: Reserved, answers: Mapping[str, Mapping[str, Any] | None]
 ) -> Iterator[Problem]:
-    """What does not fit, as warnings, from Google's answer by zone (None: it has no such reservation there).
+    """Yield a warning for what does not fit, from Google's answer by zone (None: no such reservation there).
 
-    What an answer leaves out fits.
+    What an answer leaves out is taken to fit.
     """
     known = {zone: answer for zone, answer in sorted(answers.items()) if answer is not None}
     if not known:
         zones = ", ".join(sorted(answers))
-        yield _problem(need, f"there is no {need.thing} in {zones}, and pool {need.pool.key} needs it")
+        yield _problem(need, f"there is no {need.title} in {zones}, and pool {need.pool.key} needs it")
         return
-    reasons = {zone: tuple(_unlike(need, answer, zone)) for zone, answer in known.items()}
+    reasons = {zone: tuple(_mismatches(need, answer, zone)) for zone, answer in known.items()}
     if all(reasons.values()):
         yield from (_problem(need, reason) for in_zone in reasons.values() for reason in in_zone)
         return
     free = [_free(answer) for answer in known.values()]
     left, wanted = sum(number or 0 for number in free), need.pool.document.size
     if None not in free and left < wanted:
-        what = f"{need.thing} has {left} of the {wanted} machines left that pool {need.pool.key} may need"
+        what = f"{need.title} has {left} of the {wanted} machines left that pool {need.pool.key} may need"
         yield _problem(need, what)
 
 
-def _unlike(need: Reserved, answer: Mapping[str, Any], zone: str) -> Iterator[str]:
+def _mismatches(need: Reserved, answer: Mapping[str, Any], zone: str) -> Iterator[str]:
     held, wanted = _properties(answer).get("machineType"), need.pool.machine
     if held and held != wanted.type:
-        kinds = f"it holds {held}, pool {need.pool.key} is of {wanted.type}"
-        yield f"{need.thing} in {zone} does not fit: {kinds}"
+        kinds = f"its machines are {held}, those of pool {need.pool.key} are {wanted.type}"
+        yield f"{need.title} in {zone} does not fit: {kinds}"
         return
     ssds = len(_properties(answer).get("localSsds") or ())
     # Google may leave out what is part of the machine.
     stated = _properties(answer) and not (wanted.ssds.attached and not ssds)
     if stated and ssds != need.ssds:
         yield (
-            f"{need.thing} in {zone} does not fit: its machines have {ssds} local SSDs, nodes of pool "
+            f"{need.title} in {zone} does not fit: its machines have {ssds} local SSDs, nodes of pool "
             f"{need.pool.key} {need.ssds}"
         )
 
 
 def _free(answer: Mapping[str, Any]) -> int | None:
-    """Numbers of 64 bits are strings; one that is zero may be left out."""
+    """The machines not in use; None if not known. Numbers of 64 bits are strings; a zero may be left out."""
     specific = answer.get("specificReservation")
     if not isinstance(specific, Mapping) or "count" not in specific:
         return None

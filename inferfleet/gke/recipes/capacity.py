@@ -1,4 +1,4 @@
-"""Can nodes of a pool be had the way it asks for: on demand, spot, waited for or reserved, and so many."""
+"""Rules of capacity: is a pool's machine offered in its capacity model, and in that number."""
 
 from collections.abc import Iterator
 
@@ -7,7 +7,8 @@ from inferfleet.gke.facts.sources import BROKEN_SPOT, DRA, DRA_FROM_ZERO, DWS, F
 from inferfleet.gke.pool import GkePool
 from inferfleet.gke.recipes.findings import Finding, PoolRule, either
 
-_WAITED = ("FlexStart", "Queued")
+# Models of the Dynamic Workload Scheduler, whose nodes are waited for.
+_DYNAMIC = ("FlexStart", "Queued")
 
 
 def _offered(pool: GkePool) -> Iterator[Finding]:
@@ -19,28 +20,27 @@ def _offered(pool: GkePool) -> Iterator[Finding]:
     elif machine.capacity[model] == "disputed":
         what = f"wants {machine.type} as {model}, about which sources disagree or are silent"
         next_step = f"Write model: {either(certain)}" if certain else "Ask Google for it first"
-        yield Finding("doubt", path, what, FLEX_START if model in _WAITED else GPUS, next_step)
+        yield Finding("doubt", path, what, FLEX_START if model in _DYNAMIC else GPUS, next_step)
     elif model == "Spot" and machine.type == "a3-megagpu-8g":
         what = "wants a3-megagpu-8g as Spot, pools of which came up broken"
         yield Finding("doubt", path, what, BROKEN_SPOT, "Try it with one node first")
 
 
 def _models(pool: GkePool, verdict: Verdict) -> tuple[str, ...]:
-    return tuple(model for model, found in pool.machine.capacity.items() if found == verdict)
+    return tuple(model for model, offered in pool.machine.capacity.items() if offered == verdict)
 
 
-def _waited_for(pool: GkePool) -> Iterator[Finding]:
+def _dynamic(pool: GkePool) -> Iterator[Finding]:
     size, model, path = pool.document, pool.capacity_model, pool.path("capacity.model")
-    if model not in _WAITED:
+    if model not in _DYNAMIC:
         if size.capacity.max_run_duration:
-            what = f"has maxRunDuration, but nodes of model {model} run until they are given back"
+            what = f"has maxRunDuration, but nodes of model {model} run until they are deleted"
             next_step = "Remove it, or write model: FlexStart"
             yield Finding("rule", pool.path("capacity.maxRunDuration"), what, DWS, next_step)
         return
     if size.node_count is not None:
-        what = (
-            f"has nodeCount {size.node_count}, but {model} nodes come when there is room, counted up from 0"
-        )
+        added = f"{model} nodes are added when there is capacity, starting from 0"
+        what = f"has nodeCount {size.node_count}, but {added}"
         next_step = f"Write maxNodeCount: {size.node_count} in its place"
         yield Finding("rule", pool.path("nodeCount"), what, DWS, next_step)
     elif size.min_node_count:
@@ -92,4 +92,4 @@ def _from_zero(pool: GkePool) -> Iterator[Finding]:
         yield Finding("doubt", pool.path("minNodeCount"), what, f"{DRA}; {DRA_FROM_ZERO}", next_step)
 
 
-RULES: tuple[PoolRule, ...] = (_offered, _waited_for, _reserved, _most_nodes, _from_zero)
+RULES: tuple[PoolRule, ...] = (_offered, _dynamic, _reserved, _most_nodes, _from_zero)

@@ -17,11 +17,11 @@ _CLASS, _CLUSTER = "InferenceClass", "InferenceCluster"
 
 
 def recipe_problems(documents: Documents, clusters: Mapping[str, GkeCluster]) -> Iterator[Problem]:
-    """What Google refuses of the GKE clusters as they are written (errors), and what it may (warnings).
+    """Yield what Google would refuse of the GKE clusters as they are written (errors), or might (warnings).
 
-    A class is judged once, where any pool of a GKE cluster uses it. Abandoned clusters are left out.
+    A class is checked once, where any pool of a GKE cluster uses it. Abandoned clusters are left out.
     """
-    judged: set[str] = set()
+    checked: set[str] = set()
     for cluster in clusters.values():
         if cluster.document.spec.state == "abandoned":
             continue
@@ -32,8 +32,8 @@ def recipe_problems(documents: Documents, clusters: Mapping[str, GkeCluster]) ->
             if pool is None:
                 yield _not_provisioned(documents, cluster.name, place, document)
                 continue
-            if pool.gke_class.name not in judged:
-                judged.add(pool.gke_class.name)
+            if pool.gke_class.name not in checked:
+                checked.add(pool.gke_class.name)
                 yield from _class_problems(pool.gke_class)
             yield from _pool_problems(pool)
 
@@ -52,9 +52,9 @@ def _pool_problems(pool: GkePool) -> Iterator[Problem]:
 
 
 def _problems(findings: Iterable[Finding], subject: str, verified: str | None) -> Iterator[Problem]:
-    """Each finding as a problem of its severity. Who saw a recipe work knows more than a table."""
+    """Each finding as a problem with its severity. `verified` overrules the table of machines."""
     for finding in findings:
-        what, next_step = finding.said_of(subject), finding.next_step
+        what, next_step = finding.about(subject), finding.next_step
         if finding.certainty == "rule":
             yield Problem(what, next_step, finding.path)
         elif finding.certainty == "fact" and verified:
@@ -69,7 +69,11 @@ def _problems(findings: Iterable[Finding], subject: str, verified: str | None) -
 
 def _not_provisioned(documents: Documents, cluster: str, place: int, pool: NodePool) -> Problem:
     provisioning = documents.classes[pool.class_name].spec.provisioning
-    why = f"is provisioned by {provisioning.provider}" if provisioning else "says not how its nodes are made"
-    what = f"pool {pool.name} of cluster {cluster} is made by GKE, but class {pool.class_name} {why}"
+    why = (
+        f"is provisioned by {provisioning.provider}"
+        if provisioning
+        else "does not say how its nodes are provisioned"
+    )
+    what = f"pool {pool.name} of cluster {cluster} is provisioned by GKE, but class {pool.class_name} {why}"
     next_step = "Use a class with provisioning {provider: GKE}; `inferfleet classes` lists them"
     return Problem(what, next_step, f"spec.nodePools[{place}].className", kind=_CLUSTER, key=cluster)

@@ -1,4 +1,4 @@
-"""Does a GKE cluster use names, labels and taints that are taken, or GPUs where CPUs are meant."""
+"""Rules of the cluster's own fields: names, labels and taints that GKE sets, GPUs in the system pool."""
 
 from collections.abc import Iterator
 
@@ -22,14 +22,14 @@ _OF_GKE = frozenset(
 
 
 def cluster_problems(cluster: GkeCluster) -> Iterator[Problem]:
-    """Every such mistake of a GKE cluster and its pools, whichever classes they are of."""
+    """Yield every such mistake of a GKE cluster and its pools, whatever their classes are."""
     yield from _system_pool(cluster)
     yield from _taints(cluster, f"cluster {cluster.name}", "spec.taints", cluster.document.spec.taints)
     for place, pool in enumerate(cluster.document.spec.node_pools):
         path, subject = f"spec.nodePools[{place}]", f"pool {pool.name} of cluster {cluster.name}"
         if pool.name == SYSTEM_POOL:
             yield _problem(
-                cluster, f"{subject} has the name of the CPU pool", "Rename it", path=f"{path}.name"
+                cluster, f"{subject} has the name of the system pool", "Rename it", path=f"{path}.name"
             )
         for key in sorted(_OF_GKE.intersection(pool.labels)):
             what = f"{subject} has label {key}, which GKE sets itself ({NODE_POOL_API})"
@@ -50,7 +50,7 @@ def _system_pool(cluster: GkeCluster) -> Iterator[Problem]:
 def _taints(cluster: GkeCluster, subject: str, path: str, taints: tuple[Taint, ...]) -> Iterator[Problem]:
     for place, taint in enumerate(taints):
         if taint.key == GPU_TAINT:
-            what = f"{subject} has taint {GPU_TAINT}, which all its GPU nodes have anyway ({GKE_GPUS})"
+            what = f"{subject} has taint {GPU_TAINT}, which GKE sets on all GPU nodes ({GKE_GPUS})"
             yield _problem(cluster, what, "Remove it", path=f"{path}[{place}]")
 
 

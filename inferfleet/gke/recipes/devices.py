@@ -1,4 +1,4 @@
-"""Does a class tell of its nodes what they will have, and do its ways to hand out GPUs go together."""
+"""Rules of devices: does the class describe the nodes it will get, and can GPUs be shared the way it asks."""
 
 from collections.abc import Iterator
 
@@ -36,7 +36,7 @@ def _devices(gke_class: GkeClass) -> Iterator[Finding]:
     device, gpu = accelerator(gke_class.document), gke_class.recipe.accelerator
     path = "spec.devices" if gke_class.document.spec.devices else "spec.resources.gpu"
     if device is None:
-        return  # Told where placement looks at classes.
+        return  # Placement reports it.
     if device.driver != NVIDIA_DRIVER:
         what = f"has devices of driver {device.driver}, but its nodes get {gpu.type}"
         yield Finding("rule", path, what, "", f"Write driver: {NVIDIA_DRIVER}")

@@ -12,10 +12,10 @@ Certainty = Literal["rule", "fact", "doubt"]
 
 @dataclass(frozen=True)
 class Finding:
-    """What stands against a class or a pool, and where that was read ("": it contradicts itself).
+    """What a rule has against a class or a pool, and the source of the rule ("": it contradicts itself).
 
-    `what` goes on where "class x" or "pool x of cluster y" ends. `path` is in the document of the class, or
-    of the pool's cluster.
+    `what` continues the sentence where "class x" or "pool x of cluster y" ends. `path` is in the document of
+    the class, or of the pool's cluster.
     """
 
     certainty: Certainty
@@ -24,7 +24,8 @@ class Finding:
     source: str
     next_step: str
 
-    def said_of(self, subject: str) -> str:
+    def about(self, subject: str) -> str:
+        """Return the whole sentence about `class x` or `pool x of cluster y`, with the source."""
         return f"{subject} {self.what}" + (f" ({self.source})" if self.source else "")
 
 

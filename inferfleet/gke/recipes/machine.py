@@ -1,4 +1,4 @@
-"""Does a class ask of its machine type what that machine has: GPUs, disks, GPUDirect."""
+"""Rules of machine types: does the machine have the GPUs, disks and GPUDirect that the class asks for."""
 
 from collections.abc import Iterator
 
@@ -24,7 +24,10 @@ def _machine(gke_class: GkeClass) -> Iterator[Finding]:
     path, machine = f"{GKE}.machineType", gke_class.machine
     if not gke_class.machine.known:
         close = nearest(machine.type, known_types())
-        what = f"has machine type {machine.type}, which the table of {VERIFIED} lacks: the class is believed"
+        what = (
+            f"has machine type {machine.type}, which is not in the table of {VERIFIED}: the class is taken "
+            "at its word"
+        )
         yield Finding(
             "doubt", path, what, "", f"Did you mean {close}? Or, if it is new: {_TRY}" if close else _TRY
         )
@@ -50,7 +53,7 @@ def _accelerator(gke_class: GkeClass) -> Iterator[Finding]:
         what = f"has machine type {name}, which takes no GPUs"
         yield Finding("fact", f"{GKE}.machineType", what, GPUS, next_step)
     elif has is None:
-        types, others = either([one.type for one in machine.accelerators]), with_gpus(asked.type)
+        types, others = either([gpu.type for gpu in machine.accelerators]), with_gpus(asked.type)
         other = f", or use a machine type with {asked.type}: {', '.join(others)}" if others else ""
         what = f"asks for {asked.type} on {name}, which has {types}"
         yield Finding("fact", f"{GKE}.accelerator.type", what, GPUS, f"Write {types}{other}")

@@ -1,4 +1,4 @@
-"""Is the cluster new enough for what a pool asks of GKE."""
+"""Rules of versions: is the cluster's GKE version new enough for what a pool uses."""
 
 from collections.abc import Iterator
 

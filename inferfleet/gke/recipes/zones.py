@@ -1,4 +1,4 @@
-"""Do the zones of a pool agree with its size, and with what stands in one zone."""
+"""Rules of zones: do they fit the pool's size, and what is limited to a single zone."""
 
 from collections.abc import Iterator
 
@@ -10,9 +10,9 @@ from inferfleet.gke.recipes.findings import Finding, PoolRule, either
 def _one_zone(pool: GkePool) -> Iterator[Finding]:
     if len(pool.zones) == 1:
         return
-    there = f"has zones {', '.join(pool.zones)}" if pool.zones else "names no zone"
+    zones = f"has zones {', '.join(pool.zones)}" if pool.zones else "names no zone"
     for why, source in _reasons(pool):
-        yield Finding("rule", pool.path("zones"), f"{there}; {why}", source, "Name exactly one zone")
+        yield Finding("rule", pool.path("zones"), f"{zones}; {why}", source, "Name exactly one zone")
 
 
 def _reasons(pool: GkePool) -> Iterator[tuple[str, str]]:
@@ -22,9 +22,9 @@ def _reasons(pool: GkePool) -> Iterator[tuple[str, str]]:
         needs = f"{fabric.networks} extra networks, {size}, one zone"
         yield f"{pool.machine.type} with {fabric.kind} needs {needs}", TOOLKIT
     if pool.recipe.compact_placement:
-        yield f"nodes that are placed compactly (class {pool.gke_class.name}) stand in one", COMPACT
+        yield f"nodes with compact placement (class {pool.gke_class.name}) are all in one zone", COMPACT
     if named and pool.capacity_model == "Reservation":
-        yield f"reservation {named.name} stands in one", RESERVATIONS
+        yield f"reservation {named.name} is in one zone", RESERVATIONS
 
 
 def _even(pool: GkePool) -> Iterator[Finding]:
@@ -37,7 +37,7 @@ def _even(pool: GkePool) -> Iterator[Finding]:
         yield Finding("rule", pool.path("nodeCount"), what, NODE_POOL_API, next_step)
     elif over := count % zones:
         what = f"has nodeCount {count} over {zones} zones; Google counts per zone, so it must divide evenly"
-        evenly = [one for one in (count - over, count - over + zones) if one > 0]
+        evenly = [size for size in (count - over, count - over + zones) if size > 0]
         next_step = f"Write nodeCount: {either(evenly)}, or other zones"
         yield Finding("rule", pool.path("nodeCount"), what, NODE_POOL_API, next_step)
 
@@ -51,12 +51,12 @@ def _left_to_google(pool: GkePool) -> Iterator[Finding]:
 
 
 def _shared_vpc(pool: GkePool) -> Iterator[Finding]:
-    """No source says that GKE joins networks of two projects on one node, or that it does not."""
+    """A doubt: no source says whether GKE can attach networks of two projects to one node."""
     existing, fabric = pool.gke.network.existing, pool.fabric
     if fabric and existing and existing.project not in (None, pool.gke.project):
         what = (
-            f"stands in network {existing.name} of project {existing.project}, but its {fabric.networks} "
-            f"extra networks for {fabric.kind} are made in project {pool.gke.project}"
+            f"is in network {existing.name} of project {existing.project}, but its {fabric.networks} "
+            f"extra networks for {fabric.kind} are created in project {pool.gke.project}"
         )
         next_step = "Try it with one node first, or use a network of the cluster's project"
         yield Finding("doubt", "spec.cluster.gke.network.existing.project", what, "", next_step)

@@ -1,4 +1,4 @@
-"""Whom the nodes of a GKE cluster act as: an account of their own, with as few rights as nodes need."""
+"""The service account of a GKE cluster's nodes: one of their own, with as few roles as nodes need."""
 
 from inferfleet.fleet import names
 from inferfleet.gke.pool import GkeCluster
@@ -10,7 +10,7 @@ MEMBER = "gcp:projects/iAMMember:IAMMember"
 
 
 def accounts(cluster: GkeCluster) -> tuple[CloudResource, ...]:
-    """The account, then its roles on the project."""
+    """Return the service account, then its roles on the project."""
     account = CloudResource(
         ACCOUNT,
         names.cloud_resource(cluster.name, "nodes"),

@@ -12,18 +12,19 @@ from inferfleet.profiles.gke import GATEWAY_CHANNEL, LOGS, METRICS, SCOPES
 
 # An hour: a regional control plane takes ten minutes, and updates of it wait for each other.
 _SECONDS = 3600
-# Settings of a pool that is gone.
+# Settings of the default pool, which is removed at creation.
 _OF_FIRST_POOL = ("initialNodeCount", "nodeConfig")
-# Can be set at any time (https://github.com/GoogleCloudPlatform/magic-modules/pull/14000). It stays when the
-# last pool that needs it goes: the cluster is changed first, and Google refuses while that pool stands.
+# It can be set at any time (https://github.com/GoogleCloudPlatform/magic-modules/pull/14000). It stays set
+# when the last pool that needs it is deleted: the cluster is changed first, and Google refuses to unset it
+# while the pool exists.
 _MULTI_NETWORKING = "enableMultiNetworking"
 
 
 def control_plane(cluster: GkeCluster, *, multi_networking: bool, after: tuple[str, ...]) -> CloudResource:
-    """The Cluster resource; `multi_networking` lets nodes of its pools have extra interfaces.
+    """Return the Cluster resource. With `multi_networking` nodes of its pools may have extra interfaces.
 
-    `after` should hold all networks, also those of single pools: the engine does not delete pools of a
-    cluster that goes, so nothing else keeps their networks until the last node is gone.
+    `after` should hold all networks, also those that one pool alone uses: Pulumi does not delete the pools
+    of a cluster that is deleted, so nothing else keeps their networks until the last node is gone.
     """
     gke = cluster.gke
     return CloudResource(
@@ -66,7 +67,7 @@ def control_plane(cluster: GkeCluster, *, multi_networking: bool, after: tuple[s
 
 
 def _endpoints(gke: Gke) -> dict[str, Any]:
-    """One way to the API server: the DNS endpoint asks IAM, the IP endpoint can be limited to networks."""
+    """Exactly one endpoint: the DNS one is guarded by IAM, the IP one can be limited to networks."""
     by_dns = gke.control_plane_endpoint == "DNS"
     endpoints = {
         "controlPlaneEndpointsConfig": {
@@ -81,16 +82,16 @@ def _endpoints(gke: Gke) -> dict[str, Any]:
 
 
 def _versions(gke: Gke) -> dict[str, Any]:
-    """A channel, and at most a floor: a version that is pinned fights with the channel's own upgrades."""
+    """A channel, and at most a minimum: a pinned version conflicts with the channel's own upgrades."""
     channel = {"releaseChannel": {"channel": gke.release_channel}}
     return channel | ({"minMasterVersion": gke.min_version} if gke.min_version else {})
 
 
 def _first_pool(account: str) -> dict[str, Any]:
-    """GKE makes no cluster without a pool, so there is one for some minutes, of one node per zone.
+    """GKE creates no cluster without a pool, so there is one for some minutes, of one node per zone.
 
-    Its nodes act as ours do: the project's default account may have been taken away. Provider 8.9 announces
-    the end of this way; until it offers another one, this is what every version takes.
+    Its nodes use our account: the project's default account may have been deleted. Provider 8.9 announces
+    that this argument will go; until it offers another way, this is what every version takes.
     """
     return {
         "removeDefaultNodePool": True,

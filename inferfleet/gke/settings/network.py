@@ -1,4 +1,4 @@
-"""The networks of one GKE cluster: its own with subnetworks and a way out, and those between GPUs."""
+"""The networks of one GKE cluster: its own with subnetworks and NAT, and those between GPUs."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -16,22 +16,22 @@ ROUTER = "gcp:compute/router:Router"
 ROUTER_NAT = "gcp:compute/routerNat:RouterNat"
 # Names of the secondary ranges in the nodes' subnetwork.
 PODS, SERVICES = "pods", "services"
-_MAIN, _NODES, _PROXIES, _WAY_OUT = "network", "nodes", "proxies", "nat"
+_MAIN, _NODES, _PROXIES, _NAT = "network", "nodes", "proxies", "nat"
 
 
 def network(
     cluster: GkeCluster, *, ranges: Ranges | None, extras: tuple[ExtraNetwork, ...]
 ) -> CloudComponent | None:
-    """None for a cluster in an existing network without GPUDirect, which needs nothing here.
+    """Return the networks that the stack creates for a cluster.
 
-    `ranges` is None only for such a cluster.
+    None for a cluster in an existing network without GPUDirect, and `ranges` is None only for such a one.
     """
-    made = _Names(cluster)
+    maker = _Maker(cluster)
     resources: list[CloudResource] = []
     if ranges and cluster.gke.network.existing is None:
-        resources += _own(made, ranges)
+        resources += _own(maker, ranges)
     if ranges:
-        resources += [one for extra in extras for one in _between_gpus(made, ranges, extra)]
+        resources += [resource for extra in extras for resource in _between_gpus(maker, ranges, extra)]
     return (
         CloudComponent("GkeNetwork", names.cluster_component(cluster.name), tuple(resources))
         if resources
@@ -40,7 +40,7 @@ def network(
 
 
 def network_settings(cluster: GkeCluster) -> dict[str, Any]:
-    """What a Cluster says about its network: whose, which subnetwork, and the ranges of pods and services."""
+    """Return the settings of a Cluster about its network: subnetwork, and ranges of pods and services."""
     gke, existing = cluster.gke, cluster.gke.network.existing
     if existing:
         project, network_name, subnetwork = (
@@ -61,7 +61,7 @@ def network_settings(cluster: GkeCluster) -> dict[str, Any]:
 
 
 def interfaces(cloud_name: str, extras: tuple[ExtraNetwork, ...]) -> list[dict[str, Any]]:
-    """What a NodePool says about its nodes' extra interfaces, in order."""
+    """Return the settings of a NodePool about its nodes' extra interfaces, in order."""
     return [
         {
             "network": names.gke_part(cloud_name, extra.part),
@@ -72,13 +72,13 @@ def interfaces(cloud_name: str, extras: tuple[ExtraNetwork, ...]) -> list[dict[s
     ]
 
 
-class _Names:
+class _Maker:
     """Makes resources of one cluster: `part` names them in Pulumi and, after the cluster, in Google Cloud."""
 
     def __init__(self, cluster: GkeCluster) -> None:
         self.cluster, self.cloud_name, self.gke = cluster.name, cluster.cloud_name, cluster.gke
 
-    def called(self, part: str) -> str:
+    def name(self, part: str) -> str:
         return names.gke_part(self.cloud_name, part)
 
     def resource(self, token: str, part: str, inputs: dict[str, Any], *after: CloudResource) -> CloudResource:
@@ -86,55 +86,55 @@ class _Names:
         return CloudResource(
             token,
             names.cloud_resource(self.cluster, part),
-            {"name": self.called(part), "project": self.gke.project, **regional, **inputs},
-            after=tuple(one.key for one in after),
+            {"name": self.name(part), "project": self.gke.project, **regional, **inputs},
+            after=tuple(resource.key for resource in after),
         )
 
     def path(self, part: str) -> str:
-        return _network_path(self.gke.project, self.called(part))
+        return _network_path(self.gke.project, self.name(part))
 
 
-def _own(made: _Names, ranges: Ranges) -> Iterator[CloudResource]:
-    main = made.resource(NETWORK, _MAIN, {"autoCreateSubnetworks": False, "routingMode": "REGIONAL"})
+def _own(maker: _Maker, ranges: Ranges) -> Iterator[CloudResource]:
+    main = maker.resource(NETWORK, _MAIN, {"autoCreateSubnetworks": False, "routingMode": "REGIONAL"})
     yield main
-    within = {"network": made.path(_MAIN)}
+    within = {"network": maker.path(_MAIN)}
     secondary = [
         {"rangeName": PODS, "ipCidrRange": ranges.pods},
         {"rangeName": SERVICES, "ipCidrRange": ranges.services},
     ]
     nodes = {"ipCidrRange": ranges.nodes, "privateIpGoogleAccess": True, "secondaryIpRanges": secondary}
-    yield made.resource(SUBNETWORK, _NODES, within | nodes, main)
-    # Where regional load balancers run their Envoys; gateways of class gke-l7-rilb do not come up without.
+    yield maker.resource(SUBNETWORK, _NODES, within | nodes, main)
+    # For the Envoys of regional load balancers; gateways of class gke-l7-rilb never get ready without it.
     proxies = {"ipCidrRange": ranges.proxies, "purpose": "REGIONAL_MANAGED_PROXY", "role": "ACTIVE"}
-    yield made.resource(SUBNETWORK, _PROXIES, within | proxies, main)
-    # Also where nodes have addresses of their own, which do not use it: pools that were made before
-    # privateNodes was turned off keep nodes that have no other way out.
-    router = made.resource(ROUTER, _WAY_OUT, within, main)
+    yield maker.resource(SUBNETWORK, _PROXIES, within | proxies, main)
+    # Also where nodes have public addresses, which do not use it: pools that were created before
+    # privateNodes was turned off keep nodes that reach the internet no other way.
+    router = maker.resource(ROUTER, _NAT, within, main)
     yield router
-    way_out = {
-        "router": made.called(_WAY_OUT),
+    nat = {
+        "router": maker.name(_NAT),
         "natIpAllocateOption": "AUTO_ONLY",
         "sourceSubnetworkIpRangesToNat": "ALL_SUBNETWORKS_ALL_IP_RANGES",
         # A node that loads a model opens more connections than the 64 ports it would have.
         "enableDynamicPortAllocation": True,
         "enableEndpointIndependentMapping": False,
     }
-    yield made.resource(ROUTER_NAT, _WAY_OUT, way_out, router)
+    yield maker.resource(ROUTER_NAT, _NAT, nat, router)
 
 
-def _between_gpus(made: _Names, ranges: Ranges, extra: ExtraNetwork) -> Iterator[CloudResource]:
+def _between_gpus(maker: _Maker, ranges: Ranges, extra: ExtraNetwork) -> Iterator[CloudResource]:
     shape: dict[str, Any] = {"autoCreateSubnetworks": False}
     if extra.mtu:
         shape["mtu"] = extra.mtu
     if extra.zone:
         profile = f"global/networkProfiles/{extra.zone}-vpc-roce"
-        shape["networkProfile"] = f"projects/{made.gke.project}/{profile}"
-    network_made = made.resource(NETWORK, extra.part, shape)
-    yield network_made
-    within = {"network": made.path(extra.part)}
+        shape["networkProfile"] = f"projects/{maker.gke.project}/{profile}"
+    between = maker.resource(NETWORK, extra.part, shape)
+    yield between
+    within = {"network": maker.path(extra.part)}
     for part, slot in extra.subnets:
         subnet = {"ipCidrRange": ranges.between_gpus(slot)}
-        yield made.resource(SUBNETWORK, part, within | subnet, network_made)
+        yield maker.resource(SUBNETWORK, part, within | subnet, between)
     # Networks of RDMA let everything in by themselves and take no rules of this kind:
     # https://docs.cloud.google.com/vpc/docs/rdma-network-profiles
     if not extra.zone:
@@ -147,7 +147,7 @@ def _between_gpus(made: _Names, ranges: Ranges, extra: ExtraNetwork) -> Iterator
                 {"protocol": "udp", "ports": ["0-65535"]},
             ],
         }
-        yield made.resource(FIREWALL, extra.part, within | among, network_made)
+        yield maker.resource(FIREWALL, extra.part, within | among, between)
 
 
 def _network_path(project: str, name: str) -> str:

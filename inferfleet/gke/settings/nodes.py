@@ -14,7 +14,7 @@ QUEUED = Taint(key="cloud.google.com/gke-queued", value="true", effect="NoSchedu
 
 
 def pod_taints(pool: NodePool) -> tuple[Taint, ...]:
-    """Besides the taint of the accelerator, which every pod that asks for one tolerates."""
+    """Return the taints that pods of a pool tolerate besides that of the accelerator."""
     return (QUEUED,) if pool.capacity.model == "Queued" else ()
 
 
@@ -23,7 +23,7 @@ _SHARING = {"TimeSharing": "TIME_SHARING", "MPS": "MPS"}
 
 
 def node_config(cluster: GkeCluster, pool: GkePool) -> dict[str, Any]:
-    """Everything of a node but its pool label, which holds the digest of what is here."""
+    """Return the settings of a GPU node without its pool label, which holds the digest of these settings."""
     recipe, machine, written = pool.recipe, pool.machine, pool.document
     return {
         "machineType": recipe.machine_type,
@@ -44,7 +44,7 @@ def node_config(cluster: GkeCluster, pool: GkePool) -> dict[str, Any]:
 
 
 def ignored(pool: GkePool) -> tuple[str, ...]:
-    """What GKE fills in by itself: local SSDs that are part of the machine, or may be of an unknown one.
+    """Return the settings that GKE fills in: local SSDs that are, or for an unknown machine may be, built in.
 
     Reported back by Google and missing in the recipe, they would replace the pool at every update
     (https://github.com/mozilla/terraform-modules/pull/464). Nowhere else, because what is ignored keeps its
@@ -56,7 +56,7 @@ def ignored(pool: GkePool) -> tuple[str, ...]:
 
 
 def system_node_config(cluster: GkeCluster, machine_type: str) -> dict[str, Any]:
-    """A node without accelerators and taints."""
+    """Return the settings of a node of the system pool, which has neither accelerators nor taints."""
     return {
         "machineType": machine_type,
         "imageType": IMAGE_TYPE,
@@ -81,28 +81,28 @@ def _boot_disk(recipe: GkeProvisioning, machine: Machine) -> dict[str, Any]:
 
 
 def _boots_securely(recipe: GkeProvisioning) -> bool:
-    """GKE's own drivers are signed; one that is installed by somebody else may not be."""
+    """GKE's own drivers are signed; one that somebody else installs may not be."""
     return recipe.driver != "INSTALLATION_DISABLED"
 
 
 def _accelerator(accelerator: GkeAccelerator, driver: str) -> dict[str, Any]:
-    """The driver is always told: GKE fills it in, and what it fills in would replace the pool.
+    """The driver is always set: GKE would fill it in, and what it fills in would replace the pool.
 
     https://github.com/GoogleCloudPlatform/magic-modules/pull/11152
     """
-    found: dict[str, Any] = {
+    settings: dict[str, Any] = {
         "type": accelerator.type,
         "count": accelerator.count,
         "gpuDriverInstallationConfig": {"gpuDriverVersion": driver},
     }
     if accelerator.partition_size:
-        found["gpuPartitionSize"] = accelerator.partition_size
+        settings["gpuPartitionSize"] = accelerator.partition_size
     if accelerator.sharing:
-        found["gpuSharingConfig"] = {
+        settings["gpuSharingConfig"] = {
             "gpuSharingStrategy": _SHARING[accelerator.sharing.strategy],
             "maxSharedClientsPerGpu": accelerator.sharing.max_clients_per_gpu,
         }
-    return found
+    return settings
 
 
 def _local_ssd(recipe: GkeProvisioning) -> dict[str, Any]:
@@ -114,15 +114,15 @@ def _local_ssd(recipe: GkeProvisioning) -> dict[str, Any]:
 
 
 def _capacity(capacity: Capacity) -> dict[str, Any]:
-    found: dict[str, Any] = {}
+    settings: dict[str, Any] = {}
     if capacity.model == "Spot":
-        found["spot"] = True
+        settings["spot"] = True
     if capacity.model == "FlexStart":
-        found["flexStart"] = True
+        settings["flexStart"] = True
     if capacity.max_run_duration:
-        found["maxRunDuration"] = f"{capacity.max_run_duration}s"
+        settings["maxRunDuration"] = f"{capacity.max_run_duration}s"
     affinity = _reservation(capacity)
-    return found | ({"reservationAffinity": affinity} if affinity else {})
+    return settings | ({"reservationAffinity": affinity} if affinity else {})
 
 
 def _reservation(capacity: Capacity) -> dict[str, Any] | None:
@@ -142,7 +142,7 @@ def _reservation(capacity: Capacity) -> dict[str, Any] | None:
 
 
 def _taints(taints: tuple[Taint, ...]) -> list[dict[str, str]]:
-    return [_taint(one.key, one.value, one.effect) for one in taints if one.key != GPU_TAINT]
+    return [_taint(taint.key, taint.value, taint.effect) for taint in taints if taint.key != GPU_TAINT]
 
 
 def _taint(key: str, value: str, effect: str) -> dict[str, str]:

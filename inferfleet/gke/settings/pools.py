@@ -12,18 +12,18 @@ from inferfleet.gke.values import CloudComponent, CloudPool, CloudResource
 from inferfleet.profiles.gke import RACK_TOPOLOGY
 
 RESOURCE_POLICY = "gcp:compute/resourcePolicy:ResourcePolicy"
-# GKE waits up to an hour for pods that are slow to leave, and then takes its time for the machines.
+# GKE waits up to an hour for pods that terminate slowly, and deleting machines takes longer still.
 SECONDS = 5400
 # Racks of GB200 take nodes only with a policy that keeps them in one NVLink domain.
 _RACKS = "A4X"
 
 
 def gpu_pool(cluster: GkeCluster, pool: GkePool, *, after: tuple[str, ...]) -> CloudPool:
-    """The pool with its name in Google Cloud, its resources, and the settings that the lock keeps.
+    """Return the pool with its name in Google Cloud, its resources, and the settings that the lock records.
 
-    The name carries the digest of what cannot change in place, so that an old and a new pool can stand side
-    by side. A minimum holds back the autoscaler; it starts no node before the first pod asks for one, and a
-    pool is never made to wait for accelerators.
+    The name carries the digest of the immutable settings, so that an old and a new pool can exist side by
+    side. A minimum limits how far the autoscaler scales down; it starts no node before the first pod asks
+    for one, so creating a pool never waits for accelerators.
     """
     policy = _rack_policy(cluster, pool) if pool.machine.family == _RACKS else None
     cloud_name, inputs = with_name(
@@ -58,7 +58,7 @@ def gpu_pool(cluster: GkeCluster, pool: GkePool, *, after: tuple[str, ...]) -> C
 
 
 def pool_of(cluster: GkeCluster) -> dict[str, Any]:
-    """Where a pool belongs."""
+    """Return the settings that say which cluster a pool belongs to."""
     return {
         "cluster": cluster.cloud_name,
         "location": cluster.gke.region,
@@ -67,7 +67,7 @@ def pool_of(cluster: GkeCluster) -> dict[str, Any]:
 
 
 def with_name(pool: str, inputs: dict[str, Any]) -> tuple[str, dict[str, Any]]:
-    """The name of a pool with these inputs, and the inputs with it: as name, and as label of the nodes."""
+    """Return the name of a pool with these inputs, and the inputs with it as name and as node label."""
     cloud_name = names.gke_pool(pool, digest(create_only(NODE_POOL, inputs)))
     nodes = inputs["nodeConfig"]
     labels = {names.POOL: cloud_name} | nodes.get("labels", {})
@@ -75,7 +75,7 @@ def with_name(pool: str, inputs: dict[str, Any]) -> tuple[str, dict[str, Any]]:
 
 
 def _nodes(pool: GkePool) -> dict[str, Any]:
-    """Where nodes stand, and how many: documents count the whole pool, Google a fixed size per zone."""
+    """Zones and number of nodes: documents count the whole pool, Google a fixed size per zone."""
     places: dict[str, Any] = {"nodeLocations": list(pool.zones)} if pool.zones else {}
     if pool.fixed_size is None:
         return places | {
@@ -85,7 +85,7 @@ def _nodes(pool: GkePool) -> dict[str, Any]:
                 # ANY goes where there is capacity; BALANCED spreads what can be bought anywhere.
                 "locationPolicy": "BALANCED" if pool.capacity_model == "OnDemand" else "ANY",
             },
-            # The autoscaler moves the number; it is nobody's mistake.
+            # The autoscaler changes the number, which is no drift.
             "ignoreNodeCountChanges": True,
         }
     return places | {"nodeCount": pool.fixed_size // max(1, len(pool.zones))}
@@ -108,12 +108,12 @@ def _network(cluster: GkeCluster, pool: GkePool) -> dict[str, Any]:
 def _upkeep(pool: GkePool) -> dict[str, Any]:
     """Repairs and upgrades. A release channel upgrades nodes by itself, and takes no pool that refuses.
 
-    Nodes that were waited for are never repaired, which would end them, and GKE chooses how to upgrade them.
-    Of others one at a time is taken away first: there is seldom a spare machine to put beside it.
+    Nodes of the Dynamic Workload Scheduler are not repaired, which would delete them, and GKE chooses how to
+    upgrade them. Other nodes are drained one at a time without a surge: there is seldom a spare machine.
     """
-    waited = pool.capacity_model in ("FlexStart", "Queued")
-    upkeep: dict[str, Any] = {"management": {"autoRepair": not waited, "autoUpgrade": True}}
-    if waited:
+    dynamic = pool.capacity_model in ("FlexStart", "Queued")
+    upkeep: dict[str, Any] = {"management": {"autoRepair": not dynamic, "autoUpgrade": True}}
+    if dynamic:
         return upkeep
     return upkeep | {"upgradeSettings": {"strategy": "SURGE", "maxSurge": 0, "maxUnavailable": 1}}
 

@@ -1,7 +1,7 @@
 """Addresses of the stack's GKE clusters: a block for each, and what lies where in it.
 
-A cluster keeps the block that the lock remembers; a new one takes the lowest free one. No two overlap, so
-that networks can be joined later.
+A cluster keeps the block that the lock has; a new one takes the lowest free one. No two overlap, so that
+networks can be peered later.
 """
 
 from collections.abc import Iterator, Mapping
@@ -25,8 +25,10 @@ _PATH = "spec.cluster.gke.network.block"
 
 @dataclass(frozen=True)
 class Ranges:
-    """Half of a block is for pods, a quarter for networks between GPUs, a sixteenth for nodes, one for
-    services, the rest for load balancers. A default block holds 512 nodes of 110 pods.
+    """The ranges that one cluster's block is cut into.
+
+    Half is for pods, a quarter for networks between GPUs, a sixteenth for nodes, one for services, the rest
+    for load balancers. A default block holds 512 nodes of 110 pods.
     """
 
     block: str
@@ -62,9 +64,9 @@ class Ranges:
 
 
 def blocks(clusters: Clusters, lock: Lock) -> dict[str, str]:
-    """The block of every cluster that needs one: as written, as remembered, or the lowest free one.
+    """Return the block of every cluster that needs one: as written, as in the lock, or the lowest free one.
 
-    A cluster for which none is left has no entry; `range_problems` says so.
+    A cluster for which none is left has no entry; `range_problems` reports it.
     """
     known = _known(clusters, lock)
     needing = [name for name in _needing(clusters) if name not in known]
@@ -73,30 +75,30 @@ def blocks(clusters: Clusters, lock: Lock) -> dict[str, str]:
 
 
 def range_problems(clusters: Clusters, lock: Lock) -> Iterator[Problem]:
-    """Blocks that overlap or are for nothing, clusters that find none, zones that the layout lacks."""
+    """Yield blocks that overlap or are not used, clusters without a free block, zones the layout lacks."""
     yield from _overlaps(clusters, lock)
-    yield from _for_nothing(clusters)
+    yield from _unused(clusters)
     yield from _run_out(clusters, lock)
     yield from _zones(clusters)
 
 
 def _overlaps(clusters: Clusters, lock: Lock) -> Iterator[Problem]:
     known = _known(clusters, lock)
-    for one, other in combinations(known, 2):
-        if not _spans_meet(_span(known[one]), _span(known[other])):
+    for first, second in combinations(known, 2):
+        if not _spans_meet(_span(known[first]), _span(known[second])):
             continue
-        # Speak of the one that can be changed: a block of the lock is written in no document.
-        named, against = (other, one) if _written(clusters[other]) else (one, other)
-        what = f"block {known[named]} of cluster {named!r} overlaps {known[against]} of cluster {against!r}"
-        yield _problem(named, what, "Write another block, or leave it out to have one picked")
+        # The problem is of a cluster that can be changed: a block of the lock is written in no document.
+        name, other = (second, first) if _written(clusters[second]) else (first, second)
+        what = f"block {known[name]} of cluster {name!r} overlaps {known[other]} of cluster {other!r}"
+        yield _problem(name, what, "Write another block, or leave it out to have one picked")
 
 
-def _for_nothing(clusters: Clusters) -> Iterator[Problem]:
+def _unused(clusters: Clusters) -> Iterator[Problem]:
     needing = _needing(clusters)
     for name, cluster in clusters.items():
         if _written(cluster) and name not in needing:
-            what = f"block of cluster {name!r} is for nothing: its network exists, and no pool has GPUDirect"
-            yield _problem(name, what, "Remove it")
+            why = "its network exists already, and no pool has GPUDirect"
+            yield _problem(name, f"block of cluster {name!r} is not used: {why}", "Remove it")
 
 
 def _run_out(clusters: Clusters, lock: Lock) -> Iterator[Problem]:
@@ -108,7 +110,7 @@ def _run_out(clusters: Clusters, lock: Lock) -> Iterator[Problem]:
 
 
 def _zones(clusters: Clusters) -> Iterator[Problem]:
-    """Pools of one zone, which is what RDMA needs, for whose networks the block has no place all the same."""
+    """Pools in one zone, as RDMA needs it, for whose networks the block has no place all the same."""
     for name in _needing(clusters):
         for pool in clusters[name].pools:
             if pool.fabric and len(pool.zones) == 1 and not pool.networks:
@@ -149,18 +151,18 @@ def _locked(lock: Lock) -> Mapping[str, str]:
 def _free(taken: list[str]) -> Iterator[str]:
     spans = [_span(block) for block in taken]
     for candidate, span in _candidates():
-        if not any(_spans_meet(span, one) for one in spans):
+        if not any(_spans_meet(span, other) for other in spans):
             yield candidate
 
 
 @cache
 def _candidates() -> tuple[tuple[str, tuple[int, int]], ...]:
-    found = (
+    candidates = (
         str(block)
         for space in _PICKED_FROM
         for block in IPv4Network(space).subnets(new_prefix=DEFAULT_PREFIX)
     )
-    return tuple((block, _span(block)) for block in found)
+    return tuple((block, _span(block)) for block in candidates)
 
 
 # Numbers, because a fleet of fifty clusters asks thousands of times and IPv4Network is slow.
@@ -170,8 +172,8 @@ def _span(block: str) -> tuple[int, int]:
     return first, first + network.num_addresses - 1
 
 
-def _spans_meet(one: tuple[int, int], other: tuple[int, int]) -> bool:
-    return one[0] <= other[1] and other[0] <= one[1]
+def _spans_meet(first: tuple[int, int], second: tuple[int, int]) -> bool:
+    return first[0] <= second[1] and second[0] <= first[1]
 
 
 def _prefix(block: str) -> int:

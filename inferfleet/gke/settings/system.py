@@ -1,4 +1,4 @@
-"""The pool for everything that is no engine: GKE's own pods, controllers, endpoint pickers."""
+"""The system pool: CPU nodes for GKE's own pods, controllers and endpoint pickers."""
 
 from collections.abc import Iterator, Mapping
 from decimal import Decimal
@@ -32,9 +32,9 @@ Need = tuple[Decimal, Decimal]  # cores, bytes
 
 
 def system_pool(cluster: GkeCluster, *, needs: tuple[Need, ...], after: tuple[str, ...]) -> CloudResource:
-    """Without taints. Its machine is told, never derived; only the most nodes it may have follow `needs`.
+    """Return the system pool, whose nodes have no taints. Only its maximum size follows from `needs`.
 
-    It starts with one node per zone, because a new cluster has pods to run before anybody asks for one.
+    It starts with one node per zone, because a new cluster has pods to run before the autoscaler works.
     """
     gke = cluster.gke
     machine_type = system_machine_type(gke)
@@ -70,7 +70,7 @@ def system_machine_type(gke: Gke) -> str:
 
 
 def nodes_for(needs: tuple[Need, ...], kind: Machine | None) -> int:
-    """So many nodes hold pickers with these requests; one for each where the machine is not known."""
+    """Return how many nodes hold pickers with these requests; one for each if the machine is not known."""
     if kind is None:
         return len(needs)
     usable = _usable(kind)
@@ -86,19 +86,19 @@ def nodes_for(needs: tuple[Need, ...], kind: Machine | None) -> int:
 
 
 def pickers(documents: Documents, cluster: str, planned: Plan) -> dict[str, tuple[Need, ...]]:
-    """What the endpoint pickers on a cluster request, one for each of their pods, by deployment."""
+    """Return what the endpoint pickers on a cluster request, an entry for each pod, by deployment."""
     return {
-        one.deployment: (_need(documents.deployments[one.deployment], documents, cluster),)
-        * documents.deployments[one.deployment].spec.endpoint_picker.replicas
-        for one in planned.endpoints
-        if one.cluster == cluster and one.deployment in documents.deployments
+        endpoint.deployment: (_need(documents.deployments[endpoint.deployment], documents, cluster),)
+        * documents.deployments[endpoint.deployment].spec.endpoint_picker.replicas
+        for endpoint in planned.endpoints
+        if endpoint.cluster == cluster and endpoint.deployment in documents.deployments
     }
 
 
 def system_problems(
     documents: Documents, clusters: Mapping[str, GkeCluster], planned: Plan
 ) -> Iterator[Problem]:
-    """Pickers that no node of the system pool can run: they would stay pending, their models silent."""
+    """Yield endpoint pickers that fit no node of the system pool, and would stay Pending for ever."""
     for name, cluster in clusters.items():
         kind = machine(system_machine_type(cluster.gke))
         if kind is None:
@@ -121,7 +121,7 @@ def _usable(kind: Machine) -> Need:
 
 
 def _need(deployment: ModelDeployment, documents: Documents, cluster: str) -> Need:
-    """The deployment's own as a whole, or the profile's. Kubernetes takes a limit alone for the request."""
+    """The deployment's own resources, or the profile's. A limit without a request counts as the request."""
     own = deployment.spec.endpoint_picker.resources
     used = profile(documents.clusters[cluster].spec.serving.profile).resources if own is None else own
     amounts = {**used.limits, **used.requests}

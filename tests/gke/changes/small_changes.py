@@ -11,7 +11,7 @@ from inferfleet.fleet.decisions import Plan
 from inferfleet.fleet.lock.lock import Lock, LockedCluster
 from inferfleet.fleet.spot import Spot
 from inferfleet.gke.changes.clusters import cloud_changes
-from inferfleet.gke.changes.remembered import remembered
+from inferfleet.gke.changes.locked import with_clouds
 
 CODER = Spot("ml/coder", "east", (("decode", "l4"),))
 STANDING = "pool east/l4 with 2 replicas (2 of ml/coder)"
@@ -32,7 +32,7 @@ def standing(*clusters: InferenceCluster, replicas: int = 2) -> Lock:
 def after(lock: Lock, *clusters: InferenceCluster) -> Lock:
     """What the lock is after an update with these clusters."""
     documents = clouds(*clusters)
-    return remembered(documents, lock, clouds_of(documents, lock, Plan()))
+    return with_clouds(documents, lock, clouds_of(documents, lock, Plan()))
 
 
 def changes(

@@ -10,14 +10,14 @@ from inferfleet.api.documents import Documents
 from inferfleet.fleet.decisions import Plan
 from inferfleet.fleet.lock.lock import Lock, LockedCluster, matches, parse, text
 from inferfleet.gke.changes.clusters import cloud_changes
-from inferfleet.gke.changes.remembered import remembered
+from inferfleet.gke.changes.locked import with_clouds
 from inferfleet.gke.facts.create_only import recreates
 
 
 def _standing(documents: Documents) -> Lock:
     """The lock after an update with these documents."""
     known = Lock(documents.settings.stack, {name: LockedCluster("GKE") for name in documents.clusters})
-    return remembered(documents, known, clouds_of(documents, known, Plan()))
+    return with_clouds(documents, known, clouds_of(documents, known, Plan()))
 
 
 @given(any_clouds())
@@ -25,7 +25,7 @@ def test_after_an_update_nothing_is_left_to_change(documents: Documents) -> None
     lock = _standing(documents)
     clusters = clouds_of(documents, lock, Plan())
     assert cloud_changes(documents, lock, clusters) == ((), ())
-    assert matches(lock, remembered(documents, lock, clusters))
+    assert matches(lock, with_clouds(documents, lock, clusters))
 
 
 @given(any_clouds())

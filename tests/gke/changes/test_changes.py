@@ -72,7 +72,7 @@ def test_a_pool_with_replicas_asks_for_its_capacity_model_to_be_allowed(
 def test_a_pool_without_replicas_is_replaced_and_told() -> None:
     spot = cluster("east", pool(capacity={"model": "Spot"}))
     assert changes(standing(cluster(), replicas=0), spot) == (
-        [f"pool east/l4 is replaced: {SPOT}; the new nodes come first"],
+        [f"pool east/l4 is replaced: {SPOT}; new nodes are created first"],
         [],
         [],
     )
@@ -87,16 +87,17 @@ def test_an_allowed_replacement_says_who_moves_and_in_which_order() -> None:
     ]
     one = "1 replica (1 of ml/coder)"
     assert changes(lock, spot[0]) == (
-        [f"pool east/l4 is replaced: {SPOT}; the new nodes come first; {one} move over"],
+        [f"pool east/l4 is replaced: {SPOT}; new nodes are created first; the new nodes take over {one}"],
         [],
         [],
     )
     assert changes(lock, spot[1]) == (
-        [f"pool east/l4 is replaced: {SPOT}; the old nodes end first; {one} move over"],
+        [f"pool east/l4 is replaced: {SPOT}; old nodes are deleted first; the new nodes take over {one}"],
         [],
         [
-            f"spec.nodePools[0]: pool east/l4 with {one} is replaced, and its old nodes end before new ones "
-            "start. Expect a gap, or set spec.cluster.gke.replace.order: CreateFirst"
+            f"spec.nodePools[0]: pool east/l4 with {one} is replaced, and its old nodes are deleted before "
+            "new ones are created. Expect a gap in serving, or set spec.cluster.gke.replace.order: "
+            "CreateFirst"
         ],
     )
 
@@ -130,7 +131,7 @@ def test_replaced_nodes_are_told_with_the_replicas_that_start_again(
         [],
         [
             f"spec.nodePools[0]: GKE replaces the nodes of {STANDING}, some at a time: {told}. "
-            "Expect the replicas to start again on the new nodes"
+            "Expect the replicas to restart on the new nodes"
         ],
     )
 
@@ -145,9 +146,10 @@ def test_another_zone_replaces_a_pool_whose_networks_are_of_one_zone() -> None:
 def test_allowing_what_never_replaces_a_pool_is_a_mistake() -> None:
     allow = ["accelerator.cout", "nodeCount", "driver", "nodeConfig.oauthScopes"]
     assert changes(standing(cluster()), cluster(replace={"allow": allow}))[1] == [
-        "spec.cluster.gke.replace.allow[0]: 'accelerator.cout' is no field whose change replaces a pool. Did "
-        "you mean accelerator.count?",
-        "spec.cluster.gke.replace.allow[1]: 'nodeCount' is no field whose change replaces a pool. Those are: "
+        "spec.cluster.gke.replace.allow[0]: 'accelerator.cout' does not name a field whose change replaces a "
+        "pool. Did you mean accelerator.count?",
+        "spec.cluster.gke.replace.allow[1]: 'nodeCount' does not name a field whose change replaces a pool. "
+        "Fields that do: "
         "accelerator.count, accelerator.partitionSize, accelerator.sharing, accelerator.type, "
         "capacity.maxRunDuration, capacity.model, capacity.reservation, compactPlacement, driver, localSsd, "
         "networking.gpuDirect, node.pods, zones",

@@ -25,7 +25,7 @@ def test_a_lost_cluster_is_remembered_as_it_was_and_may_not_change() -> None:
     lost = _in_state("lost", cluster("east", pool(capacity={"model": "Spot"}), pool("b"), region="us-east1"))
     assert after(lock, lost) == lock
     assert [one.partition(". ")[0] for one in changes(lock, lost)[1]] == [
-        "spec.cluster.gke: cluster east is lost and would become another one: "
+        "spec.cluster.gke: cluster east is lost and would be replaced by another: "
         "region (location us-east5 -> us-east1)"
     ]
     stays = _in_state("lost", cluster("east", pool(capacity={"model": "Spot"}), pool("b")))
@@ -66,14 +66,14 @@ def test_another_place_is_another_cluster_and_needs_the_old_one_empty_and_unprot
         "first: change it back, set state: drained, run pulumi up, then change it"
     ]
     protected = [
-        "spec.cluster.gke: cluster east would be replaced by another, and its deletionProtection forbids to "
-        f"end the old one: {told}. Change it back, set deletionProtection: false, run pulumi up, then change "
-        "it"
+        "spec.cluster.gke: cluster east would be replaced by another, and its deletionProtection forbids "
+        f"deleting the old one: {told}. Change it back, set deletionProtection: false, run pulumi up, then "
+        "change it"
     ]
     assert changes(empty, edited)[1] == protected
     assert changes(standing(cluster(), replicas=0), _unprotected(edited))[1] == protected
     assert changes(empty, _unprotected(edited)) == (
-        [f"cluster east is replaced: {told}; the old one ends with everything on it"],
+        [f"cluster east is replaced: {told}; the old one is deleted with everything on it"],
         [],
         [],
     )
@@ -110,11 +110,11 @@ def test_another_source_waits_until_no_replica_is_left() -> None:
     ]
     assert changes(standing(cluster(), replicas=0), there)[1] == [
         "spec.cluster.source: cluster east would be replaced by another, and its deletionProtection forbids "
-        "to end the old one: source GKE -> Existing. Change it back, set deletionProtection: false, run "
+        "deleting the old one: source GKE -> Existing. Change it back, set deletionProtection: false, run "
         "pulumi up, then change it"
     ]
     assert changes(standing(cluster(deletionProtection=False), replicas=0), there) == (
-        ["cluster east is replaced: source GKE -> Existing; the old one ends with everything on it"],
+        ["cluster east is replaced: source GKE -> Existing; the old one is deleted with everything on it"],
         [],
         [],
     )
@@ -124,7 +124,7 @@ def test_another_source_waits_until_no_replica_is_left() -> None:
 def test_a_protected_cluster_keeps_its_document_until_an_update_has_let_it_go() -> None:
     lock = standing(cluster(), replicas=0)
     assert changes(lock, cluster("west"))[1] == [
-        "cluster east has no document any more, and its deletionProtection forbids to end it. Put the "
+        "cluster east has no document any more, and its deletionProtection forbids deleting it. Put the "
         "document back with deletionProtection: false, run pulumi up, then remove it"
     ]
     let_go = after(lock, cluster(deletionProtection=False))

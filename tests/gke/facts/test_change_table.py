@@ -11,7 +11,7 @@ from inferfleet.api.kinds.inference_class import InferenceClass
 from inferfleet.api.kinds.inference_cluster import InferenceCluster
 from inferfleet.gke.facts import schema
 from inferfleet.gke.facts.change_table import POOLS, Effect, Row, field_table
-from inferfleet.gke.facts.create_only import counts, recreates
+from inferfleet.gke.facts.create_only import is_create_only, recreates
 from inferfleet.gke.facts.schema import CLUSTER, NODE_POOL
 from inferfleet.gke.settings.ranges import BLOCK
 
@@ -71,17 +71,17 @@ def _effect(wire: str) -> tuple[int, Effect]:
     resource, _, path = wire.partition(".")
     found = Effect.IN_PLACE
     if resource == "Cluster":
-        found = Effect.REFUSED if path == BLOCK or _any_counts(CLUSTER, path) else found
-    elif _any_counts(NODE_POOL, path):
+        found = Effect.REFUSED if path == BLOCK or _any_create_only(CLUSTER, path) else found
+    elif _any_create_only(NODE_POOL, path):
         found = Effect.REPLACES
     elif recreates(path):
         found = Effect.NODES
     return _ORDER.index(found), found
 
 
-def _any_counts(token: str, path: str) -> bool:
+def _any_create_only(token: str, path: str) -> bool:
     inside = [one for one in schema.replacing(token) if one.startswith(f"{path}.")]
-    return any(counts(token, one) for one in (path, *inside))
+    return any(is_create_only(token, one) for one in (path, *inside))
 
 
 def test_every_setting_of_a_row_is_a_field_of_the_provider() -> None:

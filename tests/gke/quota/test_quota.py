@@ -11,7 +11,7 @@ from inferfleet.api.kinds.inference_cluster import InferenceCluster
 from inferfleet.fleet.decisions import Placement, Plan
 from inferfleet.fleet.lock.lock import Lock, LockedCluster, LockedPool
 from inferfleet.fleet.spot import Spot
-from inferfleet.gke.changes.remembered import remembered
+from inferfleet.gke.changes.locked import with_clouds
 from inferfleet.gke.quota.needs import Need, needs
 
 P, R = "acme-ml", "us-east5"
@@ -42,7 +42,7 @@ def taken(
     if before:
         old = fleet(before)
         lock = Lock(stack="prod", clusters={"east": LockedCluster("GKE")}, placements={SPOT: stood})
-        lock = remembered(old, lock, clouds_of(old, lock, Plan()))
+        lock = with_clouds(old, lock, clouds_of(old, lock, Plan()))
         there = {"east": ["system-0", *names_in(old).values()]}
     planned = Plan(placements=(Placement(SPOT, replicas),) if replicas else ())
     return list(needs(documents, clouds_of(documents, lock, planned), lock, planned, there))
@@ -120,7 +120,7 @@ def test_a_pool_that_is_replaced_counts_twice_unless_its_old_nodes_end_first(
     documents = fleet(made)
     lock = Lock(stack="prod", clusters={"east": LockedCluster("GKE")})
     clusters = clouds_of(documents, lock, Plan())
-    (now,) = remembered(documents, lock, clusters).pools.values()
+    (now,) = with_clouds(documents, lock, clusters).pools.values()
     old = replace(lock, pools={"east/l4": LockedPool("l4-000000", now.settings)})
     assert list(needs(documents, clusters, old, Plan(), {"east": ["l4-000000"]})) == added
 

@@ -10,7 +10,7 @@ from inferfleet.gke.pool import gke_clusters
 from inferfleet.gke.quota.reservations import Reserved, reservation_problems, reserved
 
 PATH = "spec.nodePools[0].capacity.reservation"
-STEP = "Look with `gcloud compute reservations list --project acme`; name another one, or mend it"
+STEP = "Look with `gcloud compute reservations list --project acme`; name another one, or fix it"
 
 
 def on_mega(**reservation: str) -> dict[str, Any]:
@@ -80,8 +80,8 @@ def test_a_reservation_that_is_not_there_is_told_with_the_way_to_look() -> None:
     [
         (
             answer(machine="a3-highgpu-8g"),
-            "reservation 'big' of project acme in us-east5-a does not fit: it holds a3-highgpu-8g, pool "
-            "east/mega is of a3-megagpu-8g",
+            "reservation 'big' of project acme in us-east5-a does not fit: its machines are "
+            "a3-highgpu-8g, those of pool east/mega are a3-megagpu-8g",
         ),
         (
             answer(ssds=4),

@@ -73,7 +73,7 @@ def test_each_problem_stands_at_its_field_and_a_class_is_judged_once(tmp_path: P
 @pytest.mark.parametrize(
     ("provisioning", "why"),
     [
-        (None, "says not how its nodes are made"),
+        (None, "does not say how its nodes are provisioned"),
         ({"provider": "EKS", "eks": {"instanceType": "p5.48xlarge"}}, "is provisioned by EKS"),
     ],
 )
@@ -82,7 +82,7 @@ def test_a_class_that_gke_does_not_provision_is_refused_in_its_pools(
 ) -> None:
     spec = recipe("g2-standard-4") | {"provisioning": provisioning}
     assert told(stack({"p": pool(spec)})) == (
-        [f"spec.nodePools[0].className: pool p of cluster east is made by GKE, but class p {why}"],
+        [f"spec.nodePools[0].className: pool p of cluster east is provisioned by GKE, but class p {why}"],
         [],
     )
 
@@ -97,11 +97,11 @@ def test_names_labels_and_taints_that_are_taken_are_refused() -> None:
         [
             "spec.cluster.gke.systemPool.machineType: cluster east has a system pool of g2-standard-8, "
             "which comes with GPUs (Google, GPU machine types, 2026-04-14)",
-            "spec.nodePools[0].name: pool system of cluster east has the name of the CPU pool",
+            "spec.nodePools[0].name: pool system of cluster east has the name of the system pool",
             'spec.nodePools[0].labels["cloud.google.com/gke-spot"]: pool system of cluster east has label '
             "cloud.google.com/gke-spot, which GKE sets itself (GKE API, NodePool)",
-            "spec.nodePools[0].taints[0]: pool system of cluster east has taint nvidia.com/gpu, which all "
-            "its GPU nodes have anyway (GKE, run GPUs)",
+            "spec.nodePools[0].taints[0]: pool system of cluster east has taint nvidia.com/gpu, which GKE "
+            "sets on all GPU nodes (GKE, run GPUs)",
         ],
         [],
     )

@@ -126,8 +126,8 @@ DRA = {"allocation": "DRA", "driver": "INSTALLATION_DISABLED"}
             ),
             "Spot",
             {},
-            "class p has machine type a9-hypergpu-8g, which the table of 2026-04-14 lacks: the class is "
-            "believed",
+            "class p has machine type a9-hypergpu-8g, which is not in the table of 2026-04-14: the class is "
+            "taken at its word",
         ),
     ],
 )
@@ -179,8 +179,8 @@ def test_networks_for_gpus_beside_a_shared_vpc_are_not_certain() -> None:
     assert told(stack(direct, network={"existing": FABRIC_IN_SHARED_VPC})) == (
         [],
         [
-            "spec.cluster.gke.network.existing.project: pool p of cluster east stands in network main of "
-            "project acme-host, but its 8 extra networks for TCPXO are made in project acme-prod"
+            "spec.cluster.gke.network.existing.project: pool p of cluster east is in network main of "
+            "project acme-host, but its 8 extra networks for TCPXO are created in project acme-prod"
         ],
     )
 

@@ -132,23 +132,23 @@ CASES: dict[str, tuple[Pool, str, Pool]] = {
     ),
     "run": (
         pool(recipe("g2-standard-4"), run="12h"),
-        f"has maxRunDuration, but nodes of model OnDemand run until they are given back {DWS}",
+        f"has maxRunDuration, but nodes of model OnDemand run until they are deleted {DWS}",
         pool(recipe("g2-standard-4"), "FlexStart", run="12h"),
     ),
     "reserved-zones": (
         pool(recipe("a3-highgpu-8g"), "Reservation", reservation=RESERVED, zones=[A, B]),
-        f"has zones {A}, {B}; reservation h100s stands in one (GKE, consuming reservations)",
+        f"has zones {A}, {B}; reservation h100s is in one zone (GKE, consuming reservations)",
         pool(recipe("a3-highgpu-8g"), "Reservation", zones=[A, B]),
     ),
     "compact-zones": (
         pool(COMPACT, zones=[]),
-        "names no zone; nodes that are placed compactly (class compact-zones) stand in one "
+        "names no zone; nodes with compact placement (class compact-zones) are all in one zone "
         "(GKE, compact placement)",
         pool(COMPACT),
     ),
     "flex-fixed": (
         pool(recipe("g2-standard-4"), "FlexStart", nodeCount=4),
-        f"has nodeCount 4, but FlexStart nodes come when there is room, counted up from 0 {DWS}",
+        f"has nodeCount 4, but FlexStart nodes are added when there is capacity, starting from 0 {DWS}",
         pool(recipe("g2-standard-4"), "FlexStart"),
     ),
     "flex-minimum": (

@@ -14,7 +14,7 @@ from inferfleet.api.kinds.inference_class import InferenceClass
 from inferfleet.api.kinds.node_pool import CapacityModel
 from inferfleet.api.loading.load import load
 from inferfleet.fleet.names import cloud_resource
-from inferfleet.gke.changes.remembered import cluster_settings
+from inferfleet.gke.changes.locked import cluster_settings
 from inferfleet.gke.facts.create_only import create_only, digest
 from inferfleet.gke.facts.schema import NODE_POOL
 from inferfleet.gke.values import SYSTEM_POOL, CloudCluster

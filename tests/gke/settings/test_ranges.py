@@ -121,7 +121,10 @@ def test_beside_an_existing_network_a_block_is_for_networks_between_gpus_alone()
     mega = pool("mega", "mega", zones=["us-east5-a"])
     documents = clouds(cluster("a", pool("l4"), network=network), cluster("b", mega, network=network))
     assert [(one.what, one.next_step) for one in range_problems(documents, NOTHING)] == [
-        ("block of cluster 'a' is for nothing: its network exists, and no pool has GPUDirect", "Remove it")
+        (
+            "block of cluster 'a' is not used: its network exists already, and no pool has GPUDirect",
+            "Remove it",
+        )
     ]
     assert blocks(documents, NOTHING) == {"b": "10.4.0.0/14"}
 

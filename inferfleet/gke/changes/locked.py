@@ -1,4 +1,4 @@
-"""What placement.lock keeps of GKE clusters and their pools, so that a later plan sees what changed."""
+"""What placement.lock records of GKE clusters and their pools, so that a later plan sees what changed."""
 
 from dataclasses import replace
 from typing import Any
@@ -11,10 +11,10 @@ from inferfleet.gke.settings.ranges import BLOCK
 from inferfleet.gke.values import CloudCluster
 
 
-def remembered(documents: Documents, lock: Lock, clusters: tuple[CloudCluster, ...]) -> Lock:
-    """The lock with what `clusters` and their pools are made with now, and nothing of others.
+def with_clouds(documents: Documents, lock: Lock, clusters: tuple[CloudCluster, ...]) -> Lock:
+    """Return the lock with the settings that `clusters` and their pools have now, and no others.
 
-    Lost clusters stay as they are. The UID of a cluster that becomes another one is forgotten.
+    Entries of lost clusters stay as they are. A cluster that is replaced loses its UID.
     """
     lost = {name for name, document in documents.clusters.items() if document.spec.state == "lost"}
     now = {cluster.cluster: cluster for cluster in clusters if cluster.cluster in lock.clusters.keys() - lost}
@@ -32,7 +32,7 @@ def remembered(documents: Documents, lock: Lock, clusters: tuple[CloudCluster, .
 
 
 def cluster_settings(cluster: CloudCluster) -> dict[str, Any]:
-    """What a GKE cluster keeps for life, by path on the wire, and the block of addresses it has."""
+    """Return the immutable settings of a GKE cluster by path on the wire, and its block of addresses."""
     (inputs,) = (
         resource.inputs
         for component in cluster.components
