@@ -21,8 +21,8 @@ class Cloud(pulumi.CustomResource):
         super().__init__(plan.token, plan.name, unknown | plan.inputs, opts)
 
     def output(self, name: str) -> pulumi.Output[Any]:
-        found: pulumi.Output[Any] = getattr(self, name)
-        return found
+        value: pulumi.Output[Any] = getattr(self, name)
+        return value
 
 
 class Provider(pulumi.ProviderResource):
@@ -43,8 +43,8 @@ class _InCloud(pulumi.ComponentResource):
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
         super().__init__(f"inferfleet:components:{type(self).__name__}", name, None, opts)
-        for one in plan.resources:
-            registered[one.key] = Cloud(one, opts=_options(self, one, registered))
+        for resource in plan.resources:
+            registered[resource.key] = Cloud(resource, opts=_options(self, resource, registered))
         self.register_outputs({})
 
 

@@ -113,7 +113,7 @@ class DesiredCluster:
 
     @property
     def objects(self) -> Iterator[KubeObject]:
-        return (one for component in self.components for one in component.objects)
+        return (made for component in self.components for made in component.objects)
 
 
 class Outputs(TypedDict):
@@ -135,9 +135,9 @@ class Outputs(TypedDict):
 
 @dataclass(frozen=True)
 class Desired:
-    """The whole stack. `waiting`: spots whose workload fits only once leaving ones are gone.
+    """The whole stack. `waiting` are spots whose workload fits only once others have left.
 
-    `steps` tells what which plugin changed in the pods of a spot, by role.
+    `warnings` have their lines. `steps` are the changes of each plugin to the pods of a spot, by role.
     """
 
     stack: str
@@ -150,11 +150,12 @@ class Desired:
 
     @property
     def outputs(self) -> dict[str, Any]:
-        """Stack outputs: replicas per deployment and spot, and the clusters of every service."""
+        """Return the stack outputs: replicas by deployment and spot, and the clusters of each service."""
         placements: dict[str, dict[str, int]] = {}
-        for one in self.plan.placements:
-            pools = " ".join(f"{role}={pool}" for role, pool in one.spot.pools)
-            placements.setdefault(one.spot.deployment, {})[f"{one.spot.cluster} {pools}"] = one.replicas
+        for placement in self.plan.placements:
+            spot = placement.spot
+            pools = " ".join(f"{role}={pool}" for role, pool in spot.pools)
+            placements.setdefault(spot.deployment, {})[f"{spot.cluster} {pools}"] = placement.replicas
         services: dict[str, list[str]] = {}
         for route in self.plan.services:
             services.setdefault(route.service, []).append(route.cluster)
