@@ -26,7 +26,7 @@ class Cloud(pulumi.CustomResource):
 
 
 class Provider(pulumi.ProviderResource):
-    """The stack's one way to Google Cloud. Every resource names its project itself."""
+    """The stack's provider for Google Cloud. Every resource names its project itself."""
 
     def __init__(self) -> None:
         super().__init__("gcp", "gcp", {}, pulumi.ResourceOptions(version=PROVIDER_VERSION))

@@ -56,7 +56,7 @@ def cluster_provider(
 
 
 class ExistingCluster(pulumi.ComponentResource):
-    """Creates nothing: holds the one provider through which everything on the cluster is registered.
+    """Creates nothing: holds the provider through which everything on the cluster is registered.
 
     `kubeconfig` is the file's text.
     """

@@ -27,7 +27,7 @@ class Manifest(pulumi.CustomResource):
     ) -> None:
         props = dict(plan.manifest)
         if plan.kind == "Gateway":
-            # Not sent: a property without a value is one that the engine's answer resolves.
+            # Not sent: an empty property is an output that the engine's answer resolves.
             props["status"] = None
         if values is not None:
             props["data"] = dict(values)

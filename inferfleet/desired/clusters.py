@@ -10,7 +10,7 @@ from inferfleet.fleet import names
 from inferfleet.fleet.lock.lock import Lock
 from inferfleet.gke.values import SYSTEM_POOL, CloudCluster
 
-# Their controllers hold load balancers and disks: they must see the deletion while the cluster still stands.
+# Their controllers hold load balancers and disks: they must see the deletion before the cluster is deleted.
 CLOUD_BODIED = frozenset({"Gateway", "Service", "PersistentVolumeClaim"})
 
 

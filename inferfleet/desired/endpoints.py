@@ -16,7 +16,7 @@ from inferfleet.profiles.profile import Profile
 
 # A picker starts in seconds; what takes longer is an image that cannot be pulled or a flag it refuses.
 PICKER_SECONDS = 180
-# A gateway's controller answers in seconds; one that is silent for longer does not serve the gateway.
+# A gateway's controller answers in seconds; after that it does not serve the gateway.
 ROUTE_SECONDS = 120
 
 

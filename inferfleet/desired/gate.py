@@ -1,4 +1,4 @@
-"""What an update refuses to do, and what reviewers are told before it.
+"""Errors that stop an update, and warnings that reviewers read before it.
 
 Problems name their field; who asks adds the lines (`Documents.located`).
 """
@@ -57,7 +57,7 @@ def announcements(
                 severity="warning",
             )
             for name, cluster in sorted(desired.plan.lock.clusters.items())
-            # Those of the stack's own are told apart by their place in the cloud; at first they have no UID.
+            # Clusters on GKE are identified by project, region and name; at first they have no UID.
             if cluster.uid is None and cluster.source == "Existing"
         ]
     return tuple(warnings)

@@ -85,7 +85,7 @@ def replicas(
 
 
 def _ours(companion: dict[str, Any], documents: Documents, spot: Spot) -> dict[str, Any]:
-    """Add the labels of the stack: an object without them would count as somebody else's."""
+    """Add the labels of the stack: an object without them would count as one of another owner."""
     labels = names.object_labels(documents.settings.stack, deployment=spot.deployment)
     metadata = companion["metadata"]
     return {**companion, "metadata": {**metadata, "labels": {**metadata.get("labels", {}), **labels}}}

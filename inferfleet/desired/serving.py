@@ -16,8 +16,8 @@ GATEWAY_SECONDS = 300
 
 @dataclass(frozen=True)
 class ServingStack:
-    """`namespaces` by name, `secrets` by namespace and name. `gateway` is the stack's own, None where
-    somebody else's is used; `parameters` are objects that it refers to.
+    """`namespaces` by name, `secrets` by namespace and name. `gateway` is None where the cluster refers to an
+    existing one; `parameters` are objects that it refers to.
     """
 
     cluster: str

@@ -20,7 +20,7 @@ ComponentKind = Literal["ServingStack", "ModelEndpoint", "ModelReplicas", "Model
 class KubeObject:
     """One Kubernetes object: its manifest, its Pulumi name, and how it is registered.
 
-    `after` holds the keys of objects that must stand first. `timeout` is the await budget in seconds
+    `after` holds the keys of objects that are created before it. `timeout` is the await budget in seconds
     (None: Pulumi's own). `retain` keeps the object on the cluster when it leaves the program. `deleted_with`
     is the key of the cloud resource that takes the object along when it goes.
     """
@@ -57,7 +57,7 @@ class KubeObject:
 
     @property
     def key(self) -> str:
-        """Identity in the whole stack: one Pulumi name may stand for objects of several kinds."""
+        """Return the identity in the stack: objects of different kinds may have one Pulumi name."""
         return f"{self.token} {self.name}"
 
 
@@ -97,16 +97,18 @@ class SecretNeed:
 
 @dataclass(frozen=True)
 class DesiredCluster:
-    """One cluster: how to reach it, and all that should stand there.
+    """One cluster: how it is reached, and everything that should exist there.
 
     On a `lost` cluster the components are those of the lock, and nothing of them is touched. `gateway` is the
-    one of the stack's own making among their objects; `workloads` are the keys of engine workloads by spot.
+    Gateway that the stack creates, among their objects; `workloads` are the keys of engine workloads by spot.
     """
 
     connection: Connection
     components: tuple[Component, ...]
     gateway_class: str | None = None
-    gateway_ref: tuple[str, str] | None = None  # (namespace, name) of somebody else's Gateway
+    gateway_ref: tuple[str, str] | None = (
+        None  # (namespace, name) of a Gateway that the stack does not create
+    )
     secrets_needed: tuple[SecretNeed, ...] = ()
     gateway: KubeObject | None = None
     workloads: Mapping[Spot, tuple[str, ...]] = field(default_factory=dict)

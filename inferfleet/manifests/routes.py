@@ -16,7 +16,7 @@ from inferfleet.profiles.profile import Profile
 _GROUP = "gateway.networking.k8s.io"
 # Envoy Gateway ends requests after 15 s and the charts after 5 minutes; long generations stream for longer.
 REQUEST_SECONDS = 3600
-# A route has one parent, whose controller says here whether it will serve the route.
+# A route has one parent, whose controller sets this condition when it serves the route.
 _ACCEPTED = 'jsonpath={.status.parents[0].conditions[?(@.type=="Accepted")].status}=True'
 
 

@@ -34,7 +34,7 @@ def _copy(value: Any, path: str, depth: int) -> Any:
         raise NotPlain(f"{path[:80]}... is nested deeper than {_DEEPEST} levels, or contains itself")
     if value is None or isinstance(value, bool):
         return value
-    # Enums and other subclasses become what they stand for: the YAML writer refuses them otherwise.
+    # Enums and other subclasses become plain strings, because the YAML writer refuses them.
     if isinstance(value, str):
         return str.__str__(value)
     if isinstance(value, int):

@@ -37,7 +37,7 @@ class Request:
 
 @dataclass(frozen=True)
 class Edited:
-    """A template together with objects that must stand beside it, such as a ConfigMap."""
+    """A template together with objects that its pods need, such as a ConfigMap."""
 
     template: PodTemplate
     companions: tuple[dict[str, Any], ...] = ()

@@ -95,7 +95,7 @@ def _wrong(name: str, value: Value, profile: Profile) -> tuple[str, str] | None:
     if name.startswith("-"):
         return (
             f"flag {shown(name)} has dashes",
-            f"Write {shown(name.lstrip('-'))}: names stand here without them",
+            f"Write {shown(name.lstrip('-'))}: flags are written without them here",
         )
     if name in profile.rejected_flags:
         return f"the endpoint picker of {profile.name} exits when {name} is set", (

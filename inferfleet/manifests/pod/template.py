@@ -100,8 +100,8 @@ def is_port(listed: dict[str, Any], port: int) -> bool:
 def _share_memory(spec: dict[str, Any], container: dict[str, Any]) -> None:
     """NCCL and engines with several processes need more than the 64 MiB a container has by default.
 
-    No sizeLimit: pages in use count against the engine's memory limit, which is limit enough, and nobody here
-    knows how much a tensor-parallel engine needs.
+    No sizeLimit: pages in use count against the engine's memory limit, which is limit enough, and how much a
+    tensor-parallel engine needs is not known.
     """
     if any(mount["mountPath"].rstrip("/") == SHM_PATH for mount in container.get("volumeMounts", [])):
         return
