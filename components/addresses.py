@@ -1,4 +1,4 @@
-"""Stack outputs that only the clusters know: gateway addresses, and URLs of services on each cluster."""
+"""Stack outputs read from the clusters: addresses of gateways, and URLs of services on each cluster."""
 
 from collections.abc import Mapping
 from functools import partial
@@ -14,9 +14,10 @@ from inferfleet.fleet import names
 def addresses(
     desired: Desired, registered: Mapping[str, pulumi.CustomResource], theirs: Mapping[str, Address]
 ) -> dict[str, Any]:
-    """`gateways` by cluster and `urls` by service and cluster.
+    """Return `gateways` by cluster, and `urls` by service and cluster.
 
-    `theirs` are addresses of gateways that are somebody else's; without one, its cluster is left out.
+    `theirs` are addresses of gateways that the stack did not create; a cluster whose gateway has none is
+    left out.
     """
     known = {name: pulumi.Output.from_input(address) for name, address in theirs.items()} | {
         cluster.connection.cluster: _address(registered[cluster.gateway.key], cluster.gateway)

@@ -21,12 +21,12 @@ class Cloud(pulumi.CustomResource):
         super().__init__(plan.token, plan.name, unknown | plan.inputs, opts)
 
     def output(self, name: str) -> pulumi.Output[Any]:
-        found: pulumi.Output[Any] = getattr(self, name)
-        return found
+        value: pulumi.Output[Any] = getattr(self, name)
+        return value
 
 
 class Provider(pulumi.ProviderResource):
-    """The stack's one way to Google Cloud. Every resource names its project itself."""
+    """The stack's provider for Google Cloud. Every resource names its project itself."""
 
     def __init__(self) -> None:
         super().__init__("gcp", "gcp", {}, pulumi.ResourceOptions(version=PROVIDER_VERSION))
@@ -43,8 +43,8 @@ class _InCloud(pulumi.ComponentResource):
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
         super().__init__(f"inferfleet:components:{type(self).__name__}", name, None, opts)
-        for one in plan.resources:
-            registered[one.key] = Cloud(one, opts=_options(self, one, registered))
+        for resource in plan.resources:
+            registered[resource.key] = Cloud(resource, opts=_options(self, resource, registered))
         self.register_outputs({})
 
 

@@ -1,4 +1,4 @@
-"""The Kubernetes provider of a cluster: the one way to everything on it."""
+"""The Kubernetes provider of a cluster, through which everything on it is registered."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ from inferfleet.gke.values import CloudCluster
 
 
 def gke_kubeconfig(plan: CloudCluster, cluster: Cloud) -> pulumi.Output[str]:
-    """Unknown until the cluster is there: its `id` is, whatever the provider says of its endpoints."""
+    """Return the kubeconfig of a cluster; unknown until the cluster exists, as its `id` is."""
 
     def text(values: list[Any]) -> str:
         _, endpoints, address, auth = values
@@ -31,8 +31,10 @@ def gke_kubeconfig(plan: CloudCluster, cluster: Cloud) -> pulumi.Output[str]:
 def cluster_provider(
     name: str, plan: Connection, kubeconfig: pulumi.Input[str], *, parent: pulumi.Resource | None
 ) -> kubernetes.Provider:
-    """`kubeconfig` may change (rotated credentials), or be unknown in a preview, without replacing anything,
-    because the provider is told which cluster it is by `cluster_identifier`.
+    """Register the provider of a cluster.
+
+    `kubeconfig` may change (rotated credentials), or be unknown in a preview, without replacing anything,
+    because `cluster_identifier` says which cluster it is.
     """
     given_up = plan.state in ("lost", "abandoned")
     return kubernetes.Provider(
@@ -47,14 +49,14 @@ def cluster_provider(
         delete_unreachable=plan.state == "abandoned",
         opts=pulumi.ResourceOptions(
             parent=parent,
-            # The file of a cluster that is gone may be gone too; the last one known stays.
+            # The file of a cluster that is gone may be gone too: keep the last kubeconfig in the state.
             ignore_changes=["kubeconfig", "context"] if given_up else None,
         ),
     )
 
 
 class ExistingCluster(pulumi.ComponentResource):
-    """Creates nothing: holds the one provider through which everything on the cluster is registered.
+    """Creates nothing: holds the provider through which everything on the cluster is registered.
 
     `kubeconfig` is the file's text.
     """

@@ -11,7 +11,7 @@ SecretValues = Mapping[tuple[str, str], Mapping[str, pulumi.Output[str]]]  # (na
 
 
 class Manifest(pulumi.CustomResource):
-    """One object, sent as written: typed classes would translate keys and read outputs nobody needs.
+    """One object, sent as it is: typed classes would translate keys and read outputs that nobody needs.
 
     `values` are the encoded data of a Secret; the manifest of a Secret never holds any.
     """
@@ -27,7 +27,7 @@ class Manifest(pulumi.CustomResource):
     ) -> None:
         props = dict(plan.manifest)
         if plan.kind == "Gateway":
-            # Not sent: a property without a value is one that the engine's answer resolves.
+            # Not sent: an empty property is an output that the engine's answer resolves.
             props["status"] = None
         if values is not None:
             props["data"] = dict(values)
@@ -44,25 +44,25 @@ def register(
 ) -> None:
     """Register `objects` under `parent` and add them to `registered` by key.
 
-    `untouched` keeps what the state has: on a cluster that does not answer, an edit must not become a call.
+    `untouched` ignores all changes: on a cluster that does not answer, an edit must not become a call.
     """
-    for one in objects:
-        registered[one.key] = Manifest(
-            one,
-            values=(secrets or {}).get((one.namespace or "", one.kubernetes_name))
-            if one.kind == "Secret"
+    for plan in objects:
+        registered[plan.key] = Manifest(
+            plan,
+            values=(secrets or {}).get((plan.namespace or "", plan.kubernetes_name))
+            if plan.kind == "Secret"
             else None,
             opts=pulumi.ResourceOptions(
                 parent=parent,
-                depends_on=[registered[key] for key in one.after],
-                retain_on_delete=one.retain or None,
+                depends_on=[registered[key] for key in plan.after],
+                retain_on_delete=plan.retain or None,
                 ignore_changes=["*"] if untouched else None,
-                deleted_with=registered[one.deleted_with] if one.deleted_with else None,
-                custom_timeouts=timeouts(one.timeout),
+                deleted_with=registered[plan.deleted_with] if plan.deleted_with else None,
+                custom_timeouts=timeouts(plan.timeout),
             ),
         )
 
 
 def timeouts(seconds: int | None) -> pulumi.CustomTimeouts | None:
-    """An await budget as the engine takes it, for creation and update alike; None leaves the provider's."""
+    """Return the timeouts of creation and update, or None for the provider's own."""
     return pulumi.CustomTimeouts(create=f"{seconds}s", update=f"{seconds}s") if seconds else None

@@ -1,4 +1,4 @@
-"""Values of the stack's secrets, as outputs that Pulumi keeps encrypted."""
+"""Values of the stack's secrets, as outputs that Pulumi encrypts in its state."""
 
 import base64
 import json
@@ -9,7 +9,7 @@ from components.manifest import SecretValues
 
 
 def secret_values(setting: str | None) -> SecretValues:
-    """The JSON text of `inferfleet:secrets`, by (namespace, name) and key, encoded as a Secret wants it."""
+    """Return the values in the JSON text of `inferfleet:secrets` by namespace, name and key, in base64."""
     written: dict[str, dict[str, str]] = json.loads(setting or "{}")
     return {
         _pair(name): {

@@ -1,4 +1,4 @@
-"""The whole stack, registered: cloud resources, a provider per cluster, then everything on it, as planned."""
+"""Registers the whole stack: cloud resources, a provider per cluster, then everything on it."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -29,7 +29,7 @@ def register_stack(
     not make. `secrets` holds encoded values.
     """
     registered: Registered = {}
-    google = cloud.Provider() if any(one.connection.cloud for one in desired.clusters) else None
+    google = cloud.Provider() if any(cluster.connection.cloud for cluster in desired.clusters) else None
     for cluster in desired.clusters:
         connection = cluster.connection
         if connection.cloud and google:
@@ -50,7 +50,7 @@ def register_stack(
 def _created(
     connection: Connection, plan: CloudCluster, google: cloud.Provider, registered: Registered
 ) -> kubernetes.Provider:
-    """The cloud side of a cluster, and the provider of what stands on it, which is a child of GkeCluster."""
+    """Register a cluster in the cloud, and return its Kubernetes provider, a child of GkeCluster."""
     home: pulumi.ComponentResource | None = None
     for component in plan.components:
         made = cloud.BY_KIND[component.kind](

@@ -15,13 +15,14 @@ class Address:
 
 
 def address_of(gateway: Mapping[str, Any]) -> Address | None:
-    """From the object as it stands on a cluster; None while its controller gave it no address."""
-    hosts = [one["value"] for one in (gateway.get("status") or {}).get("addresses") or [] if one.get("value")]
+    """Return the address of a Gateway read from a cluster; None while its controller has set none."""
+    addresses = (gateway.get("status") or {}).get("addresses") or []
+    hosts = [address["value"] for address in addresses if address.get("value")]
     listeners = (gateway.get("spec") or {}).get("listeners") or []
     served = sorted(
-        (one["protocol"] == "HTTPS", place, int(one["port"]))
-        for place, one in enumerate(listeners)
-        if one.get("protocol") in ("HTTP", "HTTPS")
+        (listener["protocol"] == "HTTPS", place, int(listener["port"]))
+        for place, listener in enumerate(listeners)
+        if listener.get("protocol") in ("HTTP", "HTTPS")
     )
     if not hosts or not served:
         return None
@@ -30,7 +31,7 @@ def address_of(gateway: Mapping[str, Any]) -> Address | None:
 
 
 def url(address: Address | None, path: str) -> str | None:
-    """`path` begins with a slash."""
+    """Return the URL of `path`, which begins with a slash."""
     if address is None:
         return None
     host = f"[{address.host}]" if ":" in address.host else address.host

@@ -1,6 +1,6 @@
-"""Which engine workloads an update does not wait for, because others have to leave their nodes first.
+"""Which engine workloads an update does not wait for, because others must leave their nodes first.
 
-Decided last and from the finished value: it changes one annotation, and no object.
+Decided last, on the finished value: it changes one annotation of workloads, and nothing else.
 """
 
 from collections.abc import Iterable
@@ -16,7 +16,7 @@ from inferfleet.manifests.workload import unawaited
 
 
 def with_leaving(desired: Desired, documents: Documents, lock: Lock, leaving: Iterable[Leaving]) -> Desired:
-    """What is desired, without an await of workloads that fit only once the `leaving` ones are gone."""
+    """Return what is desired, without awaiting workloads that fit only once the `leaving` ones are gone."""
     waits = waiting(documents, desired.plan, leaving, lock)
     if not waits:
         return desired

@@ -1,4 +1,4 @@
-"""desired(documents, lock, leaving): plan, pods, manifests, and every problem of the second stage."""
+"""desired(documents, lock, leaving): plan, pods and manifests, or every problem of them."""
 
 from collections.abc import Iterable
 from dataclasses import replace
@@ -33,10 +33,10 @@ def desired(
     *,
     registry: Registry | None = None,
 ) -> Desired:
-    """Everything that should exist. Pure, and the same for the same values.
+    """Return everything that should exist. Pure: equal values give equal results.
 
-    `leaving` are workloads that still stand and that this very function, asked without them, does not list;
-    `with_leaving` takes them into account later, when they are known.
+    `leaving` are workloads that still run and are no longer desired; where they become known later,
+    `with_leaving` applies them to the result.
     Raises InvalidDocuments with all errors of CEL, plugins, templates, placement and names.
     """
     registry = registry or builtin()
@@ -76,7 +76,7 @@ def _refuse(documents: Documents, problems: Iterable[Problem]) -> None:
 def _templates(
     documents: Documents, planned: Plan, cloud: Cloud, registry: Registry
 ) -> tuple[dict[Spot, tuple[Pods, ...]], list[Problem]]:
-    """The pods of every placement, and what is wrong with them."""
+    """Return the pods of every placement, and their problems."""
     templates: dict[Spot, tuple[Pods, ...]] = {}
     problems: list[Problem] = []
     for placement in planned.placements:
@@ -142,7 +142,10 @@ def _components(
 
 
 def _registered(documents: Documents, cluster: str, lock: Lock) -> bool:
-    """On a lost cluster nothing can be made, so one that the lock never had stays empty."""
+    """Return whether objects of a cluster are registered.
+
+    There are none on an abandoned cluster, nor on a lost one that the lock does not know.
+    """
     state = documents.clusters[cluster].spec.state
     known = (
         cluster in lock.clusters
@@ -162,7 +165,7 @@ def _replicas(
     shared: dict[str, ServingStack],
     reads: Reads,
 ) -> list[Replicas]:
-    """Placements that the lock has roll one after the other; new ones depend on no other placement."""
+    """Return the replicas of all placements. Those in the lock roll one after the other, new ones do not."""
     placed: list[Replicas] = []
     previous: dict[str, tuple[str, ...]] = {}
     for placement in planned.placements:
@@ -199,5 +202,5 @@ def _reads(spot: Spot, of: tuple[Pods, ...]) -> list[Reference]:
 
 
 def _on(cluster: str, reads: Reads) -> list[Reference]:
-    """What all pods of a cluster read."""
+    """Return what all pods of a cluster read."""
     return [ref for spot, of in reads.items() if spot.cluster == cluster for ref in of]

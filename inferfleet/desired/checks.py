@@ -1,4 +1,4 @@
-"""Problems of the second stage that belong to no single manifest: chains, command lines, doubled names."""
+"""Problems that belong to no single manifest: chains, command lines, pickers, doubled names."""
 
 from collections.abc import Iterable, Iterator
 
@@ -18,20 +18,20 @@ ROLES = ("decode",)
 
 
 def chain_problems(documents: Documents, registry: Registry) -> Iterator[Problem]:
-    """What is wrong with any chain, whether or not a pod meets it today."""
+    """Yield the problems of all chains, also of those that apply to no pod today."""
     yield from chain.check(stack_chain(documents), registry, roles=ROLES)
     for links in chains_of(documents):
         yield from chain.check(links, registry, roles=ROLES)
 
 
 def engine_problems(documents: Documents) -> Iterator[Problem]:
-    """Command lines that disagree with topology or port, or do not show that they agree."""
+    """Yield command lines that contradict topology or port, or do not show that they agree."""
     for _, deployment in sorted(documents.deployments.items()):
         yield from engine_args.check(deployment)
 
 
 def picker_problems(documents: Documents, planned: Plan) -> Iterator[Problem]:
-    """Endpoint pickers that would not start, or read no metrics, on the clusters where they are planned."""
+    """Yield what keeps endpoint pickers from starting, or from reading metrics, where they are planned."""
     sound = set()
     for name, cluster in sorted(documents.clusters.items()):
         problems = list(picker_check.check_cluster(cluster, profile(cluster.spec.serving.profile)))
@@ -49,22 +49,22 @@ def picker_problems(documents: Documents, planned: Plan) -> Iterator[Problem]:
 
 
 def doubles(clusters: Iterable[DesiredCluster]) -> Iterator[Problem]:
-    """Two objects of one kind and name on a cluster, or two components of one Pulumi name."""
+    """Yield objects of the same kind and name on a cluster, and components of the same Pulumi name."""
     for cluster in clusters:
         objects: dict[str, str] = {}
         components: dict[tuple[str, str], Component] = {}
         for component in cluster.components:
             before = components.setdefault((component.kind, component.name), component)
             if before is not component:
-                # Both have the one name, so they are told apart by what they hold.
+                # Both have the same name, so each is described by its last object.
                 last = (before.objects[-1], component.objects[-1])
-                by = [f"{one.kind} {one.namespace}/{one.kubernetes_name}" for one in last]
+                by = [f"{made.kind} {made.namespace}/{made.kubernetes_name}" for made in last]
                 yield _doubled(f"{component.kind} {component.name}", cluster, by)
-            for one in component.objects:
-                if one.key in objects:
-                    by = sorted({objects[one.key], f"{component.kind} {component.name}"})
-                    yield _doubled(f"{one.kind} {one.namespace}/{one.kubernetes_name}", cluster, by)
-                objects[one.key] = f"{component.kind} {component.name}"
+            for made in component.objects:
+                if made.key in objects:
+                    by = sorted({objects[made.key], f"{component.kind} {component.name}"})
+                    yield _doubled(f"{made.kind} {made.namespace}/{made.kubernetes_name}", cluster, by)
+                objects[made.key] = f"{component.kind} {component.name}"
 
 
 def _doubled(what: str, cluster: DesiredCluster, by: Iterable[str] = ()) -> Problem:

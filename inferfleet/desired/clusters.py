@@ -1,4 +1,4 @@
-"""A cluster of the stack: how it is reached, and what an object on it waits for."""
+"""A cluster of the stack: how it is reached, and what objects on it are created after."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -10,13 +10,13 @@ from inferfleet.fleet import names
 from inferfleet.fleet.lock.lock import Lock
 from inferfleet.gke.values import SYSTEM_POOL, CloudCluster
 
-# Their controllers hold load balancers and disks: they must see the deletion while the cluster still stands.
+# Their controllers hold load balancers and disks: they must see the deletion before the cluster is deleted.
 CLOUD_BODIED = frozenset({"Gateway", "Service", "PersistentVolumeClaim"})
 
 
 @dataclass(frozen=True)
 class Site:
-    """A cluster by its name; `cloud` is what the stack makes of it in Google Cloud."""
+    """A cluster by name; `cloud` are its resources in Google Cloud, where the stack creates it."""
 
     cluster: str
     cloud: CloudCluster | None = None
@@ -30,10 +30,10 @@ class Site:
         retain: bool = False,
         pools: tuple[str, ...] = (),
     ) -> KubeObject:
-        """The object as it is registered there. Keys in `after` may repeat; each counts once.
+        """Return the object as it is registered there. Keys in `after` may repeat; each counts once.
 
-        On a cluster that the stack makes it comes after the system pool and the `pools` its pods stand on: a
-        pool that is replaced is so made before the pods that move to it, and deleted after those that leave.
+        On a cluster that the stack creates it comes after the system pool and the `pools` of its pods: a pool
+        that is replaced is then created before pods move to it, and deleted after they have left.
         """
         metadata = manifest["metadata"]
         nodes = [self.cloud.pool_key(pool) for pool in (SYSTEM_POOL, *pools)] if self.cloud else []
@@ -49,7 +49,7 @@ class Site:
 
 
 def connection(documents: Documents, cluster: str, lock: Lock, cloud: CloudCluster | None) -> Connection:
-    """How to reach a cluster: one that exists as its document says, one of the stack's own by the cloud."""
+    """Return how a cluster is reached: by the kubeconfig of its document, or by what the stack creates."""
     existing = documents.clusters[cluster].spec.cluster.existing
     locked = lock.clusters.get(cluster)
     return Connection(

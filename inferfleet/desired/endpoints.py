@@ -1,4 +1,4 @@
-"""Where deployments and services are reached on one cluster: pickers, pools and routes."""
+"""Endpoints of deployments and routes of services on one cluster: pickers, InferencePools, HTTPRoutes."""
 
 from typing import Any
 
@@ -16,14 +16,17 @@ from inferfleet.profiles.profile import Profile
 
 # A picker starts in seconds; what takes longer is an image that cannot be pulled or a flag it refuses.
 PICKER_SECONDS = 180
-# A gateway's controller answers in seconds; one that is silent for longer does not serve the gateway.
+# A gateway's controller answers in seconds; after that it does not serve the gateway.
 ROUTE_SECONDS = 120
 
 
 def model_endpoint(
     documents: Documents, endpoint: Endpoint, *, site: Site, profile: Profile, shared: ServingStack
 ) -> Component:
-    """The picker's Deployment comes after all it reads: it reports NotServing until its pool is there."""
+    """Return the objects of a deployment's endpoint on one cluster.
+
+    The picker's Deployment comes after all that it reads: it is not ready until its InferencePool exists.
+    """
     deployment = documents.deployments[endpoint.deployment]
     stack = documents.settings.stack
     serving = documents.clusters[site.cluster].spec.serving
@@ -49,7 +52,7 @@ def model_endpoint(
 def model_service(
     documents: Documents, route: ServiceRoute, *, site: Site, profile: Profile, shared: ServingStack
 ) -> Component:
-    """The HTTPRoute of a service on one cluster."""
+    """Return the HTTPRoute of a service on one cluster."""
     manifest = service_route(
         route=route,
         gateway=documents.clusters[site.cluster].spec.serving.gateway,

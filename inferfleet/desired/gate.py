@@ -1,4 +1,7 @@
-"""What an update must not do unasked, and what a preview has to announce."""
+"""Errors that stop an update, and warnings that reviewers read before it.
+
+Problems name their field; who asks adds the lines (`Documents.located`).
+"""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -14,25 +17,25 @@ from inferfleet.fleet.lock.lock import Lock, matches
 def refusals(
     desired: Desired, documents: Documents, lock: Lock, *, locked: bool, preview: bool
 ) -> tuple[Problem, ...]:
-    """Problems that stop this run: a lock that would change while `locked`, replicas without a place.
+    """Return the errors that stop a run: a lock that would change while `locked`, replicas without a place.
 
     A preview shows replicas without a place as warnings (see `announcements`), an update refuses them.
     """
-    found = list(_moves(desired, lock)) if locked else []
+    errors = list(_moves(desired, lock)) if locked else []
     if documents.settings.unplaced == "error" and not preview:
-        found += [unplaced_problem(one, "error") for one in desired.plan.unplaced]
-    return tuple(found)
+        errors += [unplaced_problem(unplaced, "error") for unplaced in desired.plan.unplaced]
+    return tuple(errors)
 
 
 def announcements(
     desired: Desired, documents: Documents, lock: Lock, *, locked: bool, preview: bool
 ) -> tuple[Problem, ...]:
-    """What reviewers should know before the update runs."""
-    found = list(desired.warnings)
+    """Return the warnings that reviewers should read before the update runs."""
+    warnings = list(desired.warnings)
     if documents.settings.unplaced == "warn" or preview:
-        found += [unplaced_problem(one, "warning") for one in desired.plan.unplaced]
+        warnings += [unplaced_problem(unplaced, "warning") for unplaced in desired.plan.unplaced]
     for spot in sorted(desired.waiting):
-        found.append(
+        warnings.append(
             Problem(
                 f"{spot.deployment} on {spot.cluster}/{names.placement(spot)} fits only once workloads that "
                 "are leaving are gone, so this update does not wait for its pods",
@@ -43,9 +46,9 @@ def announcements(
             )
         )
     if documents.settings.await_ == "applied":
-        found += _rolling_together(desired, documents, lock)
+        warnings += _rolling_together(desired, documents, lock)
     if locked:
-        found += [
+        warnings += [
             Problem(
                 f"placement.lock does not know the UID of cluster {name}",
                 "Run `inferfleet plan --write` where the cluster can be reached, and commit the lock",
@@ -54,30 +57,31 @@ def announcements(
                 severity="warning",
             )
             for name, cluster in sorted(desired.plan.lock.clusters.items())
-            # Those of the stack's own are told apart by their place in the cloud; at first they have no UID.
+            # Clusters on GKE are identified by project, region and name; at first they have no UID.
             if cluster.uid is None and cluster.source == "Existing"
         ]
-    return tuple(found)
+    return tuple(warnings)
 
 
-def unplaced_problem(one: Unplaced, severity: Severity) -> Problem:
-    """Replicas that found no place, with what every cluster and pool had against them."""
+def unplaced_problem(unplaced: Unplaced, severity: Severity) -> Problem:
+    """Return the problem of replicas without a place, with the reason of each cluster and pool."""
     reasons = "; ".join(
-        f"{reason.cluster}{'/' if reason.pool else ''}{reason.pool}: {reason.why}" for reason in one.reasons
+        f"{reason.cluster}{'/' if reason.pool else ''}{reason.pool}: {reason.why}"
+        for reason in unplaced.reasons
     )
     return Problem(
-        f"{one.replicas} of the replicas of {one.deployment} found no place "
+        f"{unplaced.replicas} of the replicas of {unplaced.deployment} found no place "
         f"({reasons or 'there is no cluster'})",
         "Make room, lower replicas, or set inferfleet:unplaced to warn to go on without them",
         path="spec.replicas",
         kind="ModelDeployment",
-        key=one.deployment,
+        key=unplaced.deployment,
         severity=severity,
     )
 
 
 def describe(change: Change) -> str:
-    """`ml/x on east/l4: 1 -> 2 replicas`."""
+    """Return the change in words: `ml/x on east/l4: 1 -> 2 replicas`."""
     spot = change.spot
     where = f"{spot.cluster}/{names.placement(spot)}"
     return f"{spot.deployment} on {where}: {change.before} -> {change.after} replicas"

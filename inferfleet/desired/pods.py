@@ -1,4 +1,4 @@
-"""Pod templates of a placement: generated, passed through the chain, checked."""
+"""Pod templates of a placement: checked for contradictions, generated, and edited by the plugin chain."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ from inferfleet.plugins.registry import Registry
 
 @dataclass(frozen=True)
 class Pods:
-    """The pods of one role of a placement, as the chain left them."""
+    """The pods of one role of a placement, after the chain."""
 
     spot: Spot
     role: str
@@ -33,9 +33,9 @@ class Pods:
 def pods(
     documents: Documents, spot: Spot, registry: Registry, cloud: CloudCluster | None
 ) -> tuple[tuple[Pods, ...], tuple[Problem, ...]]:
-    """The pods of every role of the spot, and what is wrong with them.
+    """Return the pods of every role of the spot, and their problems.
 
-    `cloud` is the spot's cluster where the stack makes it.
+    `cloud` is the spot's cluster in Google Cloud, where the stack creates it.
     """
     made: list[Pods] = []
     problems: list[Problem] = []
@@ -45,7 +45,7 @@ def pods(
         )
         device = accelerator(documents.classes[pool.class_name])
         if device is None:
-            continue  # the planner has said so
+            continue  # a problem of the plan
         deployment = documents.deployments[spot.deployment]
         needs = hardware(
             device=device,
@@ -70,7 +70,7 @@ def pods(
 
 
 def chain_of(documents: Documents, spot: Spot, *, class_name: str) -> tuple[Link, ...]:
-    """Every link that may act on the pods of a role on nodes of the class."""
+    """Return every link that may act on pods of the spot on nodes of the class."""
     return (
         *_class_chain(documents, class_name),
         *_cluster_chain(documents, spot.cluster),
@@ -80,7 +80,7 @@ def chain_of(documents: Documents, spot: Spot, *, class_name: str) -> tuple[Link
 
 
 def chains_of(documents: Documents) -> Iterator[tuple[Link, ...]]:
-    """The chain of every class, cluster and deployment, one after the other."""
+    """Yield the chain of each class, cluster and deployment."""
     yield from (_class_chain(documents, name) for name in sorted(documents.classes))
     yield from (_cluster_chain(documents, name) for name in sorted(documents.clusters))
     yield from (_deployment_chain(documents, key) for key in sorted(documents.deployments))
@@ -99,7 +99,7 @@ def _deployment_chain(documents: Documents, key: str) -> tuple[Link, ...]:
 
 
 def stack_chain(documents: Documents) -> tuple[Link, ...]:
-    """The chain for every pod of the stack, which stands in its settings."""
+    """Return the chain for every pod of the stack, which its settings hold."""
     settings = documents.settings
     return links(settings.plugins, "stack", kind="Settings", key=settings.stack, path="plugins")
 

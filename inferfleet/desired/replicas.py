@@ -30,45 +30,50 @@ class Replicas:
 
     @property
     def keys(self) -> tuple[str, ...]:
-        """The keys of the Deployments."""
-        return tuple(one.deployment.key for one in self.workloads)
+        """Return the keys of the Deployments."""
+        return tuple(workload.deployment.key for workload in self.workloads)
 
     @property
     def component(self) -> Component:
-        """The Pulumi component."""
-        objects = [made for one in self.workloads for made in (*one.companions, one.deployment)]
+        """Return the Pulumi component."""
+        objects = [
+            made for workload in self.workloads for made in (*workload.companions, workload.deployment)
+        ]
         return Component("ModelReplicas", names.replicas_component(self.spot), tuple(objects))
 
 
 def replicas(
     documents: Documents,
     placement: Placement,
-    pods: tuple[Pods, ...],
+    roles: tuple[Pods, ...],
     *,
     site: Site,
     needs: tuple[str, ...],
     before: tuple[str, ...],
 ) -> Replicas:
-    """`needs` are the keys of namespace and secrets; `before` those of the placement that rolls first."""
+    """Return the objects of a placement, whose pods by role are `roles`.
+
+    `needs` are the keys of namespace and secrets, `before` those of the placement that rolls first.
+    """
     spot = placement.spot
     pools = tuple(pool for _, pool in spot.pools)
     deployment = documents.deployments[spot.deployment]
     made: list[Workload] = []
-    for one in pods:
+    for pods in roles:
         companions = tuple(
             site.place(_ours(item, documents, spot), after=needs, pools=pools)
-            for item in one.outcome.companions
+            for item in pods.outcome.companions
         )
         deadline = progress_deadline(
-            deployment=deployment, autoscaled=one.autoscaled, template=one.outcome.template
+            deployment=deployment, autoscaled=pods.autoscaled, template=pods.outcome.template
         )
         seconds = budget(deployment=deployment, replicas=placement.replicas, deadline=deadline)
         manifest = workload(
             deployment=deployment,
             spot=spot,
-            role=one.role,
+            role=pods.role,
             replicas=placement.replicas,
-            template=one.outcome.template,
+            template=pods.outcome.template,
             deadline=deadline,
             stack=documents.settings.stack,
         )
@@ -80,7 +85,7 @@ def replicas(
 
 
 def _ours(companion: dict[str, Any], documents: Documents, spot: Spot) -> dict[str, Any]:
-    """With our labels on top: an object without them would be taken for somebody else's."""
+    """Add the labels of the stack: an object without them would count as one of another owner."""
     labels = names.object_labels(documents.settings.stack, deployment=spot.deployment)
     metadata = companion["metadata"]
     return {**companion, "metadata": {**metadata, "labels": {**metadata.get("labels", {}), **labels}}}

@@ -1,4 +1,4 @@
-"""Secrets that pods read: those the stack holds are created, the others must be on the cluster."""
+"""Secrets that pods read: those with values in the stack are created, others must exist on the cluster."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from inferfleet.desired.values import SecretNeed
 class Reference:
     """One place in a pod template that reads a Secret; `key` is None where all of it is read.
 
-    Name and key are "" where the team did not write them.
+    Name and key are "" where they are not written.
     """
 
     namespace: str
@@ -24,7 +24,7 @@ class Reference:
 
 
 def references(namespace: str, template: Mapping[str, Any]) -> Iterator[Reference]:
-    """Every Secret the pod reads: pull secrets, environment and volumes."""
+    """Yield every Secret that the pod reads: pull secrets, environment and volumes."""
     spec = template["spec"]
     for pull in spec.get("imagePullSecrets", []):
         yield Reference(namespace, pull.get("name", ""), ".dockerconfigjson", False)
@@ -52,38 +52,38 @@ def _optional(source: Mapping[str, Any]) -> bool:
     return bool(source.get("optional", False))
 
 
-def held(documents: Documents, found: Iterable[Reference]) -> dict[tuple[str, str], tuple[str, ...]]:
-    """The Secrets to create, by (namespace, name), and the keys that the stack holds of each."""
+def held(documents: Documents, reads: Iterable[Reference]) -> dict[tuple[str, str], tuple[str, ...]]:
+    """Return the Secrets to create, by namespace and name, with the keys that the stack has of each."""
     secrets = documents.settings.secrets
-    wanted = sorted({(one.namespace, one.name) for one in found})
+    wanted = sorted({(ref.namespace, ref.name) for ref in reads})
     return {pair: secrets["/".join(pair)] for pair in wanted if "/".join(pair) in secrets}
 
 
-def missing_keys(documents: Documents, deployment: str, found: Iterable[Reference]) -> Iterator[Problem]:
-    """Keys that a pod reads and that the stack's Secret does not have, and references without a name."""
+def missing_keys(documents: Documents, deployment: str, reads: Iterable[Reference]) -> Iterator[Problem]:
+    """Yield keys that a pod reads and the stack's Secret does not have, and references without a name."""
     problem = partial(Problem, path="spec.workers.template.spec", kind="ModelDeployment", key=deployment)
-    for one in sorted(set(found), key=str):
-        if not one.name or one.key == "":
-            of = f"secret {one.name}" if one.name else "a secret"
-            what = f"{deployment} reads {of} without saying {'which key' if one.name else 'its name'}"
+    for ref in sorted(set(reads), key=str):
+        if not ref.name or ref.key == "":
+            secret = f"secret {ref.name}" if ref.name else "a secret"
+            what = f"{deployment} reads {secret} without saying {'which key' if ref.name else 'its name'}"
             yield problem(what, "Write it, or remove the reference")
             continue
-        keys = documents.settings.secrets.get(f"{one.namespace}/{one.name}")
-        if keys is not None and one.key is not None and one.key not in keys and not one.optional:
+        keys = documents.settings.secrets.get(f"{ref.namespace}/{ref.name}")
+        if keys is not None and ref.key is not None and ref.key not in keys and not ref.optional:
             yield problem(
-                f"{deployment} reads key {one.key!r} of secret {one.name}, and the stack holds only "
-                f"{', '.join(sorted(keys)) or 'no key'} for {one.namespace}/{one.name}",
-                f'Run: pulumi config set --secret --path \'inferfleet:secrets["{one.namespace}/{one.name}"]'
-                f'["{one.key}"]\'',
+                f"{deployment} reads key {ref.key!r} of secret {ref.name}, and the stack holds only "
+                f"{', '.join(sorted(keys)) or 'no key'} for {ref.namespace}/{ref.name}",
+                f'Run: pulumi config set --secret --path \'inferfleet:secrets["{ref.namespace}/{ref.name}"]'
+                f'["{ref.key}"]\'',
             )
 
 
-def needed(documents: Documents, found: Iterable[Reference]) -> tuple[SecretNeed, ...]:
-    """Secrets that must stand on the cluster already, because the stack does not hold them."""
+def needed(documents: Documents, reads: Iterable[Reference]) -> tuple[SecretNeed, ...]:
+    """Return the Secrets that must exist on the cluster, because the stack has no values for them."""
     keys: dict[tuple[str, str], set[str]] = {}
-    for one in found:
-        if not one.optional and f"{one.namespace}/{one.name}" not in documents.settings.secrets:
-            keys.setdefault((one.namespace, one.name), set()).update([one.key] if one.key else [])
+    for ref in reads:
+        if not ref.optional and f"{ref.namespace}/{ref.name}" not in documents.settings.secrets:
+            keys.setdefault((ref.namespace, ref.name), set()).update([ref.key] if ref.key else [])
     return tuple(
-        SecretNeed(namespace, name, tuple(sorted(of))) for (namespace, name), of in sorted(keys.items())
+        SecretNeed(namespace, name, tuple(sorted(read))) for (namespace, name), read in sorted(keys.items())
     )

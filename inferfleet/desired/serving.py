@@ -1,4 +1,4 @@
-"""What all models on one cluster share: namespaces, secrets whose values the stack holds, the gateway."""
+"""What all models on one cluster share: namespaces, secrets with values in the stack, the gateway."""
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
@@ -16,8 +16,8 @@ GATEWAY_SECONDS = 300
 
 @dataclass(frozen=True)
 class ServingStack:
-    """`namespaces` by name, `secrets` by namespace and name. `gateway` is the stack's own, None where
-    somebody else's is used; `parameters` are objects that it refers to.
+    """`namespaces` by name, `secrets` by namespace and name. `gateway` is None where the cluster refers to an
+    existing one; `parameters` are objects that it refers to.
     """
 
     cluster: str
@@ -27,7 +27,7 @@ class ServingStack:
     gateway: KubeObject | None = None
 
     def keys(self, namespace: str, secrets: Collection[str] = ()) -> tuple[str, ...]:
-        """The keys of a namespace, and of those Secrets in it that the stack holds among these names."""
+        """Return the keys of a namespace, and of Secrets of these names that the stack creates in it."""
         return (
             self.namespaces[namespace].key,
             *(
@@ -39,12 +39,12 @@ class ServingStack:
 
     @property
     def gateway_keys(self) -> tuple[str, ...]:
-        """The key of the stack's own Gateway, if it makes one."""
+        """Return the key of the stack's own Gateway, if it creates one."""
         return (self.gateway.key,) if self.gateway else ()
 
     @property
     def component(self) -> Component:
-        """The Pulumi component: what others need comes first."""
+        """Return the Pulumi component; what others need comes first."""
         gateways = (self.gateway,) if self.gateway else ()
         objects = (*self.namespaces.values(), *self.secrets.values(), *self.parameters, *gateways)
         return Component("ServingStack", names.cluster_component(self.cluster), objects)
@@ -58,10 +58,10 @@ def serving_stack(
     gateway: Gateway,
     stack: str,
 ) -> ServingStack:
-    """`secrets` are the keys of each Secret to create, by namespace and name."""
+    """Return the shared objects. `secrets` are the keys of each Secret, by namespace and name."""
     own = own_gateway(gateway=gateway, stack=stack)
     spaces = {
-        # Whatever else stands in a namespace would go with it.
+        # To delete a namespace would delete what others created in it.
         name: site.place(namespace(name, stack=stack), retain=True)
         for name in sorted({*namespaces, *([names.SYSTEM_NAMESPACE] if own else [])})
     }

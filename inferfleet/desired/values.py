@@ -20,7 +20,7 @@ ComponentKind = Literal["ServingStack", "ModelEndpoint", "ModelReplicas", "Model
 class KubeObject:
     """One Kubernetes object: its manifest, its Pulumi name, and how it is registered.
 
-    `after` holds the keys of objects that must stand first. `timeout` is the await budget in seconds
+    `after` holds the keys of objects that are created before it. `timeout` is the await budget in seconds
     (None: Pulumi's own). `retain` keeps the object on the cluster when it leaves the program. `deleted_with`
     is the key of the cloud resource that takes the object along when it goes.
     """
@@ -57,7 +57,7 @@ class KubeObject:
 
     @property
     def key(self) -> str:
-        """Identity in the whole stack: one Pulumi name may stand for objects of several kinds."""
+        """Return the identity in the stack: objects of different kinds may have one Pulumi name."""
         return f"{self.token} {self.name}"
 
 
@@ -97,23 +97,25 @@ class SecretNeed:
 
 @dataclass(frozen=True)
 class DesiredCluster:
-    """One cluster: how to reach it, and all that should stand there.
+    """One cluster: how it is reached, and everything that should exist there.
 
     On a `lost` cluster the components are those of the lock, and nothing of them is touched. `gateway` is the
-    one of the stack's own making among their objects; `workloads` are the keys of engine workloads by spot.
+    Gateway that the stack creates, among their objects; `workloads` are the keys of engine workloads by spot.
     """
 
     connection: Connection
     components: tuple[Component, ...]
     gateway_class: str | None = None
-    gateway_ref: tuple[str, str] | None = None  # (namespace, name) of somebody else's Gateway
+    gateway_ref: tuple[str, str] | None = (
+        None  # (namespace, name) of a Gateway that the stack does not create
+    )
     secrets_needed: tuple[SecretNeed, ...] = ()
     gateway: KubeObject | None = None
     workloads: Mapping[Spot, tuple[str, ...]] = field(default_factory=dict)
 
     @property
     def objects(self) -> Iterator[KubeObject]:
-        return (one for component in self.components for one in component.objects)
+        return (made for component in self.components for made in component.objects)
 
 
 class Outputs(TypedDict):
@@ -135,9 +137,9 @@ class Outputs(TypedDict):
 
 @dataclass(frozen=True)
 class Desired:
-    """The whole stack. `waiting`: spots whose workload fits only once leaving ones are gone.
+    """The whole stack. `waiting` are spots whose workload fits only once others have left.
 
-    `steps` tells what which plugin changed in the pods of a spot, by role.
+    `warnings` have their lines. `steps` are the changes of each plugin to the pods of a spot, by role.
     """
 
     stack: str
@@ -150,11 +152,12 @@ class Desired:
 
     @property
     def outputs(self) -> dict[str, Any]:
-        """Stack outputs: replicas per deployment and spot, and the clusters of every service."""
+        """Return the stack outputs: replicas by deployment and spot, and the clusters of each service."""
         placements: dict[str, dict[str, int]] = {}
-        for one in self.plan.placements:
-            pools = " ".join(f"{role}={pool}" for role, pool in one.spot.pools)
-            placements.setdefault(one.spot.deployment, {})[f"{one.spot.cluster} {pools}"] = one.replicas
+        for placement in self.plan.placements:
+            spot = placement.spot
+            pools = " ".join(f"{role}={pool}" for role, pool in spot.pools)
+            placements.setdefault(spot.deployment, {})[f"{spot.cluster} {pools}"] = placement.replicas
         services: dict[str, list[str]] = {}
         for route in self.plan.services:
             services.setdefault(route.service, []).append(route.cluster)

@@ -1,7 +1,7 @@
-"""The Gateway of our own making on a cluster, internal unless its class says otherwise.
+"""The Gateway that the stack creates on a cluster, internal unless its class says otherwise.
 
-A public address for models that ask nobody who they are must be somebody's decision: a Gateway made for
-it, to which the cluster's `serving.gateway.ref` points.
+A public address for models without authentication must be a decision: create such a Gateway, and refer to
+it in the cluster's `serving.gateway.ref`.
 """
 
 from dataclasses import dataclass
@@ -16,14 +16,14 @@ _ENVOY_GROUP = "gateway.envoyproxy.io"
 
 @dataclass(frozen=True)
 class OwnGateway:
-    """A Gateway of our own making; `parameters` are objects that it refers to, which come first."""
+    """A Gateway that the stack creates; `parameters` are objects that it refers to, created first."""
 
     gateway: dict[str, Any]
     parameters: tuple[dict[str, Any], ...] = ()
 
 
 def own_gateway(*, gateway: Gateway, stack: str) -> OwnGateway | None:
-    """None where a Gateway of somebody else is used."""
+    """Return the Gateway of a cluster; None where the cluster refers to an existing one."""
     if gateway.ref:
         return None
     spec: dict[str, Any] = {

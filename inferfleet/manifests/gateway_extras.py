@@ -1,4 +1,4 @@
-"""What some gateways need beside an endpoint's pool and picker to work with them.
+"""Objects that some gateways need beside an endpoint's InferencePool and picker.
 
 Sources: config/charts/inferencepool of gateway-api-inference-extension v1.5.0 (istio.yaml, gke.yaml).
 """
@@ -20,7 +20,7 @@ from inferfleet.profiles.profile import Profile
 def objects(
     *, deployment: ModelDeployment, serving: Serving, profile: Profile, stack: str
 ) -> list[dict[str, Any]]:
-    """By the gateway's provider: for istio how to reach the picker, for gke how to treat the pool's pods."""
+    """Return them by the gateway's provider: TLS settings of the picker for istio, policies for gke."""
     provider = serving.gateway.provider
     if provider == "istio":
         chosen = picker_flags.flags(deployment=deployment, serving=serving, profile=profile)

@@ -18,7 +18,7 @@ def metadata(
     labels: Mapping[str, str] | None = None,
     annotations: Mapping[str, str] | None = None,
 ) -> dict[str, Any]:
-    """`deployment` (namespace/name) is whom the object serves; `labels` come on top of the stack's own."""
+    """Return metadata with the stack's labels and these. `deployment` (namespace/name) owns the object."""
     made: dict[str, Any] = {"name": name}
     if namespace:
         made["namespace"] = namespace
@@ -29,6 +29,7 @@ def metadata(
 
 
 def namespace(name: str, *, stack: str) -> dict[str, Any]:
+    """Return a Namespace."""
     return {"apiVersion": "v1", "kind": "Namespace", "metadata": metadata(name, stack=stack)}
 
 
@@ -42,7 +43,7 @@ _TYPES = {
 
 
 def secret(name: str, *, namespace: str, keys: Iterable[str], stack: str) -> dict[str, Any]:
-    """Without `data`: who registers it adds the values, which exist only there."""
+    """Return a Secret without `data`: its values are added when it is registered, and known only there."""
     listed = sorted(keys)
     return {
         "apiVersion": "v1",

@@ -16,14 +16,14 @@ from inferfleet.profiles.profile import Profile
 _GROUP = "gateway.networking.k8s.io"
 # Envoy Gateway ends requests after 15 s and the charts after 5 minutes; long generations stream for longer.
 REQUEST_SECONDS = 3600
-# A route has one parent, whose controller says here whether it will serve the route.
+# A route has one parent, whose controller sets this condition when it serves the route.
 _ACCEPTED = 'jsonpath={.status.parents[0].conditions[?(@.type=="Accepted")].status}=True'
 
 
 def deployment_route(
     *, deployment: ModelDeployment, gateway: Gateway, profile: Profile, stack: str
 ) -> dict[str, Any]:
-    """The route under `/<namespace>/deployments/<name>/`, for a deployment whose `route.enabled` is true."""
+    """Return the route of a deployment, under `/<namespace>/deployments/<name>/`."""
     key, route = deployment.metadata.key, deployment.spec.route
     spec: dict[str, Any] = {"parentRefs": [_parent(gateway)]}
     if route.hostnames:
@@ -49,8 +49,10 @@ def deployment_route(
 
 
 def service_route(*, route: ServiceRoute, gateway: Gateway, profile: Profile, stack: str) -> dict[str, Any]:
-    """The route of a service on one cluster: its deployments there, by weight."""
-    backends = [_backend(one.deployment, profile) | {"weight": one.weight} for one in route.backends]
+    """Return the route of a service on one cluster: its deployments there, by weight."""
+    backends = [
+        _backend(backend.deployment, profile) | {"weight": backend.weight} for backend in route.backends
+    ]
     return {
         "apiVersion": f"{_GROUP}/v1",
         "kind": "HTTPRoute",

@@ -1,4 +1,4 @@
-"""The Deployment that holds one role of a placement, and how long to wait for it."""
+"""The Deployment of one role of a placement, and how long an update waits for it."""
 
 import copy
 from typing import Any
@@ -17,13 +17,13 @@ IMAGE_PULL = 900
 
 
 def progress_deadline(*, deployment: ModelDeployment, autoscaled: bool, template: dict[str, Any]) -> int:
-    """For one pod to become ready in the place of another. More replicas do not change it."""
+    """Return the seconds that one pod may take to replace another. They do not depend on replicas."""
     drain: int = template["spec"].get("terminationGracePeriodSeconds", 30)
     return (SCALE_UP if autoscaled else 0) + drain + IMAGE_PULL + startup_of(deployment.spec.engine)
 
 
 def budget(*, deployment: ModelDeployment, replicas: int, deadline: int) -> int:
-    """For one role's workload: its pods may roll one after another, each within the `deadline`."""
+    """Return the seconds that a role's workload may take: its pods may roll one after another."""
     return max(replicas * deployment.spec.workers.count, 1) * deadline
 
 
@@ -37,10 +37,10 @@ def workload(
     deadline: int,
     stack: str,
 ) -> dict[str, Any]:
-    """`replicas` of the placement, `workers.count` pods each, rolled as the document's `rollout` says.
+    """Return the Deployment of one role: `replicas` with `workers.count` pods each.
 
-    `template` comes out of the plugin chain. `deadline` (seconds, see `budget.py`) bounds a rollout without
-    progress: with Kubernetes' 600 s a model that loads for longer would be reported as failed.
+    `template` comes out of the plugin chain. `deadline` (seconds, from `progress_deadline`) bounds a rollout
+    without progress: with Kubernetes' 600 s a model that loads for longer would be reported as failed.
     """
     surge = deployment.spec.rollout == "Surge"
     return {
@@ -72,7 +72,7 @@ def workload(
 
 
 def unawaited(manifest: dict[str, Any]) -> dict[str, Any]:
-    """The workload with the annotation that makes an update go on before its pods are ready."""
+    """Return the workload with the annotation that lets an update go on before its pods are ready."""
     metadata = manifest["metadata"]
     annotations = {**metadata.get("annotations", {}), SKIP_AWAIT: "true"}
     return {**manifest, "metadata": {**metadata, "annotations": annotations}}

@@ -1,4 +1,4 @@
-"""Runs one plugin at arm's length: it is somebody else's code, and whatever it does ends as a PluginError."""
+"""Runs one plugin and turns whatever goes wrong in it into a PluginError, because it is code of others."""
 
 import copy
 import math
@@ -18,11 +18,14 @@ _DEEPEST = 100
 
 
 class NotPlain(Exception):  # noqa: N818 (it says what the value is)
-    """A value that JSON cannot say; the text names its place."""
+    """Raised for a value that JSON has no form for; the text names its field."""
 
 
 def plain(value: Any, path: str = "") -> Any:
-    """A deep copy of dicts, lists, strings, numbers, booleans and None; NotPlain for anything else."""
+    """Return a deep copy of dicts, lists, strings, numbers, booleans and None.
+
+    Raises NotPlain for anything else.
+    """
     return _copy(value, path, 0)
 
 
@@ -31,7 +34,7 @@ def _copy(value: Any, path: str, depth: int) -> Any:
         raise NotPlain(f"{path[:80]}... is nested deeper than {_DEEPEST} levels, or contains itself")
     if value is None or isinstance(value, bool):
         return value
-    # Enums and other subclasses become what they stand for: the YAML writer refuses them otherwise.
+    # Enums and other subclasses become plain strings, because the YAML writer refuses them.
     if isinstance(value, str):
         return str.__str__(value)
     if isinstance(value, int):
@@ -39,35 +42,38 @@ def _copy(value: Any, path: str, depth: int) -> Any:
     if isinstance(value, float) and math.isfinite(value):
         return float(value)
     if isinstance(value, list | tuple):
-        return [_copy(one, below(path, index), depth + 1) for index, one in enumerate(value)]
+        return [_copy(item, below(path, index), depth + 1) for index, item in enumerate(value)]
     if isinstance(value, dict):
         for key in value:
             if not isinstance(key, str):
                 raise NotPlain(f"{path or 'it'} has the key {key!r}, and keys are text")
-        return {str.__str__(key): _copy(one, below(path, key), depth + 1) for key, one in value.items()}
-    raise NotPlain(f"{path or 'it'} is {value!r:.60} ({type(value).__name__}), which JSON cannot say")
+        return {str.__str__(key): _copy(item, below(path, key), depth + 1) for key, item in value.items()}
+    raise NotPlain(f"{path or 'it'} is {value!r:.60} ({type(value).__name__}), which is no JSON value")
 
 
 def attempt(plugin: Plugin, template: PodTemplate, request: Request, config: BaseModel) -> Edited:
-    """What the plugin gives back: a plain template of the right shape, that shares nothing with any other."""
+    """Run the plugin and return its template, whose shape was checked, and its companions.
+
+    The template shares nothing with the one given. Raises PluginError.
+    """
     given = _call(plugin, copy.deepcopy(template), copy.deepcopy(request), config)
     edited = given if isinstance(given, Edited) else Edited(given)
     if not isinstance(edited.template, dict):
         raise PluginError(
-            f"gave back {type(edited.template).__name__}, and a plugin returns the template it edited"
+            f"returned {type(edited.template).__name__}, but a plugin must return the template it edited"
         )
     if not isinstance(edited.companions, list | tuple):
-        raise PluginError(f"gave back companions {edited.companions!r:.60}, and they must be a tuple")
+        raise PluginError(f"returned companions {edited.companions!r:.60}, but companions must be a tuple")
     try:
         after = plain(edited.template)
     except NotPlain as error:
-        raise PluginError(f"gave back a template in which {error}") from error
-    if wrong := [_said(mistake) for mistake in template_mistakes(after)]:
-        raise PluginError(f"gave back a malformed template: {'; '.join(wrong)}")
+        raise PluginError(f"returned a template in which {error}") from error
+    if wrong := [_text(mistake) for mistake in template_mistakes(after)]:
+        raise PluginError(f"returned a malformed template: {'; '.join(wrong)}")
     return Edited(without_nulls(after), tuple(edited.companions))
 
 
-def _said(mistake: Mistake) -> str:
+def _text(mistake: Mistake) -> str:
     path = path_of(mistake.at)
     return mistake.what.replace("{field}", path) if "{field}" in mistake.what else f"{path}: {mistake.what}"
 
@@ -77,9 +83,8 @@ def _call(plugin: Plugin, template: PodTemplate, request: Request, config: BaseM
         return plugin.edit(template, request, config)
     except PluginError:
         raise
-    # The one border to code that others write: a KeyError in there must reach the team as a problem with
-    # the line it happened on, never as a traceback, and the other plugins still get their turn. So this
-    # catches everything on purpose, and raises it again as what the chain expects.
+    # Code of others: a KeyError in it must reach the team as a problem with its line, never as a traceback,
+    # and the other plugins must still run. So this catches everything on purpose.
     except Exception as error:
         last = traceback.extract_tb(error.__traceback__)[-1]
         raise PluginError(

@@ -1,7 +1,7 @@
 """The plugin chain: checks all links before any pod exists, then runs them over one template.
 
 Chains of class, cluster, stack and deployment run in that order, each link in the order it was written. Each
-plugin edits a copy of its own, and what it gives back is looked at before the next one sees it.
+plugin edits its own copy of the template, and its result is checked before the next plugin runs.
 """
 
 from collections.abc import Iterable, Iterator
@@ -20,7 +20,7 @@ from inferfleet.plugins.registry import Registry
 
 @dataclass(frozen=True)
 class Step:
-    """What one link did: the fields it changed, and the companions (`ConfigMap web-x`) it asked for."""
+    """What one link changed: fields of the template, and companions it added, such as `ConfigMap web-x`."""
 
     plugin: str
     origin: Origin
@@ -32,7 +32,7 @@ class Step:
 
 @dataclass(frozen=True)
 class Outcome:
-    """The edited template. Where there are problems, the links that caused them left no edit in it."""
+    """The template after the chain. Links that caused problems have not changed it."""
 
     template: PodTemplate
     companions: tuple[Companion, ...] = ()
@@ -41,12 +41,12 @@ class Outcome:
 
 
 def check(links: Iterable[Link], registry: Registry, *, roles: tuple[str, ...]) -> tuple[Problem, ...]:
-    """All that is wrong with the links, whatever pods they will meet; `roles` are the deployment's."""
-    return tuple(problem for link in _in_order(links) for problem in _faults(link, registry, roles))
+    """Return every problem of the links that no pod is needed for. `roles` are those of the deployment."""
+    return tuple(problem for link in _in_order(links) for problem in _link_problems(link, registry, roles))
 
 
 def run(template: PodTemplate, request: Request, links: Iterable[Link], registry: Registry) -> Outcome:
-    """The template after all links in whose scope the pod is; what none of them touched is as it was."""
+    """Run all links in whose scope the pod is, in the order of chains."""
     try:
         generated = plain(template)
     except NotPlain as error:
@@ -63,13 +63,13 @@ def _in_order(links: Iterable[Link]) -> list[Link]:
     return sorted(links, key=lambda link: ORIGINS.index(link.origin))
 
 
-def _faults(link: Link, registry: Registry, roles: tuple[str, ...]) -> Iterator[Problem]:
+def _link_problems(link: Link, registry: Registry, roles: tuple[str, ...]) -> Iterator[Problem]:
     plugin = _registered(link, registry)
     if isinstance(plugin, Problem):
         yield plugin
     elif isinstance(config := read(link, plugin), tuple):
         yield from config
-    # The other chains meet many deployments, each with roles of its own.
+    # Other chains apply to many deployments, which have different roles.
     if link.origin == "deployment":
         for index, role in enumerate(link.spec.scope.roles):
             if role not in roles:
@@ -102,26 +102,28 @@ def _run_one(
         return replace(outcome, problems=(*outcome.problems, *config))
     try:
         edited = attempt(plugin, outcome.template, request, config)
-        made = tuple(companion(one, plugin=plugin.name, request=request) for one in edited.companions)
+        added = tuple(
+            companion(manifest, plugin=plugin.name, request=request) for manifest in edited.companions
+        )
         companions = outcome.companions
-        for one in made:
-            companions = add(companions, one)
+        for manifest in added:
+            companions = add(companions, manifest)
     except PluginError as error:
-        said = _said(link, request, str(error), "Correct the plugin's config, or what it disagrees with")
-        return replace(outcome, problems=(*outcome.problems, said))
-    # Against what the system generated: a plugin may well change what another plugin added.
-    if broken := guard(generated, edited.template, request):
-        said_all = tuple(_said(link, request, one.what, one.next_step) for one in broken)
-        return replace(outcome, problems=(*outcome.problems, *said_all))
+        problem = _problem(link, request, str(error), "Fix the plugin's config, or what it disagrees with")
+        return replace(outcome, problems=(*outcome.problems, problem))
+    # Compared with the generated template: a plugin may change what another plugin added.
+    if mistakes := guard(generated, edited.template, request):
+        problems = (_problem(link, request, mistake.what, mistake.next_step) for mistake in mistakes)
+        return replace(outcome, problems=(*outcome.problems, *problems))
     differing = changes(outcome.template, edited.template)
-    if not differing and not made:
+    if not differing and not added:
         return outcome
-    objects = tuple(f"{one['kind']} {one['metadata']['name']}" for one in made)
+    objects = tuple(f"{manifest['kind']} {manifest['metadata']['name']}" for manifest in added)
     step = Step(plugin.name, link.origin, link.path, fingerprint(link), differing, objects)
     return replace(outcome, template=edited.template, companions=companions, steps=(*outcome.steps, step))
 
 
-def _said(link: Link, request: Request, text: str, next_step: str) -> Problem:
+def _problem(link: Link, request: Request, text: str, next_step: str) -> Problem:
     pod = (
         f"deployment {request.namespace}/{request.deployment}, role {request.role} "
         f"on {request.cluster}/{request.pool}"
@@ -130,7 +132,7 @@ def _said(link: Link, request: Request, text: str, next_step: str) -> Problem:
 
 
 def _with_provenance(outcome: Outcome) -> Outcome:
-    """Names the plugins that changed the template, so that a pod tells where it comes from."""
+    """Name the plugins that changed the template in an annotation of the pod."""
     acted = [f"{step.plugin}@{step.config}" for step in outcome.steps if step.changes]
     if not acted:
         return outcome

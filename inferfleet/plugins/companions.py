@@ -1,4 +1,4 @@
-"""Objects that plugins put beside a workload: one name, one namespace, no two of a kind."""
+"""Objects that plugins add beside a workload, in its namespace and with a name made from its own."""
 
 from typing import Any
 
@@ -10,38 +10,46 @@ Companion = dict[str, Any]
 
 
 def companion(raw: Any, *, plugin: str, request: Request) -> Companion:
-    """The object as it will be registered, in the workload's namespace; PluginError when it cannot be."""
+    """Return the object as it will be registered, in the workload's namespace.
+
+    Raises PluginError for an object of another name or namespace, or with labels of the system.
+    """
     try:
-        one = plain(raw)
+        manifest = plain(raw)
     except NotPlain as error:
         raise PluginError(f"in a companion, {error}") from error
-    if not isinstance(one, dict) or not all(isinstance(one.get(key), str) for key in ("apiVersion", "kind")):
-        raise PluginError(f"a companion is {raw!r:.60}, and must be an object with apiVersion and kind")
-    metadata = one.get("metadata")
+    if not isinstance(manifest, dict) or not all(
+        isinstance(manifest.get(key), str) for key in ("apiVersion", "kind")
+    ):
+        raise PluginError(f"a companion is {raw!r:.60}, but it must be an object with apiVersion and kind")
+    metadata = manifest.get("metadata")
     wanted = names.companion(request.workload, plugin)
     name = metadata.get("name") if isinstance(metadata, dict) else None
     if not isinstance(metadata, dict) or name != wanted:
-        raise PluginError(f"the companion {one['kind']} is named {name}, and must be named {wanted}")
+        raise PluginError(f"the companion {manifest['kind']} is named {name}, but it must be named {wanted}")
     if metadata.get("namespace", request.namespace) != request.namespace:
         raise PluginError(
-            f"the companion {one['kind']} {name} is in namespace {metadata['namespace']}, "
-            f"and must be beside its workload in {request.namespace}"
+            f"the companion {manifest['kind']} {name} is in namespace {metadata['namespace']}, "
+            f"but it must be beside its workload in {request.namespace}"
         )
     labels = metadata.get("labels") or {}
     if not isinstance(labels, dict):
         raise PluginError(
-            f"the companion {one['kind']} {name} has labels {labels!r:.60}, and they must be a mapping"
+            f"the companion {manifest['kind']} {name} has labels {labels!r:.60}, but labels must be a map"
         )
     for key in labels:
         if key.startswith(f"{names.DOMAIN}/") or key == names.MANAGED_BY:
             raise PluginError(
-                f"the companion {one['kind']} {name} has the label {key}, which only the system sets"
+                f"the companion {manifest['kind']} {name} has the label {key}, which only the system sets"
             )
-    return {**one, "metadata": {"name": name, "namespace": request.namespace, **metadata}}
+    return {**manifest, "metadata": {"name": name, "namespace": request.namespace, **metadata}}
 
 
 def add(known: tuple[Companion, ...], new: Companion) -> tuple[Companion, ...]:
-    """An equal one is the same object, asked for twice; another one of the same kind and name is a clash."""
+    """Return the companions with a new one; equal ones count once.
+
+    Raises PluginError for another object of the same kind and name.
+    """
     for old in known:
         if _identity(old) == _identity(new) and old != new:
             raise PluginError(
@@ -51,6 +59,6 @@ def add(known: tuple[Companion, ...], new: Companion) -> tuple[Companion, ...]:
     return known if new in known else (*known, new)
 
 
-def _identity(one: Companion) -> tuple[str, str, str]:
-    group = one["apiVersion"].rpartition("/")[0]
-    return (group, one["kind"], one["metadata"]["name"])
+def _identity(manifest: Companion) -> tuple[str, str, str]:
+    group = manifest["apiVersion"].rpartition("/")[0]
+    return (group, manifest["kind"], manifest["metadata"]["name"])

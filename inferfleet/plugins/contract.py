@@ -20,7 +20,7 @@ class Config(BaseModel):
 
 @dataclass(frozen=True)
 class Request:
-    """All a plugin may know about the pod it edits, besides the template itself."""
+    """What a plugin knows about the pod it edits, besides the template itself."""
 
     namespace: str
     deployment: str
@@ -37,14 +37,14 @@ class Request:
 
 @dataclass(frozen=True)
 class Edited:
-    """A template together with objects that must stand beside it, such as a ConfigMap."""
+    """A template together with objects that its pods need, such as a ConfigMap."""
 
     template: PodTemplate
     companions: tuple[dict[str, Any], ...] = ()
 
 
 class PluginError(Exception):
-    """A plugin found something that a person has to mend; the text says what and how."""
+    """Raised by a plugin for something that a person has to fix; the text says what, and how to fix it."""
 
 
 Edit = Callable[[PodTemplate, Request, Any], PodTemplate | Edited]
@@ -52,7 +52,7 @@ Edit = Callable[[PodTemplate, Request, Any], PodTemplate | Edited]
 
 @dataclass(frozen=True)
 class Plugin:
-    """A registered plugin. `edit` gets a copy of its own, and running it twice gives what one run gives."""
+    """A registered plugin. `edit` gets its own copy of the template, and must be safe to run twice."""
 
     name: str
     config: type[BaseModel]

@@ -9,7 +9,7 @@ from inferfleet.api.wording import below
 
 @dataclass(frozen=True)
 class FieldChange:
-    """One field: `spec.containers[engine].env[HF_HOME].value`. None on one side means it was not there."""
+    """One field: `spec.containers[engine].env[HF_HOME].value`. A side without the field is None."""
 
     path: str
     before: Any
@@ -17,7 +17,7 @@ class FieldChange:
 
 
 def changes(before: Any, after: Any) -> tuple[FieldChange, ...]:
-    """Empty exactly when both say the same. Lists of named things are compared by name."""
+    """Return the differences, none for equal values. Lists of named entries are compared by name."""
     return tuple(_walk(before, after, ""))
 
 
@@ -40,19 +40,19 @@ def _entry(before: dict[Any, Any], after: dict[Any, Any], key: Any, path: str) -
 
 def _lists(before: list[Any], after: list[Any], path: str) -> Iterator[FieldChange]:
     old, new = _keyed(before), _keyed(after)
-    found = [
+    differing = [
         change
         for key in [*old, *(key for key in new if key not in old)]
         for change in _entry(old, new, key, f"{path}[{key}]")
     ]
-    # Named things in another order: nothing differs one by one, and yet `$(VAR)` in env may.
-    if not found and list(old) != list(new):
-        found = [FieldChange(path, before, after)]
-    yield from found
+    # Named entries in another order: no entry differs, but the order matters for `$(VAR)` in env.
+    if not differing and list(old) != list(new):
+        differing = [FieldChange(path, before, after)]
+    yield from differing
 
 
 def _keyed(items: list[Any]) -> dict[Any, Any]:
-    names = [one.get("name") if isinstance(one, dict) else None for one in items]
+    names = [item.get("name") if isinstance(item, dict) else None for item in items]
     if all(isinstance(name, str) for name in names) and len(set(names)) == len(names):
         return dict(zip(names, items, strict=True))
     return dict(enumerate(items))

@@ -1,4 +1,4 @@
-"""Field types for plugin configs, checked as strictly as the Kubernetes API would check them later."""
+"""Field types for plugin configs, checked by the rules of the Kubernetes API."""
 
 from typing import Annotated, Any
 
@@ -83,7 +83,7 @@ class EnvVar(Config):
     @model_validator(mode="after")
     def _value_or_source(self) -> "EnvVar":
         if self.value and self.value_from:
-            raise mistaken(f"variable {self.name} has both value and valueFrom", "Remove one of them")
+            raise mistaken(f"variable {self.name} has both value and valueFrom", "Remove one of the two")
         return self
 
     @property
@@ -94,10 +94,11 @@ class EnvVar(Config):
 def _names_once(variables: tuple[EnvVar, ...]) -> tuple[EnvVar, ...]:
     seen: set[str] = set()
     again = []
-    for index, one in enumerate(variables):
-        if one.name in seen:
-            again.append(Mistake(f"variable {one.name} stands here already", "Keep one of them", (index,)))
-        seen.add(one.name)
+    for index, variable in enumerate(variables):
+        if variable.name in seen:
+            what = f"variable {variable.name} is set twice"
+            again.append(Mistake(what, "Keep one of the two", (index,)))
+        seen.add(variable.name)
     if again:
         raise Mistaken(*again)
     return variables

@@ -1,7 +1,7 @@
-"""What no plugin may take away: the hardware part of a pod, and the labels that everything selects by.
+"""What no plugin may change: the hardware part of a pod, and the labels that selectors use.
 
-Plugins may add, and may change what the team wrote. Device requests, the pool's node selector and
-tolerations, the engine with its `http` port, and our own labels were put in by the system and stay.
+Plugins may add fields, and may change what the team wrote. Device requests, the pool's node selector and
+tolerations, the `http` port of the engine, and labels of the system must stay as they were generated.
 """
 
 from collections import Counter
@@ -23,7 +23,7 @@ _LEAVE = "A plugin may only add to it; leave it as it is"
 
 
 def guard(before: PodTemplate, after: PodTemplate, request: Request) -> tuple[Mistake, ...]:
-    """Everything of the generated template that is missing, changed or doubled in the edited one.
+    """Return every part of the generated template that is missing, changed or doubled in the edited one.
 
     Both have passed the check of shapes, so types are taken as given.
     """
@@ -41,7 +41,7 @@ def _labels(before: PodTemplate, after: PodTemplate) -> Iterator[Mistake]:
         old, new = _metadata(before, kind), _metadata(after, kind)
         for key in [*old, *(key for key in new if key not in old)]:
             ours = key.startswith(f"{DOMAIN}/") or key == MANAGED_BY
-            # Others may add llm-d labels of their own; the ones that are there are what pickers select by.
+            # Plugins may add llm-d labels; pickers select by those that were generated.
             guarded = ours or (key.startswith("llm-d.ai/") and key in old)
             if guarded and key != PROVENANCE and old.get(key) != new.get(key):
                 yield _changed(below(f"metadata.{kind}", key), old.get(key), new.get(key))
@@ -98,7 +98,7 @@ def _changed(path: str, old: Any, new: Any) -> Mistake:
 
 
 def _variables(before: PodTemplate, after: PodTemplate) -> Iterator[Mistake]:
-    """Kubernetes takes a variable twice, and a team may write it so; a plugin that adds to it is mistaken."""
+    """A team may write a variable twice, as Kubernetes allows; a plugin must replace it instead."""
     for kind in ("containers", "initContainers"):
         old_containers = _containers(before, kind)
         for name, container in _containers(after, kind).items():

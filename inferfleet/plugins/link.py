@@ -1,4 +1,4 @@
-"""Links of a plugin chain: what a person wrote, in which of the four chains, and the config checked."""
+"""Links of a plugin chain: the plugin that a document names, its place in a chain, and its checked config."""
 
 import hashlib
 import json
@@ -15,7 +15,7 @@ from inferfleet.plugins.attempt import NotPlain, plain
 from inferfleet.plugins.contract import Plugin, Request
 
 Origin = Literal["class", "cluster", "stack", "deployment"]
-# The order in which chains run: what speaks of more pods first, so that the nearer word is the last.
+# The order in which chains run: from chains for many pods to those for few, so that the specific one wins.
 ORIGINS: tuple[Origin, ...] = ("class", "cluster", "stack", "deployment")
 
 
@@ -30,13 +30,13 @@ class Link:
     path: str = "spec.plugins[0]"
 
     def acts_on(self, request: Request) -> bool:
-        """Both parts of the scope must hold; a worker of one pod is an Entry."""
+        """Return whether role and position of the pod are in scope. The pod of a one-pod worker is Entry."""
         scope = self.spec.scope
         role = not scope.roles or request.role in scope.roles
         return role and scope.target in ("All", request.position)
 
     def problem(self, what: str, next_step: str, *, field: str = "") -> Problem:
-        """A problem at this link, or at a field below it."""
+        """Return a problem of this link, or of a field below it."""
         path = f"{self.path}.{field}" if field else self.path
         return Problem(what, next_step, path, kind=self.kind, key=self.key)
 
@@ -44,12 +44,12 @@ class Link:
 def links(
     specs: tuple[PluginSpec, ...], origin: Origin, *, kind: str, key: str, path: str = "spec.plugins"
 ) -> tuple[Link, ...]:
-    """The links of the chain that stands at `path` of one document."""
+    """Return the links of the chain at `path` of a document."""
     return tuple(Link(spec, origin, kind, key, f"{path}[{index}]") for index, spec in enumerate(specs))
 
 
 def read(link: Link, plugin: Plugin) -> BaseModel | tuple[Problem, ...]:
-    """The validated config, sharing nothing with the document; or all that is wrong with it."""
+    """Return the validated config, which shares nothing with the document, or every problem of it."""
     try:
         raw = plain(_written(link), "config")
     except NotPlain as error:
@@ -58,24 +58,24 @@ def read(link: Link, plugin: Plugin) -> BaseModel | tuple[Problem, ...]:
             "Put dates in quotes, and write keys as text",
         )
         return (link.problem(what, next_step, field="config"),)
-    found, problems = validated(_holder(plugin.config), {"config": raw})
-    if found is None:
+    holder, problems = validated(_holder(plugin.config), {"config": raw})
+    if holder is None:
         return tuple(
-            link.problem(f"build plugin {plugin.name}: {one.what}", one.next_step, field=one.path)
-            for one in problems
+            link.problem(f"build plugin {plugin.name}: {problem.what}", problem.next_step, field=problem.path)
+            for problem in problems
         )
-    config: BaseModel = found.config  # type: ignore[attr-defined]  # the one field of a holder
+    config: BaseModel = holder.config  # type: ignore[attr-defined]  # the one field of a holder
     return config
 
 
 def fingerprint(link: Link) -> str:
-    """8 hex digits that change when the config does, and not when its keys change places."""
+    """Return 8 hex digits that change with the config, and not with the order of its keys."""
     text = json.dumps(_written(link), sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()[:8]
 
 
 def _written(link: Link) -> Any:
-    """As in Kthena, no config and null both mean an empty one."""
+    """Return the config as written. As in Kthena, an absent config and null are an empty one."""
     return {} if link.spec.config is None else link.spec.config
 
 

@@ -1,4 +1,4 @@
-"""Ways into a pod template for plugins: parts are made where they are missing.
+"""Access to parts of a pod template for plugins; maps and lists that are missing are added.
 
 A template has passed the check of shapes before each plugin, so types are taken as given.
 """
@@ -11,7 +11,7 @@ from inferfleet.plugins.contract import PodTemplate
 
 
 def mapping(template: PodTemplate, *path: str) -> dict[str, Any]:
-    """The map at `path`, made together with its parents where absent."""
+    """Return the map at `path`, added together with its parents where absent."""
     here = template
     for key in path:
         here = here.setdefault(key, {})
@@ -19,24 +19,24 @@ def mapping(template: PodTemplate, *path: str) -> dict[str, Any]:
 
 
 def sequence(template: PodTemplate, *path: str) -> list[Any]:
-    """The list at `path`, made together with its parents where absent."""
+    """Return the list at `path`, added together with its parents where absent."""
     entries: list[Any] = mapping(template, *path[:-1]).setdefault(path[-1], [])
     return entries
 
 
 def containers(template: PodTemplate) -> list[dict[str, Any]]:
-    """All containers, then all init containers, sidecars among them."""
+    """Return all containers, then all init containers; sidecars can be among both."""
     return [*template["spec"]["containers"], *template["spec"].get("initContainers", [])]
 
 
 def engine(template: PodTemplate) -> dict[str, Any]:
-    """The container that serves the model."""
-    return next(one for one in template["spec"]["containers"] if one["name"] == ENGINE)
+    """Return the container that serves the model."""
+    return next(container for container in template["spec"]["containers"] if container["name"] == ENGINE)
 
 
 def upsert_env(container: dict[str, Any], variables: Iterable[dict[str, Any]]) -> None:
-    """Each variable stands once, with the value given: in place where its name stood, else at the end."""
-    if not (wanted := {one["name"]: one for one in variables}):
+    """Set variables: each replaces one of its name in place, or is added at the end."""
+    if not (wanted := {variable["name"]: variable for variable in variables}):
         return
     env: list[dict[str, Any]] = []
     for old in container.get("env", []):
@@ -44,4 +44,4 @@ def upsert_env(container: dict[str, Any], variables: Iterable[dict[str, Any]]) -
             env.append(old)
         elif wanted[old["name"]] not in env:
             env.append(wanted[old["name"]])
-    container["env"] = env + [one for one in wanted.values() if one not in env]
+    container["env"] = env + [variable for variable in wanted.values() if variable not in env]

@@ -1,15 +1,7 @@
-"""Which plugins there are, by name. A value: whoever runs a chain says which plugins it may use.
+"""The plugins that documents may name, as a value: whoever runs a chain says which plugins it may use.
 
-A plugin of your own is a function, a config model and one call:
-
-    class Config(contract.Config):
-        size: str
-
-    def edit(template, request, config):
-        template["spec"]["priorityClassName"] = config.size
-        return template
-
-    registry = builtin().with_(Plugin("priority", Config, edit))
+Documents can name those that come with inferfleet. A registry with more plugins can be given to
+`desired(...)` in Python; the program and the command do not take one yet.
 """
 
 import re
@@ -24,7 +16,11 @@ _NAME = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 
 @dataclass(frozen=True)
 class Registry:
-    """ValueError for a name twice, a name Kubernetes would not take, or a config that lets typos pass."""
+    """Plugins by name.
+
+    Raises ValueError for a name twice, a name that Kubernetes does not allow, or a config model that takes
+    unknown keys.
+    """
 
     plugins: tuple[Plugin, ...] = ()
 
@@ -46,10 +42,11 @@ class Registry:
                 raise ValueError(f"plugin {name} is registered already; give one of the two another name")
 
     def with_(self, *plugins: Plugin) -> "Registry":
-        """This registry and more plugins."""
+        """Return a registry with these plugins too."""
         return Registry(self.plugins + plugins)
 
     def get(self, name: str) -> Plugin | None:
+        """Return the plugin of this name."""
         return next((plugin for plugin in self.plugins if plugin.name == name), None)
 
     @property
@@ -58,5 +55,5 @@ class Registry:
 
 
 def builtin() -> Registry:
-    """The plugins that come with inferfleet."""
+    """Return the plugins that come with inferfleet."""
     return Registry((accelerator.PLUGIN, demo_pod_tweaks.PLUGIN))

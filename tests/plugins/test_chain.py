@@ -190,9 +190,9 @@ def _sets(part: str, key: str, value: Any) -> contract.Edit:
         (_raises(PluginError("no such disk; add one.")), "no such disk; add one"),
         (_raises(KeyError("disk")), "KeyError: 'disk' (at test_chain.py:"),
         (_raises(RecursionError("deep")), "RecursionError: deep"),
-        (_returns(None), "gave back NoneType, and a plugin returns the template it edited"),
-        (_returns(Edited({}, None)), "gave back companions None, and they must be a tuple"),  # type: ignore[arg-type]
-        (_sets("spec", "when", {1, 2}), "gave back a template in which spec.when is {1, 2} (set)"),
+        (_returns(None), "returned NoneType, but a plugin must return the template it edited"),
+        (_returns(Edited({}, None)), "returned companions None, but companions must be a tuple"),  # type: ignore[arg-type]
+        (_sets("spec", "when", {1, 2}), "returned a template in which spec.when is {1, 2} (set)"),
         (_sets("spec", "when", {1: "a"}), "spec.when has the key 1, and keys are text"),
         (_sets("spec", "when", float("nan")), "spec.when is nan (float)"),
         (_sets("metadata", "labels", {"a": 5}), "metadata.labels.a must be a string, not 5"),
@@ -260,7 +260,7 @@ def test_companions_get_the_namespace_of_their_workload(
     [
         (
             _ranks(name="ranks"),
-            "the companion ConfigMap is named ranks, and must be named web-decode-h100-mine",
+            "the companion ConfigMap is named ranks, but it must be named web-decode-h100-mine",
         ),
         (_ranks(), "is named None"),
         ({"kind": "ConfigMap"}, "must be an object with apiVersion and kind"),

@@ -27,7 +27,7 @@ def _run(generated: PodTemplate, pod_request: Request, part: str, key: str, valu
             "metadata",
             "labels",
             {"a": 5},
-            "gave back a malformed template: metadata.labels.a must be a string, not 5",
+            "returned a malformed template: metadata.labels.a must be a string, not 5",
         ),
         (
             "spec",
@@ -45,19 +45,19 @@ def _run(generated: PodTemplate, pod_request: Request, part: str, key: str, valu
             "spec",
             "containers",
             [{"name": "logs", "image": "x"}],
-            "spec.containers: a template has exactly one container named engine, this one has none",
+            "spec.containers: a template has exactly one container named engine, but this one has none",
         ),
         (
             "spec",
             "containers",
             [{"name": "engine"}],
-            "spec.containers[0].image: every container needs an image, as text",
+            "spec.containers[0].image: every container needs an image, as a string",
         ),
         (
             "spec",
             "containers",
             [{"name": "engine", "image": " "}],
-            "spec.containers[0].image: every container needs an image, as text",
+            "spec.containers[0].image: every container needs an image, as a string",
         ),
         (
             "spec",
@@ -80,7 +80,7 @@ def test_a_malformed_template_is_refused(
 ) -> None:
     outcome = _run(generated, pod_request, part, key, value)
     (problem,) = outcome.problems
-    assert problem.what.startswith("plugin mine OnPodCreate: gave back a malformed template: ")
+    assert problem.what.startswith("plugin mine OnPodCreate: returned a malformed template: ")
     assert said in problem.what
     assert (outcome.template, outcome.steps) == (generated, ())
 

@@ -69,7 +69,7 @@ def test_all_problems_of_a_chain_come_at_once_each_with_its_line_and_path() -> N
         (
             "demo-pod-tweaks",
             {"env": [{"name": "A"}, {"name": "A"}]},
-            ["variable A stands here already"],
+            ["variable A is set twice"],
         ),
         (
             "demo-pod-tweaks",
@@ -84,10 +84,10 @@ def test_all_problems_of_a_chain_come_at_once_each_with_its_line_and_path() -> N
         (
             "demo-pod-tweaks",
             {"annotations": {"on": datetime.date(2026, 1, 1)}},
-            ["config.annotations.on is datetime.date(2026, 1, 1) (date), which JSON cannot say"],
+            ["config.annotations.on is datetime.date(2026, 1, 1) (date), which is no JSON value"],
         ),
         ("accelerator", {"product": 5}, ["product must be the name of one product, or a list of names"]),
-        ("accelerator", {"productLabel": "x"}, ["productLabel has no product to look for"]),
+        ("accelerator", {"productLabel": "x"}, ["productLabel is set without product"]),
         (
             "accelerator",
             {"runtimeClass": "nvidia", "engineEnvs": []},

@@ -120,7 +120,7 @@ DEFINITIONS: dict[str, dict[str, str]] = {
     "NodeSelectorRequirement": {"key": "string", "operator": "string", "values": "[]string"},
     "PodAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": "[]Object"},
 }
-# Those of which all fields are listed, so that another one is a typing error.
+# Definitions that list all fields, so that another field is a typing error.
 _COMPLETE = frozenset({"PodTemplateSpec", "PodSpec", "Container"})
 # A blank string counts as absent, as it does for the API server.
 _REQUIRED: dict[str, tuple[str, ...]] = {
@@ -139,34 +139,34 @@ _WORDS = {
     "seconds": "an integer of at least 0",
     "Quantity": "a quantity such as 80Gi, 500m or 4",
 }
-# What is said of a field that is missing or of another type, where there is more to say than its type.
-_SAID = {
+# Messages for fields that are missing or of another type, where the type alone would not explain it.
+_MESSAGES = {
     ("PodSpec", "containers"): ("a template needs spec.containers, a list of containers", "Write a list"),
     ("PodSpec", "initContainers"): (
         "a template needs spec.initContainers, a list of containers",
         "Write a list",
     ),
-    ("Container", "name"): ("every container needs a name, as text", "Add name"),
-    ("Container", "image"): ("every container needs an image, as text", "Add image"),
+    ("Container", "name"): ("every container needs a name, as a string", "Add name"),
+    ("Container", "image"): ("every container needs an image, as a string", "Add image"),
 }
 
 
 def template_mistakes(template: Any) -> Iterator[Mistake]:
-    """Everything that is wrong with a pod template: of type, unknown, missing, or named twice."""
+    """Yield a mistake for each field of a pod template that is unknown, missing or of another type."""
     yield from _typed(template, "PodTemplateSpec", ())
     if isinstance(template, dict) and isinstance(template.get("spec"), dict):
         yield from _names(template["spec"], ("spec",))
 
 
 def spec_mistakes(spec: Any) -> Iterator[Mistake]:
-    """Everything that is wrong with the `spec` of a pod template."""
+    """Yield the mistakes of the `spec` of a pod template."""
     yield from _typed(spec, "PodSpec", ())
     if isinstance(spec, dict):
         yield from _names(spec, ())
 
 
 def without_nulls(value: Any) -> Any:
-    """The value without fields that are null: to Kubernetes, those are absent."""
+    """Return the value without fields that are null, which Kubernetes treats as absent."""
     if isinstance(value, dict):
         return {key: without_nulls(inner) for key, inner in value.items() if inner is not None}
     return [without_nulls(inner) for inner in value] if isinstance(value, list) else value
@@ -204,15 +204,15 @@ def _fields(written: dict[str, Any], kind: str, at: Steps) -> Iterator[Mistake]:
                 yield Mistake(what, one_of(key, types, "Fields"), (*at, key))
         elif value is not None:
             for mistake in _typed(value, types[key], (*at, key)):
-                yield _said(kind, key, mistake) if mistake.at == (*at, key) else mistake
+                yield _worded(kind, key, mistake) if mistake.at == (*at, key) else mistake
     for key in required:
         value = written.get(key)
         if value is None or (types[key] == "string" and isinstance(value, str) and not value.strip()):
-            yield _said(kind, key, Mistake(f"field {key} is missing", f"Add {key}", (*at, key)))
+            yield _worded(kind, key, Mistake(f"field {key} is missing", f"Add {key}", (*at, key)))
 
 
-def _said(kind: str, key: str, mistake: Mistake) -> Mistake:
-    what, next_step = _SAID.get((kind, key), (mistake.what, mistake.next_step))
+def _worded(kind: str, key: str, mistake: Mistake) -> Mistake:
+    what, next_step = _MESSAGES.get((kind, key), (mistake.what, mistake.next_step))
     return Mistake(what, next_step, mistake.at)
 
 
@@ -234,7 +234,7 @@ def _wrong(value: Any, words: str, at: Steps) -> Mistake:
 
 
 def _names(spec: dict[str, Any], at: Steps) -> Iterator[Mistake]:
-    """Names that occur twice, and the engine that has to be among the containers."""
+    """Yield names that occur twice, and a missing engine."""
     for thing, fields in (("container", ("containers", "initContainers")), ("volume", ("volumes",))):
         seen: set[str] = set()
         for field in fields:
@@ -246,11 +246,15 @@ def _names(spec: dict[str, Any], at: Steps) -> Iterator[Mistake]:
                 elif isinstance(name, str) and name:
                     seen.add(name)
     containers = spec.get("containers")
-    if isinstance(containers, list) and not any(one.get("name") == ENGINE for one in _maps(containers)):
-        what = f"a template has exactly one container named {ENGINE}, this one has none"
+    if isinstance(containers, list) and not any(
+        container.get("name") == ENGINE for container in _maps(containers)
+    ):
+        what = f"a template has exactly one container named {ENGINE}, but this one has none"
         yield Mistake(what, f"Name the container that serves the model {ENGINE}", (*at, "containers"))
 
 
 def _maps(entries: Any) -> list[dict[str, Any]]:
-    """The entries of a list, with an empty map for each that is none: its type is a mistake of its own."""
-    return [one if isinstance(one, dict) else {} for one in entries] if isinstance(entries, list) else []
+    """Return the entries, with an empty map for each of another type, which is a mistake of its own."""
+    return (
+        [entry if isinstance(entry, dict) else {} for entry in entries] if isinstance(entries, list) else []
+    )

@@ -12,15 +12,15 @@ from inferfleet.api.problems import Mistaken
 
 
 def _shaped(spec: dict[str, Any]) -> dict[str, Any]:
-    if wrong := list(spec_mistakes(spec)):
-        raise Mistaken(*wrong)
+    if mistakes := list(spec_mistakes(spec)):
+        raise Mistaken(*mistakes)
     written: dict[str, Any] = without_nulls(spec)
     return written
 
 
 def _own_labels(labels: dict[str, str]) -> dict[str, str]:
-    if found := label_mistakes(labels, ("inferfleet.dev/", "llm-d.ai/")):
-        raise Mistaken(*found)
+    if mistakes := label_mistakes(labels, ("inferfleet.dev/", "llm-d.ai/")):
+        raise Mistaken(*mistakes)
     return labels
 
 
@@ -52,8 +52,8 @@ class PodTemplate(Model):
 
     @property
     def engine(self) -> dict[str, Any]:
-        """The engine's container, as written."""
-        return next(one for one in self.spec["containers"] if one["name"] == ENGINE)
+        """Return the container of the engine, as written."""
+        return next(container for container in self.spec["containers"] if container["name"] == ENGINE)
 
 
 class ResourceRequirements(Model):

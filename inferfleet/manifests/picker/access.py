@@ -1,4 +1,4 @@
-"""What an endpoint picker may do on its cluster: an account, and roles no wider than it needs."""
+"""Permissions of an endpoint picker on its cluster: an account, and roles no wider than it needs."""
 
 from typing import Any
 
@@ -12,6 +12,7 @@ _READ = ("get", "list", "watch")
 
 
 def account(*, deployment: ModelDeployment, stack: str) -> dict[str, Any]:
+    """Return the ServiceAccount."""
     return {
         "apiVersion": "v1",
         "kind": "ServiceAccount",
@@ -20,7 +21,7 @@ def account(*, deployment: ModelDeployment, stack: str) -> dict[str, Any]:
 
 
 def role(*, deployment: ModelDeployment, profile: Profile, stack: str) -> dict[str, Any]:
-    """Pods, pool and objectives to read; with several replicas also the lease they elect a leader by."""
+    """Return rights to read pods, pool and objectives; with several replicas also to elect a leader."""
     rules = [
         _rule("", ["pods"], *_READ),
         _rule(profile.pool_group, ["inferencepools"], *_READ),
@@ -43,6 +44,7 @@ def role(*, deployment: ModelDeployment, profile: Profile, stack: str) -> dict[s
 
 
 def role_binding(*, deployment: ModelDeployment, stack: str) -> dict[str, Any]:
+    """Return the binding of the role to the account."""
     return {
         "apiVersion": f"{_RBAC}/v1",
         "kind": "RoleBinding",
@@ -52,7 +54,7 @@ def role_binding(*, deployment: ModelDeployment, stack: str) -> dict[str, Any]:
 
 
 def cluster_role(*, deployment: ModelDeployment, stack: str) -> dict[str, Any]:
-    """What the picker needs to ask the API server who wants to read its metrics, and whether they may."""
+    """Return rights to check who reads the picker's metrics, and whether they may."""
     return {
         "apiVersion": f"{_RBAC}/v1",
         "kind": "ClusterRole",
@@ -65,6 +67,7 @@ def cluster_role(*, deployment: ModelDeployment, stack: str) -> dict[str, Any]:
 
 
 def cluster_role_binding(*, deployment: ModelDeployment, stack: str) -> dict[str, Any]:
+    """Return the binding of the cluster role to the account."""
     return {
         "apiVersion": f"{_RBAC}/v1",
         "kind": "ClusterRoleBinding",

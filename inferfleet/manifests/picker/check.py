@@ -1,4 +1,4 @@
-"""Whether an endpoint picker would start with what cluster and deployment wrote about it."""
+"""Checks whether an endpoint picker would start with the settings of cluster and deployment."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -15,7 +15,7 @@ from inferfleet.profiles.profile import Profile
 
 
 def check_cluster(cluster: InferenceCluster, profile: Profile) -> Iterator[Problem]:
-    """Errors of a cluster's own flags; the rest of its serving block is settled by its model."""
+    """Yield errors of a cluster's own flags; its model has checked the rest of its serving block."""
     for mistake in picker_flags.mistakes(cluster.spec.serving.epp_flags, profile):
         path = path_of(("spec", "serving", "eppFlags", *mistake.at))
         name = cluster.metadata.name
@@ -23,7 +23,7 @@ def check_cluster(cluster: InferenceCluster, profile: Profile) -> Iterator[Probl
 
 
 def check_deployment(deployment: ModelDeployment, *, serving: Serving, profile: Profile) -> Iterator[Problem]:
-    """Errors and warnings of a deployment's picker on a cluster whose own flags are right."""
+    """Yield errors and warnings of a deployment's picker on a cluster whose own flags are valid."""
     picker = deployment.spec.endpoint_picker
     flags = list(picker_flags.mistakes(picker.flags, profile))
     for field, mistakes in (
@@ -64,7 +64,7 @@ def _port_mistakes(deployment: ModelDeployment, serving: Serving, profile: Profi
             return
         if port in used:
             what = f"the endpoint picker would serve {used[port]} and {name} both on port {port}"
-            yield Mistake(what, "Give one of them another port")
+            yield Mistake(what, "Give one of the two another port")
             return
         used[port] = name
 

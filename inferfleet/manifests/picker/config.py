@@ -1,4 +1,4 @@
-"""EndpointPickerConfig: how an endpoint picker scores pods. A deployment's own is taken word for word."""
+"""EndpointPickerConfig: how an endpoint picker scores pods. A deployment's own is used unchanged."""
 
 import copy
 import hashlib
@@ -19,7 +19,7 @@ EXTRACTOR = "core-metrics-extractor"
 
 
 def picker_config(*, deployment: ModelDeployment, profile: Profile) -> dict[str, Any]:
-    """The deployment's own config, or the default for its engine."""
+    """Return the deployment's own config, or the default for its engine."""
     own = deployment.spec.endpoint_picker.config
     if own is not None:
         return copy.deepcopy(own)
@@ -38,9 +38,9 @@ def picker_config(*, deployment: ModelDeployment, profile: Profile) -> dict[str,
 
 
 def _metrics_plugins(deployment: ModelDeployment, profile: Profile) -> list[dict[str, Any]]:
-    """The two readers of engine metrics, each only if its own defaults do not fit.
+    """Return the two readers of engine metrics, each only if its defaults do not fit.
 
-    Pickers add them by themselves when they are absent, and know nothing then of paths and labels of ours.
+    Pickers add them by themselves when they are absent, with defaults that do not know this path and label.
     """
     defaults = engine(deployment.spec.engine.type)
     source: dict[str, Any] = {}
@@ -69,7 +69,7 @@ def config_map(*, deployment: ModelDeployment, profile: Profile, stack: str) -> 
 
 
 def config_hash(*, deployment: ModelDeployment, profile: Profile) -> str:
-    """Changes when the file does: pickers read it once, at their start."""
+    """Return a hash of the file. It restarts pickers when the file changes, which they read only once."""
     text = _text(picker_config(deployment=deployment, profile=profile))
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 

@@ -40,7 +40,7 @@ _RULE: dict[FlagKind, str] = {
 
 
 def flags(*, deployment: ModelDeployment, serving: Serving, profile: Profile) -> dict[str, str]:
-    """Every flag but the system's, sorted by name."""
+    """Return every flag but those that inferfleet sets itself, sorted by name."""
     merged: dict[str, Value] = dict(profile.flags)
     metrics_port = engine(deployment.spec.engine.type).metrics_port
     if metrics_port and profile.engine_metrics_port_flag:
@@ -50,7 +50,7 @@ def flags(*, deployment: ModelDeployment, serving: Serving, profile: Profile) ->
 
 
 def args(*, deployment: ModelDeployment, serving: Serving, profile: Profile) -> list[str]:
-    """The picker's whole command line, one item per flag."""
+    """Return the picker's whole command line, one item per flag."""
     picker = deployment.spec.endpoint_picker
     system = {
         "pool-name": names.endpoint(deployment.metadata.key),
@@ -67,7 +67,7 @@ def args(*, deployment: ModelDeployment, serving: Serving, profile: Profile) -> 
 
 
 def grpc_port(deployment: ModelDeployment, profile: Profile) -> int:
-    """Where gateways reach the picker."""
+    """Return the port where gateways reach the picker."""
     return deployment.spec.endpoint_picker.port or profile.grpc_port
 
 
@@ -80,12 +80,12 @@ def metrics_port(chosen: Mapping[str, str], profile: Profile) -> int:
 
 
 def is_secure(chosen: Mapping[str, str]) -> bool:
-    """True if the picker serves TLS, with a certificate it signs itself unless it is given one."""
+    """Return whether the picker serves TLS, with a self-signed certificate unless it is given another."""
     return chosen.get("secure-serving", "true") == "true"
 
 
 def mistakes(written: Mapping[str, Value], profile: Profile) -> Iterator[Mistake]:
-    """What is wrong with the flags that one document wrote."""
+    """Yield what is wrong with the flags of one document."""
     for name, value in written.items():
         if wrong := _wrong(name, value, profile):
             yield Mistake(*wrong, at=(name,))
@@ -95,7 +95,7 @@ def _wrong(name: str, value: Value, profile: Profile) -> tuple[str, str] | None:
     if name.startswith("-"):
         return (
             f"flag {shown(name)} has dashes",
-            f"Write {shown(name.lstrip('-'))}: names stand here without them",
+            f"Write {shown(name.lstrip('-'))}: flags are written without them here",
         )
     if name in profile.rejected_flags:
         return f"the endpoint picker of {profile.name} exits when {name} is set", (

@@ -1,4 +1,4 @@
-"""All objects of one deployment's endpoint picker (EPP) on one cluster, in the order they must appear."""
+"""All objects of a deployment's endpoint picker (EPP) on one cluster."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -30,7 +30,7 @@ class PickerObjects:
 
 
 def objects(*, deployment: ModelDeployment, serving: Serving, profile: Profile, stack: str) -> PickerObjects:
-    """The objects of a deployment's endpoint picker on a cluster that serves like this."""
+    """Return the objects of a deployment's endpoint picker on a cluster with this `serving` block."""
     reads = [
         picker_access.account(deployment=deployment, stack=stack),
         picker_access.role(deployment=deployment, profile=profile, stack=stack),
@@ -50,7 +50,7 @@ def objects(*, deployment: ModelDeployment, serving: Serving, profile: Profile, 
 
 
 def selector(deployment: ModelDeployment) -> dict[str, str]:
-    """The labels of its pods. No pool and no workload of the deployment selects by them."""
+    """Return the labels of a picker's pods, which no pool and no workload of the deployment selects."""
     return {"app.kubernetes.io/name": names.epp(deployment.metadata.key)}
 
 
@@ -149,7 +149,7 @@ def _container(deployment: ModelDeployment, serving: Serving, profile: Profile) 
 
 
 def _resources(deployment: ModelDeployment, profile: Profile) -> dict[str, Any]:
-    """The deployment's as a whole, or the profile's: half of one and half of the other fits neither."""
+    """Return the deployment's resources as a whole, or the profile's: a mix of both would fit neither."""
     own = deployment.spec.endpoint_picker.resources
     if own is None:
         return {

@@ -1,4 +1,4 @@
-"""The InferencePool of a deployment: its serving pods on one cluster, and who picks among them.
+"""The InferencePool of a deployment: its serving pods on one cluster, and the picker that chooses among them.
 
 Source: gateway-api-inference-extension api/v1/inferencepool_types.go.
 """
@@ -16,6 +16,7 @@ KIND = "InferencePool"
 
 
 def inference_pool(*, deployment: ModelDeployment, profile: Profile, stack: str) -> dict[str, Any]:
+    """Return the InferencePool."""
     key = deployment.metadata.key
     return {
         "apiVersion": profile.pool_api_version,

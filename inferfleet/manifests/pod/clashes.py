@@ -1,6 +1,6 @@
-"""Where a team's template and what serving needs contradict each other. An equal value is no clash.
+"""Contradictions between a team's pod template and what serving needs. An equal value is none.
 
-Labels cannot: documents may not write any of the domains whose labels we make.
+Labels cannot contradict: documents must not set labels of the domains that are generated.
 """
 
 from collections.abc import Iterator
@@ -24,7 +24,7 @@ _Clash = tuple[str, str, str, str]
 
 
 def clashes(*, deployment: ModelDeployment, spot: Spot, role: str, hardware: Hardware) -> Iterator[Problem]:
-    """Every contradiction, naming both sides."""
+    """Yield every contradiction, with both values."""
     spec = deployment.spec.workers.template.spec
     for path, theirs, ours, next_step in (
         *_ports(spec, port_of(deployment.spec.engine)),
@@ -108,13 +108,13 @@ def _node(spec: dict[str, Any], hardware: Hardware, pool: str) -> Iterator[_Clas
         yield (
             "spec.nodeName",
             f"it pins every replica to node {spec['nodeName']!r}",
-            "inferfleet decides by pool where replicas stand",
+            "inferfleet places replicas by pool",
             "Remove it, and say by spec.nodeSelector or spec.clusterSelector which hardware you mean",
         )
 
 
 def _shared_memory(spec: dict[str, Any]) -> Iterator[_Clash]:
-    engine = next(one for one in spec["containers"] if one["name"] == ENGINE)
+    engine = next(container for container in spec["containers"] if container["name"] == ENGINE)
     if any(mount["mountPath"].rstrip("/") == SHM_PATH for mount in engine.get("volumeMounts", [])):
         return
     for i, volume in enumerate(spec.get("volumes", [])):

@@ -1,4 +1,4 @@
-"""What a pod must say to stand on one pool: devices, node selector, tolerations. Never optional."""
+"""What a pod needs to be scheduled on one pool: devices, node selector, tolerations. Never optional."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -28,9 +28,9 @@ class Hardware:
 def hardware(
     *, device: Device, gpus: int, pool: NodePool, label: str | None = None, taints: tuple[Taint, ...] = ()
 ) -> Hardware:
-    """What a pod that asks for `gpus` of `device` says on `pool`.
+    """Return what a pod needs that asks for `gpus` of `device` on `pool`.
 
-    `label` is the value of our pool label where it is not the pool's name; `taints` are those that nodes have
+    `label` is the value of the pool label where it is not the pool's name; `taints` are those of nodes
     besides the pool's.
 
     Raises KeyError for a driver whose device plugin is not in `profiles.devices`.

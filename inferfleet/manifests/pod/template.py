@@ -1,4 +1,4 @@
-"""The generated pod template of a single-pod worker: what the team wrote, and what serving needs besides."""
+"""Generates the pod template of a single-pod worker: the team's template with what serving needs."""
 
 import copy
 from typing import Any
@@ -17,7 +17,7 @@ TIMEOUT = 5
 
 
 def probes(document: Engine, *, port: str) -> dict[str, Any]:
-    """The three probes of an engine container, by the engine's health path, or by its open port."""
+    """Return the three probes of an engine's container: of its health path, or of its port without one."""
     return {
         "startupProbe": {
             **_how(document, port),
@@ -52,14 +52,14 @@ GRACE_SECONDS = 130
 
 
 def labels(*, deployment: ModelDeployment, spot: Spot, role: str, hardware: Hardware) -> dict[str, str]:
-    """The labels we put on the pods of a role."""
+    """Return the generated labels of the pods of a role."""
     kind = engine(deployment.spec.engine.type)
     ours = names.pod_labels(spot, role, serves=True, engine_type=kind.label)
     return ours | names.shares_node() if hardware.shares_node else ours
 
 
 def pod_template(*, deployment: ModelDeployment, spot: Spot, role: str, hardware: Hardware) -> dict[str, Any]:
-    """The pod template of a role before the plugin chain. `pod_clashes.clashes` must have found nothing."""
+    """Return the pod template of a role before the plugin chain, for a deployment without `clashes`."""
     template = deployment.spec.workers.template
     metadata: dict[str, Any] = {
         "labels": dict(template.metadata.labels)
@@ -68,11 +68,11 @@ def pod_template(*, deployment: ModelDeployment, spot: Spot, role: str, hardware
     if template.metadata.annotations:
         metadata["annotations"] = dict(template.metadata.annotations)
     spec = copy.deepcopy(template.spec)
-    container = next(one for one in spec["containers"] if one["name"] == ENGINE)
+    container = next(container for container in spec["containers"] if container["name"] == ENGINE)
     _serve(container, deployment)
     _share_memory(spec, container)
     _drain(spec, container)
-    _stand_on(spec, container, hardware)
+    _schedule(spec, container, hardware)
     # A Service called "vllm" would otherwise inject VLLM_PORT, which vLLM takes for its own port.
     spec.setdefault("enableServiceLinks", False)
     return {"metadata": metadata, "spec": spec}
@@ -81,27 +81,27 @@ def pod_template(*, deployment: ModelDeployment, spot: Spot, role: str, hardware
 def _serve(container: dict[str, Any], deployment: ModelDeployment) -> None:
     port = port_of(deployment.spec.engine)
     ports = container.setdefault("ports", [])
-    listed = next((one for one in ports if is_port(one, port)), None)
+    listed = next((listed for listed in ports if is_port(listed, port)), None)
     if listed is None:
         ports.append({"name": PORT_NAME, "containerPort": port})
     else:
         listed["name"] = PORT_NAME
     if not any(key in container for key in ("startupProbe", "readinessProbe", "livenessProbe")):
         container.update(probes(deployment.spec.engine, port=PORT_NAME))
-    # Why an engine died then stands in the pod's status, and so in what Pulumi prints.
+    # The pod's status then says why an engine ended, and so does Pulumi.
     container.setdefault("terminationMessagePolicy", "FallbackToLogsOnError")
 
 
 def is_port(listed: dict[str, Any], port: int) -> bool:
-    """True if an item of a container's `ports` is this TCP port."""
+    """Return whether an item of a container's `ports` is this TCP port."""
     return bool(listed["containerPort"] == port) and listed.get("protocol", "TCP") == "TCP"
 
 
 def _share_memory(spec: dict[str, Any], container: dict[str, Any]) -> None:
     """NCCL and engines with several processes need more than the 64 MiB a container has by default.
 
-    No sizeLimit: pages in use count against the engine's memory limit, which is limit enough, and nobody here
-    knows how much a tensor-parallel engine needs.
+    No sizeLimit: pages in use count against the engine's memory limit, which is limit enough, and how much a
+    tensor-parallel engine needs is not known.
     """
     if any(mount["mountPath"].rstrip("/") == SHM_PATH for mount in container.get("volumeMounts", [])):
         return
@@ -119,13 +119,13 @@ def _drain(spec: dict[str, Any], container: dict[str, Any]) -> None:
         container.setdefault("lifecycle", {}).setdefault("preStop", {"sleep": {"seconds": seconds}})
 
 
-def _stand_on(spec: dict[str, Any], container: dict[str, Any], hardware: Hardware) -> None:
+def _schedule(spec: dict[str, Any], container: dict[str, Any], hardware: Hardware) -> None:
     resources = container.setdefault("resources", {})
     for kind in ("limits", "requests"):
         resources.setdefault(kind, {})[hardware.resource] = str(hardware.gpus)
     spec["nodeSelector"] = dict(spec.get("nodeSelector", {})) | dict(hardware.node_selector)
     tolerations = spec.setdefault("tolerations", [])
-    tolerations += [one for one in _tolerations(hardware) if one not in tolerations]
+    tolerations += [wanted for wanted in _tolerations(hardware) if wanted not in tolerations]
     if hardware.shares_node:
         affinity = spec.setdefault("affinity", {}).setdefault("podAffinity", {})
         affinity.setdefault("preferredDuringSchedulingIgnoredDuringExecution", []).append(_together())

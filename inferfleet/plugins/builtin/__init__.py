@@ -1,4 +1,4 @@
 """The plugins that inferfleet brings, each a function of a template and a request.
 
-A new one is a module here and an entry in `plugins.registry`.
+A new plugin is a module here and an entry in `plugins.registry`.
 """

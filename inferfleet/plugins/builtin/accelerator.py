@@ -1,7 +1,7 @@
-"""Plugin accelerator: what pods on a kind of accelerator need besides the device itself.
+"""Plugin accelerator: what pods on a kind of accelerator need besides the device request.
 
 A runtime class, nodes with a certain product, and environment variables of the engine. Resource name, count
-and tolerations are not here: the system puts them into every pod, with or without plugins.
+and tolerations are not here: they are generated for every pod, with or without plugins.
 """
 
 from typing import Annotated, Any
@@ -35,7 +35,7 @@ def _one_or_many(value: Any) -> Any:
 
 
 class Config(contract.Config):
-    """`product`: one name or several of which any will do. `engineEnv` is for the engine alone."""
+    """`product`: names of products, any of which will do. `engineEnv`: variables of the engine alone."""
 
     runtime_class_name: RuntimeClassName = ""
     product: Annotated[tuple[LabelValue, ...], BeforeValidator(_one_or_many)] = ()
@@ -45,7 +45,7 @@ class Config(contract.Config):
     @model_validator(mode="after")
     def _label_of_a_product(self) -> "Config":
         if self.product_label and not self.product:
-            raise mistaken("productLabel has no product to look for", "Add product, or remove productLabel")
+            raise mistaken("productLabel is set without product", "Add product, or remove productLabel")
         return self
 
 
@@ -61,7 +61,7 @@ def edit(template: PodTemplate, request: Request, config: Config) -> PodTemplate
             )
         _require_product(template, label, list(dict.fromkeys(config.product)))
     if config.engine_env:
-        upsert_env(engine(template), (one.manifest for one in config.engine_env))
+        upsert_env(engine(template), (variable.manifest for variable in config.engine_env))
     return template
 
 
@@ -69,14 +69,14 @@ def _use_runtime_class(template: PodTemplate, name: str) -> None:
     spec = mapping(template, "spec")
     if spec.get("runtimeClassName") not in (None, name):
         raise PluginError(
-            f"runtimeClassName {name} meets a template that has {spec['runtimeClassName']} already; "
-            "keep one of the two"
+            f"runtimeClassName {name} contradicts the template, which has {spec['runtimeClassName']}; "
+            "remove one of the two"
         )
     spec["runtimeClassName"] = name
 
 
 def _require_product(template: PodTemplate, label: str, products: list[str]) -> None:
-    """Terms of a node selector are alternatives, so every one of them has to ask for the product."""
+    """Add the product to each term of the node affinity: terms are alternatives."""
     chosen = template["spec"].get("nodeSelector", {}).get(label)
     if chosen is not None and chosen not in products:
         raise _disagreement(label, products, [chosen])
@@ -85,7 +85,7 @@ def _require_product(template: PodTemplate, label: str, products: list[str]) -> 
     if not terms:
         terms.append({"matchExpressions": [wanted]})
     for term in terms:
-        # An empty term matches no node; an expression in it would make it match some.
+        # An empty term matches no node; with an expression it would match some.
         if term:
             _add_expression(term, wanted)
 
@@ -104,8 +104,8 @@ def _add_expression(term: dict[str, Any], wanted: dict[str, Any]) -> None:
 
 def _disagreement(label: str, products: list[str], there: list[Any]) -> PluginError:
     return PluginError(
-        f"product {', '.join(products)} meets a template that asks for {label} {', '.join(map(str, there))}, "
-        "and no node is both; keep one of the two"
+        f"product {', '.join(products)} contradicts the template, which requires {label} "
+        f"{', '.join(map(str, there))}; remove one of the two"
     )
 
 

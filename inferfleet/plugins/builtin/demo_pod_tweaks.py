@@ -1,7 +1,7 @@
 """Plugin demo-pod-tweaks: a runtime class, annotations and environment variables, for every container.
 
-Kthena's plugin of this name takes the same config. One difference: a variable whose name is taken is
-replaced in place, where Kthena appends a second one of the same name.
+Kthena's plugin of this name takes the same config. One difference: a variable of a name that exists is
+replaced in place, where Kthena appends a second one.
 """
 
 from inferfleet.plugins import contract
@@ -11,7 +11,7 @@ from inferfleet.plugins.pod import containers, mapping, upsert_env
 
 
 class Config(contract.Config):
-    """All that is given wins over what the template has."""
+    """Fields that are set override those of the template."""
 
     runtime_class_name: RuntimeClassName = ""
     annotations: dict[MetadataKey, str] = {}
@@ -24,7 +24,7 @@ def edit(template: PodTemplate, request: Request, config: Config) -> PodTemplate
     if config.annotations:
         mapping(template, "metadata", "annotations").update(config.annotations)
     for container in containers(template):
-        upsert_env(container, (one.manifest for one in config.env))
+        upsert_env(container, (variable.manifest for variable in config.env))
     return template
 
 

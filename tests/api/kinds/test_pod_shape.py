@@ -151,8 +151,8 @@ def test_a_field_of_a_pod_of_another_type_is_a_mistake(
         ),
         ({"lifecycle": []}, "lifecycle", "{field} must be a map, not a list", "Write a map"),
         ({"arg": []}, "arg", "Kubernetes 1.36 has no field 'arg' here", "Did you mean args?"),
-        ({"image": " "}, "image", "every container needs an image, as text", "Add image"),
-        ({"image": None}, "image", "every container needs an image, as text", "Add image"),
+        ({"image": " "}, "image", "every container needs an image, as a string", "Add image"),
+        ({"image": None}, "image", "every container needs an image, as a string", "Add image"),
     ],
 )
 def test_a_field_of_a_container_of_another_type_is_a_mistake(
@@ -169,7 +169,7 @@ def test_containers_are_maps_of_names_of_their_own_and_one_is_the_engine() -> No
     assert [(path_of(one.at), one.what) for one in spec_mistakes(spec)] == [
         ("containers[0]", "a container must be a map with name and image"),
         ("initContainers[0].name", "a second container is named 'a'"),
-        ("containers", "a template has exactly one container named engine, this one has none"),
+        ("containers", "a template has exactly one container named engine, but this one has none"),
     ]
 
 

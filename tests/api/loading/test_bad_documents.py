@@ -217,12 +217,12 @@ CASES = {
     "no engine": (
         "name: engine", "name: server",
         27, "spec.workers.template.spec.containers",
-        "a template has exactly one container named engine, this one has none",
+        "a template has exactly one container named engine, but this one has none",
         "Name the container that serves the model engine",
     ),
     "no image": (
         "image: x}", "image: 3}",
-        27, "spec.workers.template.spec.containers[0].image", "every container needs an image, as text",
+        27, "spec.workers.template.spec.containers[0].image", "every container needs an image, as a string",
         "Add image",
     ),
     "two containers of one name": (

@@ -59,7 +59,7 @@ def test_flags_that_the_picker_knows_are_fine(
             "the endpoint picker of gie-1.5 has no flag refresh-metric-interval",
             "Did you mean refresh-metrics-interval?",
         ),
-        ("--v", 4, "flag --v has dashes", "Write v: names stand here without them"),
+        ("--v", 4, "flag --v has dashes", "Write v: flags are written without them here"),
         (
             "lora-info-metric",
             "x",

@@ -93,7 +93,7 @@ def test_an_equal_value_is_no_clash(
         (
             {"nodeName": "node-1"},
             "spec.nodeName",
-            "it pins every replica to node 'node-1', but inferfleet decides by pool where replicas stand",
+            "it pins every replica to node 'node-1', but inferfleet places replicas by pool",
         ),
         (
             {"volumes": [{"name": "dshm", "hostPath": {"path": "/dev/shm"}}]},

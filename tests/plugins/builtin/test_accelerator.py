@@ -92,17 +92,17 @@ PRODUCT = "nvidia.com/gpu.product"
         (
             {"runtimeClassName": "kata"},
             {"runtimeClassName": "nvidia"},
-            "runtimeClassName nvidia meets a template that has kata already; keep one of the two",
+            "runtimeClassName nvidia contradicts the template, which has kata; remove one of the two",
         ),
         (
             {"nodeSelector": {PRODUCT: "L4"}},
             {"product": "H100"},
-            f"product H100 meets a template that asks for {PRODUCT} L4, and no node is both",
+            f"product H100 contradicts the template, which requires {PRODUCT} L4; remove one of the two",
         ),
         (
             {"affinity": affinity({"matchExpressions": [is_in(PRODUCT, "L4", "T4")]})},
             {"product": "H100"},
-            f"product H100 meets a template that asks for {PRODUCT} L4, T4, and no node is both",
+            f"product H100 contradicts the template, which requires {PRODUCT} L4, T4; remove one of the two",
         ),
     ],
 )
