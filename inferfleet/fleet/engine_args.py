@@ -80,8 +80,8 @@ def _wanted(topology: Topology, port: int) -> dict[Meaning, int]:
 
 
 def _words(template: PodTemplate) -> list[_Word]:
-    index = next(i for i, one in enumerate(template.spec["containers"]) if one["name"] == ENGINE)
-    path = f"{_TEMPLATE}.spec.containers[{index}]"
+    names = [container["name"] for container in template.spec["containers"]]
+    path = f"{_TEMPLATE}.spec.containers[{names.index(ENGINE)}]"
     return _open_shells(
         [
             _Word(text, f"{path}.{key}[{i}]")

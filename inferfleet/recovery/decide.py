@@ -7,7 +7,7 @@ from enum import StrEnum
 from typing import Any
 
 from inferfleet.api.problems import Problem
-from inferfleet.gke.ids import cloud_id
+from inferfleet.gke.import_ids import cloud_id
 from inferfleet.recovery.state import CREATING, FIELD_MANAGER, PendingOperation, StackResource, State
 
 KUBERNETES = "kubernetes:"

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from inferfleet.api.problems import Problem
 from inferfleet.desired.values import Desired
 from inferfleet.gke.facts.schema import NODE_POOL
-from inferfleet.gke.ids import cloud_id
+from inferfleet.gke.import_ids import cloud_id
 from inferfleet.gke.values import CloudCluster
 from inferfleet.reach.clusters import cluster_problem
 from inferfleet.reach.gke import GKE

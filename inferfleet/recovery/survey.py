@@ -8,7 +8,7 @@ from typing import Any
 from inferfleet.api.problems import Problem
 from inferfleet.desired.values import Desired
 from inferfleet.fleet.names import PROJECT
-from inferfleet.gke.ids import cloud_id
+from inferfleet.gke.import_ids import cloud_id
 from inferfleet.reach.kubeconfig import read_kubeconfigs
 from inferfleet.recovery.decide import KUBERNETES, Decision, Presence, decide
 from inferfleet.recovery.locks import (

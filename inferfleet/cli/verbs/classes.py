@@ -74,7 +74,8 @@ def classes(
             if name not in known
         ]
         if not report.failed:
-            chosen = [known[one] for one in wanted] or [one for one in known.values() if search.matches(one)]
+            chosen = [known[name] for name in wanted]
+            chosen = chosen or [document for document in known.values() if search.matches(document)]
             _show(report, chosen, full=bool(wanted), as_json=as_json)
 
 

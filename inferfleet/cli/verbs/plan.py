@@ -43,7 +43,7 @@ def plan(
         }
         if not as_json:
             show(desired, documents, remembered=source.files is not None)
-        report.add(announcements(desired, documents, lock, locked=False, preview=False), "warning")
+        report.problems += announcements(desired, documents, lock, locked=False, preview=False)
         unplaced = refusals(desired, documents, lock, locked=False, preview=False)
         if unplaced:
             report.problems += unplaced

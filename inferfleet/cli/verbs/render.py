@@ -33,7 +33,7 @@ def render(
         report.documents = source.documents
         report.problems += source.documents.notices
         desired = source.desired()
-        report.add(desired.warnings, "warning")
+        report.problems += desired.warnings
         if output is None:
             _print(desired, as_format)
             return

@@ -23,7 +23,7 @@ def validate(paths: Paths = None, stack: StackName = None, as_json: AsJson = Fal
         }
         report.values["documents"] = counts
         desired = source.desired()
-        report.add(announcements(desired, documents, lock, locked=False, preview=False), "warning")
+        report.problems += announcements(desired, documents, lock, locked=False, preview=False)
         unplaced = refusals(desired, documents, lock, locked=False, preview=False)
         if unplaced:
             report.problems += unplaced
