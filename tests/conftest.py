@@ -35,6 +35,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     share_out(items, END_TO_END)
 
 
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Where xdist does not group, each test would start clusters of its own, and nothing would fail."""
+    if getattr(session.config.option, "loadgroup", False):
+        ours = [item for item in session.items if END_TO_END in item.path.parents]
+        if loose := [item.nodeid for item in ours if "@" not in item.nodeid]:
+            raise pytest.UsageError(f"xdist does not keep together what shares clusters: {loose[0]}")
+
+
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
     file = Path(report.nodeid.partition("::")[0])
     if END_TO_END.name in file.parts:
