@@ -1,11 +1,10 @@
-"""desired(documents, lock, leaving): plan, pods and manifests, or every problem of them."""
+"""desired(documents, lock): plan, pods and manifests, or every problem of them."""
 
 from collections.abc import Iterable
 from dataclasses import replace
 
 from inferfleet.api.documents import Documents
 from inferfleet.api.problems import InvalidDocuments, Problem, in_reading_order, of_severity
-from inferfleet.desired.awaiting import with_leaving
 from inferfleet.desired.checks import chain_problems, doubles, engine_problems, picker_problems
 from inferfleet.desired.clusters import Site, connection
 from inferfleet.desired.endpoints import model_endpoint, model_service
@@ -14,7 +13,7 @@ from inferfleet.desired.replicas import Replicas, replicas
 from inferfleet.desired.secrets import Reference, held, missing_keys, needed, references
 from inferfleet.desired.serving import ServingStack, serving_stack
 from inferfleet.desired.values import Component, Desired, DesiredCluster
-from inferfleet.fleet.decisions import Leaving, Plan
+from inferfleet.fleet.decisions import Plan
 from inferfleet.fleet.lock.lock import Lock
 from inferfleet.fleet.planning import plan
 from inferfleet.fleet.spot import Spot
@@ -29,14 +28,12 @@ Reads = dict[Spot, list[Reference]]
 def desired(
     documents: Documents,
     lock: Lock,
-    leaving: Iterable[Leaving] = (),
     *,
     registry: Registry | None = None,
 ) -> Desired:
     """Return everything that should exist. Pure: equal values give equal results.
 
-    `leaving` are workloads that still run and are no longer desired; where they become known later,
-    `with_leaving` applies them to the result.
+    What still runs and is no longer desired becomes known later: `awaiting.with_leaving` applies it.
     Raises InvalidDocuments with all errors of CEL, plugins, templates, placement and names.
     """
     registry = registry or builtin()
@@ -54,7 +51,7 @@ def desired(
     _refuse(documents, problems)
     clusters = _clusters(documents, planned, templates, lock=lock, cloud=cloud)
     _refuse(documents, doubles(clusters))
-    everything = Desired(
+    return Desired(
         stack=documents.settings.stack,
         clusters=clusters,
         plan=replace(planned, lock=cloud.lock),
@@ -65,7 +62,6 @@ def desired(
             spot: {pods.role: pods.outcome.steps for pods in of} for spot, of in sorted(templates.items())
         },
     )
-    return with_leaving(everything, documents, lock, leaving)
 
 
 def _refuse(documents: Documents, problems: Iterable[Problem]) -> None:

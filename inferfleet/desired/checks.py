@@ -71,5 +71,5 @@ def _doubled(what: str, cluster: DesiredCluster, by: Iterable[str] = ()) -> Prob
     wanted = f" (wanted by {' and '.join(by)})" if by else ""
     return Problem(
         f"two different things on cluster {cluster.connection.cluster} would be called {what}{wanted}",
-        "Rename one of the deployments, services or pools that the name is made of",
+        "Rename one of the deployments, services or pools from which the name is derived",
     )

@@ -88,7 +88,7 @@ def _registered(link: Link, registry: Registry) -> Plugin | Problem:
     if plugin := registry.get(name):
         return plugin
     next_step = one_of(name, registry.names, "Registered are")
-    return link.problem(f"plugin {name} not registered", next_step, field="name")
+    return link.problem(f"plugin {name} is not registered", next_step, field="name")
 
 
 def _run_one(

@@ -92,7 +92,7 @@ def _deleted(connection: Connection, place: str) -> Problem | None:
         return None
     return cluster_problem(
         connection.cluster,
-        f"cluster {connection.cluster!r} is gone from Google Cloud ({place}), and the lock remembers it",
+        f"cluster {connection.cluster!r} is gone from Google Cloud ({place}), and placement.lock has its UID",
         "If it was not `pulumi destroy`, run `pulumi refresh`, so that the state forgets its objects",
         GKE,
         severity="warning",

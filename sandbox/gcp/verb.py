@@ -188,7 +188,7 @@ def _places(stack: str) -> StackPlaces:
     places = StackPlaces(project_root(), stack)
     if not cloud_exists(places):
         raise SandboxProblem(
-            f"stack {stack} has no simulated cloud. `inferfleet sandbox up --stack {stack}` makes it for "
-            "clusters with source GKE."
+            f"stack {stack} has no simulated cloud. Where its documents have clusters with source GKE, "
+            f"`inferfleet sandbox up --stack {stack}` makes it; name another stack with --stack."
         )
     return places

@@ -11,7 +11,7 @@ from inferfleet.api import InvalidDocuments
 from sandbox import clusters
 from sandbox.environment import environment
 from sandbox.gcp.verb import app as cloud_app
-from sandbox.places import StackPlaces, project_root
+from sandbox.places import project_root
 from sandbox.toolchain.progress import duration
 from sandbox.toolchain.tools import make_tools
 from sandbox.verbs.chat import TEXT, curl, model_of, question
@@ -74,7 +74,7 @@ def down(stack: Stack = "local") -> None:
 def env(stack: Stack = "local", as_json: AsJson = False) -> None:
     """Print the environment variables for `pulumi`: eval "$(inferfleet sandbox env)"."""
     with reported_problems() as progress:
-        variables = environment(StackPlaces(project_root(), stack), make_tools(progress))
+        variables = environment(stack_places(project_root(), stack), make_tools(progress))
         if as_json:
             print(json.dumps(variables, indent=2))
         else:

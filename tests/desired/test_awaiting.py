@@ -26,7 +26,7 @@ def _unawaited(found: Desired) -> set[str]:
 
 
 def _said(documents: Documents, lock: Lock, *leaving: Leaving) -> tuple[Problem, ...]:
-    found = desired(documents, lock, leaving)
+    found = with_leaving(desired(documents, lock), documents, lock, leaving)
     return announcements(found, documents, lock, locked=False, preview=True)
 
 
@@ -69,7 +69,7 @@ def test_new_placements_and_those_on_lost_clusters_do_not_roll() -> None:
 def test_a_workload_that_fits_only_where_a_leaving_one_stands_is_not_awaited_and_announced() -> None:
     documents = stack(cluster("east"), deployment("a"), deployment("b"))
     locked = lock({"b east/l4": 1})
-    found = desired(documents, locked, [LEAVING])
+    found = with_leaving(desired(documents, locked), documents, locked, [LEAVING])
     assert found.waiting == frozenset({spot("a east/l4")})
     assert _unawaited(found) == {"east/ml/a-decode-l4"}
     assert _said(documents, locked, LEAVING) == (
@@ -90,19 +90,18 @@ def test_without_leaving_workloads_the_same_stack_waits_for_all() -> None:
     assert (found.waiting, _unawaited(found)) == (frozenset(), set())
 
 
-def test_leaving_workloads_can_be_told_later_and_give_the_same() -> None:
+def test_nothing_that_leaves_changes_nothing_of_what_is_desired() -> None:
     documents = stack(cluster("east"), cluster("west"), deployment("a", 2), deployment("b"))
     locked = lock({"b east/l4": 1})
-    first = desired(documents, locked)
-    assert with_leaving(first, documents, locked, [LEAVING]) == desired(documents, locked, [LEAVING])
-    assert with_leaving(first, documents, locked, []) == first
-    assert _unawaited(first) == set()
+    decided = desired(documents, locked)
+    assert with_leaving(decided, documents, locked, []) == decided
 
 
 def test_waiting_changes_nothing_but_the_annotation() -> None:
     documents = stack(cluster("east"), deployment("a"))
     name = "east/ml/a-decode-l4"
-    plain = find(desired(documents, NOTHING), "Deployment", name)
-    waiting = find(desired(documents, NOTHING, [LEAVING]), "Deployment", name)
+    decided = desired(documents, NOTHING)
+    plain = find(decided, "Deployment", name)
+    waiting = find(with_leaving(decided, documents, NOTHING, [LEAVING]), "Deployment", name)
     assert waiting.manifest["metadata"].pop("annotations") == {"pulumi.com/skipAwait": "true"}
     assert waiting == plain

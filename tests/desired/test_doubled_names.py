@@ -6,7 +6,7 @@ from small_stack import NOTHING, Document, cluster, deployment, lock, made, serv
 from inferfleet.api.problems import InvalidDocuments, Problem
 from inferfleet.fleet.lock.lock import Lock
 
-RENAME = "Rename one of the deployments, services or pools that the name is made of"
+RENAME = "Rename one of the deployments, services or pools from which the name is derived"
 
 
 def _doubled(what: str, *by: str) -> Problem:

@@ -5,7 +5,7 @@ from small_stack import cluster, deployment, lock, made, service
 
 from inferfleet.api.problems import InvalidDocuments
 
-UNKNOWN = "plugin unheard-of not registered"
+UNKNOWN = "plugin unheard-of is not registered"
 HF = {"name": "hf", "key": "token"}
 
 

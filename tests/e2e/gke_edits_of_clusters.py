@@ -48,8 +48,8 @@ EDITS = (
     Edit(
         "another block of addresses",
         (("east", f"{GKE}.network.block", "10.128.0.0/14"),),
-        refused="cluster east keeps some settings for life and would have to be replaced: network.block "
-        "10.0.0.0/14 -> 10.128.0.0/14",
+        refused="cluster east has immutable settings that would change, so it would have to be "
+        "replaced: network.block 10.0.0.0/14 -> 10.128.0.0/14",
     ),
     Edit(
         "another project",

@@ -9,7 +9,7 @@ POOLS = "spec.nodePools"
 TAINT = {"key": "team", "value": "ml", "effect": "NoSchedule"}
 _EAST = documents()["east"]["spec"]["nodePools"]
 _NEW = {"name": "more", "className": "cheap", "minNodeCount": 0, "maxNodeCount": 2, "zones": ["us-east5-c"]}
-_HELD = "the lock has 1 replica of ml/chat on pool fixed of cluster east, which has no such pool"
+_HELD = "the lock has 1 replica of ml/chat on pool fixed of cluster east, but the cluster has no such pool"
 _GONE = "no replica is placed on the pool"
 _RESERVED = "nodeConfig.reservationAffinity"
 _SPOT = f"replace {_RESERVED}, nodeConfig.spot"
@@ -46,7 +46,8 @@ EDITS = (
         0,
         "nodeCount",
         0,
-        refused="pool east/fixed of 0 nodes is too small for the replicas that stand in it (1 of ml/chat)",
+        refused="pool east/fixed with 0 nodes is too small for the replicas that are placed on it "
+        "(1 of ml/chat)",
         why="the replica would have no place",
     ),
     _pool("a higher maximum", 1, "maxNodeCount", 6, "update autoscaling.totalMaxNodeCount"),

@@ -16,7 +16,7 @@ _PARTS = (
 EDITS: tuple[Edit, ...] = tuple(one for _, edits in _PARTS for one in edits)
 _TOP = """# Edits, and what the engine plans
 
-Each row is one edit of a fleet that stands on a simulated Google Cloud, and everything that a preview of the
+Each row is one edit of a fleet that runs on a simulated Google Cloud, and everything that a preview of the
 real engine plans then; nothing else is touched. An end-to-end test makes these edits, and holds every row and
 [the table of changes](changes.md) against what it sees. The fleet has one cluster with four pools: `fixed`,
 with a replica on it; `spot`; `wired`, reserved and with GPUDirect; and `zero`, autoscaled from no node.

@@ -103,7 +103,7 @@ def test_an_update_that_is_at_work_is_left_alone(standing: Project) -> None:
         until("it is made", lambda: uids(standing, "busy"))
         looked = standing.cli("recover", "--yes")
         assert looked.returncode == 6, looked.stderr
-        assert "that process is at work" in looked.stdout
+        assert "that process is running" in looked.stdout
         assert "nothing is touched" in looked.stderr
         assert going.poll() is None
     assert standing.cli("recover", "--yes").returncode == 0

@@ -225,7 +225,7 @@ def test_one_failing_plugin_does_not_hide_the_problems_of_the_next(
     said = [one.what for one in run(generated, pod_request, chain, registry).problems]
     assert said == [
         f"plugin mine OnPodCreate: no {POD}",
-        "plugin gone not registered",
+        "plugin gone is not registered",
         "build plugin accelerator: product must be the name of one product, or a list of names",
         f"plugin mine OnPodCreate: no {POD}",
     ]

@@ -54,7 +54,7 @@ def test_all_problems_of_a_chain_come_at_once_each_with_its_line_and_path() -> N
         "Did you mean name?",
         "web.yaml:20: spec.plugins[0].scope.roles[0]: scope of plugin demo-pod-tweaks names prefil, "
         "a role the deployment does not have. Did you mean prefill?",
-        "spec.plugins[1].name: plugin acelerator not registered. Did you mean accelerator?",
+        "spec.plugins[1].name: plugin acelerator is not registered. Did you mean accelerator?",
     ]
 
 

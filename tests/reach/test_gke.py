@@ -67,7 +67,7 @@ def test_a_cluster_that_is_not_there_yet_is_no_problem(google: FakeGoogle) -> No
 
 def test_a_cluster_that_the_lock_remembers_and_that_is_gone_is_a_warning(google: FakeGoogle) -> None:
     warning = east_problem(
-        "cluster 'east' is gone from Google Cloud (project acme, us-east5), and the lock remembers it",
+        "cluster 'east' is gone from Google Cloud (project acme, us-east5), and placement.lock has its UID",
         "If it was not `pulumi destroy`, run `pulumi refresh`, so that the state forgets its objects",
         GKE,
         severity="warning",

@@ -3,7 +3,15 @@
 from functools import partial
 from typing import Annotated, Any, Literal, NoReturn
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationInfo
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationInfo,
+    model_validator,
+)
 from pydantic.alias_generators import to_camel
 from pydantic.fields import FieldInfo
 
@@ -101,14 +109,18 @@ class Metadata(Model):
     """Name and labels of a document."""
 
     labels: Labels = {}
-    """Labels to select by: deployments select clusters, and services select endpoints, which carry the labels
-    of their cluster and deployment. Keys under `inferfleet.dev/` are reserved; default: none.
+    """Deployments select clusters by these labels, and services select endpoints, which carry the labels of
+    their deployment and cluster. Keys under `inferfleet.dev/` are reserved; default: none.
     """
 
 
 class ClassMetadata(Metadata):
     """Name and labels of an InferenceClass."""
 
+    labels: Labels = {}
+    """Labels for people: nothing selects classes by them. Keys under `inferfleet.dev/` are reserved;
+    default: none.
+    """
     name: Annotated[str, Dns1035(63)]
     """The name by which node pools refer to the class (`className`). A class beside the stack takes the place
     of one of the same name in the catalogue.
@@ -162,6 +174,15 @@ class Toleration(Model):
     """Value of the taint, for operator `Equal`. Default: an empty value."""
     effect: Literal["NoSchedule", "NoExecute", "PreferNoSchedule"] | None = None
     """Effect of the taint. Left out, all effects are tolerated."""
+
+    @model_validator(mode="after")
+    def _as_kubernetes(self) -> "Toleration":
+        # https://kubernetes.io/docs/concepts/scheduling-eviction/taint-and-toleration/
+        if self.operator == "Exists" and self.value:
+            raise mistaken("a toleration with operator Exists has no value", "Remove value, or use Equal")
+        if self.operator == "Equal" and not self.key:
+            raise mistaken("a toleration with operator Equal needs a key", "Add key, or use operator Exists")
+        return self
 
 
 class Taint(Model):

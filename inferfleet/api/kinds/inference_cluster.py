@@ -102,7 +102,8 @@ class Serving(Model):
     """
     crds: Literal["Preinstalled"] = "Preinstalled"
     """How the CRDs of Gateway API and InferencePool get onto the cluster. `Preinstalled`, the only value:
-    they are there.
+    they are on an existing cluster already, and GKE installs them on a new one (InferencePool from version
+    1.34.0-gke.1626000 on).
     """
     images: Images = Images()
     """Container images that override the profile's. Default: none."""

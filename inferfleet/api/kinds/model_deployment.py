@@ -118,7 +118,8 @@ class Engine(Model):
     """
     startup: Duration | None = None
     """Time a pod may take to load its model before its container is restarted, such as `90s`, `30m` or `2h`,
-    from 1s to 24h. Default: 30m.
+    from 1s to 24h (default: 30m). Where the template has a probe of its own, no probe is generated, and only
+    the time that an update waits follows from it.
     """
 
 

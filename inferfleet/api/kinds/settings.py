@@ -18,9 +18,7 @@ _WRITTEN_SECRETS = InEditors(
 
 
 class Settings(Model):
-    """Settings of a stack: the Pulumi configuration under the namespace `inferfleet`. Of `secrets` it holds
-    names only.
-    """
+    """Settings of a stack: the Pulumi configuration under the namespace `inferfleet`."""
 
     stack: Annotated[str, Field(pattern=r"^[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$")]
     """The name of the Pulumi stack. It is no setting: Pulumi, or the file's name, gives it."""

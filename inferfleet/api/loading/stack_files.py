@@ -1,5 +1,6 @@
 """Where the files of a stack are, and its configuration in Pulumi.<stack>.yaml, with lines."""
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -126,19 +127,33 @@ def read_config(file: Path, base: Path) -> Config:
         return Config(problems=(*unread, problem))
     values, lines = {}, {"": source.where("config")}
     for key, value in (written or {}).items():
-        if key.startswith(NAMESPACE):
-            short, long = key.removeprefix(NAMESPACE), below("config", key)
+        short, long = _setting(key), below("config", key)
+        if short is not None:
             values[short] = value
             for path, line in source.text.lines.items():
                 if path == long or path.startswith((f"{long}.", f"{long}[")):
                     lines[short + path.removeprefix(long)] = Where(source.shown, line)
-    of_settings = f'config["{NAMESPACE}'
-    problems = [problem for problem in source.flaws() if problem.path.startswith(of_settings)]
-    paths = [flaw.path for flaw in source.text.flaws if flaw.missing]
-    missing = tuple(_short(path) for path in paths if path.startswith(of_settings))
-    return Config(values, lines, missing, (*unread, *problems))
+    problems = [problem for problem in source.flaws() if _short(problem.path) is not None]
+    missing = (_short(flaw.path) for flaw in source.text.flaws if flaw.missing)
+    return Config(values, lines, tuple(path for path in missing if path is not None), (*unread, *problems))
 
 
-def _short(path: str) -> str:
-    key, _, rest = path.removeprefix(f'config["{NAMESPACE}').partition('"]')
-    return key + rest
+def _setting(key: str) -> str | None:
+    """Return the key without our namespace, None for keys of others.
+
+    Pulumi reads a key without a namespace as one of the project, which has the name of ours.
+    """
+    return key.removeprefix(NAMESPACE) if key.startswith(NAMESPACE) or ":" not in key else None
+
+
+def _short(path: str) -> str | None:
+    """Return the path of a setting from its path in the file, None for what is no setting of ours."""
+    quoted = path.removeprefix('config["')
+    if quoted != path:
+        key, _, rest = quoted.partition('"]')
+    else:
+        plain = path.removeprefix("config.")
+        key = re.split(r"[.\[]", plain, maxsplit=1)[0] if plain != path else ":"
+        rest = plain.removeprefix(key)
+    setting = _setting(key)
+    return None if setting is None else setting + rest

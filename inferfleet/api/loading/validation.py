@@ -155,7 +155,9 @@ def _mistakes(
         next_step = one_of(leaf, fields_at(model, steps[:-1]), "Known fields")
     elif kind == "literal_error":
         choices = [part.strip("'") for part in context["expected"].replace(" or ", ", ").split(", ")]
-        what = f"{leaf} {named(value)} is not one of {', '.join(choices)}"
+        rule = ", ".join(choices)
+        wrong = f"{leaf} {named(value)} is not one of {rule}"
+        what = wrong if isinstance(value, str) else f"{leaf} must be one of {rule}, not {named(value)}"
         next_step = one_of(value if isinstance(value, str) else "", choices, "Choose one")
     elif kind in _BOUNDS:
         words, key = _BOUNDS[kind]

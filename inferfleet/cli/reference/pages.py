@@ -28,7 +28,8 @@ pulumi config set inferfleet:unplaced warn
 pulumi config set --secret --path 'inferfleet:secrets["ml/hf-token"].token'
 ```
 
-A key that is no setting is an error, unless a cluster names it as its `kubeconfig.configKey`."""
+A key that is no setting is an error, unless a cluster names it as its `kubeconfig.configKey` or its value is
+encrypted."""
 # Of an entry of the lock: the keys of this field stand beside the others.
 _KEYS = {"settings": "any other"}
 _EXAMPLE = Lock(
@@ -110,7 +111,10 @@ def _settings() -> Iterator[str]:
 
 
 def _commands() -> Iterator[str]:
-    yield ("Commands end with one of the [exit codes](exit-codes.md). `--help` shows the same as this page.")
+    yield (
+        "Commands end with one of the [exit codes](exit-codes.md). `--help` of a command shows its arguments "
+        "and options too."
+    )
     yield from sections()
 
 

@@ -95,7 +95,7 @@ def _refused(
         )
     if not any(difference.path in _ELSEWHERE for difference in changed):
         return (
-            "keeps some settings for life and would have to be replaced",
+            "has immutable settings that would change, so it would have to be replaced",
             "Change them back; or add a cluster of another name, and remove this one once it is drained",
         )
     replicas = sum(count for spot, count in lock.placements.items() if spot.cluster == name)

@@ -59,7 +59,12 @@ def _problems(findings: Iterable[Finding], subject: str, verified: str | None) -
             yield Problem(what, next_step, finding.path)
         elif finding.certainty == "fact" and verified:
             what = f"{what}, but was seen to work: {verified}"
-            yield Problem(what, "Keep verified true", finding.path, severity="warning")
+            yield Problem(
+                what,
+                "Look again at what `verified` says when you change the recipe",
+                finding.path,
+                severity="warning",
+            )
         elif finding.certainty == "fact":
             hint = "If Google has changed that since, say where you saw it in the class: verified"
             yield Problem(what, f"{next_step}. {hint}", finding.path)

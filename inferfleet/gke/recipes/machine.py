@@ -25,8 +25,8 @@ def _machine(gke_class: GkeClass) -> Iterator[Finding]:
     if not gke_class.machine.known:
         close = nearest(machine.type, known_types())
         what = (
-            f"has machine type {machine.type}, which is not in the table of {VERIFIED}: the class is taken "
-            "at its word"
+            f"has machine type {machine.type}, which is not in the table of {VERIFIED}: what "
+            "the class says of it is not checked"
         )
         yield Finding(
             "doubt", path, what, "", f"Did you mean {close}? Or, if it is new: {_TRY}" if close else _TRY

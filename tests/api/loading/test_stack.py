@@ -56,6 +56,13 @@ def test_a_stack_is_its_settings_and_its_documents(project: Path) -> None:
     assert files.lock_file == project / "stacks/dev/placement.lock"
 
 
+def test_a_key_without_a_namespace_is_a_setting_as_pulumi_reads_it(project: Path) -> None:
+    configure(project, "config:\n  locked: true\n  unplaced: nonsense\n  gcp:project: x\n")
+    problem = problems_of(project)[0]
+    assert (problem.where, problem.path) == (Where("stacks/Pulumi.dev.yaml", 3), "inferfleet:unplaced")
+    assert problem.what == "unplaced 'nonsense' is not one of error, warn"
+
+
 def test_pulumi_may_hand_over_the_configuration(project: Path) -> None:
     config = {"locked": "false", "plugins": '[{"name": "tweak"}]', "eastKubeconfig": "apiVersion: v1"}
     documents, _ = load_stack(project, "dev", config=config)

@@ -81,7 +81,10 @@ def test_another_place_is_another_cluster_and_needs_the_old_one_empty_and_unprot
 
 def test_what_a_cluster_keeps_for_life_is_refused_though_nothing_runs_there() -> None:
     lock = standing(cluster(), replicas=0)
-    begins = "spec.cluster.gke: cluster east keeps some settings for life and would have to be replaced: "
+    begins = (
+        "spec.cluster.gke: cluster east has immutable settings that would change, so it would have to be "
+        "replaced: "
+    )
     assert changes(lock, cluster(network={"block": "10.128.0.0/14"}))[1] == [
         f"{begins}network.block 10.0.0.0/14 -> 10.128.0.0/14. Change them back; or add a cluster of another "
         "name, and remove this one once it is drained"

@@ -126,8 +126,8 @@ DRA = {"allocation": "DRA", "driver": "INSTALLATION_DISABLED"}
             ),
             "Spot",
             {},
-            "class p has machine type a9-hypergpu-8g, which is not in the table of 2026-04-14: the class is "
-            "taken at its word",
+            "class p has machine type a9-hypergpu-8g, which is not in the table of 2026-04-14: what the "
+            "class says of it is not checked",
         ),
     ],
 )
