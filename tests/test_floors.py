@@ -4,83 +4,33 @@ import ast
 import re
 from collections.abc import Iterator
 from functools import cache
+from itertools import permutations
 from pathlib import Path
 
 import pytest
+from floors import (
+    BUILTINS,
+    ENVIRONMENT,
+    ENVIRONMENT_MODULES,
+    FLOORS,
+    IMPORTS_FROM_A_TABLE,
+    OUTSIDE,
+    PURE,
+    SANDBOX_VERB,
+    STANDARD_LIBRARY,
+    TOUCHES,
+    TOUCHING_MODULES,
+    TOUCHING_ROOMS,
+)
 
 ROOT = Path(__file__).parent.parent
 
-# From the ground up. A room imports from the floors below and from itself; rooms of one floor do not know
-# each other. A room is a package with all its sub-packages, or a single module; the longest name counts.
-FLOORS: tuple[tuple[str, ...], ...] = (
-    ("inferfleet", "inferfleet.profiles", "inferfleet.starting"),
-    ("inferfleet.api.problems", "inferfleet.api.wording"),
-    ("inferfleet.api.yaml", "inferfleet.api.kinds"),
-    ("inferfleet.api.documents",),
-    ("inferfleet.api.loading",),
-    ("inferfleet.api",),
-    ("inferfleet.fleet.shapes", "inferfleet.fleet.spot"),
-    ("inferfleet.fleet.selectors", "inferfleet.fleet.lock", "inferfleet.fleet.names"),
-    ("inferfleet.fleet.decisions",),
-    ("inferfleet.fleet.placement",),
-    ("inferfleet.fleet",),
-    ("inferfleet.gke.facts", "inferfleet.plugins"),
-    ("inferfleet.gke.fabrics",),
-    ("inferfleet.gke.pool",),
-    ("inferfleet.gke.values",),
-    ("inferfleet.gke.recipes", "inferfleet.gke.settings"),
-    ("inferfleet.gke.changes",),
-    ("inferfleet.gke", "inferfleet.gke.quota"),
-    ("inferfleet.manifests.metadata", "inferfleet.manifests.pod"),
-    ("inferfleet.manifests.picker",),
-    ("inferfleet.manifests",),
-    ("inferfleet.desired",),
-    ("inferfleet.reach", "components"),
-    ("inferfleet.preflight",),
-    ("inferfleet.status", "inferfleet.recovery"),
-    ("inferfleet.run", "inferfleet.cli.exit_codes"),
-    ("inferfleet.cli.show", "inferfleet.cli.report", "inferfleet.cli.source"),
-    ("inferfleet.cli.verbs",),
-    ("inferfleet.cli", "sandbox"),
-    ("__main__",),
-)
 FLOOR = {room: number for number, rooms in enumerate(FLOORS) for room in rooms}
-PULUMI_ROOMS = {"components", "sandbox", "__main__"}
-# The one module that knows the sandbox, and the one module of it that is known.
-SANDBOX_VERB = ("inferfleet.cli.main", "sandbox.verbs.sandbox")
-# Rooms that talk to processes, sockets or the file system. `documents` only joins paths.
-OUTSIDE = {
-    "os",
-    "subprocess",
-    "socket",
-    "ssl",
-    "shutil",
-    "tempfile",
-    "urllib",
-    "http",
-    "kubernetes",
-    "google",
-}
-OUTSIDE_ROOMS = {
-    "inferfleet.api.documents",
-    "inferfleet.api.loading",
-    "inferfleet.reach",
-    "inferfleet.recovery",
-    "inferfleet.cli",
-    "inferfleet.cli.report",
-    "inferfleet.cli.show",
-    "inferfleet.cli.source",
-    "inferfleet.cli.verbs",
-    "sandbox",
-    "__main__",
-}
-# Reads the process environment: the two ways in, and what hands it on to a child process.
-ENVIRONMENT_MODULES = {
-    "__main__",
-    "inferfleet.cli.source",
-    "inferfleet.reach.exec_command",
-    "inferfleet.recovery.pulumi_command",
-}
+OURS = {room.split(".")[0] for room in FLOOR}
+OUTSIDE_EXAMPLES = (
+    "asyncio ctypes ftplib http.client kubernetes multiprocessing os pulumi random requests select shutil "
+    "signal smtplib socket ssl subprocess sys tempfile threading time typer urllib.request urllib3 uuid"
+)
 
 
 def sources() -> Iterator[Path]:
@@ -105,8 +55,13 @@ def room(module: str) -> str | None:
     return next((name for name in names if name in FLOOR and (name != "inferfleet" or name == module)), None)
 
 
-def imports(source: str) -> Iterator[str]:
-    """Every module imported, by statement, or by its name in a text (`importlib`, `python -m`)."""
+@cache
+def imports(source: str) -> tuple[str, ...]:
+    """Every module imported, once: by statement, by a call, or by its name in a text (`python -m`)."""
+    return tuple(dict.fromkeys(_imports(source)))
+
+
+def _imports(source: str) -> Iterator[str]:
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
@@ -114,32 +69,87 @@ def imports(source: str) -> Iterator[str]:
             module = "." * node.level + (node.module or "")
             inner = [f"{module}.{alias.name}" for alias in node.names]
             yield from (name if name in modules() else module for name in inner)
+        elif isinstance(node, ast.Call) and called(node) in ("import_module", "__import__"):
+            yield imported_by(node)
         elif isinstance(node, ast.Constant) and node.value in modules() and "." in str(node.value):
             yield str(node.value)
 
 
+def called(call: ast.Call) -> str:
+    return getattr(call.func, "attr", getattr(call.func, "id", ""))
+
+
+def imported_by(call: ast.Call) -> str:
+    """The module that `import_module` or `__import__` imports, "?" if that is worked out."""
+    argument = next(iter([*call.args, *(word.value for word in call.keywords if word.arg == "name")]), None)
+    return str(argument.value) if isinstance(argument, ast.Constant) else "?"
+
+
+@cache
+def uses(source: str) -> tuple[str, ...]:
+    """Every listed name, once, that the source uses: as an attribute, a builtin, an import or an argument."""
+    return tuple(dict.fromkeys(_uses(source)))
+
+
+def _uses(source: str) -> Iterator[str]:
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Attribute) and node.attr in TOUCHES | ENVIRONMENT:
+            yield node.attr
+        elif isinstance(node, ast.Name) and node.id in BUILTINS:
+            yield node.id
+        elif isinstance(node, ast.ImportFrom) and (node.module or "").partition(".")[0] not in OURS:
+            yield from (alias.name for alias in node.names if alias.name in TOUCHES | ENVIRONMENT)
+        elif isinstance(node, ast.keyword) and node.arg in ENVIRONMENT:
+            yield node.arg
+
+
+def within(name: str, other: str) -> bool:
+    return f"{name}.".startswith(f"{other}.")
+
+
+def apart(module: str, target: str) -> bool:
+    """True if the two are in different rooms of one floor, however low the inner room of the target is."""
+    return any(
+        within(module, own) and within(target, other) and not within(own, other) and not within(other, own)
+        for rooms in FLOORS
+        for own, other in permutations(rooms, 2)
+    )
+
+
+def permission(own: str, target: str) -> str | None:
+    """The name in the lists by which the room `own` may import `target`, which is not ours."""
+    names = [*PURE, *OUTSIDE.get(own, ()), *(STANDARD_LIBRARY if own == "sandbox" else ())]
+    return next((name for name in names if within(target, name)), None)
+
+
 def breaches(path: Path, source: str) -> list[str]:
-    """Every import of the file at `path` (relative to the root) that the floors forbid."""
+    """Everything that the file at `path` (relative to the root) imports or uses and the floors forbid."""
     module = module_of(path)
     own = room(module)
     if own is None:
         return [f"{path} is in no room"]
     forbidden = []
-    for target in dict.fromkeys(imports(source)):
+    for target in imports(source):
         other = room(target)
-        if target.startswith("."):
+        if target == "?":
+            if module != IMPORTS_FROM_A_TABLE:
+                forbidden.append(f"{path} imports by a name that it works out: write the name there")
+        elif target.startswith("."):
             forbidden.append(f"{path} imports {target}: write imports from the root")
-        elif target.split(".")[0].startswith("pulumi"):
-            if own not in PULUMI_ROOMS:
-                forbidden.append(f"{path} imports {target}: only {sorted(PULUMI_ROOMS)} may")
-        elif target.split(".")[0] in OUTSIDE and own not in OUTSIDE_ROOMS and own != "components":
-            if not target.startswith("urllib.parse"):
-                forbidden.append(f"{path} imports {target}: this room decides and touches nothing outside")
+        elif target.split(".")[0] not in OURS:
+            if permission(own, target) is None:
+                forbidden.append(f"{path} imports {target}: neither PURE nor OUTSIDE gives it to {own}")
         elif other == "sandbox" and own != "sandbox":
             if (module, target) != SANDBOX_VERB:
                 forbidden.append(f"{path} imports {target}: only {SANDBOX_VERB[0]} may know the sandbox")
-        elif other and other != own and FLOOR[other] >= FLOOR[own]:
+        elif other and other != own and (FLOOR[other] >= FLOOR[own] or apart(module, target)):
             forbidden.append(f"{path} imports {target}: {other} is not below {own}")
+    for name in uses(source):
+        if name in ENVIRONMENT:
+            if module not in ENVIRONMENT_MODULES and own != "sandbox":
+                forbidden.append(f"{path} uses {name}: only the ENVIRONMENT_MODULES read the environment")
+        elif own not in TOUCHING_ROOMS and name not in TOUCHING_MODULES.get(module, ()):
+            forbidden.append(f"{path} uses {name}: this room decides and touches nothing outside")
     return forbidden
 
 
@@ -170,6 +180,40 @@ def test_every_file_imports_only_from_below() -> None:
         ("inferfleet/fleet/x.py", "from . import names"),
         ("components/x.py", "from inferfleet.cli.main import main"),
         ("inferfleet/nowhere.py", ""),
+        ("inferfleet/gke/x.py", "from inferfleet.plugins import chain"),
+        ("inferfleet/gke/settings/x.py", "from inferfleet.plugins import chain"),
+        ("inferfleet/plugins/x.py", "from inferfleet.gke.facts.schema import tokens"),
+        ("inferfleet/fleet/x.py", 'import_module("pulumi")'),
+        ("inferfleet/fleet/x.py", 'importlib.import_module("subprocess")'),
+        ("inferfleet/fleet/x.py", 'importlib.import_module(name="subprocess")'),
+        ("inferfleet/fleet/x.py", '__import__("socket")'),
+        ("inferfleet/reach/x.py", 'import_module("socket")'),
+        ("inferfleet/reach/x.py", "import_module(name)"),
+        ("inferfleet/fleet/x.py", "import importlib"),
+        ("inferfleet/fleet/x.py", "from urllib import request"),
+        ("inferfleet/api/documents.py", "import os"),
+        ("inferfleet/status/x.py", "from threading import Thread"),
+        *(("inferfleet/desired/x.py", f"import {name}") for name in OUTSIDE_EXAMPLES.split()),
+        ("inferfleet/fleet/x.py", "open('/etc/passwd')"),
+        ("inferfleet/fleet/x.py", "read = open"),
+        ("inferfleet/fleet/x.py", "exec(text)"),
+        *(("inferfleet/manifests/x.py", f"path.{name}()") for name in sorted(TOUCHES)),
+        ("inferfleet/gke/facts/machines.py", "path.read_text()"),
+        ("inferfleet/gke/facts/schema.py", "path.write_text(text)"),
+        ("inferfleet/api/documents.py", "path.read_text()"),
+        ("inferfleet/api/loading/files.py", "from os import environ"),
+        ("inferfleet/api/loading/files.py", "os.environ['CI']"),
+        ("inferfleet/api/loading/files.py", "os.getenv('CI')"),
+        ("inferfleet/fleet/x.py", "Path.home()"),
+        ("inferfleet/recovery/work.py", "path.expanduser()"),
+        ("inferfleet/recovery/work.py", "from os.path import expanduser"),
+        ("inferfleet/recovery/work.py", "from os import *"),
+        ("inferfleet/cli/verbs/plan.py", "typer.Option(envvar='CI')"),
+        ("inferfleet/run.py", "import tests.sharing"),
+        ("sandbox/x.py", "from tests.sharing import shared"),
+        ("sandbox/x.py", "import bench.outputs"),
+        ("inferfleet/cli/x.py", 'import_module("bench.outputs")'),
+        ("components/x.py", "import subprocess"),
     ],
 )
 def test_a_forbidden_import_is_found(path: str, source: str) -> None:
@@ -180,10 +224,29 @@ def test_the_environment_is_read_only_at_the_ways_in() -> None:
     readers = {
         module_of(path)
         for path in sources()
-        if path.parts[0] != "sandbox"
-        if re.search(r"\bos\.(environ|getenv)\b", (ROOT / path).read_text())
+        if path.parts[0] != "sandbox" and ENVIRONMENT & {*uses((ROOT / path).read_text())}
     }
     assert readers == ENVIRONMENT_MODULES
+
+
+def test_every_exemption_is_used() -> None:
+    pure: set[str] = set()
+    used: dict[str, set[str]] = {}
+    touching: dict[str, set[str]] = {}
+    for path in sources():
+        source, module = (ROOT / path).read_text(), module_of(path)
+        own = room(module) or ""
+        for target in imports(source):
+            name = permission(own, target)
+            if name in PURE:
+                pure.add(name)
+            elif name in OUTSIDE.get(own, ()):
+                used.setdefault(own, set()).add(name)
+        if touched := {*uses(source)} - ENVIRONMENT:
+            touching.setdefault(module if module in TOUCHING_MODULES else own, set()).update(touched)
+    assert (pure, used) == (PURE, OUTSIDE)
+    assert {name: touching.get(name) for name in TOUCHING_MODULES} == TOUCHING_MODULES
+    assert touching.keys() == TOUCHING_ROOMS | TOUCHING_MODULES.keys()
 
 
 def test_components_register_and_look_nothing_up() -> None:

@@ -1,8 +1,8 @@
 """All documents and settings of a stack, as one value."""
 
-import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from os.path import normpath
 from pathlib import Path
 
 from inferfleet.api.kinds.inference_class import InferenceClass
@@ -59,4 +59,4 @@ class Documents:
             return Path.home().joinpath(*written.parts[1:])
         source = self.sources.get(("InferenceCluster", cluster))
         folder = source.parent if source else Path.cwd()
-        return Path(os.path.normpath(folder / written))
+        return Path(normpath(folder / written))

@@ -1,0 +1,205 @@
+"""The floors of the house, and what each room may use of what is not ours: the data of test_floors.py.
+
+A name that nobody uses any longer fails the tests as an import too many does, so these lists are true.
+"""
+
+import sys
+
+# From the ground up. A room imports from the floors below and from itself; rooms of one floor do not know
+# each other, nor what is inside the other. A room is a package with all its sub-packages, or a single module;
+# the longest name counts.
+FLOORS: tuple[tuple[str, ...], ...] = (
+    ("inferfleet", "inferfleet.profiles", "inferfleet.starting"),
+    ("inferfleet.api.problems", "inferfleet.api.wording"),
+    ("inferfleet.api.yaml", "inferfleet.api.kinds"),
+    ("inferfleet.api.documents",),
+    ("inferfleet.api.loading",),
+    ("inferfleet.api",),
+    ("inferfleet.fleet.shapes", "inferfleet.fleet.spot"),
+    ("inferfleet.fleet.selectors", "inferfleet.fleet.lock", "inferfleet.fleet.names"),
+    ("inferfleet.fleet.decisions",),
+    ("inferfleet.fleet.placement",),
+    ("inferfleet.fleet",),
+    ("inferfleet.gke.facts",),
+    ("inferfleet.gke.fabrics",),
+    ("inferfleet.gke.pool",),
+    ("inferfleet.gke.values",),
+    ("inferfleet.gke.recipes", "inferfleet.gke.settings"),
+    ("inferfleet.gke.changes",),
+    ("inferfleet.gke", "inferfleet.gke.quota", "inferfleet.plugins"),
+    ("inferfleet.manifests.metadata", "inferfleet.manifests.pod"),
+    ("inferfleet.manifests.picker",),
+    ("inferfleet.manifests",),
+    ("inferfleet.desired",),
+    ("inferfleet.reach", "components"),
+    ("inferfleet.preflight",),
+    ("inferfleet.status", "inferfleet.recovery"),
+    ("inferfleet.run", "inferfleet.cli.exit_codes"),
+    ("inferfleet.cli.show", "inferfleet.cli.report", "inferfleet.cli.source"),
+    ("inferfleet.cli.verbs",),
+    ("inferfleet.cli", "sandbox"),
+    ("__main__",),
+)
+# The one module that knows the sandbox, and the one module of it that is known.
+SANDBOX_VERB = ("inferfleet.cli.main", "sandbox.verbs.sandbox")
+# Imports a module by a name from a table. The table is in the same file, so its names are seen all the same.
+IMPORTS_FROM_A_TABLE = "inferfleet.cli.main"
+
+# Modules of other people that every room may import: they compute, and ask neither the system nor the
+# network. `pathlib` is among them because a path is a value; TOUCHES has its methods that touch files.
+PURE = {
+    "base64",
+    "celpy",
+    "collections",
+    "contextlib",
+    "copy",
+    "dataclasses",
+    "datetime",
+    "decimal",
+    "difflib",
+    "enum",
+    "fractions",
+    "functools",
+    "hashlib",
+    "ipaddress",
+    "itertools",
+    "json",
+    "math",
+    "pathlib",
+    "pydantic",
+    "pydantic_core",
+    "re",
+    "shlex",
+    "types",
+    "typing",
+    "urllib.parse",
+    "yaml",
+}
+# What a room imports besides. A room that is not here decides, and touches nothing outside.
+OUTSIDE = {
+    "inferfleet.starting": {"atexit", "gc"},
+    "inferfleet.api.documents": {"os.path"},
+    "inferfleet.api.loading": {"ast", "inspect", "os", "sys", "tempfile"},
+    # The line of a plugin that raised.
+    "inferfleet.plugins": {"traceback"},
+    "inferfleet.reach": {
+        "google.auth",
+        "importlib",
+        "kubernetes",
+        "logging",
+        "os",
+        "queue",
+        "ssl",
+        "subprocess",
+        "sys",
+        "threading",
+        "time",
+        "urllib3",
+        "warnings",
+    },
+    "components": {"pulumi", "pulumi_kubernetes"},
+    # Time limits of what they ask.
+    "inferfleet.preflight": {"time"},
+    "inferfleet.status": {"time"},
+    "inferfleet.run": {"time"},
+    "inferfleet.recovery": {"os", "socket", "subprocess", "tempfile"},
+    "inferfleet.cli.show": {"rich", "sys"},
+    "inferfleet.cli.report": {"os", "sys", "typer"},
+    "inferfleet.cli.source": {"os", "typer"},
+    "inferfleet.cli.verbs": {"rich", "sys", "time", "typer"},
+    "inferfleet.cli": {"importlib", "typer"},
+    # And all of the standard library.
+    "sandbox": {"aiohttp", "cryptography", "envoy", "google", "grpc", "pulumi", "rich", "typer"},
+    "__main__": {"os", "pulumi"},
+}
+STANDARD_LIBRARY = frozenset(sys.stdlib_module_names)
+
+# Attributes that read or write files, or the clock; and builtins that do, or that run text as code. `replace`
+# of a path is not among them, because texts have it too.
+TOUCHES = {
+    "absolute",
+    "abspath",
+    "chmod",
+    "cwd",
+    "exists",
+    "fdopen",
+    "getmtime",
+    "getsize",
+    "glob",
+    "hardlink_to",
+    "is_dir",
+    "is_file",
+    "is_mount",
+    "is_symlink",
+    "isdir",
+    "isfile",
+    "islink",
+    "iterdir",
+    "lexists",
+    "lstat",
+    "mkdir",
+    "now",
+    "open",
+    "owner",
+    "read_bytes",
+    "read_text",
+    "readlink",
+    "realpath",
+    "rename",
+    "resolve",
+    "rglob",
+    "rmdir",
+    "samefile",
+    "stat",
+    "symlink_to",
+    "today",
+    "touch",
+    "unlink",
+    "utcnow",
+    "walk",
+    "write_bytes",
+    "write_text",
+}
+BUILTINS = {"breakpoint", "compile", "eval", "exec", "input", "open", "print"}
+TOUCHING_ROOMS = {
+    "inferfleet.api.loading",
+    "inferfleet.reach",
+    "inferfleet.recovery",
+    "inferfleet.cli.report",
+    "inferfleet.cli.show",
+    "inferfleet.cli.source",
+    "inferfleet.cli.verbs",
+    "inferfleet.cli",
+    "sandbox",
+}
+# Single modules that touch so much and no more.
+TOUCHING_MODULES = {
+    # A relative kubeconfig of a document that came from no file.
+    "inferfleet.api.documents": {"cwd"},
+    # Its own table, schema.json, which is a part of the program and of no project.
+    "inferfleet.gke.facts.schema": {"read_text"},
+}
+
+# Names by which the process environment is read: `home` and `expanduser` read $HOME, `envvar` is typer's.
+ENVIRONMENT = {
+    "*",
+    "environ",
+    "environb",
+    "envvar",
+    "expanduser",
+    "expandvars",
+    "getenv",
+    "getenvb",
+    "home",
+    "putenv",
+    "unsetenv",
+}
+# The two ways in, the two modules that hand it on to a child process, and two that resolve `~` in a path.
+ENVIRONMENT_MODULES = {
+    "__main__",
+    "inferfleet.cli.source",
+    "inferfleet.reach.exec_command",
+    "inferfleet.recovery.pulumi_command",
+    "inferfleet.api.documents",
+    "inferfleet.recovery.locks",
+}
