@@ -9,7 +9,7 @@ from components.manifest import timeouts
 from inferfleet.gke.values import CloudComponent, CloudKind, CloudResource
 from inferfleet.profiles.gke import PROVIDER_VERSION
 
-# Of a Cluster, what its kubeconfig is made of: resolved by the engine's answer, never sent.
+# The outputs of a Cluster that its kubeconfig is made of: the engine's answer resolves them, none is sent.
 _OUTPUTS = {"gcp:container/cluster:Cluster": ("endpoint", "masterAuth", "controlPlaneEndpointsConfig")}
 
 

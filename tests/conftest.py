@@ -1,4 +1,4 @@
-"""Of all tests."""
+"""Settings and options that all tests share."""
 
 from collections import defaultdict
 from pathlib import Path

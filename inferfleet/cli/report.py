@@ -40,18 +40,18 @@ class Report:
 
     @property
     def failed(self) -> bool:
-        """Whether there is an error among the problems."""
+        """Return whether there is an error among the problems."""
         return bool(of_severity(self.problems, "error"))
 
     @property
     def exit_code(self) -> ExitCode:
-        """The code that the command ends with."""
+        """Return the code that the command ends with."""
         if self.code is not None:
             return self.code
         return ExitCode.PROBLEMS if self.failed else ExitCode.FINE
 
     def of(self, severity: Severity) -> tuple[Problem, ...]:
-        """Return its problems of one severity, located, each once, in the order of files and lines."""
+        """Return the problems of one severity, located, each once, in the order of files and lines."""
         problems = self.documents.located(self.problems) if self.documents else self.problems
         return in_reading_order(of_severity(problems, severity))
 

@@ -16,8 +16,9 @@ GATEWAY_SECONDS = 300
 
 @dataclass(frozen=True)
 class ServingStack:
-    """`namespaces` by name, `secrets` by namespace and name. `gateway` is None where the cluster refers to an
-    existing one; `parameters` are objects that it refers to.
+    """The shared objects of one cluster: `namespaces` by name, `secrets` by namespace and name.
+
+    `gateway` is None where the cluster refers to an existing one; `parameters` are objects that it refers to.
     """
 
     cluster: str

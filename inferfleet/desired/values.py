@@ -51,7 +51,7 @@ class KubeObject:
 
     @property
     def token(self) -> str:
-        """Pulumi's type token; the core group has no name of its own in Kubernetes and is `core` here."""
+        """Return Pulumi's type token; the core group has no name in Kubernetes and is `core` here."""
         version = self.api_version if "/" in self.api_version else f"core/{self.api_version}"
         return f"kubernetes:{version}:{self.kind}"
 

@@ -9,7 +9,7 @@ from inferfleet.fleet.spot import Spot as Spot
 
 @dataclass(frozen=True, order=True)
 class Placement:
-    """How many replicas of a deployment run on one spot. They are alike and not told apart."""
+    """How many replicas of a deployment run on one spot. They are alike and not distinguished."""
 
     spot: Spot
     replicas: int

@@ -92,7 +92,7 @@ def _words(template: PodTemplate) -> list[_Word]:
 
 
 def _open_shells(words: list[_Word]) -> list[_Word]:
-    """The words with `sh -c <script>` replaced by the words of the script, if it can be split."""
+    """Return the words with `sh -c <script>` replaced by the words of the script, if it can be split."""
     opened: list[_Word] = []
     shell = False
     for word in words:
@@ -134,7 +134,7 @@ def _flags(words: list[_Word], defaults: EngineDefaults) -> list[_Flag]:
 
 
 def _disagreeing(flags: list[_Flag], number: int) -> _Flag | None:
-    """The flag of one meaning that disagrees, or None.
+    """Return the flag that disagrees among those with one meaning, or None.
 
     The last flag counts. A script may start several programs, so there one flag that agrees is enough.
     """

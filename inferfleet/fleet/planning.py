@@ -131,7 +131,7 @@ def _place(documents: Documents, checked: Checked, retained: Retained, suitabili
 
 
 def _target(documents: Documents, deployment: str, retained: Retained) -> int:
-    """The replicas to have on clusters that can be changed: those that cannot be planned count as there."""
+    """Return the number of replicas for clusters that can be changed: all but the fixed and orphaned ones."""
     elsewhere = sum(
         replicas
         for placements in (retained.fixed, retained.orphaned)
@@ -142,7 +142,7 @@ def _target(documents: Documents, deployment: str, retained: Retained) -> int:
 
 
 def _clusters(documents: Documents, lock: Lock) -> dict[str, LockedCluster]:
-    """The clusters of the new lock.
+    """Return the clusters of the new lock.
 
     What the lock knows of a cluster is dropped when it is abandoned, or when its source changed: what has the
     name then is a new cluster.

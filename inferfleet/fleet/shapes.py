@@ -90,7 +90,10 @@ def node(inference_class: InferenceClass) -> Node | None:
 
 
 def _requested(pod_spec: Mapping[str, Any], resource: str) -> Decimal:
-    """As kube-scheduler counts: containers and sidecars together, or the largest init container."""
+    """Return what the pod requests, as kube-scheduler counts it.
+
+    Containers and sidecars count together, or the largest init container if that is more.
+    """
     containers = _containers(pod_spec, "containers")
     running = sum((_request(container, resource) for container in containers), Decimal(0))
     largest = Decimal(0)

@@ -7,7 +7,7 @@ class Spot(NamedTuple):
     """A deployment, a cluster, and for each role of the deployment the node pool that runs its workers.
 
     Two replicas on the same spot are alike: same pods, same kind of nodes, one workload per role, so they are
-    counted and never told apart. Anything that makes two places differ is in the spot; anything that may
+    counted and never distinguished. Anything that makes two places differ is in the spot; anything that may
     change while a replica runs (labels, images, numbers of replicas or nodes) is not. Spots are the keys of
     placement.lock, and names of workloads are made of their parts (`fleet/names.py`), so a spot is state.
 
@@ -21,18 +21,18 @@ class Spot(NamedTuple):
 
     @property
     def namespace(self) -> str:
-        """The deployment's namespace."""
+        """Return the deployment's namespace."""
         return self.deployment.partition("/")[0]
 
     @property
     def name(self) -> str:
-        """The deployment's name without its namespace."""
+        """Return the deployment's name without its namespace."""
         return self.deployment.partition("/")[2]
 
     def pool(self, role: str) -> str:
-        """The node pool that runs the workers of `role`."""
+        """Return the node pool that runs the workers of `role`."""
         return dict(self.pools)[role]
 
     def __str__(self) -> str:
-        """The spot as the lock writes it: `ml/qwen3-coder east decode=h100`."""
+        """Return the spot as the lock writes it: `ml/qwen3-coder east decode=h100`."""
         return " ".join([self.deployment, self.cluster, *(f"{role}={pool}" for role, pool in self.pools)])

@@ -58,7 +58,7 @@ def route_problems(
 
 
 def _near(service: ModelService, endpoints: tuple[Endpoint, ...]) -> list[Endpoint]:
-    """The endpoints of the service's namespace."""
+    """Return the endpoints in the service's namespace."""
     namespace = f"{service.metadata.namespace}/"
     return [endpoint for endpoint in endpoints if endpoint.deployment.startswith(namespace)]
 
@@ -115,7 +115,7 @@ def _backends(service: ModelService, endpoints: list[Endpoint]) -> tuple[Backend
 
 
 def _matching_nothing(documents: Documents, key: str) -> Iterator[Problem]:
-    """Selectors that match no endpoint, on whichever clusters the replicas run."""
+    """Yield a problem for each selector that matches no endpoint, on whichever clusters replicas run."""
     service = documents.services[key]
     namespace = service.metadata.namespace
     near = [name for name in sorted(documents.deployments) if name.startswith(f"{namespace}/")]
@@ -142,7 +142,7 @@ def _labels_to_use(documents: Documents, near: list[str]) -> str:
 def _without_endpoints(
     key: str, service: ModelService, *, near: list[Endpoint], clusters: list[str]
 ) -> Iterator[Problem]:
-    """A service without a route, or its selectors without an endpoint on clusters where it has one."""
+    """Yield a problem for a service without a route, or for selectors that lack an endpoint on a cluster."""
     if not clusters:
         yield Problem(
             f"service {key} has no endpoint on any cluster, so it gets no route",

@@ -67,7 +67,7 @@ def _cloud_cluster(cluster: GkeCluster, block: str | None, needs: tuple[Need, ..
 
 
 def _gpu_pools(cluster: GkeCluster, system: CloudResource) -> list[CloudPool]:
-    """The pools sorted by name, all after the system pool: GPU nodes need pods that only it can run."""
+    """Return the pools by name, all after the system pool: GPU nodes need pods that only it can run."""
     pools: list[CloudPool] = []
     for pool in sorted(cluster.pools, key=lambda pool: pool.name):
         before = (pools[-LANES].resource.key,) if len(pools) >= LANES else ()
@@ -76,6 +76,6 @@ def _gpu_pools(cluster: GkeCluster, system: CloudResource) -> list[CloudPool]:
 
 
 def _final_keys(resources: tuple[CloudResource, ...]) -> tuple[str, ...]:
-    """The keys of those that no other waits for: to wait for these is to wait for all."""
+    """Return the keys of the resources that no other waits for: to wait for these is to wait for all."""
     awaited = {key for resource in resources for key in resource.after}
     return tuple(resource.key for resource in resources if resource.key not in awaited)

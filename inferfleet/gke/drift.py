@@ -122,8 +122,9 @@ def _differing(
 
 
 def _leaves(inputs: Mapping[str, Any], before: Path = ()) -> Iterator[tuple[Path, Any]]:
-    """Paths and values. Taints go by key and effect; a pool has one kind of accelerator; other lists are one
-    value.
+    """Yield every leaf with its path.
+
+    Taints go by key and effect; a pool has one kind of accelerator; other lists are one value.
     """
     for name, value in inputs.items():
         path = (*before, name)
@@ -153,8 +154,10 @@ def _inside(value: Any, path: Path) -> Any:
 
 
 def _plain(value: Any, wanted: Any) -> Any:
-    """What is unset, false, zero or empty is left out of answers; numbers of 64 bits are strings there. Of
-    items of a list only what we set counts, in any order.
+    """Return a value in a form in which what is wanted and what Google answers compare equal.
+
+    Answers leave out what is unset, false, zero or empty, and have 64-bit numbers as strings. Only the keys
+    that we set count in items of a list, in any order.
     """
     if isinstance(value, list):
         keys = next((list(item) for item in wanted if isinstance(item, Mapping)), None)

@@ -59,7 +59,7 @@ def _tcp(fabric: Fabric) -> Iterator[ExtraNetwork]:
 
 
 def _rdma(fabric: Fabric, zone: str) -> tuple[ExtraNetwork, ...]:
-    """The interface of gVNIC comes first, as Google's guides have it, then one per RDMA adapter."""
+    """Return the network of the gVNIC first, as Google's guides have it, then that of the RDMA adapters."""
     letter = zone[-1]
     part = f"rdma-{letter}"
     first = _RDMA + _RAILS * _ZONES.index(letter)

@@ -32,7 +32,7 @@ class GkeClass:
 
     @property
     def fabric(self) -> Fabric | None:
-        """The network between GPUs that its nodes join: the machine has it, and the recipe asks for it."""
+        """Return the network between GPUs that the machine has and the recipe asks for."""
         fabric = self.machine.fabric
         return fabric if fabric and fabric.kind == self.recipe.networking.gpu_direct else None
 
@@ -55,12 +55,12 @@ class GkePool:
 
     @property
     def name(self) -> str:
-        """The name in the document; the one in Google Cloud is decided later."""
+        """Return the name in the document; the one in Google Cloud is decided later."""
         return self.document.name
 
     @property
     def key(self) -> str:
-        """The name in the whole stack, as the lock and messages have it: `east/h100`."""
+        """Return the name in the whole stack, as the lock and messages have it: `east/h100`."""
         return f"{self.cluster}/{self.name}"
 
     @property
@@ -81,7 +81,7 @@ class GkePool:
 
     @property
     def fixed_size(self) -> int | None:
-        """The nodes of a pool of fixed size; None for one that is autoscaled."""
+        """Return the number of nodes of a pool of fixed size; None for one that is autoscaled."""
         return None if self.document.max_node_count else self.document.node_count or 0
 
     def path(self, field: str = "") -> str:
@@ -107,12 +107,12 @@ class GkeCluster:
 
     @property
     def account(self) -> str:
-        """The address of the service account that its nodes act as."""
+        """Return the address of the service account that its nodes act as."""
         return names.account_email(names.node_account(self.name, stack=self.stack), self.gke.project)
 
     @property
     def labels(self) -> dict[str, str]:
-        """The labels of its resources in Google Cloud, which are not those of Kubernetes nodes."""
+        """Return the labels of its resources in Google Cloud, which are not those of Kubernetes nodes."""
         return self.gke.labels | names.cloud_labels(self.stack, cluster=self.name)
 
 

@@ -36,7 +36,7 @@ class CloudResource:
 
     @property
     def key(self) -> str:
-        """Identity in the whole stack: resources of several types may have one Pulumi name."""
+        """Return the identity in the whole stack: resources of several types may have one Pulumi name."""
         return f"{self.token} {self.name}"
 
 
@@ -65,12 +65,12 @@ class CloudPool:
 
     @property
     def resource(self) -> CloudResource:
-        """The NodePool, the last resource of its component."""
+        """Return the NodePool, the last resource of its component."""
         return self.component.resources[-1]
 
     @property
     def locked(self) -> LockedPool:
-        """The pool as placement.lock has it."""
+        """Return the pool as placement.lock has it."""
         return LockedPool(self.name, self.settings)
 
 
@@ -93,14 +93,14 @@ class CloudCluster:
 
     @property
     def pools(self) -> dict[str, str]:
-        """The names of pools in the cloud by those in the document."""
+        """Return the names of pools in the cloud by those in the document."""
         return {name: pool.name for name, pool in self.gpu_pools.items()}
 
     @property
     def key(self) -> str:
-        """The key of the Cluster resource."""
+        """Return the key of the Cluster resource."""
         return f"{CLUSTER} {self.cluster}"
 
     def pool_key(self, pool: str) -> str:
-        """The key of the NodePool resource of a pool of the document, or of the system pool."""
+        """Return the key of the NodePool resource of a pool of the document, or of the system pool."""
         return f"{NODE_POOL} {self.cluster}/{pool}"

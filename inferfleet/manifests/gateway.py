@@ -57,7 +57,7 @@ def own_gateway(*, gateway: Gateway, stack: str) -> OwnGateway | None:
 
 
 def _envoy_proxy(stack: str) -> dict[str, Any]:
-    """Envoy Gateway's way to say that the proxies' Service is no LoadBalancer."""
+    """Return the object that tells Envoy Gateway that the proxies' Service is no LoadBalancer."""
     return {
         "apiVersion": f"{_ENVOY_GROUP}/v1alpha1",
         "kind": "EnvoyProxy",

@@ -20,7 +20,7 @@ from inferfleet.profiles.profile import Profile
 def objects(
     *, deployment: ModelDeployment, serving: Serving, profile: Profile, stack: str
 ) -> list[dict[str, Any]]:
-    """Return them by the gateway's provider: TLS settings of the picker for istio, policies for gke."""
+    """Return what the gateway's provider needs: TLS settings of the picker for istio, policies for gke."""
     provider = serving.gateway.provider
     if provider == "istio":
         chosen = picker_flags.flags(deployment=deployment, serving=serving, profile=profile)
@@ -31,7 +31,7 @@ def objects(
 
 
 def _destination_rule(deployment: ModelDeployment, stack: str) -> dict[str, Any]:
-    """The picker serves TLS with a certificate that it signed itself, so there is nothing to verify."""
+    """Return a rule that skips verification: the picker serves TLS with a certificate it signed itself."""
     key, namespace = deployment.metadata.key, deployment.metadata.namespace
     return {
         "apiVersion": "networking.istio.io/v1",

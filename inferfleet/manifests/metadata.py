@@ -18,7 +18,7 @@ def metadata(
     labels: Mapping[str, str] | None = None,
     annotations: Mapping[str, str] | None = None,
 ) -> dict[str, Any]:
-    """Return metadata with the stack's labels and these. `deployment` (namespace/name) owns the object."""
+    """Return metadata with the stack's labels and `labels`. `deployment` (namespace/name) owns the object."""
     made: dict[str, Any] = {"name": name}
     if namespace:
         made["namespace"] = namespace

@@ -98,7 +98,7 @@ def _changed(path: str, old: Any, new: Any) -> Mistake:
 
 
 def _variables(before: PodTemplate, after: PodTemplate) -> Iterator[Mistake]:
-    """A team may write a variable twice, as Kubernetes allows; a plugin must replace it instead."""
+    """Yield each variable that a plugin doubled: a team may write one twice, a plugin must replace it."""
     for kind in ("containers", "initContainers"):
         old_containers = _containers(before, kind)
         for name, container in _containers(after, kind).items():

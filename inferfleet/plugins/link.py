@@ -81,5 +81,5 @@ def _written(link: Link) -> Any:
 
 @cache
 def _holder(config: type[BaseModel]) -> type[BaseModel]:
-    """A model around the config, so that problems call it `config` and not a document."""
+    """Return a model around the config, so that problems call it `config` and not a document."""
     return create_model("Holder", config=(config, ...))

@@ -70,8 +70,10 @@ def capacity_warnings(
 def _existing_pools(
     clusters: Iterable[CloudCluster], container: ContainerApi, until: float
 ) -> dict[str, set[str]]:
-    """By cluster the names of the pools that Google Cloud has; a cluster that it does not have has none, one
-    that could not be asked about is left out. A pool in status ERROR may have no nodes.
+    """Return the names of the pools that Google Cloud has, by cluster.
+
+    A cluster that does not exist there has none; one that could not be asked about is left out. Pools in
+    status ERROR are left out too, because they may have no nodes.
     """
 
     def names(plan: CloudCluster) -> set[str]:
@@ -87,7 +89,10 @@ def _existing_pools(
 def _ask(
     questions: Mapping[str, Callable[[], Answer | None]], until: float
 ) -> tuple[dict[str, Answer | None], tuple[Problem, ...]]:
-    """All at once; keys begin with the project. The answers, and per project why the first of them lacks."""
+    """Return the answers to the questions, asked all at once, and a warning per project that lacks some.
+
+    Each key begins with the project; the warning says why the first answer is missing.
+    """
     tried = {key: partial(_tried, question) for key, question in questions.items()}
     answers = Asked(tried).answers(until=until)
     silent = CloudError("no answer came in time", "Try again, or see what `pulumi up` says")
@@ -133,7 +138,7 @@ def _quotas(wanted: Iterable[Need], answers: Mapping[str, Answer | None]) -> dic
 
 
 def _reservations(wanted: Iterable[Reserved], answers: Mapping[str, Answer | None]) -> Iterator[Problem]:
-    """Only of reservations about which Google answered in every zone."""
+    """Yield the problems of those reservations about which Google answered in every zone."""
     for need in wanted:
         by_zone = {
             zone: answers[key] for zone in need.pool.zones if (key := _zone_key(need, zone)) in answers

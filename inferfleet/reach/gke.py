@@ -87,7 +87,7 @@ def path_of(connection: Connection) -> str:
 
 
 def _deleted(connection: Connection, place: str) -> Problem | None:
-    """A warning about a cluster that the lock knows: the state may still hold all objects of it."""
+    """Return a warning about a missing cluster that the lock knows: the state may still hold its objects."""
     if not connection.uid:
         return None
     return cluster_problem(

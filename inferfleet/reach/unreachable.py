@@ -15,7 +15,7 @@ _GIVE_UP = (
 
 
 def no_answer(connection: Connection, server: str, why: str, *, private: bool = False) -> Problem:
-    """The API server did not answer. A `private` one can only be reached inside its network."""
+    """Return the problem of a server that did not answer. A `private` one answers in its network only."""
     step = "Fix the connection"
     if private:
         step = (
@@ -31,7 +31,7 @@ def no_answer(connection: Connection, server: str, why: str, *, private: bool = 
 
 
 def unlocated(connection: Connection, address: str, why: str) -> Problem:
-    """Google did not say where the API server of the cluster is."""
+    """Return the problem of a cluster when Google did not say where its API server is."""
     return cluster_problem(
         connection.cluster,
         f"it is not known where cluster {connection.cluster!r} is: the Container API at {address} does not "
@@ -42,7 +42,7 @@ def unlocated(connection: Connection, address: str, why: str) -> Problem:
 
 
 def unusable(connection: Connection, error: KubeconfigError) -> Problem:
-    """The kubeconfig of the cluster cannot be used."""
+    """Return the problem of a cluster whose kubeconfig cannot be used."""
     source = connection.kubeconfig or connection.config_key or "from Google Cloud"
     return cluster_problem(
         connection.cluster,
@@ -53,7 +53,7 @@ def unusable(connection: Connection, error: KubeconfigError) -> Problem:
 
 
 def no_credentials(connection: Connection, error: CommandError) -> Problem:
-    """The credential command of the kubeconfig gave no credentials."""
+    """Return the problem of a cluster whose credential command gave no credentials."""
     again = "Run `gcloud auth login`" if connection.cloud else "Run it by hand to see why"
     return cluster_problem(
         connection.cluster,
@@ -64,7 +64,7 @@ def no_credentials(connection: Connection, error: CommandError) -> Problem:
 
 
 def refusal(connection: Connection, error: RefusedError) -> Problem:
-    """The API server answered a request with an error."""
+    """Return the problem of an API server that answered a request with an error."""
     plan = connection.cloud
     if error.status == 401:
         why = "it does not accept the credentials"

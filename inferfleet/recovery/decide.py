@@ -61,12 +61,12 @@ class Decision:
 
     @property
     def enters(self) -> bool:
-        """Whether the resource is put into the state."""
+        """Return whether the resource is put into the state."""
         return self.action in (Action.TAKE_OVER, Action.TAKE_OVER_IF_THERE)
 
     @property
     def refreshed(self) -> bool:
-        """Whether the resource is refreshed afterwards; one that does not exist then leaves the state."""
+        """Return whether the resource is refreshed afterwards; a missing one then leaves the state."""
         return self.enters or self.action is Action.LOOK
 
 
@@ -79,7 +79,7 @@ def decide(state: State, presence: Mapping[str, Presence], wanted: WantedIds | N
     """
     entering: dict[str, Decision] = {}
     decisions = []
-    # Of several pools of one document, the one that it asks for now comes first.
+    # Where a document has several pools, the one that it asks for now comes first.
     for pending in sorted(state.pending, key=lambda pending: not _is_wanted(pending.resource, wanted)):
         decision = _decide(pending, state, presence)
         if decision.action is Action.TAKE_OVER_IF_THERE:

@@ -53,7 +53,7 @@ class Pulumi:
         return self._run(["config", "get", f"inferfleet:{key}", "--stack", self.stack], SECONDS).strip()
 
     def run(self, arguments: Sequence[str]) -> None:
-        """Run a command that changes the state, for as long as it takes. `work` alone does."""
+        """Run a command that changes the state, for as long as it takes. Only `work` calls this."""
         self._run(arguments, None)
 
     def _json(self, arguments: Sequence[str]) -> Any:

@@ -39,7 +39,7 @@ class StackResource:
 
     @property
     def title(self) -> str:
-        """Type and name as the engine prints them: `Deployment east/ml/x-decode-l4`."""
+        """Return type and name as the engine prints them: `Deployment east/ml/x-decode-l4`."""
         return f"{self.token.rpartition(':')[2]} {self.name}"
 
     @property
@@ -56,17 +56,17 @@ class StackResource:
 
     @property
     def cluster(self) -> str:
-        """The cluster of the resource, with whose name its Pulumi name begins."""
+        """Return the cluster of the resource, with whose name its Pulumi name begins."""
         return self.name.partition("/")[0]
 
     @property
     def real(self) -> bool:
-        """Whether it exists outside of Pulumi, which components and providers do not."""
+        """Return whether it exists outside of Pulumi, which components and providers do not."""
         return bool(self.values.get("custom")) and not self.token.startswith(_PROVIDER)
 
     @property
     def read(self) -> bool:
-        """Whether a provider has read its outputs."""
+        """Return whether a provider has read its outputs."""
         return bool(set(self.values.get("outputs") or {}) - {FIELD_MANAGER})
 
 
@@ -80,7 +80,7 @@ class PendingOperation:
 
 @dataclass(frozen=True)
 class State:
-    """`export` is what `pulumi stack export` printed."""
+    """The state of a stack; `export` is what `pulumi stack export` printed."""
 
     export: Mapping[str, Any]
 
@@ -90,8 +90,9 @@ class State:
 
     @property
     def pending(self) -> tuple[PendingOperation, ...]:
-        """The operations that did not finish, each once: the state lists one that was interrupted twice
-        two times, the latest first.
+        """Return the operations that did not finish, each once.
+
+        The state lists an operation that was interrupted twice two times, the latest first.
         """
         operations: dict[tuple[str, str, str], PendingOperation] = {}
         for operation in self.deployment.get("pending_operations") or ():
@@ -112,7 +113,7 @@ class State:
 
     @property
     def unread(self) -> tuple[StackResource, ...]:
-        """Resources that were taken over and not refreshed yet."""
+        """Return the resources that were taken over and not refreshed yet."""
         return tuple(
             resource for resource in self._resources() if resource.real and resource.id and not resource.read
         )

@@ -50,22 +50,22 @@ class Survey:
 
     @property
     def unfinished(self) -> bool:
-        """Whether something is in the way of the next update, or missing in the state."""
+        """Return whether something is in the way of the next update, or missing in the state."""
         return bool(self.files or self.decisions or self.locked or any(not pool.known for pool in self.pools))
 
     @property
     def nothing(self) -> bool:
-        """Whether there is nothing to report."""
+        """Return whether there is nothing to report."""
         return not (self.unfinished or self.pools)
 
     @property
     def locked(self) -> bool:
-        """Whether the stack is locked."""
+        """Return whether the stack is locked."""
         return self.busy or bool(self.locks)
 
     @property
     def in_use(self) -> bool:
-        """Whether an update may be running: there is a lock whose process is not known to be gone."""
+        """Return whether an update may be running: there is a lock whose process is not known to be gone."""
         return self.busy or any(state is not Holder.GONE for _, state in self.locks)
 
 

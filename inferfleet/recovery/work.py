@@ -34,7 +34,7 @@ def commands(survey: Survey, stack: str, *, force_lock: bool) -> tuple[str, ...]
 def carry_out(
     survey: Survey, pulumi: Pulumi, *, force_lock: bool, tell: Callable[[str], None]
 ) -> tuple[Problem, ...]:
-    """Run the `commands`, each told before it runs. Return the problems of refreshes that failed."""
+    """Run the `commands`, each announced before it runs. Return the problems of refreshes that failed."""
     if survey.files:
         tell(_remove(survey))
         for file in survey.files:

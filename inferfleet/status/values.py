@@ -74,7 +74,7 @@ class EndpointStatus:
 
     @property
     def parts(self) -> tuple[PartStatus, ...]:
-        """The objects that requests pass through."""
+        """Return the objects that requests pass through."""
         return (self.picker, self.pool, *((self.route,) if self.route else ()))
 
 

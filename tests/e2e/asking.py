@@ -42,7 +42,7 @@ class Answer(NamedTuple):
 
 
 def url(fleet: Clusters, cluster: str, path: str) -> str:
-    """Of a service (`ml/chat`) or a deployment (`ml/deployments/one`) on the gateway of a cluster."""
+    """Return the URL of a service (`ml/chat`) or deployment (`ml/deployments/one`) on a cluster's gateway."""
     [gateway] = fleet.items(cluster, "gateways")
     [listener] = gateway["spec"]["listeners"]
     return f"http://{gateway['status']['addresses'][0]['value']}:{listener['port']}/{path}"

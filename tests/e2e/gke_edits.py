@@ -36,12 +36,12 @@ class Edit:
 
     @property
     def path(self) -> str:
-        """Of the field that it is about, as the table of changes has it."""
+        """Return the path of the field that the edit changes, as the table of changes has it."""
         return re.sub(r"\[[-0-9]+\]", "[]", self.changes[0][1]) or "metadata.name"
 
     @property
     def row(self) -> Row | None:
-        """Of the table of changes; None for fields of deployments, which it does not have."""
+        """Return the row of the table of changes; None for fields of deployments, which it does not have."""
         name, _, value = self.changes[0]
         kind = (documents().get(name) or value)["kind"]
         rows = [

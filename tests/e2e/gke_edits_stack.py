@@ -10,7 +10,7 @@ Documents = dict[str, Document]
 
 
 def documents() -> Documents:
-    """By name. The replica stands on pool fixed; spot and zero have no node."""
+    """Return the documents by name. The replica runs on pool fixed; spot and zero have no node."""
     return {
         "plain": kind("plain", "g2-standard-8", "nvidia-l4", 1, product="NVIDIA L4"),
         "cheap": kind("cheap", "n1-standard-8", "nvidia-tesla-t4", 1, product="Tesla T4"),

@@ -46,7 +46,7 @@ class Fleet:
         return {one.name.rpartition("-")[0]: one for one in mine}
 
     def nodes(self, cluster: str, pool: str) -> list[dict[str, Any]]:
-        """Of a pool, as the cluster's API server has them."""
+        """Return the nodes of a pool, as the cluster's API server has them."""
         return self.items(cluster, "nodes", "-l", f"{POOL_LABEL}={self.pools(cluster)[pool].name}")
 
     def items(self, cluster: str, kind: str, *arguments: str) -> list[dict[str, Any]]:

@@ -34,7 +34,7 @@ def standing(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fleet]:
 
 @pytest.fixture(scope="module")
 def previews(standing: Fleet, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Previews]:
-    """Of every edit, two at a time: previews change nothing and lock nothing."""
+    """Yield the preview of every edit, two at a time: previews change nothing and lock nothing."""
     with ThreadPoolExecutor(2) as two:
         yield {
             one.title: two.submit(_preview, standing.project, tmp_path_factory.mktemp("edit"), one)
@@ -43,7 +43,7 @@ def previews(standing: Fleet, tmp_path_factory: pytest.TempPathFactory) -> Itera
 
 
 def _preview(project: Project, root: Path, edit: Edit) -> Run:
-    """In a folder of its own, against the same state and the same cloud."""
+    """Run a preview in a folder of its own, against the same state and the same cloud."""
     for name in PROGRAM:
         (root / name).symlink_to(ROOT / name)
     for name in ("Pulumi.yaml", "__main__.py"):

@@ -34,7 +34,7 @@ def prints(**answer: Any) -> str:
 
 
 def problems_with(command: dict[str, Any]) -> tuple[Problem, ...]:
-    """Of a cluster whose kubeconfig names this command."""
+    """Return the problems of a cluster whose kubeconfig names this command."""
     connection = Connection("east", "existing/east", "active", config_key="east")
     desired = Desired("prod", (DesiredCluster(connection, ()),), Plan(), frozenset(), ())
     text = yaml.safe_dump(kubeconfig("https://127.0.0.1:1", exec=command))

@@ -193,7 +193,7 @@ def _take(source: Source, collection: Collection, *, catalogued: bool) -> list[P
 
 
 def _kind(data: Any) -> tuple[str | None, list[Problem]]:
-    """The kind of a document, by apiVersion and kind together, or None and why it is not known."""
+    """Return the kind of a document by its apiVersion and kind together, or None and why it is not known."""
     if not isinstance(data, dict):
         what = f"a document must be a map with apiVersion and kind, not {named(data)}"
         return None, [Problem(what, "Write apiVersion, kind, metadata and spec")]

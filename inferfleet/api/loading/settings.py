@@ -113,7 +113,7 @@ def _encrypted(value: Any) -> bool:
 
 
 def _names(secrets: Any) -> dict[str, list[str]]:
-    """The names of the secrets and the keys of their values. No message here may show a value."""
+    """Return the names of the secrets and the keys of their values. No message here may show a value."""
     if not isinstance(secrets, dict):
         raise mistaken(
             "secrets must be a map from namespace/name to the values of that secret",

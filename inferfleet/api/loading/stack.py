@@ -70,7 +70,7 @@ def _config_key(cluster: InferenceCluster) -> str | None:
 
 
 def _unset(documents: Documents, given: Config, stack: str) -> Iterator[Problem]:
-    """Kubeconfigs that should be in the configuration of the stack and are not."""
+    """Yield a problem for each kubeconfig that should be in the configuration of the stack and is not."""
     for name, cluster in documents.clusters.items():
         key = _config_key(cluster)
         if key is None or key in given.values:

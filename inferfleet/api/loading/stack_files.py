@@ -23,22 +23,22 @@ class StackFiles:
 
     @property
     def config_file(self) -> Path:
-        """Pulumi's file with the settings of the stack."""
+        """Return Pulumi's file with the settings of the stack."""
         return self.root / "stacks" / f"{_PREFIX}{self.stack}{_SUFFIX}"
 
     @property
     def documents(self) -> Path:
-        """The folder with the documents of the stack."""
+        """Return the folder with the documents of the stack."""
         return self.root / (self.folder or f"stacks/{self.stack}")
 
     @property
     def lock_file(self) -> Path:
-        """The lock of the stack."""
+        """Return the file of the stack's lock."""
         return self.documents / "placement.lock"
 
     @property
     def catalogue(self) -> Path:
-        """The folder with the classes of all stacks."""
+        """Return the folder with the classes of all stacks."""
         return self.root / "classes"
 
 

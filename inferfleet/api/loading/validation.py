@@ -41,7 +41,7 @@ def _inside(annotation: Any, step: str | int) -> Any:
 
 
 def _bare(annotation: Any) -> Any:
-    """The type without metadata and without `| None`."""
+    """Return the type without metadata and without `| None`."""
     if get_origin(annotation) is Annotated:
         return _bare(get_args(annotation)[0])
     if get_origin(annotation) in (Union, UnionType):
@@ -98,7 +98,7 @@ def _within(path: str, outer: str) -> bool:
 
 
 def _problems(model: type[BaseModel], data: Any, errors: list[ErrorDetails]) -> list[Problem]:
-    """One problem per place and rule; the errors of the members of a union become one."""
+    """Return one problem per place and rule; the errors of the members of a union become one problem."""
     problems: list[Problem] = []
     shapes: dict[tuple[Step, ...], list[str]] = {}
     for error in errors:
@@ -117,7 +117,7 @@ def _problems(model: type[BaseModel], data: Any, errors: list[ErrorDetails]) -> 
 
 
 def _steps(data: Any, error: ErrorDetails) -> tuple[Step, ...]:
-    """The location of an error as far as it exists in the data, so without the names of union members."""
+    """Return where an error is, as far as that exists in the data, so without the names of union members."""
     taken: list[Step] = []
     for step in error["loc"]:
         if (isinstance(data, dict) and step in data) or (isinstance(data, list) and isinstance(step, int)):
@@ -137,7 +137,7 @@ def _value_at(data: Any, steps: tuple[Step, ...]) -> Any:
 def _mistakes(
     model: type[BaseModel], steps: tuple[Step, ...], error: ErrorDetails
 ) -> list[tuple[tuple[Step, ...], str, str]]:
-    """Location, what and next step of an error that is not about the shape of a value."""
+    """Return what an error that is not about the shape of a value says: where, what and the next step."""
     kind, value, leaf, context = error["type"], error["input"], _leaf(steps), error.get("ctx", {})
     if kind == "too_short" and len(value) >= context["min_length"]:
         return []  # entries with errors of their own are not counted

@@ -77,7 +77,7 @@ class _Reader:
         return fields
 
     def _fields(self, node: YamlNode, path: str, depth: int) -> dict[str, tuple[int, YamlNode]]:
-        """The fields of a map: its own, then those merged into it, the first of each name."""
+        """Return the fields of a map: its own, then those merged into it, the first of each name."""
         own: dict[str, tuple[int, YamlNode]] = {}
         merged: list[YamlNode] = []
         for key, child in zip(node.children[::2], node.children[1::2], strict=True):

@@ -44,7 +44,7 @@ def _paragraphs(text: str) -> Iterator[str]:
 
 
 def _written(text: str) -> str:
-    """The text on one line, where `<name>` outside of code is no tag of HTML."""
+    """Return the text on one line, where `<name>` outside of code is no tag of HTML."""
     parts = " ".join(text.split()).split("`")
     return "`".join(part if place % 2 else part.replace("<", "\\<") for place, part in enumerate(parts))
 
@@ -56,7 +56,7 @@ def _usage(name: str, command: Any) -> str:
 
 
 def _place(argument: Any) -> str:
-    """`POD`, `[SERVICE]` where it can be left out, `[PATHS...]` where there may be several."""
+    """Return `POD`, `[SERVICE]` where it can be left out, `[PATHS...]` where there may be several."""
     word = _named(argument) + ("..." if argument.nargs == -1 else "")
     return word if argument.required else f"[{word}]"
 
@@ -80,7 +80,7 @@ def _row(parameter: Any) -> str:
 
 
 def _value(parameter: Any) -> str:
-    """What is written after an option, or in the place of an argument; nothing for a flag."""
+    """Return what is written after an option, or in the place of an argument; nothing for a flag."""
     if getattr(parameter, "is_flag", False):
         return ""
     # Where typer 0.29 keeps the annotation; older ones had a type of click's.

@@ -40,7 +40,7 @@ def _row(name: str, field: Schema, *, required: bool) -> str:
 
 
 def _default(value: Any) -> str:
-    """The default where it is a plain value; the description says what another one stands for."""
+    """Return the default if it is a plain value, else nothing: the description says what it stands for."""
     if value is None or value == "" or isinstance(value, list | dict):
         return ""
     return f"`{str(value).lower() if isinstance(value, bool) else value}`"
@@ -79,7 +79,7 @@ def _limits(field: Schema, least: str, most: str, unit: str = "") -> str:
 
 
 def _objects(field: Schema) -> Iterator[tuple[str, str]]:
-    """The objects that a field holds: how its path ends there, and the name of the object's definition."""
+    """Yield the objects that a field holds: how its path ends there, and the name of their definition."""
     if "$ref" in field:
         yield "", field["$ref"].rpartition("/")[2]
     for choice in field.get("anyOf", ()):

@@ -30,7 +30,7 @@ pulumi config set --secret --path 'inferfleet:secrets["ml/hf-token"].token'
 
 A key that is no setting is an error, unless a cluster names it as its `kubeconfig.configKey` or its value is
 encrypted."""
-# Of an entry of the lock: the keys of this field stand beside the others.
+# An entry of the lock has the keys of this field next to its other keys, not nested.
 _KEYS = {"settings": "any other"}
 _EXAMPLE = Lock(
     stack="prod",
@@ -93,7 +93,7 @@ def _page(title: str, blocks: Iterable[str]) -> str:
 
 
 def _file_name(kind: str) -> str:
-    """`ModelService` is on the page `model-service.md`."""
+    """Return the file name of a kind's page, such as `model-service.md` for `ModelService`."""
     return re.sub("(?<=[a-z])(?=[A-Z])", "-", kind).lower() + ".md"
 
 

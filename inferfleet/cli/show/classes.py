@@ -27,7 +27,7 @@ class Search:
     provider: str | None = None
 
     def matches(self, hardware: InferenceClass) -> bool:
-        """Whether the class has the provider, and one of its kinds of accelerator all that is asked for."""
+        """Return whether the class has the provider, and one of its accelerators all that is asked for."""
         if self.provider is not None and self.provider.lower() != provider(hardware).lower():
             return False
         if (self.gpu, self.count, self.min_memory) == (None, None, None):
@@ -54,7 +54,7 @@ def memory(device: Device) -> Decimal | None:
 
 
 def _described(hardware: InferenceClass, device: Device) -> set[str]:
-    """The words of its name, product and architecture. Whole words, so that L4 is not found in L40."""
+    """Return the words of its name, product and architecture: whole ones, so that L4 is not found in L40."""
     texts = [value.string for value in device.attributes.values() if value.string is not None]
     return _words(" ".join([hardware.metadata.name, *texts]))
 

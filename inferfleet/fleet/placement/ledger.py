@@ -88,13 +88,13 @@ class Ledger:
         return pack(*self._pools[pool], self._pods(pool, replicas)).holds
 
     def _more(self, pool: PoolKey, spot: Spot) -> tuple[Pod, int]:
-        """Shape and number of the pods of one more replica: packings are kept by these."""
+        """Return the shape and number of the pods of one more replica, by which packings are kept."""
         demand = self._demands[spot.deployment]
         spare = 0 if spot in self._by_pool.get(pool, {}) else demand.spare
         return demand.pod, demand.pods + spare
 
     def _pods(self, pool: PoolKey, placements: Mapping[Spot, int]) -> Counter[Pod]:
-        """The pods of replicas on a pool. One that outgrew the nodes counts as a whole node.
+        """Return the pods of replicas on a pool. A pod that outgrew the nodes counts as a whole node.
 
         Otherwise the pool would be too small whatever else left it, and its neighbours would be moved away.
         """

@@ -19,7 +19,7 @@ class Packing:
 
     @property
     def holds(self) -> bool:
-        """True when every pod has a node."""
+        """Return True when every pod has a node."""
         return self.left == 0
 
     def room(self, pod: Pod) -> int:

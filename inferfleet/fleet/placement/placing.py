@@ -48,7 +48,7 @@ def retain(documents: Documents, lock: Lock) -> Retained:
 
 
 def _orphan(documents: Documents, spot: Spot, replicas: int) -> Problem | None:
-    """Why replicas of the lock cannot be planned, or None. The problem has no line yet."""
+    """Return the problem of replicas of the lock that cannot be planned, or None. It has no line yet."""
     has = f"the lock has {replicas} {'replica' if replicas == 1 else 'replicas'} of {spot.deployment}"
     cluster = documents.clusters.get(spot.cluster)
     if cluster is None:
@@ -114,9 +114,9 @@ def _shrink(ledger: Ledger, suitability: Suitability, deployment: str, target: i
 
 
 def _surplus_order(ledger: Ledger, suitability: Suitability, spot: Spot) -> tuple[int, int, int, Spot]:
-    """Which replica to remove first, as a key whose largest value is taken.
+    """Return the sort key of a spot; a replica on the spot with the largest key is removed first.
 
-    Those that a cluster or pool objects to come first, then the cluster and the spot with the most replicas
+    Spots that a cluster or pool objects to come first, then the cluster and the spot with the most replicas
     of the deployment, then the last name.
     """
     objection = suitability.objection(spot)
@@ -128,7 +128,7 @@ def _surplus_order(ledger: Ledger, suitability: Suitability, spot: Spot) -> tupl
 
 
 def _evict(ledger: Ledger, suitability: Suitability, deployment: str) -> bool:
-    """Move replicas away from spots that evict them. True when any moved."""
+    """Move replicas away from spots that evict them. Return True when any moved."""
     moved = False
     for spot, replicas in ledger.replicas(deployment).items():
         objection = suitability.objection(spot)
@@ -165,7 +165,7 @@ def _grow(ledger: Ledger, suitability: Suitability, deployment: str, target: int
 
 
 def _move(ledger: Ledger, suitability: Suitability, spot: Spot) -> bool:
-    """Move one replica to the best other spot. False when there is none."""
+    """Move one replica to the best other spot. Return False when there is none."""
     ledger.add(spot, -1)
     target = _best(ledger, suitability, spot.deployment, leaving=spot)
     ledger.add(target or spot, 1)
@@ -175,7 +175,7 @@ def _move(ledger: Ledger, suitability: Suitability, spot: Spot) -> bool:
 def _best(
     ledger: Ledger, suitability: Suitability, deployment: str, *, leaving: Spot | None = None
 ) -> Spot | None:
-    """The spot for one more replica: spread over clusters, then the smallest nodes that do, then names."""
+    """Return the spot for one more replica: spread over clusters, then the smallest nodes, then names."""
     return min(
         (spot for spot in _open(ledger, suitability, deployment) if spot != leaving),
         key=lambda spot: (ledger.total(deployment, cluster=spot.cluster), ledger.waste(spot), spot),

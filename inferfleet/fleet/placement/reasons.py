@@ -45,7 +45,7 @@ def no_room(spot: Spot, ledger: Ledger, demand: Demand) -> str | None:
 
 
 def _short_of(packing: Packing, demand: Demand) -> str:
-    """The first resource of which no node has enough, GPUs before cores before memory."""
+    """Return in words what no node has enough of, GPUs before cores before memory."""
     pod = demand.pod
     nodes = [node for node, _ in packing.free]
     free = max(node.gpus for node in nodes)

@@ -138,7 +138,10 @@ def gib(amount: int) -> str:
 
 
 def _tolerates(toleration: Toleration, taint: Taint) -> bool:
-    """As in Kubernetes: no effect means all effects; Exists without a key tolerates everything."""
+    """Return whether the taint is tolerated, by the rules of Kubernetes.
+
+    No effect means all effects; Exists without a key tolerates everything.
+    """
     if toleration.effect not in (None, taint.effect):
         return False
     if toleration.operator == "Exists":

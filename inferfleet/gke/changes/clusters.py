@@ -1,4 +1,4 @@
-"""What an update does to GKE clusters and pools that stand, and which of it is refused."""
+"""What an update does to existing GKE clusters and pools, and which of it is refused."""
 
 from collections.abc import Iterator
 
@@ -86,7 +86,7 @@ def cluster_change(
 def _refused(
     documents: Documents, lock: Lock, name: str, changed: list[Difference]
 ) -> tuple[str, str] | None:
-    """What is wrong with replacing the cluster, and the next step; None where it may be replaced."""
+    """Return what is wrong with replacing the cluster, and the next step; None where it may be replaced."""
     spec = documents.clusters[name].spec
     if spec.state == "lost":
         return (

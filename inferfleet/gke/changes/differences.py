@@ -40,7 +40,7 @@ class CloudChange:
     note: str = ""
 
     def __str__(self) -> str:
-        """`pool east/h100 is replaced: accelerator.count 4 -> 8; new nodes first`."""
+        """Return `pool east/h100 is replaced: accelerator.count 4 -> 8; new nodes first`."""
         thing = f"pool {self.cluster}/{self.pool}" if self.pool else f"cluster {self.cluster}"
         verb = "has its nodes replaced" if self.kind == "nodes replaced" else f"is {self.kind}"
         why = f": {in_words(self.differences)}" if self.differences else ""

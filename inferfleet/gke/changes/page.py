@@ -38,7 +38,7 @@ A change replaces a pool when the provider's table of fields says so (`forceNew`
 
 
 def page() -> str:
-    """The whole page, in Markdown."""
+    """Return the whole page in Markdown."""
     rows = field_table()
     return "\n".join(
         [

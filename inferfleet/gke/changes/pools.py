@@ -51,7 +51,7 @@ def allow_problems(documents: Documents) -> Iterator[Problem]:
 
 
 def _replaces(wire: str) -> bool:
-    """Whether the path, or one inside it, is of a node pool and cannot change in place."""
+    """Return whether the path, or one inside it, is of a node pool and cannot change in place."""
     resource, _, path = wire.partition(".")
     inside = [field for field in schema.replacing(NODE_POOL) if f"{field}.".startswith(f"{path}.")]
     return resource == "NodePool" and any(is_create_only(NODE_POOL, field) for field in (path, *inside))
@@ -111,7 +111,7 @@ def _shares_reservation(before: LockedPool, changed: tuple[Difference, ...]) -> 
 
 
 def _replicas(lock: Lock, pool: GkePool) -> str:
-    """`3 replicas (2 of ml/coder, 1 of ml/chat)` for those with a role on the pool now; "" for none."""
+    """Return `3 replicas (2 of ml/coder, 1 of ml/chat)`: those with a role on the pool now; "" for none."""
     by_deployment: Counter[str] = Counter()
     for spot, replicas in lock.placements.items():
         if spot.cluster == pool.cluster and pool.name in (name for _, name in spot.pools):
@@ -122,7 +122,7 @@ def _replicas(lock: Lock, pool: GkePool) -> str:
 
 
 def _not_allowed(changed: tuple[Difference, ...], replace: Replace) -> tuple[str, ...]:
-    """The entries that `allow` lacks: the first field that may have caused each difference, or its path."""
+    """Return the entries `allow` lacks: the first field that may have caused each difference, or its path."""
     missing = (
         difference.names[0] if difference.names else without_places(difference.path)
         for difference in changed

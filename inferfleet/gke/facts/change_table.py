@@ -43,7 +43,7 @@ class Row:
 
     @property
     def name(self) -> str:
-        """As `replace.allow` and messages have it: `accelerator.type`, `capacity.model`."""
+        """Return the name that `replace.allow` and messages use: `accelerator.type`, `capacity.model`."""
         return self.path.removeprefix(RECIPE).removeprefix(POOL).removeprefix(GKE).removeprefix("spec.")
 
 
@@ -232,7 +232,7 @@ _CLUSTER = (
     Row("InferenceCluster", "spec.plugins", Effect.NOTHING, "they edit pods"),
 )
 
-# Of whole pools; every field of a pool has a row of its own besides.
+# These rows are about whole pools; every field of a pool has its own row as well.
 POOLS = "spec.nodePools[]"
 _POOLS = (
     Row(

@@ -63,12 +63,12 @@ def recreating(inputs: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def recreates(path: str) -> bool:
-    """Whether a change of the leaf at the path makes GKE replace the nodes, and not the pool."""
+    """Return whether a change of the leaf at the path makes GKE replace the nodes, and not the pool."""
     return any(_within(without_places(path), setting) for setting in RECREATING)
 
 
 def is_create_only(token: str, path: str) -> bool:
-    """Whether the field of the provider's table is immutable, and not just named after other settings."""
+    """Return whether the field of the table is immutable, and not just named after other settings."""
     rule = _rules(token).get(path)
     return rule is not None and rule.effect == _CREATE_ONLY
 
@@ -118,7 +118,10 @@ def _within(path: str, other: str) -> bool:
 def _leaves(
     rules: Mapping[str, _Rule], effect: str, inputs: Mapping[str, Any], before: str = "", path: str = ""
 ) -> Iterator[tuple[str, Any]]:
-    """The leaves with that effect. `before` and `path` lead to `inputs`, without and with places in lists."""
+    """Yield the leaves with that effect.
+
+    `before` and `path` lead to `inputs`, without and with places in lists.
+    """
     for name, value in inputs.items():
         plain, at = f"{before}{name}", f"{path}{name}"
         rule = rules[plain]

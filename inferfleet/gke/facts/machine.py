@@ -73,5 +73,5 @@ class Machine:
     known: bool = True
 
     def accelerator(self, accelerator_type: str) -> Accelerator | None:
-        """The GPU of that type, None where the machine cannot have it."""
+        """Return the GPU of that type, None where the machine cannot have it."""
         return next((gpu for gpu in self.accelerators if gpu.type == accelerator_type), None)

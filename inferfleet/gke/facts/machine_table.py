@@ -23,7 +23,7 @@ def _capacity(
     waited: Verdict = "yes",
     reservation: Verdict = "yes",
 ) -> Capacity:
-    """The verdicts by capacity model; `waited` is the one of flex-start and queued provisioning."""
+    """Return the verdicts by capacity model; `waited` is that of flex-start and queued provisioning."""
     return {
         "OnDemand": on_demand,
         "Spot": spot,
@@ -146,7 +146,7 @@ _PARTS = (
 
 
 def machines() -> Iterator[Machine]:
-    """Every machine type with GPUs of its own, in the order of the table."""
+    """Yield every machine type with GPUs of its own, in the order of the table."""
     for name, family, gpus, vcpus, memory, attached, nics in _ROWS:
         accelerator, gpu_memory, shared = _FAMILIES[family]
         yield Machine(

@@ -24,7 +24,7 @@ _CPUS = {
     "n4": (2, 4, 8, 16, 32, 48, 64, 80),
     "e2": (2, 4, 8, 16, 32),
 }
-# Of N1: `custom-<vCPUs>-<MiB>`.
+# Custom machine types of N1 are named `custom-<vCPUs>-<MiB>`.
 _CUSTOM = re.compile(r"(?:n1-)?custom-([0-9]{1,3})-([0-9]{1,7})(?:-ext)?")
 
 
@@ -101,7 +101,10 @@ def _as_class_says(recipe: GkeProvisioning, inference_class: InferenceClass) -> 
 
 
 def _fabric(kind: GpuDirect, gpus: int) -> Fabric | None:
-    """By its kind alone: all known machines with RDMA have an adapter per GPU, and one interface of gVNIC."""
+    """Return the fabric of a machine with this kind of GPUDirect and so many GPUs.
+
+    All known machines with RDMA have one adapter per GPU and one gVNIC interface, so the kind is enough.
+    """
     if kind == "RDMA":
         return Fabric("RDMA", networks=RDMA.networks, interfaces=gpus + 1)
     return {"TCPX": TCPX, "TCPXO": TCPXO}.get(kind)

@@ -42,7 +42,7 @@ class Field:
 
     @property
     def single(self) -> bool:
-        """True for a list of at most one item, which on the wire is that item and no list."""
+        """Return True for a list of at most one item, which on the wire is that item and no list."""
         return self.type in ("List", "Set") and self.max_items == 1
 
 
@@ -105,7 +105,10 @@ def _fields(table: Mapping[str, Any]) -> Fields:
 
 
 def _field(entry: str | Mapping[str, Any]) -> Field:
-    """From "String required forceNew", or an object with that text under `is` and more beside it."""
+    """Return the field that an entry of the table describes.
+
+    An entry is a text such as "String required forceNew", or an object with that text under `is` and more.
+    """
     known: Mapping[str, Any] = {"is": entry} if isinstance(entry, str) else entry
     text: str = known["is"]
     kind, _, rest = text.partition(" of ")

@@ -89,7 +89,7 @@ _Quota = tuple[str, str, str]  # project, region, metric
 
 @dataclass(frozen=True)
 class _Used:
-    """By (cluster, pool), the nodes that replicas need before and after the update."""
+    """The nodes that replicas need before and after the update, by (cluster, pool)."""
 
     before: Mapping[PoolKey, int]
     after: Mapping[PoolKey, int]
@@ -139,7 +139,7 @@ def _taken(
 
 
 def _system_pool(cluster: str, gke: Gke) -> _Taken:
-    """One node in each zone, as a new cluster begins."""
+    """Return what the system pool takes: one node in each zone, as a new cluster begins."""
     node = _Node(system_machine_type(gke), "OnDemand")
     path = "spec.cluster.gke.systemPool"
     return _Taken(f"{cluster}/{SYSTEM_POOL}", path, node, len(gke.zones) or _ZONES, 0)
@@ -160,7 +160,7 @@ _RESERVED = ("SPECIFIC_RESERVATION", "ANY_RESERVATION_THEN_FAIL")
 
 
 def _locked_node(settings: Mapping[str, Any]) -> _Node:
-    """A node of a pool that no document describes any more: the lock has only its settings on the wire."""
+    """Return a node of a pool that no document describes any more, from its settings in the lock."""
     capacity: CapacityModel = "OnDemand"
     if settings.get("nodeConfig.spot"):
         capacity = "Spot"
@@ -179,7 +179,7 @@ def _locked_node(settings: Mapping[str, Any]) -> _Node:
 
 
 def _metrics(cluster: CloudCluster, node: _Node) -> Iterator[tuple[_Quota, int]]:
-    """The quotas that one node counts against, and how much."""
+    """Yield the quotas that one node counts against, and how much."""
     if node.capacity == "Reservation":
         return
     if node.gpus and node.accelerator:

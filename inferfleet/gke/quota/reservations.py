@@ -24,12 +24,12 @@ class Reserved:
 
     @property
     def title(self) -> str:
-        """The reservation as messages name it."""
+        """Return the reservation as messages name it."""
         return f"reservation {self.name!r} of project {self.project}"
 
     @property
     def ssds(self) -> int:
-        """The local SSDs that a reserved machine must have to become a node of the pool."""
+        """Return how many local SSDs a reserved machine must have to become a node of the pool."""
         own, built_in = self.pool.recipe.local_ssd, self.pool.machine.ssds
         return own.count if own else sum(built_in.counts) if built_in.attached else 0
 
@@ -87,7 +87,10 @@ def _mismatches(need: Reserved, answer: Mapping[str, Any], zone: str) -> Iterato
 
 
 def _free(answer: Mapping[str, Any]) -> int | None:
-    """The machines not in use; None if not known. Numbers of 64 bits are strings; a zero may be left out."""
+    """Return how many machines are not in use; None if not known.
+
+    Google writes numbers of 64 bits as strings and may leave out a zero.
+    """
     specific = answer.get("specificReservation")
     if not isinstance(specific, Mapping) or "count" not in specific:
         return None

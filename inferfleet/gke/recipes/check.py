@@ -52,7 +52,7 @@ def _pool_problems(pool: GkePool) -> Iterator[Problem]:
 
 
 def _problems(findings: Iterable[Finding], subject: str, verified: str | None) -> Iterator[Problem]:
-    """Each finding as a problem with its severity. `verified` overrules the table of machines."""
+    """Yield each finding as a problem with its severity. `verified` overrules the table of machines."""
     for finding in findings:
         what, next_step = finding.about(subject), finding.next_step
         if finding.certainty == "rule":

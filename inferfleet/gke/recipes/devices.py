@@ -54,7 +54,7 @@ def _devices(gke_class: GkeClass) -> Iterator[Finding]:
 
 
 def _per_node(gpu: GkeAccelerator) -> int | None:
-    """Devices that the device plugin counts on a node; None for partitions that the table lacks."""
+    """Return how many devices the plugin counts on a node; None for partitions that the table lacks."""
     clients = gpu.sharing.max_clients_per_gpu if gpu.sharing else 1
     parts = PARTITIONS.get(gpu.type, {}).get(gpu.partition_size) if gpu.partition_size else 1
     return parts and gpu.count * parts * clients
@@ -67,7 +67,7 @@ def _product(gpu: GkeAccelerator) -> str:
 
 
 def _partition_gib(size: str) -> int:
-    """`1g.10gb` has 10."""
+    """Return the memory of a partition in GB: 10 for `1g.10gb`."""
     return int(size.partition(".")[2].removesuffix("gb"))
 
 

@@ -35,6 +35,6 @@ GKE = "spec.provisioning.gke"
 
 
 def either(choices: Sequence[int | str]) -> str:
-    """`1, 2 or 4`, of at least one choice."""
+    """Return the choices as `1, 2 or 4`; there must be at least one."""
     *others, last = (str(choice) for choice in choices)
     return f"{', '.join(others)} or {last}" if others else last

@@ -10,12 +10,12 @@ Version = tuple[int, ...]
 
 
 def parsed(text: str) -> Version:
-    """`1.34.1-gke.1829001` to (1, 34, 1, 1829001), `1.34` to (1, 34)."""
+    """Return the numbers of a version: (1, 34, 1, 1829001) for `1.34.1-gke.1829001`, (1, 34) for `1.34`."""
     return tuple(int(part) for part in text.replace("-gke", "").split("."))
 
 
 def below(written: str, needed: str) -> bool:
-    """True when no version that `written` may mean is as new as `needed`: 1.34 may mean any 1.34.x."""
+    """Return True when no version that `written` may mean is as new as `needed`; 1.34 may mean any 1.34.x."""
     mine, wanted = parsed(written), parsed(needed)
     return mine < wanted[: len(mine)]
 

@@ -51,7 +51,7 @@ def _left_to_google(pool: GkePool) -> Iterator[Finding]:
 
 
 def _shared_vpc(pool: GkePool) -> Iterator[Finding]:
-    """A doubt: no source says whether GKE can attach networks of two projects to one node."""
+    """Yield a doubt: no source says whether GKE can attach networks of two projects to one node."""
     existing, fabric = pool.gke.network.existing, pool.fabric
     if fabric and existing and existing.project not in (None, pool.gke.project):
         what = (

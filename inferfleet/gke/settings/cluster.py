@@ -67,7 +67,10 @@ def control_plane(cluster: GkeCluster, *, multi_networking: bool, after: tuple[s
 
 
 def _endpoints(gke: Gke) -> dict[str, Any]:
-    """Exactly one endpoint: the DNS one is guarded by IAM, the IP one can be limited to networks."""
+    """Return the settings of exactly one endpoint.
+
+    The DNS endpoint is guarded by IAM, the IP endpoint can be limited to networks.
+    """
     by_dns = gke.control_plane_endpoint == "DNS"
     endpoints = {
         "controlPlaneEndpointsConfig": {
@@ -82,16 +85,17 @@ def _endpoints(gke: Gke) -> dict[str, Any]:
 
 
 def _versions(gke: Gke) -> dict[str, Any]:
-    """A channel, and at most a minimum: a pinned version conflicts with the channel's own upgrades."""
+    """Return a channel and at most a minimum: a pinned version conflicts with the channel's own upgrades."""
     channel = {"releaseChannel": {"channel": gke.release_channel}}
     return channel | ({"minMasterVersion": gke.min_version} if gke.min_version else {})
 
 
 def _first_pool(account: str) -> dict[str, Any]:
-    """GKE creates no cluster without a pool, so there is one for some minutes, of one node per zone.
+    """Return the settings of the pool that GKE creates with a cluster and removes some minutes later.
 
-    Its nodes use our account: the project's default account may have been deleted. Provider 8.9 announces
-    that this argument will go; until it offers another way, this is what every version takes.
+    GKE creates no cluster without a pool. It has one node per zone, and its nodes use our account: the
+    project's default account may have been deleted. Provider 8.9 announces that this argument will go; until
+    it offers another way, this is what every version takes.
     """
     return {
         "removeDefaultNodePool": True,

@@ -81,12 +81,12 @@ def _boot_disk(recipe: GkeProvisioning, machine: Machine) -> dict[str, Any]:
 
 
 def _boots_securely(recipe: GkeProvisioning) -> bool:
-    """GKE's own drivers are signed; one that somebody else installs may not be."""
+    """Return whether nodes boot securely: GKE's own drivers are signed, those of others may not be."""
     return recipe.driver != "INSTALLATION_DISABLED"
 
 
 def _accelerator(accelerator: GkeAccelerator, driver: str) -> dict[str, Any]:
-    """The driver is always set: GKE would fill it in, and what it fills in would replace the pool.
+    """Return the accelerator's settings, always with a driver: one that GKE fills in would replace the pool.
 
     https://github.com/GoogleCloudPlatform/magic-modules/pull/11152
     """
@@ -126,7 +126,10 @@ def _capacity(capacity: Capacity) -> dict[str, Any]:
 
 
 def _reservation(capacity: Capacity) -> dict[str, Any] | None:
-    """On-demand nodes use any reservation that fits, as Google has it; a reserved pool buys no others."""
+    """Return which reservations nodes use, None for Google's default.
+
+    On-demand nodes use any reservation that fits; a reserved pool buys no other machines.
+    """
     if capacity.model == "OnDemand":
         return None
     if capacity.model != "Reservation":

@@ -75,7 +75,7 @@ def with_name(pool: str, inputs: dict[str, Any]) -> tuple[str, dict[str, Any]]:
 
 
 def _nodes(pool: GkePool) -> dict[str, Any]:
-    """Zones and number of nodes: documents count the whole pool, Google a fixed size per zone."""
+    """Return zones and number of nodes: documents count the whole pool, Google a fixed size per zone."""
     places: dict[str, Any] = {"nodeLocations": list(pool.zones)} if pool.zones else {}
     if pool.fixed_size is None:
         return places | {
@@ -106,7 +106,9 @@ def _network(cluster: GkeCluster, pool: GkePool) -> dict[str, Any]:
 
 
 def _upkeep(pool: GkePool) -> dict[str, Any]:
-    """Repairs and upgrades. A release channel upgrades nodes by itself, and takes no pool that refuses.
+    """Return the settings of repairs and upgrades.
+
+    A release channel upgrades nodes by itself, and takes no pool that refuses.
 
     Nodes of the Dynamic Workload Scheduler are not repaired, which would delete them, and GKE chooses how to
     upgrade them. Other nodes are drained one at a time without a surge: there is seldom a spare machine.

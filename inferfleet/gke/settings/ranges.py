@@ -18,7 +18,7 @@ from inferfleet.gke.pool import GkeCluster
 Clusters = Mapping[str, GkeCluster]
 BLOCK = "block"  # in the lock's settings of a cluster
 DEFAULT_PREFIX = 14
-# Without 172.16.0.0/14, which holds the Docker bridge of every node (172.17.0.0/16).
+# 172.16.0.0/14 is left out: it holds the Docker bridge of every node (172.17.0.0/16).
 _PICKED_FROM = ("10.0.0.0/8", "172.20.0.0/14", "172.24.0.0/13")
 _PATH = "spec.cluster.gke.network.block"
 
@@ -43,20 +43,20 @@ class Ranges:
 
     @property
     def services(self) -> str:
-        """At most 16,384 addresses."""
+        """Return the range of Services, which has at most 16,384 addresses."""
         return self._part(4, 13, smallest=18)
 
     @property
     def proxies(self) -> str:
-        """Of the load balancers' Envoys: /23, as Google advises, or a smaller part of a smaller block."""
+        """Return the range of the load balancers' Envoys: /23, as Google advises; less in a small block."""
         return self._part(4, 14, smallest=max(23, _prefix(self.block) + 9))
 
     def between_gpus(self, slot: int) -> str:
-        """The range of one subnetwork between GPUs, `slot` in 0..127: an address for almost every node."""
+        """Return the range of subnetwork `slot` (0..127) between GPUs: an address for almost every node."""
         return self._part(9, 256 + slot)
 
     def _part(self, deeper: int, place: int, smallest: int = 0) -> str:
-        """The `place`th part of the block, `deeper` bits down; only its start where `smallest` says so."""
+        """Return the `place`th part of the block, `deeper` bits down, or the /`smallest` at its start."""
         network = IPv4Network(self.block)
         prefix = network.prefixlen + deeper
         first = int(network.network_address) + (place << (32 - prefix))
@@ -110,7 +110,7 @@ def _run_out(clusters: Clusters, lock: Lock) -> Iterator[Problem]:
 
 
 def _zones(clusters: Clusters) -> Iterator[Problem]:
-    """Pools in one zone, as RDMA needs it, for whose networks the block has no place all the same."""
+    """Yield a problem for each RDMA pool in a single zone for which the layout has no networks."""
     for name in _needing(clusters):
         for pool in clusters[name].pools:
             if pool.fabric and len(pool.zones) == 1 and not pool.networks:
@@ -124,7 +124,7 @@ def _problem(cluster: str, what: str, next_step: str, *, path: str = _PATH) -> P
 
 
 def _known(clusters: Clusters, lock: Lock) -> dict[str, str]:
-    """Blocks that are not to be picked, by cluster in the order of names."""
+    """Return the blocks that are not to be picked, by cluster in the order of names."""
     locked = _locked(lock)
     known = {name: _written(clusters[name]) or locked.get(name) for name in _needing(clusters)}
     return {name: block for name, block in known.items() if block}

@@ -65,7 +65,7 @@ def system_pool(cluster: GkeCluster, *, needs: tuple[Need, ...], after: tuple[st
 
 
 def system_machine_type(gke: Gke) -> str:
-    """The machine type of the nodes of a cluster's system pool."""
+    """Return the machine type of the nodes of a cluster's system pool."""
     return gke.system_pool.machine_type or SYSTEM_MACHINE_TYPE
 
 
@@ -121,7 +121,7 @@ def _usable(kind: Machine) -> Need:
 
 
 def _need(deployment: ModelDeployment, documents: Documents, cluster: str) -> Need:
-    """The deployment's own resources, or the profile's. A limit without a request counts as the request."""
+    """Return the deployment's own resources, or the profile's. A limit counts where no request is given."""
     own = deployment.spec.endpoint_picker.resources
     used = profile(documents.clusters[cluster].spec.serving.profile).resources if own is None else own
     amounts = {**used.limits, **used.requests}

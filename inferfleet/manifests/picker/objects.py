@@ -22,7 +22,7 @@ _STARTUP_SECONDS = 60
 
 @dataclass(frozen=True)
 class PickerObjects:
-    """`reads` are what the Deployment needs to start: ServiceAccount, roles and bindings, ConfigMap."""
+    """A picker; `reads` are what its Deployment needs to start: account, roles and bindings, ConfigMap."""
 
     reads: tuple[dict[str, Any], ...]
     deployment: dict[str, Any]

@@ -12,7 +12,7 @@ from inferfleet.profiles.devices import RESOURCE_BY_DRIVER
 
 @dataclass(frozen=True)
 class Hardware:
-    """`gpus` of `resource` (a device plugin's name for them) per pod, on nodes that have `gpus_per_node`."""
+    """The devices of a pod: `gpus` of the extended resource `resource`, on nodes with `gpus_per_node`."""
 
     resource: str
     gpus: int

@@ -98,7 +98,7 @@ def is_port(listed: dict[str, Any], port: int) -> bool:
 
 
 def _share_memory(spec: dict[str, Any], container: dict[str, Any]) -> None:
-    """NCCL and engines with several processes need more than the 64 MiB a container has by default.
+    """Mount memory at SHM_PATH: NCCL and engines with several processes need more than the default 64 MiB.
 
     No sizeLimit: pages in use count against the engine's memory limit, which is limit enough, and how much a
     tensor-parallel engine needs is not known.
@@ -141,7 +141,10 @@ def _tolerations(hardware: Hardware) -> list[dict[str, Any]]:
 
 
 def _together() -> dict[str, Any]:
-    """kube-scheduler spreads pods by default, which strands GPUs that others need as whole nodes."""
+    """Return an affinity for nodes that already have smaller pods.
+
+    kube-scheduler spreads pods by default, which strands GPUs that others need as whole nodes.
+    """
     return {
         "weight": 100,
         "podAffinityTerm": {

@@ -35,7 +35,7 @@ def _one_or_many(value: Any) -> Any:
 
 
 class Config(contract.Config):
-    """`product`: names of products, any of which will do. `engineEnv`: variables of the engine alone."""
+    """What pods need: any of the products in `product`, and `engineEnv` for the engine alone."""
 
     runtime_class_name: RuntimeClassName = ""
     product: Annotated[tuple[LabelValue, ...], BeforeValidator(_one_or_many)] = ()

@@ -26,7 +26,7 @@ CLUSTER = InferenceCluster.model_validate(
 
 
 def used(gpus: int, replicas: int) -> int:
-    """Of three nodes with four GPUs, by so many replicas with so many GPUs."""
+    """Return how many of three nodes with four GPUs are used by so many replicas with so many GPUs."""
     template = {"spec": {"containers": [{"name": "engine", "image": "e"}]}}
     workers = {"topology": {"tensor": gpus}, "template": template}
     deployment = ModelDeployment.model_validate(

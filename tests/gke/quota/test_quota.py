@@ -24,7 +24,7 @@ SYSTEM = (
 
 
 def fleet(made: InferenceCluster) -> Documents:
-    """With a deployment of one GPU for each replica."""
+    """Return a fleet with a deployment of one GPU for each replica."""
     return with_pickers(clouds(made), "east", {})[0]
 
 

@@ -47,7 +47,7 @@ class Engine(mocks.Mocks):
 
 
 def settings() -> dict[str, CloudResource]:
-    """Of a cluster with a pool for each class of the catalogue that GKE provisions, and of two odd ones."""
+    """Return the settings of a cluster with a pool for each GKE class of the catalogue and for odd ones."""
     texts = [file.read_text() for file in sorted(CATALOGUE.glob("*.yaml"))]
     catalogue = [InferenceClass.model_validate(one) for text in texts for one in yaml.safe_load_all(text)]
     recipes = [one for one in (*catalogue, *CLASSES, MANY) if one.spec.provisioning]
