@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from inferfleet.api import Documents, InvalidDocuments, Problem, load
-from inferfleet.api.loading.files import MAX_BYTES
+from inferfleet.api.loading.border import MAX_BYTES
 from inferfleet.api.loading.stack import settings_of
 
 API = "inferfleet.dev/v1alpha1"
