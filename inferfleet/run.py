@@ -7,8 +7,9 @@ from functools import partial
 from pathlib import Path
 
 from inferfleet.api import InvalidDocuments, Problem
-from inferfleet.api.loading.files import read_text, write_text
+from inferfleet.api.loading.files import write_text
 from inferfleet.api.loading.stack import load_stack
+from inferfleet.api.loading.stack_files import read_lock
 from inferfleet.api.problems import of_severity
 from inferfleet.desired import desired
 from inferfleet.desired.addresses import Address
@@ -67,8 +68,9 @@ def prepare(
     """
     documents, files = load_stack(root, stack, config=config)
     locked = documents.settings.locked if documents.settings.locked is not None else ci
-    old_text = _lock_text(files.lock_file, root)
-    lock = parse(old_text, file=_shown_path(files.lock_file, root), stack=stack)
+    lock_name = _shown_path(files.lock_file, root)
+    old_text = read_lock(files, lock_name)
+    lock = parse(old_text, file=lock_name, stack=stack)
     first = desired(documents, lock)
     problems = list(refusals(first, documents, lock, locked=locked, preview=preview))
 
@@ -160,16 +162,6 @@ def replaced_clusters(before: Lock, after: Lock) -> set[str]:
         and before.clusters[name].settings
         and before.clusters[name].settings != cluster.settings
     }
-
-
-def _lock_text(path: Path, root: Path) -> str | None:
-    try:
-        return read_text(path)
-    except UnicodeDecodeError:
-        why = "is not UTF-8 text"
-    except OSError as error:
-        why = f"cannot be read ({error.strerror})"
-    raise InvalidDocuments([Problem(f"{_shown_path(path, root)} {why}", "Restore it from version control")])
 
 
 def _shown_path(path: Path, root: Path) -> str:

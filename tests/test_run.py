@@ -264,7 +264,7 @@ def test_a_lock_that_is_a_folder_is_a_problem(project: Project) -> None:
     project.lock_file.mkdir()
     assert project.problems() == (
         Problem(
-            "stacks/prod/placement.lock cannot be read (Is a directory)", "Restore it from version control"
+            "stacks/prod/placement.lock is a folder, not a regular file", "Restore it from version control"
         ),
     )
 

@@ -59,8 +59,8 @@ def one_of(word: str, known: Iterable[str], introduction: str) -> str:
     """Return the next step for a mistyped name: the closest known one, or all after `introduction`."""
     names = sorted(known)
     if (close := nearest(word, names)) is not None:
-        return f"Did you mean {close}?"
-    return f"{introduction}: {', '.join(names)}" if names else "Remove it"
+        return f"Did you mean {shown(close)}?"
+    return f"{introduction}: {', '.join(map(shown, names))}" if names else "Remove it"
 
 
 def _fold(name: str) -> str:

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from inferfleet.api.documents import Documents
-from inferfleet.api.loading.files import files_of, read_text
+from inferfleet.api.loading.files import files_of
 from inferfleet.api.loading.load import CATALOGUE, load
 from inferfleet.api.loading.stack import StackFiles, find_root, load_stack, stacks_of
+from inferfleet.api.loading.stack_files import read_lock
 from inferfleet.api.problems import InvalidDocuments, Problem
 from inferfleet.desired import desired
 from inferfleet.desired.values import Desired
@@ -58,12 +59,7 @@ def read_source(paths: Sequence[Path] | None, stack: str | None) -> Source:
     root = find_root(Path.cwd())
     documents, files = load_stack(root, stack if stack is not None else only_stack(root))
     file = shown_path(files.lock_file)
-    try:
-        lock = parse(read_text(files.lock_file), file=file, stack=files.stack)
-    except UnicodeDecodeError:
-        step = "Restore it from version control"
-        raise InvalidDocuments([Problem(f"{file} is not UTF-8 text", step)]) from None
-    return Source(documents, lock, files)
+    return Source(documents, parse(read_lock(files, file), file=file, stack=files.stack), files)
 
 
 def _source_of_paths(paths: Sequence[Path]) -> Source:

@@ -149,7 +149,7 @@ def test_what_ends_plan_early_is_json_for_machines_too(project: Project) -> None
     ran = project.run("plan", "--stack", "prod", "--json")
     assert (ran.code, ran.err) == (1, "")
     (problem,) = ran.json["problems"]
-    assert problem["what"].endswith("placement.lock: Is a directory")
+    assert problem["what"].endswith("placement.lock is a folder, not a regular file")
 
 
 def test_with_several_stacks_one_must_be_named(project: Project) -> None:

@@ -1,3 +1,4 @@
+import os
 from pathlib import Path
 
 import pytest
@@ -84,6 +85,54 @@ def test_a_folder_that_cannot_be_ours_is_refused(project: Project, folder: str, 
     before = tree(project.root)
     ran = project.run("render", "-o", folder)
     assert (ran.code, ran.err.startswith(said), tree(project.root)) == (1, True, before)
+
+
+LINKS = {
+    "the folder": ("out", "out"),
+    "a folder above it": ("deep", "deep/below/out"),
+    "a folder of a cluster in it": ("out/east", "out"),
+    "a file in it": ("out/east/ml/role-qwen-epp.yaml", "out"),
+    "the list of files": ("out/.inferfleet-rendered", "out"),
+    "a folder with stale files": ("out/old", "out"),
+}
+
+
+@pytest.mark.parametrize("case", LINKS)
+def test_nothing_is_written_or_removed_through_a_link(project: Project, case: str) -> None:
+    link, folder = LINKS[case]
+    elsewhere = project.root.parent / f"{project.root.name}-elsewhere"
+    for name in ("east/ml/role-qwen-epp.yaml", "stale.yaml", "below/out/stale.yaml", ".inferfleet-rendered"):
+        (elsewhere / name).parent.mkdir(parents=True, exist_ok=True)
+        (elsewhere / name).write_text("stale.yaml\nold/stale.yaml\n")
+    if folder == "out" != link:
+        project.write("out/.inferfleet-rendered", "old/stale.yaml\n")
+    (project.root / link).parent.mkdir(parents=True, exist_ok=True)
+    (project.root / link).unlink(missing_ok=True)
+    target = {
+        "a file in it": elsewhere / "stale.yaml",
+        "the list of files": elsewhere / ".inferfleet-rendered",
+    }
+    (project.root / link).symlink_to(target.get(case, elsewhere))
+    before = [(name, (elsewhere / name).read_text()) for name in tree(elsewhere)]
+    ran = project.run("render", "-o", folder)
+    said = f"{link} is a symbolic link, and nothing is written through links. Remove the link, or name"
+    assert (ran.code, ran.out, said in ran.err) == (1, "", True)
+    assert [(name, (elsewhere / name).read_text()) for name in tree(elsewhere)] == before
+
+
+def test_a_link_that_is_not_ours_stays(project: Project) -> None:
+    project.run("render", "-o", "out")
+    (project.root / "out/notes").symlink_to("/")
+    assert project.run("render", "-o", "out").code == 0
+    assert (project.root / "out/notes").is_symlink()
+
+
+def test_a_pipe_in_place_of_a_file_does_not_hang(project: Project) -> None:
+    project.run("render", "-o", "out")
+    (project.root / "out/east/ml/role-qwen-epp.yaml").unlink()
+    os.mkfifo(project.root / "out/east/ml/role-qwen-epp.yaml")
+    ran = project.run("render", "-o", "out")
+    assert (ran.code, "role-qwen-epp.yaml: No such device or address" in ran.err) == (1, True)
 
 
 def test_documents_with_problems_render_nothing(project: Project) -> None:

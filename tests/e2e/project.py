@@ -14,7 +14,7 @@ import yaml
 
 ROOT = Path(__file__).parent.parent.parent
 # What the program consists of; the code is the very code under test, seen through a link.
-PROGRAM = ("inferfleet", "components", "sandbox", "classes", ".venv")
+PROGRAM = ("inferfleet", "components", "sandbox", ".venv")
 
 Operations = dict[str, str]  # "<Kind> <Pulumi name>" -> create | update | delete | replace | ...
 QUIET = {"same", "read", "refresh"}
@@ -138,6 +138,8 @@ def checkout(root: Path, stack: str) -> Project:
     """A folder like a checkout, whose one stack has no documents yet. The program in it is this one's."""
     for name in PROGRAM:
         (root / name).symlink_to(ROOT / name)
+    # A copy, because a link that leads out of a project is not read.
+    shutil.copytree(ROOT / "classes", root / "classes")
     for name in ("Pulumi.yaml", "__main__.py"):
         shutil.copy(ROOT / name, root / name)
     made = Project(root, stack, {})

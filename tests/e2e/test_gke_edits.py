@@ -48,7 +48,8 @@ def _preview(project: Project, root: Path, edit: Edit) -> Run:
         (root / name).symlink_to(ROOT / name)
     for name in ("Pulumi.yaml", "__main__.py"):
         shutil.copy(project.root / name, root / name)
-    shutil.copytree(project.root / "stacks", root / "stacks")
+    for name in ("classes", "stacks"):
+        shutil.copytree(project.root / name, root / name)
     other = Project(root, project.stack, project.environment)
     other.write("all", *edit.of(documents()).values())
     return other.preview()

@@ -7,12 +7,12 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from inferfleet.api.problems import Problem, Where
+from inferfleet.api.loading.border import MAX_BYTES, Refused, border_of, is_inside, read_regular
+from inferfleet.api.problems import InvalidDocuments, Problem, Where
 from inferfleet.api.wording import nearest_parent
 from inferfleet.api.yaml.nodes import Unreadable
 from inferfleet.api.yaml.text import Text, texts
 
-MAX_BYTES = 5 * 1024 * 1024
 _ENDINGS = (".yaml", ".yml")
 
 
@@ -46,55 +46,77 @@ class Source:
         return {path: Where(self.shown, line) for path, line in self.text.lines.items()}
 
 
-def files_of(paths: Iterable[Path | str]) -> tuple[list[Path], list[Problem]]:
+def files_of(
+    paths: Iterable[Path | str], *, root: Path | None = None, base: Path | None = None
+) -> tuple[dict[Path, Path], list[Problem]]:
     """Return all files among the paths and all YAML files below folders among them, each once, and problems.
 
-    Names that start with "." and Pulumi's own files are left out of folders.
+    Each file comes with the folder that it must be inside of: `root`, or without it the project of its path.
+    Names that start with "." and Pulumi's own files are left out of folders. What looks like
+    documents and is not read is a warning, which names the file relative to `base` where it is below it.
     """
-    files: dict[Path, None] = {}
+    files: dict[Path, Path] = {}
     problems: list[Problem] = []
     for path in map(Path, paths):
         # os.path, because pathlib raises on names that no file can have.
         if os.path.isdir(path):
-            files.update(dict.fromkeys(_inside(path, problems)))
+            border = root or border_of(path)
+            if is_inside(path, border):
+                files.update(dict.fromkeys(_inside(path, base or Path.cwd(), problems), border))
+            else:
+                what = f"folder {path} is outside of {border}, where a symbolic link leads"
+                problems.append(Problem(what, "Put a folder in its place"))
         elif os.path.isfile(path):
-            files[path.absolute()] = None
+            files[path.absolute()] = root or border_of(path)
         elif os.path.exists(path):
             problems.append(Problem(f"{path} is neither a file nor a folder", "Name a YAML file or a folder"))
         else:
             problems.append(Problem(f"{path} does not exist", "Check the path"))
-    once: dict[Path, Path] = {}
+    once: dict[str, Path] = {}
     for file in files:
-        once.setdefault(file.resolve(), file)
-    return list(once.values()), problems
+        once.setdefault(os.path.realpath(file), file)
+    return {file: files[file] for file in once.values()}, problems
 
 
-def _inside(folder: Path, problems: list[Problem]) -> Iterator[Path]:
+def _inside(folder: Path, base: Path, problems: list[Problem]) -> Iterator[Path]:
     def unreadable(error: OSError) -> None:
         what = f"folder {error.filename} cannot be read: {error.strerror}"
         problems.append(Problem(what, "Check its permissions"))
 
+    def ignored(path: Path, why: str, next_step: str) -> None:
+        problems.append(Problem(why, next_step, where=Where(_shown(path, base), 1), severity="warning"))
+
     for here, folders, names in os.walk(folder.absolute(), onerror=unreadable):
         folders[:] = sorted(name for name in folders if not name.startswith("."))
+        for name in folders:
+            if os.path.islink(os.path.join(here, name)):
+                why = "this folder is not read, because it is a symbolic link"
+                ignored(Path(here, name), why, "Put a folder in its place, or link its files one by one")
         for name in sorted(names):
             of_pulumi = name == "Pulumi.yaml" or name.startswith("Pulumi.")
-            if name.endswith(_ENDINGS) and not name.startswith(".") and not of_pulumi:
+            if name.startswith(".") or of_pulumi:
+                continue
+            if name.endswith(_ENDINGS):
                 yield Path(here, name)
+            elif name.lower().endswith(_ENDINGS):
+                why = "this file is not read, because its name does not end in .yaml or .yml, in lowercase"
+                ignored(Path(here, name), why, "Rename it")
 
 
-def read(file: Path, base: Path) -> tuple[list[Source], list[Problem]]:
-    """Return the documents of a file that could be separated, and why the rest of it could not be read."""
-    name = str(file.relative_to(base)) if file.is_relative_to(base) else str(file)
-    if not file.is_file():  # a broken link, or a pipe that would wait for ever
-        what = "this is not a regular file: it is a broken link, a pipe or a device"
-        return [], [_unread(name, 1, what, "Remove it, or put a regular file in its place")]
+def _shown(file: Path, base: Path) -> str:
+    return str(file.relative_to(base)) if file.is_relative_to(base) else str(file)
+
+
+def read(file: Path, base: Path, root: Path | None = None) -> tuple[list[Source], list[Problem]]:
+    """Return the documents of a file that could be separated, and why the rest of it could not be read.
+
+    The file must be inside of `root`, or without it inside the project of its path.
+    """
+    name = _shown(file, base)
     try:
-        with file.open("rb") as stream:
-            raw = stream.read(MAX_BYTES + 1)
-    except OSError as error:
-        return [], [_unread(name, 1, f"the file cannot be read: {error.strerror}", "Check its permissions")]
-    if len(raw) > MAX_BYTES:
-        return [], [_unread(name, 1, "the file is larger than 5 MiB", "Split it into several files")]
+        raw = read_regular(file, root or border_of(file))
+    except Refused as refused:
+        return [], [_unread(name, 1, f"the file {refused.why}", refused.next_step)]
     try:
         content = raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -112,29 +134,52 @@ def _unread(file: str, line: int, what: str, next_step: str) -> Problem:
     return Problem(what, next_step, where=Where(file, line))
 
 
-def read_text(path: Path) -> str | None:
-    """Return the text of a file, or None when there is no such file. Raises OSError, UnicodeDecodeError."""
-    try:
-        return path.read_bytes().decode()
-    except FileNotFoundError:
+RESTORE = "Restore it from version control"
+
+
+def read_text(
+    path: Path,
+    *,
+    root: Path | None = None,
+    shown: str | None = None,
+    next_step: str = RESTORE,
+    limit: int = MAX_BYTES,
+) -> str | None:
+    """Return the text of a file that inferfleet writes, or None when there is no such file.
+
+    It must be inside of `root`, or without it inside the project of its path, and no symbolic link, because
+    it is written again. Raises InvalidDocuments, which names the file as `shown`.
+    """
+    if not os.path.lexists(path):
         return None
+    try:
+        if path.is_symlink():
+            raise Refused("is a symbolic link, which is neither read nor written", next_step)
+        return read_regular(path, root or border_of(path), limit=limit).decode()
+    except UnicodeDecodeError:
+        why = "is not UTF-8 text"
+    except Refused as refused:
+        why = refused.why
+    raise InvalidDocuments([Problem(f"{shown or path} {why}", next_step)])
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write a file so that it has either all of the text or what it had before. Raises OSError.
+    """Write a file so that it has either all of the text or what it had before.
 
-    A symbolic link stays one.
+    Raises OSError, and InvalidDocuments for a symbolic link: nothing is written through one.
     """
-    target = path.resolve()
-    mode = target.stat().st_mode & 0o777 if target.exists() else 0o666 & ~_umask()
-    descriptor, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+    if path.is_symlink():
+        what = f"{path} is a symbolic link, and nothing is written through links"
+        raise InvalidDocuments([Problem(what, "Remove the link, or put a regular file in its place")])
+    mode = path.stat().st_mode & 0o777 if path.exists() else 0o666 & ~_umask()
+    descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
         with os.fdopen(descriptor, "wb") as stream:
             stream.write(text.encode())
             stream.flush()
             os.fchmod(stream.fileno(), mode)
             os.fsync(stream.fileno())
-        os.replace(name, target)
+        os.replace(name, path)
     except BaseException:
         with contextlib.suppress(FileNotFoundError):
             os.unlink(name)

@@ -1,5 +1,6 @@
 """Loading: files and folders to Documents, or every problem in them at once."""
 
+import os
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -146,28 +147,33 @@ def load(
     settings: Settings | None = None,
     catalogue: Path | None = CATALOGUE,
     base: Path | None = None,
+    root: Path | None = None,
 ) -> Documents:
     """Return all documents in files and folders, and the classes of the catalogue (a folder), if any.
 
     A class with the name of one in the catalogue replaces it, with a notice. Messages name files below `base`
-    (the current directory) relative to it. Raises InvalidDocuments with every problem.
+    (the current directory) relative to it. Every file must be inside of the folder `root`; without it, inside
+    the project of its path. Raises InvalidDocuments with every problem.
     """
     base = (base or Path.cwd()).absolute()
     collection = Collection()
-    classes = files_of([catalogue] if catalogue is not None and catalogue.is_dir() else [])[0]
-    own, problems = files_of(paths)
-    of_catalogue = {file.resolve() for file in classes}
-    for file in classes + [file for file in own if file.resolve() not in of_catalogue]:
-        sources, unread = read(file, base)
+    folders = [catalogue] if catalogue is not None and catalogue.is_dir() else []
+    classes, problems = files_of(folders, root=root, base=base)
+    own, more = files_of(paths, root=root, base=base)
+    problems += [problem for problem in more if problem not in problems]
+    of_catalogue = {os.path.realpath(file) for file in classes}
+    own = {file: border for file, border in own.items() if os.path.realpath(file) not in of_catalogue}
+    for file, border in (classes | own).items():
+        sources, unread = read(file, base, border)
         problems += unread
         collection.complete &= not unread
         for source in sources:
-            problems += _take(source, collection, catalogued=file.resolve() in of_catalogue)
+            problems += _take(source, collection, catalogued=file in classes)
     problems += dangling(collection)
     if of_severity(problems, "error"):
         raise InvalidDocuments(of_severity(problems, "error"))
     documents = collection.documents(settings or Settings(stack="unnamed"))
-    return replace(documents, notices=of_severity(problems, "notice"))
+    return replace(documents, notices=of_severity(problems, "warning", "notice"))
 
 
 def _take(source: Source, collection: Collection, *, catalogued: bool) -> list[Problem]:

@@ -44,7 +44,7 @@ def read_settings(
     files: StackFiles, *, config_keys: Collection[str] = (), base: Path | None = None
 ) -> Settings:
     """Return the settings in the stack's file, or the defaults without one. Raises InvalidDocuments."""
-    given = read_config(files.config_file, (base or Path.cwd()).absolute())
+    given = read_config(files.config_file, (base or Path.cwd()).absolute(), files.root)
     settings, problems = checked(given, stack=files.stack)
     problems = [*given.problems, *given.located([*problems, *unknown(given, config_keys)], files.stack)]
     if problems or settings is None:

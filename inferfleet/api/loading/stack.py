@@ -1,5 +1,6 @@
 """A whole stack: its files, its settings, its documents."""
 
+import os
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -7,6 +8,7 @@ from typing import Any
 
 from inferfleet.api.documents import Documents
 from inferfleet.api.kinds.inference_cluster import InferenceCluster
+from inferfleet.api.loading.border import is_inside
 from inferfleet.api.loading.load import load
 from inferfleet.api.loading.settings import checked, read_settings, settings_of, unknown
 from inferfleet.api.loading.stack_files import (
@@ -33,7 +35,7 @@ def load_stack(
     """
     base = (base or Path.cwd()).absolute()
     files = files_of_stack(root.absolute(), stack)
-    given = read_config(files.config_file, base)
+    given = read_config(files.config_file, base, files.root)
     if config is not None:
         given = Config(config, given.lines)
     settings, of_settings = checked(given, stack=stack)
@@ -41,14 +43,19 @@ def load_stack(
     folder = given.values.get("documents")
     files = replace(files, folder=folder if isinstance(folder, str) else None)
     documents = None
-    if files.documents.is_dir():
+    if (no_folder := _no_folder(files)) is not None:
+        of_settings.append(no_folder)
+    else:
         try:
-            documents = load([files.documents], settings=settings, catalogue=files.catalogue, base=base)
+            documents = load(
+                [files.documents],
+                settings=settings,
+                catalogue=files.catalogue,
+                base=base,
+                root=files.root,
+            )
         except InvalidDocuments as error:
             problems += error.problems
-    else:
-        what = f"the folder of documents {files.documents} does not exist"
-        of_settings.append(Problem(what, "Create it, or set inferfleet:documents to another", "documents"))
     if documents is not None:
         problems += documents.located(_unset(documents, given, stack))
     of_settings += unknown(given, _config_keys(documents), sure=documents is not None)
@@ -57,6 +64,20 @@ def load_stack(
         raise InvalidDocuments(problems)
     positions = {**documents.positions, ("Settings", stack): given.lines}
     return replace(documents, positions=positions), files
+
+
+def _no_folder(files: StackFiles) -> Problem | None:
+    """Why the stack has no folder of documents inside the project, or None when it has one."""
+    name = f"the folder of documents {shown(str(files.documents), 200)}"
+    another = "set inferfleet:documents to another"
+    if not is_inside(files.documents, files.root):
+        what = f"{name} is outside of the project {files.root}"
+        return Problem(what, f"Move it into the project, or {another}", "documents")
+    if not os.path.exists(files.documents):  # pathlib raises on names that no file can have
+        return Problem(f"{name} does not exist", f"Create it, or {another}", "documents")
+    if not os.path.isdir(files.documents):
+        return Problem(f"{name} is not a folder", f"Name a folder: {another}", "documents")
+    return None
 
 
 def _config_keys(documents: Documents | None) -> set[str]:

@@ -1,15 +1,19 @@
 """Where the files of a stack are, and its configuration in Pulumi.<stack>.yaml, with lines."""
 
 import re
+import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from inferfleet.api.loading.files import read
+from inferfleet.api.loading.border import is_inside
+from inferfleet.api.loading.files import read, read_text
 from inferfleet.api.problems import InvalidDocuments, Problem, Where
 from inferfleet.api.wording import below, nearest_parent, one_of, shown
 
+# Room for some 20,000 entries, and read within seconds.
+MAX_LOCK_BYTES = 2 * 1024 * 1024
 _PREFIX, _SUFFIX = "Pulumi.", ".yaml"
 
 
@@ -53,10 +57,16 @@ def find_root(start: Path) -> Path:
 
 
 def stacks_of(root: Path) -> tuple[str, ...]:
-    """Return the names of all stacks with settings or a folder of documents, sorted."""
+    """Return the names of all stacks with settings or a folder of documents, sorted.
+
+    Raises InvalidDocuments when the folder with the stacks is outside of the project.
+    """
     folder = root / "stacks"
     if not folder.is_dir():
         return ()
+    if not is_inside(folder, root):
+        what = f"folder {folder} is outside of the project, where a symbolic link leads"
+        raise InvalidDocuments([Problem(what, "Put a folder in its place")])
     stacks = set()
     for entry in folder.iterdir():
         if entry.is_dir() and not entry.name.startswith("."):
@@ -109,11 +119,19 @@ class Config:
         ]
 
 
-def read_config(file: Path, base: Path) -> Config:
-    """Return the configuration in the file; an empty one when there is no such file."""
-    if not file.exists():
+def read_lock(files: StackFiles, shown: str) -> str | None:
+    """Return the text of the stack's lock, or None when it has none. Raises InvalidDocuments."""
+    return read_text(files.lock_file, root=files.root, shown=shown, limit=MAX_LOCK_BYTES)
+
+
+def read_config(file: Path, base: Path, root: Path | None = None) -> Config:
+    """Return the configuration in the file; an empty one when there is no such file.
+
+    The file must be inside of `root`, or without it inside the project of its path.
+    """
+    if not os.path.lexists(file):
         return Config()
-    sources, unread = read(file, base)
+    sources, unread = read(file, base, root)
     if not sources:
         return Config(problems=tuple(unread))
     source = sources[0]

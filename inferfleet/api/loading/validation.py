@@ -176,8 +176,8 @@ def _mistakes(
 def _leaf(steps: tuple[Step, ...]) -> str:
     names = [step for step in steps if isinstance(step, str)]
     if steps and isinstance(steps[-1], int):
-        return f"entry {steps[-1]} of {names[-1]}" if names else f"entry {steps[-1]}"
-    return names[-1] if names else "the document"
+        return f"entry {steps[-1]} of {shown(names[-1])}" if names else f"entry {steps[-1]}"
+    return shown(names[-1]) if names else "the document"
 
 
 def _fix(value: Any, rule: str) -> str:

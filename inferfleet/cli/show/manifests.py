@@ -1,13 +1,15 @@
 """Kubernetes objects as text that kubectl reads back exactly, and a folder of such files."""
 
 import json
+import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path, PurePosixPath
 from typing import Any, Literal
 
 import yaml
 
+from inferfleet.api.loading.border import border_of
 from inferfleet.api.loading.files import read_text, write_text
 from inferfleet.api.problems import InvalidDocuments, Problem
 
@@ -18,6 +20,7 @@ _PLAIN = re.compile(r"[A-Za-z/][-A-Za-z0-9_./]*(?: [-A-Za-z0-9_./]+)*(?::[-A-Za-
 _NOT_TEXT = frozenset({"y", "n", "yes", "no", "on", "off", "true", "false", "null", "nan", "inf"})
 # The file that lists what was rendered into a folder.
 LIST = ".inferfleet-rendered"
+_WRITE = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
 _HEAD = "# Files written by `inferfleet render`, which removes those it no longer renders.\n"
 
 
@@ -49,20 +52,55 @@ def write_folder(folder: Path, files: Mapping[str, str]) -> tuple[int, int]:
     """Write the texts by their paths in the folder, and remove the files of an earlier rendering that are not
     among them. Return how many were written and how many removed.
 
-    Raises InvalidDocuments for a folder that holds other things, and OSError.
+    Nothing is written or removed through a symbolic link. Raises InvalidDocuments for a folder that holds
+    other things or has links on the way to a file, and OSError.
     """
+    _refuse_links([*_on_the_way_to(folder), folder / LIST])
     stale = _listed(folder) - files.keys()
+    _refuse_links(part for name in (*files, *sorted(stale)) for part in _parts(folder, name))
     folder.mkdir(parents=True, exist_ok=True)
     # List old and new files first: after a failure half way, the next rendering still knows all of them.
     _write_list(folder, stale | files.keys())
     for name, text in files.items():
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, encoding="utf-8")
+        # A link that appeared since is refused by the kernel, and a pipe is not waited for.
+        with os.fdopen(os.open(path, _WRITE, 0o666), "w", encoding="utf-8") as stream:
+            stream.write(text)
     for name in sorted(stale):
         _remove(folder, name)
     _write_list(folder, set(files))
     return len(files), len(stale)
+
+
+def _on_the_way_to(folder: Path) -> Iterator[Path]:
+    """The folder itself, and those above it inside the project or the working directory, as they are named.
+
+    Links outside of those are of the machine, such as `/tmp` on macOS, and not of a checkout.
+    """
+    whole = folder.absolute()
+    border = border_of(Path.cwd())
+    above = whole.relative_to(border).parents if whole.is_relative_to(border) else ()
+    yield from (border / part for part in reversed(above) if part != Path("."))
+    yield whole
+
+
+def _parts(folder: Path, name: str) -> Iterator[Path]:
+    """The path of a file in the folder, and those of the folders in between."""
+    yield from (folder / part for part in PurePosixPath(name).parents if part != PurePosixPath("."))
+    yield folder / name
+
+
+def _refuse_links(paths: Iterable[Path]) -> None:
+    links = dict.fromkeys(path for path in paths if path.is_symlink())
+    if links:
+        next_step = "Remove the link, or name another folder"
+        raise InvalidDocuments(
+            [
+                Problem(f"{path} is a symbolic link, and nothing is written through links", next_step)
+                for path in links
+            ]
+        )
 
 
 def _listed(folder: Path) -> set[str]:
@@ -70,11 +108,12 @@ def _listed(folder: Path) -> set[str]:
         raise InvalidDocuments(
             [Problem(f"{folder} is not a folder", "Name a folder, or one that does not exist")]
         )
-    text = read_text(folder / LIST) if folder.is_dir() else None
+    another = "Name an empty folder, or one that does not exist"
+    text = read_text(folder / LIST, root=folder, next_step=another) if folder.is_dir() else None
     if text is None:
         if folder.is_dir() and any(folder.iterdir()):
             what = f"folder {folder} is not empty and holds no earlier rendering (no {LIST} in it)"
-            raise InvalidDocuments([Problem(what, "Name an empty folder, or one that does not exist")])
+            raise InvalidDocuments([Problem(what, another)])
         return set()
     names = {line for line in text.splitlines() if line and not line.startswith("#")}
     return {name for name in names if _is_inside(name)}

@@ -4,7 +4,8 @@ from typing import Annotated
 
 import typer
 
-from inferfleet.api.loading.files import read_text, write_text
+from inferfleet.api.loading.files import write_text
+from inferfleet.api.loading.stack_files import read_lock
 from inferfleet.cli.exit_codes import ExitCode
 from inferfleet.cli.report import Report, reporting
 from inferfleet.cli.show.plan import as_values, show
@@ -77,7 +78,7 @@ def _write(source: Source, desired: Desired, report: Report, *, as_json: bool) -
     new, problems = with_reachable_uids(desired, source.lock, container_api=container_api())
     report.problems += problems
     file = source.files.lock_file
-    changed = text(new) != read_text(file)
+    changed = text(new) != read_lock(source.files, shown_path(file))
     if changed:
         write_text(file, text(new))
     report.values["lock"] |= {"matches": True, "written": changed}

@@ -3,7 +3,8 @@
 import re
 from typing import Any
 
-from inferfleet.fleet.lock.text import Entry, read_flow, unquoted
+from inferfleet.api.wording import shown
+from inferfleet.fleet.lock.text import Entry, quoted, read_flow, unquoted
 from inferfleet.fleet.spot import Spot
 
 _PART = r"[a-z](?:[-a-z0-9]*[a-z0-9])?"
@@ -17,21 +18,21 @@ _LIST = re.compile(r"^\[(.*)\]$")
 def cluster(entry: Entry) -> tuple[str, str | None, dict[str, Any], bool]:
     """Return source, UID, create-only settings and protection of a cluster; the entry's key is its name."""
     if not entry.value.startswith("{") or not _NAME.match(entry.key):
-        raise ValueError(
-            f"'{entry.key}: {entry.value}' does not have the form 'east: {{source: Existing, uid: ...}}'"
-        )
-    settings = read_flow(entry.value)
+        raise ValueError(f"{_line(entry)} does not have the form 'east: {{source: Existing, uid: ...}}'")
+    name, settings = shown(entry.key), read_flow(entry.value)
     source, uid = settings.pop("source", None), settings.pop("uid", None)
     if source not in ("Existing", "GKE"):
-        raise ValueError(f"cluster {entry.key} has source {source!r}; it must be Existing or GKE")
+        raise ValueError(f"cluster {name} has source {quoted(source)}; it must be Existing or GKE")
     if uid is not None and not isinstance(uid, str):
-        raise ValueError(f'cluster {entry.key} has uid {uid!r}, which must be text: write it in quotes "..."')
+        raise ValueError(
+            f'cluster {name} has uid {quoted(uid)}, which must be text: write it in quotes "..."'
+        )
     protected = settings.pop("protected", False) if source == "GKE" else False
     if not isinstance(protected, bool):
-        raise ValueError(f"cluster {entry.key} has protected {protected!r}; it must be true or false")
+        raise ValueError(f"cluster {name} has protected {quoted(protected)}; it must be true or false")
     if source == "Existing" and settings:
         raise ValueError(
-            f"cluster {entry.key} has {', '.join(settings)}; only a cluster of source GKE may have settings"
+            f"cluster {name} has {shown(', '.join(settings))}; only a cluster of source GKE may have settings"
         )
     return source, uid, settings, protected
 
@@ -39,13 +40,13 @@ def cluster(entry: Entry) -> tuple[str, str | None, dict[str, Any], bool]:
 def pool(entry: Entry) -> tuple[str, dict[str, Any]]:
     """Return name in the cloud and create-only settings of a pool; the entry's key is `cluster/pool`."""
     if not entry.value.startswith("{") or not _KEY.match(entry.key):
-        raise ValueError(
-            f"'{entry.key}: {entry.value}' does not have the form 'east/h100: {{name: h100-1a2b3c, ...}}'"
-        )
+        raise ValueError(f"{_line(entry)} does not have the form 'east/h100: {{name: h100-1a2b3c, ...}}'")
     settings = read_flow(entry.value)
     name = settings.pop("name", None)
     if not isinstance(name, str) or not _NAME.match(name):
-        raise ValueError(f"pool {entry.key} has name {name!r}; it must be a name such as h100-1a2b3c")
+        raise ValueError(
+            f"pool {shown(entry.key)} has name {quoted(name)}; it must be a name such as h100-1a2b3c"
+        )
     return name, settings
 
 
@@ -53,12 +54,12 @@ def placement(entry: Entry) -> tuple[Spot, int]:
     """Return a spot and its number of replicas."""
     read = _SPOT.match(entry.key)
     if not read:
-        raise ValueError(f"{entry.key!r} does not have the form 'ml/qwen3-coder east decode=h100'")
+        raise ValueError(f"{quoted(entry.key)} does not have the form 'ml/qwen3-coder east decode=h100'")
     pools = [tuple(pool.split("=")) for pool in read[3].split()]
     if len(dict(pools)) < len(pools):
-        raise ValueError(f"{entry.key!r} names a role twice")
+        raise ValueError(f"{quoted(entry.key)} names a role twice")
     if not _COUNT.match(entry.value):
-        raise ValueError(f"{entry.value!r} is not a number of replicas (1 to 99999)")
+        raise ValueError(f"{quoted(entry.value)} is not a number of replicas (1 to 99999)")
     return Spot(read[1], read[2], tuple(sorted((role, pool) for role, pool in pools))), int(entry.value)
 
 
@@ -67,7 +68,11 @@ def service(entry: Entry) -> tuple[str, ...]:
     read = _LIST.match(entry.value)
     names = [unquoted(name.strip()) for name in read[1].split(",")] if read else []
     if not _KEY.match(entry.key) or not names or not all(map(_NAME.match, names)):
-        raise ValueError(f"'{entry.key}: {entry.value}' does not have the form 'ml/coder: [dc1, east]'")
+        raise ValueError(f"{_line(entry)} does not have the form 'ml/coder: [dc1, east]'")
     if len(set(names)) < len(names):
-        raise ValueError(f"service {entry.key} names a cluster twice: {entry.value}")
+        raise ValueError(f"service {shown(entry.key)} names a cluster twice: {shown(entry.value)}")
     return tuple(sorted(names))
+
+
+def _line(entry: Entry) -> str:
+    return quoted(f"{entry.key}: {entry.value}")

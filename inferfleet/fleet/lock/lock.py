@@ -9,8 +9,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from inferfleet.api.problems import InvalidDocuments, Problem, Where
+from inferfleet.api.wording import shown
 from inferfleet.fleet.lock import entries as lock_entries
-from inferfleet.fleet.lock.text import RESTORE, Entry, entries, flow, scalar
+from inferfleet.fleet.lock.text import MOST_PROBLEMS, RESTORE, Entry, entries, flow, quoted, scalar, too_many
 from inferfleet.fleet.spot import Spot
 
 VERSION = 1
@@ -130,6 +131,9 @@ def parse(text: str | None, *, file: str, stack: str) -> Lock:
         if entry.section not in _SECTIONS:
             continue
         name = entry.key
+        if len(problems) > MOST_PROBLEMS:
+            problems.append(too_many(entry.where))
+            break
         try:
             if entry.section == "clusters":
                 clusters[name] = LockedCluster(*lock_entries.cluster(entry))
@@ -145,7 +149,7 @@ def parse(text: str | None, *, file: str, stack: str) -> Lock:
             continue
         line = f"{entry.section}/{name}"
         if line in lines:
-            twice = f"{name} is listed twice in {entry.section}, first on line {lines[line].line}"
+            twice = f"{shown(name)} is listed twice in {entry.section}, first on line {lines[line].line}"
             problems.append(Problem(twice, "Remove one of the two lines", where=entry.where))
         lines.setdefault(line, entry.where)
     if problems:
@@ -160,25 +164,25 @@ def _wrong_head(top: list[Entry], file: str, stack: str) -> Iterator[Problem]:
     seen: set[str] = set()
     for entry in top:
         if entry.key in seen:
-            what = f"the lock has {entry.key} twice"
+            what = f"the lock has {shown(entry.key)} twice"
             yield Problem(what, "Merge the two into one", where=entry.where)
         seen.add(entry.key)
         if entry.key == "version" and entry.value != str(VERSION):
-            what = f"the lock has version {entry.value!r}, but this inferfleet reads version {VERSION} only"
+            version = quoted(entry.value)
+            what = f"the lock has version {version}, but this inferfleet reads version {VERSION} only"
             yield Problem(what, "Use the version of inferfleet that wrote it", where=entry.where)
         elif entry.key == "stack" and entry.value != stack:
-            what = f"this is the lock of stack {entry.value!r}, not of {stack!r}"
+            what = f"this is the lock of stack {quoted(entry.value)}, not of {stack!r}"
             yield Problem(
                 what, "Use the lock of this stack; after a rename, change this line", where=entry.where
             )
         elif entry.key not in ("version", "stack", *_SECTIONS):
             known = ", ".join(("version", "stack", *_SECTIONS))
-            what = f"unknown field {entry.key!r}: a lock has {known}"
+            what = f"unknown field {quoted(entry.key)}: a lock has {known}"
             yield Problem(what, RESTORE, where=entry.where)
         elif entry.key in _SECTIONS and entry.value:
-            what = (
-                f"{entry.key} has {entry.value!r} on its own line; its entries belong below it, one per line"
-            )
+            value = quoted(entry.value)
+            what = f"{entry.key} has {value} on its own line; its entries belong below it, one per line"
             yield Problem(what, RESTORE, where=entry.where)
     for key in ("version", "stack"):
         if key not in seen:

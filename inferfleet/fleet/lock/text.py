@@ -8,6 +8,7 @@ from re import compile as pattern
 from typing import Any
 
 from inferfleet.api.problems import Problem, Where
+from inferfleet.api.wording import shown
 from inferfleet.api.yaml.nodes import Unreadable
 from inferfleet.api.yaml.text import texts
 
@@ -35,18 +36,19 @@ def read_flow(text: str) -> dict[str, Any]:
     try:
         (read,) = texts(text)
     except Unreadable as wrong:
-        raise ValueError(f"{text!r} is not a mapping: {wrong.what}") from None
+        raise ValueError(f"{quoted(text)} is not a mapping: {wrong.what}") from None
     if read.flaws:
-        raise ValueError(f"{text!r} is not a mapping: {read.flaws[0].what}")
+        raise ValueError(f"{quoted(text)} is not a mapping: {read.flaws[0].what}")
     if not isinstance(read.data, dict):
-        raise ValueError(f"{text!r} is not a mapping such as {{source: Existing}}")
+        raise ValueError(f"{quoted(text)} is not a mapping such as {{source: Existing}}")
     for key, value in read.data.items():
         parts = (
             value if isinstance(value, list) else list(value.values()) if isinstance(value, dict) else [value]
         )
         if not all(isinstance(part, str | int | float) for part in parts):
             raise ValueError(
-                f"{key} in {text!r} is neither text, a number, a boolean, nor a list or map of those"
+                f"{shown(key)} in {quoted(text)} is neither text, a number, a boolean, "
+                "nor a list or map of those"
             )
     return read.data
 
@@ -71,9 +73,12 @@ def _escaped(letter: str) -> str:
 
 
 RESTORE = "Restore the file from version control, or fix the line by hand"
+# A file with more is no lock that was damaged, but another file: a message for each line helps nobody.
+MOST_PROBLEMS = 100
 _MARKERS = ("<<<<<<<", "|||||||", "=======", ">>>>>>>")
 _TOP = re.compile(r"^([A-Za-z_-]+):(?:\s+(\S.*))?$")
-_ENTRY = re.compile(r"^\s+(.+?):\s+(\S.*)$")
+# Ends a key. The first one counts, so that a line is read in one pass, however many spaces it has.
+_COLON = re.compile(r":\s+")
 _COMMENT = re.compile(r"(^|\s)#.*$")
 
 
@@ -107,12 +112,19 @@ def entries(text: str, file: str) -> tuple[list[Entry], list[Problem]]:
         if top := _TOP.match(line):
             section = "" if top[2] else top[1]
             listed.append(Entry("", top[1], unquoted(top[2] or ""), where))
-        elif section and (inner := _ENTRY.match(line)):
-            listed.append(Entry(section, unquoted(inner[1]), inner[2], where))
+        elif section and line[0].isspace() and (colon := _COLON.search(inner := line.lstrip(), 1)):
+            listed.append(Entry(section, unquoted(inner[: colon.start()]), inner[colon.end() :], where))
         else:
-            damaged = f"{_short(raw)} is not a line of a placement lock"
+            damaged = f"{quoted(raw)} is not a line of a placement lock"
             problems.append(Problem(damaged, RESTORE, where=where))
+        if len(problems) > MOST_PROBLEMS:
+            return [], [*problems, too_many(where)]
     return listed, problems
+
+
+def too_many(where: Where) -> Problem:
+    """Return the problem that ends the reading of a file that is no lock."""
+    return Problem("the lock is not read further: too many of its lines have problems", RESTORE, where=where)
 
 
 def unquoted(text: str) -> str:
@@ -124,7 +136,7 @@ def _conflicts(text: str, file: str) -> Iterator[Problem]:
     for number, line in _lines(text):
         if line.startswith("<<<<<<<") and line[7:8] in ("", " "):
             yield Problem(
-                f"{_short(line)} marks an unresolved merge conflict: two branches changed the lock",
+                f"{quoted(line)} marks an unresolved merge conflict: two branches changed the lock",
                 f"Keep the right lines, remove the markers {' '.join(_MARKERS)}, then run inferfleet plan",
                 where=Where(file, number),
             )
@@ -134,5 +146,8 @@ def _lines(text: str) -> Iterator[tuple[int, str]]:
     yield from enumerate((line.rstrip("\r") for line in text.removeprefix("\ufeff").split("\n")), 1)
 
 
-def _short(line: str) -> str:
-    return repr(line if len(line) <= 80 else f"{line[:77]}...")
+def quoted(value: Any) -> str:
+    """Return a value of the lock as messages quote it: at most a line of it."""
+    if isinstance(value, str):
+        return repr(value if len(value) <= 80 else f"{value[:77]}...")
+    return shown(repr(value), 80)

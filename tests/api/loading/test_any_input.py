@@ -8,11 +8,12 @@ from typing import Any
 
 import pytest
 import yaml
+from fleet_of_one import CLASS, CLUSTER, DEPLOYMENT, SERVICE, together
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from inferfleet.api import Documents, InvalidDocuments, Problem, load
-from inferfleet.api.loading.files import MAX_BYTES
+from inferfleet.api.loading.border import MAX_BYTES
 from inferfleet.api.loading.stack import settings_of
 
 API = "inferfleet.dev/v1alpha1"
@@ -118,6 +119,25 @@ def test_hostile_text_is_told_in_words(case: str) -> None:
     result = loaded(content if isinstance(content, bytes) else content.encode())
     assert not isinstance(result, Documents)
     assert any(words in problem.what for problem in result)
+    assert all(len(str(problem)) < 500 for problem in result)
+
+
+LONG = "k" * 3000
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("name: l4}", f"name: {LONG}}}"),
+        ("family: qwen}}", f"{LONG}: '!'}}}}"),
+        ("family: qwen}}}", f"{LONG}: '!'}}}}}}"),
+        ("replicas: 1", f"{LONG}: 1"),
+    ],
+)
+def test_a_message_quotes_at_most_a_line_of_a_value(old: str, new: str) -> None:
+    text = together(CLASS, CLUSTER, DEPLOYMENT, SERVICE)
+    result = loaded(text.replace(old, new, 1).encode())
+    assert not isinstance(result, Documents)
     assert all(len(str(problem)) < 500 for problem in result)
 
 

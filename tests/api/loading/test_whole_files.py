@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from inferfleet.api.loading.files import read_text, write_text
+from inferfleet.api.problems import InvalidDocuments
 
 
 def test_a_file_that_is_not_there_is_none(tmp_path: Path) -> None:
@@ -27,11 +28,17 @@ def test_a_failed_write_leaves_the_old_text(tmp_path: Path) -> None:
     assert (read_text(lock), list(tmp_path.iterdir())) == ("old", [lock])
 
 
-def test_mode_and_symbolic_links_survive(tmp_path: Path) -> None:
+def test_the_mode_of_a_file_survives(tmp_path: Path) -> None:
+    lock = tmp_path / "placement.lock"
+    lock.write_text("old")
+    lock.chmod(0o640)
+    write_text(lock, "new")
+    assert (lock.read_text(), lock.stat().st_mode & 0o777) == ("new", 0o640)
+
+
+def test_nothing_is_written_through_a_symbolic_link(tmp_path: Path) -> None:
     (tmp_path / "real.lock").write_text("old")
-    (tmp_path / "real.lock").chmod(0o640)
     (tmp_path / "link.lock").symlink_to("real.lock")
-    write_text(tmp_path / "link.lock", "new")
-    assert (tmp_path / "link.lock").is_symlink()
-    assert (tmp_path / "real.lock").read_text() == "new"
-    assert (tmp_path / "real.lock").stat().st_mode & 0o777 == 0o640
+    with pytest.raises(InvalidDocuments, match="is a symbolic link, and nothing is written through links"):
+        write_text(tmp_path / "link.lock", "new")
+    assert (tmp_path / "real.lock").read_text() == "old"

@@ -1,5 +1,6 @@
 """placement.lock as text: one form, read strictly, every problem with its line."""
 
+import time
 from contextlib import suppress
 
 import pytest
@@ -205,3 +206,56 @@ def test_a_yaml_reader_sees_the_same_names(lock: Lock) -> None:
 def test_any_text_is_read_or_refused(content: str) -> None:
     with suppress(InvalidDocuments):
         _parse(content)
+
+
+HEAD = "version: 1\nstack: prod\n"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "placements:\n  x{spaces}y",
+        "placements:\n{spaces}:",
+        "placements:\n  {colons}x",
+        "placements:\n  {letters}: 1",
+        "placements:\n  a/b c {pairs}: 1",
+        "placements:\n  a/b c d=e: {letters}",
+        "clusters:\n  {letters}: {{source: X}}",
+        "clusters:\n  east: {{source: {letters}}}",
+        "clusters:\n  east: {{source: [{letters}]}}",
+        "clusters:\n  east: {{source: Existing, uid: [{letters}]}}",
+        "clusters:\n  east: {{source: Existing, {letters}: 1}}",
+        "clusters:\n  east: {{source: GKE, {letters}: null}}",
+        "clusters:\n  east: {{{letters}",
+        "pools:\n  east/h100: {{name: [{letters}]}}",
+        "pools:\n  east/{letters}: {{name: 1}}",
+        "services:\n  ml/a: [{commas}]",
+        "services:\n  ml/{letters}: [a, a]",
+        "services:\n  ml/{letters}: [a]\n  ml/{letters}: [a]",
+        "{letters}: 1",
+        "stack: {letters}",
+        "{letters}",
+    ],
+)
+def test_a_line_of_any_length_is_read_at_once_and_quoted_in_part(line: str) -> None:
+    n = 400_000
+    content = HEAD + line.format(
+        spaces=" " * n, colons=": " * n, letters="a" * n, pairs="d=e " * n, commas="a," * n
+    )
+    begun = time.process_time()
+    with pytest.raises(InvalidDocuments) as raised:
+        _parse(content)
+    # Seconds; in quadratic time, the first of these lines took hours.
+    assert time.process_time() - begun < 10
+    assert all(len(str(problem)) < 400 for problem in raised.value.problems)
+
+
+@pytest.mark.parametrize("line", ["x", "  x", "  x: y"])
+def test_a_file_that_is_no_lock_is_not_told_line_by_line(line: str) -> None:
+    with pytest.raises(InvalidDocuments) as raised:
+        _parse(f"{HEAD}placements:\n" + f"{line}\n" * 200_000)
+    problems = raised.value.problems
+    assert (len(problems), problems[-1].what) == (
+        102,
+        "the lock is not read further: too many of its lines have problems",
+    )
