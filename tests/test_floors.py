@@ -14,7 +14,8 @@ ROOT = Path(__file__).parent.parent
 # each other. A room is a package with all its sub-packages, or a single module; the longest name counts.
 FLOORS: tuple[tuple[str, ...], ...] = (
     ("inferfleet", "inferfleet.profiles", "inferfleet.starting"),
-    ("inferfleet.api.problems", "inferfleet.api.wording"),
+    ("inferfleet.api.wording",),
+    ("inferfleet.api.problems",),
     ("inferfleet.api.yaml", "inferfleet.api.kinds"),
     ("inferfleet.api.documents",),
     ("inferfleet.api.loading",),
@@ -38,7 +39,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("inferfleet.reach", "components"),
     ("inferfleet.preflight",),
     ("inferfleet.status", "inferfleet.recovery"),
-    ("inferfleet.run", "inferfleet.cli.exit_codes"),
+    ("inferfleet.run", "inferfleet.cli.exit_codes", "inferfleet.cli.output"),
     ("inferfleet.cli.show", "inferfleet.cli.report", "inferfleet.cli.source"),
     ("inferfleet.cli.verbs",),
     ("inferfleet.cli", "sandbox"),
