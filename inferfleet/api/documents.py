@@ -23,7 +23,8 @@ class Documents:
     """Valid documents by key: classes and clusters by name, deployments and services by `namespace/name`.
 
     `positions` has the line of every field, `sources` the file of every document; both only for messages and
-    for paths relative to a document. `notices` say how documents were understood.
+    for paths relative to a document. `notices` say how documents were understood, and
+    which secrets are in plain text.
     """
 
     settings: Settings

@@ -8,7 +8,7 @@ from typing import Any
 from inferfleet.api.documents import Documents
 from inferfleet.api.kinds.inference_cluster import InferenceCluster
 from inferfleet.api.loading.load import load
-from inferfleet.api.loading.settings import checked, read_settings, settings_of, unknown
+from inferfleet.api.loading.settings import checked, read_settings, readable_secrets, settings_of, unknown
 from inferfleet.api.loading.stack_files import (
     Config,
     StackFiles,
@@ -33,7 +33,7 @@ def load_stack(
     """
     base = (base or Path.cwd()).absolute()
     files = files_of_stack(root.absolute(), stack)
-    given = read_config(files.config_file, base)
+    written = given = read_config(files.config_file, base)
     if config is not None:
         given = Config(config, given.lines)
     settings, of_settings = checked(given, stack=stack)
@@ -56,7 +56,8 @@ def load_stack(
     if problems or documents is None:
         raise InvalidDocuments(problems)
     positions = {**documents.positions, ("Settings", stack): given.lines}
-    return replace(documents, positions=positions), files
+    warnings = written.located(readable_secrets(written), stack)
+    return replace(documents, positions=positions, notices=(*warnings, *documents.notices)), files
 
 
 def _config_keys(documents: Documents | None) -> set[str]:

@@ -113,6 +113,7 @@ def read_config(file: Path, base: Path) -> Config:
     if not file.exists():
         return Config()
     sources, unread = read(file, base)
+    unread = [_discreet(problem) for problem in unread]
     if not sources:
         return Config(problems=tuple(unread))
     source = sources[0]
@@ -133,10 +134,23 @@ def read_config(file: Path, base: Path) -> Config:
                 if path == long or path.startswith((f"{long}.", f"{long}[")):
                     lines[short + path.removeprefix(long)] = Where(source.shown, line)
     of_settings = f'config["{NAMESPACE}'
-    problems = [problem for problem in source.flaws() if problem.path.startswith(of_settings)]
+    problems = [_discreet(problem) for problem in source.flaws() if problem.path.startswith(of_settings)]
     paths = [flaw.path for flaw in source.text.flaws if flaw.missing]
     missing = tuple(_short(path) for path in paths if path.startswith(of_settings))
     return Config(values, lines, missing, (*unread, *problems))
+
+
+def _discreet(problem: Problem) -> Problem:
+    """Return the problem without what is written there, where that may be the value of a secret."""
+    secrets = f'config["{NAMESPACE}secrets"]'
+    if problem.path == secrets or problem.path.startswith((f"{secrets}.", f"{secrets}[")):
+        what = "this is not plain text, or the same key as another; it may be secret, so it is not shown"
+        return replace(problem, what=what, next_step="Write each key once, and every key and value in quotes")
+    if problem.what.startswith("alias *"):
+        # A value that begins with *, and is not in quotes; nothing is known of its place.
+        what = "an alias (*) has no anchor before it, or is inside of it"
+        return replace(problem, what=what, next_step="Put text that begins with * in quotes")
+    return problem
 
 
 def _short(path: str) -> str:
