@@ -23,8 +23,8 @@ class Documents:
     """Valid documents by key: classes and clusters by name, deployments and services by `namespace/name`.
 
     `positions` has the line of every field, `sources` the file of every document; both only for messages and
-    for paths relative to a document. `notices` say how documents were understood,
-    and warn of files beside them that were not read.
+    for paths relative to a document. `notices` say how documents were understood, which
+    secrets are in plain text, and which files beside the documents were not read.
     """
 
     settings: Settings

@@ -7,6 +7,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
+from inferfleet.api.wording import one_line
+
 
 @dataclass(frozen=True, order=True)
 class Where:
@@ -31,7 +33,7 @@ class Problem:
     too, and neither has a full stop. `kind` and `key` name the document (`ModelDeployment`, `ml/qwen3`),
     `path` the field in it (`spec.nodePools[1].className`); they are "" for a problem of a whole document, of
     a file, or of no document at all. `where` is the line of the field: `Documents.located` fills it in once,
-    where problems are raised to a person.
+    where problems are raised to a person. As text it is one line that is safe to print.
     """
 
     what: str
@@ -45,7 +47,7 @@ class Problem:
     def __str__(self) -> str:
         place = f"{self.where}: " if self.where else ""
         path = f"{self.path}: " if self.path else ""
-        return f"{place}{path}{self.what}. {self.next_step}"
+        return one_line(f"{place}{path}{self.what}. {self.next_step}")
 
 
 def of_severity(problems: Iterable[Problem], *severities: Severity) -> tuple[Problem, ...]:

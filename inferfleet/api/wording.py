@@ -6,6 +6,22 @@ from difflib import get_close_matches
 from typing import Any
 
 _PLAIN = re.compile(r"[A-Za-z_][-A-Za-z0-9_]{0,62}")
+# What a CI system takes for a command in what a job prints: `::set-output ...` at the beginning of a line on
+# GitHub, `##[...]` on GitHub and `##vso[...]` on Azure anywhere.
+_COMMAND = re.compile(r"^( *)::|##(?=\[|vso\[)")
+
+
+def one_line(text: str) -> str:
+    """Return the text as everything is printed: on one line, and with nothing that does more than appear.
+
+    Characters that control a terminal, end a line, change the direction of text or cannot be seen are
+    written as escapes (`\\x1b`, `\\n`, `\\u202e`), and so is the beginning of a command to a CI system.
+    """
+    if not text.isprintable():
+        text = "".join(
+            char if char.isprintable() else char.encode("unicode_escape").decode("ascii") for char in text
+        )
+    return _COMMAND.sub(lambda command: f"{command[1]}\\x3a:" if command[0][-1] == ":" else "\\x23#", text)
 
 
 def path_of(steps: Iterable[str | int]) -> str:

@@ -1,6 +1,5 @@
 """How a verb ends: its problems are reported once, located, and the exit code says what happened."""
 
-import json
 import os
 import sys
 from collections.abc import Iterable, Iterator
@@ -13,6 +12,7 @@ import typer
 
 from inferfleet.api.problems import InvalidDocuments, Problem, Severity, in_reading_order, of_severity
 from inferfleet.cli.exit_codes import ExitCode
+from inferfleet.cli.output import print_json, print_line
 
 if TYPE_CHECKING:
     from inferfleet.api.documents import Documents
@@ -76,14 +76,14 @@ def reporting(*, as_json: bool = False) -> Iterator[Report]:
         _print(report, as_json=as_json)
         sys.stdout.flush()
     except KeyboardInterrupt:
-        print("Interrupted. The same command can be run again.", file=sys.stderr)
+        print_line("Interrupted. The same command can be run again.", error=True)
         raise typer.Exit(ExitCode.INTERRUPTED) from None
     except BrokenPipeError:
         # Python flushes stdout once more when it ends, and would complain again.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         raise typer.Exit(ExitCode.READER_GONE) from None
     except (OSError, UnicodeDecodeError) as error:
-        print(f"{_file_problem(error)}.", file=sys.stderr)
+        print_line(f"{_file_problem(error)}.", error=True)
         raise typer.Exit(ExitCode.PROBLEMS) from None
     raise typer.Exit(report.exit_code)
 
@@ -111,11 +111,11 @@ def _print(report: Report, *, as_json: bool) -> None:
         problems = {
             key: [as_values(problem) for problem in report.of(severity)] for severity, key in _KEYS.items()
         }
-        print(json.dumps(problems | report.values, indent=2))
+        print_json(problems | report.values)
         return
     sys.stdout.flush()
     for line in lines(report):
-        print(line, file=sys.stderr)
+        print_line(line, error=True)
 
 
 def lines(report: Report) -> Iterator[str]:

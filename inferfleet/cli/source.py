@@ -14,6 +14,7 @@ from inferfleet.api.loading.load import CATALOGUE, load
 from inferfleet.api.loading.stack import StackFiles, find_root, load_stack, stacks_of
 from inferfleet.api.loading.stack_files import read_lock
 from inferfleet.api.problems import InvalidDocuments, Problem
+from inferfleet.api.wording import one_line
 from inferfleet.desired import desired
 from inferfleet.desired.values import Desired
 from inferfleet.fleet.lock.lock import Lock, parse
@@ -82,7 +83,7 @@ def only_stack(root: Path) -> str:
     what = (
         f"there are several stacks: {', '.join(stacks)}" if stacks else f"there is no stack in {root}/stacks"
     )
-    raise typer.BadParameter(f"{what}. Name one, or paths of documents", param_hint="--stack")
+    raise typer.BadParameter(one_line(f"{what}. Name one, or paths of documents"), param_hint="--stack")
 
 
 def catalogue() -> Path:

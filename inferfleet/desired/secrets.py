@@ -7,6 +7,7 @@ from typing import Any
 
 from inferfleet.api.documents import Documents
 from inferfleet.api.problems import Problem
+from inferfleet.api.wording import path_of
 from inferfleet.desired.values import SecretNeed
 
 
@@ -75,6 +76,26 @@ def missing_keys(documents: Documents, deployment: str, reads: Iterable[Referenc
                 f"{', '.join(sorted(keys)) or 'no key'} for {ref.namespace}/{ref.name}",
                 f'Run: pulumi config set --secret --path \'inferfleet:secrets["{ref.namespace}/{ref.name}"]'
                 f'["{ref.key}"]\'',
+            )
+
+
+def unread(documents: Documents, reads: Mapping[str, Iterable[Reference]]) -> Iterator[Problem]:
+    """Yield a warning for each Secret of the stack that no pod reads, and so is created nowhere.
+
+    `reads` are by deployment. The pods of a deployment that is placed nowhere are not known, so nothing is
+    said of the Secrets in its namespace.
+    """
+    names = {f"{ref.namespace}/{ref.name}" for refs in reads.values() for ref in refs}
+    unknown = {key.partition("/")[0] for key in documents.deployments if key not in reads}
+    for name in sorted(documents.settings.secrets):
+        if name not in names and name.partition("/")[0] not in unknown:
+            yield Problem(
+                f"no pod reads secret {name}, so it is not created on any cluster",
+                "Remove it, or correct its name or the reference in the pod template",
+                path=path_of(("secrets", name)),
+                kind="Settings",
+                key=documents.settings.stack,
+                severity="warning",
             )
 
 

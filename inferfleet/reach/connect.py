@@ -4,6 +4,7 @@ The `kubernetes` package takes a second to import, so it is imported where it is
 """
 
 import base64
+import re
 import ssl
 import time
 from collections.abc import Iterator, Mapping
@@ -83,8 +84,11 @@ class Api:
             if not error.status:
                 raise NoAnswerError(last_line(str(error.reason))) from error
             raise RefusedError(error.status, path) from error
-        except (HTTPError, OSError, ValueError) as error:
+        except (HTTPError, OSError) as error:
             raise NoAnswerError(reason(error)) from error
+        except ValueError:
+            # Its text may be a header, and so a credential.
+            raise NoAnswerError("a request cannot be sent to its address with its credentials") from None
         if not isinstance(answer, dict):
             raise NoAnswerError("what answers there is not a Kubernetes API server")
         return answer
@@ -105,15 +109,30 @@ def connect(connection: Connection, text: str, *, seconds: float) -> Api:
     # urllib3 tries three times by default; a cluster that is gone would take three times as long to report.
     configuration.retries = False
     try:
-        KubeConfigLoader(_only(chosen, _user(chosen, seconds)), config_base_path="").load_and_set(
-            configuration
-        )
+        loader = KubeConfigLoader(_only(chosen, _user(chosen, seconds)), config_base_path="")
+        loader.load_and_set(configuration)
+        _trim_token(loader, configuration)
         # As kubectl does; the client would use certificates of its own, and not those this machine trusts.
         configuration.ssl_ca_cert = configuration.ssl_ca_cert or ssl.get_default_verify_paths().cafile
         client = ApiClient(configuration)
     except (ConfigException, OSError, ValueError, TypeError, KeyError) as error:
         raise KubeconfigError(f"its credentials cannot be loaded ({last_line(str(error))})") from error
     return Api(client, chosen.server, deadline)
+
+
+def _trim_token(loader: Any, configuration: Any) -> None:
+    """Take spaces and newlines off the ends of a token, as kubectl does with those of a file.
+
+    Raises KubeconfigError for a token that no header can carry; the client would quote it in its error.
+    """
+    header = getattr(loader, "token", None)
+    if header is None:
+        return
+    scheme, _, token = header.partition(" ")
+    if not re.fullmatch(r"[\x21-\x7e]+", token.strip()):
+        raise KubeconfigError("its token is empty, or has characters that no HTTP header can carry")
+    # The loader hands it to the configuration again before each request.
+    loader.token = configuration.api_key["authorization"] = f"{scheme} {token.strip()}"
 
 
 def _user(chosen: Access, seconds: float) -> dict[str, Any]:

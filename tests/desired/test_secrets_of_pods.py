@@ -207,3 +207,20 @@ def test_a_reference_must_say_which_secret_and_which_key(
             key="ml/a",
         ),
     )
+
+
+def test_a_secret_that_no_pod_reads_is_a_warning() -> None:
+    reader = deployment("qwen", engine=_env(name="hf", key="token"))
+    result = made(cluster("east"), reader, secrets={"ml/hf": ["token"], "ml/old": ["token"]})
+    assert [(problem.severity, problem.path, problem.what) for problem in result.warnings] == [
+        ("warning", 'secrets["ml/old"]', "no pod reads secret ml/old, so it is not created on any cluster")
+    ]
+
+
+def test_nothing_is_said_of_secrets_whose_readers_are_not_known() -> None:
+    many = deployment("many", 2, gpus=4)
+    waits = deployment("waits", 3, gpus=4, namespace="other")
+    result = made(cluster("east"), many, waits, secrets={"other/hf": ["token"]})
+    placed = {placement.spot.deployment for placement in result.plan.placements}
+    unread = [problem.what for problem in result.warnings if problem.kind == "Settings"]
+    assert (placed, unread) == ({"ml/many"}, [])

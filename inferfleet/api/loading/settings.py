@@ -125,6 +125,24 @@ def _names(secrets: Any) -> dict[str, list[str]]:
     return {name: sorted(values) for name, values in secrets.items()}
 
 
+def readable_secrets(given: Config) -> Iterator[Problem]:
+    """Yield a warning for each value of a secret that is not encrypted in the stack's file."""
+    try:
+        secrets = _plain("secrets", given.values.get("secrets"))
+    except Mistaken:
+        return
+    for name, values in secrets.items() if isinstance(secrets, dict) else ():
+        for key, value in values.items() if isinstance(values, dict) else ():
+            if value and not _encrypted(value):
+                path = path_of(("secrets", str(name), str(key)))
+                what = f"value {shown(str(key))!r} of secret {shown(str(name))} is in plain text in the file"
+                next_step = (
+                    "Rotate it if others can read the repository, and encrypt it: "
+                    f"pulumi config set --secret --path '{NAMESPACE}{path}'"
+                )
+                yield Problem(what, next_step, path, severity="warning")
+
+
 def _secret(name: str, values: Any) -> Iterator[Mistake]:
     if not _SECRET.fullmatch(name):
         what = f"secret {shown(name)!r} must be named namespace/name, in lowercase"

@@ -10,7 +10,7 @@ from inferfleet.api.documents import Documents
 from inferfleet.api.kinds.inference_cluster import InferenceCluster
 from inferfleet.api.loading.border import is_inside
 from inferfleet.api.loading.load import load
-from inferfleet.api.loading.settings import checked, read_settings, settings_of, unknown
+from inferfleet.api.loading.settings import checked, read_settings, readable_secrets, settings_of, unknown
 from inferfleet.api.loading.stack_files import (
     Config,
     StackFiles,
@@ -35,7 +35,7 @@ def load_stack(
     """
     base = (base or Path.cwd()).absolute()
     files = files_of_stack(root.absolute(), stack)
-    given = read_config(files.config_file, base, files.root)
+    written = given = read_config(files.config_file, base, files.root)
     if config is not None:
         given = Config(config, given.lines)
     settings, of_settings = checked(given, stack=stack)
@@ -63,7 +63,8 @@ def load_stack(
     if problems or documents is None:
         raise InvalidDocuments(problems)
     positions = {**documents.positions, ("Settings", stack): given.lines}
-    return replace(documents, positions=positions), files
+    warnings = written.located(readable_secrets(written), stack)
+    return replace(documents, positions=positions, notices=(*warnings, *documents.notices)), files
 
 
 def _no_folder(files: StackFiles) -> Problem | None:

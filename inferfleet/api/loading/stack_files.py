@@ -1,7 +1,7 @@
 """Where the files of a stack are, and its configuration in Pulumi.<stack>.yaml, with lines."""
 
-import re
 import os
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -132,6 +132,7 @@ def read_config(file: Path, base: Path, root: Path | None = None) -> Config:
     if not os.path.lexists(file):
         return Config()
     sources, unread = read(file, base, root)
+    unread = [_discreet(problem) for problem in unread]
     if not sources:
         return Config(problems=tuple(unread))
     source = sources[0]
@@ -151,9 +152,21 @@ def read_config(file: Path, base: Path, root: Path | None = None) -> Config:
             for path, line in source.text.lines.items():
                 if path == long or path.startswith((f"{long}.", f"{long}[")):
                     lines[short + path.removeprefix(long)] = Where(source.shown, line)
-    problems = [problem for problem in source.flaws() if _short(problem.path) is not None]
+    problems = [_discreet(problem) for problem in source.flaws() if _short(problem.path) is not None]
     missing = (_short(flaw.path) for flaw in source.text.flaws if flaw.missing)
     return Config(values, lines, tuple(path for path in missing if path is not None), (*unread, *problems))
+
+
+def _discreet(problem: Problem) -> Problem:
+    """Return the problem without what is written there, where that may be the value of a secret."""
+    if re.match(r"secrets($|[.\[])", _short(problem.path) or ""):
+        what = "this is not plain text, or the same key as another; it may be secret, so it is not shown"
+        return replace(problem, what=what, next_step="Write each key once, and every key and value in quotes")
+    if problem.what.startswith("alias *"):
+        # A value that begins with *, and is not in quotes; nothing is known of its place.
+        what = "an alias (*) has no anchor before it, or is inside of it"
+        return replace(problem, what=what, next_step="Put text that begins with * in quotes")
+    return problem
 
 
 def _setting(key: str) -> str | None:

@@ -7,6 +7,7 @@ from decimal import Decimal
 
 from inferfleet.api.kinds.inference_class import Device, InferenceClass
 from inferfleet.api.kinds.quantity import parse_quantity
+from inferfleet.cli.output import print_line
 from inferfleet.cli.show.tables import print_table
 from inferfleet.fleet.placement.suitability import cores, gib
 from inferfleet.fleet.shapes import accelerators
@@ -82,7 +83,8 @@ def print_classes(classes: Iterable[InferenceClass]) -> None:
     ]
     print_table("classes", columns, rows)
     if any("disputed" in machine.capacity.values() for _, machine in chosen if machine):
-        print("\n?: sources disagree on whether Google offers it, or only a weak one says so")
+        print_line()
+        print_line("?: sources disagree on whether Google offers it, or only a weak one says so")
 
 
 def _row(hardware: InferenceClass) -> tuple[object, ...]:

@@ -7,6 +7,7 @@ from typing import Any
 
 from inferfleet.api.documents import Documents
 from inferfleet.api.kinds.model_deployment import ModelDeployment
+from inferfleet.cli.output import print_line
 from inferfleet.cli.show.plan import pools, reason_rows, reason_values, spot_values
 from inferfleet.cli.show.tables import print_table
 from inferfleet.desired.values import Desired
@@ -102,33 +103,35 @@ def show(explained: Explanation) -> None:
     """Print shape, placements, what plugins changed, and why not elsewhere."""
     wanted = explained.document.spec.replicas
     count = sum(placed.replicas for placed in explained.placed)
-    print(f"{explained.key}: {count} of {wanted} replicas placed\n")
+    print_line(f"{explained.key}: {count} of {wanted} replicas placed")
+    print_line()
     for line in _shape(explained):
-        print(line)
+        print_line(line)
     if explained.placed:
-        print()
+        print_line()
         columns = ("cluster", "pools", "replicas", "in the lock", "GPUs", "class", "waits at most")
         print_table("placements", columns, [_row(placed, explained) for placed in explained.placed])
     for placed in explained.placed:
         for role in placed.roles:
             for step in role.steps:
-                print(
-                    f"\n{placed.spot.cluster}/{names.placement(placed.spot)}, role {role.name}: "
+                print_line()
+                print_line(
+                    f"{placed.spot.cluster}/{names.placement(placed.spot)}, role {role.name}: "
                     f"plugin {step.plugin} ({step.origin} chain, {step.path})"
                 )
                 for line in _step(step):
-                    print(f"  {line}")
+                    print_line(f"  {line}")
     if explained.reasons:
-        print()
+        print_line()
         print_table("why not elsewhere", ("cluster", "pool", "why"), reason_rows(explained.reasons))
     if explained.unplaced:
-        print()
+        print_line()
         title = f"{explained.unplaced.replicas} without a place"
         print_table(title, ("cluster", "pool", "why not"), reason_rows(explained.unplaced.reasons))
-    print()
+    print_line()
     if explained.document.spec.route.enabled:
-        print(f"reached under {names.deployment_path(explained.key)}")
-    print(f"services that select it: {', '.join(explained.services) or 'none'}")
+        print_line(f"reached under {names.deployment_path(explained.key)}")
+    print_line(f"services that select it: {', '.join(explained.services) or 'none'}")
 
 
 def _shape(explained: Explanation) -> Iterator[str]:

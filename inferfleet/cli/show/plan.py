@@ -5,6 +5,7 @@ from itertools import groupby
 from typing import Any
 
 from inferfleet.api.documents import Documents
+from inferfleet.cli.output import print_line
 from inferfleet.cli.show.tables import print_table
 from inferfleet.desired.values import Desired
 from inferfleet.fleet import names
@@ -33,7 +34,7 @@ def show(desired: Desired, documents: Documents, *, remembered: bool) -> None:
     if rows:
         print_table(f"placements of stack {desired.stack}" if remembered else "placements", columns, rows)
     else:
-        print("nothing is placed")
+        print_line("nothing is placed")
     if plan.services:
         backends = [
             (
@@ -43,18 +44,20 @@ def show(desired: Desired, documents: Documents, *, remembered: bool) -> None:
             )
             for route in plan.services
         ]
-        print()
+        print_line()
         print_table("services", ("service", "cluster", "endpoints by weight"), backends)
     if plan.changes and remembered:
-        print("\nchanges against placement.lock")
+        print_line()
+        print_line("changes against placement.lock")
         for line in moves(plan.changes):
-            print(f"  {line}")
+            print_line(f"  {line}")
     if desired.cloud_changes and remembered:
-        print("\nGoogle Cloud, against placement.lock")
+        print_line()
+        print_line("Google Cloud, against placement.lock")
         for change in desired.cloud_changes:
-            print(f"  {change}")
+            print_line(f"  {change}")
     for missing in plan.unplaced:
-        print()
+        print_line()
         title = f"{missing.deployment}: {_replicas(missing.replicas)} without a place"
         print_table(title, ("cluster", "pool", "why not"), reason_rows(missing.reasons))
 

@@ -3,6 +3,7 @@
 import json
 from typing import Any
 
+from inferfleet.cli.output import print_line
 from inferfleet.cli.show.tables import print_table
 from inferfleet.desired.values import Desired
 from inferfleet.gke.explained import OURS, Setting, pool_settings
@@ -20,7 +21,8 @@ def show(key: str, cloud: CloudCluster) -> None:
     name = key.partition("/")[2]
     pool = cloud.gpu_pools[name]
     place = f"{pool.name} in {cloud.project}/{cloud.region}"
-    print(f"pool {key}: {place}, class {pool.pool.gke_class.name}\n")
+    print_line(f"pool {key}: {place}, class {pool.pool.gke_class.name}")
+    print_line()
     rows = [(setting.path, _shown(setting.value), *_why(setting)) for setting in pool_settings(cloud, name)]
     print_table("settings", ("setting", "value", "from", "another value"), rows)
 

@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from inferfleet.api.problems import Problem
+from inferfleet.cli.output import print_line
 from inferfleet.cli.show.tables import print_table
 from inferfleet.recovery.decide import Action
 from inferfleet.recovery.locks import Holder
@@ -20,14 +21,14 @@ _HOLDERS = {
 def show(survey: Survey, planned: tuple[str, ...]) -> None:
     """Print tables of what an update left behind, then the commands that fix it."""
     if survey.nothing:
-        print("Nothing to fix: no lock, no operation that did not finish, no broken node pool.")
+        print_line("Nothing to fix: no lock, no operation that did not finish, no broken node pool.")
     if survey.files:
-        print("Half-written files, which keep the engine from reading the state beside them:")
+        print_line("Half-written files, which keep the engine from reading the state beside them:")
         _print(str(file) for file in survey.files)
-        print()
+        print_line()
     if survey.locked:
         print_table("Locks", ("lock", "what is known"), _locks(survey))
-        print()
+        print_line()
     if survey.decisions:
         print_table(
             "Operations that did not finish",
@@ -37,22 +38,24 @@ def show(survey: Survey, planned: tuple[str, ...]) -> None:
                 for decision in survey.decisions
             ),
         )
-        print()
+        print_line()
     if survey.pools:
         print_table(
             "Node pools in status ERROR",
             ("cluster", "pool", "in the state", "what Google says"),
             ((pool.cluster, pool.name, "yes" if pool.known else "no", pool.message) for pool in survey.pools),
         )
-        print("The next update refreshes those in the state. If one stays as it is, or is not in the state,")
-        print("delete it by hand, and the update after that creates it again:")
+        print_line(
+            "The next update refreshes those in the state. If one stays as it is, or is not in the state,"
+        )
+        print_line("delete it by hand, and the update after that creates it again:")
         _print(command for pool in survey.pools for command in pool.commands)
-        print()
+        print_line()
     if planned:
-        print("To fix it:")
+        print_line("To fix it:")
         _print(planned)
     if any("state.json" in command for command in planned):
-        print("  (state.json: what `pulumi stack export` prints, with these changes in it)")
+        print_line("  (state.json: what `pulumi stack export` prints, with these changes in it)")
 
 
 def as_values(survey: Survey, planned: tuple[str, ...]) -> dict[str, Any]:
@@ -119,4 +122,4 @@ def _locks(survey: Survey) -> Iterable[tuple[str, str]]:
 
 def _print(commands: Iterable[str]) -> None:
     for command in commands:
-        print(f"  {command}")
+        print_line(f"  {command}")

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from typing import Any
 
+from inferfleet.cli.output import print_line
 from inferfleet.cli.show.tables import print_table
 from inferfleet.status.values import (
     ClusterStatus,
@@ -27,7 +28,7 @@ def show(status: Status) -> None:
     """Print clusters, deployments with their pods, services, missing objects and drift."""
     for number, (title, columns, rows) in enumerate(tables(status)):
         if number:
-            print()
+            print_line()
         print_table(title, columns, rows)
 
 

@@ -7,6 +7,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from inferfleet.api.wording import one_line
+
 # Wide enough that nothing is wrapped in a file or a pipe.
 _UNWRAPPED = 1000
 _NUMBERS = frozenset({"replicas", "in the lock", "GPUs"})
@@ -19,7 +21,7 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> Table:
         rich_table.add_column(column, justify="right" if column in _NUMBERS else "left", overflow="fold")
     for row in rows:
         # Text objects, because names such as `inferfleet:ml:x` are neither markup nor emoji.
-        rich_table.add_row(*(Text("" if cell is None else str(cell)) for cell in row))
+        rich_table.add_row(*(Text("" if cell is None else one_line(str(cell))) for cell in row))
     return rich_table
 
 
@@ -29,7 +31,7 @@ def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[obje
     width = None if sys.stdout.isatty() else _UNWRAPPED
     console = Console(markup=False, emoji=False, highlight=False, width=width)
     with console.capture() as output:
-        console.print(title, style="bold")
+        console.print(one_line(title), style="bold")
         console.print(rich_table)
     for line in output.get().splitlines():
         print(line.rstrip())

@@ -15,6 +15,7 @@ from inferfleet.api.loading.load import load
 from inferfleet.api.loading.stack import find_root, stacks_of
 from inferfleet.api.problems import InvalidDocuments, Problem
 from inferfleet.api.wording import one_of
+from inferfleet.cli.output import print_line, print_yaml
 from inferfleet.cli.report import Report, reporting
 from inferfleet.cli.show.classes import Search, print_classes
 from inferfleet.cli.source import AsJson, StackName, catalogue, read_source
@@ -106,8 +107,8 @@ def _show(report: Report, chosen: list[InferenceClass], *, full: bool, as_json: 
     if as_json:
         report.values["classes"] = written
     elif full:
-        print(yaml.safe_dump_all(written, sort_keys=False, width=110), end="")
+        print_yaml(yaml.safe_dump_all(written, sort_keys=False, width=110))
     elif chosen:
         print_classes(chosen)
     else:
-        print("no class matches")
+        print_line("no class matches")

@@ -7,6 +7,7 @@ import typer
 from inferfleet.api.loading.files import write_text
 from inferfleet.api.loading.stack_files import read_lock
 from inferfleet.cli.exit_codes import ExitCode
+from inferfleet.cli.output import print_line
 from inferfleet.cli.report import Report, reporting
 from inferfleet.cli.show.plan import as_values, show
 from inferfleet.cli.source import AsJson, Paths, Source, StackName, container_api, read_source, shown_path
@@ -83,4 +84,5 @@ def _write(source: Source, desired: Desired, report: Report, *, as_json: bool) -
         write_text(file, text(new))
     report.values["lock"] |= {"matches": True, "written": changed}
     if not as_json:
-        print(f"\n{shown_path(file)} {'written' if changed else 'is as it should be'}")
+        print_line()
+        print_line(f"{shown_path(file)} {'written' if changed else 'is as it should be'}")

@@ -10,6 +10,7 @@ from inferfleet.api.loading.stack import find_root
 from inferfleet.api.loading.stack_files import files_of_stack
 from inferfleet.api.problems import InvalidDocuments
 from inferfleet.cli.exit_codes import ExitCode
+from inferfleet.cli.output import print_line
 from inferfleet.cli.report import Report, reporting
 from inferfleet.cli.show.recovery import as_values, notices, show
 from inferfleet.cli.source import AsJson, StackName, container_api, only_stack, read_source
@@ -79,7 +80,7 @@ def _round(
 
     def tell(command: str) -> None:
         if not as_json:
-            print(f"$ {command}", flush=True)
+            print_line(f"$ {command}", flush=True)
 
     report.problems += carry_out(before, pulumi, force_lock=force_lock, tell=tell)
     if before.files:
@@ -89,7 +90,7 @@ def _round(
     fixed = not (after.unfinished or report.failed)
     report.code = ExitCode.FINE if fixed else ExitCode.UNFINISHED
     if not as_json:
-        print("Fixed: `pulumi up` goes on." if fixed else "Not everything is fixed: run this again.")
+        print_line("Fixed: `pulumi up` goes on." if fixed else "Not everything is fixed: run this again.")
     return before
 
 

@@ -1,6 +1,5 @@
 """`inferfleet render`: every manifest and every cloud setting, per cluster."""
 
-import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -8,6 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
+from inferfleet.cli.output import print_json, print_line, print_yaml, visible
 from inferfleet.cli.report import reporting
 from inferfleet.cli.show.manifests import Format, manifest_text, write_folder
 from inferfleet.cli.source import Paths, StackName, read_source
@@ -38,14 +38,14 @@ def render(
             _print(desired, as_format)
             return
         files = {
-            file_name(cluster, wanted, as_format): manifest_text(wanted.manifest, as_format=as_format)
+            file_name(cluster, wanted, as_format): _text(wanted.manifest, as_format)
             for cluster, wanted in _objects(desired)
         } | {
-            cloud_file(cluster, resource, as_format): manifest_text(_settings(resource), as_format=as_format)
+            cloud_file(cluster, resource, as_format): _text(_settings(resource), as_format)
             for cluster, resource in _cloud(desired)
         }
         written, removed = write_folder(output, files)
-        print(f"{output}: {written} files written, {removed} stale ones removed")
+        print_line(f"{output}: {written} files written, {removed} stale ones removed")
 
 
 def file_name(cluster: str, wanted: KubeObject, as_format: Format) -> str:
@@ -76,19 +76,27 @@ def _objects(desired: Desired) -> Iterator[tuple[str, KubeObject]]:
         yield from ((cluster.connection.cluster, wanted) for wanted in cluster.objects)
 
 
+def _text(manifest: dict[str, Any], as_format: Format) -> str:
+    return visible(manifest_text(manifest, as_format=as_format))
+
+
 def _print(desired: Desired, as_format: Format) -> None:
     if as_format == "json":
         cloud = [{"cluster": name, "cloud": _settings(resource)} for name, resource in _cloud(desired)]
         objects = [{"cluster": name, "manifest": wanted.manifest} for name, wanted in _objects(desired)]
-        print(json.dumps([*cloud, *objects], indent=2))
+        print_json([*cloud, *objects])
         return
     last = None
     for cluster, resource in _cloud(desired):
-        print("---" if cluster == last else f"---\n# cluster {cluster}, Google Cloud")
-        print(manifest_text(_settings(resource), as_format="yaml"), end="")
+        print_line("---")
+        if cluster != last:
+            print_line(f"# cluster {cluster}, Google Cloud")
+        print_yaml(manifest_text(_settings(resource), as_format="yaml"))
         last = cluster
     last = None
     for cluster, wanted in _objects(desired):
-        print("---" if cluster == last else f"---\n# cluster {cluster}")
-        print(manifest_text(wanted.manifest, as_format="yaml"), end="")
+        print_line("---")
+        if cluster != last:
+            print_line(f"# cluster {cluster}")
+        print_yaml(manifest_text(wanted.manifest, as_format="yaml"))
         last = cluster

@@ -11,6 +11,7 @@ from rich.live import Live
 from rich.text import Text
 
 from inferfleet.api.problems import Problem
+from inferfleet.api.wording import one_line
 from inferfleet.cli.exit_codes import ExitCode
 from inferfleet.cli.report import reporting
 from inferfleet.cli.show.status import as_values, show, tables
@@ -85,5 +86,5 @@ def _watch(desired: Desired) -> Status:
 def _drawn(status: Status) -> RenderableType:
     parts: list[RenderableType] = []
     for title, columns, rows in tables(status):
-        parts += [Text(title, style="bold"), table(columns, rows), Text("")]
+        parts += [Text(one_line(title), style="bold"), table(columns, rows), Text("")]
     return Group(*parts)

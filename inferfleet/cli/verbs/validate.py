@@ -1,6 +1,7 @@
 """`inferfleet validate`: every problem of documents, classes, settings and lock."""
 
 from inferfleet.cli.exit_codes import ExitCode
+from inferfleet.cli.output import print_line
 from inferfleet.cli.report import reporting
 from inferfleet.cli.source import AsJson, Paths, StackName, read_source
 from inferfleet.desired.gate import announcements, refusals
@@ -29,4 +30,4 @@ def validate(paths: Paths = None, stack: StackName = None, as_json: AsJson = Fal
             report.problems += unplaced
             report.code = ExitCode.UNPLACED
         elif not as_json:
-            print("valid: " + ", ".join(f"{kind} {number}" for kind, number in counts.items()))
+            print_line("valid: " + ", ".join(f"{kind} {number}" for kind, number in counts.items()))

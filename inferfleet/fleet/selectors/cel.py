@@ -6,10 +6,12 @@ A selector sees `attributes` and `capacity`, flat maps of all devices of the cla
 match, as in Kubernetes.
 """
 
+import logging
 from collections.abc import Iterator
 from typing import Any
 
 from inferfleet.api.kinds.inference_class import AttributeValue, Device, InferenceClass
+from inferfleet.api.wording import shown
 from inferfleet.fleet.shapes import accelerator
 
 _VARIABLES = ("attributes", "capacity", "device")
@@ -51,25 +53,42 @@ def _compile(expression: str) -> Any:
     from celpy.evaluation import base_functions
 
     from inferfleet.fleet.selectors.library import FUNCTIONS
+    from inferfleet.fleet.selectors.limits import MAX_BYTES, LimitedRunner, macro_problems
 
-    environment = celpy.Environment()
+    _keep_quiet()
+    if len(expression.encode(errors="surrogatepass")) > MAX_BYTES:
+        raise InvalidSelector(f"the expression is longer than {MAX_BYTES:,} bytes, the limit of Kubernetes")
+    environment = celpy.Environment(runner_class=LimitedRunner)
     try:
         tree = environment.compile(expression)
-        for problem in _undeclared(tree, {*base_functions, *FUNCTIONS, *_MACROS}):
+        names = {*base_functions, *FUNCTIONS, *_MACROS}
+        for problem in (*_undeclared(tree, names), *macro_problems(tree)):
             raise InvalidSelector(problem)
         return environment.program(tree, functions=dict(FUNCTIONS))
+    except InvalidSelector:
+        raise
     except CELParseError as error:
         place = f"line {error.line}, column {error.column}: " if error.line else ""
         raise InvalidSelector(f"{place}this is not valid CEL") from None
     except RecursionError:
         raise InvalidSelector("the expression is nested too deeply") from None
+    except Exception as error:  # noqa: BLE001 (celpy raises nearly everything on odd expressions)
+        raise InvalidSelector(f"this is not valid CEL ({type(error).__name__})") from None
+
+
+def _keep_quiet() -> None:
+    """Keep celpy's own log of failed evaluations from standard error: the objection says the same."""
+    logger = logging.getLogger("celpy")
+    logger.propagate = False
+    if not logger.handlers:
+        logger.addHandler(logging.NullHandler())
 
 
 def _undeclared(tree: Any, functions: set[str]) -> Iterator[str]:
     """Names that no class defines: celpy itself would report them only while evaluating."""
     known = {*_VARIABLES, *functions}
     for call in tree.find_data("member_dot_arg"):
-        if call.children[1] in _MACROS and call.children[2] is not None:
+        if call.children[1] in _MACROS and len(call.children) > 2:
             known |= {str(name.children[0]) for name in call.children[2].find_data("ident")}
     for node in tree.iter_subtrees_topdown():
         if (
@@ -79,12 +98,12 @@ def _undeclared(tree: Any, functions: set[str]) -> Iterator[str]:
             name = node.children[0]
             kind = "function" if node.data.endswith("_arg") else "variable"
             offered = "" if kind == "function" else f"; the variables are {', '.join(_VARIABLES)}"
-            yield f"line {name.line}, column {name.column}: there is no {kind} {str(name)!r}{offered}"
+            yield f"line {name.line}, column {name.column}: there is no {kind} {shown(name)!r}{offered}"
         if node.data == "ident_arg":
             yield from _unreadable(node)
         if node.data == "member_dot_arg" and node.children[1] not in functions:
             name = node.children[1]
-            yield f"line {name.line}, column {name.column}: there is no function {str(name)!r}"
+            yield f"line {name.line}, column {name.column}: there is no function {shown(name)!r}"
 
 
 def _unreadable(call: Any) -> Iterator[str]:
@@ -103,15 +122,18 @@ def _objection(program: Any, inference_class: InferenceClass) -> str | None:
     from celpy import celtypes
     from celpy.evaluation import CELEvalError
 
+    from inferfleet.fleet.selectors.limits import MAX_STEPS, TooManySteps
+
     try:
         value = program.evaluate(_variables(inference_class))
     except CELEvalError as failed:
         return f"nodeSelector cannot be evaluated: {_short(failed)}"
     except RecursionError:
         return "nodeSelector is nested too deeply to be evaluated"
-    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as failed:
-        # celpy lets some errors of its own functions through as they are.
-        return f"nodeSelector cannot be evaluated: {failed}"
+    except TooManySteps:
+        return f"nodeSelector takes more than {MAX_STEPS:,} steps to evaluate"
+    except Exception as failed:  # noqa: BLE001 (celpy lets errors of its own code through as they are)
+        return f"nodeSelector cannot be evaluated: {shown(str(failed) or type(failed).__name__, 200)}"
     if not isinstance(value, celtypes.BoolType):
         return f"nodeSelector gives {type(value).__name__.removesuffix('Type').lower()}, not true or false"
     return None if value else "nodeSelector is false"

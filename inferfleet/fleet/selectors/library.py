@@ -10,6 +10,7 @@ from decimal import Decimal
 from functools import total_ordering
 from typing import Any
 
+import re2
 from celpy import celtypes
 
 from inferfleet.api.kinds.quantity import parse_quantity
@@ -122,6 +123,24 @@ def _number(index: int) -> Callable[[Any], celtypes.IntType]:
     return number
 
 
+def _multiply(left: Any, right: Any) -> Any:
+    # Python multiplies texts and lists too, and true is a number to it: ("a" * bool(4000000000)) has 4 GB.
+    numbers = (celtypes.IntType, celtypes.UintType, celtypes.DoubleType)
+    if not (isinstance(left, numbers) and type(left) is type(right)):
+        raise TypeError(f"{type(left).__name__} and {type(right).__name__} cannot be multiplied")
+    return left * right
+
+
+def _matches(text: Any, pattern: Any) -> celtypes.BoolType:
+    options = re2.Options()
+    # Else the C++ library writes about a wrong pattern to standard error.
+    options.log_errors = False
+    try:
+        return celtypes.BoolType(re2.compile(_text(pattern), options).search(_text(text)) is not None)
+    except re2.error:
+        raise ValueError(f"{_text(pattern)[:60]!r} is not a regular expression") from None
+
+
 def _text(value: Any) -> str:
     if not isinstance(value, str):
         raise TypeError(f"text was expected, got {type(value).__name__}")
@@ -161,4 +180,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "major": _number(0),
     "minor": _number(1),
     "patch": _number(2),
+    # Instead of celpy's own.
+    "matches": _matches,
+    "_*_": _multiply,
 }

@@ -123,6 +123,53 @@ def test_no_message_shows_the_value_of_a_secret(project: Path) -> None:
     assert "hunter2" not in "".join(map(str, problems))
 
 
+SHAPES = [
+    "{ml/hf: {token: 0987654321}}",
+    "{ml/hf: {token: 9876543210123456789012345}}",
+    "{ml/hf: {token: 9876e98765}}",
+    "{ml/hf: {token: 0x98765}}",
+    "{ml/hf: {token: !98765 x}}",
+    "{ml/hf: {token: !!int a98765}}",
+    "{ml/hf: {token: *98765}}",
+    "{ml/hf: {98765: x}}",
+    "{ml/hf: {token: {secure: x, y: 98765}}}",
+    "{ml/hf: {token: [98765]}}",
+    "{ml/hf: {token: .98765}}",
+    "{ml/hf: 98765}",
+    "{ml/hf: [98765]}",
+    "98765",
+    "'{98765'",
+    "'98765'",
+]
+
+
+@pytest.mark.parametrize("written", SHAPES)
+def test_a_value_of_a_secret_is_not_shown_in_whatever_form_it_is_written(project: Path, written: str) -> None:
+    configure(project, f"config:\n  inferfleet:secrets: {written}\n")
+    messages = [str(problem) for problem in problems_of(project)]
+    assert messages
+    assert [message for message in messages if "8765" in message] == []
+
+
+def test_a_secret_in_plain_text_is_a_warning(project: Path) -> None:
+    configure(
+        project,
+        "config:\n  inferfleet:secrets:\n    ml/hf: {token: {secure: v1:abc}}\n"
+        "    ml/b:\n      key: hunter2\n  inferfleet:eastKubeconfig: {secure: v1:abc}\n",
+    )
+    documents, _ = load_stack(project, "dev", base=project)
+    assert [(problem.severity, str(problem)) for problem in documents.notices] == [
+        (
+            "warning",
+            "stacks/Pulumi.dev.yaml:5: inferfleet:secrets[\"ml/b\"].key: value 'key' of secret ml/b is in "
+            "plain text in the file. Rotate it if others can read the repository, and encrypt it: "
+            "pulumi config set --secret --path 'inferfleet:secrets[\"ml/b\"].key'",
+        )
+    ]
+    decrypted = {"secrets": {"ml/hf": {"token": "x"}, "ml/b": {"key": "hunter2"}}, "eastKubeconfig": "x"}
+    assert load_stack(project, "dev", config=decrypted, base=project)[0].notices == documents.notices
+
+
 def test_a_value_of_a_secret_that_is_no_text_comes_with_the_command_that_sets_it(project: Path) -> None:
     config = {"secrets": {"ml/hf": {"token": 7, "tls.key": []}}, "eastKubeconfig": "x"}
     assert [problem.next_step for problem in problems_of(project, config=config)] == [

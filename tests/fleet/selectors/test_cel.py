@@ -42,6 +42,8 @@ H100 = InferenceClass.model_validate(
     }
 )
 
+TWENTY = ", ".join(["0"] * 20)
+
 
 @pytest.mark.parametrize(
     "expression",
@@ -68,6 +70,8 @@ H100 = InferenceClass.model_validate(
         'device.capacity["gpu.nvidia.com"].memory.compareTo(quantity("75Gi")) >= 0',
         'has(device.attributes) && !("dra.net" in device.attributes)',
         '["Hopper", "Blackwell"].exists(name, name == attributes["gpu.nvidia.com/architecture"])',
+        "[[1], [2]].all(list, list.filter(x, x > 0).map(x, x * 2).exists(x, x > 0))",
+        'device.driver.matches("nvidia[.]com$") && 1.5 * 2.0 == 3.0',
     ],
 )
 def test_a_selector_that_is_true_matches(expression: str) -> None:
@@ -85,7 +89,17 @@ def test_a_selector_that_is_true_matches(expression: str) -> None:
         ),
         ("quantity(device.driver).sign() == 1", "'gpu.nvidia.com' is not a Kubernetes quantity"),
         ('capacity["gpu.nvidia.com/memory"].compareTo(3) == 0', "Quantity and IntType cannot be compared"),
-        ('device.driver.matches("[")', "nodeSelector cannot be evaluated"),
+        (
+            'device.driver.matches("[")',
+            "nodeSelector cannot be evaluated: '[' is not a regular expression",
+        ),
+        ('("a" * bool(4000000000)) == "a"', "StringType and BoolType cannot be multiplied"),
+        ('"a" * 1000000000 == "a"', "StringType and IntType cannot be multiplied"),
+        ("[0] * bool(1000000000) == [0]", "ListType and BoolType cannot be multiplied"),
+        (
+            f"[{TWENTY}].all(x, [{TWENTY}].all(y, [{TWENTY}] != []))",
+            "nodeSelector takes more than 10,000 steps to evaluate",
+        ),
         ("1 / 0 == 1", "nodeSelector cannot be evaluated"),
         ("(" * 300 + "true" + ")" * 300, "nodeSelector is nested too deeply to be evaluated"),
     ],
@@ -107,6 +121,23 @@ def test_anything_else_is_no_match_and_says_why(expression: str, objection: str)
         ('quantty("1") == 1', "line 1, column 1: there is no function 'quantty'"),
         ('semver("9") == semver("9.0.0")', "line 1, column 8: '9' is not a semantic version (such as 9.0.0)"),
         ('quantity("1").moreThan(2)', "line 1, column 15: there is no function 'moreThan'"),
+        ("[1].all()", "line 1, column 5: all takes a name and an expression"),
+        ("[1].map(1, true)", "line 1, column 5: map takes a name and an expression"),
+        ("[1].exists(true, true)", "line 1, column 5: exists takes a name and an expression"),
+        ("has(1)", "line 1, column 1: has takes a field, such as has(device.attributes)"),
+        ("has()", "line 1, column 1: has takes a field, such as has(device.attributes)"),
+        (
+            "true" + " " * 10_240,
+            "the expression is longer than 10,240 bytes, the limit of Kubernetes",
+        ),
+        (
+            " && ".join(["[1].all(x, true)"] * 9),
+            "it has 9 of the macros all, exists, exists_one, filter, map, and at most 8 are allowed",
+        ),
+        (
+            "[1].all(x, [1].all(y, [1].all(z, true)))",
+            "the macros all, exists, exists_one, filter, map are nested more than 2 deep",
+        ),
     ],
 )
 def test_an_invalid_selector_says_where(expression: str, problem: str) -> None:
@@ -118,3 +149,25 @@ def test_an_invalid_selector_says_where(expression: str, problem: str) -> None:
 def test_fleets_without_selectors_do_not_import_the_compiler() -> None:
     code = "import sys, inferfleet.fleet.selectors.cel; assert 'celpy' not in sys.modules"
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        'device.driver.matches("(")',
+        "device.driver.matches(1)",
+        "quantity() == 1",
+        'quantity("1", "2") == 1',
+        '"a".size(1, 2, 3) == 1',
+        'timestamp("x") == timestamp("y")',
+        "1 in 1",
+        "[][0]",
+        '"\\udddd" == "a"',
+        "-" * 3000 + "1 == 1",
+    ],
+)
+def test_nothing_is_logged_about_an_expression_that_fails(
+    capfd: pytest.CaptureFixture[str], expression: str
+) -> None:
+    assert Selectors().objection(expression, H100) is not None
+    assert capfd.readouterr() == ("", "")

@@ -1,0 +1,44 @@
+"""The one way out: every line, JSON and YAML that a verb prints.
+
+Texts come from documents, file names, clusters and clouds, and may be written to harm whoever reads them in a
+terminal or a CI log.
+"""
+
+import io
+import json
+import sys
+from typing import Any
+
+from inferfleet.api.wording import one_line
+
+
+def accept_every_character() -> None:
+    """Print as escapes what the output's encoding lacks; else `é` would end a command under `LC_ALL=C`."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+
+
+def print_line(text: str = "", *, error: bool = False, flush: bool = False) -> None:
+    """Print one line, to standard error with `error`; what would end it or act on a terminal is escaped."""
+    print(one_line(text), file=sys.stderr if error else sys.stdout, flush=flush)
+
+
+def print_json(values: Any) -> None:
+    """Print values as JSON in ASCII. `##`, with which commands to CI systems begin, is escaped too."""
+    print(json.dumps(values, indent=2).replace("##", "\\u0023#"))
+
+
+def visible(yaml: str) -> str:
+    """Return YAML with characters that cannot be seen as escapes; our writers put such texts in quotes."""
+    if yaml.replace("\n", "").isprintable():
+        return yaml
+    return "".join(
+        char if char == "\n" or char.isprintable() else char.encode("unicode_escape").decode("ascii")
+        for char in yaml
+    )
+
+
+def print_yaml(text: str) -> None:
+    """Print YAML that ends in a newline."""
+    print(visible(text), end="")
