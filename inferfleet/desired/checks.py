@@ -8,13 +8,14 @@ from inferfleet.desired.pods import chains_of, stack_chain
 from inferfleet.desired.values import Component, DesiredCluster
 from inferfleet.fleet import engine_args
 from inferfleet.fleet.decisions import Plan
+from inferfleet.fleet.shapes import DECODE
 from inferfleet.manifests.picker import check as picker_check
 from inferfleet.plugins import chain
 from inferfleet.plugins.registry import Registry
 from inferfleet.profiles.table import profile
 
 # The roles of a unified deployment.
-ROLES = ("decode",)
+ROLES = (DECODE,)
 
 
 def chain_problems(documents: Documents, registry: Registry) -> Iterator[Problem]:

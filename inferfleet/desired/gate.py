@@ -12,6 +12,7 @@ from inferfleet.desired.values import Desired
 from inferfleet.fleet import names
 from inferfleet.fleet.decisions import Change, Unplaced
 from inferfleet.fleet.lock.lock import Lock, matches
+from inferfleet.fleet.placement.reasons import listed
 
 
 def refusals(
@@ -65,13 +66,9 @@ def announcements(
 
 def unplaced_problem(unplaced: Unplaced, severity: Severity) -> Problem:
     """Return the problem of replicas without a place, with the reason of each cluster and pool."""
-    reasons = "; ".join(
-        f"{reason.cluster}{'/' if reason.pool else ''}{reason.pool}: {reason.why}"
-        for reason in unplaced.reasons
-    )
     return Problem(
         f"{unplaced.replicas} of the replicas of {unplaced.deployment} found no place "
-        f"({reasons or 'there is no cluster'})",
+        f"({listed(unplaced.reasons) or 'there is no cluster'})",
         "Make room, lower replicas, or set inferfleet:unplaced to warn to go on without them",
         path="spec.replicas",
         kind="ModelDeployment",
