@@ -1,7 +1,7 @@
 # Two commands for a newcomer: `make up` (a fleet on this machine) and `make test`.
 STACK ?= local
 PYTHON ?= python3
-WORKERS ?= 5
+WORKERS ?= 4
 BIN := .venv/bin
 SANDBOX_ENV := eval "$$($(BIN)/inferfleet sandbox env --stack $(STACK))"
 

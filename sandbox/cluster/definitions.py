@@ -34,10 +34,17 @@ class InstalledCrds:
 
 
 def define(cluster: KwokCluster, kubectl: Kubectl, files: tuple[Path, ...]) -> None:
-    """Make the running cluster serve what the files define.
+    """Make the running cluster serve what the files define, its schema included.
 
     The first cluster that never had other definitions leaves a seed for later ones.
     """
+    _define(cluster, kubectl, files)
+    # An API server builds the schema when it is first asked for it. Pulumi's provider gives up on that after
+    # 32 s, which a busy machine may need; kubectl waits.
+    kubectl("get", "--raw", "/openapi/v2")
+
+
+def _define(cluster: KwokCluster, kubectl: Kubectl, files: tuple[Path, ...]) -> None:
     wanted = seeds.digest(files)
     known = read(cluster.folder / seeds.RECORD)
     if known and known.digest == wanted and _is_current(known, kubectl):

@@ -210,7 +210,7 @@ class KwokCluster:
             "KWOK_WORKDIR": str(self.places.kwok),
             # Each component collects garbage seldom, except at this limit. With CRDs alone an API server
             # would grow to twice of it.
-            "GOMEMLIMIT": "400MiB",
+            "GOMEMLIMIT": "600MiB",
             "GOGC": "400",
             # With more threads, idle components spend a fifth of their CPU time on waking one another.
             "GOMAXPROCS": "1",
