@@ -14,6 +14,9 @@ from inferfleet.fleet.lock.lock import Lock
 
 # Largest weight of a backend in Gateway API.
 WEIGHT_LIMIT = 1_000_000
+# Most backends of a rule in the CRD of HTTPRoute. A second rule or route with the same match would not share
+# the traffic: the first that matches takes all of it. So a service cannot be split over several.
+BACKEND_LIMIT = 16
 
 
 def endpoints(documents: Documents, placements: tuple[Placement, ...]) -> tuple[Endpoint, ...]:
@@ -46,13 +49,18 @@ def routes(documents: Documents, endpoints: tuple[Endpoint, ...], lock: Lock) ->
 def route_problems(
     documents: Documents, endpoints: tuple[Endpoint, ...], routes: tuple[ServiceRoute, ...], lock: Lock
 ) -> Iterator[Problem]:
-    """Yield errors (a selector that can match nothing) and warnings (a selector that matches nothing yet)."""
+    """Yield errors (a selector that can match nothing, a route with too many backends) and warnings (a
+    selector that matches nothing yet).
+    """
     for key, service in sorted(documents.services.items()):
         clusters = [route.cluster for route in routes if route.service == key]
         for cluster, document in sorted(documents.clusters.items()):
             locked = cluster in lock.services.get(key, ())
             if locked and document.spec.state == "lost" and cluster not in clusters:
                 yield _route_without_endpoints(key, cluster)
+        for route in routes:
+            if route.service == key and documents.clusters[route.cluster].spec.state != "lost":
+                yield from _too_many(route)
         yield from _matching_nothing(documents, key)
         yield from _without_endpoints(key, service, near=_near(service, endpoints), clusters=clusters)
 
@@ -166,6 +174,21 @@ def _without_endpoints(
                 key=key,
                 severity="warning",
             )
+
+
+def _too_many(route: ServiceRoute) -> Iterator[Problem]:
+    """Yield an error for a route that Kubernetes would refuse. On a lost cluster nothing is written."""
+    count = len(route.backends)
+    if count > BACKEND_LIMIT:
+        yield Problem(
+            f"service {route.service} selects {count} deployments with replicas on cluster {route.cluster}, "
+            f"and its route there takes at most {BACKEND_LIMIT}",
+            f"Select at least {count - BACKEND_LIMIT} fewer there, serve the same model by fewer deployments "
+            "with more replicas, or write a second service for some of them",
+            "spec.endpoints",
+            kind="ModelService",
+            key=route.service,
+        )
 
 
 def _route_without_endpoints(key: str, cluster: str) -> Problem:

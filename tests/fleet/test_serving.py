@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from small_fleet import cluster, deployment, fleet, lock, service
 
 from inferfleet.api.documents import Documents
-from inferfleet.api.problems import of_severity
+from inferfleet.api.problems import Problem, of_severity
 from inferfleet.fleet import plan
 from inferfleet.fleet.decisions import Backend, ServiceRoute
 from inferfleet.fleet.lock.lock import Lock
@@ -173,3 +173,37 @@ def test_selectors_without_endpoints_are_reported(
     planned = plan(documents, locked)
     assert [problem.what for problem in of_severity(planned.problems, "error")] == problems
     assert [problem.what for problem in of_severity(planned.problems, "warning")] == warnings
+
+
+def _many(on_east: int, on_west: int = 0, *, east_state: str = "active") -> Documents:
+    return fleet(
+        cluster("east", {"l4": ("l4", 8)}, labels={"region": "east"}, state=east_state),
+        cluster("west", {"l4": ("l4", 8)}, labels={"region": "west"}),
+        *(deployment(f"e{number:02}", 1, selector={"region": "east"}) for number in range(on_east)),
+        *(deployment(f"w{number:02}", 1, selector={"region": "west"}) for number in range(on_west)),
+        service("chat", (1, {})),
+    )
+
+
+def test_a_route_takes_sixteen_deployments_on_each_cluster_however_many_there_are_in_all() -> None:
+    assert plan(_many(16, 16), lock({})).problems == ()
+
+
+def test_a_service_over_nineteen_deployments_of_a_cluster_is_refused_with_the_numbers() -> None:
+    assert plan(_many(19, 1), lock({})).problems == (
+        Problem(
+            "service ml/chat selects 19 deployments with replicas on cluster east, "
+            "and its route there takes at most 16",
+            "Select at least 3 fewer there, serve the same model by fewer deployments with more replicas, "
+            "or write a second service for some of them",
+            "spec.endpoints",
+            kind="ModelService",
+            key="ml/chat",
+        ),
+    )
+
+
+def test_the_route_on_a_lost_cluster_is_not_counted_because_nothing_is_written_there() -> None:
+    locked = lock({f"e{number:02} east/l4": 1 for number in range(19)}, {"chat": ("east",)})
+    planned = plan(_many(19, 1, east_state="lost"), locked)
+    assert of_severity(planned.problems, "error") == ()
