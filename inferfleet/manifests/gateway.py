@@ -33,7 +33,7 @@ def own_gateway(*, gateway: Gateway, stack: str) -> OwnGateway | None:
                 "name": "http",
                 "protocol": "HTTP",
                 "port": gateway.port,
-                "allowedRoutes": {"namespaces": {"from": "All"}},
+                "allowedRoutes": {"namespaces": {"from": "Selector", "selector": _our_namespaces(stack)}},
             }
         ],
     }
@@ -54,6 +54,15 @@ def own_gateway(*, gateway: Gateway, stack: str) -> OwnGateway | None:
         "spec": spec,
     }
     return OwnGateway(manifest, (_envoy_proxy(stack),) if gateway.provider == "envoy" else ())
+
+
+def _our_namespaces(stack: str) -> dict[str, Any]:
+    """Return a selector of the namespaces that the stack makes, by their label.
+
+    Names would change the Gateway with every namespace, and the first step of an update that empties one
+    would cut off what still serves there.
+    """
+    return {"matchLabels": {names.STACK: stack}}
 
 
 def _envoy_proxy(stack: str) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 Source: https://gateway-api.sigs.k8s.io/reference/spec/ (ParentReference, Listener, HTTPRouteSpec.hostnames).
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from sandbox.cluster.objects import Object, key
@@ -32,7 +32,9 @@ def is_parent(ref: Object, *, route: Object, gateway: Object) -> bool:
     return kind == (GATEWAY_GROUP, "Gateway") and f"{namespace}/{ref['name']}" == key(gateway)
 
 
-def listeners_for(ref: Object, *, route: Object, gateway: Object) -> tuple[Object, ...] | NotAccepted:
+def listeners_for(
+    ref: Object, *, route: Object, gateway: Object, namespaces: Mapping[str, Object]
+) -> tuple[Object, ...] | NotAccepted:
     """Return the listeners of the Gateway that accept the route for this parentRef, or why none does."""
     usable = usable_listeners(gateway)
     named = [
@@ -46,12 +48,15 @@ def listeners_for(ref: Object, *, route: Object, gateway: Object) -> tuple[Objec
         return NotAccepted(
             "NoMatchingParent", f"Gateway {key(gateway)} has no such listener that works (it has: {have})"
         )
-    allowed = [listener for listener in named if _allows(listener, route=route, gateway=gateway)]
+    namespace = route["metadata"]["namespace"]
+    labels = _labels(namespaces.get(namespace) or {})
+    same = bool(namespace == gateway["metadata"]["namespace"])
+    allowed = [listener for listener in named if _allows(listener, same=same, labels=labels)]
     if not allowed:
         return NotAccepted(
             "NotAllowedByListeners",
-            f"no listener of Gateway {key(gateway)} allows routes of namespace "
-            f"{route['metadata']['namespace']}. Set allowedRoutes.namespaces.from to All there.",
+            f"no listener of Gateway {key(gateway)} allows routes of namespace {namespace}. "
+            "See allowedRoutes.namespaces there.",
         )
     matching = tuple(listener for listener in allowed if hostnames(listener, route))
     if not matching:
@@ -82,7 +87,40 @@ def _narrower(left: str, right: str) -> str | None:
     return left if covers(right, left) else None
 
 
-def _allows(listener: Object, *, route: Object, gateway: Object) -> bool:
+def _labels(namespace: Object) -> Mapping[str, str]:
+    labels: Mapping[str, str] = namespace.get("metadata", {}).get("labels") or {}
+    return labels
+
+
+def _allows(listener: Object, *, same: bool, labels: Mapping[str, str]) -> bool:
+    """Return whether the listener takes routes of a namespace with these labels, `same` as its own or not."""
     allowed = (listener.get("allowedRoutes") or {}).get("namespaces") or {}
-    same = bool(route["metadata"]["namespace"] == gateway["metadata"]["namespace"])
-    return same or allowed.get("from", "Same") == "All"
+    match allowed.get("from", "Same"):
+        case "All":
+            return True
+        case "Selector":
+            selector = allowed.get("selector")
+            return selector is not None and _selects(selector, labels)
+        case _:
+            return same
+
+
+def _selects(selector: Object, labels: Mapping[str, str]) -> bool:
+    """Return whether a Kubernetes label selector matches; an empty one matches everything."""
+    wanted: Mapping[str, str] = selector.get("matchLabels") or {}
+    return all(labels.get(name) == value for name, value in wanted.items()) and all(
+        _meets(expression, labels) for expression in selector.get("matchExpressions") or ()
+    )
+
+
+def _meets(expression: Object, labels: Mapping[str, str]) -> bool:
+    value = labels.get(expression["key"])
+    match expression["operator"]:
+        case "In":
+            return value in (expression.get("values") or ())
+        case "NotIn":
+            return value not in (expression.get("values") or ())
+        case "Exists":
+            return value is not None
+        case _:
+            return value is None

@@ -94,7 +94,7 @@ def _attached(route: Object, gateways: list[Object], snapshot: Snapshot) -> Atta
         for gateway in gateways:
             if not is_parent(ref, route=route, gateway=gateway):
                 continue
-            accepting = listeners_for(ref, route=route, gateway=gateway)
+            accepting = listeners_for(ref, route=route, gateway=gateway, namespaces=snapshot.namespaces)
             if unsupported:
                 text = f"the sandbox's gateway does not support {', '.join(unsupported)}. Real gateways may."
                 accepting = NotAccepted("UnsupportedValue", text)

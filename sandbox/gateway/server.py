@@ -16,6 +16,7 @@ from sandbox.gateway.envoy_process import EnvoyProcess
 from sandbox.gateway.snapshot import GATEWAY_GROUP, POOL_GROUP, Snapshot
 
 PATHS = {
+    "namespaces": "/api/v1/namespaces",
     "classes": f"/apis/{GATEWAY_GROUP}/v1/gatewayclasses",
     "gateways": f"/apis/{GATEWAY_GROUP}/v1/gateways",
     "routes": f"/apis/{GATEWAY_GROUP}/v1/httproutes",

@@ -11,8 +11,9 @@ POOL_GROUP = "inference.networking.k8s.io"
 
 @dataclass(frozen=True)
 class Snapshot:
-    """The objects of each kind by their keys: `namespace/name`, GatewayClasses by name."""
+    """The objects of each kind by their keys: `namespace/name`, GatewayClasses and namespaces by name."""
 
+    namespaces: Mapping[str, Object]
     classes: Mapping[str, Object]
     gateways: Mapping[str, Object]
     routes: Mapping[str, Object]

@@ -45,7 +45,7 @@ _LISTENER: Any = {
     "port": None,
     "hostname": None,
     "allowedRoutes": {
-        "namespaces": {"from": {"All", "Same"}},
+        "namespaces": {"from": {"All", "Same", "Selector"}, "selector": None},
         "kinds": [{"group": None, "kind": {"HTTPRoute"}}],
     },
 }

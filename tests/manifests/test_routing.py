@@ -136,7 +136,12 @@ def _gateway(annotations: dict[str, str] | None = None, *, port: int = 80, **spe
                     "name": "http",
                     "protocol": "HTTP",
                     "port": port,
-                    "allowedRoutes": {"namespaces": {"from": "All"}},
+                    "allowedRoutes": {
+                        "namespaces": {
+                            "from": "Selector",
+                            "selector": {"matchLabels": {"inferfleet.dev/stack": "prod"}},
+                        }
+                    },
                 }
             ],
             **spec,

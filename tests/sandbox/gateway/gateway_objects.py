@@ -101,8 +101,11 @@ def picker_of(name: str = "qwen", *, ip: str = "127.4.0.9", args: Any = ()) -> t
     )
 
 
-def snapshot(*objects: Object) -> Snapshot:
-    """Return a snapshot of the objects, whose kinds follow from their fields, and of two GatewayClasses."""
+def snapshot(*objects: Object, namespaces: dict[str, dict[str, str]] | None = None) -> Snapshot:
+    """Return a snapshot of the objects, whose kinds follow from their fields, and of two GatewayClasses.
+
+    `namespaces` are labels by name.
+    """
     kinds: dict[str, dict[str, Object]] = {
         kind: {} for kind in ("gateways", "routes", "pools", "services", "pods")
     }
@@ -122,4 +125,7 @@ def snapshot(*objects: Object) -> Snapshot:
         kinds[kind][key(kube_object)] = kube_object
     ours = {"metadata": {"name": "ours", "generation": 1}, "spec": {"controllerName": CONTROLLER}}
     theirs = {"metadata": {"name": "theirs"}, "spec": {"controllerName": "somebody.else/gateway"}}
-    return Snapshot(classes={"ours": ours, "theirs": theirs}, **kinds)
+    spaces = {
+        name: {"metadata": {"name": name, "labels": labels}} for name, labels in (namespaces or {}).items()
+    }
+    return Snapshot(classes={"ours": ours, "theirs": theirs}, namespaces=spaces, **kinds)

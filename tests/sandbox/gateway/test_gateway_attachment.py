@@ -42,7 +42,7 @@ def test_host_names_of_listener_and_route_must_meet(
             NotAccepted(
                 "NotAllowedByListeners",
                 "no listener of Gateway infra/edge allows routes of namespace ml. "
-                "Set allowedRoutes.namespaces.from to All there.",
+                "See allowedRoutes.namespaces there.",
             ),
         ),
         (
@@ -98,3 +98,37 @@ def test_a_listener_says_why_it_does_not_take_a_route(
     assert [parent.listeners for attached in decided.routes for parent in attached.parents] == [
         refused or ("http",)
     ]
+
+
+@pytest.mark.parametrize(
+    ("selector", "accepted"),
+    [
+        ({"matchLabels": {"inferfleet.dev/stack": "prod"}}, True),
+        ({"matchLabels": {"inferfleet.dev/stack": "test"}}, False),
+        ({"matchLabels": {"inferfleet.dev/stack": "prod", "tier": "gold"}}, False),
+        ({"matchExpressions": [{"key": "tier", "operator": "In", "values": ["silver", "gold"]}]}, False),
+        ({"matchExpressions": [{"key": "tier", "operator": "NotIn", "values": ["gold"]}]}, True),
+        ({"matchExpressions": [{"key": "inferfleet.dev/stack", "operator": "Exists"}]}, True),
+        ({"matchExpressions": [{"key": "inferfleet.dev/stack", "operator": "DoesNotExist"}]}, False),
+        ({}, True),
+        (None, False),
+    ],
+)
+@pytest.mark.parametrize("infra", ["infra", "ml"])
+def test_a_selector_takes_routes_of_namespaces_with_the_labels_and_of_no_others(
+    selector: Object | None, accepted: bool, infra: str
+) -> None:
+    allowed = {"from": "Selector", **({} if selector is None else {"selector": selector})}
+    edge = gateway(listeners=[listener(allowedRoutes={"namespaces": allowed})])
+    edge["metadata"]["namespace"] = infra  # that a route is in the Gateway's own namespace is no reason
+    parents = [{"name": "edge", "namespace": infra}]
+    seen = snapshot(edge, route("r", parentRefs=parents), namespaces={"ml": {"inferfleet.dev/stack": "prod"}})
+    (attached,) = config(seen, NETWORK).routes
+    (parent,) = attached.parents
+    assert (parent.listeners == ("http",)) is accepted
+    if not accepted:
+        assert parent.listeners == NotAccepted(
+            "NotAllowedByListeners",
+            f"no listener of Gateway {infra}/edge allows routes of namespace ml. "
+            "See allowedRoutes.namespaces there.",
+        )
