@@ -49,6 +49,11 @@ def epp(deployment: str) -> str:
     return f"{_name(deployment)}-epp"
 
 
+def epp_lease(deployment: str, suffix: str) -> str:
+    """Return the name of the Lease by which replicas of a picker elect a leader; pickers make it so."""
+    return f"epp-{_namespace(deployment)}-{endpoint(deployment)}{suffix}"
+
+
 def epp_cluster_scoped(deployment: str) -> str:
     """Return the name of a picker's ClusterRole and ClusterRoleBinding, which have no namespace."""
     return f"inferfleet:{_namespace(deployment)}:{_name(deployment)}:epp"

@@ -2,7 +2,10 @@
 
 Flags: pkg/epp/server/options.go and pkg/common/observability/logging/options.go of v1.5.0, and
 pkg/log/zap/zap.go of controller-runtime v0.23.3. Ports, probes and resources: config/charts/epplib of v1.5.0.
+Lease and watches: pkg/epp/server/controller_manager.go.
 """
+
+from dataclasses import replace
 
 from inferfleet.profiles.profile import FlagKind, Profile, Resources
 
@@ -77,4 +80,10 @@ GIE_1_5 = Profile(
     resources=Resources(requests={"cpu": "4", "memory": "8Gi"}, limits={"memory": "16Gi"}),
     engine_label="inference.networking.k8s.io/engine-type",
     engine_metrics_port_flag="model-server-metrics-port",
+    lease_suffix=".gateway-api-inference-extension.sigs.k8s.io",
+    watches_pool_by_name=True,
 )
+
+# The same software, with pods that can write no file of their image: the picker writes none, and makes its
+# certificate in memory.
+GIE_1_5_R2 = replace(GIE_1_5, name="gie-1.5-r2", read_only_root_filesystem=True)

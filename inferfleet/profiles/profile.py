@@ -49,3 +49,9 @@ class Profile:
     engine_label: str
     # The flag that names another port for engine metrics; None: it is a parameter of metrics-data-source.
     engine_metrics_port_flag: str | None
+    # What follows `epp-<namespace>-<pool>` in the name of the Lease by which replicas elect a leader.
+    lease_suffix: str
+    # Whether the picker watches its own InferencePool by name, so that it needs no right to read others.
+    watches_pool_by_name: bool
+    # Pickers of a stack restart when this changes, so only a new row of the table may have another value.
+    read_only_root_filesystem: bool = False

@@ -70,4 +70,7 @@ ROUTER_0_10 = Profile(
     resources=Resources(requests={"cpu": "4", "memory": "8Gi"}, limits={"memory": "16Gi"}),
     engine_label="llm-d.ai/engine-type",
     engine_metrics_port_flag=None,
+    lease_suffix=".llm-d.ai",
+    # Not looked up in its source.
+    watches_pool_by_name=False,
 )

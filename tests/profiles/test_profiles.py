@@ -1,5 +1,7 @@
 """The table of profiles: complete, consistent, and honest about what is run."""
 
+from dataclasses import replace
+
 import pytest
 
 from inferfleet.api.kinds.inference_cluster import Serving
@@ -12,9 +14,15 @@ PROFILES = [profile(name) for name in names()]
 
 
 def test_the_default_profile_is_the_first_and_the_one_that_is_run() -> None:
-    assert names() == ("gie-1.5", "router-0.10")
+    assert names() == ("gie-1.5", "gie-1.5-r2", "router-0.10")
     assert Serving.model_fields["profile"].default == "gie-1.5"
-    assert [known.proven for known in PROFILES] == [True, False]
+    assert [known.proven for known in PROFILES] == [True, True, False]
+
+
+def test_only_a_new_profile_changes_pods_of_the_same_software() -> None:
+    old, new = profile("gie-1.5"), profile("gie-1.5-r2")
+    assert new == replace(old, name="gie-1.5-r2", read_only_root_filesystem=True)
+    assert not old.read_only_root_filesystem
 
 
 def test_a_profile_that_is_not_in_the_table_is_a_key_error() -> None:

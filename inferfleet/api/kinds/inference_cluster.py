@@ -93,8 +93,8 @@ class Serving(Model):
     """How a cluster serves models. What is left out comes from the profile."""
 
     profile: str = "gie-1.5"
-    """Version of the serving software, which decides images, flags and API groups: `gie-1.5` or
-    `router-0.10`.
+    """Version of the serving software, which decides images, flags and API groups: `gie-1.5`, `gie-1.5-r2`
+    (the same with a read-only file system for endpoint pickers) or `router-0.10`.
     """
     gateway: Gateway = INTERNAL_ON_GKE
     """The Gateway through which models are reached. Required on existing clusters; default on GKE: an

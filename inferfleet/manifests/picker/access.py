@@ -1,5 +1,6 @@
 """Permissions of an endpoint picker on its cluster: an account, and roles no wider than it needs."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from inferfleet.api.kinds.model_deployment import ModelDeployment
@@ -21,18 +22,26 @@ def account(*, deployment: ModelDeployment, stack: str) -> dict[str, Any]:
 
 
 def role(*, deployment: ModelDeployment, profile: Profile, stack: str) -> dict[str, Any]:
-    """Return rights to read pods, pool and objectives; with several replicas also to elect a leader."""
+    """Return rights to read pods, pool and objectives; with several replicas also to elect a leader.
+
+    A request to create has no name that RBAC could compare, so that right is for any Lease and Event of the
+    namespace. A list or watch has one where it selects by `metadata.name`.
+    """
+    key = deployment.metadata.key
+    pool = [names.endpoint(key)] if profile.watches_pool_by_name else []
     rules = [
         _rule("", ["pods"], *_READ),
-        _rule(profile.pool_group, ["inferencepools"], *_READ),
+        _rule(profile.pool_group, ["inferencepools"], *_READ, only=pool),
         *(
             _rule(group, ["inferenceobjectives", "inferencemodelrewrites"], *_READ)
             for group in profile.objective_groups
         ),
     ]
     if deployment.spec.endpoint_picker.replicas > 1:
+        lease = names.epp_lease(key, profile.lease_suffix)
         rules += [
-            _rule("coordination.k8s.io", ["leases"], *_READ, "create", "update", "patch", "delete"),
+            _rule("coordination.k8s.io", ["leases"], "create"),
+            _rule("coordination.k8s.io", ["leases"], "get", "update", only=[lease]),
             _rule("", ["events"], "create", "patch"),
         ]
     return {
@@ -95,5 +104,6 @@ def _binds(deployment: ModelDeployment, kind: str, name: str) -> dict[str, Any]:
     return {"roleRef": {"apiGroup": _RBAC, "kind": kind, "name": name}, "subjects": [subject]}
 
 
-def _rule(group: str, resources: list[str], *verbs: str) -> dict[str, Any]:
-    return {"apiGroups": [group], "resources": resources, "verbs": list(verbs)}
+def _rule(group: str, resources: list[str], *verbs: str, only: Sequence[str] = ()) -> dict[str, Any]:
+    named = {"resourceNames": list(only)} if only else {}
+    return {"apiGroups": [group], "resources": resources, **named, "verbs": list(verbs)}

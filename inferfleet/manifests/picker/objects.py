@@ -140,7 +140,11 @@ def _container(deployment: ModelDeployment, serving: Serving, profile: Profile) 
             "periodSeconds": 2,
         },
         "resources": _resources(deployment, profile),
-        "securityContext": {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}},
+        "securityContext": {
+            "allowPrivilegeEscalation": False,
+            "capabilities": {"drop": ["ALL"]},
+            **({"readOnlyRootFilesystem": True} if profile.read_only_root_filesystem else {}),
+        },
         "terminationMessagePolicy": "FallbackToLogsOnError",
         "volumeMounts": [
             {"name": "config", "mountPath": picker_flags.CONFIG_FOLDER, "readOnly": True},
