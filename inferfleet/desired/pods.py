@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from inferfleet.api.documents import Documents
 from inferfleet.api.kinds.inference_class import Device
 from inferfleet.api.problems import Problem
+from inferfleet.desired.pod_security import meets_baseline, risk_problems
 from inferfleet.fleet import names
 from inferfleet.fleet.shapes import accelerator
 from inferfleet.fleet.spot import Spot
@@ -28,6 +29,7 @@ class Pods:
     role: str
     outcome: chain.Outcome
     autoscaled: bool
+    meets_baseline: bool
 
 
 def pods(
@@ -58,14 +60,16 @@ def pods(
         problems += contradictions
         if contradictions:
             continue
+        every_link = chain_of(documents, spot, class_name=pool.class_name)
         outcome = chain.run(
             pod_template(deployment=deployment, spot=spot, role=role, hardware=needs),
             _request(documents, spot, role, device=device, needs=needs, class_name=pool.class_name),
-            chain_of(documents, spot, class_name=pool.class_name),
+            every_link,
             registry,
         )
         problems += outcome.problems
-        made.append(Pods(spot, role, outcome, pool.autoscaled))
+        problems += risk_problems(deployment, outcome, every_link, documents.settings)
+        made.append(Pods(spot, role, outcome, pool.autoscaled, meets_baseline(outcome)))
     return tuple(made), tuple(problems)
 
 

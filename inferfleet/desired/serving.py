@@ -8,7 +8,7 @@ from inferfleet.desired.clusters import Site
 from inferfleet.desired.values import Component, KubeObject
 from inferfleet.fleet import names
 from inferfleet.manifests.gateway import own_gateway
-from inferfleet.manifests.metadata import namespace, secret
+from inferfleet.manifests.metadata import baseline_labels, namespace, secret
 
 # Cloud controllers make a load balancer for it: one to three minutes on GKE.
 GATEWAY_SECONDS = 300
@@ -58,12 +58,26 @@ def serving_stack(
     secrets: Mapping[tuple[str, str], tuple[str, ...]],
     gateway: Gateway,
     stack: str,
+    baseline: Mapping[str, bool] | None,
 ) -> ServingStack:
-    """Return the shared objects. `secrets` are the keys of each Secret, by namespace and name."""
+    """Return the shared objects. `secrets` are the keys of each Secret, by namespace and name.
+
+    `baseline` says of each namespace with pods whether all of them meet the baseline of the Pod Security
+    Standards; without it namespaces get no labels about that.
+    """
     own = own_gateway(gateway=gateway, stack=stack)
+    # The proxies of an unknown controller may run beside the Gateway, and need whatever they need.
+    meets = {names.SYSTEM_NAMESPACE: gateway.provider != "none", **(baseline or {})}
     spaces = {
         # To delete a namespace would delete what others created in it.
-        name: site.place(namespace(name, stack=stack), retain=True)
+        name: site.place(
+            namespace(
+                name,
+                stack=stack,
+                labels={} if baseline is None else _security(name, enforced=meets.get(name, True)),
+            ),
+            retain=True,
+        )
         for name in sorted({*namespaces, *([names.SYSTEM_NAMESPACE] if own else [])})
     }
     held = {
@@ -84,3 +98,13 @@ def serving_stack(
         parameters,
         site.place(own.gateway, after=first, timeout=GATEWAY_SECONDS),
     )
+
+
+def _security(name: str, *, enforced: bool) -> dict[str, str]:
+    """Return the labels for Pod Security admission; none on namespaces that every cluster has.
+
+    Other people's pods are there too, and those of `kube-system` need what the baseline forbids.
+    """
+    if name == "default" or name.startswith("kube-"):
+        return {}
+    return baseline_labels(enforced=enforced)

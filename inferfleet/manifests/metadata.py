@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from inferfleet.fleet import names
+from inferfleet.profiles import pod_security
 
 # What Pulumi waits for before it goes on; see ReadyCondition in pulumi-kubernetes 4.25, pkg/metadata.
 WAIT_FOR = "pulumi.com/waitFor"
@@ -28,9 +29,23 @@ def metadata(
     return made
 
 
-def namespace(name: str, *, stack: str) -> dict[str, Any]:
-    """Return a Namespace."""
-    return {"apiVersion": "v1", "kind": "Namespace", "metadata": metadata(name, stack=stack)}
+def namespace(name: str, *, stack: str, labels: Mapping[str, str] | None = None) -> dict[str, Any]:
+    """Return a Namespace, with labels of its own beside the stack's."""
+    return {
+        "apiVersion": "v1",
+        "kind": "Namespace",
+        "metadata": metadata(name, stack=stack, labels=labels),
+    }
+
+
+def baseline_labels(*, enforced: bool) -> dict[str, str]:
+    """Return the labels by which Pod Security admission warns of pods below the baseline, or refuses them.
+
+    Without `enforced` nothing is said of it, so that what the cluster enforces by default stays.
+    """
+    modes = ("enforce", "warn", "audit") if enforced else ("warn", "audit")
+    labels = {f"{pod_security.LABEL}/{mode}": pod_security.LEVEL for mode in modes}
+    return labels | {f"{pod_security.LABEL}/{mode}-version": pod_security.VERSION for mode in modes}
 
 
 KEYS = f"{names.DOMAIN}/keys"

@@ -38,6 +38,12 @@ class Settings(Model):
     """What an update waits for: with `ready` for all pods, rolling one placement of a deployment after the
     other; with `applied` not for model pods, only for endpoint pickers, gateways and routes.
     """
+    pod_security: Literal["ignore", "warn", "enforce"] = "warn"
+    """What happens with pods below level `baseline` of Kubernetes' Pod Security Standards and with secrets in
+    plain text in their variables and arguments: `warn` says so, `enforce` refuses them, and `ignore` says
+    nothing. Unless it is `ignore`, namespaces get the labels of Pod Security admission, which enforce the
+    baseline where all pods of the stack in the namespace meet it.
+    """
     plugins: tuple[PluginSpec, ...] = ()
     """Plugins for every pod of the stack; they run after those of class and cluster, and before those of the
     deployment. Default: none.

@@ -1,0 +1,67 @@
+"""Whether a variable or argument of a container looks like a secret in plain text.
+
+By the value, where its form is that of a known kind of credential, or by the name of the variable, where its
+value could be one. What is found is told without the value.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+# (what it is, how its text looks)
+_FORMS = (
+    ("a private key", re.compile(r"-----BEGIN [A-Z ]{0,30}PRIVATE KEY-----")),
+    ("a token of Hugging Face", re.compile(r"\bhf_[A-Za-z0-9]{20,}")),
+    ("an API key", re.compile(r"(?<![A-Za-z0-9-])(sk|nvapi)-[A-Za-z0-9_-]{16,}")),
+    ("an access key of AWS", re.compile(r"\b(AKIA|ASIA)[0-9A-Z]{16}\b")),
+    ("an API key of Google", re.compile(r"\bAIza[0-9A-Za-z_-]{35}")),
+    ("a token of GitHub", re.compile(r"\b(gh[pousr]_[A-Za-z0-9]{20,}|github_pat_[A-Za-z0-9_]{20,})")),
+    ("a token of GitLab", re.compile(r"\bglpat-[A-Za-z0-9_-]{16,}")),
+    ("a token of Slack", re.compile(r"\bxox[abprs]-[A-Za-z0-9-]{10,}")),
+    ("a URL with a password", re.compile(r"://[^/\s:@]{1,100}:[^/\s:@$]{1,200}@")),
+)
+_WORDS = frozenset({"TOKEN", "KEY", "APIKEY", "PASSWORD", "PASSWD", "PASSPHRASE", "SECRET", "CREDENTIALS"})
+# `HF_TOKEN_PATH` says where a token is; `EOS_TOKEN` and `KEY_NAME` are no secrets either.
+_HARMLESS_LAST = frozenset({"PATH", "FILE", "DIR", "NAME", "URL", "URI", "ID", "TYPE", "TTL", "LENGTH"})
+_HARMLESS_FIRST = frozenset({"BOS", "EOS", "PAD", "UNK", "SEP", "CLS", "MASK", "PUBLIC"})
+# Shorter ones are switches and stand-ins, such as `none` and the `EMPTY` of clients of vLLM.
+_SHORTEST = 8
+# Switches, numbers, file names, references to other variables, and a model's tokens such as `<|endoftext|>`.
+_HARMLESS = re.compile(r"(?i)true|false|disabled|enabled|[0-9.]+|[/.~].*|\$\([A-Za-z0-9_.-]+\)|<.*>")
+_FLAG = re.compile(r"(?is)--?([a-z0-9_-]*(?:api-key|token|password|secret))(?:=(.*))?")
+
+
+def in_variable(name: Any, value: Any) -> str | None:
+    """Return what is to be said of an environment variable, or None."""
+    if not isinstance(value, str) or not isinstance(name, str):
+        return None
+    if form := _form(value):
+        return f"holds {form} in plain text"
+    words = [word for word in re.split(r"[^A-Z0-9]+", name.upper()) if word]
+    named = not _WORDS.isdisjoint(words)
+    if named and words[-1] not in _HARMLESS_LAST and words[0] not in _HARMLESS_FIRST and _could_be(value):
+        return "has the name of a secret, and its value is in plain text"
+    return None
+
+
+def in_arguments(words: Sequence[Any]) -> Iterator[tuple[int, str]]:
+    """Yield the position of each argument that holds a secret, and what is to be said of it."""
+    flag = ""
+    for place, word in enumerate(words):
+        text = word if isinstance(word, str) else ""
+        matched = _FLAG.fullmatch(text)
+        value = (matched[2] or "") if matched else text if flag else ""
+        name = matched[1] if matched else flag
+        if form := _form(text):
+            yield place, f"holds {form} in plain text"
+        elif name and _could_be(value):
+            yield place, f"is the value of --{name.lstrip('-')}, in plain text"
+        flag = matched[1] if matched and matched[2] is None else ""
+
+
+def _form(value: str) -> str | None:
+    return next((form for form, pattern in _FORMS if pattern.search(value)), None)
+
+
+def _could_be(value: str) -> bool:
+    return len(value) >= _SHORTEST and not _HARMLESS.fullmatch(value) and not value.startswith("--")

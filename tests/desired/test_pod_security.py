@@ -1,0 +1,190 @@
+"""Pods below the baseline: who is told, whether the run goes on, and what their namespaces say."""
+
+from typing import Any
+
+import pytest
+from small_stack import NOTHING, cluster, deployment, find, made, stack
+
+from inferfleet.api.problems import InvalidDocuments, Problem
+from inferfleet.desired import desired
+from inferfleet.plugins import contract
+from inferfleet.plugins.contract import Edited, Plugin, PodTemplate, Request
+from inferfleet.plugins.registry import builtin
+
+PRIVILEGED = {"securityContext": {"privileged": True}}
+FORBIDDEN = ", which level baseline of the Pod Security Standards forbids"
+AT = "spec.workers.template.spec.containers[0].securityContext.privileged"
+OURS = {"app.kubernetes.io/managed-by": "inferfleet", "inferfleet.dev/stack": "test"}
+WARNS = {
+    "pod-security.kubernetes.io/warn": "baseline",
+    "pod-security.kubernetes.io/audit": "baseline",
+    "pod-security.kubernetes.io/warn-version": "v1.34",
+    "pod-security.kubernetes.io/audit-version": "v1.34",
+}
+ENFORCES = {
+    "pod-security.kubernetes.io/enforce": "baseline",
+    "pod-security.kubernetes.io/enforce-version": "v1.34",
+    **WARNS,
+}
+EAST, WEST = cluster("east"), cluster("west")
+
+
+class Nothing(contract.Config):
+    pass
+
+
+def _privileged(template: PodTemplate, request: Request, config: Nothing) -> PodTemplate:
+    template["spec"]["containers"][0].setdefault("securityContext", {})["privileged"] = True
+    return template
+
+
+def _modest(template: PodTemplate, request: Request, config: Nothing) -> PodTemplate:
+    template["spec"]["containers"][0].pop("securityContext", None)
+    return template
+
+
+def _with_daemon(template: PodTemplate, request: Request, config: Nothing) -> Edited:
+    pod = {"metadata": {"labels": {"a": "b"}}, "spec": {"hostPID": True, "containers": [{"name": "a"}]}}
+    name = f"{request.workload}-daemon"
+    spec = {"selector": {"matchLabels": {"a": "b"}}, "template": pod}
+    return Edited(
+        template, ({"apiVersion": "apps/v1", "kind": "DaemonSet", "metadata": {"name": name}, "spec": spec},)
+    )
+
+
+REGISTRY = builtin().with_(
+    Plugin("privileged", Nothing, _privileged),
+    Plugin("modest", Nothing, _modest),
+    Plugin("daemon", Nothing, _with_daemon),
+)
+
+
+def _link(name: str) -> list[dict[str, Any]]:
+    return [{"name": name, "config": {}}]
+
+
+def _spaces(*documents: Any, **settings: Any) -> dict[str, dict[str, str]]:
+    """Labels of all namespaces beside those that every object has."""
+    value = desired(stack(*documents, **settings), NOTHING, registry=REGISTRY)
+    spaces = [item for part in value.clusters for item in part.objects if item.kind == "Namespace"]
+    return {
+        space.name: {
+            name: text
+            for name, text in space.manifest["metadata"]["labels"].items()
+            if OURS.get(name) != text
+        }
+        for space in spaces
+    }
+
+
+def test_a_document_that_asks_for_a_privileged_pod_is_warned_of_once_wherever_it_runs() -> None:
+    value = made(EAST, WEST, deployment("a", 12, engine=PRIVILEGED))
+    assert len(value.plan.placements) == 2
+    assert value.warnings == (
+        Problem(
+            f"container 'engine' is privileged, as root of its node{FORBIDDEN}",
+            "Remove privileged",
+            AT,
+            kind="ModelDeployment",
+            key="ml/a",
+            severity="warning",
+        ),
+    )
+
+
+def test_with_enforce_the_same_is_refused() -> None:
+    with pytest.raises(InvalidDocuments) as raised:
+        made(EAST, deployment("a", engine=PRIVILEGED), podSecurity="enforce")
+    assert raised.value.problems == (
+        Problem(
+            f"container 'engine' is privileged, as root of its node{FORBIDDEN}",
+            "Remove privileged; setting podSecurity: warn would only warn of it",
+            AT,
+            kind="ModelDeployment",
+            key="ml/a",
+        ),
+    )
+
+
+def test_with_ignore_nothing_is_said_and_namespaces_say_nothing() -> None:
+    documents = (EAST, deployment("a", engine=PRIVILEGED))
+    assert made(*documents, podSecurity="ignore").warnings == ()
+    assert _spaces(*documents, podSecurity="ignore") == {"east/inferfleet-system": {}, "east/ml": {}}
+
+
+def test_a_plugin_that_makes_pods_privileged_is_the_one_to_blame() -> None:
+    documents = stack(EAST, deployment("a", plugins=_link("privileged")))
+    assert desired(documents, NOTHING, registry=REGISTRY).warnings == (
+        Problem(
+            "plugin privileged gives pods of ml/a this at "
+            "spec.containers[engine].securityContext.privileged: "
+            f"container 'engine' is privileged, as root of its node{FORBIDDEN}",
+            "Change its config, or remove the plugin",
+            "spec.plugins[0]",
+            kind="ModelDeployment",
+            key="ml/a",
+            severity="warning",
+        ),
+    )
+
+
+def test_what_the_document_says_already_stays_the_documents_with_a_plugin_of_the_stack() -> None:
+    documents = stack(EAST, deployment("a", engine=PRIVILEGED), plugins=_link("privileged"))
+    (warning,) = desired(documents, NOTHING, registry=REGISTRY).warnings
+    assert (warning.kind, warning.key, warning.path) == ("ModelDeployment", "ml/a", AT)
+
+
+def test_only_the_template_after_all_plugins_counts() -> None:
+    documents = stack(EAST, deployment("a", engine=PRIVILEGED, plugins=_link("modest")))
+    assert desired(documents, NOTHING, registry=REGISTRY).warnings == ()
+
+
+def test_pods_of_companions_count_too() -> None:
+    documents = (EAST, deployment("a"))
+    (warning,) = desired(stack(*documents, plugins=_link("daemon")), NOTHING, registry=REGISTRY).warnings
+    assert (warning.kind, warning.path, warning.what) == (
+        "Settings",
+        "plugins[0]",
+        "plugin daemon gives its DaemonSet a-decode-l4-daemon this at spec.hostPID: "
+        f"the pod shares the processes of its node{FORBIDDEN}",
+    )
+    assert _spaces(*documents, plugins=_link("daemon"))["east/ml"] == WARNS
+
+
+def test_a_namespace_enforces_the_baseline_only_where_all_its_pods_meet_it() -> None:
+    spaces = _spaces(
+        EAST,
+        deployment("a"),
+        deployment("b", namespace="raw"),
+        deployment("c", namespace="raw", engine=PRIVILEGED),
+    )
+    # The Gateway's controller is unknown, so what its pods need is too.
+    assert spaces == {"east/inferfleet-system": WARNS, "east/ml": ENFORCES, "east/raw": WARNS}
+
+
+def test_a_secret_in_plain_text_is_warned_of_and_no_reason_not_to_enforce_the_baseline() -> None:
+    documents = (EAST, deployment("a", engine={"env": [{"name": "HF_TOKEN", "value": "canary-Zx81"}]}))
+    (warning,) = made(*documents).warnings
+    assert warning.path == "spec.workers.template.spec.containers[0].env[0].value"
+    assert "canary" not in str(warning)
+    assert _spaces(*documents)["east/ml"] == ENFORCES
+
+
+def test_the_gateways_namespace_enforces_it_where_its_controllers_pods_are_known_to_meet_it() -> None:
+    istio = cluster("east", serving={"gateway": {"className": "istio", "provider": "istio"}})
+    assert _spaces(istio, deployment("a"))["east/inferfleet-system"] == ENFORCES
+
+
+def test_namespaces_that_every_cluster_has_get_no_label_about_pods_of_others() -> None:
+    spaces = _spaces(EAST, deployment("a", namespace="default"), deployment("b", namespace="kube-models"))
+    assert spaces == {"east/default": {}, "east/inferfleet-system": WARNS, "east/kube-models": {}}
+
+
+def test_a_namespace_is_updated_in_place_when_its_labels_change() -> None:
+    before = find(made(EAST, deployment("a"), podSecurity="ignore"), "Namespace", "east/ml")
+    after = find(made(EAST, deployment("a")), "Namespace", "east/ml")
+    assert (before.key, before.retain) == (after.key, after.retain)
+    assert after.manifest == {
+        **before.manifest,
+        "metadata": {**before.manifest["metadata"], "labels": {**OURS, **ENFORCES}},
+    }
