@@ -8,7 +8,8 @@ from inferfleet.desired.serving import ServingStack
 from inferfleet.desired.values import Component, KubeObject
 from inferfleet.fleet import names
 from inferfleet.fleet.decisions import Endpoint, ServiceRoute
-from inferfleet.manifests import gateway_extras
+from inferfleet.gke.settings.ranges import Ranges
+from inferfleet.manifests import gateway_extras, network_policy
 from inferfleet.manifests.picker import objects as endpoint_picker
 from inferfleet.manifests.picker.pool import inference_pool
 from inferfleet.manifests.routes import deployment_route, service_route
@@ -36,8 +37,16 @@ def model_endpoint(
     reads = [site.place(manifest, after=space) for manifest in (*picker.reads, pool)]
     first = (*space, *(made.key for made in reads))
     extras = gateway_extras.objects(deployment=deployment, serving=serving, profile=profile, stack=stack)
+    policies = network_policy.policies(
+        deployment=deployment,
+        serving=serving,
+        profile=profile,
+        stack=stack,
+        proxies=_proxies(documents, site),
+    )
     objects = [
         *reads,
+        *(site.place(manifest, after=space) for manifest in policies),
         site.place(picker.deployment, after=first, timeout=PICKER_SECONDS),
         site.place(picker.service, after=space),
         *(site.place(manifest, after=space) for manifest in extras),
@@ -61,6 +70,14 @@ def model_service(
     )
     name = names.service_component(site.cluster, route.service)
     return Component("ModelService", name, (_routed(site, manifest, shared),))
+
+
+def _proxies(documents: Documents, site: Site) -> str | None:
+    """Return the range of the proxy-only subnetwork; None where the stack creates none."""
+    gke = documents.clusters[site.cluster].spec.cluster.gke
+    if gke is None or gke.network.existing or site.cloud is None or site.cloud.block is None:
+        return None
+    return Ranges(site.cloud.block).proxies
 
 
 def _routed(site: Site, manifest: dict[str, Any], shared: ServingStack) -> KubeObject:

@@ -40,7 +40,7 @@ def companion(workload_name: str, plugin: str) -> str:
 
 
 def endpoint(deployment: str) -> str:
-    """Return the name of a deployment's InferencePool and HTTPRoute."""
+    """Return the name of a deployment's InferencePool, HTTPRoute and NetworkPolicy."""
     return _name(deployment)
 
 
@@ -186,6 +186,11 @@ def workload_selector(spot: Spot, role: str) -> dict[str, str]:
 def pool_selector(deployment: str) -> dict[str, str]:
     """Return the labels that an InferencePool selects by: the entry pods of a deployment on the cluster."""
     return {DEPLOYMENT: _name(deployment), SERVES: "true"}
+
+
+def deployment_selector(deployment: str) -> dict[str, str]:
+    """Return the labels of all pods of a deployment's engines on the cluster, serving or not."""
+    return {DEPLOYMENT: _name(deployment)}
 
 
 def endpoint_labels(deployment: str, cluster: str) -> dict[str, str]:

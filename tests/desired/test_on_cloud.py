@@ -97,3 +97,26 @@ def test_a_cluster_that_is_not_there_yet_is_not_missed_by_its_uid() -> None:
     found = made(documents)
     told = announcements(found, documents, found.plan.lock, locked=True, preview=True)
     assert [one for one in told if "UID" in one.what] == []
+
+
+def test_a_network_policy_lets_the_proxies_of_the_clusters_own_network_in() -> None:
+    documents = on_gke()
+    east = documents.clusters["east"]
+    serving = {**east.spec.serving.model_dump(by_alias=True), "networkPolicy": {}}
+    spec = {**east.spec.model_dump(by_alias=True), "serving": serving}
+    limited = InferenceCluster.model_validate({"metadata": {"name": "east"}, "spec": spec})
+    found = made(replace(documents, clusters={"east": limited}))
+    assert [one.name for one in found.clusters[0].objects if one.kind == "NetworkPolicy"] == [
+        "east/ml/a",
+        "east/ml/a-epp",
+    ]
+    cloud = found.clusters[0].connection.cloud
+    assert cloud is not None
+    (proxies,) = (
+        resource.inputs["ipCidrRange"]
+        for component in cloud.components
+        for resource in component.resources
+        if resource.inputs.get("purpose") == "REGIONAL_MANAGED_PROXY"
+    )
+    engines = find(found, "NetworkPolicy", "east/ml/a").manifest["spec"]["ingress"][0]
+    assert engines["from"][0] == {"ipBlock": {"cidr": proxies}}

@@ -51,6 +51,9 @@ def _range(text: str) -> str:
     return str(_network(text))
 
 
+IpRange = Annotated[str, AfterValidator(_range)]
+
+
 def _cloud_labels(labels: dict[str, str]) -> dict[str, str]:
     mistakes = []
     for key, text in labels.items():
@@ -159,7 +162,7 @@ class Gke(Model):
     """Whether nodes have private addresses only. A change holds for pools that are made later."""
     control_plane_endpoint: Literal["DNS", "IP"] = "DNS"
     """How the API server is reached: `DNS` by name, guarded by IAM, or `IP` by address."""
-    authorized_networks: tuple[Annotated[str, AfterValidator(_range)], ...] = ()
+    authorized_networks: tuple[IpRange, ...] = ()
     """IPv4 ranges that may reach the `IP` endpoint, such as `203.0.113.0/24`; refused with `DNS`. Default: no
     limit is set.
     """

@@ -4,8 +4,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from inferfleet.api.kinds.base import API_VERSION, ClusterMetadata, Model, Taint
-from inferfleet.api.kinds.gke_cluster import Gke
+from inferfleet.api.kinds.base import API_VERSION, ClusterMetadata, LabelSelector, Model, Taint
+from inferfleet.api.kinds.gke_cluster import Gke, IpRange
 from inferfleet.api.kinds.node_pool import NodePool
 from inferfleet.api.kinds.plugin_spec import PluginSpec
 from inferfleet.api.kinds.text_rules import SUBDOMAIN, Dns1035, InEditors
@@ -72,6 +72,25 @@ class Tracing(Model):
     """
 
 
+class NetworkPolicy(Model):
+    """Who may reach the pods of models and of endpoint pickers: their gateway, each model's own picker, and
+    monitoring. Nobody else may, where the cluster's network enforces NetworkPolicies.
+    """
+
+    gateway_namespace: Annotated[str, Dns1035(63)] | None = None
+    """Namespace of the pods that are the gateway's proxies; refused with provider `gke`, whose proxies are no
+    pods. Default: for `istio` the namespace of the Gateway, for `envoy` `envoy-gateway-system`.
+    """
+    gateway_ranges: tuple[IpRange, ...] = ()
+    """Ranges of IPv4 addresses of the gateway's proxies, where they are no pods of the cluster. For provider
+    `gke` it is that of the proxy-only subnetwork, required outside of networks that the stack creates.
+    """
+    monitoring: LabelSelector | None = None
+    """Namespaces whose pods may read the metrics of engines and endpoint pickers, by their labels. Default:
+    none.
+    """
+
+
 class Scheduler(Model):
     """The scheduler of model pods."""
 
@@ -115,8 +134,22 @@ class Serving(Model):
     """Whether the metrics of endpoint pickers can be read only by accounts that Kubernetes RBAC allows to."""
     tracing: Tracing | None = None
     """Where endpoint pickers send traces. Default: tracing is off."""
+    network_policy: NetworkPolicy | None = None
+    """Who may reach the pods of models and endpoint pickers. Default: everybody on the cluster's network."""
     scheduler: Scheduler = Scheduler()
     """The scheduler of model pods. Default: Kubernetes' own."""
+
+    @model_validator(mode="after")
+    def _knows_the_proxies(self) -> "Serving":
+        policy, provider = self.network_policy, self.gateway.provider
+        if policy and provider == "gke" and policy.gateway_namespace:
+            what = "the proxies of a gateway with provider gke are no pods, so they are in no namespace"
+            raise Mistaken(Mistake(what, "Remove it", ("networkPolicy", "gatewayNamespace")))
+        if policy and provider == "none" and not policy.gateway_namespace and not policy.gateway_ranges:
+            what = "networkPolicy must say where the gateway's proxies are: its provider is none"
+            next_step = "Add gatewayNamespace or gatewayRanges, or name the gateway's provider"
+            raise Mistaken(Mistake(what, next_step, ("networkPolicy",)))
+        return self
 
 
 State = Literal["active", "cordoned", "drained", "lost", "abandoned"]
@@ -210,9 +243,22 @@ class InferenceClusterSpec(Model):
             mistakes = []
             for place, pool in enumerate(self.node_pools):
                 mistakes += pool.not_on_gke(place, region)
+        if not self._own_network and self._lacks_ranges:
+            what = "networkPolicy needs the range of the proxy-only subnetwork: the stack does not create it"
+            next_step = "Add gatewayRanges: gcloud compute networks subnets list has it"
+            mistakes.append(Mistake(what, next_step, ("serving", "networkPolicy")))
         if mistakes:
             raise Mistaken(*mistakes)
         return self
+
+    @property
+    def _own_network(self) -> bool:
+        return self.cluster.gke is not None and self.cluster.gke.network.existing is None
+
+    @property
+    def _lacks_ranges(self) -> bool:
+        policy = self.serving.network_policy
+        return policy is not None and self.serving.gateway.provider == "gke" and not policy.gateway_ranges
 
     @model_validator(mode="after")
     def _pools_differ(self) -> "InferenceClusterSpec":

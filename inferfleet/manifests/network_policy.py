@@ -1,0 +1,109 @@
+"""NetworkPolicies of a deployment on one cluster: who reaches its engines and its endpoint picker.
+
+They say nothing of what leaves pods, nor of the kubelet's probes, which every network lets through.
+Source: https://kubernetes.io/docs/concepts/services-networking/network-policies/
+"""
+
+from typing import Any
+
+from inferfleet.api.kinds.inference_cluster import NetworkPolicy, Serving
+from inferfleet.api.kinds.model_deployment import ModelDeployment
+from inferfleet.fleet import names
+from inferfleet.fleet.engine_args import port_of
+from inferfleet.manifests.metadata import metadata
+from inferfleet.manifests.picker import flags as picker_flags
+from inferfleet.manifests.picker import objects as picker_objects
+from inferfleet.profiles.engines import engine
+from inferfleet.profiles.gateways import ENVOY_NAMESPACE, GOOGLE_HEALTH_CHECKS
+from inferfleet.profiles.profile import Profile
+
+_Peers = list[dict[str, Any]]
+
+
+def policies(
+    *, deployment: ModelDeployment, serving: Serving, profile: Profile, stack: str, proxies: str | None = None
+) -> tuple[dict[str, Any], ...]:
+    """Return the policies of engines and picker, or none where the cluster asks for none.
+
+    `proxies` is the range of the proxy-only subnetwork, where the stack creates it.
+    """
+    wanted = serving.network_policy
+    if wanted is None:
+        return ()
+    gateway = _gateway(wanted, serving, proxies)
+    monitoring = _monitoring(wanted)
+    document, key = deployment.spec.engine, deployment.metadata.key
+    metrics = engine(document.type).metrics_port or port_of(document)
+    chosen = picker_flags.flags(deployment=deployment, serving=serving, profile=profile)
+    asked = [picker_flags.grpc_port(deployment, profile)]
+    if serving.gateway.provider == "gke":
+        asked.append(picker_flags.health_port(chosen, profile))
+    return (
+        _policy(
+            names.endpoint(key),
+            deployment,
+            stack,
+            selector=names.deployment_selector(key),
+            ingress=[
+                _rule(gateway, port_of(document)),
+                # Its own picker, on any port: its configuration may name another one for metrics.
+                {"from": [{"podSelector": {"matchLabels": picker_objects.selector(deployment)}}]},
+                *([_rule(monitoring, metrics)] if monitoring else []),
+            ],
+        ),
+        _policy(
+            names.epp(key),
+            deployment,
+            stack,
+            selector=picker_objects.selector(deployment),
+            ingress=[
+                _rule(gateway, *asked),
+                *([_rule(monitoring, picker_flags.metrics_port(chosen, profile))] if monitoring else []),
+            ],
+        ),
+    )
+
+
+def _gateway(wanted: NetworkPolicy, serving: Serving, proxies: str | None) -> _Peers:
+    """Return the pods and addresses of the gateway's proxies, and of what checks their backends."""
+    gateway = serving.gateway
+    namespace = wanted.gateway_namespace
+    ranges = list(wanted.gateway_ranges)
+    if gateway.provider == "istio" and namespace is None:
+        namespace = gateway.ref.namespace if gateway.ref else names.SYSTEM_NAMESPACE
+    if gateway.provider == "envoy" and namespace is None:
+        namespace = ENVOY_NAMESPACE
+    if gateway.provider == "gke":
+        ranges = [*(ranges or ([proxies] if proxies else [])), *GOOGLE_HEALTH_CHECKS]
+    labels = {"kubernetes.io/metadata.name": namespace}
+    pods: _Peers = [{"namespaceSelector": {"matchLabels": labels}}] if namespace else []
+    return [*pods, *({"ipBlock": {"cidr": cidr}} for cidr in ranges)]
+
+
+def _monitoring(wanted: NetworkPolicy) -> _Peers:
+    if wanted.monitoring is None:
+        return []
+    labels = wanted.monitoring.match_labels
+    return [{"namespaceSelector": {"matchLabels": dict(labels)} if labels else {}}]
+
+
+def _rule(peers: _Peers, *ports: int) -> dict[str, Any]:
+    return {"from": peers, "ports": [{"protocol": "TCP", "port": port} for port in ports]}
+
+
+def _policy(
+    name: str,
+    deployment: ModelDeployment,
+    stack: str,
+    *,
+    selector: dict[str, str],
+    ingress: list[dict[str, Any]],
+) -> dict[str, Any]:
+    return {
+        "apiVersion": "networking.k8s.io/v1",
+        "kind": "NetworkPolicy",
+        "metadata": metadata(
+            name, stack=stack, namespace=deployment.metadata.namespace, deployment=deployment.metadata.key
+        ),
+        "spec": {"podSelector": {"matchLabels": selector}, "policyTypes": ["Ingress"], "ingress": ingress},
+    }
