@@ -12,6 +12,9 @@ from inferfleet.fleet import names
 from inferfleet.manifests.metadata import WAIT_FOR, metadata
 
 _ENVOY_GROUP = "gateway.envoyproxy.io"
+# Where Envoy Gateway runs its proxies unless it is told otherwise:
+# https://gateway.envoyproxy.io/docs/install/install-helm/
+ENVOY_NAMESPACE = "envoy-gateway-system"
 
 
 @dataclass(frozen=True)

@@ -10,11 +10,12 @@ from inferfleet.api.kinds.inference_cluster import NetworkPolicy, Serving
 from inferfleet.api.kinds.model_deployment import ModelDeployment
 from inferfleet.fleet import names
 from inferfleet.fleet.engine_args import port_of
+from inferfleet.manifests.gateway import ENVOY_NAMESPACE
 from inferfleet.manifests.metadata import metadata
 from inferfleet.manifests.picker import flags as picker_flags
 from inferfleet.manifests.picker import objects as picker_objects
 from inferfleet.profiles.engines import engine
-from inferfleet.profiles.gateways import ENVOY_NAMESPACE, GOOGLE_HEALTH_CHECKS
+from inferfleet.profiles.gke import HEALTH_CHECKS
 from inferfleet.profiles.profile import Profile
 
 _Peers = list[dict[str, Any]]
@@ -74,7 +75,7 @@ def _gateway(wanted: NetworkPolicy, serving: Serving, proxies: str | None) -> _P
     if gateway.provider == "envoy" and namespace is None:
         namespace = ENVOY_NAMESPACE
     if gateway.provider == "gke":
-        ranges = [*(ranges or ([proxies] if proxies else [])), *GOOGLE_HEALTH_CHECKS]
+        ranges = [*(ranges or ([proxies] if proxies else [])), *HEALTH_CHECKS]
     labels = {"kubernetes.io/metadata.name": namespace}
     pods: _Peers = [{"namespaceSelector": {"matchLabels": labels}}] if namespace else []
     return [*pods, *({"ipBlock": {"cidr": cidr}} for cidr in ranges)]

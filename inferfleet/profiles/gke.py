@@ -26,3 +26,6 @@ RACK_TOPOLOGY = "1x72"
 # The largest frames of VPC networks, and what networks of RDMA have by their profile:
 # https://docs.cloud.google.com/vpc/docs/rdma-network-profiles
 LARGEST_MTU = 8896
+# Google's health checks, also of load balancers inside of a network:
+# https://cloud.google.com/load-balancing/docs/health-check-concepts#ip-ranges
+HEALTH_CHECKS = ("130.211.0.0/22", "35.191.0.0/16")

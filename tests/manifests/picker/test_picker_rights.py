@@ -1,0 +1,68 @@
+"""What endpoint pickers may do on a cluster and in their containers, and how profiles differ in it."""
+
+from collections.abc import Callable
+from typing import Any
+
+from inferfleet.api.kinds.inference_cluster import Serving
+from inferfleet.api.kinds.model_deployment import ModelDeployment
+from inferfleet.manifests.picker import objects as endpoint_picker
+from inferfleet.profiles.table import profile
+
+Make = Callable[..., ModelDeployment]
+Serve = Callable[..., Serving]
+
+
+def _role(document: ModelDeployment, serving: Serving, name: str = "gie-1.5") -> Any:
+    picker = endpoint_picker.objects(
+        deployment=document, serving=serving, profile=profile(name), stack="prod"
+    )
+    (role,) = (made for made in picker.reads if made["kind"] == "Role")
+    return role
+
+
+def test_replicas_elect_a_leader_by_one_lease_and_may_change_no_other(
+    deployment: Make, serving: Serve
+) -> None:
+    role = _role(deployment(endpointPicker={"replicas": 2}), serving())
+    assert role["rules"][-3:] == [
+        {"apiGroups": ["coordination.k8s.io"], "resources": ["leases"], "verbs": ["create"]},
+        {
+            "apiGroups": ["coordination.k8s.io"],
+            "resources": ["leases"],
+            "resourceNames": ["epp-ml-qwen.gateway-api-inference-extension.sigs.k8s.io"],
+            "verbs": ["get", "update"],
+        },
+        {"apiGroups": [""], "resources": ["events"], "verbs": ["create", "patch"]},
+    ]
+
+
+def test_a_newer_profile_alone_gives_pickers_a_read_only_file_system(
+    deployment: Make, serving: Serve
+) -> None:
+    old, new = (
+        endpoint_picker.objects(
+            deployment=deployment(), serving=serving(), profile=profile(name), stack="prod"
+        )
+        for name in ("gie-1.5", "gie-1.5-r2")
+    )
+    context = {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}}
+    (before,) = old.deployment["spec"]["template"]["spec"]["containers"]
+    (after,) = new.deployment["spec"]["template"]["spec"]["containers"]
+    assert before["securityContext"] == context
+    assert after == {**before, "securityContext": {**context, "readOnlyRootFilesystem": True}}
+    assert (new.reads, new.service) == (old.reads, old.service)
+
+
+def test_a_picker_whose_source_was_not_read_may_read_every_pool_of_its_namespace(
+    deployment: Make, serving: Serve
+) -> None:
+    role = _role(deployment(endpointPicker={"replicas": 2}), serving(), "router-0.10")
+    assert [(rule["resources"], rule.get("resourceNames")) for rule in role["rules"]] == [
+        (["pods"], None),
+        (["inferencepools"], None),
+        (["inferenceobjectives", "inferencemodelrewrites"], None),
+        (["inferenceobjectives", "inferencemodelrewrites"], None),
+        (["leases"], None),
+        (["leases"], ["epp-ml-qwen.llm-d.ai"]),
+        (["events"], None),
+    ]
