@@ -10,7 +10,7 @@ from inferfleet.desired.clusters import Site, connection
 from inferfleet.desired.endpoints import model_endpoint, model_service
 from inferfleet.desired.pods import Pods, pods
 from inferfleet.desired.replicas import Replicas, replicas
-from inferfleet.desired.secrets import Reference, held, missing_keys, needed, references, unread
+from inferfleet.desired.secrets import Reference, held, missing_keys, needed, references, unread, unusable
 from inferfleet.desired.serving import ServingStack, serving_stack
 from inferfleet.desired.values import Component, Desired, DesiredCluster
 from inferfleet.fleet.decisions import Plan
@@ -85,6 +85,7 @@ def _templates(
     for spot, of in templates.items():
         reads.setdefault(spot.deployment, []).extend(_reads(spot, of))
     problems += unread(documents, reads)
+    problems += unusable(documents, [ref for refs in reads.values() for ref in refs])
     return templates, problems
 
 

@@ -1,5 +1,6 @@
 """Secrets that pods read: those with values in the stack are created, others must exist on the cluster."""
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -7,8 +8,12 @@ from typing import Any
 
 from inferfleet.api.documents import Documents
 from inferfleet.api.problems import Problem
-from inferfleet.api.wording import path_of
+from inferfleet.api.wording import path_of, shown
 from inferfleet.desired.values import SecretNeed
+
+# https://kubernetes.io/docs/concepts/configuration/secret/#restriction-names-data
+_NAME = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
+_KEY = re.compile(r"[-._a-zA-Z0-9]{1,253}")
 
 
 @dataclass(frozen=True, order=True)
@@ -77,6 +82,26 @@ def missing_keys(documents: Documents, deployment: str, reads: Iterable[Referenc
                 f'Run: pulumi config set --secret --path \'inferfleet:secrets["{ref.namespace}/{ref.name}"]'
                 f'["{ref.key}"]\'',
             )
+
+
+def unusable(documents: Documents, reads: Iterable[Reference]) -> Iterator[Problem]:
+    """Yield Secrets of the stack that a pod reads and Kubernetes would not take, by their names and keys."""
+    problem = partial(Problem, kind="Settings", key=documents.settings.stack)
+    for (namespace, name), keys in sorted(held(documents, reads).items()):
+        key_of_setting = f"{namespace}/{name}"
+        if not _NAME.fullmatch(name):
+            yield problem(
+                f"{shown(name)!r} is no name of a Secret: lowercase letters, digits, '-' and single dots",
+                "Rename it here and where pods read it",
+                path_of(("secrets", key_of_setting)),
+            )
+        for key in keys:
+            if not _KEY.fullmatch(key) or key.startswith("..") or key == ".":
+                yield problem(
+                    f"{shown(key)!r} is no key of a Secret: letters, digits, '-', '_' and '.', at most 253",
+                    "Rename it here and where pods read it",
+                    path_of(("secrets", key_of_setting, key)),
+                )
 
 
 def unread(documents: Documents, reads: Mapping[str, Iterable[Reference]]) -> Iterator[Problem]:

@@ -14,6 +14,8 @@ SKIP_AWAIT = "pulumi.com/skipAwait"
 SCALE_UP = 600
 # Engine images have 10 to 25 GB; at 30 MB/s that is 6 to 14 minutes.
 IMAGE_PULL = 900
+# 68 years. Pulumi counts nanoseconds in 64 bits, which end after 292 years.
+LONGEST = 2**31 - 1
 
 
 def progress_deadline(*, deployment: ModelDeployment, autoscaled: bool, template: dict[str, Any]) -> int:
@@ -24,7 +26,7 @@ def progress_deadline(*, deployment: ModelDeployment, autoscaled: bool, template
 
 def budget(*, deployment: ModelDeployment, replicas: int, deadline: int) -> int:
     """Return the seconds that a role's workload may take: its pods may roll one after another."""
-    return max(replicas * deployment.spec.workers.count, 1) * deadline
+    return min(max(replicas * deployment.spec.workers.count, 1) * deadline, LONGEST)
 
 
 def workload(

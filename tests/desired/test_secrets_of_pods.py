@@ -224,3 +224,27 @@ def test_nothing_is_said_of_secrets_whose_readers_are_not_known() -> None:
     placed = {placement.spot.deployment for placement in result.plan.placements}
     unread = [problem.what for problem in result.warnings if problem.kind == "Settings"]
     assert (placed, unread) == ({"ml/many"}, [])
+
+
+def test_names_and_keys_that_no_secret_can_have_are_refused_where_a_pod_reads_them() -> None:
+    pull = deployment("a", engine=_env(name="hf..x", key="my token"))
+    held = {"ml/hf..x": ["my token", "a"], "ml/unread..x": ["b b"]}
+    with pytest.raises(InvalidDocuments) as raised:
+        made(cluster("east"), pull, secrets=held)
+    rename = "Rename it here and where pods read it"
+    assert raised.value.problems == (
+        Problem(
+            "'hf..x' is no name of a Secret: lowercase letters, digits, '-' and single dots",
+            rename,
+            'secrets["ml/hf..x"]',
+            kind="Settings",
+            key="test",
+        ),
+        Problem(
+            "'my token' is no key of a Secret: letters, digits, '-', '_' and '.', at most 253",
+            rename,
+            'secrets["ml/hf..x"]["my token"]',
+            kind="Settings",
+            key="test",
+        ),
+    )

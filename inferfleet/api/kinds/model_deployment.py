@@ -27,10 +27,15 @@ Hostname = Annotated[str, HOSTNAME]
 def _http(headers: dict[str, str]) -> dict[str, str]:
     """Headers as an HTTPRoute can match them: https://gateway-api.sigs.k8s.io/reference/spec/#httpheadermatch."""
     mistakes = []
+    seen: set[str] = set()
     for name, value in headers.items():
         if not re.fullmatch(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,256}", name):
             what = f"{shown(name)!r} is not a header name"
             mistakes.append(Mistake(what, "Write it like x-model", (name,)))
+        if name.lower() in seen:
+            what = f"header {shown(name)} is there twice: upper and lower case make no difference"
+            mistakes.append(Mistake(what, "Keep one of the two: a gateway looks at the first only", (name,)))
+        seen.add(name.lower())
         if not 1 <= len(value) <= 4096:
             what = f"header {shown(name)} must have 1 to 4096 characters, not {len(value)}"
             mistakes.append(Mistake(what, "Change it", (name,)))

@@ -64,13 +64,13 @@ def config_map(*, deployment: ModelDeployment, profile: Profile, stack: str) -> 
         "metadata": metadata(
             names.epp(key), stack=stack, namespace=deployment.metadata.namespace, deployment=key
         ),
-        "data": {CONFIG_FILE: _text(picker_config(deployment=deployment, profile=profile))},
+        "data": {CONFIG_FILE: config_text(picker_config(deployment=deployment, profile=profile))},
     }
 
 
 def config_hash(*, deployment: ModelDeployment, profile: Profile) -> str:
     """Return a hash of the file. It restarts pickers when the file changes, which they read only once."""
-    text = _text(picker_config(deployment=deployment, profile=profile))
+    text = config_text(picker_config(deployment=deployment, profile=profile))
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
@@ -81,5 +81,6 @@ class _Plain(yaml.SafeDumper):
         return True
 
 
-def _text(config: dict[str, Any]) -> str:
+def config_text(config: dict[str, Any]) -> str:
+    """Return the file that the picker reads."""
     return yaml.dump(config, Dumper=_Plain, sort_keys=False, allow_unicode=True)

@@ -18,6 +18,10 @@ from inferfleet.manifests.pod.hardware import Hardware
 from inferfleet.manifests.pod.template import PORT_NAME, SHM, SHM_PATH, is_port
 from inferfleet.profiles.devices import RESOURCE_BY_DRIVER
 
+# Largest progressDeadlineSeconds of a Deployment, an int32.
+LONGEST_SECONDS = 2**31 - 1
+# What is left of it beside two days, which is more than nodes, images and models take together.
+LONGEST_GRACE = LONGEST_SECONDS - 2 * 86_400
 _TEMPLATE = "spec.workers.template"
 # (path below the template, what the team wrote, what we generate, next step)
 _Clash = tuple[str, str, str, str]
@@ -31,6 +35,7 @@ def clashes(*, deployment: ModelDeployment, spot: Spot, role: str, hardware: Har
         *_devices(spec, hardware, spot),
         *_node(spec, hardware, f"pool {spot.pool(role)} of cluster {spot.cluster}"),
         *_shared_memory(spec),
+        *_drain(spec),
     ):
         yield Problem(
             f"{theirs}, but {ours}",
@@ -125,6 +130,17 @@ def _shared_memory(spec: dict[str, Any]) -> Iterator[_Clash]:
                 f"inferfleet mounts a memory volume of that name at {SHM_PATH}",
                 f"Give it another name, or mount {SHM_PATH} in the engine yourself",
             )
+
+
+def _drain(spec: dict[str, Any]) -> Iterator[_Clash]:
+    grace = spec.get("terminationGracePeriodSeconds", 0)
+    if grace > LONGEST_GRACE:
+        yield (
+            "spec.terminationGracePeriodSeconds",
+            f"the pod may take {grace} seconds to end",
+            f"an update waits for that, and Deployments count at most {LONGEST_SECONDS} seconds",
+            "Write the seconds that requests need to end, such as 130",
+        )
 
 
 def _containers(spec: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:

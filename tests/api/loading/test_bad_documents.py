@@ -140,6 +140,11 @@ CASES = {
         "nodeCount: 3}", "nodeCount: 3}\n    - {name: l4, className: l4, nodeCount: 3}",
         15, "spec.nodePools[1].name", "a second pool is named l4", "Rename one",
     ),
+    "header twice": (
+        "  engine: {type: vLLM}", "  route: {headers: {X-A: x, x-a: y}}",
+        22, "spec.route.headers.x-a", "header x-a is there twice: upper and lower case make no difference",
+        "Keep one of the two: a gateway looks at the first only",
+    ),
     "header": (
         "  engine: {type: vLLM}", "  route: {headers: {a b: x}}",
         22, 'spec.route.headers["a b"]', "'a b' is not a header name", "Write it like x-model",

@@ -170,3 +170,76 @@ def test_a_config_that_takes_another_engine_for_vllm_is_a_warning(
     document = deployment(engine={"type": engine}, endpointPicker={"config": config})
     problems, warnings = _found(document, serving(), name)
     assert (problems, bool(warnings)) == ((), warned)
+
+
+@pytest.mark.parametrize(
+    ("resources", "path", "what", "next_step"),
+    [
+        (
+            {"requests": {"cpus": "1"}},
+            "requests.cpus",
+            "a container has no resource 'cpus'",
+            "Did you mean cpu?",
+        ),
+        (
+            {"requests": {"memory": "2Gi"}, "limits": {"memory": "1024Mi"}},
+            "requests.memory",
+            "it requests 2Gi of memory, which is more than its limit of 1024Mi",
+            "Lower the request or raise the limit",
+        ),
+        (
+            {"requests": {"example.com/nic": "1"}},
+            'requests["example.com/nic"]',
+            "it requests 1 of example.com/nic, and of such resources the limit must be the same",
+            "Write limits: {example.com/nic: 1} too",
+        ),
+    ],
+)
+def test_resources_of_a_picker_that_the_api_server_refuses(
+    deployment: Make, serving: Serve, resources: Any, path: str, what: str, next_step: str
+) -> None:
+    where = f"spec.endpointPicker.resources.{path}"
+    problem = Problem(what, next_step, where, kind="ModelDeployment", key="ml/qwen")
+    assert _found(deployment(endpointPicker={"resources": resources}), serving()) == ((problem,), ())
+
+
+@pytest.mark.parametrize(
+    "resources",
+    [
+        {"requests": {"cpu": "500m", "memory": "1Gi"}, "limits": {"cpu": "0.5", "memory": "1024Mi"}},
+        {"requests": {"ephemeral-storage": "1Gi"}},
+        {"limits": {"example.com/nic": "1"}},
+        {"requests": {"hugepages-2Mi": "4Mi"}, "limits": {"hugepages-2Mi": "4Mi"}},
+    ],
+)
+def test_resources_of_a_picker_that_are_fine(deployment: Make, serving: Serve, resources: Any) -> None:
+    assert _found(deployment(endpointPicker={"resources": resources}), serving()) == ((), ())
+
+
+def test_an_image_with_a_space_at_its_end_is_refused_where_it_is_written(
+    deployment: Make, serving: Serve
+) -> None:
+    what, next_step = "the image 'epp:1 ' begins or ends with a space", "Remove the space"
+    (problem,), _ = _found(deployment(endpointPicker={"image": "epp:1 "}), serving())
+    assert problem == Problem(
+        what, next_step, "spec.endpointPicker.image", kind="ModelDeployment", key="ml/qwen"
+    )
+    assert list(check_cluster(_cluster(serving(images={"epp": "epp:1 "})), GIE)) == [
+        Problem(what, next_step, "spec.serving.images.epp", kind="InferenceCluster", key="east")
+    ]
+
+
+def test_a_config_that_no_config_map_holds_is_refused_with_its_size(deployment: Make, serving: Serve) -> None:
+    config = {
+        "apiVersion": "inference.networking.x-k8s.io/v1alpha1",
+        "kind": "EndpointPickerConfig",
+        "plugins": ["x" * 1_048_576],
+    }
+    (problem,), _ = _found(deployment(endpointPicker={"config": config}), serving())
+    assert problem == Problem(
+        "it has 1048666 bytes, and the ConfigMap that holds it takes at most 1048576",
+        "Shorten it",
+        "spec.endpointPicker.config",
+        kind="ModelDeployment",
+        key="ml/qwen",
+    )

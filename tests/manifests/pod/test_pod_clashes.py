@@ -109,3 +109,19 @@ def test_a_contradiction_names_both_sides(
     assert [(one.kind, one.key, one.path, one.what) for one in found] == [
         ("ModelDeployment", "ml/qwen", BASE + path, what)
     ]
+
+
+def test_a_pod_may_not_take_longer_to_end_than_a_deployment_can_count(
+    deployment: Make, spot: Spot, quarter: Hardware
+) -> None:
+    assert _found(deployment({"terminationGracePeriodSeconds": 2_000_000_000}), spot, quarter) == ()
+    assert _found(deployment({"terminationGracePeriodSeconds": 2_147_483_647}), spot, quarter) == (
+        Problem(
+            "the pod may take 2147483647 seconds to end, but an update waits for that, "
+            "and Deployments count at most 2147483647 seconds",
+            "Write the seconds that requests need to end, such as 130",
+            f"{BASE}spec.terminationGracePeriodSeconds",
+            kind="ModelDeployment",
+            key="ml/qwen",
+        ),
+    )
