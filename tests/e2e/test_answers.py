@@ -4,6 +4,7 @@ import math
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -110,6 +111,37 @@ def test_killed_pickers_fail_as_their_pools_say_and_come_back(answering: Project
     answered = [one.asked for one in of_open if one.status == 200]
     assert max(later - one for one, later in pairwise(answered)) < SECONDS
     until("both answer", lambda: {ask(way).status for way in (closed, open_) * 3} == {200})
+
+
+STRANGER = """
+apiVersion: gateway.networking.k8s.io/v1
+kind: HTTPRoute
+metadata: {name: stranger, namespace: strangers}
+spec:
+  parentRefs: [{name: inferfleet, namespace: inferfleet-system}]
+  rules: [{matches: [{path: {type: PathPrefix, value: /ml/chat}}], backendRefs: [{name: theirs, port: 80}]}]
+"""
+
+
+def test_a_route_of_a_namespace_that_is_not_the_stacks_is_not_taken(
+    answering: Project, tmp_path: Path
+) -> None:
+    manifest = tmp_path / "stranger.yaml"
+    manifest.write_text(STRANGER)
+    answering.kubectl("east", "create", "namespace", "strangers")
+    try:
+        answering.kubectl("east", "apply", "-f", str(manifest))
+
+        def answer() -> str | None:
+            [route] = answering.items("east", "httproutes", "--field-selector=metadata.name=stranger")
+            parents = route.get("status", {}).get("parents", [])
+            conditions = [one for parent in parents for one in parent["conditions"]]
+            return next((one["reason"] for one in conditions if one["type"] == "Accepted"), None)
+
+        assert until("the gateway says so", answer) == "NotAllowedByListeners"
+        assert ask(url(answering, "east", "ml/chat")).status == 200
+    finally:
+        answering.kubectl("east", "delete", "namespace", "strangers")
 
 
 def test_a_pod_that_is_not_ready_gets_nothing(answering: Project) -> None:

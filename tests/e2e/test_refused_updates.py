@@ -1,12 +1,17 @@
-"""Updates that are refused, interrupted or hold secrets, each from nothing."""
+"""Updates that are refused, interrupted or hold secrets, and what API servers take, each from nothing."""
 
+import json
 import os
 import signal
 import subprocess
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
-from documents import deployment
-from project import Project
+import documents
+import pytest
+from documents import deployment, east, west
+from project import ROOT, Project
 
 L4 = "NVIDIA L4"
 
@@ -97,3 +102,85 @@ def test_an_update_that_was_interrupted_goes_on_with_the_same_command(project: P
     done = project.up()
     assert done.code == 0, done.output
     assert project.up().operations == {}
+
+
+# The most that a document may ask for of what is no pod.
+WIDE = {
+    "gateway": {"className": "inferfleet-sandbox", "port": 8080},
+    "networkPolicy": {"gatewayNamespace": "edge", "monitoring": {"matchLabels": {"team": "monitoring"}}},
+    "tracing": {"endpoint": "http://otel:4317"},
+    "profile": "gie-1.5-r2",
+}
+
+
+def _wide(number: int) -> documents.Document:
+    hosts = [f"{'h' * 60}.m{number}-{place}.example.com" for place in range(16)]
+    return deployment(
+        f"{'m' * 30}{number:02}",
+        on="east",
+        engine={"type": ("vLLM", "SGLang", "TensorRT-LLM", "Triton", "Other")[number % 5]},
+        endpointPicker={"replicas": 1 + number % 3, "failureMode": "FailOpen", "port": 7000 + number},
+        route={"hostnames": hosts, "headers": {f"X-{place}!#": "v" * 4096 for place in range(16)}},
+    )
+
+
+def test_the_api_server_takes_everything_that_can_be_rendered_but_pods(
+    project: Project, tmp_path: Path
+) -> None:
+    """Also of the stacks of the repository, without what needs CRDs of Google's."""
+    models = [_wide(number) for number in range(16)]
+    for model in models:
+        # Of pods another test says what is taken.
+        model["spec"]["workers"]["template"]["spec"]["containers"][0]["args"] = []
+    every = {
+        "apiVersion": documents.API,
+        "kind": "ModelService",
+        "metadata": {"name": "s" * 32, "namespace": "ml"},
+        "spec": {"endpoints": [{"weight": 1_000_000, "selector": {}}]},
+    }
+    wide = documents.cluster("east", pools={"l4": ("nvidia-l4-4x", 4)}, serving=WIDE)
+    project.write("clusters", wide, west())
+    project.write("models", *models, every)
+    stacks = (project, *(replace(project, root=ROOT, stack=name) for name in ("local", "gke-demo")))
+    for rendered in (stack.cli("render", "--stack", stack.stack, "--format", "json") for stack in stacks):
+        assert rendered.returncode == 0, rendered.stderr
+        listed = [item["manifest"] for item in json.loads(rendered.stdout) if "manifest" in item]
+        assert listed
+        _taken(project, tmp_path, [made for made in listed if "gke.io/" not in made["apiVersion"]])
+    project.begin(clusters=[east(), west()])
+
+
+def _taken(project: Project, folder: Path, manifests: list[dict[str, Any]]) -> None:
+    """Apply them to a cluster without effect; their namespaces must be there even so."""
+    spaces = {made["metadata"]["namespace"] for made in manifests if "namespace" in made["metadata"]}
+    known = {space["metadata"]["name"] for space in project.items("east", "namespaces")}
+    for name in sorted(spaces - known):
+        project.kubectl("east", "create", "namespace", name)
+    file = folder / "objects.json"
+    file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": manifests}))
+    flags = ("--server-side", "--force-conflicts", "--dry-run=server", "-o", "name", "-f", str(file))
+    assert len(project.kubectl("east", "apply", *flags).split()) == len(manifests)
+
+
+def test_namespaces_refuse_privileged_pods_until_the_stack_itself_has_some(project: Project) -> None:
+    project.write("models", deployment("one", on="east"))
+    done = project.up()
+    assert done.code == 0, done.output
+    foreign = ("run", "foreign", "--image=x", "--privileged", "--dry-run=server", "-n", "ml")
+    with pytest.raises(RuntimeError, match=r'violates PodSecurity "baseline:v1\.34": privileged'):
+        project.kubectl("east", *foreign)
+
+    raw = deployment("raw", on="east")
+    raw["spec"]["workers"]["template"]["spec"]["containers"][0]["securityContext"] = {"privileged": True}
+    project.write("raw", raw)
+    project.configure(locked=False, podSecurity="enforce")
+    refused = project.up()
+    assert refused.code != 0
+    assert "container 'engine' is privileged" in refused.output
+    project.configure(locked=False)
+    done = project.up()
+    assert done.code == 0, done.output
+    assert "container 'engine' is privileged" in done.output
+    # In place, and before the pods, which are ready when the update ends.
+    assert done.operations["Namespace east/ml"] == "update"
+    assert project.kubectl("east", *foreign)
