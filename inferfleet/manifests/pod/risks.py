@@ -64,8 +64,8 @@ def _forbidden(template: Mapping[str, Any]) -> Iterator[tuple[Steps, str, str]]:
     annotations = _map(_map(template, "metadata"), "annotations")
     for key, value in annotations.items():
         if str(key).startswith(pod_security.APPARMOR_ANNOTATION) and not _confined(value):
-            container = shown(str(key).rpartition("/")[2])
-            what = f"the annotation leaves container {container!r} unconfined by AppArmor"
+            name = shown(str(key).rpartition("/")[2])
+            what = f"the annotation leaves container {name!r} unconfined by AppArmor"
             yield ("metadata", "annotations", key), what, "Remove it"
     for steps, container in _containers(template):
         yield from _of_container(container, steps)
