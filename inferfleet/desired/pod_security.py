@@ -13,7 +13,7 @@ from inferfleet.api.kinds.settings import Settings
 from inferfleet.api.problems import Problem
 from inferfleet.manifests.pod.risks import Risk, risks
 from inferfleet.plugins.chain import Outcome, Step
-from inferfleet.plugins.link import Link
+from inferfleet.plugins.link import Link, Origin
 
 _TEMPLATE = "spec.workers.template"
 
@@ -71,7 +71,7 @@ def _holds(outer: str, inner: str) -> bool:
     return inner == outer or inner.startswith((f"{outer}.", f"{outer}["))
 
 
-def _of_plugin(risk: Risk, step: Step, made: Mapping[tuple[str, str], Link], where: str) -> Problem:
+def _of_plugin(risk: Risk, step: Step, made: Mapping[tuple[Origin, str], Link], where: str) -> Problem:
     what = f"plugin {step.plugin} gives {where} this at {risk.place}: {risk.what}"
     return made[step.origin, step.path].problem(what, "Change its config, or remove the plugin")
 
