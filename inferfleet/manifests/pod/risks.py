@@ -58,7 +58,7 @@ def _forbidden(template: Mapping[str, Any]) -> Iterator[tuple[Steps, str, str]]:
     here: Steps = ("spec", "securityContext")
     yield from _context(context, here, "the pod")
     for i, sysctl in _items(context, "sysctls"):
-        if sysctl.get("name") not in pod_security.SYSCTLS:
+        if not _among(sysctl.get("name"), pod_security.SYSCTLS):
             what = f"the pod sets the kernel parameter {shown(str(sysctl.get('name')))}"
             yield (*here, "sysctls", i), what, "Remove it, or set it on the nodes"
     annotations = _map(_map(template, "metadata"), "annotations")
@@ -81,7 +81,7 @@ def _of_container(container: Mapping[str, Any], at: Steps) -> Iterator[tuple[Ste
     extra = [
         shown(str(capability))
         for capability in (added if isinstance(added, list) else [])
-        if capability not in pod_security.CAPABILITIES
+        if not _among(capability, pod_security.CAPABILITIES)
     ]
     if extra:
         yield (*here, "capabilities", "add"), f"{name} adds capabilities ({', '.join(extra)})", "Remove them"
@@ -107,10 +107,14 @@ def _context(context: Mapping[str, Any], at: Steps, who: str) -> Iterator[tuple[
     """Yield what pods and containers may both ask for."""
     for name, system in (("seccompProfile", "seccomp"), ("appArmorProfile", "AppArmor")):
         profile = context.get(name)
-        if isinstance(profile, dict) and profile.get("type") not in pod_security.PROFILE_TYPES:
+        if isinstance(profile, dict) and not _among(profile.get("type"), pod_security.PROFILE_TYPES):
             yield (*at, name), f"{who} is not confined by {system}", "Use type RuntimeDefault"
     linux = _map(context, "seLinuxOptions")
-    if linux.get("user") or linux.get("role") or linux.get("type", "") not in pod_security.SELINUX_TYPES:
+    if (
+        linux.get("user")
+        or linux.get("role")
+        or not _among(linux.get("type", ""), pod_security.SELINUX_TYPES)
+    ):
         yield (*at, "seLinuxOptions"), f"{who} chooses its own SELinux user, role or type", "Remove it"
     if _map(context, "windowsOptions").get("hostProcess") is True:
         yield (*at, "windowsOptions", "hostProcess"), f"{who} runs as a process of its node", "Remove it"
@@ -146,6 +150,10 @@ def _containers(template: Mapping[str, Any]) -> Iterator[tuple[Steps, Mapping[st
     for kind in ("initContainers", "containers", "ephemeralContainers"):
         for i, container in _items(spec, kind):
             yield ("spec", kind, i), container
+
+
+def _among(value: Any, known: frozenset[str]) -> bool:
+    return isinstance(value, str) and value in known
 
 
 def _items(within: Mapping[str, Any], key: str) -> Iterator[tuple[int, Mapping[str, Any]]]:

@@ -3,6 +3,8 @@
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from inferfleet.manifests.pod.plain_secrets import in_arguments, in_variable
 from inferfleet.manifests.pod.risks import Risk, risks
@@ -233,3 +235,24 @@ def test_a_variable_is_a_secret_by_the_form_of_its_value_or_by_its_name(
 )
 def test_an_argument_is_a_secret_by_its_form_or_by_its_flag(words: list[Any], places: list[int]) -> None:
     assert [place for place, _ in in_arguments(words)] == places
+
+
+_WORDS = (
+    *("name", "securityContext", "capabilities", "add", "sysctls", "seccompProfile", "type", "procMount"),
+    *("seLinuxOptions", "windowsOptions", "ports", "hostPort", "env", "value", "args", "livenessProbe"),
+    *("tcpSocket", "host", "volumes", "hostPath"),
+)
+_ANYTHING = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=12) | st.just("--api-key"),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(_WORDS), inner, max_size=3),
+    max_leaves=8,
+)
+_FIELDS = st.dictionaries(st.sampled_from(_WORDS), _ANYTHING, max_size=4)
+
+
+@given(_FIELDS, _FIELDS, _FIELDS)
+def test_a_template_of_any_shape_can_be_looked_at(pod: Any, first: Any, second: Any) -> None:
+    template = {"metadata": pod, "spec": {**pod, "containers": [first, second], "initContainers": [second]}}
+    for risk in risks(template):
+        assert risk.path.startswith("spec")
+        assert risk.what
