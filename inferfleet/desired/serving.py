@@ -67,17 +67,10 @@ def serving_stack(
     """
     own = own_gateway(gateway=gateway, stack=stack)
     # The proxies of an unknown controller may run beside the Gateway, and need whatever they need.
-    meets = {names.SYSTEM_NAMESPACE: gateway.provider != "none", **(baseline or {})}
+    unknown = {names.SYSTEM_NAMESPACE} if gateway.provider == "none" else set()
     spaces = {
         # To delete a namespace would delete what others created in it.
-        name: site.place(
-            namespace(
-                name,
-                stack=stack,
-                labels={} if baseline is None else _security(name, enforced=meets.get(name, True)),
-            ),
-            retain=True,
-        )
+        name: site.place(namespace(name, stack=stack, labels=_security(name, baseline, unknown)), retain=True)
         for name in sorted({*namespaces, *([names.SYSTEM_NAMESPACE] if own else [])})
     }
     held = {
@@ -100,11 +93,12 @@ def serving_stack(
     )
 
 
-def _security(name: str, *, enforced: bool) -> dict[str, str]:
+def _security(name: str, baseline: Mapping[str, bool] | None, unknown: Collection[str]) -> dict[str, str]:
     """Return the labels for Pod Security admission; none on namespaces that every cluster has.
 
-    Other people's pods are there too, and those of `kube-system` need what the baseline forbids.
+    Other people's pods are there too, and those of `kube-system` need what the baseline forbids. In the
+    `unknown` namespaces there may be pods of whom nothing is known.
     """
-    if name == "default" or name.startswith("kube-"):
+    if baseline is None or name == "default" or name.startswith("kube-"):
         return {}
-    return baseline_labels(enforced=enforced)
+    return baseline_labels(enforced=baseline.get(name, True) and name not in unknown)

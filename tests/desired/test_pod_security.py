@@ -175,6 +175,11 @@ def test_the_gateways_namespace_enforces_it_where_its_controllers_pods_are_known
     assert _spaces(istio, deployment("a"))["east/inferfleet-system"] == ENFORCES
 
 
+def test_models_beside_a_gateway_of_an_unknown_controller_do_not_make_its_pods_known() -> None:
+    spaces = _spaces(EAST, deployment("a", namespace="inferfleet-system"))
+    assert spaces == {"east/inferfleet-system": WARNS}
+
+
 def test_namespaces_that_every_cluster_has_get_no_label_about_pods_of_others() -> None:
     spaces = _spaces(EAST, deployment("a", namespace="default"), deployment("b", namespace="kube-models"))
     assert spaces == {"east/default": {}, "east/inferfleet-system": WARNS, "east/kube-models": {}}
