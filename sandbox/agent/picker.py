@@ -2,29 +2,22 @@
 
 import asyncio
 import os
-from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
 from inferfleet.profiles.table import profile
 from sandbox.agent.access import PodAccess
 from sandbox.agent.environment import environment, expanded
-from sandbox.agent.forward import Forwarding
 from sandbox.agent.logs import ContainerLog
 from sandbox.agent.program import CannotStart, Exit
 from sandbox.agent.volumes import mounts, redirected
 from sandbox.child import end, linked, spawn
 from sandbox.cluster.objects import Object
-from sandbox.cluster.ports import held
 from sandbox.cluster.watching import UNREACHABLE, Api
-from sandbox.problem import SandboxProblem
+from sandbox.toolchain.parts import PICKER_ADDRESS
 
 # The profile whose picker image has the version that the toolchain builds (see toolchain/parts.py).
 PROFILE = "gie-1.5"
-# The picker's flags for ports, with their defaults.
-# https://github.com/kubernetes-sigs/gateway-api-inference-extension/blob/v1.5.0/pkg/epp/server/options.go
-PORT_FLAGS: Mapping[str, int] = {"grpc-port": 9002, "grpc-health-port": 9003, "metrics-port": 9090}
 
 
 @dataclass(frozen=True)
@@ -50,8 +43,6 @@ class Picker:
         self._access = PodAccess(host.api, host.cluster_folder / "pki", pod, folder)
         self._running: asyncio.Task[asyncio.subprocess.Process] | None = None
         self._process: asyncio.subprocess.Process | None = None
-        self._ports = ExitStack()
-        self._forwarding: Forwarding | None = None
         self._renewal: asyncio.Task[None] | None = None
 
     async def start(self) -> None:
@@ -66,19 +57,7 @@ class Picker:
             await self._access.write()
         except UNREACHABLE as error:
             raise CannotStart("CreateContainerError", f"the API server does not answer: {error}") from error
-        try:
-            private = self._ports.enter_context(held(len(PORT_FLAGS)))
-        except SandboxProblem as problem:
-            raise CannotStart("CreateContainerError", str(problem)) from problem
-        expanded_args = expanded(container.get("args", []), variables)
-        private_args, ports = with_private_ports(expanded_args, private)
-        args = [redirected(argument, folders) for argument in private_args]
-        self._forwarding = Forwarding(self._pod["status"]["podIP"], ports)
-        try:
-            await self._forwarding.open()
-        except OSError as error:
-            self._close()
-            raise CannotStart("CreateContainerError", f"{error.strerror or error}") from error
+        args = [redirected(argument, folders) for argument in expanded(container.get("args", []), variables)]
         self._running = asyncio.create_task(self._run(args, variables))
         self._process = await asyncio.shield(self._running)
         self._renewal = asyncio.create_task(self._access.renew())
@@ -110,6 +89,7 @@ class Picker:
                     "HOSTNAME": self._pod["metadata"]["name"],
                     **variables,
                     "KUBECONFIG": str(self._access.kubeconfig),
+                    PICKER_ADDRESS: self._pod["status"]["podIP"],
                 },
                 stdin=asyncio.subprocess.DEVNULL,
                 stdout=descriptor,
@@ -119,9 +99,6 @@ class Picker:
             os.close(descriptor)
 
     def _close(self) -> None:
-        self._ports.close()
-        if self._forwarding is not None:
-            self._forwarding.close()
         if self._renewal is not None:
             self._renewal.cancel()
 
@@ -138,44 +115,3 @@ def refusal(image: str) -> str:
         f'Container image "{image}" is not in the sandbox, and nothing is run in its place. '
         f"The only endpoint picker here is {available}: use profile {PROFILE}, or a mirror of that image."
     )
-
-
-def with_private_ports(args: list[str], private: Sequence[int]) -> tuple[list[str], dict[int, int]]:
-    """Return the arguments with other ports, and a map from each port they named to the one it became.
-
-    `private` has one port for each of PORT_FLAGS, whose default counts where the flag is missing. All other
-    arguments stay, also invalid ones, about which the picker itself complains.
-    """
-    named = {**PORT_FLAGS, **_named_ports(args)}
-    chosen = dict(zip(named, private, strict=True))
-    changed, skip = [], False
-    for argument in args:
-        flag, equals, value = _split(argument)
-        if skip:
-            skip = False
-        elif flag in PORT_FLAGS and (equals or flag in named):
-            number = value if equals else str(named[flag])
-            changed.append(f"--{flag}={chosen[flag]}" if number.isdecimal() else argument)
-            skip = not equals
-        else:
-            changed.append(argument)
-    present = {_split(argument)[0] for argument in args}
-    changed += [f"--{flag}={port}" for flag, port in chosen.items() if flag not in present]
-    return changed, {port: chosen[flag] for flag, port in named.items()}
-
-
-def _named_ports(args: list[str]) -> dict[str, int]:
-    """Return the ports by flag. The last of several counts, and values that are no numbers are left out."""
-    ports = {}
-    for argument, following in zip(args, [*args[1:], ""], strict=True):
-        flag, equals, value = _split(argument)
-        number = value if equals else following
-        if flag in PORT_FLAGS and number.isdecimal():
-            ports[flag] = int(number)
-    return ports
-
-
-def _split(argument: str) -> tuple[str, str, str]:
-    """Return the name of a long flag, "=" if it is there, and the value behind it."""
-    flag, equals, value = argument.partition("=")
-    return (flag.removeprefix("--"), equals, value) if argument.startswith("--") else ("", "", "")

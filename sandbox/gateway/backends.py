@@ -108,7 +108,7 @@ def _service(name: str, number: int | None, snapshot: Snapshot) -> Upstream | Un
     namespace = service["metadata"]["namespace"]
     pods = snapshot.pods_of(namespace, service["spec"].get("selector") or {})
     target = service_port.get("targetPort", service_port["port"])
-    # A container may listen on a port that it does not declare, but in the sandbox nobody would forward that.
+    # A real container may listen on a port that it does not declare; the stand-in of an engine does not.
     if pods and not any(_port_number(pod, target) for pod in pods):
         declared = {str(number) for pod in pods for _, number in _declared_ports(pod)}
         have = ", ".join(sorted(declared)) or "none"

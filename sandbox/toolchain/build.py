@@ -14,8 +14,9 @@ from pathlib import Path
 from sandbox.locking import locked
 from sandbox.problem import SandboxProblem
 from sandbox.toolchain.go import go, go_environment
-from sandbox.toolchain.parts import Files, Part
+from sandbox.toolchain.parts import Edited, Files, Part
 from sandbox.toolchain.progress import Progress
+from sandbox.toolchain.source import COPY, copy_source, edit
 
 
 def build(part: Part, cache: Path, *, count: str, progress: Progress) -> Path:
@@ -40,6 +41,8 @@ def build(part: Part, cache: Path, *, count: str, progress: Progress) -> Path:
             out.mkdir()
             for files in part.embedded:
                 _copy(files, work, into=work, tool=tool, progress=progress)
+            if part.edited:
+                _replace_source(part.edited, work, tool=tool, progress=progress)
             for files in part.files:
                 _copy(files, work, into=out, tool=tool, progress=progress)
             if part.programs:
@@ -63,9 +66,20 @@ def _work_folder(part: Part, folder: Path) -> Iterator[Path]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
+def _replace_source(edited: Edited, work: Path, *, tool: Path, progress: Progress) -> None:
+    copy_source(_downloaded(edited.module, work, tool=tool, progress=progress), work / COPY)
+    edit(work / COPY, edited.edits)
+    _run([str(tool), "mod", "edit", f"-replace={edited.module}=./{COPY}"], work, progress=progress)
+
+
+def _downloaded(module: str, work: Path, *, tool: Path, progress: Progress) -> Path:
+    """Return the folder of the module's source, which Go has checked against go.sum."""
+    answer = _run([str(tool), "mod", "download", "-json", module], work, progress=progress)
+    return Path(json.loads(answer)["Dir"])
+
+
 def _copy(files: Files, work: Path, *, into: Path, tool: Path, progress: Progress) -> None:
-    answer = _run([str(tool), "mod", "download", "-json", files.module], work, progress=progress)
-    source = Path(json.loads(answer)["Dir"]) / files.folder
+    source = _downloaded(files.module, work, tool=tool, progress=progress) / files.folder
     matching = sorted(source.glob(files.pattern))
     if not matching:
         raise SandboxProblem(f"module {files.module} has no {files.folder}/{files.pattern}. Fix parts.py.")

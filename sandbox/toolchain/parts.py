@@ -42,6 +42,23 @@ class Files:
 
 
 @dataclass(frozen=True)
+class Edit:
+    """A change of one source file of a module: `old`, which is in it exactly once, becomes `new`."""
+
+    file: str
+    old: str
+    new: str
+
+
+@dataclass(frozen=True)
+class Edited:
+    """A module that is built from an edited copy of its source, which is checked against go.sum before."""
+
+    module: str
+    edits: tuple[Edit, ...]
+
+
+@dataclass(frozen=True)
 class Part:
     """One Go module and its results. `embedded` files are copied beside its main.go before it is built.
 
@@ -53,6 +70,7 @@ class Part:
     programs: tuple[Program, ...] = ()
     files: tuple[Files, ...] = ()
     embedded: tuple[Files, ...] = ()
+    edited: Edited | None = None
     ldflags: str = "-s -w"
     minutes: int = 0
 
@@ -69,8 +87,9 @@ class Part:
             path = self.folder / file
             digest.update(path.read_bytes() if path.exists() else b"")
         built = [(program.name, program.package) for program in self.programs]
-        recipe = (built, self.files, self.embedded, self.ldflags, GO_FLAGS, platform.machine())
-        digest.update(repr(recipe).encode())
+        recipe = [built, self.files, self.embedded, self.ldflags, GO_FLAGS, platform.machine()]
+        recipe += [self.edited] if self.edited else []
+        digest.update(repr(tuple(recipe)).encode())
         return f"{self.name}-{digest.hexdigest()[:12]}"
 
 
@@ -155,11 +174,24 @@ CRDS = Part(
         Files("sigs.k8s.io/lws", "config/crd/bases", "leaderworkerset*.yaml", "crds"),
     ),
 )
+# The endpoint picker has flags for its ports and none for its address, and listens on all addresses. From the
+# copy it takes the address from this variable.
+PICKER_ADDRESS = "SANDBOX_LISTEN_ADDRESS"
+_PICKER_MODULE = "sigs.k8s.io/gateway-api-inference-extension"
+_AT_ADDRESS = f'fmt.Sprintf("%s:%d", os.Getenv("{PICKER_ADDRESS}"), '
 EPP = Part(
     name="epp",
     # The version of the image of profile gie-1.5; later endpoint pickers are in another module.
     version="1.5.0",
-    programs=(Program("epp", "sigs.k8s.io/gateway-api-inference-extension/cmd/epp"),),
+    programs=(Program("epp", f"{_PICKER_MODULE}/cmd/epp"),),
+    edited=Edited(
+        _PICKER_MODULE,
+        (
+            Edit("internal/runnable/grpc.go", '\t"net"\n', '\t"net"\n\t"os"\n'),
+            Edit("internal/runnable/grpc.go", 'fmt.Sprintf(":%d", ', _AT_ADDRESS),
+            Edit("cmd/epp/runner/runner.go", 'fmt.Sprintf(":%d", ', _AT_ADDRESS),
+        ),
+    ),
     minutes=3,
 )
 

@@ -1,4 +1,4 @@
-"""A picker runs as its manifest says, but for ports and for paths of this machine."""
+"""A picker runs as its manifest says, but for paths of this machine."""
 
 from pathlib import Path
 
@@ -7,50 +7,8 @@ import pytest
 from inferfleet.profiles.table import profile
 from sandbox.agent.container import last_error
 from sandbox.agent.environment import expanded, field_of
-from sandbox.agent.picker import refusal, with_private_ports
+from sandbox.agent.picker import refusal
 from sandbox.agent.volumes import redirected
-
-
-@pytest.mark.parametrize(
-    ("args", "made", "ports"),
-    [
-        (
-            ["--pool-name=a", "--grpc-port=9002", "--v=2"],
-            [
-                "--pool-name=a",
-                "--grpc-port=50001",
-                "--v=2",
-                "--grpc-health-port=50002",
-                "--metrics-port=50003",
-            ],
-            {9002: 50001, 9003: 50002, 9090: 50003},
-        ),
-        (
-            ["--grpc-port", "9102", "--grpc-health-port=9103", "--metrics-port", "9190", "--tracing=false"],
-            ["--grpc-port=50001", "--grpc-health-port=50002", "--metrics-port=50003", "--tracing=false"],
-            {9102: 50001, 9103: 50002, 9190: 50003},
-        ),
-        (
-            ["--grpc-port=9002", "--grpc-port=9102"],
-            [
-                "--grpc-port=50001",
-                "--grpc-port=50001",
-                "--grpc-health-port=50002",
-                "--metrics-port=50003",
-            ],
-            {9102: 50001, 9003: 50002, 9090: 50003},
-        ),
-        (
-            ["--grpc-port=many", "--no-such-flag=1"],
-            ["--grpc-port=many", "--no-such-flag=1", "--grpc-health-port=50002", "--metrics-port=50003"],
-            {9002: 50001, 9003: 50002, 9090: 50003},
-        ),
-    ],
-)
-def test_a_picker_gets_ports_of_its_own_and_every_other_argument_as_it_stands(
-    args: list[str], made: list[str], ports: dict[int, int]
-) -> None:
-    assert with_private_ports(args, [50001, 50002, 50003]) == (made, ports)
 
 
 @pytest.mark.parametrize(

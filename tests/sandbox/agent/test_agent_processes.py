@@ -1,7 +1,6 @@
-"""What the agent starts ends with it, and what it forwards arrives unchanged."""
+"""What the agent starts ends with it."""
 
 import asyncio
-import socket
 import subprocess
 import sys
 import time
@@ -10,10 +9,8 @@ from pathlib import Path
 import pytest
 
 from sandbox import with_parent
-from sandbox.agent.forward import Forwarding
 from sandbox.child import end, linked, spawn
 from sandbox.cluster.companions import python_link
-from sandbox.cluster.ports import held
 from sandbox.processes import Process, processes_in
 
 ROOT = Path(__file__).parents[3]
@@ -132,72 +129,3 @@ def test_python_by_a_name_of_the_cluster_is_found_like_the_cluster_s_programs(tm
         assert (running.pid, running.program) == (process.pid, tmp_path / "bin" / "agent")
         assert process.stdin is not None
         process.stdin.write(b"\n")
-
-
-async def _echo(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    writer.write(await reader.read())
-    await writer.drain()
-    writer.close()
-
-
-async def _connected(port: int) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-    """A connection through the forwarding, as soon as it listens."""
-    async with asyncio.timeout(30):
-        while True:
-            try:
-                return await asyncio.open_connection("127.4.0.1", port)
-            except ConnectionRefusedError:
-                await asyncio.sleep(0)
-
-
-def test_bytes_and_the_end_of_them_travel_both_ways() -> None:
-    async def through() -> bytes:
-        sent = bytes(range(256)) * 10_000
-        with held(1) as (port,):
-            async with await asyncio.start_server(_echo, "127.0.0.1", 0) as server:
-                forwarding = Forwarding("127.4.0.1", {port: server.sockets[0].getsockname()[1]})
-                await forwarding.open()
-                reader, writer = await _connected(port)
-                writer.write(sent)
-                writer.write_eof()
-                got = await reader.read()
-                writer.close()
-                forwarding.close()
-        return got if got != sent else b"the same"
-
-    assert asyncio.run(through()) == b"the same"
-
-
-def test_a_port_refuses_until_the_program_behind_it_listens() -> None:
-    async def through() -> list[bytes]:
-        with held(2) as (port, private):
-            forwarding = Forwarding("127.4.0.1", {port: private})
-            await forwarding.open()
-            with pytest.raises(ConnectionRefusedError):
-                await asyncio.open_connection("127.4.0.1", port)
-            async with await asyncio.start_server(_echo, "127.0.0.1", private):
-                reader, writer = await _connected(port)
-                writer.write_eof()
-                said = await reader.read()
-                writer.close()
-            forwarding.close()
-            with pytest.raises(ConnectionRefusedError):
-                await asyncio.open_connection("127.4.0.1", port)
-        return [said]
-
-    assert asyncio.run(through()) == [b""]
-
-
-def test_a_port_that_is_taken_opens_none_of_the_others() -> None:
-    async def opened() -> list[int]:
-        with held(1) as (free,), socket.socket() as taken:
-            taken.bind(("127.4.0.1", 0))
-            taken.listen()
-            forwarding = Forwarding("127.4.0.1", {free: 1, taken.getsockname()[1]: 2})
-            with pytest.raises(OSError, match="in use"):
-                await forwarding.open()
-        with socket.socket() as again:
-            again.bind(("127.4.0.1", free))
-        return []
-
-    assert asyncio.run(opened()) == []

@@ -8,7 +8,7 @@ import pytest
 
 from sandbox.toolchain import parts
 from sandbox.toolchain.build import _built_name
-from sandbox.toolchain.parts import KUBE, LANGUAGE_PYTHON_EXEC, PARTS, PROVIDER, Part, Program
+from sandbox.toolchain.parts import KUBE, LANGUAGE_PYTHON_EXEC, PARTS, PROVIDER, Edit, Edited, Part, Program
 from sandbox.toolchain.resolve import without
 
 ROOT = Path(__file__).parents[3]
@@ -29,6 +29,8 @@ def test_the_key_follows_what_decides_the_result_and_nothing_else(
     key = part.key
     assert replace(part, minutes=9, programs=(Program("tool", "example.com/tool", least="1.0.0"),)).key == key
     assert replace(part, ldflags="-w").key != key
+    edited = replace(part, edited=Edited("example.com/tool", (Edit("main.go", "a", "b"),)))
+    assert edited.key not in (key, replace(part, edited=Edited("example.com/tool", ())).key)
     (tmp_path / "tool" / "go.sum").write_text("sum 2")
     assert part.key != key
 
