@@ -10,13 +10,13 @@ SANDBOX_ENV := eval "$$($(BIN)/inferfleet sandbox env --stack $(STACK))"
 
 # The environment of the project: exactly the pinned packages, and inferfleet itself in place. An update starts
 # several Pythons: they find all of it compiled, also where nothing may write that down as it runs.
-.venv/ready: requirements.txt pyproject.toml
-	@command -v uv >/dev/null || test -x .tools/bin/uv || \
-		{ $(PYTHON) -m venv .tools && .tools/bin/pip install --quiet uv; }
+.venv/ready: requirements.txt requirements-tools.txt pyproject.toml
+	@command -v uv >/dev/null || \
+		{ $(PYTHON) -m venv .tools && .tools/bin/pip install --quiet --require-hashes -r requirements-tools.txt; }
 	@uv=$$(command -v uv || echo .tools/bin/uv) && \
 		$$uv venv --quiet --allow-existing --python '>=3.11' .venv && \
 		$$uv pip sync --quiet --compile-bytecode --python $(BIN)/python --require-hashes requirements.txt && \
-		$$uv pip install --quiet --python $(BIN)/python --no-deps --editable .
+		$$uv pip install --quiet --python $(BIN)/python --no-deps --build-constraints requirements-tools.txt --editable .
 	@$(BIN)/python -m compileall -q inferfleet components sandbox tests
 	@touch $@
 
@@ -60,5 +60,8 @@ docs: .venv/ready
 	@PYTHONPATH=.:tests/e2e:tests $(BIN)/python tests/e2e/gke_edits_page.py > docs/edits.md
 
 # After a change of dependencies in pyproject.toml.
+LOCKED := uv pip compile --universal --generate-hashes --no-emit-index-url --python-version 3.11 --quiet
 lock:
-	uv pip compile --universal --generate-hashes --no-emit-index-url --python-version 3.11 --extra dev --extra sandbox --quiet pyproject.toml -o requirements.txt
+	$(LOCKED) --extra dev --extra sandbox pyproject.toml -o requirements.txt
+	$(LOCKED) --group tools -o requirements-tools.txt
+	$(LOCKED) --group go -o sandbox/toolchain/go.txt

@@ -18,9 +18,11 @@ from sandbox.gcp.nodes.kwok_kubernetes import kwok_name
 from sandbox.gcp.store import Store
 from sandbox.gcp.store import clusters as clusters_of_cloud
 from sandbox.locking import locked
+from sandbox.passphrase import forget
 from sandbox.placement_lock import forget_clusters
 from sandbox.places import StackPlaces
 from sandbox.plans import ClusterPlan, cluster_plans
+from sandbox.private import close_to_others, owner_only
 from sandbox.problem import SandboxProblem
 from sandbox.processes import end_processes, processes_in
 from sandbox.pulumi_state import prepare_pulumi, resources_of
@@ -44,11 +46,13 @@ def up(root: Path, stack: str, documents: Documents, *, progress: Progress | Non
             f"stack {stack} has no cluster to simulate. Give a cluster of source Existing a kubeconfig "
             f"path in {places.folder}, relative to its document, or write a cluster of source GKE."
         )
-    with locked(places.lock, waiting=_waiting(places, progress)):
+    with locked(places.lock, waiting=_waiting(places, progress)), owner_only():
+        places.folder.mkdir(parents=True, exist_ok=True)
+        close_to_others(places.folder.parent)
         _refuse_old_state(places, plans)
         lifecycle.refuse_busy(places)
         tools = make_tools(progress)
-        places.kwok.mkdir(parents=True, exist_ok=True, mode=0o700)
+        places.kwok.mkdir(exist_ok=True)
         _remove_leftovers(places, plans, progress)
         with progress.step("pulumi home", "preparing Pulumi"):
             prepare_pulumi(places, tools)
@@ -83,8 +87,12 @@ def down(root: Path, stack: str, *, progress: Progress | None = None) -> int:
         # Only after the folder is gone: releasing drops the reservations of all folders that are gone.
         ports.release(places.folder)
         podnet.release(places.folder)
-        if places.folder.parent.exists() and not any(places.folder.parent.iterdir()):
-            places.folder.parent.rmdir()
+        if not forget(places):
+            kept = f"{places.settings} has secrets"
+            progress.say(f"kept the passphrase of stack {stack} in {places.secrets}, because {kept}")
+        for folder in (places.secrets.parent, places.folder.parent):
+            if folder.exists() and not any(folder.iterdir()):
+                folder.rmdir()
     forget_clusters(root, stack, removed, cloud=cloud)
     return ended
 
@@ -98,9 +106,10 @@ def start(root: Path, stack: str, cluster: str, *, progress: Progress | None = N
     """Start a stopped cluster with the data it had."""
     kwok = _created(StackPlaces(root, stack), cluster)
     tools = make_tools(progress or Progress())
-    if kwok.condition() != "running":
-        kwok.start(tools)
-    companions.ensure_running(kwok, tools)
+    with owner_only():
+        if kwok.condition() != "running":
+            kwok.start(tools)
+        companions.ensure_running(kwok, tools)
 
 
 def kill(root: Path, stack: str, cluster: str, pod: str) -> None:

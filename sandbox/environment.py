@@ -17,11 +17,12 @@ def environment(places: StackPlaces, tools: Tools) -> dict[str, str]:
     return {
         # Pulumi's language host runs the first `python` on the PATH.
         "PATH": os.pathsep.join(
-            [str(python_folder(places)), *(str(folder) for folder in cloud_programs(places)), tools.path]
+            [str(folder) for folder in (python_folder(places), places.programs, *cloud_programs(places))]
+            + [tools.path]
         ),
         "PULUMI_HOME": str(places.pulumi_home),
         "PULUMI_BACKEND_URL": f"file://{places.state}",
-        "PULUMI_CONFIG_PASSPHRASE": "",
+        "PULUMI_CONFIG_PASSPHRASE_FILE": str(places.passphrase),
         "PULUMI_STACK": places.stack,
         "PULUMI_SKIP_UPDATE_CHECK": "true",
         # All plugins are installed already. Without this Pulumi would search the network for a missing one.

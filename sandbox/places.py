@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
+from inferfleet.api.loading.stack_files import StackFiles
 from sandbox.problem import SandboxProblem
 
 PROJECT_FILE = "Pulumi.yaml"
@@ -68,6 +69,31 @@ class StackPlaces:
     def cloud(self) -> Path:
         """The simulated Google Cloud: what exists there, its certificates and its programs."""
         return self.folder / "cloud"
+
+    @property
+    def secrets(self) -> Path:
+        """The passphrase and salt of the stack, apart from `folder`: `down` may keep them."""
+        return self.root.resolve() / ".sandbox" / ".secrets" / self.stack
+
+    @property
+    def passphrase(self) -> Path:
+        """The file with the passphrase of the stack's secrets."""
+        return self.secrets / "passphrase"
+
+    @property
+    def salt(self) -> Path:
+        """The file with the `encryptionsalt` that Pulumi would keep in the settings."""
+        return self.secrets / "encryptionsalt"
+
+    @property
+    def settings(self) -> Path:
+        """Pulumi's file with the settings of the stack."""
+        return StackFiles(self.root, self.stack).config_file
+
+    @property
+    def programs(self) -> Path:
+        """The folder for the PATH with `pulumi` as it is run on this stack."""
+        return self.folder / "path"
 
     @property
     def lock(self) -> Path:

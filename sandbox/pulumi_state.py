@@ -2,18 +2,28 @@
 
 import json
 import os
+import shlex
 import subprocess
+import sys
+from pathlib import Path
 from typing import Any
 
+from sandbox import with_salt
 from sandbox.environment import environment, python_folder
+from sandbox.passphrase import make_passphrase, re_encrypt
 from sandbox.places import StackPlaces
+from sandbox.private import write_file
 from sandbox.problem import SandboxProblem
 from sandbox.toolchain.parts import PROVIDER
 from sandbox.toolchain.tools import Tools
+from sandbox.with_salt import salted
 
 
 def prepare_pulumi(places: StackPlaces, tools: Tools) -> None:
-    """Install the Kubernetes provider in the sandbox's Pulumi home and create the stack, if missing."""
+    """Install the Kubernetes provider in the sandbox's Pulumi home, and create the stack and its passphrase.
+
+    All of it only where it is missing.
+    """
     _need_pip(places)
     plugin = places.pulumi_home / "plugins" / f"resource-kubernetes-v{PROVIDER.version}"
     plugin.mkdir(parents=True, exist_ok=True)
@@ -23,19 +33,38 @@ def prepare_pulumi(places: StackPlaces, tools: Tools) -> None:
         link.symlink_to(tools.provider)
     # A file in place of the folder in which the engine would keep an encrypted log, for a third of its time.
     (places.pulumi_home / "logs").touch()
-    if _state_file(places) is not None:
-        return
+    pulumi = tools.program("pulumi")
+    _write_program(places, pulumi)
+    variables = environment(places, tools)
+    with_empty = make_passphrase(places, _salt(places))
+    if _state_file(places) is None:
+        passphrase = "" if with_empty else places.passphrase.read_text().strip()
+        _create_stack(places, pulumi, variables | {"PULUMI_CONFIG_PASSPHRASE": passphrase})
+    if with_empty:
+        re_encrypt(places, pulumi, variables)
+
+
+def _create_stack(places: StackPlaces, pulumi: Path, variables: dict[str, str]) -> None:
     places.state.mkdir(parents=True, exist_ok=True)
-    done = subprocess.run(
-        [str(tools.program("pulumi")), "stack", "init", places.stack, "--non-interactive"],
-        cwd=places.root,
-        env={**os.environ, **environment(places, tools)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    with salted(places.settings, places.salt):
+        done = subprocess.run(
+            [str(pulumi), "stack", "init", places.stack, "--non-interactive"],
+            cwd=places.root,
+            env={**os.environ, **variables},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
     if done.returncode != 0:
         raise SandboxProblem(f"pulumi cannot create the stack {places.stack}: {done.stderr.strip()}")
+
+
+def _write_program(places: StackPlaces, pulumi: Path) -> None:
+    """Put a `pulumi` on the PATH that keeps the salt out of the settings."""
+    python, launcher = Path(sys.executable).resolve(), Path(with_salt.__file__).resolve()
+    command = [python, "-I", "-S", launcher, places.settings, places.salt, pulumi]
+    script = f'#!/bin/sh\nexec {shlex.join(map(str, command))} "$@"\n'
+    write_file(places.programs / "pulumi", script, mode=0o700)
 
 
 def resources_of(places: StackPlaces, cluster: str) -> int:
@@ -61,16 +90,28 @@ def _need_pip(places: StackPlaces) -> None:
 
 
 def _resources(places: StackPlaces) -> list[dict[str, Any]]:
+    return list(_latest(places).get("resources") or [])
+
+
+def _latest(places: StackPlaces) -> dict[str, Any]:
     text = _state_file(places)
     if text is None:
-        return []
+        return {}
     try:
-        latest = json.loads(text).get("checkpoint", {}).get("latest") or {}
-        return list(latest.get("resources") or [])
-    except (ValueError, AttributeError) as error:
+        return dict(json.loads(text).get("checkpoint", {}).get("latest") or {})
+    except (ValueError, AttributeError, TypeError) as error:
         raise SandboxProblem(
             f"the Pulumi state in {places.state} is damaged ({error}). Run `inferfleet sandbox down`."
         ) from error
+
+
+def _salt(places: StackPlaces) -> str:
+    """Return the salt of the passphrase that the state is encrypted with, or ""."""
+    try:
+        provider = _latest(places).get("secrets_providers") or {}
+        return str((provider.get("state") or {}).get("salt") or "")
+    except AttributeError:
+        return ""
 
 
 def _state_file(places: StackPlaces) -> str | None:

@@ -12,9 +12,9 @@ import ssl
 from pathlib import Path
 
 from sandbox.cluster.kwok import Access
-from sandbox.gcp.files import write_file
 from sandbox.gcp.pki import ADMIN_GROUP, make_pki
 from sandbox.places import StackPlaces
+from sandbox.private import write_file
 
 _EXEC_PLUGIN = "gke-gcloud-auth-plugin"
 # The folder inside the cloud's folder that goes on the PATH.

@@ -8,8 +8,8 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
-from sandbox.gcp.files import write_file
 from sandbox.gcp.rules.errors import ApiError, OperationError
+from sandbox.private import write_file
 
 FILE = "faults.json"
 

