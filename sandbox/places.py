@@ -10,6 +10,8 @@ from inferfleet.api.loading.stack_files import StackFiles
 from sandbox.problem import SandboxProblem
 
 PROJECT_FILE = "Pulumi.yaml"
+# The folder in a checkout with everything of its sandboxes.
+SANDBOX = ".sandbox"
 
 
 def project_root(start: Path | None = None) -> Path:
@@ -48,7 +50,7 @@ class StackPlaces:
     @property
     def folder(self) -> Path:
         """The folder with everything of the stack's sandbox but its lock and reservations."""
-        return self.root.resolve() / ".sandbox" / self.stack
+        return self.root.resolve() / SANDBOX / self.stack
 
     @property
     def kwok(self) -> Path:
@@ -73,7 +75,7 @@ class StackPlaces:
     @property
     def secrets(self) -> Path:
         """The passphrase and salt of the stack, apart from `folder`: `down` may keep them."""
-        return self.root.resolve() / ".sandbox" / ".secrets" / self.stack
+        return self.root.resolve() / SANDBOX / ".secrets" / self.stack
 
     @property
     def passphrase(self) -> Path:

@@ -41,6 +41,25 @@ def processes_in(folder: Path) -> tuple[Process, ...]:
     return tuple(sorted(processes, key=lambda process: process.pid))
 
 
+def own_processes() -> tuple[Process, ...]:
+    """Return the processes of this user, in this mount namespace, whose program is called by its full path.
+
+    A path of another mount namespace, such as that of a container, names another file here or none.
+    """
+    mounts = os.readlink(PROC / "self/ns/mnt")
+    processes = []
+    for entry in os.scandir(PROC):
+        try:
+            if not entry.name.isdigit() or entry.stat().st_uid != os.getuid():
+                continue
+            program = _program(Path(entry.path), b"/")
+            if program and os.readlink(Path(entry.path) / "ns/mnt") == mounts:
+                processes.append(Process(int(entry.name), program))
+        except OSError:  # it has ended meanwhile
+            continue
+    return tuple(processes)
+
+
 def end_processes(folder: Path) -> int:
     """Kill all processes of the folder and return how many there were.
 

@@ -60,6 +60,11 @@ def release(cluster_folder: Path) -> None:
     _RESERVATIONS.release(cluster_folder)
 
 
+def reserved() -> tuple[Path, ...]:
+    """Return the folders of all clusters of the user that have networks, also of those that are gone."""
+    return _RESERVATIONS.folders()
+
+
 def with_networks(
     new: Iterable[dict[str, Any]], existing: Iterable[dict[str, Any]], network: PodNetwork
 ) -> list[dict[str, Any]]:

@@ -52,6 +52,11 @@ def release(cluster_folder: Path) -> None:
     _RESERVATIONS.release(cluster_folder)
 
 
+def reserved() -> tuple[Path, ...]:
+    """Return the folders of all clusters of the user that have ports, also of those that are gone."""
+    return _RESERVATIONS.folders()
+
+
 def numbers(first: int) -> dict[str, int]:
     """Return the ports of a block by the names that kwokctl's configuration has for them."""
     return {name: first + offset for offset, name in enumerate(NAMES)}

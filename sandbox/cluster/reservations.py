@@ -47,6 +47,10 @@ class Reservations:
             taken.pop(str(cluster_folder), None)
             self._write(taken)
 
+    def folders(self) -> tuple[Path, ...]:
+        """Return the cluster folders with a number, also those of stacks that are gone."""
+        return tuple(Path(folder) for folder in self._content())
+
     @property
     def _file(self) -> Path:
         return cache_folder() / f"{self.kind}.json"
@@ -56,19 +60,23 @@ class Reservations:
         return self._file.with_suffix(".lock")
 
     def _read(self) -> dict[str, int]:
-        """Return the reservations of stacks that still exist. A damaged file counts as empty."""
+        """Return the reservations of stacks that still exist."""
+        # A cluster's folder is <stack>/kwok/clusters/<cluster>.
+        return {
+            folder: number
+            for folder, number in self._content().items()
+            if Path(folder).parent.parent.parent.exists()
+        }
+
+    def _content(self) -> dict[str, int]:
+        """Return all reservations. A damaged file counts as empty."""
         try:
             content = json.loads(self._file.read_text())
         except (OSError, ValueError):
             return {}
         if not isinstance(content, dict):
             return {}
-        # A cluster's folder is <stack>/kwok/clusters/<cluster>.
-        return {
-            folder: number
-            for folder, number in content.items()
-            if isinstance(number, int) and Path(folder).parent.parent.parent.exists()
-        }
+        return {folder: number for folder, number in content.items() if isinstance(number, int)}
 
     def _write(self, taken: dict[str, int]) -> None:
         temporary = self._file.with_suffix(".new")

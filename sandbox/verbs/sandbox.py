@@ -11,7 +11,9 @@ from inferfleet.api import InvalidDocuments
 from sandbox import clusters
 from sandbox.environment import environment
 from sandbox.gcp.verb import app as cloud_app
-from sandbox.places import project_root
+from sandbox.orphans.owner import claim
+from sandbox.orphans.sweep import sweep as sweep_all
+from sandbox.places import StackPlaces, project_root
 from sandbox.toolchain.progress import duration
 from sandbox.toolchain.tools import make_tools
 from sandbox.verbs.chat import TEXT, curl, model_of, question
@@ -33,11 +35,20 @@ Cluster = Annotated[str, typer.Argument(help="The cluster, as its document calls
 
 
 @app.command()
-def up(stack: Stack = "local") -> None:
+def up(
+    stack: Stack = "local",
+    owner: Annotated[
+        int | None,
+        typer.Option("--owner", metavar="PID", help="End it with this process, such as a CI job."),
+    ] = None,
+) -> None:
     """Build the toolchain and start the stack's clusters, as far as they are missing. Safe to run again."""
     with reported_problems() as progress:
         root = project_root()
-        clusters.up(root, stack, stack_documents(root, stack), progress=progress)
+        documents = stack_documents(root, stack)
+        if owner is not None:
+            claim(StackPlaces(root, stack), owner)
+        clusters.up(root, stack, documents, progress=progress)
         times = ", ".join(f"{name} {duration(seconds)}" for name, seconds in progress.seconds.items())
         progress.say(f"sandbox of stack {stack} is up ({times})")
 
@@ -68,6 +79,17 @@ def down(stack: Stack = "local") -> None:
     with reported_problems() as progress:
         ended = clusters.down(project_root(), stack, progress=progress)
         progress.say(f"sandbox of stack {stack} is down ({ended} processes ended)")
+
+
+@app.command()
+def sweep(
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only list what would be ended.")] = False,
+) -> None:
+    """End sandboxes, of all checkouts, that belong to nobody: their folder is gone, or their owner."""
+    with reported_problems() as progress:
+        swept = sweep_all(dry_run=dry_run, say=progress.say)
+        if not swept:
+            progress.say("every sandbox of yours belongs to somebody")
 
 
 @app.command()

@@ -13,6 +13,8 @@ from refused import Course, course
 from sandboxes import running
 from sharing import shares
 
+from sandbox.orphans.sweep import sweep
+
 STACK = "e2e"
 # The sandbox that stands now, if any.
 SHARED = ExitStack()
@@ -44,6 +46,12 @@ def going(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Future[Course]]:
         ThreadPoolExecutor(1) as background,
     ):
         yield background.submit(course, project)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _swept() -> None:
+    """What an interrupted run has left is ended, should its watcher have been killed with it."""
+    sweep(dry_run=False, say=print)
 
 
 @pytest.fixture(scope="session", autouse=True)

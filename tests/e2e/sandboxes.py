@@ -11,6 +11,7 @@ from project import Project, checkout
 from inferfleet.api import load
 from sandbox import clusters
 from sandbox.environment import environment
+from sandbox.orphans.owner import claim
 from sandbox.places import StackPlaces
 from sandbox.toolchain.tools import Tools
 
@@ -29,6 +30,7 @@ def running(root: Path, stack: str, *documents: Document) -> Iterator[Project]:
 def started(plain: Project) -> tuple[Project, Tools]:
     """The project with its sandbox up, and an empty state."""
     root, stack = plain.root, plain.stack
+    claim(StackPlaces(root, stack), os.getpid())
     tools = clusters.up(root, stack, load([plain.documents], catalogue=root / "classes"))
     # CI locks stacks by default; the tests that are about it say so.
     outside = {name: value for name, value in os.environ.items() if name != "CI"}
