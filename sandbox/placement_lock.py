@@ -5,9 +5,10 @@ from dataclasses import replace
 from pathlib import Path
 
 from inferfleet.api import InvalidDocuments
-from inferfleet.api.loading.files import read_text, write_text
+from inferfleet.api.loading.border import is_inside
+from inferfleet.api.loading.files import write_text
 from inferfleet.api.loading.stack import read_settings
-from inferfleet.api.loading.stack_files import StackFiles
+from inferfleet.api.loading.stack_files import StackFiles, read_lock
 from inferfleet.fleet.lock.lock import Lock, parse, text
 
 
@@ -17,12 +18,16 @@ def forget_clusters(root: Path, stack: str, removed: Collection[str], *, cloud: 
     With `cloud`, the simulated Google Cloud was removed, and all clusters of source GKE with it.
 
     New clusters of the same names have other UIDs, so a lock that still had the old ones would refuse them. A
-    lock that cannot be read is left as it is: the next plan says what is wrong with it.
+    lock that cannot be read, is outside of the project or is a symbolic link is left as it is: the next plan
+    says what is wrong with it.
     """
     try:
         files = StackFiles(root, stack)
         files = replace(files, folder=read_settings(files).documents)
-        lock = parse(read_text(files.lock_file), file=str(files.lock_file), stack=stack)
+        written = read_lock(files, str(files.lock_file))
+        if written is None or files.lock_file.is_symlink() or not is_inside(files.documents, root):
+            return
+        lock = parse(written, file=str(files.lock_file), stack=stack)
     except InvalidDocuments:
         return
     on_cloud = [name for name, cluster in lock.clusters.items() if cloud and cluster.source == "GKE"]

@@ -38,7 +38,8 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("inferfleet.run", "inferfleet.cli.exit_codes", "inferfleet.cli.output"),
     ("inferfleet.cli.show", "inferfleet.cli.report", "inferfleet.cli.source"),
     ("inferfleet.cli.verbs",),
-    ("inferfleet.cli", "sandbox"),
+    ("inferfleet.cli",),
+    ("sandbox",),
     ("__main__",),
 )
 # The one module that knows the sandbox, and the one module of it that is known.

@@ -9,6 +9,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from inferfleet.cli.output import print_json
 from inferfleet.gke.facts.schema import at
 from sandbox.gcp import faults
 from sandbox.gcp.access import cloud_exists
@@ -17,7 +18,8 @@ from sandbox.gcp.opening import open_cloud
 from sandbox.gcp.store import CLUSTER, POOL, Record, Records, Store
 from sandbox.places import StackPlaces, project_root
 from sandbox.problem import SandboxProblem
-from sandbox.verbs.reporting import Stack, reported_problems
+from sandbox.verbs.reporting import AsJson, Stack, reported_problems
+from sandbox.verbs.tables import cells, say
 
 app = typer.Typer(
     help="The simulated Google Cloud of a stack: what exists there, faults, and changes by hand.",
@@ -29,16 +31,13 @@ Hardware = Annotated[str, typer.Argument(help="An accelerator such as nvidia-l4,
 
 
 @app.command()
-def show(
-    stack: Stack = "local",
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON for machines.")] = False,
-) -> None:
+def show(stack: Stack = "local", as_json: AsJson = False) -> None:
     """Show what exists in the cloud, and the faults in force."""
-    with reported_problems():
+    with reported_problems(as_json=as_json):
         places = _places(stack)
         records, in_force = Store(places.cloud).read(), faults.read(places.cloud)
         if as_json:
-            print(json.dumps(as_values(records, in_force), indent=2))
+            print_json(as_values(records, in_force))
         else:
             print_cloud(records, in_force, Console(highlight=False, soft_wrap=False))
 
@@ -163,13 +162,13 @@ def print_cloud(records: Records, in_force: Faults, console: Console) -> None:
     for record in sorted(records.values(), key=lambda record: (record.token, record.id)):
         project, _, name = record.id.removeprefix("projects/").partition("/")
         status = record.status if record.token in (CLUSTER, POOL) else ""
-        table.add_row(record.token.rpartition(":")[2], project, name, status, _nodes(record))
+        table.add_row(*cells(record.token.rpartition(":")[2], project, name, status, _nodes(record)))
     console.print(table)
     for record in records.values():
         if record.message:
-            console.print(f"{record.id}: {record.message}", markup=False)
+            say(console, f"{record.id}: {record.message}")
     for line in faults.lines(in_force):
-        console.print(line, markup=False)
+        say(console, line)
 
 
 def _nodes(record: Record) -> str:

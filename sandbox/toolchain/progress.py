@@ -6,6 +6,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from inferfleet.api.wording import one_line
+
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.status import Status
@@ -40,15 +42,16 @@ class Progress:
     _status: "Status | None" = None
 
     def say(self, text: str) -> None:
-        """Print a message."""
-        self.console.print(text, markup=False, soft_wrap=True)
+        """Print a message. Its lines are printed as everything is (see inferfleet/cli/output.py)."""
+        for line in text.split("\n"):
+            self.console.print(one_line(line), markup=False, emoji=False, soft_wrap=True)
 
     @contextmanager
     def step(self, name: str, text: str) -> Iterator[None]:
         """Show the step while it runs, and then how long it took. Steps do not nest."""
         self._step, self._started, self._shown = text, time.monotonic(), time.monotonic()
         if self.console.is_terminal:
-            self._status = self.console.status(text)
+            self._status = self.console.status(_plain(text))
             self._status.start()
         else:
             self.say(f"{text} ...")
@@ -67,7 +70,12 @@ class Progress:
         elapsed = duration(now - self._started)
         if self._status is not None:
             room = max(20, self.console.width - len(self._step) - 16)
-            self._status.update(f"{self._step}  {elapsed}  [dim]{detail[-room:].replace('[', '(')}[/dim]")
+            self._status.update(f"{_plain(self._step)}  {elapsed}  [dim]{_plain(detail[-room:])}[/dim]")
         elif now - self._shown > QUIET:
             self._shown = now
             self.say(f"{self._step} ... {elapsed} {detail}")
+
+
+def _plain(text: str) -> str:
+    """Return the text for a live line, in which brackets would be markup."""
+    return one_line(text).replace("[", "(")

@@ -1,6 +1,5 @@
 """The verb `inferfleet sandbox` and its sub-commands."""
 
-import json
 import shlex
 from typing import Annotated
 
@@ -8,6 +7,7 @@ import typer
 from rich.console import Console
 
 from inferfleet.api import InvalidDocuments
+from inferfleet.cli.output import print_json, print_line
 from sandbox import clusters
 from sandbox.environment import environment
 from sandbox.gcp.verb import app as cloud_app
@@ -20,7 +20,7 @@ from sandbox.verbs.chat import TEXT, curl, model_of, question
 from sandbox.verbs.chat import chat as ask
 from sandbox.verbs.overview import overview
 from sandbox.verbs.pod_logs import find, lines, logged_pods
-from sandbox.verbs.reporting import Stack, reported_problems
+from sandbox.verbs.reporting import AsJson, Stack, print_text, reported_problems
 from sandbox.verbs.service_urls import choose, service_urls_of_stack
 from sandbox.verbs.stack import stack_documents, stack_places
 from sandbox.verbs.tables import as_values, print_overview
@@ -29,7 +29,6 @@ app = typer.Typer(
     help="A whole fleet on this machine: simulated GPU nodes under real Kubernetes API servers.",
     no_args_is_help=True,
 )
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
 app.add_typer(cloud_app, name="cloud")
 Cluster = Annotated[str, typer.Argument(help="The cluster, as its document calls it.")]
 
@@ -56,7 +55,7 @@ def up(
 @app.command()
 def status(stack: Stack = "local", as_json: AsJson = False) -> None:
     """Show toolchain, clusters and nodes, and what runs where."""
-    with reported_problems() as progress:
+    with reported_problems(as_json=as_json) as progress:
         root = project_root()
         try:
             documents = stack_documents(root, stack)
@@ -68,7 +67,7 @@ def status(stack: Stack = "local", as_json: AsJson = False) -> None:
             documents = None
         current = overview(root, stack, documents)
         if as_json:
-            print(json.dumps(as_values(current), indent=2))
+            print_json(as_values(current))
         else:
             print_overview(current, Console(highlight=False, soft_wrap=False))
 
@@ -95,11 +94,12 @@ def sweep(
 @app.command()
 def env(stack: Stack = "local", as_json: AsJson = False) -> None:
     """Print the environment variables for `pulumi`: eval "$(inferfleet sandbox env)"."""
-    with reported_problems() as progress:
+    with reported_problems(as_json=as_json) as progress:
         variables = environment(stack_places(project_root(), stack), make_tools(progress))
         if as_json:
-            print(json.dumps(variables, indent=2))
+            print_json(variables)
         else:
+            # Not as a message is printed: a shell reads it, and every character of a path counts.
             for name, value in variables.items():
                 print(f"export {name}={shlex.quote(value)}")
 
@@ -116,7 +116,7 @@ def logs(
     with reported_problems():
         logged = find(logged_pods(stack_places(project_root(), stack)), pod)
         for line in lines(logged, container):
-            print(line)
+            print_line(line)
 
 
 @app.command()
@@ -177,8 +177,8 @@ def chat(
         url = chosen.url or ""
         model = model_of(url, host=chosen.host)
         answer = ask(url, model, text, stream=stream, host=chosen.host)
-        print(answer.text)
-        print(f"\nmodel {answer.model}, pod {answer.pod or 'unknown'}, cluster {chosen.cluster}")
+        print_text(f"{answer.text}\n")
+        print_line(f"model {answer.model}, pod {answer.pod or 'unknown'}, cluster {chosen.cluster}")
         for streamed in (False, True):
-            print(f"{'streamed' if streamed else 'again'}: ", end="")
-            print(curl(url, question(model, text, stream=streamed), host=chosen.host))
+            command = curl(url, question(model, text, stream=streamed), host=chosen.host)
+            print_line(f"{'streamed' if streamed else 'again'}: {command}")

@@ -4,6 +4,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from inferfleet.api import Documents, InvalidDocuments, load
+from inferfleet.api.loading.border import is_inside
 from inferfleet.api.loading.stack_files import StackFiles, read_config, stacks_of
 from inferfleet.api.wording import one_of
 from sandbox.places import StackPlaces
@@ -26,18 +27,24 @@ def stack_places(root: Path, stack: str) -> StackPlaces:
 def stack_documents(root: Path, stack: str) -> Documents:
     """Return the documents of a stack, from the folder that its settings name.
 
-    Raises SandboxProblem when the stack or the folder does not exist, and InvalidDocuments.
+    Raises SandboxProblem when the stack or, in the project, the folder does not exist; and InvalidDocuments.
     """
     stack_places(root, stack)
     files = StackFiles(root, stack)
-    config = read_config(files.config_file, root)
+    config = read_config(files.config_file, root, root)
     if config.problems:
         raise InvalidDocuments(config.problems)
     folder = config.values.get("documents")
     files = replace(files, folder=folder if isinstance(folder, str) else None)
+    another = f"name another one with inferfleet:documents in {files.config_file}"
+    if not is_inside(files.documents, root):
+        raise SandboxProblem(
+            f"the folder of documents of stack {stack} is outside of the project: {files.documents}. Move it "
+            f"into the project, or {another}."
+        )
     if not files.documents.is_dir():
         raise SandboxProblem(
-            f"the folder of documents of stack {stack} does not exist: {files.documents}. Create it, or name "
-            f"another one with inferfleet:documents in {files.config_file}."
+            f"the folder of documents of stack {stack} does not exist: {files.documents}. Create it, or "
+            f"{another}."
         )
-    return load([files.documents], base=root)
+    return load([files.documents], catalogue=files.catalogue, base=root, root=root)

@@ -7,7 +7,9 @@ from typing import Any
 from rich.console import Console
 from rich.measure import Measurement
 from rich.table import Table
+from rich.text import Text
 
+from inferfleet.api.wording import one_line
 from sandbox.toolchain.resolve import store
 from sandbox.verbs.overview import CloudRow, ClusterRow, Overview
 
@@ -38,10 +40,10 @@ def print_overview(overview: Overview, console: Console) -> None:
     parts = _table(f"toolchain (built parts are in {_home(store())})", "part", "version", "from")
     for resolved in overview.toolchain:
         source = _home(resolved.folder) if resolved.source == "path" else resolved.source
-        parts.add_row(resolved.part.name, resolved.part.version, source)
+        parts.add_row(*cells(resolved.part.name, resolved.part.version, source))
     _print(parts, console)
     if overview.cloud is not None:
-        console.print(_cloud(overview.cloud, overview.stack), markup=False)
+        say(console, _cloud(overview.cloud, overview.stack))
     print_clusters(overview, console)
 
 
@@ -51,26 +53,33 @@ def print_clusters(overview: Overview, console: Console) -> None:
         f"clusters of stack {overview.stack}", "cluster", "is", "MiB", "nodes", "GPUs", "kubeconfig"
     )
     for row in overview.clusters:
-        clusters.add_row(
-            row.name,
-            _condition(row),
-            str(row.mebibytes),
-            f"{sum(node.ready for node in row.nodes)}/{len(row.nodes)}",
-            f"{sum(node.used for node in row.nodes)}/{sum(node.gpus for node in row.nodes)}",
-            row.kubeconfig,
-        )
+        ready, of_all = sum(node.ready for node in row.nodes), len(row.nodes)
+        used, gpus = sum(node.used for node in row.nodes), sum(node.gpus for node in row.nodes)
+        counts = (str(row.mebibytes), f"{ready}/{of_all}", f"{used}/{gpus}")
+        clusters.add_row(*cells(row.name, _condition(row), *counts, row.kubeconfig))
     _print(clusters, console)
     for row in overview.clusters:
         if row.pods:
             _print(_pods(row), console)
         if row.missing:
-            console.print(
+            say(
+                console,
                 f"the {' and the '.join(row.missing)} of {row.name} ended: pods and routes stay as "
                 f"they were. Run `inferfleet sandbox up --stack {overview.stack}` to start what is missing.",
-                markup=False,
             )
         if row.problem:
-            console.print(row.problem, markup=False)
+            say(console, row.problem)
+
+
+def say(console: Console, text: str) -> None:
+    """Print lines of text as everything is printed."""
+    for line in text.split("\n"):
+        console.print(one_line(line), markup=False, emoji=False)
+
+
+def cells(*texts: str) -> tuple[Text, ...]:
+    """Return the cells of a row: names in them are neither markup nor more than one line."""
+    return tuple(Text(one_line(text)) for text in texts)
 
 
 def _cloud(row: CloudRow, stack: str) -> str:
@@ -106,20 +115,16 @@ def _pods(row: ClusterRow) -> Table:
     for pod in sorted(row.pods, key=lambda pod: (not pod.node, pod.node, pod.namespace, pod.name)):
         same_node = pod.node == last
         last = pod.node
-        table.add_row(
-            "" if same_node else with_gpus.get(pod.node, pod.node) or "(none)",
-            "" if same_node else pod.pool,
-            str(pod.gpus or ""),
-            pod.namespace,
-            pod.name,
-            pod.phase,
-            "yes" if pod.ready else "no",
-        )
+        node = ("", "") if same_node else (with_gpus.get(pod.node, pod.node) or "(none)", pod.pool)
+        ready = "yes" if pod.ready else "no"
+        table.add_row(*cells(*node, str(pod.gpus or ""), pod.namespace, pod.name, pod.phase, ready))
     return table
 
 
 def _table(title: str, *columns: str) -> Table:
-    table = Table(title=title, title_justify="left", box=None, pad_edge=False, header_style="bold")
+    table = Table(
+        title=Text(one_line(title)), title_justify="left", box=None, pad_edge=False, header_style="bold"
+    )
     for column in columns:
         table.add_column(column, justify="right" if column in ("GPUs", "MiB", "nodes") else "left")
     return table

@@ -34,6 +34,25 @@ def test_real_clusters_stay_in_the_lock(tmp_path: Path) -> None:
     assert file.read_text() == _lock("real")
 
 
+def test_a_lock_outside_of_the_project_is_not_changed(tmp_path: Path) -> None:
+    project, outside = tmp_path / "project", tmp_path / "outside"
+    _project(project, _lock("east"))
+    outside.mkdir()
+    (outside / "placement.lock").write_text(_lock("east"))
+    (project / "stacks" / "Pulumi.s.yaml").write_text("config: {inferfleet:documents: ../outside}\n")
+    forget_clusters(project, "s", ["east"])
+    assert (outside / "placement.lock").read_text() == _lock("east")
+
+
+def test_a_lock_that_is_a_link_is_not_followed(tmp_path: Path) -> None:
+    file = _project(tmp_path, _lock("east"))
+    file.rename(tmp_path / "real.lock")
+    file.symlink_to(tmp_path / "real.lock")
+    forget_clusters(tmp_path, "s", ["east"])
+    assert (tmp_path / "real.lock").read_text() == _lock("east")
+    assert file.is_symlink()
+
+
 def test_a_damaged_lock_is_left_for_its_owner(tmp_path: Path) -> None:
     file = _project(tmp_path, "version: 1\nstack: s\nplacements: [")
     forget_clusters(tmp_path, "s", ["east"])

@@ -1,5 +1,8 @@
 """A verb works on a stack that exists, and says so when there is none."""
 
+import errno
+import json
+import os
 from pathlib import Path
 
 import pytest
@@ -60,3 +63,44 @@ def test_settings_that_are_no_yaml_are_a_problem(root: Path) -> None:
     (root / "stacks" / "Pulumi.prod.yaml").write_text("config: [")
     with pytest.raises(InvalidDocuments):
         stack_documents(root, "prod")
+
+
+@pytest.mark.parametrize("name", ["/", "..", "../elsewhere", "link"])
+def test_documents_outside_of_the_project_are_not_read(root: Path, name: str) -> None:
+    (root.parent / "elsewhere").mkdir(exist_ok=True)
+    (root / "link").symlink_to(root.parent / "elsewhere")
+    (root / "stacks" / "Pulumi.prod.yaml").write_text(f"config: {{inferfleet:documents: {name}}}\n")
+    with pytest.raises(SandboxProblem, match="is outside of the project"):
+        stack_documents(root, "prod")
+
+
+@pytest.mark.parametrize("verb", [("status",), ("env",), ("cloud", "show")])
+def test_json_is_printed_also_of_early_failures(root: Path, verb: tuple[str, ...]) -> None:
+    done = CliRunner().invoke(app, [*verb, "--stack", "st/aging", "--json"])
+    told = json.loads(done.stdout)
+    assert (done.exit_code, [*told]) == (1, ["problems"])
+    assert [problem["what"] for problem in told["problems"]] == [
+        "stack 'st/aging' is not a stack name: letters, digits, '-', '_' and '.', at most 100. "
+        "Pass --stack NAME."
+    ]
+
+
+def test_what_documents_say_cannot_act_on_a_terminal_or_a_ci_system(root: Path) -> None:
+    hostile = '"::set-output \\e[31m\\u202e"'
+    (root / "stacks" / "local" / "a.yaml").write_text(f"apiVersion: {hostile}\nkind: x\n")
+    done = CliRunner().invoke(app, ["up"])
+    assert done.exit_code == 1
+    lines = done.output.splitlines()
+    assert all(line.isprintable() and not line.startswith("::") for line in lines), lines
+
+
+def test_a_file_that_cannot_be_written_is_named_without_a_traceback(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(root / "x"))
+
+    monkeypatch.setattr("sandbox.verbs.sandbox.clusters.down", lambda *_, **__: full())
+    done = CliRunner().invoke(app, ["down"])
+    assert done.exit_code == 1
+    assert f"{root / 'x'}: No space left on device. Check that it exists" in done.output
