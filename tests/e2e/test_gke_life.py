@@ -4,8 +4,11 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from closed import beyond_loopback, listening, open_to_others
 from gke_fleet import POOL_LABEL, Fleet, fleet
 from project import ROOT, Run
+
+from sandbox.processes import processes_in
 
 ZONE_LABEL = "topology.kubernetes.io/zone"
 
@@ -70,6 +73,13 @@ def test_the_service_answers_through_a_gateway_in_the_cloud(demo: Fleet, first_u
     assert said.returncode == 0, said.stderr
     assert "you said 1 tokens, 'hello'" in said.stdout
     assert demo.project.cli("status", "--stack", "demo").returncode == 0
+
+
+def test_the_simulated_cloud_is_closed_to_the_network_and_to_other_users(demo: Fleet, first_up: Run) -> None:
+    heard = listening(processes_in(demo.places.folder))
+    assert {program for program, _ in heard} >= {"cloud", "envoy", "epp", "kube-apiserver"}
+    assert beyond_loopback(heard) == []
+    assert open_to_others(demo.places.folder.parent) == []
 
 
 def test_a_second_update_changes_nothing(demo: Fleet, first_up: Run) -> None:
