@@ -5,7 +5,7 @@ WORKERS ?= 4
 BIN := .venv/bin
 SANDBOX_ENV := eval "$$($(BIN)/inferfleet sandbox env --stack $(STACK))"
 
-.PHONY: up preview down destroy test durations unit check format docs lock
+.PHONY: up preview down destroy test durations unit check format docs lock sbom
 .DEFAULT_GOAL := up
 
 # The environment of the project: exactly the pinned packages, and inferfleet itself in place. An update starts
@@ -65,3 +65,7 @@ lock:
 	$(LOCKED) --extra dev --extra sandbox pyproject.toml -o requirements.txt
 	$(LOCKED) --group tools -o requirements-tools.txt
 	$(LOCKED) --group go -o sandbox/toolchain/go.txt
+
+# An inventory of all pinned packages (CycloneDX) for a release, and for a scanner that has advisories.
+sbom: .venv/ready
+	@$(BIN)/python -m sandbox.toolchain.inventory > inferfleet.cdx.json

@@ -8,7 +8,7 @@ from sandbox.passphrase import fits, forget, make_passphrase
 from sandbox.places import StackPlaces
 from sandbox.problem import SandboxProblem
 
-# What Pulumi wrote for the empty passphrase, and for `theirs`.
+# What Pulumi wrote for the empty passphrase, and the same with another last byte.
 OF_EMPTY = "v1:o8EtFL+wEEU=:v1:mPJSMXbIZOCzXkLu:SUj1PHwZpj/q6DsWV2MnqH56Rqu7SQ=="
 DAMAGED = "v1:o8EtFL+wEEU=:v1:mPJSMXbIZOCzXkLu:SUj1PHwZpj/q6DsWV2MnqH56Rqu7SA=="
 
