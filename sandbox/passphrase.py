@@ -40,7 +40,7 @@ def make_passphrase(places: StackPlaces, state_salt: str) -> bool:
         return False
     if not own:
         own = _read(_next(places)) or secrets.token_urlsafe(32)
-        # In place only when nothing needs the old one any more; after a crash it is looked at again.
+        # It counts only when nothing needs the old one any more; after a crash it is looked at again.
         write_file(_next(places), own + "\n")
     if salt and not fits(own, salt):
         if fits(_EMPTY, salt):

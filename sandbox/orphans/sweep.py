@@ -27,7 +27,8 @@ class Orphan:
     processes: int
 
     def __str__(self) -> str:
-        return f"{self.folder}: {self.why} ({self.processes} processes)"
+        programs = "1 process" if self.processes == 1 else f"{self.processes} processes"
+        return f"{self.folder}: {self.why} ({programs})"
 
 
 def sweep(*, dry_run: bool, say: Callable[[str], None]) -> tuple[Orphan, ...]:

@@ -87,7 +87,7 @@ class Part:
             path = self.folder / file
             digest.update(path.read_bytes() if path.exists() else b"")
         built = [(program.name, program.package) for program in self.programs]
-        recipe = [built, self.files, self.embedded, self.ldflags, GO_FLAGS, platform.machine()]
+        recipe: list[object] = [built, self.files, self.embedded, self.ldflags, GO_FLAGS, platform.machine()]
         recipe += [self.edited] if self.edited else []
         digest.update(repr(tuple(recipe)).encode())
         return f"{self.name}-{digest.hexdigest()[:12]}"

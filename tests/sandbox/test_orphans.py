@@ -61,7 +61,7 @@ def test_a_sandbox_without_owner_lives_as_long_as_its_folder(places: StackPlaces
         assert orphans() == (Orphan(places.folder, why, 1),)
         said: list[str] = []
         sweep(dry_run=True, say=said.append)
-        assert f"would end {places.folder}: {why} (1 processes)" in said
+        assert f"would end {places.folder}: {why} (1 process)" in said
         assert program.poll() is None
         sweep(dry_run=False, say=said.append)
         assert program.wait() != 0

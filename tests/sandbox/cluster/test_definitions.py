@@ -29,7 +29,7 @@ class _Recording:
     asked: list[str] = field(default_factory=list)
 
     def __call__(self, *command: str) -> str:
-        self.asked.append(command[0])
+        self.asked.append("schema" if "--raw" in command else command[0])
         if command[0] == "get":
             return self.listed
         return "customresourcedefinition.apiextensions.k8s.io/routes.example.com\n"
@@ -55,7 +55,7 @@ def _digest(root: Path, content: str) -> str:
 
 def test_what_is_there_unchanged_is_not_applied(tmp_path: Path) -> None:
     known = InstalledCrds(_digest(tmp_path, "v1"), {ROUTES: "uid-1 1"})
-    assert _defined(tmp_path, LISTED, "v1", known) == (["get"], known)
+    assert _defined(tmp_path, LISTED, "v1", known) == (["get", "schema"], known)
 
 
 @pytest.mark.parametrize(
@@ -69,13 +69,16 @@ def test_what_is_there_unchanged_is_not_applied(tmp_path: Path) -> None:
 def test_what_somebody_changed_is_applied_again(tmp_path: Path, listed: str, uid: str) -> None:
     digest = _digest(tmp_path, "v1")
     asked, record = _defined(tmp_path, listed, "v1", InstalledCrds(digest, {ROUTES: "uid-1 1"}))
-    assert (asked, record) == (["get", "apply", "wait", "get"], InstalledCrds(digest, {ROUTES: uid}))
+    assert (asked, record) == (
+        ["get", "apply", "wait", "get", "schema"],
+        InstalledCrds(digest, {ROUTES: uid}),
+    )
 
 
 def test_other_files_are_applied_whatever_is_there(tmp_path: Path) -> None:
     known, digest = InstalledCrds(_digest(tmp_path, "v1"), {ROUTES: "uid-1 1"}), _digest(tmp_path, "v2")
     asked, record = _defined(tmp_path, LISTED, "v2", known)
-    assert (asked, record) == (["apply", "wait", "get"], InstalledCrds(digest, {ROUTES: "uid-1 1"}))
+    assert (asked, record) == (["apply", "wait", "get", "schema"], InstalledCrds(digest, {ROUTES: "uid-1 1"}))
 
 
 def test_a_crd_counts_from_when_it_is_served_and_a_policy_always() -> None:
