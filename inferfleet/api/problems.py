@@ -3,8 +3,9 @@
 A rule of a model raises a Mistake, which knows the value only; with its place in a document it is a Problem.
 """
 
+import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 from inferfleet.api.wording import one_line
@@ -12,13 +13,46 @@ from inferfleet.api.wording import one_line
 
 @dataclass(frozen=True, order=True)
 class Where:
-    """A place in a file: `line` counts from 1."""
+    """A place in a file: `line` counts from 1.
+
+    `text` is what the file has there, from `column` on, for a value with lines and columns of its own, such
+    as an expression.
+    """
 
     file: str
     line: int
+    text: str = field(default="", compare=False, repr=False)
+    column: int = field(default=1, compare=False, repr=False)
 
     def __str__(self) -> str:
         return f"{self.file}:{self.line}"
+
+    def inside(self, value: str, at: int) -> tuple[int, int] | None:
+        """Return the line and column of the character `at` of the value that is written here.
+
+        The words of a value are the same in the file, however it is quoted, folded and indented; None when
+        they are not, as with a value that comes from an alias.
+        """
+        if not self.text:
+            return None
+        single, double = self.text.startswith("'"), self.text.startswith('"')
+        place = 0
+        for word in re.finditer(r"\S+", value):
+            written = word[0].replace("'", "''") if single else word[0]
+            if double:
+                written = word[0].replace("\\", "\\\\").replace('"', '\\"')
+            place = self.text.find(written, place)
+            if place < 0:
+                return None
+            if word.end() > at or word.end() == len(value.rstrip()):
+                before = word[0][: max(0, at - word.start())]
+                place += len(before) + (before.count("'") if single else 0)
+                place += before.count('"') + before.count("\\") if double else 0
+                lines = self.text[:place].split("\n")
+                column = len(lines[-1]) + (self.column if len(lines) == 1 else 1)
+                return self.line + len(lines) - 1, column
+            place += len(written)
+        return None
 
 
 # An error stops the run; a warning should be read before an update; a notice says how something was read.

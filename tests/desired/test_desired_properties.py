@@ -4,7 +4,6 @@ from collections.abc import Iterable
 from random import Random
 from typing import Any
 
-import celpy
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from small_stack import NOTHING, Document, cluster, deployment, lock, service, stack
@@ -17,9 +16,6 @@ from inferfleet.fleet.lock.lock import Lock
 from inferfleet.plugins import contract
 from inferfleet.plugins.contract import Edited, Plugin, PodTemplate, Request
 from inferfleet.plugins.registry import builtin
-
-# Its first use raises the recursion limit, which hypothesis would report as a leak of the test.
-celpy.Environment()
 
 HELD = {"ml/hf": ["token"]}
 STATES = ["active", "active", "active", "cordoned", "drained", "lost", "abandoned"]

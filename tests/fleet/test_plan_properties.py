@@ -3,7 +3,6 @@
 from collections import Counter
 from random import Random
 
-import celpy
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from small_fleet import Document, class_, cluster, deployment, fleet, placed, service, spot
@@ -12,9 +11,6 @@ from inferfleet.api.kinds.inference_cluster import InferenceCluster
 from inferfleet.api.kinds.model_deployment import ModelDeployment
 from inferfleet.fleet import plan
 from inferfleet.fleet.lock.lock import Lock, matches
-
-# Its first use raises the recursion limit, which hypothesis would report as a leak of the test.
-celpy.Environment()
 
 LARGE = "capacity['gpu.nvidia.com/memory'].isGreaterThan(quantity('40Gi'))"
 STATES = ["active", "active", "active", "cordoned", "drained", "lost", "abandoned"]

@@ -43,7 +43,10 @@ class Source:
 
     def positions(self) -> dict[str, Where]:
         """Return the line of every field by path."""
-        return {path: Where(self.shown, line) for path, line in self.text.lines.items()}
+        positions = {path: Where(self.shown, line) for path, line in self.text.lines.items()}
+        for path, (line, column, text) in self.text.written.items():
+            positions[path] = Where(self.shown, line, text, column)
+        return positions
 
 
 def files_of(

@@ -38,6 +38,8 @@ class YamlNode:
     plain: bool = False  # written without quotes
     children: list["YamlNode"] = field(default_factory=list)
     alias_of: "YamlNode | None" = None
+    column: int = 1
+    ends: tuple[int, int] = (0, 0)  # of a scalar: where in the text it begins and ends
 
 
 def nodes(text: str) -> Iterator[YamlNode]:
@@ -106,7 +108,11 @@ def _compose(text: str) -> Iterator[YamlNode]:
 def _node(event: yaml.NodeEvent, anchors: dict[str, YamlNode], open_: list[YamlNode]) -> YamlNode:
     line = event.start_mark.line + 1 if event.start_mark else 1
     if isinstance(event, yaml.ScalarEvent):
-        return YamlNode("scalar", line, event.tag, event.value, plain=bool(event.implicit[0]))
+        node = YamlNode("scalar", line, event.tag, event.value, plain=bool(event.implicit[0]))
+        if event.start_mark and event.end_mark:
+            node.column = event.start_mark.column + 1
+            node.ends = (event.start_mark.index, event.end_mark.index)
+        return node
     if isinstance(event, yaml.SequenceStartEvent):
         return YamlNode("list", line, event.tag)
     if isinstance(event, yaml.MappingStartEvent):

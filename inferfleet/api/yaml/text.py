@@ -4,7 +4,7 @@ Merge keys (`<<`) and aliases are written out, so that no two fields share one v
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from inferfleet.api.problems import Mistaken
@@ -12,6 +12,8 @@ from inferfleet.api.wording import below, shown
 from inferfleet.api.yaml.nodes import MAX_DEPTH, MAX_VALUES, YamlNode, nodes, too_deep, too_many
 from inferfleet.api.yaml.scalars import scalar, unsupported
 
+# Fields whose values have mistakes in the middle.
+_EXPRESSIONS = (".cel",)
 _CONTAINERS = {"tag:yaml.org,2002:map": "map", "tag:yaml.org,2002:seq": "list"}
 
 
@@ -28,26 +30,32 @@ class Flaw:
 
 @dataclass(frozen=True)
 class Text:
-    """One YAML document. `lines` has the line of every field by path; "" is the document itself."""
+    """One YAML document. `lines` has the line of every field by path; "" is the document itself.
+
+    `written` has expressions by path as they stand in the file: line, column and text.
+    """
 
     data: Any
     lines: dict[str, int]
     flaws: tuple[Flaw, ...]
+    written: dict[str, tuple[int, int, str]] = field(default_factory=dict)
 
 
 def texts(source: str) -> Iterator[Text]:
     """Yield every document that is not empty. Raises Unreadable after the documents that could be read."""
-    reader = _Reader()
+    reader = _Reader(source)
     for root in nodes(source):
-        reader.lines, reader.flaws = {}, []
+        reader.lines, reader.flaws, reader.written = {}, [], {}
         data = reader.value(root, "", 0)
         if data is not None or reader.flaws:
-            yield Text(data, reader.lines, tuple(reader.flaws))
+            yield Text(data, reader.lines, tuple(reader.flaws), reader.written)
 
 
 class _Reader:
-    def __init__(self) -> None:
+    def __init__(self, source: str) -> None:
+        self.source = source
         self.count = 0  # over the whole file
+        self.written: dict[str, tuple[int, int, str]] = {}
         self.lines: dict[str, int] = {}
         self.flaws: list[Flaw] = []
 
@@ -57,6 +65,9 @@ class _Reader:
         line, node = node.line, node.alias_of or node
         try:
             if node.shape == "scalar":
+                if path.endswith(_EXPRESSIONS):
+                    begin, end = node.ends
+                    self.written[path] = (node.line, node.column, self.source[begin:end])
                 return scalar(node.text, plain=node.plain, tag=node.tag)
             if node.tag not in (None, "!") and _CONTAINERS.get(str(node.tag)) != node.shape:
                 raise unsupported(str(node.tag))

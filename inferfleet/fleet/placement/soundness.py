@@ -1,7 +1,7 @@
 """Phase one of the plan: what no placement can fix, such as a pod that no node can hold."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from inferfleet.api.documents import Documents
 from inferfleet.api.problems import Problem
@@ -105,9 +105,7 @@ def _selector(documents: Documents, key: str, selectors: Selectors) -> Iterator[
     try:
         selectors.check(spec.node_selector.cel)
     except InvalidSelector as invalid:
-        next_step = "Fix the expression; `inferfleet classes` shows the attributes and capacity of each class"
-        what = f"{spec.node_selector.cel!r} is not a valid selector: {invalid}"
-        yield Problem(what, next_step, path, kind="ModelDeployment", key=key)
+        yield _invalid(documents, key, path, invalid)
         return
     objections = {
         pool.class_name: selectors.objection(spec.node_selector.cel, documents.classes[pool.class_name])
@@ -120,6 +118,20 @@ def _selector(documents: Documents, key: str, selectors: Selectors) -> Iterator[
         what = f"nodeSelector matches no class of the clusters that clusterSelector matches ({why})"
         next_step = "Change it; `inferfleet classes` shows the attributes and capacity of each class"
         yield Problem(what, next_step, path, kind="ModelDeployment", key=key)
+
+
+def _invalid(documents: Documents, key: str, path: str, invalid: InvalidSelector) -> Problem:
+    """Say where in the file the expression is wrong, as far as that is known."""
+    kind, where = "ModelDeployment", documents.where("ModelDeployment", key, path)
+    selector = documents.deployments[key].spec.node_selector
+    place = where.inside(selector.cel, invalid.at) if where and selector and invalid.line else None
+    if where and place:
+        where, column = replace(where, line=place[0]), f"column {place[1]}: "
+    elif invalid.line:
+        column = f"line {invalid.line}, column {invalid.column} of the expression: "
+    else:
+        column = ""
+    return Problem(f"{column}{invalid.what}", invalid.next_step, path, where, kind=kind, key=key)
 
 
 def _text(labels: dict[str, str]) -> str:

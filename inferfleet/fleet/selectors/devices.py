@@ -1,0 +1,99 @@
+"""What a selector sees of a class: the variables of an expression, and their names for messages."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from inferfleet.api.kinds.inference_class import AttributeValue, Device, InferenceClass
+from inferfleet.api.kinds.quantity import parse_quantity
+from inferfleet.api.wording import nearest, shown
+from inferfleet.fleet.selectors.limits import Unusable
+from inferfleet.fleet.shapes import accelerator
+
+# As in Kubernetes (ResourceSliceMaxAttributesAndCapacitiesPerDevice of k8s.io/api/resource).
+MAX_FACTS = 32
+# Of all keys and values of a class; the variables are made anew for each evaluation.
+MAX_TEXT = 65_536
+_INTEGERS = range(-(2**63), 2**63)
+
+
+@dataclass(frozen=True)
+class View:
+    """A class as selectors see it. `objection` says why no selector is evaluated on it."""
+
+    variables: dict[str, Any]
+    keys: tuple[str, ...] = ()
+    objection: str | None = None
+
+    def missing(self, key: str) -> str:
+        """Return the words for a key that is not there, with the nearest one that is."""
+        here = {*self.keys, *(key.rpartition("/")[2] for key in self.keys)}
+        here |= {key.rpartition("/")[0] for key in self.keys}
+        domains = sorted({full.rpartition("/")[0] for full in self.keys if full.rpartition("/")[2] == key})
+        if domains:
+            return f"no such key {shown(key)!r} there; it is in the domain {', '.join(map(shown, domains))}"
+        close = nearest(key, here - {""})
+        if close is None and "/" in key:
+            close = nearest(key.rpartition("/")[2], {name for name in here if "/" not in name})
+        hint = f"; did you mean {shown(close)!r}?" if close else ""
+        return f"no such key {shown(key)!r}{hint}"
+
+
+def view(inference_class: InferenceClass) -> View:
+    """Return the variables of the class: flat ones of all devices, and `device`, its accelerator."""
+    first = accelerator(inference_class)
+    devices = sorted(inference_class.spec.all_devices, key=lambda device: device is not first)
+    largest = max((len(device.attributes) + len(device.capacity) for device in devices), default=0)
+    if largest > MAX_FACTS:
+        why = f"a device of it has {largest} attributes and capacities, and Kubernetes takes {MAX_FACTS}"
+        return View({}, objection=why)
+    try:
+        facts = {device.name: list(_facts(device)) for device in devices}
+    except Unusable as problem:
+        return View({}, objection=problem.why)
+    text = sum(
+        len(domain) + len(name) + len(str(value)) for own in facts.values() for _, domain, name, value in own
+    )
+    if text > MAX_TEXT:
+        return View({}, objection=f"its attributes and capacities have more than {MAX_TEXT:,} characters")
+    flat: dict[str, dict[str, Any]] = {"attributes": {}, "capacity": {}}
+    for own in facts.values():
+        for part, domain, name, value in own:
+            flat[part].setdefault(f"{domain}/{name}", value)
+    nested: dict[str, dict[str, dict[str, Any]]] = {"attributes": {}, "capacity": {}}
+    for part, domain, name, value in facts[first.name] if first else ():
+        nested[part].setdefault(domain, {})[name] = value
+    driver = first.driver if first else ""
+    device = {"driver": driver, "allowMultipleAllocations": False, **nested}
+    named = {f"device.{name}": value for name, value in device.items()}
+    keys = tuple(sorted({*flat["attributes"], *flat["capacity"]}))
+    return View({**flat, "device": device, **named}, keys)
+
+
+def _facts(device: Device) -> Iterator[tuple[str, str, str, Any]]:
+    """(part, domain, name, value); a key without a domain is under the driver's own."""
+    from inferfleet.fleet.selectors.amounts import of_amount
+
+    for key, attribute in device.attributes.items():
+        yield "attributes", *_qualified(key, device.driver), _scalar(attribute)
+    for key, capacity in device.capacity.items():
+        yield "capacity", *_qualified(key, device.driver), of_amount(parse_quantity(capacity.value))
+
+
+def _qualified(key: str, driver: str) -> tuple[str, str]:
+    domain, slash, name = key.rpartition("/")
+    return (domain, name) if slash else (driver, key)
+
+
+def _scalar(attribute: AttributeValue) -> Any:
+    from inferfleet.fleet.selectors.amounts import semver
+
+    if attribute.version is not None:
+        return semver(attribute.version)
+    if attribute.bool_ is not None:
+        return attribute.bool_
+    if attribute.int_ is not None:
+        if attribute.int_ not in _INTEGERS:
+            raise Unusable(f"{shown(str(attribute.int_))} is larger than the 64 bits of an attribute")
+        return attribute.int_
+    return attribute.string or ""
