@@ -138,9 +138,11 @@ HIDDEN: dict[str, tuple[tuple[str, Callable[..., Any]], ...]] = {
     "@min": (("list(dyn).() dyn", lists.smallest),),
     "@max": (("list(dyn).() dyn", lists.largest),),
     "@sum": (("list(dyn).() dyn", lists.total),),
-    "@min_uint": (("list(dyn).() uint", lists.smallest),),
-    "@max_uint": (("list(dyn).() uint", lists.largest),),
-    "@sum_uint": (("list(dyn).() uint", lists.total),),
+    **{
+        f"@{name}_{kind}": ((f"list(dyn).() {kind}", impl),)
+        for name, impl in (("min", lists.smallest), ("max", lists.largest), ("sum", lists.total))
+        for kind in ("uint", "bytes", "duration", "timestamp")
+    },
     "@indexOf": (
         ("list(dyn).(any) int", lists.index_of),
         ("string.(any) int", lists.index_of),

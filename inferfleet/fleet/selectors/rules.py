@@ -151,7 +151,7 @@ def _mixtures(tree: Tree, source: Source, part: Any) -> None:
         for group in groups:
             kinds = [tree.type_of(value) for value in group]
             for value, kind in zip(group, kinds, strict=True):
-                if kind != kinds[0] and "(" not in kind + kinds[0]:
+                if kind.partition("(")[0] != kinds[0].partition("(")[0]:
                     what = f"a list or map has values of one kind, not {spoken_type(kinds[0])}"
                     what = f"{what} and {spoken_type(kind)}"
                     raise source.invalid(what, "Write dyn(...) around each of them", tree.place(value))
@@ -242,8 +242,9 @@ def _functions(tree: Tree, source: Source, part: Any) -> None:
         what = "transformMap and transformMapEntry are not available here"
         raise source.invalid(what, "Use transformList, map or filter", tree.place(part))
     hidden = f"@{name}"
-    if name in ("min", "max", "sum") and ids and all(":list(uint)" in overload for overload in ids):
-        hidden += "_uint"
+    if name in ("min", "max", "sum") and len(ids) == 1:
+        kind = ids[0].partition("(")[2].partition(")")[0]
+        hidden = f"{hidden}_{kind}" if f"{hidden}_{kind}" in HIDDEN else hidden
     if hidden not in HIDDEN or (name == "matches" and not part.call_expr.HasField("target")):
         return
     if name in ("indexOf", "lastIndexOf") and not any(":list" in overload for overload in ids):
