@@ -15,14 +15,13 @@ from inferfleet.api.wording import one_line
 class Where:
     """A place in a file: `line` counts from 1.
 
-    `text` is what the file has there, from `column` on, for a value with lines and columns of its own, such
-    as an expression.
+    `text` is what the file has from the beginning of the line on, up to the end of a value with lines and
+    columns of its own, such as an expression; what is before the value is white space there.
     """
 
     file: str
     line: int
     text: str = field(default="", compare=False, repr=False)
-    column: int = field(default=1, compare=False, repr=False)
 
     def __str__(self) -> str:
         return f"{self.file}:{self.line}"
@@ -35,7 +34,8 @@ class Where:
         """
         if not self.text:
             return None
-        single, double = self.text.startswith("'"), self.text.startswith('"')
+        quote = self.text.lstrip()[:1]
+        single, double = quote == "'", quote == '"'
         place = 0
         for word in re.finditer(r"\S+", value):
             written = word[0].replace("'", "''") if single else word[0]
@@ -49,8 +49,7 @@ class Where:
                 place += len(before) + (before.count("'") if single else 0)
                 place += before.count('"') + before.count("\\") if double else 0
                 lines = self.text[:place].split("\n")
-                column = len(lines[-1]) + (self.column if len(lines) == 1 else 1)
-                return self.line + len(lines) - 1, column
+                return self.line + len(lines) - 1, len(lines[-1]) + 1
             place += len(written)
         return None
 

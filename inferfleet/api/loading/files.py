@@ -44,8 +44,8 @@ class Source:
     def positions(self) -> dict[str, Where]:
         """Return the line of every field by path."""
         positions = {path: Where(self.shown, line) for path, line in self.text.lines.items()}
-        for path, (line, column, text) in self.text.written.items():
-            positions[path] = Where(self.shown, line, text, column)
+        for path, text in self.text.written.items():
+            positions[path] = replace(positions[path], text=text)
         return positions
 
 

@@ -32,13 +32,14 @@ class Flaw:
 class Text:
     """One YAML document. `lines` has the line of every field by path; "" is the document itself.
 
-    `written` has expressions by path as they stand in the file: line, column and text.
+    `written` has expressions by path as they stand in the file, from the beginning of the field's line on,
+    with white space in place of what is before them.
     """
 
     data: Any
     lines: dict[str, int]
     flaws: tuple[Flaw, ...]
-    written: dict[str, tuple[int, int, str]] = field(default_factory=dict)
+    written: dict[str, str] = field(default_factory=dict)
 
 
 def texts(source: str) -> Iterator[Text]:
@@ -55,19 +56,20 @@ class _Reader:
     def __init__(self, source: str) -> None:
         self.source = source
         self.count = 0  # over the whole file
-        self.written: dict[str, tuple[int, int, str]] = {}
+        self.written: dict[str, str] = {}
         self.lines: dict[str, int] = {}
         self.flaws: list[Flaw] = []
 
     def value(self, node: YamlNode, path: str, depth: int) -> Any:
         self.lines.setdefault(path, node.line)
         self._counted(node, depth)
-        line, node = node.line, node.alias_of or node
+        line, aliased, node = node.line, node.alias_of is not None, node.alias_of or node
         try:
             if node.shape == "scalar":
-                if path.endswith(_EXPRESSIONS):
+                if path.endswith(_EXPRESSIONS) and not aliased:
                     begin, end = node.ends
-                    self.written[path] = (node.line, node.column, self.source[begin:end])
+                    before = "\n" * (line - self.lines[path]) + " " * (node.column - 1)
+                    self.written[path] = before + self.source[begin:end]
                 return scalar(node.text, plain=node.plain, tag=node.tag)
             if node.tag not in (None, "!") and _CONTAINERS.get(str(node.tag)) != node.shape:
                 raise unsupported(str(node.tag))

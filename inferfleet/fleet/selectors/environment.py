@@ -1,6 +1,6 @@
 """The environment of Kubernetes' selectors for Dynamic Resource Allocation, on the CEL library of Google.
 
-Reference: k8s.io/dynamic-resource-allocation/cel of Kubernetes 1.36. docs/reference/expressions.md says what
+Reference: k8s.io/dynamic-resource-allocation/cel of Kubernetes 1.36. docs/guides/selectors.md says what
 cannot be had here. The module is imported with the first selector.
 """
 

@@ -1,0 +1,44 @@
+"""Expressions made at random: none ends in an exception, takes long, or shows words of the CEL library."""
+
+import json
+import re
+import time
+from pathlib import Path
+from random import Random
+
+from fleet.selectors.test_cel import H100
+
+from inferfleet.fleet.selectors.cel import InvalidSelector, Selectors
+
+TABLE = Path(__file__).parent / "kubernetes" / "results.jsonl"
+EXPRESSIONS = [json.loads(line)["expression"] for line in TABLE.read_text().splitlines()]
+PARTS = [*"()[]{}.,:?!&|=<>+-*/%\"'\\ \n`@$é\N{GRINNING FACE}\0", "null", "dyn(1)", "lists.range(3000)"]
+PARTS += ["(", "[", "{1:", "!", "- ", "true?1:", ".a", "+1", "[1].all(x,", "cel.bind(a,a+a,", ".map(x,[x,x])"]
+PARTS += ["device", "optional.of(1)", "capacity", '"(a*)*b"', "9223372036854775807", "\ud800"]
+LIBRARY = re.compile(
+    r"overload|<input>|ERROR:|undeclared|INVALID_|NOT_FOUND|INTERNAL|UNKNOWN|mismatched|recognition|viable"
+    r"|protobuf|int64|kubernetes\.|@[a-z]|\\x0[23]|_[=<>&|+*/%?\[]+_"
+)
+
+
+def _mutated(expression: str, random: Random) -> str:
+    for _ in range(random.randint(1, 4)):
+        at = random.randrange(len(expression) + 1)
+        part = random.choice([random.choice(PARTS), random.choice(EXPRESSIONS)])
+        times = random.choice([1, 1, 1, 3, 31, 1000]) if len(part) < 20 else 1
+        expression = expression[:at] + part * times + expression[at + random.choice([0, 0, 1, 3]) :]
+    return expression[:11_000]
+
+
+def test_any_text_is_a_selector_or_says_why_it_is_none() -> None:
+    random = Random(1)
+    for _ in range(400):
+        expression = _mutated(random.choice(EXPRESSIONS), random)
+        start = time.process_time()
+        try:
+            said = Selectors().objection(expression, H100) or ""
+        except InvalidSelector as invalid:
+            said = str(invalid)
+        words = LIBRARY.search(said)
+        assert words is None or words[0] in expression, (expression, said)
+        assert time.process_time() - start < 1, expression
