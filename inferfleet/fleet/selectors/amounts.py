@@ -23,6 +23,7 @@ _NANO = Decimal("1e-9")
 Precedence = tuple[tuple[int, int, int], bool, tuple[tuple[int, int, str], ...]]
 
 
+@lru_cache(maxsize=1024)
 def quantity(text: str) -> Any:
     """Return the quantity of a text such as `80Gi`; smaller parts than a billionth are rounded up."""
     try:
@@ -80,9 +81,8 @@ def semver(text: str, normalize: bool = False) -> Any:
     With `normalize` a leading v and zeros before numbers are removed, and missing numbers are 0.
     """
     text = _normalized(text) if normalize else text
-    if len(text) > 256 or (problem := _precedence(text)) is None:
+    if len(text) > 256 or _precedence(text) is None:
         raise Unusable(f"{shown(text)!r} is not a semantic version (such as 9.0.0)")
-    del problem
     # Build metadata does not take part in comparisons.
     return made(SEMVER, text.partition("+")[0])
 
@@ -130,7 +130,12 @@ def _amount(value: Any) -> Decimal:
         return Decimal(value)
     if type_of(value) != QUANTITY:
         raise Unusable("a quantity was expected")
-    return Decimal(text_of(value))
+    return _decimal(text_of(value))
+
+
+@lru_cache(maxsize=1024)
+def _decimal(text: str) -> Decimal:
+    return Decimal(text)
 
 
 def _normalized(text: str) -> str:

@@ -151,7 +151,7 @@ HIDDEN: dict[str, tuple[tuple[str, Callable[..., Any]], ...]] = {
         ("list(dyn).(any) int", lists.last_index_of),
         ("string.(any) int", lists.last_index_of),
     ),
-    "@matches": (("string.(string) bool", texts.matches),),
+    "@matches": (("string.(string) bool", texts.matches), ("(string, string) bool", texts.matches)),
 }
 # Functions and macros of the library itself, for the name nearest to a mistyped one.
 _LIBRARY = """

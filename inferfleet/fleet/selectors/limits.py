@@ -18,8 +18,8 @@ PATTERN_BYTES = 1 << 18
 # 40,000 evaluations of some microseconds, and cost 3,000,000; a plan at the limits takes some seconds more.
 MAX_DIFFERENT = 2_000
 MAX_TOTAL_BYTES = 128 * 1024
-MAX_EVALUATIONS = 100_000
-MAX_TOTAL_COST = 10_000_000
+MAX_EVALUATIONS = 50_000
+MAX_TOTAL_COST = 5_000_000
 
 _BEGIN, _END = "\x02", "\x03"
 

@@ -162,25 +162,20 @@ def _literals(tree: Tree, source: Source, part: Any) -> None:
     if not part.HasField("call_expr"):
         return
     call = part.call_expr
-    texts_ = [
-        argument
-        for argument in call.args
-        if argument.HasField("const_expr") and argument.const_expr.HasField("string_value")
-    ]
-    if call.function in ("quantity", "semver") and len(call.args) == len(texts_) == 1:
-        text = texts_[0].const_expr.string_value
+    if not call.args or not call.args[0].HasField("const_expr"):
+        return
+    literal, text = call.args[0], call.args[0].const_expr.string_value
+    if not literal.const_expr.HasField("string_value"):
+        return
+    if call.function in ("quantity", "semver") and len(call.args) == 1:
         try:
             amounts.quantity(text) if call.function == "quantity" else amounts.semver(text)
         except Unusable as problem:
             example = "80Gi" if call.function == "quantity" else "9.0.0"
             next_step = f'Write {call.function}("{example}") with your own value'
-            raise source.invalid(problem.why, next_step, tree.place(texts_[0])) from None
-    if call.function in _PATTERNS and texts_ and call.args[0] is not None:
-        pattern = call.args[0]
-        if pattern.HasField("const_expr") and pattern.const_expr.HasField("string_value"):
-            problem_ = texts.pattern_problem(pattern.const_expr.string_value)
-            if problem_:
-                raise source.invalid(problem_, "Fix the regular expression", tree.place(pattern))
+            raise source.invalid(problem.why, next_step, tree.place(literal)) from None
+    if call.function in _PATTERNS and call.HasField("target") and (why := texts.pattern_problem(text)):
+        raise source.invalid(why, "Fix the regular expression", tree.place(literal))
 
 
 def _domains(tree: Tree, part: Any) -> None:
@@ -245,9 +240,10 @@ def _functions(tree: Tree, source: Source, part: Any) -> None:
     if name in ("min", "max", "sum") and len(ids) == 1:
         kind = ids[0].partition("(")[2].partition(")")[0]
         hidden = f"{hidden}_{kind}" if f"{hidden}_{kind}" in HIDDEN else hidden
-    if hidden not in HIDDEN or (name == "matches" and not part.call_expr.HasField("target")):
+    if hidden not in HIDDEN:
         return
     if name in ("indexOf", "lastIndexOf") and not any(":list" in overload for overload in ids):
         return
     part.call_expr.function = hidden
-    tree.refer(part, overload_id(hidden, HIDDEN[hidden][0][0]))
+    form = HIDDEN[hidden][0 if part.call_expr.HasField("target") else 1][0]
+    tree.refer(part, overload_id(hidden, form))

@@ -77,6 +77,7 @@ H100 = InferenceClass.model_validate(
         'cel.bind(a, device.attributes["gpu.nvidia.com"], a.architecture.lowerAscii() == "hopper")',
         '["L4", "H100"].indexOf("H100") == 1 && [3, 1].min() == 1 && [1, 2].isSorted() && [1u].sum() == 1u',
         '"H100-80".find("[0-9]+") == "100" && "H100-80".findAll("[0-9]+") == ["100", "80"]',
+        'matches("(a", "[(]a")',
         '"%s of %d".format(["a", 2]) == "a of 2" && "a-b".split("-").join("+") == "a+b"',
         '["a", "b"].all(index, name, index < 2 && name != "c") && sets.contains([1, 2], [2])',
         'ip("10.0.0.1").family() == 4 && cidr("10.0.0.0/8").containsIP("10.1.2.3")',
