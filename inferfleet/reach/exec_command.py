@@ -97,9 +97,11 @@ def _program(command: str) -> str:
 
 def _cluster_info(cluster: Mapping[str, Any]) -> dict[str, Any]:
     info = {key: value for key, value in cluster.items() if key != "extensions"}
-    extensions = cluster.get("extensions") or ()
-    config = [entry["extension"] for entry in extensions if entry.get("name") == _EXTENSION]
-    return info | ({"config": config[0]} if config else {})
+    extensions = cluster.get("extensions")
+    for entry in extensions if isinstance(extensions, list) else ():
+        if isinstance(entry, dict) and entry.get("name") == _EXTENSION:
+            return info | {"config": entry.get("extension")}
+    return info
 
 
 def _status(printed: str, name: str, version: object) -> Credentials:

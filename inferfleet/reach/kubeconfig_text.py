@@ -34,7 +34,13 @@ _CREDENTIALS = (
     "exec",
     "auth-provider",
 )
-_TEXTS = frozenset(_CREDENTIALS[:8]) | {"certificate-authority", "certificate-authority-data", "proxy-url"}
+_TEXTS = {
+    *_CREDENTIALS[:8],
+    "certificate-authority",
+    "certificate-authority-data",
+    "proxy-url",
+    "tls-server-name",
+}
 # Helpers in the code of client-go that Kubernetes removed in 1.26, and with it the engine's provider.
 _REMOVED = ("gcp", "azure")
 _PROXIES = ("http", "https", "socks5")
