@@ -135,6 +135,19 @@ def test_ways_around_lead_nowhere(
     assert said
 
 
+@pytest.mark.parametrize("state", ["lost", "abandoned"])
+def test_a_cluster_that_is_given_up_brings_no_kubeconfig_either(
+    project: Project, listener: Listener, tmp_path_factory: Any, state: str
+) -> None:
+    """Its problems are no errors, and what is refused is not handed to the engine for all that."""
+    trace = tmp_path_factory.mktemp("outside") / "ran"
+    project.write(FILE, yaml.safe_dump(hostile("exec", listener, trace.parent)))
+    project.edit("stacks/prod/clusters.yaml", "spec:\n", f"spec:\n  state: {state}\n")
+    project.write("stacks/Pulumi.prod.yaml", "config: {'inferfleet:unplaced': warn}\n")
+    prepared = prepare(project.root, "prod", {"unplaced": "warn"}, ci=False, preview=False)
+    assert (prepared.kubeconfigs, listener.connections, trace.exists()) == ({}, 0, False)
+
+
 @pytest.mark.parametrize("verb", ASKING)
 def test_a_stack_that_trusts_its_repository_works_as_before(
     project: Project, pulumi: FakePulumi, cluster: Callable[..., FakeCluster], tls: Certificate, verb: str
