@@ -214,5 +214,7 @@ def reason(error: BaseException) -> str:
             return "no answer in time"
         if isinstance(cause, OSError) and cause.strerror:
             return cause.strerror
+        if isinstance(cause, ConnectionError):
+            return "it closed the connection without an answer"
         cause = cause.__cause__ or cause.__context__
     return last_line(str(error)) or type(error).__name__

@@ -9,6 +9,7 @@ import pytest
 import yaml
 from certificate import Certificate
 from fake_cluster import FakeCluster, kubeconfig
+from listener import Listener
 
 from inferfleet.desired.values import Connection
 from inferfleet.reach.connect import Api, NoAnswerError, RefusedError, connect
@@ -97,3 +98,12 @@ def test_data_that_is_not_base64_is_not_shown(key: str) -> None:
 def test_a_token_that_is_shown_by_accident_is_not_readable() -> None:
     chosen = access(yaml.safe_dump(kubeconfig("https://east", token="hunter2")), None)
     assert (chosen.user["token"], "hunter2" in repr(chosen)) == ("hunter2", False)
+
+
+def test_a_server_that_only_hangs_up_is_told_in_our_words() -> None:
+    listener = Listener()
+    api = connect(EAST, yaml.safe_dump(kubeconfig(f"http://{listener.host}")), seconds=5)
+    with pytest.raises(NoAnswerError) as failed:
+        api.get("/version")
+    listener.close()
+    assert str(failed.value) in ("it closed the connection without an answer", "Connection reset by peer")
