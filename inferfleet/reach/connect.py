@@ -171,10 +171,13 @@ def _user(chosen: Access, seconds: float) -> dict[str, Any]:
     provider = user.pop("auth-provider", None) or {}
     if user.get("token"):
         return user
-    if file:
-        return user | {"token": read_token(file).get_secret_value()}
-    if provider:
-        return user | {"token": str((provider.get("config") or {}).get("id-token") or "")}
+    if file or provider:
+        config = provider.get("config") or {}
+        token = read_token(file).get_secret_value() if file else str(config.get("id-token") or "")
+        if not token:
+            # Without it the request would be an anonymous one.
+            raise KubeconfigError(f"its {'tokenFile' if file else 'auth-provider'} has no token")
+        return user | {"token": token}
     if command is None:
         return user
     given = credentials(command, chosen.cluster, seconds=seconds)

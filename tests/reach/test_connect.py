@@ -45,6 +45,14 @@ def test_a_token_that_no_header_can_carry_is_refused_and_not_shown(token: str) -
     assert str(refused.value) == "its token is empty, or has characters that no HTTP header can carry"
 
 
+def test_a_token_that_is_missing_makes_no_anonymous_request(tmp_path: Path) -> None:
+    (tmp_path / "token").write_text("\n")
+    with pytest.raises(KubeconfigError, match="its tokenFile has no token"):
+        _connect(tokenFile=str(tmp_path / "token"))
+    with pytest.raises(KubeconfigError, match="its auth-provider has no token"):
+        _connect(**{"auth-provider": {"name": "oidc"}})
+
+
 def test_an_error_of_the_client_about_a_header_is_not_shown() -> None:
     api = _connect(token="hunter2")
     api._client.set_default_header("X-Other", "hunter2\n")
