@@ -1,5 +1,6 @@
 """The Kubernetes provider of a cluster, through which everything on it is registered."""
 
+import json
 from typing import Any
 
 import pulumi
@@ -9,6 +10,19 @@ from components.cloud import Cloud
 from inferfleet.desired.values import Connection
 from inferfleet.gke.kubeconfig import kubeconfig
 from inferfleet.gke.values import CloudCluster
+
+# For a cluster that is given up and whose kubeconfig is gone or not used. With an empty text the engine's
+# provider would take the kubeconfig that is active on the machine, and so another cluster. No name below
+# .invalid can be resolved: https://www.rfc-editor.org/rfc/rfc2606#section-2
+NOWHERE = json.dumps(
+    {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "clusters": [{"name": "nowhere", "cluster": {"server": "https://cluster.invalid"}}],
+        "contexts": [{"name": "nowhere", "context": {"cluster": "nowhere"}}],
+        "current-context": "nowhere",
+    }
+)
 
 
 def gke_kubeconfig(plan: CloudCluster, cluster: Cloud) -> pulumi.Output[str]:

@@ -8,7 +8,7 @@ import pulumi_kubernetes as kubernetes
 
 from components import cloud, on_cluster
 from components.addresses import addresses
-from components.cluster_provider import ExistingCluster, cluster_provider, gke_kubeconfig
+from components.cluster_provider import NOWHERE, ExistingCluster, cluster_provider, gke_kubeconfig
 from components.manifest import SecretValues
 from inferfleet.desired.addresses import Address
 from inferfleet.desired.values import Connection, Desired
@@ -35,7 +35,7 @@ def register_stack(
         if connection.cloud and google:
             provider = _created(connection, connection.cloud, google, registered)
         else:
-            text = kubeconfigs.get(connection.cluster, "")
+            text = kubeconfigs.get(connection.cluster, NOWHERE)
             provider = ExistingCluster(connection.cluster, connection, text).provider
         inputs = on_cluster.Inputs(
             registered=registered, untouched=connection.state == "lost", secrets=secrets

@@ -2,14 +2,14 @@
 
 import time
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
 from inferfleet.api import InvalidDocuments, Problem
 from inferfleet.api.loading.files import write_text
 from inferfleet.api.loading.stack import load_stack
-from inferfleet.api.loading.stack_files import read_lock
+from inferfleet.api.loading.stack_files import keys_in_repository, read_lock
 from inferfleet.api.problems import of_severity
 from inferfleet.desired import desired
 from inferfleet.desired.addresses import Address
@@ -24,6 +24,7 @@ from inferfleet.reach.clusters import cluster_problem
 from inferfleet.reach.gke import path_of
 from inferfleet.reach.google_login import GOOGLE, Addresses
 from inferfleet.reach.kubeconfig import GIVEN_UP, read_kubeconfigs
+from inferfleet.reach.repository import Repository
 
 # Seconds: `plan --write` must not take long without a network; `pulumi up` records what is missing.
 UID_SECONDS = 4.0
@@ -39,7 +40,7 @@ class Prepared:
     """
 
     desired: Desired
-    kubeconfigs: Mapping[str, str]
+    kubeconfigs: Mapping[str, str] = field(repr=False)
     addresses: Mapping[str, Address]
     warnings: tuple[Problem, ...]
     lock_file: Path
@@ -75,11 +76,17 @@ def prepare(
     problems = list(refusals(first, documents, lock, locked=locked, preview=preview))
 
     connections = [cluster.connection for cluster in first.clusters]
-    kubeconfigs, unreadable = read_kubeconfigs(connections, config)
+    keys = [connection.config_key for connection in connections if connection.config_key]
+    repository = Repository(
+        files.root,
+        trusted=documents.settings.trust_repository_kubeconfigs,
+        keys=keys_in_repository(files, keys),
+    )
+    kubeconfigs = read_kubeconfigs(connections, config, repository)
     until = time.monotonic() + SECONDS
     room = Asked({"room": partial(capacity_warnings, first, documents, lock, google=google)})
-    seen = observe(first, kubeconfigs, container_api=google.container)
-    problems += [*unreadable.values(), *of_severity(seen.problems, "error")]
+    seen = observe(first, kubeconfigs.texts, container_api=google.container)
+    problems += [*kubeconfigs.problems.values(), *of_severity(seen.problems, "error")]
     if problems:
         raise InvalidDocuments(documents.located(problems))
 
@@ -89,11 +96,12 @@ def prepare(
     )
     return Prepared(
         desired=final,
-        kubeconfigs=kubeconfigs,
+        kubeconfigs=kubeconfigs.texts,
         addresses=seen.addresses,
         warnings=documents.located(
             [
                 *announcements(final, documents, lock, locked=locked, preview=preview),
+                *kubeconfigs.warnings,
                 *of_severity(seen.problems, "warning", "notice"),
                 *room.answers(until=until).get("room", ()),
             ]
@@ -104,7 +112,12 @@ def prepare(
 
 
 def with_reachable_uids(
-    desired: Desired, before: Lock, *, container_api: str, seconds: float = UID_SECONDS
+    desired: Desired,
+    before: Lock,
+    repository: Repository,
+    *,
+    container_api: str,
+    seconds: float = UID_SECONDS,
 ) -> tuple[Lock, tuple[Problem, ...]]:
     """Return the plan's lock with the UIDs of clusters that answer in time, and warnings about the others.
 
@@ -122,20 +135,28 @@ def with_reachable_uids(
     if not connections:
         return lock, ()
     # Values of configuration keys may be encrypted: only Pulumi can read them.
-    texts, unread = read_kubeconfigs([known for known in connections if known.kubeconfig], {})
+    by_path = [known for known in connections if known.kubeconfig]
+    kubeconfigs = read_kubeconfigs(by_path, {}, repository)
     uids, silent = identify(
-        replace(desired, clusters=clusters), texts, container_api=container_api, seconds=seconds
+        replace(desired, clusters=clusters), kubeconfigs.texts, container_api=container_api, seconds=seconds
     )
-    reasons = {name: problem.what for name, problem in (unread | silent).items()}
+    problems = {**kubeconfigs.problems, **silent}
+    reasons = {name: problem.what for name, problem in problems.items()}
     for connection in connections:
         if connection.config_key:
             what = f"the kubeconfig of cluster {connection.cluster!r} is in the configuration"
             reasons[connection.cluster] = f"{what}, which only Pulumi reads"
     step = "`pulumi up` records it, or run this again where the cluster answers"
+    steps = {name: problem.next_step for name, problem in kubeconfigs.problems.items()}
     paths = {connection.cluster: path_of(connection) for connection in connections}
-    return with_uids(lock, uids), tuple(
-        cluster_problem(name, f"no UID recorded: {what}", step, paths[name], severity="warning")
-        for name, what in sorted(reasons.items())
+    return with_uids(lock, uids), (
+        *kubeconfigs.warnings,
+        *(
+            cluster_problem(
+                name, f"no UID recorded: {what}", steps.get(name, step), paths[name], severity="warning"
+            )
+            for name, what in sorted(reasons.items())
+        ),
     )
 
 

@@ -51,6 +51,7 @@ IMPORTS_FROM_A_TABLE = "inferfleet.cli.main"
 # network. `pathlib` is among them because a path is a value; TOUCHES has its methods that touch files.
 PURE = {
     "base64",
+    "binascii",
     "collections",
     "contextlib",
     "copy",
@@ -92,6 +93,7 @@ OUTSIDE = {
         "logging",
         "os",
         "queue",
+        "shutil",
         "ssl",
         "subprocess",
         "sys",

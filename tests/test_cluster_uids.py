@@ -1,6 +1,7 @@
 """Which clusters `plan --write` asks for their UID, and what it says of those that do not answer."""
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ from inferfleet.desired.values import Connection, Desired, DesiredCluster
 from inferfleet.fleet.decisions import Plan
 from inferfleet.fleet.lock.lock import Lock, LockedCluster
 from inferfleet.gke.values import CloudCluster
+from inferfleet.reach.repository import Repository
 
 GKE = {
     name: Connection(
@@ -22,6 +24,7 @@ GKE = {
     )
     for name in ("known", "new", "remade", "silent", "stands")
 }
+REPOSITORY = Repository(Path("/nonexistent"), trusted=False)
 SETTINGS = {"network": "new"}
 LOCKED = Lock(
     "prod",
@@ -45,7 +48,7 @@ def test_clusters_of_the_stack_are_asked_too_and_those_to_come_are_passed_over(
     monkeypatch.setattr(module, "identify", identify)
     clusters = tuple(DesiredCluster(connection, ()) for connection in GKE.values())
     desired = Desired("prod", clusters, replace(Plan(), lock=LOCKED), frozenset(), ())
-    lock, warnings = module.with_reachable_uids(desired, BEFORE, container_api="http://google")
+    lock, warnings = module.with_reachable_uids(desired, BEFORE, REPOSITORY, container_api="http://google")
     assert asked == [(["new", "silent", "stands"], "http://google")]
     assert {name: cluster.uid for name, cluster in lock.clusters.items()} == {
         "known": UID,

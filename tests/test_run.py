@@ -152,7 +152,7 @@ def test_a_kubeconfig_file_is_read_beside_its_document(project: Project) -> None
         "stacks/prod/clusters.yaml", EAST.replace("configKey: eastKubeconfig", "path: east.kubeconfig")
     )
     project.write("stacks/prod/east.kubeconfig", KUBECONFIG)
-    project.config.clear()
+    project.config = {"trustRepositoryKubeconfigs": "true"}
     assert project.prepare().kubeconfigs == {"east": KUBECONFIG}
 
 

@@ -14,7 +14,8 @@ from inferfleet.reach.exec_command import CommandError
 from inferfleet.reach.gke import NotThere, Reached, reach
 from inferfleet.reach.google_apis import ContainerApi
 from inferfleet.reach.google_login import preload
-from inferfleet.reach.kubeconfig import GIVEN_UP, KubeconfigError, access
+from inferfleet.reach.kubeconfig import GIVEN_UP
+from inferfleet.reach.kubeconfig_text import KubeconfigError, access
 from inferfleet.reach.unreachable import no_answer, no_credentials, refusal, unlocated, unusable
 
 T = TypeVar("T")

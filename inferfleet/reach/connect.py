@@ -4,15 +4,20 @@ The `kubernetes` package takes a second to import, so it is imported where it is
 """
 
 import base64
+import binascii
 import re
 import ssl
 import time
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote
+
+from pydantic import SecretStr
 
 from inferfleet.desired.values import Connection
 from inferfleet.reach.exec_command import credentials, last_line
-from inferfleet.reach.kubeconfig import Access, KubeconfigError, access
+from inferfleet.reach.kubeconfig import read_token
+from inferfleet.reach.kubeconfig_text import Access, KubeconfigError, access, urlsplit_or_none
 
 if TYPE_CHECKING:
     from kubernetes.client import ApiClient
@@ -107,6 +112,7 @@ def connect(connection: Connection, text: str, *, seconds: float) -> Api:
     chosen = access(text, connection.context)
     configuration = Configuration()
     # urllib3 tries three times by default; a cluster that is gone would take three times as long to report.
+    # It also keeps requests, and the credentials in them, from following a redirect.
     configuration.retries = False
     try:
         loader = KubeConfigLoader(_only(chosen, _user(chosen, seconds)), config_base_path="")
@@ -114,9 +120,13 @@ def connect(connection: Connection, text: str, *, seconds: float) -> Api:
         _trim_token(loader, configuration)
         # As kubectl does; the client would use certificates of its own, and not those this machine trusts.
         configuration.ssl_ca_cert = configuration.ssl_ca_cert or ssl.get_default_verify_paths().cafile
+        _set_proxy(chosen, configuration)
         client = ApiClient(configuration)
+    except binascii.Error:
+        raise KubeconfigError("a certificate or key in it is not base64") from None
     except (ConfigException, OSError, ValueError, TypeError, KeyError) as error:
-        raise KubeconfigError(f"its credentials cannot be loaded ({last_line(str(error))})") from error
+        # Its text may quote what it could not read.
+        raise KubeconfigError(f"its credentials cannot be loaded ({type(error).__name__})") from None
     return Api(client, chosen.server, deadline)
 
 
@@ -135,27 +145,52 @@ def _trim_token(loader: Any, configuration: Any) -> None:
     loader.token = configuration.api_key["authorization"] = f"{scheme} {token.strip()}"
 
 
+def _set_proxy(chosen: Access, configuration: Any) -> None:
+    """Ask through the proxy that the kubeconfig names, which the client overlooks."""
+    from urllib3.util import make_headers
+
+    address = chosen.cluster.get("proxy-url")
+    if not address:
+        return
+    url = urlsplit_or_none(address, ("http", "https"))
+    if url is None:
+        raise KubeconfigError("its proxy-url is of a kind that only the engine can use, and not these checks")
+    configuration.proxy = f"{url.scheme}://{url.netloc.rpartition('@')[2]}"
+    configuration.no_proxy = None
+    if url.username:
+        name = f"{unquote(url.username)}:{unquote(url.password or '')}"
+        configuration.proxy_headers = make_headers(proxy_basic_auth=name)
+
+
 def _user(chosen: Access, seconds: float) -> dict[str, Any]:
-    """Run the user's credential command, if it has one: the client itself would only log its failure."""
+    """Return the user with its credentials as text: the client itself would read any file, wait for any
+    command and only log its failure, and refresh tokens over connections that it does not check.
+    """
     user = dict(chosen.user)
-    command = user.pop("exec", None)
-    if command is None or "token" in user:
+    command, file = user.pop("exec", None), user.pop("tokenFile", None)
+    provider = user.pop("auth-provider", None) or {}
+    if user.get("token"):
         return user
-    if not isinstance(command, dict):
-        raise KubeconfigError("its exec is not a mapping with a command")
-    try:
-        status = credentials(command, chosen.cluster, seconds=seconds)
-    except (ValueError, TypeError, KeyError, AttributeError) as error:
-        raise KubeconfigError(f"its exec is not of the form of client-go ({error})") from error
-    if "token" in status:
-        return {"token": status["token"]}
-    return {"client-certificate-data": _base64(status.get("clientCertificateData"))} | {
-        "client-key-data": _base64(status.get("clientKeyData"))
-    }
+    if file or provider:
+        config = provider.get("config") or {}
+        token = read_token(file).get_secret_value() if file else str(config.get("id-token") or "")
+        if not token:
+            # Without it the request would be an anonymous one.
+            raise KubeconfigError(f"its {'tokenFile' if file else 'auth-provider'} has no token")
+        return user | {"token": token}
+    if command is None:
+        return user
+    given = credentials(command, chosen.cluster, seconds=seconds)
+    if given.token:
+        user["token"] = given.token.get_secret_value()
+    if given.certificate and given.key:
+        user["client-certificate-data"] = _base64(given.certificate)
+        user["client-key-data"] = _base64(given.key)
+    return user
 
 
-def _base64(text: object) -> str:
-    return base64.b64encode(str(text or "").encode()).decode()
+def _base64(text: SecretStr) -> str:
+    return base64.b64encode(text.get_secret_value().encode()).decode()
 
 
 def _only(chosen: Access, user: dict[str, Any]) -> dict[str, Any]:
@@ -182,5 +217,7 @@ def reason(error: BaseException) -> str:
             return "no answer in time"
         if isinstance(cause, OSError) and cause.strerror:
             return cause.strerror
+        if isinstance(cause, ConnectionError):
+            return "it closed the connection without an answer"
         cause = cause.__cause__ or cause.__context__
     return last_line(str(error)) or type(error).__name__

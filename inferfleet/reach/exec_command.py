@@ -7,10 +7,17 @@ failed.
 
 import json
 import os
+import re
+import shutil
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any
+
+from pydantic import SecretStr
+
+from inferfleet.api.wording import shown
 
 _EXTENSION = "client.authentication.k8s.io/exec"
 
@@ -25,11 +32,20 @@ class CommandError(Exception):
         super().__init__(f"{command} {why}")
 
 
-def credentials(command: Mapping[str, Any], cluster: Mapping[str, Any], *, seconds: float) -> dict[str, Any]:
-    """Return the `status` of the ExecCredential that the command prints. Raises CommandError.
+@dataclass(frozen=True)
+class Credentials:
+    """What a command gave: a token, or a certificate and its key as PEM, or all of them."""
+
+    token: SecretStr | None = None
+    certificate: SecretStr | None = None
+    key: SecretStr | None = None
+
+
+def credentials(command: Mapping[str, Any], cluster: Mapping[str, Any], *, seconds: float) -> Credentials:
+    """Return what is in the ExecCredential that the command prints. Raises CommandError.
 
     `command` is the kubeconfig's `exec`; `cluster` is its cluster, which a command with `provideClusterInfo`
-    receives.
+    receives. Like kubectl's, it runs with the environment of this process, and `env` besides.
     """
     words = [str(command.get("command", "")), *map(str, command.get("args") or ())]
     version = command.get("apiVersion")
@@ -42,7 +58,7 @@ def credentials(command: Mapping[str, Any], cluster: Mapping[str, Any], *, secon
     variables = {str(entry["name"]): str(entry["value"]) for entry in command.get("env") or ()}
     try:
         process = subprocess.run(
-            words,
+            [_program(words[0]), *words[1:]],
             env={**os.environ, **variables, "KUBERNETES_EXEC_INFO": json.dumps(exec_info)},
             stdin=None if interactive else subprocess.DEVNULL,
             stdout=subprocess.PIPE,
@@ -52,7 +68,7 @@ def credentials(command: Mapping[str, Any], cluster: Mapping[str, Any], *, secon
             errors="replace",
         )
     except FileNotFoundError:
-        hint = str(command.get("installHint") or "").strip().rstrip(".")
+        hint = shown(str(command.get("installHint") or "").strip().rstrip("."), 300)
         raise CommandError(words[0], "is not installed", hint or "Install it") from None
     except subprocess.TimeoutExpired:
         raise CommandError(words[0], f"gave nothing within {seconds:.0f} s") from None
@@ -60,28 +76,60 @@ def credentials(command: Mapping[str, Any], cluster: Mapping[str, Any], *, secon
         raise CommandError(words[0], f"cannot be run: {error.strerror}") from None
     if process.returncode:
         reason = _error_line(process.stderr) or f"exit code {process.returncode}"
-        raise CommandError(words[0], f"failed: {reason}")
+        raise CommandError(words[0], f"failed: {_without(reason, variables.values(), process.stdout)}")
     return _status(process.stdout, words[0], version)
+
+
+def _program(command: str) -> str:
+    """Return the program to start. One without a folder is looked up in the absolute folders of our PATH, as
+    client-go does: neither `env` of the kubeconfig nor a `.` in the PATH leads into the working directory.
+    """
+    if os.sep in command:
+        return command
+    folders = [
+        folder for folder in os.environ.get("PATH", os.defpath).split(os.pathsep) if os.path.isabs(folder)
+    ]
+    program = shutil.which(command, path=os.pathsep.join(folders))
+    if program is None:
+        raise FileNotFoundError(command)
+    return program
 
 
 def _cluster_info(cluster: Mapping[str, Any]) -> dict[str, Any]:
     info = {key: value for key, value in cluster.items() if key != "extensions"}
-    extensions = cluster.get("extensions") or ()
-    config = [entry["extension"] for entry in extensions if entry.get("name") == _EXTENSION]
-    return info | ({"config": config[0]} if config else {})
+    extensions = cluster.get("extensions")
+    for entry in extensions if isinstance(extensions, list) else ():
+        if isinstance(entry, dict) and entry.get("name") == _EXTENSION:
+            return info | {"config": entry.get("extension")}
+    return info
 
 
-def _status(printed: str, name: str, version: object) -> dict[str, Any]:
+def _status(printed: str, name: str, version: object) -> Credentials:
+    """Return the credentials in what was printed. No message shows any of it, of whatever form it is."""
     try:
         answer = json.loads(printed)
-    except ValueError:
+    except (ValueError, RecursionError):
         answer = None
     status = answer.get("status") if isinstance(answer, dict) else None
     if not isinstance(status, dict):
         raise CommandError(name, "printed no ExecCredential with a status")
     if answer.get("apiVersion") != version:
-        raise CommandError(name, f"speaks {answer.get('apiVersion')}, the kubeconfig asks for {version}")
-    return status
+        raise CommandError(name, f"does not speak {version}, which the kubeconfig asks for")
+    parts = [status.get(part) for part in ("token", "clientCertificateData", "clientKeyData")]
+    if not all(part is None or isinstance(part, str) for part in parts):
+        raise CommandError(name, "printed an ExecCredential whose credentials are not text")
+    token, certificate, key = (SecretStr(part) if part else None for part in parts)
+    if token is None and (certificate is None or key is None):
+        raise CommandError(name, "printed an ExecCredential without a token, or a certificate and its key")
+    return Credentials(token, certificate, key)
+
+
+def _without(reason: str, values: Iterable[str], printed: str) -> str:
+    """Return the reason without values of the command's environment, and without what it printed for us."""
+    secrets = {*values, *re.split(r'[\s"]+', printed)}
+    for secret in sorted((secret for secret in secrets if len(secret) > 5), key=len, reverse=True):
+        reason = reason.replace(secret, "***")
+    return reason
 
 
 def _error_line(text: str | None) -> str:

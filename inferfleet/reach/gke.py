@@ -1,6 +1,6 @@
 """Reach the GKE clusters of the stack: what Google says of each gives a kubeconfig, or why there is none."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from inferfleet.api.problems import Problem
 from inferfleet.desired.values import Connection
@@ -8,7 +8,7 @@ from inferfleet.gke.kubeconfig import kubeconfig
 from inferfleet.gke.values import CloudCluster
 from inferfleet.reach.clusters import cluster_problem
 from inferfleet.reach.google_apis import ContainerApi, ControlPlane
-from inferfleet.reach.kubeconfig import KUBECONFIG
+from inferfleet.reach.kubeconfig_text import KUBECONFIG
 from inferfleet.reach.refusals import CloudError
 
 GKE = "spec.cluster.gke"
@@ -30,7 +30,7 @@ class NotThere:
 class Reached:
     """The kubeconfig of a cluster that exists. A `private` one answers only inside its own network."""
 
-    kubeconfig: str
+    kubeconfig: str = field(repr=False)
     private: bool
 
 

@@ -1,6 +1,7 @@
 """GET requests to Google's APIs: at which addresses, and with the application-default credentials."""
 
 import importlib
+import ipaddress
 import json
 import logging
 import threading
@@ -10,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 from inferfleet.reach.connect import reason
 from inferfleet.reach.refusals import CloudError
@@ -68,11 +70,18 @@ class GoogleLogin:
         from google.auth.exceptions import TransportError
         from google.auth.transport.requests import Request
 
+        if not _protected(url):
+            what = f"{of} is asked without TLS, and credentials are never sent so"
+            raise CloudError(what, f"Give {_OVERRIDE}... an https:// address, or one of this machine")
         deadline = time.monotonic() + seconds
         headers = self._headers(url, seconds)
+        left = max(deadline - time.monotonic(), 0.1)
         try:
-            answer = Request()(url, headers=headers, timeout=max(deadline - time.monotonic(), 0.1))
+            answer = Request()(url, headers=headers, timeout=left, allow_redirects=False)
         except TransportError as error:
+            if isinstance(error.__context__, ValueError):
+                # Of a header that cannot be sent; its text is the header, and so the token.
+                raise CloudError("the Google credentials cannot be sent in a header", _LOG_IN) from None
             raise CloudError(f"{of} does not answer: {reason(error)}", _CONNECT) from error
         return answer.status, _json_object(answer.data)
 
@@ -119,6 +128,16 @@ def _credentials() -> "Credentials | CloudError":
     except (GoogleAuthError, OSError, ValueError) as error:
         return CloudError(f"there are no Google credentials: {_first_line(error)}", _LOG_IN)
     return credentials
+
+
+def _protected(url: str) -> bool:
+    """Return whether what is sent there is encrypted, or does not leave this machine."""
+    parts = urlsplit(url)
+    try:
+        local = parts.hostname == "localhost" or ipaddress.ip_address(parts.hostname or "").is_loopback
+    except ValueError:
+        local = False
+    return parts.scheme == "https" or local
 
 
 def _json_object(text: bytes) -> Mapping[str, Any]:

@@ -1,155 +1,205 @@
-"""Read the kubeconfigs of existing clusters, check them, and make them independent of their folder."""
+"""Read the kubeconfigs of existing clusters, each once, and hand on what was checked.
 
+What leaves this module is text that names no certificate file any more: who gets it (our own client, the
+engine's provider, the state) uses what was read and checked here, wherever it runs. Two things stay names,
+because they are made anew while an update runs: the file of a token, and the credential command.
+"""
+
+import base64
+import os
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import yaml
+from pydantic import SecretStr
 
+from inferfleet.api.loading.border import Refused, read_regular
 from inferfleet.api.problems import Problem
+from inferfleet.api.wording import shown
 from inferfleet.desired.values import Connection
 from inferfleet.reach.clusters import cluster_problem
+from inferfleet.reach.kubeconfig_text import FORM, KUBECONFIG, Access, KubeconfigError, access
+from inferfleet.reach.repository import SETTING, Repository
 
-KUBECONFIG = "spec.cluster.existing.kubeconfig"
-CONTEXT = "spec.cluster.existing.context"
 _NEXT = "Give the cluster a kubeconfig that works, or write `state: lost` or `abandoned` into its document"
+_TRUST = (
+    f"or set {SETTING} to true in the stack, where nobody runs what was not reviewed "
+    "(docs/explanation/threat-model.md)"
+)
 # States in which a cluster is asked nothing, so that its kubeconfig may be gone too.
 GIVEN_UP = ("lost", "abandoned")
+# A kubeconfig with a hundred clusters and all their certificates has some 600 KiB.
+MAX_BYTES = 1024 * 1024
 
 # Fields that name files; kubectl reads them relative to the kubeconfig's own folder.
 _CLUSTER_FILES = ("certificate-authority",)
-_USER_FILES = ("client-certificate", "client-key", "tokenFile")
-
-
-class KubeconfigError(Exception):
-    """A kubeconfig cannot be used; the text says why. `path` is the field of the document to look at."""
-
-    def __init__(self, what: str, path: str = KUBECONFIG) -> None:
-        self.path = path
-        super().__init__(what)
+_USER_FILES = ("client-certificate", "client-key")
 
 
 @dataclass(frozen=True)
-class Access:
-    """The parts of a kubeconfig that one context uses. `user` holds credentials: never print it."""
+class Kubeconfigs:
+    """By cluster, the text of its kubeconfig, and the problems of those that cannot be used.
 
-    server: str
-    cluster: Mapping[str, Any]
-    user: Mapping[str, Any]
+    `warnings` are about kubeconfigs that are used and protect their credentials badly.
+    """
+
+    texts: Mapping[str, str] = field(repr=False)
+    problems: Mapping[str, Problem]
+    warnings: tuple[Problem, ...] = ()
 
 
 def read_kubeconfigs(
-    connections: Iterable[Connection], given: Mapping[str, str]
-) -> tuple[dict[str, str], dict[str, Problem]]:
-    """Return by cluster the text of its kubeconfig, and the problems of kubeconfigs that cannot be used.
+    connections: Iterable[Connection], given: Mapping[str, str], repository: Repository
+) -> Kubeconfigs:
+    """Return the kubeconfigs of existing clusters.
 
-    `given` holds texts by configuration key. Lost and abandoned clusters may lack their kubeconfig, and those
-    that the stack creates have none.
+    `given` holds texts by configuration key. Of a repository that is not trusted nothing is read. Lost and
+    abandoned clusters may lack their kubeconfig, and those that the stack creates have none.
     """
     texts: dict[str, str] = {}
     problems: dict[str, Problem] = {}
+    warnings: list[Problem] = []
     for connection in connections:
         if connection.cloud:
             continue
+        source = _source(connection)
         try:
-            texts[connection.cluster] = _read(connection, given)
+            text, chosen = _read(connection, given, repository)
         except KubeconfigError as error:
             if connection.state not in GIVEN_UP:
-                what = f"cluster {connection.cluster!r}: {error}"
-                problems[connection.cluster] = cluster_problem(connection.cluster, what, _NEXT, error.path)
-    return texts, problems
+                problems[connection.cluster] = problem(connection, error, source)
+            continue
+        texts[connection.cluster] = text
+        if connection.state not in GIVEN_UP:
+            warnings += (
+                cluster_problem(
+                    connection.cluster,
+                    f"cluster {connection.cluster!r}: {source}: {what}",
+                    step,
+                    KUBECONFIG,
+                    severity="warning",
+                )
+                for what, step in chosen.warnings()
+            )
+    return Kubeconfigs(texts, problems, tuple(warnings))
 
 
-def _read(connection: Connection, given: Mapping[str, str]) -> str:
+def problem(connection: Connection, error: KubeconfigError, source: str = "") -> Problem:
+    """Return the problem of a cluster whose kubeconfig cannot be used. `source` names the kubeconfig."""
+    source = source or _source(connection)
+    place = (
+        "" if error.line is None else f":{error.line}" if connection.kubeconfig else f", line {error.line}"
+    )
+    what = f"cluster {connection.cluster!r}: {source}{place}{'' if error.whole else ':'} {error}"
+    return cluster_problem(connection.cluster, what, error.next_step or _NEXT, error.path)
+
+
+def read_token(path: str) -> SecretStr:
+    """Return the token in a file, without the spaces and newlines around it. Raises KubeconfigError."""
+    return SecretStr(_file(Path(path), "its tokenFile").decode("utf-8", "replace").strip())
+
+
+def _source(connection: Connection) -> str:
+    if connection.cloud:
+        return "kubeconfig from Google Cloud"
+    return f"kubeconfig {connection.kubeconfig or f'configuration key {connection.config_key}'}"
+
+
+def _read(connection: Connection, given: Mapping[str, str], repository: Repository) -> tuple[str, Access]:
     if connection.kubeconfig is None:
         key = connection.config_key or ""
-        if not given.get(key):
-            raise KubeconfigError(
-                f"the stack's configuration has no key {key!r} "
-                f"(pulumi config set --secret {key} < kubeconfig gives it one)"
-            )
-        text, folder = given[key], None
+        text, folder = _setting(key, given, repository), None
     else:
-        text, folder = _file(connection.kubeconfig), connection.kubeconfig.absolute().parent
+        path = connection.kubeconfig.absolute()
+        _trusted(path, repository)
+        folder = path.parent
+        try:
+            text = _file(path).decode("utf-8-sig")
+        except UnicodeDecodeError:
+            raise KubeconfigError("is not a text file", next_step=FORM, whole=True) from None
+    chosen = access(text, connection.context)
+    return _independent(text, chosen, folder, repository), chosen
+
+
+def _setting(key: str, given: Mapping[str, str], repository: Repository) -> str:
+    if key in repository.keys and not repository.trusted:
+        what = "is written in a file of the repository, where a pull request can change it, so it is not used"
+        step = f"Encrypt it (pulumi config set --secret inferfleet:{shown(key)} < FILE), {_TRUST}"
+        raise KubeconfigError(what, next_step=step, whole=True)
+    if not given.get(key):
+        step = f"Set it: pulumi config set --secret inferfleet:{shown(key)} < FILE"
+        raise KubeconfigError("is not set in the stack", next_step=step, whole=True)
+    return given[key]
+
+
+def _trusted(path: Path, repository: Repository, called: str = "") -> None:
+    """Raise KubeconfigError for a file in a repository that is not trusted, before it is opened."""
+    if repository.trusted or not os.path.exists(path) or not repository.holds(path):
+        return
+    what = f"{called} is in the repository, where a pull request can change it, so it is not used".lstrip()
+    step = f"Keep it outside of the repository, {_TRUST}"
+    raise KubeconfigError(what, next_step=step, whole=not called)
+
+
+def _file(path: Path, called: str = "") -> bytes:
+    """Return the content of a regular file of the machine, which is opened once. Raises KubeconfigError.
+
+    Messages call it `called`; without that it is the kubeconfig itself.
+    """
     try:
-        access(text, connection.context)
-    except KubeconfigError as error:
-        source = connection.kubeconfig or f"configuration key {connection.config_key}"
-        raise KubeconfigError(f"kubeconfig {source}: {error}", error.path) from error
-    return _independent(text, folder) if folder else text
+        real = Path(os.path.realpath(path))
+        return read_regular(real, Path(real.anchor), limit=MAX_BYTES)
+    except Refused as refused:
+        why = refused.why
+    except ValueError:  # such as for a NUL in its name
+        why = "has a name that no file can have"
+    raise KubeconfigError(f"{called} {why}".lstrip(), whole=not called)
 
 
-def _file(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8")
-    except UnicodeDecodeError:
-        raise KubeconfigError(f"kubeconfig {path} is not a text file") from None
-    except OSError as error:
-        raise KubeconfigError(f"kubeconfig {path} cannot be read ({error.strerror})") from None
+def _independent(text: str, chosen: Access, folder: Path | None, repository: Repository) -> str:
+    """Return the text as it was written where it names no file that is read here or relative to its folder,
+    and else a kubeconfig of the chosen context alone that does not.
+    """
+    cluster, user = dict(chosen.cluster), dict(chosen.user)
+    for values, names in ((cluster, _CLUSTER_FILES), (user, _USER_FILES)):
+        for name in names:
+            written = values.pop(name, None)
+            # As for kubectl, what is written into the kubeconfig comes before the file.
+            if written and not values.get(f"{name}-data"):
+                content = _file(
+                    _place(name, written, folder, repository), f"its {name} {shown(written, 200)}"
+                )
+                values[f"{name}-data"] = base64.b64encode(content).decode()
+    if user.get("tokenFile"):
+        user["tokenFile"] = str(_place("tokenFile", user["tokenFile"], folder, repository))
+    command = user.get("exec")
+    if command and os.sep in command["command"]:
+        place = _place("exec command", command["command"], folder, repository)
+        user["exec"] = {**command, "command": str(place)}
+    if (cluster, user) == (chosen.cluster, chosen.user):
+        return text
+    return yaml.safe_dump(_alone(chosen, cluster, user), sort_keys=False)
 
 
-def access(text: str, context: str | None) -> Access:
-    """Return server, cluster and user of `context` (None: the current context). Raises KubeconfigError."""
-    config = _parse(text)
-    path = CONTEXT if context else KUBECONFIG
-    name = context or config.get("current-context")
-    if not name:
-        raise KubeconfigError("it has no current-context, and the document names no context", CONTEXT)
-    chosen = _named(config, "contexts", "context", name, path)
-    cluster = _named(config, "clusters", "cluster", chosen.get("cluster"), KUBECONFIG)
-    user = _named(config, "users", "user", chosen["user"], KUBECONFIG) if chosen.get("user") else {}
-    server = cluster.get("server")
-    if not isinstance(server, str) or not server.startswith(("https://", "http://")):
-        raise KubeconfigError(f"its cluster {chosen.get('cluster')!r} has no server address")
-    return Access(server, cluster, user)
+def _place(name: str, written: str, folder: Path | None, repository: Repository) -> Path:
+    if folder is None and not os.path.isabs(written):
+        what = f"its {name} {shown(written, 200)} is relative, and a configuration key has no folder"
+        raise KubeconfigError(what, next_step="Write what is in the file in its place, or an absolute path")
+    place = (folder or Path()) / written
+    _trusted(place, repository, f"its {name} {shown(written, 200)}")
+    return place
 
 
-def _parse(text: str) -> dict[str, Any]:
-    try:
-        config = yaml.safe_load(text)
-    except (yaml.YAMLError, ValueError, RecursionError):
-        # The parser's own words would quote the file, which holds credentials.
-        raise KubeconfigError("it is not valid YAML") from None
-    if not isinstance(config, dict):
-        raise KubeconfigError("it is not a kubeconfig (a mapping with clusters, contexts and users)")
-    return config
-
-
-def _named(config: dict[str, Any], section: str, part: str, name: Any, path: str) -> dict[str, Any]:
-    entries = config.get(section)
-    known: dict[str, dict[str, Any]] = {
-        entry["name"]: entry[part]
-        for entry in (entries if isinstance(entries, list) else [])
-        if isinstance(entry, dict)
-        and isinstance(entry.get("name"), str)
-        and isinstance(entry.get(part), dict)
+def _alone(chosen: Access, cluster: dict[str, Any], user: dict[str, Any]) -> dict[str, Any]:
+    config: dict[str, Any] = {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "clusters": [{"name": chosen.names["cluster"], "cluster": cluster}],
+        "contexts": [{"name": chosen.context, "context": dict(chosen.names)}],
+        "current-context": chosen.context,
     }
-    if not isinstance(name, str) or name not in known:
-        names = ", ".join(sorted(known)) or "none"
-        raise KubeconfigError(f"it has no {part} {name!r} (it has: {names})", path)
-    return known[name]
-
-
-def _independent(text: str, folder: Path) -> str:
-    """Return the text with absolute file names; exactly as it was when no name is relative."""
-    config = _parse(text)
-    changed = False
-    parts = [
-        (entry.get(part), fields)
-        for section, part, fields in (("clusters", "cluster", _CLUSTER_FILES), ("users", "user", _USER_FILES))
-        for entry in config.get(section) or []
-        if isinstance(entry, dict)
-    ]
-    for values, fields in parts:
-        for field in fields:
-            if isinstance(values, dict) and isinstance(values.get(field), str) and values[field]:
-                absolute = str(folder / values[field])
-                changed |= absolute != values[field]
-                values[field] = absolute
-        command = values.get("exec") if isinstance(values, dict) else None
-        if isinstance(command, dict) and "/" in str(command.get("command")):
-            absolute = str(folder / command["command"])
-            changed |= absolute != command["command"]
-            command["command"] = absolute
-    return yaml.safe_dump(config, sort_keys=False) if changed else text
+    if chosen.names.get("user"):
+        config["users"] = [{"name": chosen.names["user"], "user": user}]
+    return config

@@ -1,12 +1,15 @@
 """Why a cluster did not answer, or not all of it, as problems with what to do."""
 
+from dataclasses import replace
+
 from inferfleet.api.problems import Problem
 from inferfleet.desired.values import Connection
 from inferfleet.reach.clusters import cluster_problem
 from inferfleet.reach.connect import RefusedError
 from inferfleet.reach.exec_command import CommandError
 from inferfleet.reach.gke import path_of
-from inferfleet.reach.kubeconfig import KubeconfigError
+from inferfleet.reach.kubeconfig import problem
+from inferfleet.reach.kubeconfig_text import KubeconfigError
 
 _GIVE_UP = (
     "write `state: lost` into its document to go on without touching it, or `state: abandoned` to give it up "
@@ -43,13 +46,8 @@ def unlocated(connection: Connection, address: str, why: str) -> Problem:
 
 def unusable(connection: Connection, error: KubeconfigError) -> Problem:
     """Return the problem of a cluster whose kubeconfig cannot be used."""
-    source = connection.kubeconfig or connection.config_key or "from Google Cloud"
-    return cluster_problem(
-        connection.cluster,
-        f"cluster {connection.cluster!r}: kubeconfig {source}: {error}",
-        "Fix the file, or name another one",
-        path_of(connection) if connection.cloud else error.path,
-    )
+    told = problem(connection, error)
+    return replace(told, path=path_of(connection)) if connection.cloud else told
 
 
 def no_credentials(connection: Connection, error: CommandError) -> Problem:
@@ -73,6 +71,9 @@ def refusal(connection: Connection, error: RefusedError) -> Problem:
         why, step = "the credentials may not read this", "Give them the right to read and write it"
         if plan:
             step += f" (role roles/container.admin in project {plan.project})"
+    elif error.status // 100 == 3:
+        why = "it sends requests on to another address, and credentials do not follow"
+        step = "Write the address of the API server itself into its kubeconfig"
     else:
         why, step = "the API server failed", "Check the health of the API server, then try again"
     return cluster_problem(

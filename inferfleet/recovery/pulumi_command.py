@@ -85,7 +85,9 @@ class Pulumi:
             step = "Check whether the backend answers: pulumi whoami --verbose"
             raise InvalidDocuments([Problem(what, step)]) from None
         if process.returncode != 0:
-            raise InvalidDocuments([_failed(arguments, f"{process.stderr}\n{process.stdout}")])
+            # What `config get` prints is the value of a setting.
+            printed = "" if arguments[0] == "config" else process.stdout
+            raise InvalidDocuments([_failed(arguments, f"{process.stderr}\n{printed}")])
         return process.stdout
 
 

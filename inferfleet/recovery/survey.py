@@ -5,11 +5,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from inferfleet.api.loading.stack_files import StackFiles, keys_in_repository
 from inferfleet.api.problems import Problem
 from inferfleet.desired.values import Desired
 from inferfleet.fleet.names import PROJECT
 from inferfleet.gke.import_ids import cloud_id
 from inferfleet.reach.kubeconfig import read_kubeconfigs
+from inferfleet.reach.repository import Repository
 from inferfleet.recovery.decide import KUBERNETES, Decision, Presence, decide
 from inferfleet.recovery.locks import (
     Holder,
@@ -69,10 +71,11 @@ class Survey:
         return self.busy or any(state is not Holder.GONE for _, state in self.locks)
 
 
-def survey(pulumi: Pulumi, desired: Desired | None, *, container_api: str) -> Survey:
+def survey(pulumi: Pulumi, desired: Desired | None, *, trusted: bool = False, container_api: str) -> Survey:
     """Return what an update left behind; change nothing. `desired` is None where the documents have problems.
 
-    Raises InvalidDocuments where `pulumi` does not work.
+    Kubeconfigs in the repository are used where they are `trusted`. Raises InvalidDocuments where `pulumi`
+    does not work.
     """
     backend = pulumi.backend()
     folder = folder_of(backend, pulumi.root)
@@ -94,7 +97,7 @@ def survey(pulumi: Pulumi, desired: Desired | None, *, container_api: str) -> Su
         export=export,
         decisions=decide(
             state,
-            _presence(pulumi, state, desired, container_api),
+            _presence(pulumi, state, desired, container_api, trusted=trusted),
             wanted(desired) if desired else None,
         ),
         locks=locks,
@@ -117,7 +120,7 @@ def wanted(desired: Desired) -> dict[tuple[str, str], str | None]:
 
 
 def _presence(
-    pulumi: Pulumi, state: State, desired: Desired | None, container_api: str
+    pulumi: Pulumi, state: State, desired: Desired | None, container_api: str, *, trusted: bool
 ) -> dict[str, Presence]:
     objects: list[StackResource] = [
         pending.resource
@@ -139,6 +142,9 @@ def _presence(
         if cluster.connection.cluster in needed and not cluster.connection.cloud
     ]
     keys = [connection.config_key for connection in connections if connection.config_key]
-    given = {key: pulumi.setting(key) for key in keys}
-    texts, unreadable = read_kubeconfigs(connections, given)
-    return presence(objects, desired, texts, unreadable, container_api=container_api, seconds=SECONDS)
+    written = keys_in_repository(StackFiles(pulumi.root, pulumi.stack), keys)
+    # `pulumi` is not asked for what would not be used.
+    given = {key: pulumi.setting(key) for key in keys if trusted or key not in written}
+    repository = Repository(pulumi.root, trusted, written)
+    read = read_kubeconfigs(connections, given, repository)
+    return presence(objects, desired, read.texts, read.problems, container_api=container_api, seconds=SECONDS)

@@ -52,7 +52,7 @@ def answers(monkeypatch: pytest.MonkeyPatch, *statuses: Status) -> None:
     """One status per look; Ctrl-C after the last one."""
     left = list(statuses)
 
-    def look(_: Any) -> Status:
+    def look(*_: Any) -> Status:
         if not left:
             raise KeyboardInterrupt
         return left.pop(0)

@@ -47,6 +47,7 @@ def run(
     preview: bool,
     answers: Mapping[str, dict[str, Any]] | None = None,
     theirs: Mapping[str, Address] | None = None,
+    kubeconfigs: Mapping[str, str] = {"east": "text of a kubeconfig"},
 ) -> tuple[Recorder, Monitor]:
     """The whole stack registered; `answers` come in updates only, a preview of new resources knows none."""
     recorder = Recorder({} if preview else answers or {})
@@ -63,9 +64,7 @@ def run(
 
     @pulumi.runtime.test
     def program() -> None:
-        found = register_stack(
-            desired, {"east": "text of a kubeconfig"}, {("ml", "token"): {"key": value}}, theirs or {}
-        )
+        found = register_stack(desired, kubeconfigs, {("ml", "token"): {"key": value}}, theirs or {})
         for name, output in found.items():
             pulumi.Output.from_input(output).apply(partial(remember, name))
 

@@ -7,10 +7,12 @@ import pytest
 from recording import own
 from recording import run as recorded
 
+from components.cluster_provider import NOWHERE
 from inferfleet.api.loading.schema import descriptions
 from inferfleet.desired.addresses import Address
 from inferfleet.desired.values import Component, Connection, Desired, DesiredCluster, KubeObject, Outputs
 from inferfleet.fleet.decisions import Plan, ServiceRoute
+from inferfleet.reach.kubeconfig_text import access
 
 THEIRS = {"dc1": Address("shared.example.com", 443, secure=True)}
 STATUS = {"status": {"addresses": [{"type": "IPAddress", "value": "10.0.0.5"}]}}
@@ -149,6 +151,14 @@ def test_a_cluster_that_does_not_answer_is_left_alone(
     assert list(monitor.requests[provider].ignoreChanges) == ignored_by_provider
     workload = monitor.requests["kubernetes:apps/v1:Deployment", "east/ml/x-decode-l4"]
     assert list(workload.ignoreChanges) == ignored_by_objects
+
+
+def test_a_cluster_without_a_kubeconfig_is_never_the_one_that_is_active_on_the_machine() -> None:
+    """Which the engine's provider takes where it gets an empty text."""
+    recorder, _ = run(_desired("lost"), preview=False, kubeconfigs={})
+    given = recorder.inputs["pulumi:providers:kubernetes", "east"]["kubeconfig"]
+    assert given == secret(NOWHERE)
+    assert access(NOWHERE, None).server == "https://cluster.invalid"
 
 
 def _with_gateways() -> Desired:

@@ -61,7 +61,11 @@ class Project:
         self.configure()
 
     def configure(self, **settings: Any) -> None:
-        values = {"pulumi:disable-default-providers": ["kubernetes", "gcp"]}
+        values: dict[str, Any] = {
+            "pulumi:disable-default-providers": ["kubernetes", "gcp"],
+            # The sandbox writes its kubeconfigs into the project.
+            "inferfleet:trustRepositoryKubeconfigs": True,
+        }
         values |= {f"inferfleet:{name.rstrip('_')}": value for name, value in settings.items()}
         path = self.root / "stacks" / f"Pulumi.{self.stack}.yaml"
         kept = yaml.safe_load(path.read_text()) if path.exists() else {}

@@ -36,6 +36,7 @@ class FakeCluster:
     status: dict[str, int] = field(default_factory=dict)  # path -> error status
     hang: bool = False
     tls: ssl.SSLContext | None = None
+    redirect: str = ""  # where every request is sent on to
     asked: list[tuple[str, str]] = field(default_factory=list)  # (path with query, Accept)
     credentials: set[str | None] = field(default_factory=set)  # what was in Authorization
 
@@ -52,9 +53,11 @@ class FakeCluster:
                     return
                 fake.asked.append((self.path, self.headers["Accept"]))
                 fake.credentials.add(self.headers["Authorization"])
-                status, body = fake.answer(self.path)
+                status, body = (307, {}) if fake.redirect else fake.answer(self.path)
                 text = json.dumps(body).encode()
                 self.send_response(status)
+                if fake.redirect:
+                    self.send_header("Location", fake.redirect)
                 self.send_header("Content-Type", "application/json")
                 self.send_header("Content-Length", str(len(text)))
                 self.end_headers()

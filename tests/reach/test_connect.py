@@ -1,16 +1,20 @@
 """A token of a kubeconfig is sent as a header, and is in no message."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
-from fake_cluster import kubeconfig
+from certificate import Certificate
+from fake_cluster import FakeCluster, kubeconfig
+from listener import Listener
 
 from inferfleet.desired.values import Connection
-from inferfleet.reach.connect import Api, NoAnswerError, connect
-from inferfleet.reach.kubeconfig import KubeconfigError
+from inferfleet.reach.connect import Api, NoAnswerError, RefusedError, connect
+from inferfleet.reach.kubeconfig_text import KubeconfigError, access
+from inferfleet.reach.unreachable import refusal
 
 EAST = Connection("east", "existing/east", "active")
 
@@ -41,9 +45,73 @@ def test_a_token_that_no_header_can_carry_is_refused_and_not_shown(token: str) -
     assert str(refused.value) == "its token is empty, or has characters that no HTTP header can carry"
 
 
+def test_a_token_that_is_missing_makes_no_anonymous_request(tmp_path: Path) -> None:
+    (tmp_path / "token").write_text("\n")
+    with pytest.raises(KubeconfigError, match="its tokenFile has no token"):
+        _connect(tokenFile=str(tmp_path / "token"))
+    with pytest.raises(KubeconfigError, match="its auth-provider has no token"):
+        _connect(**{"auth-provider": {"name": "oidc"}})
+
+
 def test_an_error_of_the_client_about_a_header_is_not_shown() -> None:
     api = _connect(token="hunter2")
     api._client.set_default_header("X-Other", "hunter2\n")
     with pytest.raises(NoAnswerError) as failed:
         api.get("/version")
     assert "hunter2" not in str(failed.value)
+
+
+def test_credentials_follow_no_redirect(cluster: Callable[..., FakeCluster], tls: Certificate) -> None:
+    """Also not to the same server: it may be one without TLS."""
+    elsewhere = cluster()
+    fake = cluster(tls=tls.context)
+    fake.redirect = f"{elsewhere.address}/api/v1/namespaces/kube-system"
+    config = kubeconfig(fake.address, token="hunter2")
+    config["clusters"][0]["cluster"]["certificate-authority-data"] = tls.ca
+    api = connect(EAST, yaml.safe_dump(config), seconds=5)
+    with pytest.raises(RefusedError) as refused:
+        api.get("/api/v1/namespaces/kube-system")
+    assert (refused.value.status, elsewhere.asked, fake.credentials) == (307, [], {"Bearer hunter2"})
+    assert refusal(EAST, refused.value).what == (
+        "cluster 'east' refused GET /api/v1/namespaces/kube-system (307): "
+        "it sends requests on to another address, and credentials do not follow"
+    )
+
+
+def test_a_cluster_behind_a_proxy_is_asked_through_it(cluster: Callable[..., FakeCluster]) -> None:
+    proxy = cluster()
+    config = kubeconfig("http://east.example.com")
+    config["clusters"][0]["cluster"]["proxy-url"] = f"http://{proxy.host}"
+    api = connect(EAST, yaml.safe_dump(config), seconds=5)
+    with pytest.raises(RefusedError):
+        api.get("/version")
+    assert [path for path, _ in proxy.asked] == ["http://east.example.com/version"]
+    config["clusters"][0]["cluster"]["proxy-url"] = "socks5://127.0.0.1:1"
+    with pytest.raises(KubeconfigError):
+        connect(EAST, yaml.safe_dump(config), seconds=5)
+
+
+def test_the_token_of_an_oidc_provider_is_used_as_it_is_and_never_renewed_here() -> None:
+    provider = {"name": "oidc", "config": {"id-token": "hunter2\n", "idp-issuer-url": "http://127.0.0.1:1"}}
+    assert _header(_connect(**{"auth-provider": provider})) == "Bearer hunter2"
+
+
+@pytest.mark.parametrize("key", ["client-certificate-data", "client-key-data"])
+def test_data_that_is_not_base64_is_not_shown(key: str) -> None:
+    with pytest.raises(KubeconfigError) as refused:
+        _connect(**{key: "hunter2!"})
+    assert str(refused.value) == "a certificate or key in it is not base64"
+
+
+def test_a_token_that_is_shown_by_accident_is_not_readable() -> None:
+    chosen = access(yaml.safe_dump(kubeconfig("https://east", token="hunter2")), None)
+    assert (chosen.user["token"], "hunter2" in repr(chosen)) == ("hunter2", False)
+
+
+def test_a_server_that_only_hangs_up_is_told_in_our_words() -> None:
+    listener = Listener()
+    api = connect(EAST, yaml.safe_dump(kubeconfig(f"http://{listener.host}")), seconds=5)
+    with pytest.raises(NoAnswerError) as failed:
+        api.get("/version")
+    listener.close()
+    assert str(failed.value) in ("it closed the connection without an answer", "Connection reset by peer")

@@ -34,6 +34,15 @@ def test_the_ip_endpoint_comes_with_its_certificate_authority(google: FakeGoogle
     assert google.asked == [(PATH, "Bearer google-1")]
 
 
+def test_googles_credentials_leave_this_machine_encrypted_only(google: FakeGoogle) -> None:
+    assert refusal("http://east.example.com") == (
+        "the Container API at http://east.example.com is asked without TLS, "
+        "and credentials are never sent so",
+        "Give CLOUDSDK_API_ENDPOINT_OVERRIDES_... an https:// address, or one of this machine",
+    )
+    assert google.tokens == 0
+
+
 def test_a_private_address_answers_inside_its_network_alone(google: FakeGoogle) -> None:
     google.clusters[PATH] = 200, running("10.0.0.2", ca="Q0E=")
     assert ask(google) == ControlPlane("RUNNING", "", "10.0.0.2", "Q0E=", private=True)

@@ -1,6 +1,7 @@
 """Credential commands of kubeconfigs: what they receive, and what is reported when they give nothing."""
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -8,12 +9,13 @@ import pytest
 import yaml
 from fake_cluster import kubeconfig
 from own_cluster import east_problem
+from pydantic import SecretStr
 
 from inferfleet.api.problems import Problem
 from inferfleet.desired.values import Connection, Desired, DesiredCluster
 from inferfleet.fleet.decisions import Plan
 from inferfleet.preflight.observe import observe
-from inferfleet.reach.exec_command import CommandError, credentials
+from inferfleet.reach.exec_command import CommandError, Credentials, credentials
 
 VERSION = "client.authentication.k8s.io/v1"
 NEXT = (
@@ -45,7 +47,7 @@ def test_arguments_and_environment_are_passed_on(tmp_path: Path) -> None:
     answer = '{"apiVersion": "%s", "status": {"token": "%s %s %s"}}'
     body = f"printf '{answer}' {VERSION} $1 $2 $WHO"
     given = command(tmp_path, body, args=["a", "b"], env=[{"name": "WHO", "value": "me"}])
-    assert credentials(given, {}, seconds=5) == {"token": "a b me"}
+    assert credentials(given, {}, seconds=5) == Credentials(token=SecretStr("a b me"))
 
 
 def test_the_cluster_is_told_only_to_a_command_that_asks_for_it(tmp_path: Path) -> None:
@@ -73,7 +75,7 @@ def test_the_cluster_is_told_only_to_a_command_that_asks_for_it(tmp_path: Path) 
         (prints(), "printed no ExecCredential with a status"),
         (
             prints(status={}).replace("/v1", "/v1beta1"),
-            f"speaks client.authentication.k8s.io/v1beta1, the kubeconfig asks for {VERSION}",
+            f"does not speak {VERSION}, which the kubeconfig asks for",
         ),
         ("exec sleep 30", "gave nothing within 1 s"),
     ],
@@ -119,4 +121,37 @@ def test_a_command_that_is_missing_comes_with_the_kubeconfigs_hint(hint: str | N
 @pytest.mark.parametrize("broken", ["helper", {"command": "x", "env": [3]}, {"command": "x", "args": 3}])
 def test_an_exec_of_another_form_is_a_problem_of_the_kubeconfig(broken: Any) -> None:
     (problem,) = problems_with(broken)
-    assert problem.what.startswith("cluster 'east': kubeconfig east: its exec is not")
+    assert problem.what == (
+        "cluster 'east': kubeconfig configuration key east, line 16: its exec is not a mapping with command, "
+        "args (a list) and env (a list of name and value)"
+    )
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "echo hunter2",
+        'echo \'{"status": {"token": "hunter2"}, "apiVersion": "hunter2"}\'',
+        prints(status={"token": ["hunter2"]}),
+        prints(status={"clientCertificateData": "hunter2"}),
+        'printf hunter2; echo "no use for hunter2, $WHO" >&2; exit 1',
+    ],
+)
+def test_nothing_that_a_command_prints_for_us_is_shown(tmp_path: Path, body: str) -> None:
+    given = command(tmp_path, body, env=[{"name": "WHO", "value": "hunter3"}])
+    with pytest.raises(CommandError) as raised:
+        credentials(given, {}, seconds=5)
+    assert "hunter" not in str(raised.value)
+
+
+def test_a_command_is_looked_up_in_no_folder_that_a_repository_could_be(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Neither `.` in the PATH, nor a PATH in the kubeconfig."""
+    command(tmp_path, "touch ran")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PATH", f".::{os.environ['PATH']}")
+    given = {"apiVersion": VERSION, "command": "helper", "env": [{"name": "PATH", "value": str(tmp_path)}]}
+    with pytest.raises(CommandError, match="is not installed"):
+        credentials(given, {}, seconds=5)
+    assert not (tmp_path / "ran").exists()

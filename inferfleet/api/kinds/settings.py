@@ -44,6 +44,11 @@ class Settings(Model):
     nothing. Unless it is `ignore`, namespaces get the labels of Pod Security admission, which enforce the
     baseline where all pods of the stack in the namespace meet it.
     """
+    trust_repository_kubeconfigs: bool = False
+    """`true` lets kubeconfigs that lie in the repository, or are written into the stack's file in plain text,
+    be used, with the commands that they run and the files that they name, so that whoever changes them gets
+    all that a preview can reach. Default: `false`; nothing of them is read, run or sent.
+    """
     plugins: tuple[PluginSpec, ...] = ()
     """Plugins for every pod of the stack; they run after those of class and cluster, and before those of the
     deployment. Default: none.

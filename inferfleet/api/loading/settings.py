@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from inferfleet.api.kinds.settings import Settings
-from inferfleet.api.loading.stack_files import NAMESPACE, Config, StackFiles, read_config
+from inferfleet.api.loading.stack_files import NAMESPACE, Config, StackFiles, is_encrypted, read_config
 from inferfleet.api.loading.validation import fields_of, validated
 from inferfleet.api.problems import InvalidDocuments, Mistake, Mistaken, Problem, Where, mistaken
 from inferfleet.api.wording import nearest, one_of, path_of, shown
@@ -15,6 +15,7 @@ from inferfleet.api.wording import nearest, one_of, path_of, shown
 KEYS = tuple(name for name in fields_of(Settings) if name != "stack")
 _SECRET = re.compile(r"[a-z]([-a-z0-9]{0,30}[a-z0-9])?/[a-z0-9]([-.a-z0-9]{0,251}[a-z0-9])?")
 _STRUCTURED = ("plugins", "secrets")
+_FLAGS = ("locked", "trustRepositoryKubeconfigs")
 
 
 def settings_of(
@@ -78,15 +79,16 @@ def unknown(given: Config, config_keys: Collection[str], *, sure: bool = True) -
     While the clusters are not known (not `sure`), only keys that look like a mistyped setting are reported.
     """
     for key, value in given.values.items():
-        if key in KEYS or key in config_keys or _encrypted(value):
+        if key in KEYS or key in config_keys or is_encrypted(value):
             continue
-        if sure or nearest(key, KEYS):
+        # A key that is named for a kubeconfig is rather that of a cluster.
+        if sure or (nearest(key, KEYS) and not key.lower().endswith("kubeconfig")):
             what = f"{shown(key)!r} is neither a setting nor the configKey of a cluster"
             yield Problem(what, one_of(key, KEYS, "Known settings"), path_of((key,)))
 
 
 def _plain(key: str, value: Any) -> Any:
-    if _encrypted(value):
+    if is_encrypted(value):
         what = f"setting {key} is encrypted as a whole, so a plan without Pulumi cannot read it"
         next_step = (
             """Encrypt single values: pulumi config set --secret --path 'inferfleet:secrets["ns/name"].key'"""
@@ -94,7 +96,7 @@ def _plain(key: str, value: Any) -> Any:
             else "Set it without --secret"
         )
         raise mistaken(what, next_step)
-    if isinstance(value, str) and key == "locked":
+    if isinstance(value, str) and key in _FLAGS:
         return {"true": True, "false": False}.get(value, value)
     if isinstance(value, str) and key in _STRUCTURED:
         try:
@@ -106,10 +108,6 @@ def _plain(key: str, value: Any) -> Any:
 
 def _no_constant(name: str) -> None:
     raise ValueError(name)
-
-
-def _encrypted(value: Any) -> bool:
-    return isinstance(value, dict) and set(value) == {"secure"}
 
 
 def _names(secrets: Any) -> dict[str, list[str]]:
@@ -133,7 +131,7 @@ def readable_secrets(given: Config) -> Iterator[Problem]:
         return
     for name, values in secrets.items() if isinstance(secrets, dict) else ():
         for key, value in values.items() if isinstance(values, dict) else ():
-            if value and not _encrypted(value):
+            if value and not is_encrypted(value):
                 path = path_of(("secrets", str(name), str(key)))
                 what = f"value {shown(str(key))!r} of secret {shown(str(name))} is in plain text in the file"
                 next_step = (
@@ -147,12 +145,12 @@ def _secret(name: str, values: Any) -> Iterator[Mistake]:
     if not _SECRET.fullmatch(name):
         what = f"secret {shown(name)!r} must be named namespace/name, in lowercase"
         yield Mistake(what, "Write it like ml/hf-token", (name,))
-    if not isinstance(values, dict) or not values or _encrypted(values):
+    if not isinstance(values, dict) or not values or is_encrypted(values):
         what = f"secret {shown(name)} must be a map from keys to values"
         yield Mistake(what, "Write it like {token: VALUE}", (name,))
         return
     for key, value in values.items():
-        if not isinstance(value, str) and not _encrypted(value):
+        if not isinstance(value, str) and not is_encrypted(value):
             what = f"value {shown(str(key))!r} of secret {shown(name)} must be text"
             path = path_of(("secrets", name, str(key)))
             next_step = f"Set it: pulumi config set --secret --path '{NAMESPACE}{path}'"

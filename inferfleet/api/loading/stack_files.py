@@ -15,6 +15,7 @@ from inferfleet.api.wording import below, nearest_parent, one_of, shown
 # Room for some 20,000 entries, and read within seconds.
 MAX_LOCK_BYTES = 2 * 1024 * 1024
 _PREFIX, _SUFFIX = "Pulumi.", ".yaml"
+_PROJECT_FILE = "Pulumi.yaml"
 
 
 @dataclass(frozen=True)
@@ -155,6 +156,38 @@ def read_config(file: Path, base: Path, root: Path | None = None) -> Config:
     problems = [_discreet(problem) for problem in source.flaws() if _short(problem.path) is not None]
     missing = (_short(flaw.path) for flaw in source.text.flaws if flaw.missing)
     return Config(values, lines, tuple(path for path in missing if path is not None), (*unread, *problems))
+
+
+def keys_in_repository(files: StackFiles, keys: Iterable[str]) -> frozenset[str]:
+    """Return those keys of the configuration whose values a change of the stack's file or of `Pulumi.yaml`
+    can set. Encrypted values are not among them: who writes those has the stack's key.
+    """
+    stack, project = (_map_in(file, files.root) for file in (files.config_file, files.root / _PROJECT_FILE))
+    encrypted = {key for key, value in _settings_in(stack) if is_encrypted(value)}
+    plain = {key for key, value in _settings_in(stack) if not is_encrypted(value)}
+    defaults = {key for key, _ in _settings_in(project)}
+    # An environment of Pulumi ESC may be written out in the stack's file, instead of named there.
+    inline = isinstance(stack.get("environment"), dict)
+    return frozenset(
+        key for key in keys if key in plain or (key not in encrypted and (inline or key in defaults))
+    )
+
+
+def is_encrypted(value: Any) -> bool:
+    """Return whether a value of the configuration is written encrypted."""
+    return isinstance(value, dict) and set(value) == {"secure"}
+
+
+def _settings_in(data: Mapping[str, Any]) -> list[tuple[str | None, Any]]:
+    config = data.get("config")
+    return [(_setting(key), value) for key, value in config.items()] if isinstance(config, dict) else []
+
+
+def _map_in(file: Path, root: Path) -> dict[str, Any]:
+    if not os.path.lexists(file):
+        return {}
+    data = [source.text.data for source in read(file, root, root)[0]]
+    return data[0] if data and isinstance(data[0], dict) else {}
 
 
 def _discreet(problem: Problem) -> Problem:

@@ -74,9 +74,12 @@ def _write(source: Source, desired: Desired, report: Report, *, as_json: bool) -
     if source.files is None:
         return
     # It imports a client for clusters, which a plan that writes nothing does without.
+    from inferfleet.reach.repository import Repository
     from inferfleet.run import with_reachable_uids
 
-    new, problems = with_reachable_uids(desired, source.lock, container_api=container_api())
+    trusted = source.documents.settings.trust_repository_kubeconfigs
+    repository = Repository(source.files.root, trusted)
+    new, problems = with_reachable_uids(desired, source.lock, repository, container_api=container_api())
     report.problems += problems
     file = source.files.lock_file
     changed = text(new) != read_lock(source.files, shown_path(file))

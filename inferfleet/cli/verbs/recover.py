@@ -1,6 +1,8 @@
 """`inferfleet recover`: fix what a killed update left behind."""
 
 import sys
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -37,30 +39,32 @@ def recover(
         root = find_root(Path.cwd())
         files = files_of_stack(root, stack if stack is not None else only_stack(root))
         pulumi = Pulumi(root, files.stack)
-        desired = _desired(files.stack, report)
+        desired, trusted = _desired(files.stack, report)
         report.values["found"] = []
-        left = _round(pulumi, desired, report, yes=yes, force_lock=force_lock, as_json=as_json)
+        ask = partial(survey, pulumi, desired, trusted=trusted, container_api=container_api())
+        left = _round(pulumi, ask, report, yes=yes, force_lock=force_lock, as_json=as_json)
         if left.files and report.code is ExitCode.FINE:
             # The state can be read only now, and with it what is to be asked about.
-            _round(pulumi, desired, report, yes=yes, force_lock=force_lock, as_json=as_json)
+            _round(pulumi, ask, report, yes=yes, force_lock=force_lock, as_json=as_json)
 
 
-def _desired(stack: str, report: Report) -> Desired | None:
-    """Return what the documents ask for, None where they have problems. Locks are removed all the same; what
-    cannot be decided without knowing the clusters stays as it is.
+def _desired(stack: str, report: Report) -> tuple[Desired | None, bool]:
+    """Return what the documents ask for, None where they have problems, and whether kubeconfigs of the
+    repository are trusted. Locks are removed all the same; what cannot be decided without knowing the
+    clusters stays as it is.
     """
     try:
         source = read_source(None, stack)
         report.documents = source.documents
-        return source.desired()
+        return source.desired(), source.documents.settings.trust_repository_kubeconfigs
     except InvalidDocuments as invalid:
         report.add(invalid.problems, "warning")
-        return None
+        return None, False
 
 
 def _round(
     pulumi: Pulumi,
-    desired: Desired | None,
+    ask: Callable[[], Survey],
     report: Report,
     *,
     yes: bool,
@@ -68,7 +72,7 @@ def _round(
     as_json: bool,
 ) -> Survey:
     """Look, print, ask and fix; `report.code` is FINE when everything is fixed. Return what there was."""
-    before = survey(pulumi, desired, container_api=container_api())
+    before = ask()
     planned = commands(before, pulumi.stack, force_lock=force_lock)
     report.values["found"].append(as_values(before, planned))
     report.problems += notices(before, force_lock=force_lock)
@@ -86,7 +90,7 @@ def _round(
     if before.files:
         report.code = ExitCode.FINE
         return before
-    after = survey(pulumi, desired, container_api=container_api())
+    after = ask()
     fixed = not (after.unfinished or report.failed)
     report.code = ExitCode.FINE if fixed else ExitCode.UNFINISHED
     if not as_json:

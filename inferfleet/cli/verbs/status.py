@@ -3,6 +3,7 @@
 import time
 from datetime import UTC, datetime
 from functools import partial
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -21,6 +22,7 @@ from inferfleet.desired.values import Desired
 from inferfleet.reach.asked import Asked
 from inferfleet.reach.clusters import cluster_problem
 from inferfleet.reach.kubeconfig import read_kubeconfigs
+from inferfleet.reach.repository import Repository
 from inferfleet.status.read import Seen, read, read_cloud
 from inferfleet.status.status import status as status_of
 from inferfleet.status.values import Phase, Status
@@ -44,7 +46,9 @@ def status(stack: StackName = None, watch: Watch = False, as_json: AsJson = Fals
         source = read_source(None, stack)
         report.documents = source.documents
         desired = source.desired()
-        current = _watch(desired) if watch else look(desired)
+        trusted = source.documents.settings.trust_repository_kubeconfigs
+        repository = Repository(source.files.root if source.files else Path.cwd(), trusted)
+        current = _watch(desired, repository) if watch else look(desired, repository)
         report.values |= as_values(current)
         if not as_json:
             show(current)
@@ -52,12 +56,13 @@ def status(stack: StackName = None, watch: Watch = False, as_json: AsJson = Fals
             report.code = ExitCode.NOT_READY
 
 
-def look(desired: Desired) -> Status:
+def look(desired: Desired, repository: Repository) -> Status:
     """Return the status of the stack now. Clusters that do not answer are part of it."""
     connections = [cluster.connection for cluster in desired.clusters]
     # Values of configuration keys may be encrypted: only Pulumi can read them.
-    texts, unread = read_kubeconfigs([known for known in connections if known.kubeconfig], {})
-    seen: dict[str, Seen | Problem] = dict(unread)
+    by_path = [known for known in connections if known.kubeconfig]
+    kubeconfigs = read_kubeconfigs(by_path, {}, repository)
+    seen: dict[str, Seen | Problem] = dict(kubeconfigs.problems)
     for connection in connections:
         if key := connection.config_key:
             what = f"its kubeconfig is the configuration key {key!r}, which only Pulumi reads"
@@ -65,19 +70,19 @@ def look(desired: Desired) -> Status:
             seen[connection.cluster] = cluster_problem(connection.cluster, what, step)
     until = time.monotonic() + SECONDS
     cloud = Asked({"cloud": partial(read_cloud, desired, google=google(), seconds=SECONDS)})
-    seen |= read(desired, texts, container_api=google().container, seconds=SECONDS)
+    seen |= read(desired, kubeconfigs.texts, container_api=google().container, seconds=SECONDS)
     in_cloud = cloud.answers(until=until).get("cloud", {})
     return status_of(desired, seen, datetime.now(UTC), in_cloud=in_cloud)
 
 
-def _watch(desired: Desired) -> Status:
+def _watch(desired: Desired, repository: Repository) -> Status:
     """Redraw until Ctrl-C; the last status is what the command ends with."""
-    current = look(desired)
+    current = look(desired, repository)
     try:
         with Live(_drawn(current), console=Console(), auto_refresh=False, screen=True) as live:
             while True:
                 time.sleep(PAUSE)
-                current = look(desired)
+                current = look(desired, repository)
                 live.update(_drawn(current), refresh=True)
     except KeyboardInterrupt:
         return current

@@ -82,7 +82,8 @@ def test_it_is_plain_json() -> None:
 
 def test_settings_have_the_names_that_people_write_and_secrets_their_values() -> None:
     settings = settings_schema()["properties"]
-    assert list(settings) == ["documents", "locked", "unplaced", "await", "podSecurity", "plugins", "secrets"]
+    names = "documents locked unplaced await podSecurity trustRepositoryKubeconfigs plugins secrets"
+    assert list(settings) == names.split()
     values = {"type": "object", "additionalProperties": {"type": "string"}}
     assert settings["secrets"]["additionalProperties"] == values
 
