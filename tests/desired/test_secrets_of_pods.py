@@ -202,7 +202,9 @@ def test_nothing_is_said_of_secrets_whose_readers_are_not_known() -> None:
 
 
 def test_names_and_keys_that_no_secret_can_have_are_refused_where_a_pod_reads_them() -> None:
-    pull = deployment("a", engine=_env(name="hf..x", key="my token"))
+    # Of what a volume names Kubernetes asks no more than that it is named.
+    items = [{"key": "my token", "path": "token"}]
+    pull = deployment("a", pod=_volume(secret={"secretName": "hf..x", "items": items}))
     held = {"ml/hf..x": ["my token", "a"], "ml/unread..x": ["b b"]}
     with pytest.raises(InvalidDocuments) as raised:
         made(cluster("east"), pull, secrets=held)
