@@ -5,7 +5,7 @@ WORKERS ?= 4
 BIN := .venv/bin
 SANDBOX_ENV := eval "$$($(BIN)/inferfleet sandbox env --stack $(STACK))"
 
-.PHONY: up preview down destroy test durations unit check format docs lock sbom
+.PHONY: up preview down destroy test durations unit check format docs schema lock sbom
 .DEFAULT_GOAL := up
 
 # The environment of the project: exactly the pinned packages, and inferfleet itself in place. An update starts
@@ -58,6 +58,11 @@ docs: .venv/ready
 	@$(BIN)/python -c "from inferfleet.gke.changes.page import page; print(page(), end='')" > docs/changes.md
 	@$(BIN)/python -c "from pathlib import Path; from inferfleet.cli.reference.pages import write; write(Path('docs/reference'))"
 	@PYTHONPATH=.:tests/e2e:tests $(BIN)/python tests/e2e/gke_edits_page.py > docs/edits.md
+
+# After a change of the pinned Kubernetes, from a cluster of the sandbox that runs.
+schema: .venv/ready
+	@$(SANDBOX_ENV) && kubectl --kubeconfig .sandbox/$(STACK)/east.kubeconfig get --raw /openapi/v2 \
+		| $(BIN)/python -m sandbox.toolchain.kubernetes_types inferfleet/api/pods
 
 # After a change of dependencies in pyproject.toml.
 LOCKED := uv pip compile --universal --generate-hashes --no-emit-index-url --python-version 3.11 --quiet

@@ -12,6 +12,8 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("inferfleet", "inferfleet.profiles", "inferfleet.starting"),
     ("inferfleet.api.wording",),
     ("inferfleet.api.problems",),
+    ("inferfleet.api.kinds.quantity", "inferfleet.api.kinds.containers"),
+    ("inferfleet.api.pods",),
     ("inferfleet.api.yaml", "inferfleet.api.kinds"),
     ("inferfleet.api.documents",),
     ("inferfleet.api.loading",),
@@ -184,7 +186,8 @@ TOUCHING_ROOMS = {
 TOUCHING_MODULES = {
     # A relative kubeconfig of a document that came from no file.
     "inferfleet.api.documents": {"cwd"},
-    # Its own table, schema.json, which is a part of the program and of no project.
+    # Their own tables, which are parts of the program and of no project.
+    "inferfleet.api.pods.schema": {"read_text"},
     "inferfleet.gke.facts.schema": {"read_text"},
 }
 

@@ -12,7 +12,7 @@ from inferfleet.fleet.shapes import accelerator
 from inferfleet.fleet.spot import Spot
 from inferfleet.gke.settings.nodes import pod_taints
 from inferfleet.gke.values import CloudCluster
-from inferfleet.manifests.pod.clashes import clashes
+from inferfleet.manifests.pod.clashes import clashes, fractional_bytes, refused
 from inferfleet.manifests.pod.hardware import Hardware, hardware
 from inferfleet.manifests.pod.template import pod_template
 from inferfleet.plugins import chain
@@ -58,11 +58,16 @@ def pods(
         )
         contradictions = list(clashes(deployment=deployment, spot=spot, role=role, hardware=needs))
         problems += contradictions
+        problems += fractional_bytes(deployment)
         if contradictions:
+            continue
+        generated = pod_template(deployment=deployment, spot=spot, role=role, hardware=needs)
+        if mistakes := list(refused(generated, deployment)):
+            problems += mistakes
             continue
         every_link = chain_of(documents, spot, class_name=pool.class_name)
         outcome = chain.run(
-            pod_template(deployment=deployment, spot=spot, role=role, hardware=needs),
+            generated,
             _request(documents, spot, role, device=device, needs=needs, class_name=pool.class_name),
             every_link,
             registry,

@@ -66,14 +66,9 @@ def held(documents: Documents, reads: Iterable[Reference]) -> dict[tuple[str, st
 
 
 def missing_keys(documents: Documents, deployment: str, reads: Iterable[Reference]) -> Iterator[Problem]:
-    """Yield keys that a pod reads and the stack's Secret does not have, and references without a name."""
+    """Yield keys that a pod reads and the stack's Secret does not have."""
     problem = partial(Problem, path="spec.workers.template.spec", kind="ModelDeployment", key=deployment)
     for ref in sorted(set(reads), key=str):
-        if not ref.name or ref.key == "":
-            secret = f"secret {ref.name}" if ref.name else "a secret"
-            what = f"{deployment} reads {secret} without saying {'which key' if ref.name else 'its name'}"
-            yield problem(what, "Write it, or remove the reference")
-            continue
         keys = documents.settings.secrets.get(f"{ref.namespace}/{ref.name}")
         if keys is not None and ref.key is not None and ref.key not in keys and not ref.optional:
             yield problem(

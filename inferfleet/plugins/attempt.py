@@ -3,12 +3,13 @@
 import copy
 import math
 import traceback
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 from pydantic import BaseModel
 
-from inferfleet.api.kinds.pod_shape import template_mistakes, without_nulls
+from inferfleet.api.pods.template import template_mistakes, without_nulls
 from inferfleet.api.problems import Mistake
 from inferfleet.api.wording import below, path_of
 from inferfleet.plugins.contract import Edited, Plugin, PluginError, PodTemplate, Request
@@ -19,6 +20,17 @@ _DEEPEST = 100
 
 class NotPlain(Exception):  # noqa: N818 (it says what the value is)
     """Raised for a value that JSON has no form for; the text names its field."""
+
+
+class Malformed(PluginError):  # noqa: N818 (it says what was returned)
+    """Raised for what a plugin returned where the API server would refuse it, with every mistake."""
+
+    def __init__(self, thing: str, mistakes: Iterable[Mistake]) -> None:
+        self.mistakes = tuple(
+            Mistake(f"returned {thing} that Kubernetes refuses: {_text(mistake)}", mistake.next_step)
+            for mistake in mistakes
+        )
+        super().__init__("; ".join(mistake.what for mistake in self.mistakes))
 
 
 def plain(value: Any, path: str = "") -> Any:
@@ -68,14 +80,15 @@ def attempt(plugin: Plugin, template: PodTemplate, request: Request, config: Bas
         after = plain(edited.template)
     except NotPlain as error:
         raise PluginError(f"returned a template in which {error}") from error
-    if wrong := [_text(mistake) for mistake in template_mistakes(after)]:
-        raise PluginError(f"returned a malformed template: {'; '.join(wrong)}")
+    if mistakes := tuple(template_mistakes(after)):
+        raise Malformed("a template", mistakes)
     return Edited(without_nulls(after), tuple(edited.companions))
 
 
 def _text(mistake: Mistake) -> str:
-    path = path_of(mistake.at)
-    return mistake.what.replace("{field}", path) if "{field}" in mistake.what else f"{path}: {mistake.what}"
+    names = [step for step in mistake.at if isinstance(step, str)]
+    what = mistake.what.replace("{field}", names[-1] if names else "it")
+    return f"{path_of(mistake.at)}: {what}" if mistake.at else what
 
 
 def _call(plugin: Plugin, template: PodTemplate, request: Request, config: BaseModel) -> Any:

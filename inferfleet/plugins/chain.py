@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 from inferfleet.api.problems import Problem
 from inferfleet.api.wording import one_of
-from inferfleet.plugins.attempt import NotPlain, attempt, plain
+from inferfleet.plugins.attempt import Malformed, NotPlain, attempt, plain
 from inferfleet.plugins.companions import Companion, add, companion
 from inferfleet.plugins.contract import Plugin, PluginError, PodTemplate, Request
 from inferfleet.plugins.diff import FieldChange, changes
@@ -108,6 +108,9 @@ def _run_one(
         companions = outcome.companions
         for manifest in added:
             companions = add(companions, manifest)
+    except Malformed as error:
+        problems = (_problem(link, request, mistake.what, mistake.next_step) for mistake in error.mistakes)
+        return replace(outcome, problems=(*outcome.problems, *problems))
     except PluginError as error:
         problem = _problem(link, request, str(error), "Fix the plugin's config, or what it disagrees with")
         return replace(outcome, problems=(*outcome.problems, problem))

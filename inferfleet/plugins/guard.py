@@ -4,7 +4,6 @@ Plugins may add fields, and may change what the team wrote. Device requests, the
 tolerations, the `http` port of the engine, and labels of the system must stay as they were generated.
 """
 
-from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
@@ -23,7 +22,7 @@ _LEAVE = "A plugin may only add to it; leave it as it is"
 
 
 def guard(before: PodTemplate, after: PodTemplate, request: Request) -> tuple[Mistake, ...]:
-    """Return every part of the generated template that is missing, changed or doubled in the edited one.
+    """Return every part of the generated template that is missing or changed in the edited one.
 
     Both have passed the check of shapes, so types are taken as given.
     """
@@ -32,7 +31,6 @@ def guard(before: PodTemplate, after: PodTemplate, request: Request) -> tuple[Mi
         *_nodes(before, after),
         *_engine(before, after),
         *_devices(before, after, request),
-        *_variables(before, after),
     )
 
 
@@ -95,23 +93,6 @@ def _changed(path: str, old: Any, new: Any) -> Mistake:
         )
     verb = "removed" if new is None else f"changed to {new!r}"
     return Mistake(f"{path} was {old!r} and was {verb}, but belongs to the system", _LEAVE)
-
-
-def _variables(before: PodTemplate, after: PodTemplate) -> Iterator[Mistake]:
-    """Yield each variable that a plugin doubled: a team may write one twice, a plugin must replace it."""
-    for kind in ("containers", "initContainers"):
-        old_containers = _containers(before, kind)
-        for name, container in _containers(after, kind).items():
-            again = _doubled(container) - _doubled(old_containers.get(name, {}))
-            for variable in sorted(again):
-                yield Mistake(
-                    f"spec.{kind}[{name}].env has {variable} more than once", "Replace the variable in place"
-                )
-
-
-def _doubled(container: dict[str, Any]) -> set[str]:
-    times = Counter(variable["name"] for variable in container.get("env", []))
-    return {name for name, number in times.items() if number > 1}
 
 
 def _port(container: dict[str, Any]) -> tuple[int, str] | None:

@@ -27,7 +27,10 @@ POD: dict[str, Any] = {
     "volumes": [
         {"name": "dshm", "emptyDir": {"medium": "Memory"}},
         {"name": "a", "secret": {"secretName": "hf", "items": [{"key": "k", "path": "k"}]}},
-        {"name": "b", "projected": {"sources": [{"secret": {"name": "hf", "items": [{"key": "k"}]}}]}},
+        {
+            "name": "b",
+            "projected": {"sources": [{"secret": {"name": "hf", "items": [{"key": "k", "path": "p"}]}}]},
+        },
     ],
     "nodeSelector": {"disk": "ssd"},
     "tolerations": [{"operator": "Exists"}],
@@ -39,7 +42,11 @@ POD: dict[str, Any] = {
                 ]
             }
         },
-        "podAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [{"weight": 1}]},
+        "podAffinity": {
+            "preferredDuringSchedulingIgnoredDuringExecution": [
+                {"weight": 1, "podAffinityTerm": {"topologyKey": "zone"}}
+            ]
+        },
     },
     "terminationGracePeriodSeconds": 60,
 }

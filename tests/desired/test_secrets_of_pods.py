@@ -184,31 +184,6 @@ def test_a_secret_that_only_a_plugin_asks_for_counts_too() -> None:
     assert _secrets(made(*documents, secrets={"ml/hf": ["token"]})) == {"east": ["east/ml/hf"]}
 
 
-@pytest.mark.parametrize(
-    ("engine", "pod", "what"),
-    [
-        ({}, {"imagePullSecrets": [{}]}, "ml/a reads a secret without saying its name"),
-        (_env(key="token"), {}, "ml/a reads a secret without saying its name"),
-        (_env(name="hf"), {}, "ml/a reads secret hf without saying which key"),
-        ({}, _volume(secret={"optional": True}), "ml/a reads a secret without saying its name"),
-    ],
-)
-def test_a_reference_must_say_which_secret_and_which_key(
-    engine: dict[str, Any], pod: dict[str, Any], what: str
-) -> None:
-    with pytest.raises(InvalidDocuments) as raised:
-        made(cluster("east"), deployment("a", engine=engine, pod=pod))
-    assert raised.value.problems == (
-        Problem(
-            what,
-            "Write it, or remove the reference",
-            "spec.workers.template.spec",
-            kind="ModelDeployment",
-            key="ml/a",
-        ),
-    )
-
-
 def test_a_secret_that_no_pod_reads_is_a_warning() -> None:
     reader = deployment("qwen", engine=_env(name="hf", key="token"))
     result = made(cluster("east"), reader, secrets={"ml/hf": ["token"], "ml/old": ["token"]})
@@ -227,7 +202,9 @@ def test_nothing_is_said_of_secrets_whose_readers_are_not_known() -> None:
 
 
 def test_names_and_keys_that_no_secret_can_have_are_refused_where_a_pod_reads_them() -> None:
-    pull = deployment("a", engine=_env(name="hf..x", key="my token"))
+    # Of what a volume names Kubernetes asks no more than that it is named.
+    items = [{"key": "my token", "path": "token"}]
+    pull = deployment("a", pod=_volume(secret={"secretName": "hf..x", "items": items}))
     held = {"ml/hf..x": ["my token", "a"], "ml/unread..x": ["b b"]}
     with pytest.raises(InvalidDocuments) as raised:
         made(cluster("east"), pull, secrets=held)

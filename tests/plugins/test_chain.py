@@ -195,7 +195,7 @@ def _sets(part: str, key: str, value: Any) -> contract.Edit:
         (_sets("spec", "when", {1, 2}), "returned a template in which spec.when is {1, 2} (set)"),
         (_sets("spec", "when", {1: "a"}), "spec.when has the key 1, and keys are text"),
         (_sets("spec", "when", float("nan")), "spec.when is nan (float)"),
-        (_sets("metadata", "labels", {"a": 5}), "metadata.labels.a must be a string, not 5"),
+        (_sets("metadata", "labels", {"a": 5}), "metadata.labels.a: a must be a string, not 5"),
     ],
 )
 def test_whatever_a_plugin_does_wrong_becomes_a_problem_with_plugin_deployment_and_field(

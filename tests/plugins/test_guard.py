@@ -81,10 +81,6 @@ SIDECAR = {"name": "extra", "image": "x", "resources": {"limits": {"nvidia.com/m
             lambda t: t["metadata"].update(annotations={"inferfleet.dev/x": "1"}),
             'metadata.annotations["inferfleet.dev/x"] was added',
         ),
-        (
-            lambda t: engine(t)["env"].append({"name": "LAST", "value": "1"}),
-            "spec.containers[engine].env has LAST more than once",
-        ),
         (put(engine, ports=[]), "spec.containers[engine].ports[http] was (8000, 'TCP') and was removed"),
         (
             put(engine, ports=[{"name": "http", "containerPort": 9000}]),

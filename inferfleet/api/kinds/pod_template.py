@@ -1,14 +1,17 @@
 """PodTemplate: the part of a pod that the team writes, kept as it was written."""
 
+from dataclasses import replace
 from typing import Annotated, Any
 
-from pydantic import AfterValidator
+from pydantic import AfterValidator, model_validator
 
 from inferfleet.api.kinds.base import Model, Quantity
 from inferfleet.api.kinds.containers import ENGINE
-from inferfleet.api.kinds.pod_shape import spec_mistakes, without_nulls
 from inferfleet.api.kinds.text_rules import label_mistakes
-from inferfleet.api.problems import Mistaken
+from inferfleet.api.pods.template import annotation_mistakes, spec_mistakes, without_nulls
+from inferfleet.api.pods.texts import ANNOTATION_KEY
+from inferfleet.api.problems import Mistake, Mistaken
+from inferfleet.api.wording import shown
 
 
 def _shaped(spec: dict[str, Any]) -> dict[str, Any]:
@@ -24,6 +27,17 @@ def _own_labels(labels: dict[str, str]) -> dict[str, str]:
     return labels
 
 
+def _keys(annotations: dict[str, str]) -> dict[str, str]:
+    mistakes = [
+        Mistake(f"the key {shown(key)!r} must be {ANNOTATION_KEY.words}", "Change it", (key,))
+        for key in annotations
+        if not ANNOTATION_KEY.allows(key)
+    ]
+    if mistakes:
+        raise Mistaken(*mistakes)
+    return annotations
+
+
 PodSpec = Annotated[dict[str, Any], AfterValidator(_shaped)]
 
 
@@ -34,7 +48,7 @@ class TemplateMetadata(Model):
     """Labels of the pods, beside those that inferfleet adds. Keys under `inferfleet.dev/` and `llm-d.ai/` are
     reserved; default: none.
     """
-    annotations: dict[str, str] = {}
+    annotations: Annotated[dict[str, str], AfterValidator(_keys)] = {}
     """Annotations of the pods. Default: none."""
 
 
@@ -49,6 +63,13 @@ class PodTemplate(Model):
     """A Kubernetes PodSpec with exactly one container named `engine`, which serves the model; other
     containers are kept as sidecars. `command` and `args` are never changed.
     """
+
+    @model_validator(mode="after")
+    def _annotations_of_these_containers(self) -> "PodTemplate":
+        if mistakes := list(annotation_mistakes(self.metadata.annotations, self.spec)):
+            at = ("metadata", "annotations")
+            raise Mistaken(*(replace(mistake, at=(*at, *mistake.at)) for mistake in mistakes))
+        return self
 
     @property
     def engine(self) -> dict[str, Any]:

@@ -10,8 +10,10 @@ from typing import Any
 from inferfleet.api.kinds.containers import ENGINE
 from inferfleet.api.kinds.model_deployment import ModelDeployment
 from inferfleet.api.kinds.quantity import parse_quantity
+from inferfleet.api.pods.resources import fractions
+from inferfleet.api.pods.template import template_mistakes
 from inferfleet.api.problems import Problem
-from inferfleet.api.wording import below
+from inferfleet.api.wording import below, path_of
 from inferfleet.fleet.engine_args import port_of
 from inferfleet.fleet.spot import Spot
 from inferfleet.manifests.pod.hardware import Hardware
@@ -44,6 +46,37 @@ def clashes(*, deployment: ModelDeployment, spot: Spot, role: str, hardware: Har
             kind="ModelDeployment",
             key=deployment.metadata.key,
         )
+
+
+def refused(template: dict[str, Any], deployment: ModelDeployment) -> Iterator[Problem]:
+    """Yield what the API server would refuse of a generated template.
+
+    What the team wrote was checked before: this is about what was added to it, and so is seldom anything.
+    """
+    for mistake in template_mistakes(template):
+        steps = [step for step in mistake.at if isinstance(step, str)]
+        yield Problem(
+            mistake.what.replace("{field}", steps[-1] if steps else "it"),
+            mistake.next_step,
+            f"{_TEMPLATE}.{path_of(mistake.at)}",
+            kind="ModelDeployment",
+            key=deployment.metadata.key,
+        )
+
+
+def fractional_bytes(deployment: ModelDeployment) -> Iterator[Problem]:
+    """Yield a warning for each amount of memory that is no whole number of bytes: `512m` is half a byte."""
+    for path, container in _containers(deployment.spec.workers.template.spec):
+        for part, resource, written in fractions(container.get("resources", {})):
+            meant = f"{written.removesuffix('m')}Mi" if written.endswith("m") else "a whole number of bytes"
+            yield Problem(
+                f"container {container['name']}: {resource} {written} is no whole number of bytes",
+                f"Write {meant}",
+                below(f"{_TEMPLATE}.{path}.resources.{part}", resource),
+                kind="ModelDeployment",
+                key=deployment.metadata.key,
+                severity="warning",
+            )
 
 
 def _ports(spec: dict[str, Any], port: int) -> Iterator[_Clash]:

@@ -216,7 +216,8 @@ CASES = {
     ),
     "typing error in a container": (
         "image: x}", "image: x, arg: []}",
-        27, "spec.workers.template.spec.containers[0].arg", "Kubernetes 1.36 has no field 'arg' here",
+        27, "spec.workers.template.spec.containers[0].arg",
+        "container engine: Kubernetes 1.36 has no field 'arg' here",
         "Did you mean args?",
     ),
     "no engine": (
@@ -227,13 +228,15 @@ CASES = {
     ),
     "no image": (
         "image: x}", "image: 3}",
-        27, "spec.workers.template.spec.containers[0].image", "every container needs an image, as a string",
-        "Add image",
+        27, "spec.workers.template.spec.containers[0].image",
+        "container engine: image must be a string, not 3",
+        "Quote it",
     ),
     "two containers of one name": (
         "[{name: engine, image: x}]", "[{name: engine, image: x}, {name: engine, image: x}]",
-        27, "spec.workers.template.spec.containers[1].name", "a second container is named 'engine'",
-        "Rename one",
+        27, "spec.workers.template.spec.containers[1].name",
+        "a second entry of containers has the name 'engine'",
+        "Change or remove one of the two",
     ),
     "label of others' making in a template": (
         "      spec:\n        containers",

@@ -154,9 +154,9 @@ def test_a_price_is_dated_without_quotes(load_text: Load) -> None:
 
 def test_a_pod_template_is_kept_as_it_was_written(load_text: Load) -> None:
     engine = "{name: engine, image: vllm, env: [{name: A, value: 'on'}]}"
-    spec = f"{{containers: [{engine}], volumes: [{{name: v, x: [1, null]}}]}}"
+    spec = f"{{containers: [{engine}], volumes: [{{name: v, emptyDir: {{medium: null}}}}]}}"
     text = DEPLOYMENT.replace("{containers: [{name: engine, image: vllm}]}", spec)
     assert load_text(text).deployments["ml/qwen"].spec.workers.template.spec == {
         "containers": [{"name": "engine", "image": "vllm", "env": [{"name": "A", "value": "on"}]}],
-        "volumes": [{"name": "v", "x": [1, None]}],
+        "volumes": [{"name": "v", "emptyDir": {}}],
     }

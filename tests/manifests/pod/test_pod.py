@@ -55,6 +55,7 @@ TOGETHER = {
         "topologyKey": "kubernetes.io/hostname",
     },
 }
+ZONE = {"weight": 1, "podAffinityTerm": {"topologyKey": "zone"}}
 
 
 def _pod(document: ModelDeployment, spot: Spot, needs: Hardware) -> dict[str, Any]:
@@ -94,9 +95,9 @@ def test_what_the_team_wrote_is_kept(deployment: Make, spot: Spot, quarter: Hard
         "terminationGracePeriodSeconds": 600,
         "nodeSelector": {"disk": "fast"},
         "tolerations": [{"operator": "Exists"}],
-        "affinity": {"podAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [{"weight": 1}]}},
+        "affinity": {"podAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [ZONE]}},
         "enableServiceLinks": True,
-        "restartPolicy": "Never",
+        "restartPolicy": "Always",
         "priorityClassName": "high",
         "hostname": None,
     }
@@ -131,10 +132,10 @@ def test_what_the_team_wrote_is_kept(deployment: Make, spot: Spot, quarter: Hard
                 {"key": "nvidia.com/gpu", "operator": "Exists", "effect": "NoSchedule"},
             ],
             "affinity": {
-                "podAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [{"weight": 1}, TOGETHER]}
+                "podAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [ZONE, TOGETHER]}
             },
             "enableServiceLinks": True,
-            "restartPolicy": "Never",
+            "restartPolicy": "Always",
             "priorityClassName": "high",
         },
     }

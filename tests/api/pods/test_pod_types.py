@@ -1,4 +1,4 @@
-"""The shape of a pod: every field of another type is named by its path, in Kubernetes' words."""
+"""The types of a pod: every field of another type is named by its path, with its container or volume."""
 
 import copy
 import sys
@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inferfleet.api.kinds.pod_shape import spec_mistakes, template_mistakes, without_nulls
+from inferfleet.api.pods.template import spec_mistakes, template_mistakes, without_nulls
 from inferfleet.api.wording import path_of
 
 ENGINE = {"name": "engine", "image": "engine:1"}
@@ -18,37 +18,42 @@ ENGINE = {"name": "engine", "image": "engine:1"}
 def _said(pod: dict[str, Any] | None = None, **engine: Any) -> list[tuple[str, str, str]]:
     """What is said of an engine with these fields in a pod with those."""
     spec = {"containers": [ENGINE | engine], **(pod or {})}
-    return [(path_of(one.at), one.what, one.next_step) for one in spec_mistakes(spec)]
+    return [(path_of(mistake.at), mistake.what, mistake.next_step) for mistake in spec_mistakes(spec)]
 
 
 @pytest.mark.parametrize(
     ("pod", "path", "what", "next_step"),
     [
-        ({"volumes": "x"}, "volumes", "{field} must be a list, not 'x'", "Write a list"),
+        (
+            {"volumes": "x"},
+            "volumes",
+            "{field} must be a list, not 'x'",
+            "Write a list of entries such as {name: cache, emptyDir: {}}",
+        ),
         ({"volumes": [3]}, "volumes[0]", "{field} must be a map, not 3", "Write a map"),
         ({"volumes": [{"emptyDir": {}}]}, "volumes[0].name", "field name is missing", "Add name"),
         (
             {"volumes": [{"name": "v"}, {"name": "v"}]},
             "volumes[1].name",
-            "a second volume is named 'v'",
-            "Rename one",
+            "a second entry of volumes has the name 'v'",
+            "Change or remove one of the two",
         ),
         (
             {"volumes": [{"name": "v", "emptyDir": "Memory"}]},
             "volumes[0].emptyDir",
-            "{field} must be a map, not 'Memory'",
+            "volume v: {field} must be a map, not 'Memory'",
             "Write a map",
         ),
         (
-            {"volumes": [{"name": "v", "secret": {"items": [{"key": 1}]}}]},
+            {"volumes": [{"name": "v", "secret": {"secretName": "s", "items": [{"key": 1, "path": "p"}]}}]},
             "volumes[0].secret.items[0].key",
-            "{field} must be a string, not 1",
+            "volume v: {field} must be a string, not 1",
             "Quote it",
         ),
         (
             {"volumes": [{"name": "v", "projected": {"sources": [{"secret": "s"}]}}]},
             "volumes[0].projected.sources[0].secret",
-            "{field} must be a map, not 's'",
+            "volume v: {field} must be a map, not 's'",
             "Write a map",
         ),
         ({"nodeSelector": ["x"]}, "nodeSelector", "{field} must be a map, not a list", "Write a map"),
@@ -76,14 +81,14 @@ def _said(pod: dict[str, Any] | None = None, **engine: Any) -> list[tuple[str, s
         (
             {"terminationGracePeriodSeconds": "1m"},
             "terminationGracePeriodSeconds",
-            "{field} must be an integer of at least 0, not '1m'",
-            "Write an integer of at least 0",
+            "{field} must be an integer, not '1m'",
+            "Write an integer",
         ),
         (
             {"terminationGracePeriodSeconds": -1},
             "terminationGracePeriodSeconds",
-            "{field} must be an integer of at least 0, not -1",
-            "Write an integer of at least 0",
+            "{field} must be at least 0, not -1",
+            "Change the number",
         ),
         (
             {"hostNetwork": "yes"},
@@ -96,8 +101,8 @@ def _said(pod: dict[str, Any] | None = None, **engine: Any) -> list[tuple[str, s
         (
             {"initContainers": {}},
             "initContainers",
-            "a template needs spec.initContainers, a list of containers",
-            "Write a list",
+            "{field} must be a list, not a map",
+            "Write a list of containers, each with name and image",
         ),
     ],
 )
@@ -110,20 +115,30 @@ def test_a_field_of_a_pod_of_another_type_is_a_mistake(
 @pytest.mark.parametrize(
     ("engine", "path", "what", "next_step"),
     [
-        ({"command": "vllm serve"}, "command", "{field} must be a list, not 'vllm serve'", "Write a list"),
+        (
+            {"command": "vllm serve"},
+            "command",
+            "{field} must be a list, not 'vllm serve'",
+            "Write a list, such as [vllm, serve]",
+        ),
         ({"args": ["--port", 8000]}, "args[1]", "{field} must be a string, not 8000", "Quote it"),
-        ({"env": {"A": "1"}}, "env", "{field} must be a list, not a map", "Write a list"),
+        (
+            {"env": {"A": "1"}},
+            "env",
+            "{field} must be a list, not a map",
+            'Write a list of entries such as {name: HF_HOME, value: "/models"}',
+        ),
         ({"env": [{"value": "1"}]}, "env[0].name", "field name is missing", "Add name"),
         ({"env": [{"name": " "}]}, "env[0].name", "field name is missing", "Add name"),
         ({"env": [{"name": "A", "value": 1}]}, "env[0].value", "{field} must be a string, not 1", "Quote it"),
         (
-            {"env": [{"name": "A", "valueFrom": {"secretKeyRef": {"name": 5}}}]},
+            {"env": [{"name": "A", "valueFrom": {"secretKeyRef": {"name": 5, "key": "k"}}}]},
             "env[0].valueFrom.secretKeyRef.name",
             "{field} must be a string, not 5",
             "Quote it",
         ),
         (
-            {"envFrom": [{"secretRef": {"optional": "yes"}}]},
+            {"envFrom": [{"secretRef": {"name": "s", "optional": "yes"}}]},
             "envFrom[0].secretRef.optional",
             "{field} must be true or false, not 'yes'",
             "Write true or false",
@@ -144,21 +159,21 @@ def test_a_field_of_a_pod_of_another_type_is_a_mistake(
             "Write a quantity such as 80Gi, 500m or 4",
         ),
         (
-            {"volumeMounts": [{"name": "v"}]},
-            "volumeMounts[0].mountPath",
-            "field mountPath is missing",
-            "Add mountPath",
+            {"volumeMounts": [{"name": "", "mountPath": "/v"}]},
+            "volumeMounts[0].name",
+            "field name is missing",
+            "Add name",
         ),
         ({"lifecycle": []}, "lifecycle", "{field} must be a map, not a list", "Write a map"),
         ({"arg": []}, "arg", "Kubernetes 1.36 has no field 'arg' here", "Did you mean args?"),
-        ({"image": " "}, "image", "every container needs an image, as a string", "Add image"),
-        ({"image": None}, "image", "every container needs an image, as a string", "Add image"),
+        ({"image": " "}, "image", "field image is missing", "Add image"),
+        ({"image": None}, "image", "field image is missing", "Add image"),
     ],
 )
 def test_a_field_of_a_container_of_another_type_is_a_mistake(
     engine: dict[str, Any], path: str, what: str, next_step: str
 ) -> None:
-    assert _said(**engine) == [(f"containers[0].{path}", what, next_step)]
+    assert _said(**engine) == [(f"containers[0].{path}", f"container engine: {what}", next_step)]
 
 
 def test_containers_are_maps_of_names_of_their_own_and_one_is_the_engine() -> None:
@@ -166,17 +181,17 @@ def test_containers_are_maps_of_names_of_their_own_and_one_is_the_engine() -> No
         "containers": ["engine", {"name": "a", "image": "x"}],
         "initContainers": [{"name": "a", "image": "x"}],
     }
-    assert [(path_of(one.at), one.what) for one in spec_mistakes(spec)] == [
-        ("containers[0]", "a container must be a map with name and image"),
-        ("initContainers[0].name", "a second container is named 'a'"),
+    assert [(path_of(mistake.at), mistake.what) for mistake in spec_mistakes(spec)] == [
+        ("containers[0]", "{field} must be a map with name and image, not 'engine'"),
         ("containers", "a template has exactly one container named engine, but this one has none"),
+        ("initContainers[0].name", "a container and an init container are both named 'a'"),
     ]
 
 
-@pytest.mark.parametrize("spec", [{}, {"containers": None}, {"containers": "engine"}])
+@pytest.mark.parametrize("spec", [{}, {"containers": None}, {"containers": []}])
 def test_a_pod_without_containers_is_one_mistake(spec: dict[str, Any]) -> None:
-    assert [(path_of(one.at), one.what) for one in spec_mistakes(spec)] == [
-        ("containers", "a template needs spec.containers, a list of containers")
+    assert [(path_of(mistake.at), mistake.what) for mistake in spec_mistakes(spec)] == [
+        ("containers", "field containers is missing")
     ]
 
 
@@ -194,7 +209,7 @@ def test_a_pod_without_containers_is_one_mistake(spec: dict[str, Any]) -> None:
 )
 def test_a_template_is_checked_from_its_top(template: Any, path: str, what: str) -> None:
     whole = {"spec": {"containers": [ENGINE]}} | template if template else template
-    assert [(path_of(one.at), one.what) for one in template_mistakes(whole)] == [(path, what)]
+    assert [(path_of(mistake.at), mistake.what) for mistake in template_mistakes(whole)] == [(path, what)]
 
 
 WHOLE: dict[str, Any] = {
@@ -206,12 +221,12 @@ WHOLE: dict[str, Any] = {
                 "args": ["serve"],
                 "env": [
                     {"name": "A", "value": ""},
-                    {"name": "A", "valueFrom": {"secretKeyRef": {"name": "s", "key": "k", "optional": True}}},
+                    {"name": "C", "valueFrom": {"secretKeyRef": {"name": "s", "key": "k", "optional": True}}},
                     {"name": "B", "valueFrom": {"fieldRef": {"fieldPath": "spec.nodeName"}}},
                 ],
                 "envFrom": [{"secretRef": {"name": "s"}}, {"configMapRef": {"name": "c"}}],
                 "ports": [{"name": "http", "containerPort": 8000, "protocol": "TCP", "hostPort": 1}],
-                "resources": {"limits": {"cpu": 2, "memory": "1Gi", "a.b/c": 1.5}, "requests": {}},
+                "resources": {"limits": {"cpu": 2, "memory": "1Gi", "a.b/c": 2}, "requests": {}},
                 "volumeMounts": [{"name": "v", "mountPath": "/v", "readOnly": True}],
                 "readinessProbe": {"httpGet": {"path": "/", "port": "http"}},
             }
@@ -250,7 +265,7 @@ def test_what_kubernetes_takes_passes() -> None:
 
 
 def test_a_null_is_an_absent_field() -> None:
-    spec = WHOLE["spec"] | {"volumes": None, "hostname": None}
+    spec = WHOLE["spec"] | {"dnsConfig": None, "hostname": None}
     assert list(spec_mistakes(spec)) == []
     assert without_nulls({"a": None, "b": [{"c": None, "d": 1}]}) == {"b": [{"d": 1}]}
 
@@ -274,5 +289,5 @@ def test_any_value_anywhere_is_judged_without_a_crash(number: int, value: Any) -
 
 
 def test_the_check_is_light_to_import() -> None:
-    code = "import sys, inferfleet.api.kinds.pod_shape; sys.exit('pydantic' in sys.modules)"
+    code = "import sys, inferfleet.api.pods.template; sys.exit('pydantic' in sys.modules)"
     assert run([sys.executable, "-c", code], check=False).returncode == 0

@@ -1,0 +1,114 @@
+"""Makes the tables of `inferfleet/api/pods` from the OpenAPI document that the pinned API server serves.
+
+    kubectl get --raw /openapi/v2 | python -m sandbox.toolchain.kubernetes_types inferfleet/api/pods
+
+Two tables: the types of a pod template, which every run reads, and those that only companions of plugins
+have. Descriptions are left out. The served document is used and not the one of the release, because enums are
+in the former alone.
+"""
+
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+POD = ("io.k8s.api.core.v1.PodTemplateSpec",)
+OBJECTS = (
+    "io.k8s.api.core.v1.ConfigMap",
+    "io.k8s.api.core.v1.PersistentVolumeClaim",
+    "io.k8s.api.core.v1.Secret",
+    "io.k8s.api.core.v1.Service",
+    "io.k8s.api.core.v1.ServiceAccount",
+    "io.k8s.api.networking.v1.NetworkPolicy",
+    "io.k8s.api.policy.v1.PodDisruptionBudget",
+    "io.k8s.api.rbac.v1.Role",
+    "io.k8s.api.rbac.v1.RoleBinding",
+    "io.k8s.api.resource.v1.ResourceClaimTemplate",
+)
+# Types that JSON has no word for, by the names they have in `kubectl explain`.
+_SCALARS = {
+    "io.k8s.apimachinery.pkg.api.resource.Quantity": "Quantity",
+    "io.k8s.apimachinery.pkg.apis.meta.v1.FieldsV1": "Object",
+    "io.k8s.apimachinery.pkg.apis.meta.v1.MicroTime": "Time",
+    "io.k8s.apimachinery.pkg.apis.meta.v1.Time": "Time",
+    "io.k8s.apimachinery.pkg.runtime.RawExtension": "Object",
+    "io.k8s.apimachinery.pkg.util.intstr.IntOrString": "IntOrString",
+}
+_FORMATS = {"int32": "int32", "int64": "int64", "byte": "bytes"}
+
+Types = dict[str, dict[str, str]]
+
+
+def tables(openapi: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    """Return the content of each table by its file name. Raises ValueError for two types of one name."""
+    definitions = openapi["definitions"]
+    pod = _types(definitions, POD)
+    objects = {name: fields for name, fields in _types(definitions, OBJECTS).items() if name not in pod}
+    version = openapi["info"]["version"].removeprefix("v")
+    return {
+        "pod_types.json": {"kubernetes": version, "types": pod},
+        "object_types.json": {"kubernetes": version, "types": objects},
+    }
+
+
+def _types(definitions: dict[str, Any], roots: tuple[str, ...]) -> Types:
+    wanted, names = list(roots), dict[str, str]()
+    for full in wanted:
+        short = full.rpartition(".")[2]
+        if names.setdefault(short, full) != full:
+            raise ValueError(f"{full} and {names[short]} are both called {short}")
+        wanted += [one for one in _references(definitions[full]) if one not in wanted]
+    return {
+        short: {
+            field: _field(value, required=field in definitions[full].get("required", ()))
+            for field, value in sorted(definitions[full].get("properties", {}).items())
+        }
+        for short, full in sorted(names.items())
+    }
+
+
+def _references(value: Any) -> Iterator[str]:
+    if isinstance(value, dict):
+        full = str(value.get("$ref", "")).rpartition("/")[2]
+        if full and full not in _SCALARS:
+            yield full
+    for inner in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+        yield from _references(inner)
+
+
+def _field(value: dict[str, Any], *, required: bool) -> str:
+    """Return a field as text: `[]EnvVar by name`, `string required of Always Never`."""
+    words = [_type(value)]
+    if value.get("x-kubernetes-list-type") == "map":
+        words += ["by", ",".join(value["x-kubernetes-list-map-keys"])]
+    elif value.get("x-kubernetes-list-type") == "set":
+        words.append("once")
+    if required:
+        words.append("required")
+    if choices := value.get("enum", value.get("items", {}).get("enum", ())):
+        words += ["of", *(choice or '""' for choice in choices)]
+    return " ".join(words)
+
+
+def _type(value: dict[str, Any]) -> str:
+    if "$ref" in value:
+        full = value["$ref"].rpartition("/")[2]
+        return str(_SCALARS.get(full, full.rpartition(".")[2]))
+    if value["type"] == "array":
+        return f"[]{_type(value['items'])}"
+    if "additionalProperties" in value:
+        return f"map[string]{_type(value['additionalProperties'])}"
+    if value["type"] == "object":
+        return "Object"
+    return str(_FORMATS.get(value.get("format", ""), value["type"]))
+
+
+def text_of(table: dict[str, Any]) -> str:
+    """Return a table as the text of its file."""
+    return json.dumps(table, indent=1) + "\n"
+
+
+if __name__ == "__main__":
+    for name, table in tables(json.load(sys.stdin)).items():
+        (Path(sys.argv[1]) / name).write_text(text_of(table), encoding="utf-8")

@@ -1,0 +1,193 @@
+"""What random pod templates are made of: right ones, and right, nearly right and odd values of fields."""
+
+from typing import Any
+
+Template = dict[str, Any]
+
+ENGINE = {"name": "engine", "image": "registry.example.com/vllm:v0.11.0"}
+BASES: tuple[Template, ...] = (
+    {"spec": {"containers": [ENGINE]}},
+    {
+        "metadata": {"labels": {"tier": "gold"}, "annotations": {"example.com/owner": "a team"}},
+        "spec": {
+            "containers": [
+                {
+                    **ENGINE,
+                    "args": ["serve"],
+                    "env": [
+                        {"name": "HF_HOME", "value": "/models"},
+                        {"name": "TOKEN", "valueFrom": {"secretKeyRef": {"name": "hf", "key": "token"}}},
+                        {"name": "IP", "valueFrom": {"fieldRef": {"fieldPath": "status.podIP"}}},
+                    ],
+                    "envFrom": [{"configMapRef": {"name": "settings"}}],
+                    "ports": [{"containerPort": 9000, "name": "metrics"}],
+                    "resources": {"requests": {"cpu": "4", "memory": "16Gi"}, "limits": {"memory": "32Gi"}},
+                    "volumeMounts": [{"name": "cache", "mountPath": "/models"}],
+                    "securityContext": {"runAsNonRoot": True, "runAsUser": 1000},
+                    "lifecycle": {"preStop": {"exec": {"command": ["sleep", "5"]}}},
+                },
+                {
+                    "name": "logs",
+                    "image": "fluent-bit:3",
+                    "livenessProbe": {"httpGet": {"path": "/", "port": 2020}, "periodSeconds": 5},
+                    "volumeMounts": [{"name": "settings", "mountPath": "/etc/logs", "readOnly": True}],
+                },
+            ],
+            "initContainers": [
+                {"name": "fetch", "image": "fetch:1", "volumeMounts": [{"name": "cache", "mountPath": "/m"}]},
+                {"name": "side", "image": "side:1", "restartPolicy": "Always"},
+            ],
+            "volumes": [
+                {"name": "cache", "persistentVolumeClaim": {"claimName": "models"}},
+                {"name": "settings", "configMap": {"name": "logs", "items": [{"key": "a", "path": "a"}]}},
+                {"name": "all", "projected": {"sources": [{"secret": {"name": "s"}}]}},
+            ],
+            "tolerations": [{"key": "example.com/team", "operator": "Exists", "effect": "NoSchedule"}],
+            "topologySpreadConstraints": [
+                {
+                    "maxSkew": 1,
+                    "topologyKey": "kubernetes.io/hostname",
+                    "whenUnsatisfiable": "ScheduleAnyway",
+                    "labelSelector": {"matchLabels": {"tier": "gold"}},
+                }
+            ],
+            "affinity": {
+                "nodeAffinity": {
+                    "requiredDuringSchedulingIgnoredDuringExecution": {
+                        "nodeSelectorTerms": [
+                            {"matchExpressions": [{"key": "zone", "operator": "In", "values": ["a"]}]}
+                        ]
+                    }
+                }
+            },
+            "serviceAccountName": "engine",
+        },
+    },
+)
+
+NUMBERS = (1, 2, 5, 30, 80, 100, 600, 0, 8080, 1000, 3600, 511, 65_535)
+ODD_NUMBERS = (-1, 101, 512, 65_536, 70_000, 2**31, 2**63, 30.0, 1.5, "80")
+TEXTS = ("a", "cache", "engine", "settings", "x-1", "example.com/a", "zone", "1")
+ODD_TEXTS = (
+    "",
+    " ",
+    "A_b",
+    "-a",
+    "x" * 64,
+    "x" * 254,
+    "a b",
+    "é",
+    "/a",
+    "../a",
+    "a/b/c",
+    "a..b",
+    "0x1",
+    "a\n",
+)
+QUANTITIES = ("1", "500m", "1Gi", "2Mi", "4", "0", 2, 1.5, "1e3", "4Mi", "100M")
+ODD_QUANTITIES = (
+    "16GB",
+    "-1",
+    "",
+    "1.5Gi",
+    "0.5",
+    "1n",
+    "100E",
+    "512m",
+    "1 Gi",
+    "1gi",
+    "one",
+    "+1",
+    ".5",
+    "1e",
+)
+RESOURCES = ("cpu", "memory", "ephemeral-storage", "example.com/device", "hugepages-2Mi")
+ODD_RESOURCES = (
+    "CPU",
+    "storage",
+    "hugepages-3x",
+    "pods",
+    "device",
+    "requests.example.com/a",
+    "kubernetes.io/a",
+    "a/b/c",
+)
+OTHERS = (None, True, 1, 1.5, "x", [], {}, [None], ["x"], [{}], {"x": None}, {"x": {}})
+CLAIM = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
+# Values of fields whose name says what they are: the first half right in most places, then less so.
+BY_NAME: dict[str, tuple[Any, ...]] = {
+    "claimName": ("models", "logs"),
+    "command": (["sleep", "1"], ["sh", "-c", "true"], []),
+    "conditionType": ("example.com/ready", "Ready", "a b"),
+    "configMap": ({"name": "logs"}, {"name": ""}, {}),
+    "devicePath": ("/dev/xvda", "/models", "/dev/../x", "dev"),
+    "diskURI": ("https://a.blob.core.windows.net/b/c.vhd", "/subscriptions/a", "a"),
+    "divisor": ("1", "1Mi", "1m", 1, "2", "3Gi", "0"),
+    "driver": ("csi.example.com", "CSI.example.com", "a_b"),
+    "fieldPath": (
+        "metadata.name",
+        "status.podIP",
+        "metadata.labels['a']",
+        "metadata.annotations['A/b']",
+        "metadata.labels",
+        "spec.host",
+        "status.phase",
+        "spec.containers",
+        "metadata.labels['a b']",
+        "metadata.name['a']",
+    ),
+    "hostIP": ("10.0.0.1", "a"),
+    "hostnames": (["a.example.com"], ["a_b"], ["*.a"]),
+    "image": ("nginx:1", "a/b@sha256:00", "nginx", "", " a"),
+    "initiatorName": ("iqn.2015-02.example.com:init", "iqn.bad", "a"),
+    "ip": ("10.0.0.1", "::1", "2001:db8::1", "10.0.0.01", "::ffff:10.0.0.1", "a", "10.0.0.256"),
+    "iqn": ("iqn.2015-02.example.com:test", "eui.0123456789abcdef", "naa.1", "x"),
+    "key": ("zone", "example.com/team", "a", "a b", "..a", "", "A/B/c", "metadata.name"),
+    "localhostProfile": ("profiles/a.json", "/a", "../a", "", " a"),
+    "matchLabelKeys": (["zone"], ["zone", "zone"], ["a b"], []),
+    "metadata": ({"labels": {"a": "b"}}, {"annotations": {"a": "b"}}, {"name": "x"}, {}),
+    "mountPath": ("/data", "/etc/a", "/models", "/dev/shm", "data", "", "/a/../b", "/a:b"),
+    "nameservers": (["10.0.0.53"], ["1.1.1.1", "1.0.0.1"], ["a"], ["1.1.1.1"] * 4),
+    "namespaces": (["default"], ["a", "b"], ["A"], [""]),
+    "nodePublishSecretRef": ({"name": "s"}, {}, {"name": "A"}),
+    "operator": ("In", "Exists", "NotIn", "DoesNotExist", "Equal", "Gt", "Lt", "exists", ""),
+    "path": ("a", "a/b", "/models", "/", "../a", "..a", "", "a/../b"),
+    "port": (8000, "http", "metrics", 0, 70_000, "8000", "-a", "a--b", "x" * 16, "HTTP", 65_535),
+    "prefix": ("A_", "a.b-", "1", "a=b", "é"),
+    "registry": ("a:1,b:2", "a", "[::1]:7861", "::1:7861"),
+    "resource": ("limits.cpu", "requests.memory", "limits.hugepages-2Mi", "cpu", "limits.pods"),
+    "resourceName": ("cpu", "memory", "disk"),
+    "searches": (["a.example.com"], ["."], ["_a.b."], ["a..b"], ["A"]),
+    "signerName": ("example.com/a", "kubernetes.io/kube-apiserver-client", "a", "example.com/a/b"),
+    "spec": (CLAIM, {"accessModes": ["ReadWriteOnce"]}, CLAIM | {"volumeMode": "Block"}, {}),
+    "storageClassName": ("fast", "", "A"),
+    "subPath": ("a", "a/b", "../a", "/a", ""),
+    "subPathExpr": ("$(POD)", "a", "/a", ""),
+    "topologyKey": ("kubernetes.io/hostname", "zone", "", "a b"),
+    "value": ("a", "", "gold", "a b", "x" * 64, "/models"),
+    "values": (["a"], ["a", "b"], [], ["1"], ["a b"]),
+    "volumeClaimTemplate": (
+        {"spec": CLAIM},
+        {"metadata": {"labels": {"a": "b"}}, "spec": CLAIM},
+        {"spec": {}},
+    ),
+    "volumeName": ("cache", "scratch", "A", ""),
+}
+
+# Where the product refuses what the API server takes: the rule, and a pattern of its mistakes with path.
+STRICTER: tuple[tuple[str, str], ...] = (
+    ("one container is the engine", r"a template has exactly one container named engine"),
+    ("a list and a map of texts have no nulls", r"must be .*, not nothing$"),
+    (
+        "what a cluster drops because of a feature gate must be right all the same",
+        r"\b(clusterTrustBundle|podCertificate|schedulingGroup|stopSignal)\b",
+    ),
+    ("what the document of types requires must be there", r"field .* is missing$"),
+    (
+        "a label key of an affinity is not selected by twice, or its pods would be refused",
+        r"is in matchLabelKeys and in labelSelector",
+    ),
+    ("no amount is more than 2^63", r"is more than anything can count"),
+    ("the old name of a field follows the rules of the new one", r"^spec\.serviceAccount: "),
+    ("a Secret that is named could exist", r"(imagePullSecrets\[\d+\]|[sS]ecretRef)\.name: "),
+)
