@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 # Severity to the key of its problems in JSON.
 _KEYS: dict[Severity, str] = {"error": "problems", "warning": "warnings", "notice": "notices"}
+# Of one severity, for people: who has more fixes these first. JSON has all.
+MOST_SHOWN = 200
 
 
 @dataclass
@@ -119,16 +121,22 @@ def _print(report: Report, *, as_json: bool) -> None:
 
 
 def lines(report: Report) -> Iterator[str]:
-    """Yield one line per problem, an empty line after those of a file, and how many there are."""
+    """Yield one line per problem, an empty line after those of a file, and how many there are.
+
+    Of each severity the first MOST_SHOWN are told.
+    """
     counts = []
     for severity, key in _KEYS.items():
         problems = report.of(severity)
         prefix = "" if severity == "error" else f"{severity}: "
-        for _, of_file in groupby(problems, key=lambda problem: problem.where and problem.where.file):
+        for _, of_file in groupby(problems[:MOST_SHOWN], key=lambda problem: problem.where and problem.where.file):
             yield from (f"{prefix}{problem}" for problem in of_file)
             yield ""
+        if len(problems) > MOST_SHOWN:
+            yield f"{prefix}and {len(problems) - MOST_SHOWN:,} more {key}"
+            yield ""
         if problems:
-            counts.append(f"{len(problems)} {key if len(problems) > 1 else key.removesuffix('s')}")
+            counts.append(f"{len(problems):,} {key if len(problems) > 1 else key.removesuffix('s')}")
     if counts:
         yield ", ".join(counts)
 

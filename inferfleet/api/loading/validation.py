@@ -56,6 +56,8 @@ def _is_model(annotation: Any) -> bool:
 
 M = TypeVar("M", bound=BaseModel)
 Step = str | int
+# More help nobody, and cost: each mistyped field is compared with all known ones.
+MOST_PROBLEMS = 1_000
 
 _SHAPES = {
     "string_type": "text",
@@ -101,13 +103,18 @@ def _problems(model: type[BaseModel], data: Any, errors: list[ErrorDetails]) -> 
     """Return one problem per place and rule; the errors of the members of a union become one problem."""
     problems: list[Problem] = []
     shapes: dict[tuple[Step, ...], list[str]] = {}
-    for error in errors:
+    for number, error in enumerate(errors):
+        if len(problems) + len(shapes) >= MOST_PROBLEMS:
+            what = f"this document has some {len(errors) - number:,} more problems"
+            problems.append(Problem(what, "Fix those above first"))
+            break
         steps = _steps(data, error)
         if error["type"] in _SHAPES:
             shapes.setdefault(steps, []).append(_SHAPES[error["type"]])
             continue
         for at, what, next_step in _mistakes(model, steps, error):
             problems.append(Problem(what, next_step, path_of(at)))
+    del problems[MOST_PROBLEMS + 1 :]
     for steps, allowed in shapes.items():
         value = _value_at(data, steps)
         rule = " or ".join(dict.fromkeys(allowed))

@@ -9,7 +9,8 @@ from typing import Any
 
 from inferfleet.api.problems import Mistaken
 from inferfleet.api.wording import below, shown
-from inferfleet.api.yaml.nodes import MAX_DEPTH, MAX_VALUES, YamlNode, nodes, too_deep, too_many
+from inferfleet.api.yaml.budget import Budget
+from inferfleet.api.yaml.nodes import YamlNode, nodes
 from inferfleet.api.yaml.scalars import scalar, unsupported
 
 _CONTAINERS = {"tag:yaml.org,2002:map": "map", "tag:yaml.org,2002:seq": "list"}
@@ -24,6 +25,7 @@ class Flaw:
     what: str
     next_step: str
     missing: bool = False
+    repeats: bool = False  # a key that the map has already
 
 
 @dataclass(frozen=True)
@@ -35,10 +37,15 @@ class Text:
     flaws: tuple[Flaw, ...]
 
 
-def texts(source: str) -> Iterator[Text]:
-    """Yield every document that is not empty. Raises Unreadable after the documents that could be read."""
-    reader = _Reader()
-    for root in nodes(source):
+def texts(source: str, budget: Budget | None = None) -> Iterator[Text]:
+    """Yield every document that is not empty. Raises Unreadable after the documents that could be read.
+
+    Texts that are read with the same budget share it.
+    """
+    budget = budget or Budget()
+    reader = _Reader(budget)
+    for root in nodes(source, budget):
+        budget.document(root.line)
         reader.lines, reader.flaws = {}, []
         data = reader.value(root, "", 0)
         if data is not None or reader.flaws:
@@ -46,15 +53,15 @@ def texts(source: str) -> Iterator[Text]:
 
 
 class _Reader:
-    def __init__(self) -> None:
-        self.count = 0  # over the whole file
+    def __init__(self, budget: Budget) -> None:
+        self.budget = budget
         self.lines: dict[str, int] = {}
         self.flaws: list[Flaw] = []
 
     def value(self, node: YamlNode, path: str, depth: int) -> Any:
         self.lines.setdefault(path, node.line)
-        self._counted(node, depth)
         line, node = node.line, node.alias_of or node
+        self.budget.value(line, depth, len(path) + len(node.text))
         try:
             if node.shape == "scalar":
                 return scalar(node.text, plain=node.plain, tag=node.tag)
@@ -88,11 +95,9 @@ class _Reader:
             if name is None:
                 continue
             if name in own:
-                self._flaw(
-                    below(path, name),
-                    key.line,
-                    f"key {shown(name)!r} is set twice in one map, first on line {own[name][0]}",
-                    "Remove one of the two",
+                what = f"key {shown(name)!r} is set twice in one map, first on line {own[name][0]}"
+                self.flaws.append(
+                    Flaw(below(path, name), key.line, what, "Remove one of the two", repeats=True)
                 )
             else:
                 own[name] = (key.line, child)
@@ -102,10 +107,9 @@ class _Reader:
         return own
 
     def _merged(self, node: YamlNode, path: str, depth: int) -> dict[str, tuple[int, YamlNode]]:
-        self._counted(node, depth)
         line, node = node.line, node.alias_of or node
+        self.budget.merged(line, depth, len(node.children))
         if node.shape == "map":
-            self.count += len(node.children)
             return self._fields(node, path, depth)
         if node.shape == "list" and all((child.alias_of or child).shape == "map" for child in node.children):
             fields: dict[str, tuple[int, YamlNode]] = {}
@@ -132,13 +136,6 @@ class _Reader:
             self._flaw(path, line, f"key {name} must be text", f'Quote it: "{shown(node.text)}"')
             return None
         return key
-
-    def _counted(self, node: YamlNode, depth: int) -> None:
-        self.count += 1
-        if self.count > MAX_VALUES:
-            raise too_many(node.line)
-        if depth > MAX_DEPTH:
-            raise too_deep(node.line)
 
     def _flaw(self, path: str, line: int, what: str, next_step: str) -> None:
         self.flaws.append(Flaw(path, line, what, next_step))

@@ -9,7 +9,7 @@ from typing import Any
 
 from inferfleet.api.problems import Problem, Where
 from inferfleet.api.wording import shown
-from inferfleet.api.yaml.nodes import Unreadable
+from inferfleet.api.yaml.budget import Unreadable
 from inferfleet.api.yaml.text import texts
 
 # Words that YAML parsers read as something else than text (YAML 1.1 and 1.2 together).

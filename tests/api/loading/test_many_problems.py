@@ -54,7 +54,7 @@ def test_all_mistakes_of_all_files_come_at_once_in_reading_order(
         "a.yaml:21: spec.replicas: 010 starts with 0, which some YAML parsers read as octal and others as "
         "decimal. Write 10 or 0o10 for a number, or quote it as text",
         "a.yaml:22: spec.engine.typ: unknown field 'typ'. Did you mean type?",
-        "b.yaml:1: not valid YAML: did not find expected node content. "
+        "b.yaml:1: not valid YAML: a value is expected here. "
         "Fix the syntax on this line or just before it",
         "c.yaml:1: a document must be a map with apiVersion and kind, not a list. "
         "Write apiVersion, kind, metadata and spec",
