@@ -129,7 +129,9 @@ def lines(report: Report) -> Iterator[str]:
     for severity, key in _KEYS.items():
         problems = report.of(severity)
         prefix = "" if severity == "error" else f"{severity}: "
-        for _, of_file in groupby(problems[:MOST_SHOWN], key=lambda problem: problem.where and problem.where.file):
+        for _, of_file in groupby(
+            problems[:MOST_SHOWN], key=lambda problem: problem.where and problem.where.file
+        ):
             yield from (f"{prefix}{problem}" for problem in of_file)
             yield ""
         if len(problems) > MOST_SHOWN:

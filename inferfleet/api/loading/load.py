@@ -15,6 +15,7 @@ from inferfleet.api.kinds.model_service import ModelService
 from inferfleet.api.kinds.settings import Settings
 from inferfleet.api.loading.files import Source, files_of, read
 from inferfleet.api.loading.recognition import flaws_of, kind_of
+from inferfleet.api.loading.size import oversize
 from inferfleet.api.loading.validation import MOST_PROBLEMS, validated
 from inferfleet.api.problems import InvalidDocuments, Problem, of_severity
 from inferfleet.api.wording import one_of, path_of, shown
@@ -189,6 +190,8 @@ def load(
     if of_severity(problems, "error"):
         raise InvalidDocuments(of_severity(problems, "error"))
     documents = collection.documents(settings or Settings(stack="unnamed"))
+    if too_large := list(oversize(documents)):
+        raise InvalidDocuments(too_large)
     return replace(documents, notices=of_severity(problems, "warning", "notice"))
 
 

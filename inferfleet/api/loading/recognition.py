@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Collection, Iterable, Iterator
+from itertools import islice
 from typing import Any
 
 from inferfleet.api.kinds.base import API_VERSION
@@ -135,7 +136,7 @@ def _no_document(data: dict[str, Any]) -> Problem | None:
         return Problem("this looks like a file of Docker Compose, not like a document", step, "services")
     if "resources" in data and isinstance(data["resources"], list):
         return Problem("this looks like a kustomization, not like a document", step, "resources")
-    if any(nearest(str(key), ("apiVersion", "kind")) for key in data):
+    if any(nearest(key, ("apiVersion", "kind")) for key in islice(data, 10)):
         return None
     if not data.keys() & {"metadata", "spec"} and len(data) > 1:
         what = f"this is no document: it has {named_keys(data)}, and neither apiVersion nor kind"

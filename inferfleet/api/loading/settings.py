@@ -15,6 +15,9 @@ from inferfleet.api.wording import nearest, one_of, path_of, shown
 KEYS = tuple(name for name in fields_of(Settings) if name != "stack")
 _SECRET = re.compile(r"[a-z]([-a-z0-9]{0,30}[a-z0-9])?/[a-z0-9]([-.a-z0-9]{0,251}[a-z0-9])?")
 _STRUCTURED = ("plugins", "secrets")
+# Characters of such a setting as JSON text. A Secret holds at most 1 MiB: a stack has a few.
+_LONGEST = {"plugins": 100_000, "secrets": 4 * 1024 * 1024}
+_MOST_UNKNOWN = 100
 
 
 def settings_of(
@@ -77,9 +80,15 @@ def unknown(given: Config, config_keys: Collection[str], *, sure: bool = True) -
 
     While the clusters are not known (not `sure`), only keys that look like a mistyped setting are reported.
     """
-    for key, value in given.values.items():
-        if key in KEYS or key in config_keys or _encrypted(value):
-            continue
+    others = [
+        key
+        for key, value in given.values.items()
+        if not (key in KEYS or key in config_keys or _encrypted(value))
+    ]
+    if len(others) > _MOST_UNKNOWN:
+        what = f"there are {len(others):,} keys that are no settings"
+        yield Problem(what, "Remove them", path_of((others[_MOST_UNKNOWN],)))
+    for key in others[:_MOST_UNKNOWN]:
         if sure or nearest(key, KEYS):
             what = f"{shown(key)!r} is neither a setting nor the configKey of a cluster"
             yield Problem(what, one_of(key, KEYS, "Known settings"), path_of((key,)))
@@ -97,6 +106,9 @@ def _plain(key: str, value: Any) -> Any:
     if isinstance(value, str) and key == "locked":
         return {"true": True, "false": False}.get(value, value)
     if isinstance(value, str) and key in _STRUCTURED:
+        if len(value) > _LONGEST[key]:
+            what = f"setting {key} is a text of more than {_LONGEST[key]:,} characters"
+            raise mistaken(what, "Shorten it")
         try:
             return json.loads(value, parse_constant=_no_constant)
         except (ValueError, RecursionError):
