@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from inferfleet.api.problems import InvalidDocuments, Problem, Severity, in_reading_order, of_severity
+from inferfleet.api.wording import shown
 from inferfleet.cli.exit_codes import ExitCode
 from inferfleet.cli.output import print_json, print_line
 
@@ -95,7 +96,7 @@ def _add_failure(report: Report, error: OSError | UnicodeDecodeError | typer.Bad
         report.problems.append(_file_problem(error))
         report.code = ExitCode.PROBLEMS
     else:
-        report.problems.append(Problem(error.format_message(), "See --help"))
+        report.problems.append(Problem(shown(error.format_message().rstrip("."), 300), "See --help"))
         report.code = ExitCode.USAGE
 
 

@@ -106,6 +106,9 @@ def _inside(folder: Path, base: Path, problems: list[Problem]) -> Iterator[Path]
                 ignored(Path(here, name), why, "Put a folder in its place, or link its files one by one")
         for name in sorted(names):
             of_pulumi = name == "Pulumi.yaml" or name.startswith("Pulumi.")
+            if of_pulumi and name != "Pulumi.yaml" and name.endswith(_ENDINGS):
+                why = "this file is not read, because settings of a stack are in stacks/Pulumi.<stack>.yaml"
+                ignored(Path(here, name), why, "Move or rename it")
             if name.startswith(".") or of_pulumi:
                 continue
             if name.endswith(_ENDINGS):
@@ -113,6 +116,8 @@ def _inside(folder: Path, base: Path, problems: list[Problem]) -> Iterator[Path]
             elif name.lower().endswith(_ENDINGS):
                 why = "this file is not read, because its name does not end in .yaml or .yml, in lowercase"
                 ignored(Path(here, name), why, "Rename it")
+            elif name.lower().endswith(tuple(f"{ending}.txt" for ending in _ENDINGS)):
+                ignored(Path(here, name), "this file is not read, because its name ends in .txt", "Rename it")
 
 
 def _shown(file: Path, base: Path) -> str:

@@ -93,17 +93,19 @@ def kind_of(data: Any, kinds: Collection[str]) -> tuple[str | None, list[Problem
         return None, [other]
     problems = []
     if version != API_VERSION:
-        what = (
-            "field apiVersion is missing"
-            if version is None
-            else f"apiVersion {named(version)} is not supported"
-        )
+        wrong = f"apiVersion {named(version)} is not supported"
+        what = _missing("apiVersion", data) if version is None else wrong
         problems.append(Problem(what, f"Write apiVersion: {API_VERSION}", "apiVersion"))
     if not isinstance(kind, str) or kind not in kinds:
-        what = "field kind is missing" if kind is None else f"kind {named(kind)} is not known"
+        what = _missing("kind", data) if kind is None else f"kind {named(kind)} is not known"
         next_step = one_of(kind if isinstance(kind, str) else "", kinds, "Known kinds")
         problems.append(Problem(what, next_step, "kind"))
     return (None if problems else str(kind)), problems
+
+
+def _missing(name: str, data: dict[str, Any]) -> str:
+    close = nearest(name, islice(data, 20))
+    return f"field {name} is missing" + (f", and {shown(close)} is not the same" if close else "")
 
 
 def _foreign(version: Any, kind: Any, kinds: Collection[str]) -> Problem | None:
@@ -113,15 +115,15 @@ def _foreign(version: Any, kind: Any, kinds: Collection[str]) -> Problem | None:
     group = version.partition("/")[0]
     system = next((name for end, name in _SYSTEMS.items() if group == end or group.endswith(f".{end}")), None)
     if system is not None:
-        what = f"this is a {shown(kind)} of {system}, which inferfleet does not read"
+        what = f"{shown(kind)} is a kind of {system}, which inferfleet does not read"
         return Problem(what, _KINDS.get(kind, _ELSEWHERE), "kind")
     if kind in kinds:
         return None
     if _KUBERNETES_GROUPS.fullmatch(version):
-        what = f"this is a Kubernetes {shown(kind)}, which inferfleet does not read"
+        what = f"{shown(kind)} is a kind of Kubernetes, which inferfleet does not read"
         return Problem(what, _KUBERNETES.get(kind, _ELSEWHERE), "kind")
     if "/" in version and nearest(kind, kinds) is None and nearest(version, [API_VERSION]) is None:
-        what = f"this is a {shown(kind)} of {shown(version)}, which inferfleet does not read"
+        what = f"{shown(kind)} is a kind of {shown(version)}, which inferfleet does not read"
         return Problem(what, _KINDS.get(kind, _ELSEWHERE), "kind")
     return None
 

@@ -18,6 +18,7 @@ _STRUCTURED = ("plugins", "secrets")
 # Characters of such a setting as JSON text. A Secret holds at most 1 MiB: a stack has a few.
 _LONGEST = {"plugins": 100_000, "secrets": 4 * 1024 * 1024}
 _MOST_UNKNOWN = 100
+_MOST_SECRETS = 2_000
 
 
 def settings_of(
@@ -91,7 +92,10 @@ def unknown(given: Config, config_keys: Collection[str], *, sure: bool = True) -
     for key in others[:_MOST_UNKNOWN]:
         if sure or nearest(key, KEYS):
             what = f"{shown(key)!r} is neither a setting nor the configKey of a cluster"
-            yield Problem(what, one_of(key, KEYS, "Known settings"), path_of((key,)))
+            next_step = one_of(key, KEYS, "Known settings")
+            if key == NAMESPACE.rstrip(":"):
+                next_step = f"Write each setting on a line of its own, such as {NAMESPACE}locked: true"
+            yield Problem(what, next_step, path_of((key,)))
 
 
 def _plain(key: str, value: Any) -> Any:
@@ -131,6 +135,8 @@ def _names(secrets: Any) -> dict[str, list[str]]:
             "secrets must be a map from namespace/name to the values of that secret",
             "Write it like ml/hf-token: {token: VALUE}",
         )
+    if len(secrets) > _MOST_SECRETS:
+        raise mistaken(f"a stack has at most {_MOST_SECRETS:,} secrets, not {len(secrets):,}", "Remove some")
     mistakes = [mistake for name, values in secrets.items() for mistake in _secret(str(name), values)]
     if mistakes:
         raise Mistaken(*mistakes)
@@ -143,7 +149,8 @@ def readable_secrets(given: Config) -> Iterator[Problem]:
         secrets = _plain("secrets", given.values.get("secrets"))
     except Mistaken:
         return
-    for name, values in secrets.items() if isinstance(secrets, dict) else ():
+    written = list(secrets.items())[:_MOST_SECRETS] if isinstance(secrets, dict) else []
+    for name, values in written:
         for key, value in values.items() if isinstance(values, dict) else ():
             if value and not _encrypted(value):
                 path = path_of(("secrets", str(name), str(key)))

@@ -1,4 +1,4 @@
-"""How large a fleet may be that is planned as one stack, so that a plan takes seconds whatever it is asked for.
+"""How large a fleet may be that is planned as one stack, so that every plan takes seconds.
 
 Measured: what is made of a deployment takes two milliseconds, comparing a deployment with a pool fifty
 microseconds, and placing a replica twenty for each pool.

@@ -144,6 +144,9 @@ def read_config(file: Path, base: Path, root: Path | None = None) -> Config:
             where=source.where(),
         )
         return Config(problems=(*unread, problem))
+    if written is None and any(str(key).startswith(NAMESPACE) for key in source.text.data):
+        what = "the settings stand beside config, so they are not read"
+        unread.append(Problem(what, "Write config: above them, and indent them", where=source.where()))
     values = {short: value for key, value in (written or {}).items() if (short := _setting(key)) is not None}
     lines = {"": source.where("config")}
     for path, line in source.text.lines.items():

@@ -119,7 +119,7 @@ def _problems(model: type[BaseModel], data: Any, errors: list[ErrorDetails]) -> 
         value = _value_at(data, steps)
         rule = " or ".join(dict.fromkeys(allowed))
         what = f"{_leaf(steps)} must be {rule}, not {named(value)}"
-        problems.append(Problem(what, _fix(value, rule), path_of(steps)))
+        problems.append(Problem(what, _fix(value, rule, fields_at(model, steps)), path_of(steps)))
     return problems
 
 
@@ -187,11 +187,15 @@ def _leaf(steps: tuple[Step, ...]) -> str:
     return shown(names[-1]) if names else "the document"
 
 
-def _fix(value: Any, rule: str) -> str:
+def _fix(value: Any, rule: str, fields: tuple[str, ...]) -> str:
     if value is None:
         return "Give it a value, or remove the field"
     if isinstance(value, int | float) and rule == "text":
         return "Quote it"
     if isinstance(value, str) and (rule.endswith("number") or rule == "true or false"):
         return f"Write {rule}, without quotes"
+    if rule == "a map" and fields:
+        return f"Write a map with fields such as {', '.join(fields[:3])}"
+    if rule == "a list":
+        return "Write a list: each entry on a line of its own that begins with '- ', or all in [ ]"
     return f"Write {rule}"

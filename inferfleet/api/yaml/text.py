@@ -13,6 +13,7 @@ from inferfleet.api.yaml.budget import Budget
 from inferfleet.api.yaml.nodes import YamlNode, nodes
 from inferfleet.api.yaml.scalars import scalar, unsupported
 
+_KEY = "Write the key as text; where {{ ... }} is a template, render it first"
 _CONTAINERS = {"tag:yaml.org,2002:map": "map", "tag:yaml.org,2002:seq": "list"}
 
 
@@ -123,7 +124,7 @@ class _Reader:
     def _key(self, node: YamlNode, path: str) -> str | None:
         line, node = node.line, node.alias_of or node
         if node.shape != "scalar":
-            self._flaw(path, line, f"a {node.shape} is used as a key", "Write the key as text")
+            self._flaw(path, line, f"a {node.shape} is used as a key", _KEY)
             return None
         try:
             key = scalar(node.text, plain=node.plain, tag=node.tag)
