@@ -1,6 +1,6 @@
 """Many inputs one after the other: `python tests/fuzz/campaign.py --count 100000 --seed 1`.
 
-Prints progress and a summary. Each input with a fault is written to a file, and `--replay FILE` runs it again.
+Prints progress and a summary. An input with a fault is written to a file, and `--replay FILE` runs it again.
 """
 
 import argparse
@@ -65,8 +65,8 @@ def _replay(file: Path) -> int:
     outcome = outcome_of(case)
     print(f"inferfleet {' '.join(case.command)}: {outcome.name}, exit code {outcome.code}")
     for name, text in case.files.items():
-        print(f"--- {name}\n{ascii(text)}")
-    print(f"--- output\n{ascii(outcome.out)}\n--- standard error\n{ascii(outcome.err)}")
+        print(f"--- {name}\n{text!a}")
+    print(f"--- output\n{outcome.out!a}\n--- standard error\n{outcome.err!a}")
     for fault in outcome.faults:
         print(f"fault: {fault}")
     return 1 if outcome.faults else 0

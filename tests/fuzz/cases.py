@@ -1,4 +1,4 @@
-"""Inputs of the fuzzer: a project that is changed at random in one of six ways, and a command to run in it."""
+"""Inputs of the fuzzer: a project that is changed at random in one of six ways, and a command to run."""
 
 import base64
 import json
@@ -128,7 +128,8 @@ def from_text(text: str) -> Case:
     """Return the case that was written to a file."""
     values = json.loads(text)
     files = {
-        name: base64.b64decode(text).decode("utf-8", "surrogatepass") for name, text in values["files"].items()
+        name: base64.b64decode(text).decode("utf-8", "surrogatepass")
+        for name, text in values["files"].items()
     }
     return Case(values["kind"], values["number"], files, tuple(values["command"]))
 
@@ -171,7 +172,10 @@ def _dumped(random: Random, documents: list[Any]) -> str:
     if random.random() < 0.1:
         return "\n---\n".join(json.dumps(document) for document in documents)
     return yaml.safe_dump_all(
-        documents, allow_unicode=random.random() < 0.5, sort_keys=False, default_flow_style=random.choice((None, True))
+        documents,
+        allow_unicode=random.random() < 0.5,
+        sort_keys=False,
+        default_flow_style=random.choice((None, True)),
     )
 
 

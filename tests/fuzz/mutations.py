@@ -4,7 +4,7 @@ import copy
 from random import Random
 from typing import Any
 
-# What people paste, and what attackers try: escapes, line breaks, bidirectional marks, commands to CI systems.
+# What people paste and attackers try: escapes, line breaks, bidirectional marks, commands to CI systems.
 HOSTILE = (
     "\x1b]0;owned\x07",
     "\x1b[31mred",
@@ -146,7 +146,9 @@ def _change(random: Random, holder: Any, key: Any, inside: list[Place]) -> None:
             if at in other if isinstance(other, dict) else at < len(other):
                 holder[key] = copy.deepcopy(other[at])
         case 5:
-            name = random.choice((str(random.choice(HOSTILE)), _mistyped(random, str(key)), random.choice("xyz")))
+            name = random.choice(
+                (str(random.choice(HOSTILE)), _mistyped(random, str(key)), random.choice("xyz"))
+            )
             if isinstance(holder, dict):
                 holder[name] = holder.pop(key)
             else:

@@ -196,8 +196,8 @@ def load(
 
 
 def _too_many(source: Source) -> Problem:
-    what = f"there are more than {MOST_PROBLEMS:,} problems; nothing after this document was looked at"
-    return Problem(what, "Fix those first", where=source.where())
+    what = f"there are more than {MOST_PROBLEMS:,} problems; nothing after {source.where()} was looked at"
+    return Problem(what, "Fix those first")
 
 
 def _take(source: Source, collection: Collection, *, catalogued: bool) -> list[Problem]:
