@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from inferfleet.api.documents import Documents
 from inferfleet.api.problems import Problem
+from inferfleet.api.wording import shown
 from inferfleet.fleet.placement.suitability import gpus
 from inferfleet.fleet.selectors.cel import InvalidSelector, Selectors
 from inferfleet.fleet.shapes import Demand, accelerator, accelerators, demand
@@ -106,7 +107,7 @@ def _selector(documents: Documents, key: str, selectors: Selectors) -> Iterator[
         selectors.check(spec.node_selector.cel)
     except InvalidSelector as invalid:
         next_step = "Fix the expression; `inferfleet classes` shows the attributes and capacity of each class"
-        what = f"{spec.node_selector.cel!r} is not a valid selector: {invalid}"
+        what = f"{shown(spec.node_selector.cel)!r} is not a valid selector: {invalid}"
         yield Problem(what, next_step, path, kind="ModelDeployment", key=key)
         return
     objections = {
