@@ -2,6 +2,7 @@
 
 import importlib
 import sys
+from collections.abc import Sequence
 from typing import Any
 
 import typer
@@ -33,13 +34,23 @@ _USAGE_ERROR: Any = typer.BadParameter.__mro__[1]
 class Verbs(TyperGroup):
     """Imports a verb only when it is called, so that `plan` does not wait for what `sandbox` imports."""
 
-    def main(self, args: Any = None, **settings: Any) -> Any:
+    def main(
+        self,
+        args: Sequence[str] | None = None,
+        prog_name: str | None = None,
+        complete_var: str | None = None,
+        standalone_mode: bool = True,
+        windows_expand_args: bool = True,
+        **settings: Any,
+    ) -> Any:
         """Run a verb; with `--json`, what is wrong with the command line is JSON too."""
         words = sys.argv[1:] if args is None else list(args)
         if "--json" not in words:
-            return super().main(args=args, **settings)
+            return super().main(
+                words, prog_name, complete_var, standalone_mode, windows_expand_args, **settings
+            )
         try:
-            code = super().main(args=args, **{**settings, "standalone_mode": False})
+            code = super().main(words, prog_name, complete_var, False, windows_expand_args, **settings)
         except _USAGE_ERROR as wrong:
             code = _told_in_json(wrong.format_message())
         sys.exit(code)

@@ -133,7 +133,7 @@ def _objection(program: Any, inference_class: InferenceClass) -> str | None:
     except TooManySteps:
         return f"nodeSelector takes more than {MAX_STEPS:,} steps to evaluate"
     except Exception as failed:  # noqa: BLE001 (celpy lets errors of its own code through as they are)
-        return f"nodeSelector cannot be evaluated: {shown(str(failed) or type(failed).__name__, 200)}"
+        return f"nodeSelector cannot be evaluated: {_told(shown(str(failed), 200))}"
     if not isinstance(value, celtypes.BoolType):
         return f"nodeSelector gives {type(value).__name__.removesuffix('Type').lower()}, not true or false"
     return None if value else "nodeSelector is false"
@@ -145,7 +145,12 @@ def _short(failed: Any) -> str:
     if len(failed.args) > 2 and failed.args[2]:
         detail = str(failed.args[2][0])
         what = f"{what} {detail!r}" if failed.args[1] is KeyError else detail
-    return what if len(what) <= 200 else f"{what[:197]}..."
+    return _told(what if len(what) <= 200 else f"{what[:197]}...")
+
+
+def _told(said: str) -> str:
+    """What the library says, unless it is about the library."""
+    return "its parts do not fit together" if not said or "CELEvalError" in said or "celpy" in said else said
 
 
 def _variables(inference_class: InferenceClass) -> dict[str, Any]:
