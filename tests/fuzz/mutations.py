@@ -140,7 +140,9 @@ def _change(random: Random, holder: Any, key: Any, inside: list[Place]) -> None:
         case 0:
             del holder[key]
         case 1 | 2 | 3:
-            holder[key] = copy.deepcopy(random.choice(VALUES))
+            # One of the same type is accepted more often, and so comes further.
+            alike = [other for other in VALUES if type(other) is type(value)] if random.random() < 0.7 else []
+            holder[key] = copy.deepcopy(random.choice(alike or VALUES))
         case 4:
             other, at = random.choice(inside)
             if at in other if isinstance(other, dict) else at < len(other):
