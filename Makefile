@@ -5,7 +5,7 @@ WORKERS ?= 4
 BIN := .venv/bin
 SANDBOX_ENV := eval "$$($(BIN)/inferfleet sandbox env --stack $(STACK))"
 
-.PHONY: up preview down destroy test durations unit check format docs schema lock sbom
+.PHONY: up preview down destroy test durations unit fuzz check format docs schema lock sbom
 .DEFAULT_GOAL := up
 
 # The environment of the project: exactly the pinned packages, and inferfleet itself in place. An update starts
@@ -46,6 +46,15 @@ durations: .venv/ready
 
 unit: .venv/ready
 	@$(BIN)/pytest -m 'not e2e'
+
+# Random inputs, more than the few hundred of `make test`: make fuzz COUNT=100000 SEED=2; make fuzz REPLAY=FILE.
+COUNT ?= 10000
+SEED ?= 1
+REPLAY ?=
+
+fuzz: .venv/ready
+	@PYTHONPATH=.:tests:tests/fuzz $(BIN)/python tests/fuzz/campaign.py \
+		$(if $(REPLAY),--replay $(REPLAY),--count $(COUNT) --seed $(SEED))
 
 check: .venv/ready
 	@$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy

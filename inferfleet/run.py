@@ -16,6 +16,7 @@ from inferfleet.desired.addresses import Address
 from inferfleet.desired.awaiting import with_leaving
 from inferfleet.desired.gate import announcements, refusals
 from inferfleet.desired.values import Desired
+from inferfleet.fleet.lock.doubts import doubts
 from inferfleet.fleet.lock.lock import Lock, parse, text
 from inferfleet.preflight.capacity import capacity_warnings
 from inferfleet.preflight.observe import SECONDS, identify, observe
@@ -72,6 +73,7 @@ def prepare(
     lock_name = _shown_path(files.lock_file, root)
     old_text = read_lock(files, lock_name)
     lock = parse(old_text, file=lock_name, stack=stack)
+    odd = tuple(doubts(documents, lock, file=lock_name, exists=old_text is not None))
     first = desired(documents, lock)
     problems = list(refusals(first, documents, lock, locked=locked, preview=preview))
 
@@ -100,6 +102,7 @@ def prepare(
         addresses=seen.addresses,
         warnings=documents.located(
             [
+                *odd,
                 *announcements(final, documents, lock, locked=locked, preview=preview),
                 *kubeconfigs.warnings,
                 *of_severity(seen.problems, "warning", "notice"),

@@ -115,8 +115,8 @@ OUTSIDE = {
     "inferfleet.cli.show": {"os", "rich", "sys"},
     "inferfleet.cli.report": {"os", "sys", "typer"},
     "inferfleet.cli.source": {"os", "typer"},
-    "inferfleet.cli.verbs": {"rich", "sys", "time", "typer"},
-    "inferfleet.cli": {"importlib", "typer"},
+    "inferfleet.cli.verbs": {"os.path", "rich", "sys", "time", "typer"},
+    "inferfleet.cli": {"importlib", "sys", "typer"},
     # And all of the standard library.
     "sandbox": {"aiohttp", "cryptography", "envoy", "google", "grpc", "pulumi", "rich", "typer"},
     "__main__": {"os", "pulumi"},

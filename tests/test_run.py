@@ -131,7 +131,8 @@ def test_ci_locks_a_stack_unless_it_says_otherwise(
 
 def test_replicas_without_a_place_stop_an_update_and_are_announced_by_a_preview(project: Project) -> None:
     project.write("stacks/prod/models.yaml", DEPLOYMENT.replace("replicas: 1", "replicas: 3"))
-    announced = project.prepare(preview=True).warnings
+    no_lock, *announced = project.prepare(preview=True).warnings
+    assert no_lock.what.startswith("there is no stacks/prod/placement.lock")
     assert project.problems(preview=False) == tuple(replace(one, severity="error") for one in announced)
     assert [one.severity for one in announced] == ["warning"]
     assert [(one.path, one.where) for one in announced] == [
@@ -162,7 +163,7 @@ def test_what_is_leaving_decides_which_workloads_are_not_awaited(project: Projec
     prepared = project.prepare()
     (asked, _), *_ = project.clusters.asked
     assert (len(asked.waiting), len(prepared.desired.waiting)) == (0, 1)
-    assert [warning.what.partition(" fits")[0] for warning in prepared.warnings] == ["ml/qwen on east/l4"]
+    assert [warning.what.partition(" fits")[0] for warning in prepared.warnings[1:]] == ["ml/qwen on east/l4"]
 
 
 def test_what_clusters_warn_of_is_passed_on(project: Project) -> None:
@@ -171,7 +172,7 @@ def test_what_clusters_warn_of_is_passed_on(project: Project) -> None:
     )
     project.clusters.answer = Observation(uids={"east": UID}, problems=(warning,))
     located = replace(warning, where=Where("stacks/prod/clusters.yaml", 1))
-    assert project.prepare().warnings == (located,)
+    assert project.prepare().warnings[1:] == (located,)
 
 
 def test_problems_of_gate_kubeconfigs_and_clusters_are_told_at_once(project: Project) -> None:

@@ -24,6 +24,11 @@ def one_line(text: str) -> str:
     return _COMMAND.sub(lambda command: f"{command[1]}\\x3a:" if command[0][-1] == ":" else "\\x23#", text)
 
 
+def commands(text: str) -> bool:
+    """Return True when a line of the text would be a command to a CI system."""
+    return any(_COMMAND.search(line.lstrip()) for line in text.split("\n"))
+
+
 def path_of(steps: Iterable[str | int]) -> str:
     """Return the path made of keys and list positions; keys such as `example.com/tier` are in brackets."""
     path = ""
@@ -76,7 +81,14 @@ def one_of(word: str, known: Iterable[str], introduction: str) -> str:
     names = sorted(known)
     if (close := nearest(word, names)) is not None:
         return f"Did you mean {shown(close)}?"
-    return f"{introduction}: {', '.join(map(shown, names))}" if names else "Remove it"
+    return f"{introduction}: {listing(names)}" if names else "Remove it"
+
+
+def listing(names: Iterable[str], most: int = 30) -> str:
+    """Return the first names with commas between them, and how many there are besides."""
+    known = list(names)
+    more = f", and {len(known) - most:,} more" if len(known) > most else ""
+    return ", ".join(map(shown, known[:most])) + more
 
 
 def _fold(name: str) -> str:

@@ -1,12 +1,16 @@
 """The `inferfleet` command: its verbs, each imported only when it is called."""
 
 import importlib
+import sys
+from collections.abc import Sequence
 from typing import Any
 
 import typer
 from typer.core import TyperGroup
 from typer.main import get_command
 
+from inferfleet.api.problems import Problem
+from inferfleet.api.wording import shown
 from inferfleet.cli.exit_codes import HELP, ExitCode
 
 # Verb to module. A verb's module holds a function of its name, or a typer app of its own called `app`.
@@ -23,8 +27,33 @@ VERBS = {
 }
 
 
+# Of the library, which does not export it.
+_USAGE_ERROR: Any = typer.BadParameter.__mro__[1]
+
+
 class Verbs(TyperGroup):
     """Imports a verb only when it is called, so that `plan` does not wait for what `sandbox` imports."""
+
+    def main(
+        self,
+        args: Sequence[str] | None = None,
+        prog_name: str | None = None,
+        complete_var: str | None = None,
+        standalone_mode: bool = True,
+        windows_expand_args: bool = True,
+        **settings: Any,
+    ) -> Any:
+        """Run a verb; with `--json`, what is wrong with the command line is JSON too."""
+        words = sys.argv[1:] if args is None else list(args)
+        if "--json" not in words:
+            return super().main(
+                words, prog_name, complete_var, standalone_mode, windows_expand_args, **settings
+            )
+        try:
+            code = super().main(words, prog_name, complete_var, False, windows_expand_args, **settings)
+        except _USAGE_ERROR as wrong:
+            code = _told_in_json(wrong.format_message())
+        sys.exit(code)
 
     def list_commands(self, ctx: Any) -> list[str]:
         return list(VERBS)
@@ -37,6 +66,18 @@ class Verbs(TyperGroup):
         except KeyboardInterrupt:
             raise typer.Exit(ExitCode.INTERRUPTED) from None
         return _command(cmd_name, module)
+
+
+def _told_in_json(message: str) -> int:
+    from inferfleet.cli.report import reporting
+
+    try:
+        with reporting(as_json=True) as report:
+            report.add([Problem(shown(message.rstrip("."), 300), "See --help")], "error")
+            report.code = ExitCode.USAGE
+    except typer.Exit as ended:
+        return ended.exit_code
+    return ExitCode.USAGE
 
 
 def _command(name: str, module: Any) -> Any:

@@ -6,6 +6,7 @@ terminal or a CI log.
 
 import io
 import json
+import re
 import sys
 from typing import Any
 
@@ -29,14 +30,18 @@ def print_json(values: Any) -> None:
     print(json.dumps(values, indent=2).replace("##", "\\u0023#"))
 
 
-def visible(yaml: str) -> str:
-    """Return YAML with characters that cannot be seen as escapes; our writers put such texts in quotes."""
-    if yaml.replace("\n", "").isprintable():
-        return yaml
-    return "".join(
-        char if char == "\n" or char.isprintable() else char.encode("unicode_escape").decode("ascii")
-        for char in yaml
-    )
+def visible(text: str) -> str:
+    """Return YAML or JSON with escapes for characters that cannot be seen, and for commands to CI systems.
+
+    Our writers put such texts in double quotes, where both languages read these escapes.
+    """
+    if not text.replace("\n", "").isprintable():
+        text = "".join(
+            char if char == "\n" or char.isprintable() else char.encode("unicode_escape").decode("ascii")
+            for char in text
+        )
+    text = re.sub(r"^( *):(?=:)", r"\1\\u003a", text, flags=re.MULTILINE)
+    return re.sub(r"##(?=\[|vso\[)", r"\\u0023#", text)
 
 
 def print_yaml(text: str) -> None:

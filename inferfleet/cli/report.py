@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from inferfleet.api.problems import InvalidDocuments, Problem, Severity, in_reading_order, of_severity
+from inferfleet.api.wording import shown
 from inferfleet.cli.exit_codes import ExitCode
 from inferfleet.cli.output import print_json, print_line
 
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 
 # Severity to the key of its problems in JSON.
 _KEYS: dict[Severity, str] = {"error": "problems", "warning": "warnings", "notice": "notices"}
+# Of one severity, for people: who has more fixes these first. JSON has all.
+MOST_SHOWN = 200
 
 
 @dataclass
@@ -93,7 +96,7 @@ def _add_failure(report: Report, error: OSError | UnicodeDecodeError | typer.Bad
         report.problems.append(_file_problem(error))
         report.code = ExitCode.PROBLEMS
     else:
-        report.problems.append(Problem(error.format_message(), "See --help"))
+        report.problems.append(Problem(shown(error.format_message().rstrip("."), 300), "See --help"))
         report.code = ExitCode.USAGE
 
 
@@ -119,16 +122,24 @@ def _print(report: Report, *, as_json: bool) -> None:
 
 
 def lines(report: Report) -> Iterator[str]:
-    """Yield one line per problem, an empty line after those of a file, and how many there are."""
+    """Yield one line per problem, an empty line after those of a file, and how many there are.
+
+    Of each severity the first MOST_SHOWN are told.
+    """
     counts = []
     for severity, key in _KEYS.items():
         problems = report.of(severity)
         prefix = "" if severity == "error" else f"{severity}: "
-        for _, of_file in groupby(problems, key=lambda problem: problem.where and problem.where.file):
+        for _, of_file in groupby(
+            problems[:MOST_SHOWN], key=lambda problem: problem.where and problem.where.file
+        ):
             yield from (f"{prefix}{problem}" for problem in of_file)
             yield ""
+        if len(problems) > MOST_SHOWN:
+            yield f"{prefix}and {len(problems) - MOST_SHOWN:,} more {key}"
+            yield ""
         if problems:
-            counts.append(f"{len(problems)} {key if len(problems) > 1 else key.removesuffix('s')}")
+            counts.append(f"{len(problems):,} {key if len(problems) > 1 else key.removesuffix('s')}")
     if counts:
         yield ", ".join(counts)
 

@@ -14,9 +14,10 @@ from inferfleet.api.loading.load import CATALOGUE, load
 from inferfleet.api.loading.stack import StackFiles, find_root, load_stack, stacks_of
 from inferfleet.api.loading.stack_files import read_lock
 from inferfleet.api.problems import InvalidDocuments, Problem
-from inferfleet.api.wording import one_line
+from inferfleet.api.wording import listing, one_line
 from inferfleet.desired import desired
 from inferfleet.desired.values import Desired
+from inferfleet.fleet.lock.doubts import doubts
 from inferfleet.fleet.lock.lock import Lock, parse
 
 if TYPE_CHECKING:
@@ -37,11 +38,15 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")
 
 @dataclass(frozen=True)
 class Source:
-    """Documents and their lock. `files` is None for documents named by path, which have an empty lock."""
+    """Documents and their lock. `files` is None for documents named by path, which have an empty lock.
+
+    `notices` are those of the documents, and what is odd about the lock.
+    """
 
     documents: Documents
     lock: Lock
     files: StackFiles | None
+    notices: tuple[Problem, ...] = ()
 
     def desired(self) -> Desired:
         """Return everything that should exist. Raises InvalidDocuments."""
@@ -60,7 +65,10 @@ def read_source(paths: Sequence[Path] | None, stack: str | None) -> Source:
     root = find_root(Path.cwd())
     documents, files = load_stack(root, stack if stack is not None else only_stack(root))
     file = shown_path(files.lock_file)
-    return Source(documents, parse(read_lock(files, file), file=file, stack=files.stack), files)
+    text = read_lock(files, file)
+    lock = parse(text, file=file, stack=files.stack)
+    odd = doubts(documents, lock, file=file, exists=text is not None)
+    return Source(documents, lock, files, (*documents.notices, *odd))
 
 
 def _source_of_paths(paths: Sequence[Path]) -> Source:
@@ -72,7 +80,7 @@ def _source_of_paths(paths: Sequence[Path]) -> Source:
     if empty:
         raise InvalidDocuments(empty)
     documents = load(paths, catalogue=catalogue())
-    return Source(documents, Lock(stack=documents.settings.stack), None)
+    return Source(documents, Lock(stack=documents.settings.stack), None, documents.notices)
 
 
 def only_stack(root: Path) -> str:
@@ -80,9 +88,7 @@ def only_stack(root: Path) -> str:
     stacks = stacks_of(root)
     if len(stacks) == 1:
         return stacks[0]
-    what = (
-        f"there are several stacks: {', '.join(stacks)}" if stacks else f"there is no stack in {root}/stacks"
-    )
+    what = f"there are several stacks: {listing(stacks)}" if stacks else f"there is no stack in {root}/stacks"
     raise typer.BadParameter(one_line(f"{what}. Name one, or paths of documents"), param_hint="--stack")
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from inferfleet.api.documents import Documents
 from inferfleet.api.problems import Problem
-from inferfleet.api.wording import path_of, shown
+from inferfleet.api.wording import listing, path_of, shown
 from inferfleet.desired.values import SecretNeed
 
 # https://kubernetes.io/docs/concepts/configuration/secret/#restriction-names-data
@@ -72,10 +72,10 @@ def missing_keys(documents: Documents, deployment: str, reads: Iterable[Referenc
         keys = documents.settings.secrets.get(f"{ref.namespace}/{ref.name}")
         if keys is not None and ref.key is not None and ref.key not in keys and not ref.optional:
             yield problem(
-                f"{deployment} reads key {ref.key!r} of secret {ref.name}, and the stack holds only "
-                f"{', '.join(sorted(keys)) or 'no key'} for {ref.namespace}/{ref.name}",
+                f"{deployment} reads key {shown(ref.key)!r} of secret {ref.name}, and the stack holds only "
+                f"{listing(sorted(keys)) or 'no key'} for {ref.namespace}/{ref.name}",
                 f'Run: pulumi config set --secret --path \'inferfleet:secrets["{ref.namespace}/{ref.name}"]'
-                f'["{ref.key}"]\'',
+                f'["{shown(ref.key)}"]\'',
             )
 
 

@@ -25,6 +25,12 @@ placements:
 services:
   ml/chat: [east]
 """
+NO_LOCK = (
+    "there is no stacks/prod/placement.lock, so all replicas are placed as if none ran yet",
+    "Before the first update this is as it should be; else restore the file from version control",
+)
+NO_LOCK_WARNING = f"warning: {'. '.join(NO_LOCK)}\n\n1 warning\n"
+NO_LOCK_VALUES = {"file": None, "line": None, "path": None, "what": NO_LOCK[0], "nextStep": NO_LOCK[1]}
 
 
 @dataclass(frozen=True)

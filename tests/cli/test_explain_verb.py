@@ -1,4 +1,4 @@
-from small_project import DEPLOYMENT, LOCK, Project
+from small_project import DEPLOYMENT, LOCK, NO_LOCK_VALUES, Project
 
 
 def test_explain_tells_shape_placements_plugins_and_reasons(project: Project) -> None:
@@ -32,7 +32,7 @@ def test_explain_says_the_same_to_machines(project: Project) -> None:
     (step,) = role.pop("plugins")
     assert ran.json | {"placements": [placement]} == {
         "problems": [],
-        "warnings": [],
+        "warnings": [NO_LOCK_VALUES],
         "notices": [],
         "deployment": "ml/qwen",
         "replicas": 1,

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from small_project import Project
+from small_project import LOCK, Project
 
 ROOT = Path(__file__).parents[2]
 # Audit hooks stay until the process ends, so each verb runs in its own.
@@ -61,6 +61,7 @@ def test_a_hostile_lock_is_quoted_in_no_verb(project: Project) -> None:
 
 def test_a_file_that_is_ignored_is_a_warning(project: Project) -> None:
     project.write("stacks/prod/more.YAML", "")
+    project.write("stacks/prod/placement.lock", LOCK)
     for verb in ("validate", "plan", "render"):
         ran = project.run(*verb.split(), "--stack", "prod")
         assert (ran.code, ran.err) == (

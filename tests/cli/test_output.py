@@ -1,6 +1,7 @@
 """Nothing that a verb prints does more in a terminal or a CI log than appear there."""
 
 import ast
+import json
 import os
 import re
 import subprocess
@@ -105,3 +106,67 @@ def test_verbs_print_only_by_the_one_way_out() -> None:
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "print"
     }
     assert printing == ways_out
+
+
+def test_a_text_of_several_lines_begins_no_command(project: Project) -> None:
+    text = "ok\n::set-output name=a::b\n  ##vso[task.x]y"
+    note = f"metadata: {{annotations: {{note: {json.dumps(text)}}}}}"
+    project.edit("stacks/prod/models.yaml", "template: {", f"template: {{{note}, ")
+    project.edit("classes/l4.yaml", "L4, 2 per node", json.dumps(text))
+    for verb in (["render"], ["classes", "l4"], ["explain", "ml/qwen"], ["render", "--format", "json"]):
+        ran = project.run(*verb)
+        assert (ran.code, re.search(r"^\s*::|##\[|##vso\[", ran.out, re.MULTILINE)) == (0, None)
+    rendered = [object_ for object_ in yaml.safe_load_all(project.run("render").out) if object_]
+    notes = [
+        object_["spec"]["template"]["metadata"]["annotations"].get("note")
+        for object_ in rendered
+        if object_["kind"] == "Deployment"
+    ]
+    assert text in notes
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["plan", "--jsn", "--json"],
+        ["plan", "--json", "--stack"],
+        ["explain", "--json"],
+        ["classes", "--json", "--count", "many"],
+        ["classes", "--json", "--provider", "nobody"],
+        ["classes", "--json", "--min-memory", "much"],
+        ["status", "--json", "--watch"],
+        ["plan", "--json", "--write", "--locked"],
+        ["plan", "--json", "--stack", "prod", "x.yaml"],
+        ["valdate", "--json"],
+    ],
+)
+def test_a_wrong_call_is_json_too(project: Project, words: list[str]) -> None:
+    ran = project.run(*words)
+    (problem,) = ran.json["problems"]
+    assert (ran.code, ran.err, problem["nextStep"]) == (2, "", "See --help")
+
+
+@pytest.mark.parametrize(
+    ("file", "text"),
+    [
+        ("stacks/prod/placement.lock", "x"),
+        ("stacks/prod/models.yaml", "kind: ["),
+        ("stacks/Pulumi.prod.yaml", "config: 3"),
+        ("stacks/Pulumi.prod.yaml", "config: {inferfleet:documents: /}"),
+    ],
+)
+@pytest.mark.parametrize(
+    "verb", ["validate", "plan", "explain ml/qwen", "classes", "status", "plan --locked"]
+)
+def test_an_early_failure_is_json_too(project: Project, verb: str, file: str, text: str) -> None:
+    project.write(file, text)
+    for words in (verb.split(), [*verb.split(), "--stack", "prd"]):
+        ran = project.run(*words, "--json")
+        assert (ran.code, ran.err, len(ran.json["problems"])) == (1, "", 1)
+
+
+def test_a_very_long_list_of_problems_is_cut(project: Project) -> None:
+    project.write("stacks/prod/more.yaml", "\n---\n".join(["a: b"] * 300))
+    lines = project.run("validate").err.splitlines()
+    assert (lines[-3], lines[-1], len(lines)) == ("and 400 more problems", "600 problems", 204)
+    assert len(project.run("validate", "--json").json["problems"]) == 600

@@ -5,7 +5,7 @@ import pytest
 import yaml
 from hypothesis import given
 from hypothesis import strategies as st
-from small_project import Project
+from small_project import NO_LOCK_WARNING, Project
 
 from inferfleet.cli.show.manifests import manifest_text
 
@@ -17,7 +17,7 @@ def tree(folder: Path) -> list[str]:
 def test_every_manifest_of_the_stack_is_printed_with_its_cluster(project: Project) -> None:
     ran = project.run("render")
     manifests = list(yaml.safe_load_all(ran.out))
-    assert (ran.code, ran.err) == (0, "")
+    assert (ran.code, ran.err) == (0, NO_LOCK_WARNING)
     assert ran.out.startswith("---\n# cluster east\napiVersion: v1\nkind: Namespace\n")
     as_json = project.run("render", "--format", "json").json
     assert as_json == [{"cluster": "east", "manifest": manifest} for manifest in manifests]

@@ -1,5 +1,5 @@
 import pytest
-from small_project import Project
+from small_project import NO_LOCK_VALUES, NO_LOCK_WARNING, Project
 
 
 def test_a_valid_stack_is_counted(project: Project) -> None:
@@ -7,14 +7,14 @@ def test_a_valid_stack_is_counted(project: Project) -> None:
     assert (ran.code, ran.out, ran.err) == (
         0,
         "valid: classes 1, clusters 1, deployments 1, services 1\n",
-        "",
+        NO_LOCK_WARNING,
     )
 
 
 def test_a_valid_stack_says_the_same_to_machines(project: Project) -> None:
     assert project.run("validate", "--json").json == {
         "problems": [],
-        "warnings": [],
+        "warnings": [NO_LOCK_VALUES],
         "notices": [],
         "documents": {"classes": 1, "clusters": 1, "deployments": 1, "services": 1},
     }

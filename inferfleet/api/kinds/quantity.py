@@ -25,11 +25,20 @@ def parse_quantity(text: str) -> Decimal:
     """Return a quantity in cores, bytes or pieces. Raises Mistaken, a ValueError, with the rule."""
     quantity = _QUANTITY.fullmatch(text)
     if not quantity:
-        raise mistaken(f"{shown(text)!r} is not a Kubernetes quantity", "Write it like 80Gi, 500m or 4")
+        raise mistaken(f"{shown(text)!r} is not a Kubernetes quantity", _like(text))
     number, exponent, suffix = quantity.groups()
     if exponent:
         return Decimal(number + exponent)
     return Decimal(number) * (_BINARY.get(suffix) or _DECIMAL.get(suffix) or 1)
+
+
+def _like(text: str) -> str:
+    """Return the next step: the quantity that is probably meant, as for 16GB, or examples."""
+    meant = re.fullmatch(r"([0-9]{1,12}(?:\.[0-9]{1,3})?) ?([kKMGTPE])i?[bB]?", text)
+    if meant is None:
+        return "Write it like 80Gi, 500m or 4"
+    binary = f"{meant[1]}{meant[2].upper()}i"
+    return f"Write {binary}, or {meant[1]}{meant[2].replace('K', 'k')} for powers of ten"
 
 
 def parse_duration(text: str) -> int:

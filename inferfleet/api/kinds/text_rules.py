@@ -26,11 +26,15 @@ class Written:
     pattern: str
     rule: str
     limit: int = 253
+    suggest: bool = False  # a value of lowercase letters, digits and '-' is likely what is meant
 
     def check(self, value: str) -> str:
         """Return the value. Raises Mistaken when it does not match or is longer than the limit."""
         if len(value) > self.limit or not re.fullmatch(self.pattern, value):
-            raise mistaken(f"{{field}} {shown(value)!r} must be {self.rule}", "Change it")
+            close = re.sub(r"[^a-z0-9]+", "-", value[:300].lower()).strip("-")
+            named = self.suggest and len(close) <= self.limit and re.fullmatch(self.pattern, close)
+            next_step = f"Write it like {close}" if named else "Change it"
+            raise mistaken(f"{{field}} {shown(value)!r} must be {self.rule}", next_step)
         return value
 
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
@@ -61,6 +65,7 @@ def Dns1035(limit: int) -> Written:  # noqa: N802 (metadata of a type, like pyda
         "lowercase letters, digits and '-', start with a letter, not end with '-', "
         f"at most {limit} characters",
         limit,
+        suggest=True,
     )
 
 

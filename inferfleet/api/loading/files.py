@@ -5,15 +5,18 @@ import os
 import tempfile
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from itertools import islice
 from pathlib import Path
 
 from inferfleet.api.loading.border import MAX_BYTES, Refused, border_of, is_inside, read_regular
 from inferfleet.api.problems import InvalidDocuments, Problem, Where
 from inferfleet.api.wording import nearest_parent
-from inferfleet.api.yaml.nodes import Unreadable
+from inferfleet.api.yaml.budget import Budget, Unreadable
 from inferfleet.api.yaml.text import Text, texts
 
 _ENDINGS = (".yaml", ".yml")
+# Opening a file costs a third of a millisecond, whatever is in it.
+MAX_FILES = 2_000
 
 
 @dataclass(frozen=True)
@@ -28,6 +31,10 @@ class Source:
         """Return the line of a field, or of its nearest parent in the file."""
         lines = self.text.lines
         return Where(self.shown, lines.get(nearest_parent(path, lines), 1))
+
+    def at(self, line: int) -> Where:
+        """Return a line of the file."""
+        return Where(self.shown, line)
 
     def located(self, problems: Iterable[Problem], *, kind: str = "", key: str = "") -> list[Problem]:
         """Return the problems with their lines, and with the name of this document as far as it is known."""
@@ -65,7 +72,8 @@ def files_of(
         if os.path.isdir(path):
             border = root or border_of(path)
             if is_inside(path, border):
-                files.update(dict.fromkeys(_inside(path, base or Path.cwd(), problems), border))
+                below = islice(_inside(path, base or Path.cwd(), problems), MAX_FILES + 1)
+                files.update(dict.fromkeys(below, border))
             else:
                 what = f"folder {path} is outside of {border}, where a symbolic link leads"
                 problems.append(Problem(what, "Put a folder in its place"))
@@ -75,6 +83,10 @@ def files_of(
             problems.append(Problem(f"{path} is neither a file nor a folder", "Name a YAML file or a folder"))
         else:
             problems.append(Problem(f"{path} does not exist", "Check the path"))
+    if len(files) > MAX_FILES:
+        what = f"there are more than {MAX_FILES:,} files of documents"
+        problems.append(Problem(what, "Put several documents into one file, or use several stacks"))
+        files = {}
     once: dict[str, Path] = {}
     for file in files:
         once.setdefault(os.path.realpath(file), file)
@@ -97,6 +109,9 @@ def _inside(folder: Path, base: Path, problems: list[Problem]) -> Iterator[Path]
                 ignored(Path(here, name), why, "Put a folder in its place, or link its files one by one")
         for name in sorted(names):
             of_pulumi = name == "Pulumi.yaml" or name.startswith("Pulumi.")
+            if of_pulumi and name != "Pulumi.yaml" and name.endswith(_ENDINGS):
+                why = "this file is not read, because settings of a stack are in stacks/Pulumi.<stack>.yaml"
+                ignored(Path(here, name), why, "Move or rename it")
             if name.startswith(".") or of_pulumi:
                 continue
             if name.endswith(_ENDINGS):
@@ -104,17 +119,23 @@ def _inside(folder: Path, base: Path, problems: list[Problem]) -> Iterator[Path]
             elif name.lower().endswith(_ENDINGS):
                 why = "this file is not read, because its name does not end in .yaml or .yml, in lowercase"
                 ignored(Path(here, name), why, "Rename it")
+            elif name.lower().endswith(tuple(f"{ending}.txt" for ending in _ENDINGS)):
+                ignored(Path(here, name), "this file is not read, because its name ends in .txt", "Rename it")
 
 
 def _shown(file: Path, base: Path) -> str:
     return str(file.relative_to(base)) if file.is_relative_to(base) else str(file)
 
 
-def read(file: Path, base: Path, root: Path | None = None) -> tuple[list[Source], list[Problem]]:
+def read(
+    file: Path, base: Path, root: Path | None = None, budget: Budget | None = None
+) -> tuple[list[Source], list[Problem]]:
     """Return the documents of a file that could be separated, and why the rest of it could not be read.
 
-    The file must be inside of `root`, or without it inside the project of its path.
+    The file must be inside of `root`, or without it inside the project of its path. Files that are read with
+    the same budget share it.
     """
+    budget = budget or Budget()
     name = _shown(file, base)
     try:
         raw = read_regular(file, root or border_of(file))
@@ -127,7 +148,8 @@ def read(file: Path, base: Path, root: Path | None = None) -> tuple[list[Source]
         return [], [_unread(name, line, "the file is not UTF-8 text", "Save it as UTF-8")]
     sources: list[Source] = []
     try:
-        sources.extend(Source(text, file, name) for text in texts(content))
+        budget.file(len(raw))
+        sources.extend(Source(text, file, name) for text in texts(content, budget))
     except Unreadable as error:
         return sources, [_unread(name, error.line, error.what, error.next_step)]
     return sources, []

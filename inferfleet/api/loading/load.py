@@ -3,20 +3,23 @@
 import os
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from inferfleet.api.documents import DocumentName, Documents
-from inferfleet.api.kinds.base import API_VERSION
 from inferfleet.api.kinds.inference_class import InferenceClass
 from inferfleet.api.kinds.inference_cluster import InferenceCluster
 from inferfleet.api.kinds.model_deployment import ModelDeployment
 from inferfleet.api.kinds.model_service import ModelService
 from inferfleet.api.kinds.settings import Settings
 from inferfleet.api.loading.files import Source, files_of, read
-from inferfleet.api.loading.validation import validated
+from inferfleet.api.loading.recognition import flaws_of, kind_of
+from inferfleet.api.loading.size import oversize
+from inferfleet.api.loading.validation import MOST_PROBLEMS, validated
 from inferfleet.api.problems import InvalidDocuments, Problem, of_severity
-from inferfleet.api.wording import named, one_of, path_of, shown
+from inferfleet.api.wording import one_of, path_of, shown
+from inferfleet.api.yaml.budget import Budget
 from inferfleet.profiles.table import names
 
 Document = InferenceClass | InferenceCluster | ModelDeployment | ModelService
@@ -91,10 +94,11 @@ def _key(kind: str, data: Any) -> str | None:
     return f"{metadata.get('namespace', 'default')}/{metadata['name']}"
 
 
-def dangling(collection: Collection) -> Iterator[Problem]:
+def dangling(collection: Collection, catalogue: Path | None) -> Iterator[Problem]:
     """Yield references to classes and profiles that do not exist, also of documents with other problems.
 
-    While something could not be read, no class is reported as missing: it may be there.
+    While something could not be read, no class is reported as missing: it may be there. `catalogue` is the
+    folder that the classes of all stacks should be in.
     """
     classes = collection.keys("InferenceClass")
     for (kind, cluster), collected in collection.by_name.items():
@@ -102,7 +106,7 @@ def dangling(collection: Collection) -> Iterator[Problem]:
             data = collected.source.text.data
             problems = [
                 *_profile(cluster, data),
-                *(_classes(cluster, data, classes) if collection.complete else ()),
+                *(_classes(cluster, data, classes, catalogue) if collection.complete else ()),
             ]
             yield from collected.source.located(problems, kind=kind, key=cluster)
 
@@ -114,7 +118,7 @@ def _profile(cluster: str, data: Any) -> Iterator[Problem]:
         yield Problem(what, one_of(wanted, names(), "Known profiles"), "spec.serving.profile")
 
 
-def _classes(cluster: str, data: Any, classes: set[str]) -> Iterator[Problem]:
+def _classes(cluster: str, data: Any, classes: set[str], catalogue: Path | None) -> Iterator[Problem]:
     pools = _at(data, "spec", "nodePools")
     for index, pool in enumerate(pools if isinstance(pools, list) else ()):
         wanted, name = _at(pool, "className"), _at(pool, "name")
@@ -122,7 +126,14 @@ def _classes(cluster: str, data: Any, classes: set[str]) -> Iterator[Problem]:
             shown_name = shown(name) if isinstance(name, str) else f"number {index + 1}"
             what = f"pool {shown_name} of cluster {cluster} has class {shown(wanted)!r}, which does not exist"
             path = path_of(("spec", "nodePools", index, "className"))
-            yield Problem(what, one_of(wanted, classes, "Known classes"), path)
+            next_step = one_of(wanted, classes, "Known classes") if classes else _no_classes(catalogue)
+            yield Problem(what, next_step, path)
+
+
+def _no_classes(catalogue: Path | None) -> str:
+    if catalogue is not None and not os.path.isdir(catalogue):
+        return "The folder classes is missing: restore it, or write an InferenceClass beside the stack"
+    return "There is no class at all: write an InferenceClass into the folder classes"
 
 
 def _at(data: Any, *steps: str) -> Any:
@@ -163,25 +174,38 @@ def load(
     problems += [problem for problem in more if problem not in problems]
     of_catalogue = {os.path.realpath(file) for file in classes}
     own = {file: border for file, border in own.items() if os.path.realpath(file) not in of_catalogue}
+    budget = Budget()
     for file, border in (classes | own).items():
-        sources, unread = read(file, base, border)
+        sources, unread = read(file, base, border, budget)
         problems += unread
         collection.complete &= not unread
         for source in sources:
             problems += _take(source, collection, catalogued=file in classes)
-    problems += dangling(collection)
+            if len(problems) > MOST_PROBLEMS:
+                problems.append(_too_many(source))
+                raise InvalidDocuments(of_severity(problems, "error"))
+        if budget.spent:
+            break
+    problems += dangling(collection, catalogue)
     if of_severity(problems, "error"):
         raise InvalidDocuments(of_severity(problems, "error"))
     documents = collection.documents(settings or Settings(stack="unnamed"))
+    if too_large := list(oversize(documents)):
+        raise InvalidDocuments(too_large)
     return replace(documents, notices=of_severity(problems, "warning", "notice"))
+
+
+def _too_many(source: Source) -> Problem:
+    what = f"there are more than {MOST_PROBLEMS:,} problems; nothing after {source.where()} was looked at"
+    return Problem(what, "Fix those first")
 
 
 def _take(source: Source, collection: Collection, *, catalogued: bool) -> list[Problem]:
     """Add one document to the collection, and return its problems."""
     data = source.text.data
-    problems = list(source.flaws())
+    problems = list(islice(flaws_of(source), MOST_PROBLEMS))
     missing = [flaw.path for flaw in source.text.flaws if flaw.missing]
-    kind, unknown = _kind(data)
+    kind, unknown = kind_of(data, KINDS)
     if kind is None:
         collection.complete = False
         return source.located(problems + [problem for problem in unknown if problem.path not in missing])
@@ -196,24 +220,3 @@ def _take(source: Source, collection: Collection, *, catalogued: bool) -> list[P
     elif name_taken := collection.add(kind, key, Collected(source, document, catalogued)):
         problems.append(name_taken)
     return source.located(problems, kind=kind, key=key or "")
-
-
-def _kind(data: Any) -> tuple[str | None, list[Problem]]:
-    """Return the kind of a document by its apiVersion and kind together, or None and why it is not known."""
-    if not isinstance(data, dict):
-        what = f"a document must be a map with apiVersion and kind, not {named(data)}"
-        return None, [Problem(what, "Write apiVersion, kind, metadata and spec")]
-    problems = []
-    version, kind = data.get("apiVersion"), data.get("kind")
-    if version != API_VERSION:
-        what = (
-            "field apiVersion is missing"
-            if version is None
-            else f"apiVersion {named(version)} is not supported"
-        )
-        problems.append(Problem(what, f"Write apiVersion: {API_VERSION}", "apiVersion"))
-    if not isinstance(kind, str) or kind not in KINDS:
-        what = "field kind is missing" if kind is None else f"kind {named(kind)} is not known"
-        next_step = one_of(kind if isinstance(kind, str) else "", KINDS, "Known kinds")
-        problems.append(Problem(what, next_step, "kind"))
-    return (None if problems else str(kind)), problems

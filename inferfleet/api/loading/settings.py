@@ -16,6 +16,10 @@ KEYS = tuple(name for name in fields_of(Settings) if name != "stack")
 _SECRET = re.compile(r"[a-z]([-a-z0-9]{0,30}[a-z0-9])?/[a-z0-9]([-.a-z0-9]{0,251}[a-z0-9])?")
 _STRUCTURED = ("plugins", "secrets")
 _FLAGS = ("locked", "trustRepositoryKubeconfigs")
+# Characters of such a setting as JSON text. A Secret holds at most 1 MiB: a stack has a few.
+_LONGEST = {"plugins": 100_000, "secrets": 4 * 1024 * 1024}
+_MOST_UNKNOWN = 100
+_MOST_SECRETS = 2_000
 
 
 def settings_of(
@@ -78,13 +82,22 @@ def unknown(given: Config, config_keys: Collection[str], *, sure: bool = True) -
 
     While the clusters are not known (not `sure`), only keys that look like a mistyped setting are reported.
     """
-    for key, value in given.values.items():
-        if key in KEYS or key in config_keys or is_encrypted(value):
-            continue
+    others = [
+        key
+        for key, value in given.values.items()
+        if not (key in KEYS or key in config_keys or is_encrypted(value))
+    ]
+    if len(others) > _MOST_UNKNOWN:
+        what = f"there are {len(others):,} keys that are no settings"
+        yield Problem(what, "Remove them", path_of((others[_MOST_UNKNOWN],)))
+    for key in others[:_MOST_UNKNOWN]:
         # A key that is named for a kubeconfig is rather that of a cluster.
         if sure or (nearest(key, KEYS) and not key.lower().endswith("kubeconfig")):
             what = f"{shown(key)!r} is neither a setting nor the configKey of a cluster"
-            yield Problem(what, one_of(key, KEYS, "Known settings"), path_of((key,)))
+            next_step = one_of(key, KEYS, "Known settings")
+            if key == NAMESPACE.rstrip(":"):
+                next_step = f"Write each setting on a line of its own, such as {NAMESPACE}locked: true"
+            yield Problem(what, next_step, path_of((key,)))
 
 
 def _plain(key: str, value: Any) -> Any:
@@ -99,6 +112,9 @@ def _plain(key: str, value: Any) -> Any:
     if isinstance(value, str) and key in _FLAGS:
         return {"true": True, "false": False}.get(value, value)
     if isinstance(value, str) and key in _STRUCTURED:
+        if len(value) > _LONGEST[key]:
+            what = f"setting {key} is a text of more than {_LONGEST[key]:,} characters"
+            raise mistaken(what, "Shorten it")
         try:
             return json.loads(value, parse_constant=_no_constant)
         except (ValueError, RecursionError):
@@ -117,6 +133,8 @@ def _names(secrets: Any) -> dict[str, list[str]]:
             "secrets must be a map from namespace/name to the values of that secret",
             "Write it like ml/hf-token: {token: VALUE}",
         )
+    if len(secrets) > _MOST_SECRETS:
+        raise mistaken(f"a stack has at most {_MOST_SECRETS:,} secrets, not {len(secrets):,}", "Remove some")
     mistakes = [mistake for name, values in secrets.items() for mistake in _secret(str(name), values)]
     if mistakes:
         raise Mistaken(*mistakes)
@@ -129,7 +147,8 @@ def readable_secrets(given: Config) -> Iterator[Problem]:
         secrets = _plain("secrets", given.values.get("secrets"))
     except Mistaken:
         return
-    for name, values in secrets.items() if isinstance(secrets, dict) else ():
+    written = list(secrets.items())[:_MOST_SECRETS] if isinstance(secrets, dict) else []
+    for name, values in written:
         for key, value in values.items() if isinstance(values, dict) else ():
             if value and not is_encrypted(value):
                 path = path_of(("secrets", str(name), str(key)))

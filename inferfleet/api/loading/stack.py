@@ -64,7 +64,18 @@ def load_stack(
         raise InvalidDocuments(problems)
     positions = {**documents.positions, ("Settings", stack): given.lines}
     warnings = written.located(readable_secrets(written), stack)
-    return replace(documents, positions=positions, notices=(*warnings, *documents.notices)), files
+    notices = (*warnings, *_misplaced(files), *documents.notices)
+    return replace(documents, positions=positions, notices=notices), files
+
+
+def _misplaced(files: StackFiles) -> Iterator[Problem]:
+    """Yield warnings about settings of the stack in places where they are not read."""
+    name = files.config_file.name
+    for place in (f"stacks/{name.removesuffix('.yaml')}.yml", name, f"{name.removesuffix('.yaml')}.yml"):
+        if os.path.isfile(files.root / place):
+            what = f"the file {shown(place)} is not read"
+            step = f"Settings of the stack belong into stacks/{shown(name)}"
+            yield Problem(what, step, severity="warning")
 
 
 def _no_folder(files: StackFiles) -> Problem | None:

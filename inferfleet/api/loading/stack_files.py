@@ -10,7 +10,7 @@ from typing import Any
 from inferfleet.api.loading.border import is_inside
 from inferfleet.api.loading.files import read, read_text
 from inferfleet.api.problems import InvalidDocuments, Problem, Where
-from inferfleet.api.wording import below, nearest_parent, one_of, shown
+from inferfleet.api.wording import nearest_parent, one_of, shown
 
 # Room for some 20,000 entries, and read within seconds.
 MAX_LOCK_BYTES = 2 * 1024 * 1024
@@ -145,14 +145,14 @@ def read_config(file: Path, base: Path, root: Path | None = None) -> Config:
             where=source.where(),
         )
         return Config(problems=(*unread, problem))
-    values, lines = {}, {"": source.where("config")}
-    for key, value in (written or {}).items():
-        short, long = _setting(key), below("config", key)
-        if short is not None:
-            values[short] = value
-            for path, line in source.text.lines.items():
-                if path == long or path.startswith((f"{long}.", f"{long}[")):
-                    lines[short + path.removeprefix(long)] = Where(source.shown, line)
+    if written is None and any(str(key).startswith(NAMESPACE) for key in source.text.data):
+        what = "the settings stand beside config, so they are not read"
+        unread.append(Problem(what, "Write config: above them, and indent them", where=source.where()))
+    values = {short: value for key, value in (written or {}).items() if (short := _setting(key)) is not None}
+    lines = {"": source.where("config")}
+    for path, line in source.text.lines.items():
+        if (setting := _short(path)) is not None:
+            lines[setting] = Where(source.shown, line)
     problems = [_discreet(problem) for problem in source.flaws() if _short(problem.path) is not None]
     missing = (_short(flaw.path) for flaw in source.text.flaws if flaw.missing)
     return Config(values, lines, tuple(path for path in missing if path is not None), (*unread, *problems))

@@ -56,6 +56,8 @@ def _is_model(annotation: Any) -> bool:
 
 M = TypeVar("M", bound=BaseModel)
 Step = str | int
+# More help nobody, and cost: each mistyped field is compared with all known ones.
+MOST_PROBLEMS = 1_000
 
 _SHAPES = {
     "string_type": "text",
@@ -101,18 +103,23 @@ def _problems(model: type[BaseModel], data: Any, errors: list[ErrorDetails]) -> 
     """Return one problem per place and rule; the errors of the members of a union become one problem."""
     problems: list[Problem] = []
     shapes: dict[tuple[Step, ...], list[str]] = {}
-    for error in errors:
+    for number, error in enumerate(errors):
+        if len(problems) + len(shapes) >= MOST_PROBLEMS:
+            what = f"this document has some {len(errors) - number:,} more problems"
+            problems.append(Problem(what, "Fix those above first"))
+            break
         steps = _steps(data, error)
         if error["type"] in _SHAPES:
             shapes.setdefault(steps, []).append(_SHAPES[error["type"]])
             continue
         for at, what, next_step in _mistakes(model, steps, error):
             problems.append(Problem(what, next_step, path_of(at)))
+    del problems[MOST_PROBLEMS + 1 :]
     for steps, allowed in shapes.items():
         value = _value_at(data, steps)
         rule = " or ".join(dict.fromkeys(allowed))
         what = f"{_leaf(steps)} must be {rule}, not {named(value)}"
-        problems.append(Problem(what, _fix(value, rule), path_of(steps)))
+        problems.append(Problem(what, _fix(value, rule, fields_at(model, steps)), path_of(steps)))
     return problems
 
 
@@ -180,11 +187,15 @@ def _leaf(steps: tuple[Step, ...]) -> str:
     return shown(names[-1]) if names else "the document"
 
 
-def _fix(value: Any, rule: str) -> str:
+def _fix(value: Any, rule: str, fields: tuple[str, ...]) -> str:
     if value is None:
         return "Give it a value, or remove the field"
     if isinstance(value, int | float) and rule == "text":
         return "Quote it"
     if isinstance(value, str) and (rule.endswith("number") or rule == "true or false"):
         return f"Write {rule}, without quotes"
+    if rule == "a map" and fields:
+        return f"Write a map with fields such as {', '.join(fields[:3])}"
+    if rule == "a list":
+        return "Write a list: each entry on a line of its own that begins with '- ', or all in [ ]"
     return f"Write {rule}"

@@ -4,6 +4,7 @@ Built on the parser's events instead of PyYAML's composer, because that one recu
 nests and leaves no place to count.
 """
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -11,20 +12,10 @@ from typing import Any, Literal
 import yaml
 
 from inferfleet.api.wording import shown
-
-MAX_DEPTH = 64
-# A fleet of a few hundred documents has some ten thousand values.
-MAX_VALUES = 200_000
+from inferfleet.api.yaml.budget import MAX_DEPTH, Budget, Unreadable, no_anchor, too_deep
+from inferfleet.api.yaml.syntax import mistake_of
 
 _Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-
-
-class Unreadable(Exception):  # noqa: N818 (it says what the text is)
-    """The text cannot be read past `line`."""
-
-    def __init__(self, line: int, what: str, next_step: str) -> None:
-        super().__init__(f"line {line}: {what}. {next_step}")
-        self.line, self.what, self.next_step = line, what, next_step
 
 
 @dataclass(slots=True, eq=False)
@@ -42,18 +33,18 @@ class YamlNode:
     ends: tuple[int, int] = (0, 0)  # of a scalar: where in the text it begins and ends
 
 
-def nodes(text: str) -> Iterator[YamlNode]:
+def nodes(text: str, budget: Budget) -> Iterator[YamlNode]:
     """Yield the root of every document. Raises Unreadable after the documents that could be read."""
+    numbers = _line_numbers(text)
     try:
-        yield from _compose(text)
+        yield from _compose(text, budget, numbers)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
-        line, column = (mark.line, mark.column) if mark else (0, 0)
-        line = min(line, text.rstrip().count("\n"))  # what is missing at the end is reported on the last line
-        what = shown(str(error.problem or error.context or "unknown error"), 200)
-        tab = "tab " in what or _character(text, line, column) == "\t"
-        hint = "Indent with spaces, not tabs" if tab else "Fix the syntax on this line or just before it"
-        raise Unreadable(line + 1, f"not valid YAML: {what}", hint) from None
+        line = _line(mark, numbers)
+        line = min(line, text.rstrip().count("\n") + 1)  # what is missing at the end is reported on the last
+        character = text[mark.index : mark.index + 1] if mark else ""
+        what, next_step = mistake_of(str(error.problem or error.context or ""), character)
+        raise Unreadable(line, f"not valid YAML: {what}", next_step) from None
     except yaml.reader.ReaderError as error:
         line = text.count("\n", 0, error.position) + 1
         code = error.character if isinstance(error.character, int) else ord(error.character[:1] or "\0")
@@ -63,19 +54,32 @@ def nodes(text: str) -> Iterator[YamlNode]:
             "Remove it, or save the file as plain text",
         ) from None
     except (yaml.YAMLError, ValueError, OverflowError) as error:
-        raise Unreadable(1, f"not valid YAML: {shown(str(error), 200)}", "Fix the syntax") from None
+        what, next_step = mistake_of(str(error), "")
+        raise Unreadable(1, f"not valid YAML: {what}", next_step) from None
 
 
-def _character(text: str, line: int, column: int) -> str:
-    lines = text.split("\n", line + 1)
-    return lines[line][column : column + 1] if line < len(lines) else ""
+def _line_numbers(text: str) -> list[int] | None:
+    """Return the line of an editor for each line of the parser, or None where they are the same.
+
+    The parser begins a line after NEL, LS and PS too (YAML 1.1); editors and version control do not.
+    """
+    if text.isascii() or not re.search("[\x85\u2028\u2029]", text):
+        return None
+    numbers = [1]
+    for end in re.finditer("\r\n|[\n\r\x85\u2028\u2029]", text):
+        numbers.append(numbers[-1] + (end[0] not in "\x85\u2028\u2029"))
+    return numbers
 
 
-def _compose(text: str) -> Iterator[YamlNode]:
+def _line(mark: Any, numbers: list[int] | None) -> int:
+    line = mark.line if mark else 0
+    return numbers[min(line, len(numbers) - 1)] if numbers else line + 1
+
+
+def _compose(text: str, budget: Budget, numbers: list[int] | None) -> Iterator[YamlNode]:
     anchors: dict[str, YamlNode] = {}
     open_: list[YamlNode] = []
     root: YamlNode | None = None
-    count = 0
     for event in yaml.parse(text, Loader=_Loader):
         if isinstance(event, yaml.DocumentStartEvent):
             anchors, root = {}, None
@@ -89,10 +93,8 @@ def _compose(text: str) -> Iterator[YamlNode]:
             continue
         if not isinstance(event, yaml.NodeEvent):
             continue
-        node = _node(event, anchors, open_)
-        count += 1
-        if count > MAX_VALUES:
-            raise too_many(node.line)
+        node = _node(event, _line(event.start_mark, numbers), anchors, open_)
+        budget.node(node.line)
         if open_:
             open_[-1].children.append(node)
         else:
@@ -105,8 +107,7 @@ def _compose(text: str) -> Iterator[YamlNode]:
                 raise too_deep(node.line)
 
 
-def _node(event: yaml.NodeEvent, anchors: dict[str, YamlNode], open_: list[YamlNode]) -> YamlNode:
-    line = event.start_mark.line + 1 if event.start_mark else 1
+def _node(event: yaml.NodeEvent, line: int, anchors: dict[str, YamlNode], open_: list[YamlNode]) -> YamlNode:
     if isinstance(event, yaml.ScalarEvent):
         node = YamlNode("scalar", line, event.tag, event.value, plain=bool(event.implicit[0]))
         if event.start_mark and event.end_mark:
@@ -117,22 +118,10 @@ def _node(event: yaml.NodeEvent, anchors: dict[str, YamlNode], open_: list[YamlN
         return YamlNode("list", line, event.tag)
     if isinstance(event, yaml.MappingStartEvent):
         return YamlNode("map", line, event.tag)
-    target, name = anchors.get(event.anchor or ""), shown(event.anchor or "")
+    name = event.anchor or ""
+    target = anchors.get(name)
     if target is None:
-        what = f"alias *{name} has no anchor &{name} before it"
-        raise Unreadable(line, what, f"Put &{name} before the value that it repeats, or write the value out")
+        raise no_anchor(line, name)
     if any(node is target for node in open_):
-        raise Unreadable(line, f"alias *{name} is inside its own anchor", "Write the value out")
+        raise Unreadable(line, f"alias *{shown(name)} is inside its own anchor", "Write the value out")
     return YamlNode(target.shape, line, alias_of=target)
-
-
-def too_many(line: int) -> Unreadable:
-    return Unreadable(
-        line,
-        f"the file has more than {MAX_VALUES:,} values, counting what aliases repeat",
-        "Split the file, or use fewer aliases",
-    )
-
-
-def too_deep(line: int) -> Unreadable:
-    return Unreadable(line, f"values are nested more than {MAX_DEPTH} levels deep", "Use fewer levels")

@@ -9,11 +9,13 @@ from typing import Any
 
 from inferfleet.api.problems import Mistaken
 from inferfleet.api.wording import below, shown
-from inferfleet.api.yaml.nodes import MAX_DEPTH, MAX_VALUES, YamlNode, nodes, too_deep, too_many
+from inferfleet.api.yaml.budget import Budget
+from inferfleet.api.yaml.nodes import YamlNode, nodes
 from inferfleet.api.yaml.scalars import scalar, unsupported
 
 # Fields whose values have mistakes in the middle.
 _EXPRESSIONS = (".cel",)
+_KEY = "Write the key as text; where {{ ... }} is a template, render it first"
 _CONTAINERS = {"tag:yaml.org,2002:map": "map", "tag:yaml.org,2002:seq": "list"}
 
 
@@ -26,6 +28,7 @@ class Flaw:
     what: str
     next_step: str
     missing: bool = False
+    repeats: bool = False  # a key that the map has already
 
 
 @dataclass(frozen=True)
@@ -42,10 +45,15 @@ class Text:
     written: dict[str, str] = field(default_factory=dict)
 
 
-def texts(source: str) -> Iterator[Text]:
-    """Yield every document that is not empty. Raises Unreadable after the documents that could be read."""
-    reader = _Reader(source)
-    for root in nodes(source):
+def texts(source: str, budget: Budget | None = None) -> Iterator[Text]:
+    """Yield every document that is not empty. Raises Unreadable after the documents that could be read.
+
+    Texts that are read with the same budget share it.
+    """
+    budget = budget or Budget()
+    reader = _Reader(source, budget)
+    for root in nodes(source, budget):
+        budget.document(root.line)
         reader.lines, reader.flaws, reader.written = {}, [], {}
         data = reader.value(root, "", 0)
         if data is not None or reader.flaws:
@@ -53,17 +61,17 @@ def texts(source: str) -> Iterator[Text]:
 
 
 class _Reader:
-    def __init__(self, source: str) -> None:
+    def __init__(self, source: str, budget: Budget) -> None:
         self.source = source
-        self.count = 0  # over the whole file
+        self.budget = budget
         self.written: dict[str, str] = {}
         self.lines: dict[str, int] = {}
         self.flaws: list[Flaw] = []
 
     def value(self, node: YamlNode, path: str, depth: int) -> Any:
         self.lines.setdefault(path, node.line)
-        self._counted(node, depth)
         line, aliased, node = node.line, node.alias_of is not None, node.alias_of or node
+        self.budget.value(line, depth, len(path) + len(node.text))
         try:
             if node.shape == "scalar":
                 if path.endswith(_EXPRESSIONS) and not aliased:
@@ -101,11 +109,9 @@ class _Reader:
             if name is None:
                 continue
             if name in own:
-                self._flaw(
-                    below(path, name),
-                    key.line,
-                    f"key {shown(name)!r} is set twice in one map, first on line {own[name][0]}",
-                    "Remove one of the two",
+                what = f"key {shown(name)!r} is set twice in one map, first on line {own[name][0]}"
+                self.flaws.append(
+                    Flaw(below(path, name), key.line, what, "Remove one of the two", repeats=True)
                 )
             else:
                 own[name] = (key.line, child)
@@ -115,10 +121,9 @@ class _Reader:
         return own
 
     def _merged(self, node: YamlNode, path: str, depth: int) -> dict[str, tuple[int, YamlNode]]:
-        self._counted(node, depth)
         line, node = node.line, node.alias_of or node
+        self.budget.merged(line, depth, len(node.children))
         if node.shape == "map":
-            self.count += len(node.children)
             return self._fields(node, path, depth)
         if node.shape == "list" and all((child.alias_of or child).shape == "map" for child in node.children):
             fields: dict[str, tuple[int, YamlNode]] = {}
@@ -132,7 +137,7 @@ class _Reader:
     def _key(self, node: YamlNode, path: str) -> str | None:
         line, node = node.line, node.alias_of or node
         if node.shape != "scalar":
-            self._flaw(path, line, f"a {node.shape} is used as a key", "Write the key as text")
+            self._flaw(path, line, f"a {node.shape} is used as a key", _KEY)
             return None
         try:
             key = scalar(node.text, plain=node.plain, tag=node.tag)
@@ -145,13 +150,6 @@ class _Reader:
             self._flaw(path, line, f"key {name} must be text", f'Quote it: "{shown(node.text)}"')
             return None
         return key
-
-    def _counted(self, node: YamlNode, depth: int) -> None:
-        self.count += 1
-        if self.count > MAX_VALUES:
-            raise too_many(node.line)
-        if depth > MAX_DEPTH:
-            raise too_deep(node.line)
 
     def _flaw(self, path: str, line: int, what: str, next_step: str) -> None:
         self.flaws.append(Flaw(path, line, what, next_step))

@@ -12,6 +12,7 @@ import yaml
 from inferfleet.api.loading.border import border_of
 from inferfleet.api.loading.files import read_text, write_text
 from inferfleet.api.problems import InvalidDocuments, Problem
+from inferfleet.api.wording import commands
 
 Format = Literal["yaml", "json"]
 # Text that every YAML reader takes for text. kubectl's reads more as numbers and booleans (y, 1e3, 0o17) than
@@ -40,7 +41,7 @@ def _scalar(dumper: yaml.SafeDumper, value: str) -> yaml.ScalarNode:
     style = None
     if not _PLAIN.fullmatch(value) or value.lower() in _NOT_TEXT:
         # Block style keeps files readable, and loses line separators other than the newline.
-        readable = "\n" in value and value.replace("\n", "").isprintable()
+        readable = "\n" in value and value.replace("\n", "").isprintable() and not commands(value)
         style = "|" if readable else '"'
     return dumper.represent_scalar("tag:yaml.org,2002:str", value, style=style)
 

@@ -33,5 +33,7 @@ def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[obje
     with console.capture() as output:
         console.print(one_line(title), style="bold")
         console.print(rich_table)
+    # Only a terminal gets colours; elsewhere no part of a cell that was wrapped may begin a command.
+    shown = str if console.is_terminal else one_line
     for line in output.get().splitlines():
-        print(line.rstrip())
+        print(shown(line.rstrip()))

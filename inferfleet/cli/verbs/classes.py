@@ -1,12 +1,12 @@
 """`inferfleet classes`: the kinds of nodes in the catalogue."""
 
+import os.path
 from dataclasses import astuple
 from decimal import Decimal
 from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
-import yaml
 
 from inferfleet.api.documents import Documents
 from inferfleet.api.kinds.inference_class import InferenceClass
@@ -14,10 +14,11 @@ from inferfleet.api.kinds.quantity import parse_quantity
 from inferfleet.api.loading.load import load
 from inferfleet.api.loading.stack import find_root, stacks_of
 from inferfleet.api.problems import InvalidDocuments, Problem
-from inferfleet.api.wording import one_of
+from inferfleet.api.wording import one_of, shown
 from inferfleet.cli.output import print_line, print_yaml
 from inferfleet.cli.report import Report, reporting
 from inferfleet.cli.show.classes import Search, print_classes
+from inferfleet.cli.show.manifests import manifest_text
 from inferfleet.cli.source import AsJson, StackName, catalogue, read_source
 
 NamesOrPaths = Annotated[
@@ -70,7 +71,7 @@ def classes(
         report.problems += documents.notices
         known = dict(sorted(documents.classes.items()))
         report.problems += [
-            Problem(f"there is no class {name!r}", one_of(name, known, "Known classes"))
+            Problem(f"there is no class {shown(name)!r}", one_of(name, known, "Known classes"))
             for name in wanted
             if name not in known
         ]
@@ -88,7 +89,7 @@ def _bytes(quantity: str | None) -> Decimal | None:
 
 
 def _is_path(word: str) -> bool:
-    return "/" in word or word.endswith((".yaml", ".yml")) or Path(word).exists()
+    return "/" in word or word.endswith((".yaml", ".yml")) or os.path.exists(word)
 
 
 def _documents(paths: list[Path], stack: str | None) -> Documents:
@@ -107,7 +108,7 @@ def _show(report: Report, chosen: list[InferenceClass], *, full: bool, as_json: 
     if as_json:
         report.values["classes"] = written
     elif full:
-        print_yaml(yaml.safe_dump_all(written, sort_keys=False, width=110))
+        print_yaml("---\n".join(manifest_text(class_, as_format="yaml") for class_ in written))
     elif chosen:
         print_classes(chosen)
     else:

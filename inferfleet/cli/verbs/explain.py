@@ -7,7 +7,7 @@ import typer
 
 from inferfleet.api.documents import Documents
 from inferfleet.api.problems import InvalidDocuments, Problem
-from inferfleet.api.wording import one_of
+from inferfleet.api.wording import listing, one_of, shown
 from inferfleet.cli.report import reporting
 from inferfleet.cli.show import pool as pool_explanation
 from inferfleet.cli.show.explanation import as_values, explanation, show
@@ -31,7 +31,9 @@ def explain(thing: Thing, paths: Paths = None, stack: StackName = None, as_json:
     with reporting(as_json=as_json) as report:
         source = read_source(paths, stack)
         report.documents = source.documents
+        report.problems += source.notices
         desired = source.desired()
+        report.problems += desired.warnings
         pools = pool_explanation.clouds(desired)
         if thing in pools and thing not in source.documents.deployments:
             report.values |= pool_explanation.as_values(thing, pools[thing])
@@ -53,8 +55,9 @@ def _key(name: str, documents: Documents, pools: Iterable[str]) -> str:
     if len(keys) == 1:
         return keys[0]
     if keys:
-        problem = Problem(f"deployment {name!r} is in several namespaces", f"Name one of {', '.join(keys)}")
+        what = f"deployment {shown(name)!r} is in several namespaces"
+        problem = Problem(what, f"Name one of {listing(keys)}")
     else:
-        what = f"there is no deployment or GKE pool {name!r}"
+        what = f"there is no deployment or GKE pool {shown(name)!r}"
         problem = Problem(what, one_of(name, [*known, *pools], "Known are"))
     raise InvalidDocuments([problem])

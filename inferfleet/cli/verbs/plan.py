@@ -35,7 +35,7 @@ def plan(
         source = read_source(paths, stack)
         documents, lock = source.documents, source.lock
         report.documents = documents
-        report.problems += documents.notices
+        report.problems += source.notices
         desired = source.desired()
         report.values |= as_values(desired, documents)
         report.values["lock"] = source.files and {

@@ -31,7 +31,7 @@ def render(
     with reporting() as report:
         source = read_source(paths, stack)
         report.documents = source.documents
-        report.problems += source.documents.notices
+        report.problems += source.notices
         desired = source.desired()
         report.problems += desired.warnings
         if output is None:

@@ -15,7 +15,7 @@ def validate(paths: Paths = None, stack: StackName = None, as_json: AsJson = Fal
         source = read_source(paths, stack)
         documents, lock = source.documents, source.lock
         report.documents = documents
-        report.problems += documents.notices
+        report.problems += source.notices
         counts = {
             "classes": len(documents.classes),
             "clusters": len(documents.clusters),

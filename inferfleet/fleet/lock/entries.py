@@ -7,7 +7,8 @@ from inferfleet.api.wording import shown
 from inferfleet.fleet.lock.text import Entry, quoted, read_flow, unquoted
 from inferfleet.fleet.spot import Spot
 
-_PART = r"[a-z](?:[-a-z0-9]*[a-z0-9])?"
+# The longest name that Kubernetes and Google take; those that a lock is written with are shorter.
+_PART = r"[a-z](?:[-a-z0-9]{0,61}[a-z0-9])?"
 _KEY = re.compile(rf"^{_PART}/{_PART}$")
 _NAME = re.compile(rf"^{_PART}$")
 _SPOT = re.compile(rf"^({_PART}/{_PART}) ({_PART})((?: {_PART}={_PART})+)$")

@@ -11,7 +11,17 @@ from typing import Any
 from inferfleet.api.problems import InvalidDocuments, Problem, Where
 from inferfleet.api.wording import shown
 from inferfleet.fleet.lock import entries as lock_entries
-from inferfleet.fleet.lock.text import MOST_PROBLEMS, RESTORE, Entry, entries, flow, quoted, scalar, too_many
+from inferfleet.fleet.lock.text import (
+    MOST_ENTRIES,
+    MOST_PROBLEMS,
+    RESTORE,
+    Entry,
+    entries,
+    flow,
+    quoted,
+    scalar,
+    too_many,
+)
 from inferfleet.fleet.spot import Spot
 
 VERSION = 1
@@ -133,6 +143,10 @@ def parse(text: str | None, *, file: str, stack: str) -> Lock:
         name = entry.key
         if len(problems) > MOST_PROBLEMS:
             problems.append(too_many(entry.where))
+            break
+        if len(lines) > MOST_ENTRIES:
+            what = f"the lock has more than {MOST_ENTRIES:,} entries"
+            problems.append(Problem(what, RESTORE, where=entry.where))
             break
         try:
             if entry.section == "clusters":

@@ -9,7 +9,7 @@ from typing import Any
 
 from inferfleet.api.problems import Problem, Where
 from inferfleet.api.wording import shown
-from inferfleet.api.yaml.nodes import Unreadable
+from inferfleet.api.yaml.budget import Unreadable
 from inferfleet.api.yaml.text import texts
 
 # Words that YAML parsers read as something else than text (YAML 1.1 and 1.2 together).
@@ -75,6 +75,8 @@ def _escaped(letter: str) -> str:
 RESTORE = "Restore the file from version control, or fix the line by hand"
 # A file with more is no lock that was damaged, but another file: a message for each line helps nobody.
 MOST_PROBLEMS = 100
+# Each takes a tenth of a millisecond, and a fleet of a thousand deployments has some three thousand.
+MOST_ENTRIES = 25_000
 _MARKERS = ("<<<<<<<", "|||||||", "=======", ">>>>>>>")
 _TOP = re.compile(r"^([A-Za-z_-]+):(?:\s+(\S.*))?$")
 # Ends a key. The first one counts, so that a line is read in one pass, however many spaces it has.

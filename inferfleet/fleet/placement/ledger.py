@@ -22,15 +22,23 @@ class Ledger:
         self._pools = pools
         self._demands = demands
         self._replicas: dict[str, dict[Spot, int]] = {}
+        self._on_cluster: Counter[tuple[str, str | None]] = Counter()  # cluster None: all of them
         self._by_pool: dict[PoolKey, dict[Spot, int]] = {}
+        self._pods: dict[PoolKey, Counter[Pod]] = {}
         self._packings: dict[PoolKey, dict[tuple[Pod, int] | None, Packing]] = {}
 
     def add(self, spot: Spot, replicas: int) -> None:
         """Add replicas to a spot, or remove them with a negative number, whether they fit or not."""
         tables = [self._replicas.setdefault(spot.deployment, {})]
+        before = tables[0].get(spot, 0)
+        for cluster in (spot.cluster, None):
+            self._on_cluster[(spot.deployment, cluster)] += replicas
         for key in _keys(spot):
             tables.append(self._by_pool.setdefault(key, {}))
             self._packings.pop(key, None)
+            if key in self._pools:
+                pods = self._pods.setdefault(key, Counter())
+                self._recount(pods, key, spot, before, before + replicas)
         for table in tables:
             table[spot] = table.get(spot, 0) + replicas
             if not table[spot]:
@@ -42,8 +50,7 @@ class Ledger:
 
     def total(self, deployment: str, *, cluster: str | None = None) -> int:
         """Return the deployment's replicas, on one cluster or on all."""
-        spots = self._replicas.get(deployment, {}).items()
-        return sum(replicas for spot, replicas in spots if cluster in (None, spot.cluster))
+        return self._on_cluster[(deployment, cluster)]
 
     def on_pool(self, pool: PoolKey) -> dict[Spot, int]:
         """Return the spots with replicas on a pool, in order."""
@@ -75,7 +82,7 @@ class Ledger:
         known = self._packings.setdefault(pool, {})
         asked = self._more(pool, one_more) if one_more else None
         if asked not in known:
-            pods = self._pods(pool, self._by_pool.get(pool, {}))
+            pods = Counter(self._pods.get(pool))
             if asked:
                 pods[asked[0]] += asked[1]
             known[asked] = pack(*self._pools[pool], pods)
@@ -83,9 +90,10 @@ class Ledger:
 
     def holds_without(self, pool: PoolKey, spot: Spot) -> bool:
         """Return True when the pool would hold the rest if one replica of the spot were removed."""
-        replicas = Counter(self._by_pool.get(pool, {}))
-        replicas[spot] -= 1
-        return pack(*self._pools[pool], self._pods(pool, replicas)).holds
+        pods = Counter(self._pods.get(pool))
+        there = self._by_pool.get(pool, {}).get(spot, 0)
+        self._recount(pods, pool, spot, there, there - 1)
+        return pack(*self._pools[pool], pods).holds
 
     def _more(self, pool: PoolKey, spot: Spot) -> tuple[Pod, int]:
         """Return the shape and number of the pods of one more replica, by which packings are kept."""
@@ -93,19 +101,23 @@ class Ledger:
         spare = 0 if spot in self._by_pool.get(pool, {}) else demand.spare
         return demand.pod, demand.pods + spare
 
-    def _pods(self, pool: PoolKey, placements: Mapping[Spot, int]) -> Counter[Pod]:
-        """Return the pods of replicas on a pool. A pod that outgrew the nodes counts as a whole node.
+    def _recount(self, pods: Counter[Pod], pool: PoolKey, spot: Spot, before: int, after: int) -> None:
+        """Count other pods on a pool for another number of replicas on a spot.
 
-        Otherwise the pool would be too small whatever else left it, and its neighbours would be moved away.
+        A pod that outgrew the nodes counts as a whole node. Otherwise the pool would be too small whatever
+        else left it, and its neighbours would be moved away.
         """
+        demand = self._demands.get(spot.deployment)
+        if demand is None:
+            return
         node, _ = self._pools[pool]
-        pods: Counter[Pod] = Counter()
-        for spot, replicas in placements.items():
-            demand = self._demands.get(spot.deployment)
-            if demand and replicas > 0:
-                pod = Pod(*map(min, demand.pod, node))
-                pods[pod] += replicas * demand.pods + demand.spare
-        return pods
+        pod = Pod(*map(min, demand.pod, node))
+        counts = [
+            replicas * demand.pods + demand.spare if replicas > 0 else 0 for replicas in (before, after)
+        ]
+        pods[pod] += counts[1] - counts[0]
+        if not pods[pod]:
+            del pods[pod]
 
 
 def _keys(spot: Spot) -> list[PoolKey]:

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 
 from inferfleet.api.documents import Documents
 from inferfleet.api.problems import Problem
+from inferfleet.api.wording import shown
 from inferfleet.fleet.placement.suitability import gpus
 from inferfleet.fleet.selectors.cel import InvalidSelector, Selectors
 from inferfleet.fleet.shapes import Demand, accelerator, accelerators, demand

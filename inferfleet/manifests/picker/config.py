@@ -2,6 +2,8 @@
 
 import copy
 import hashlib
+import json
+from functools import lru_cache
 from typing import Any
 
 import yaml
@@ -83,4 +85,10 @@ class _Plain(yaml.SafeDumper):
 
 def config_text(config: dict[str, Any]) -> str:
     """Return the file that the picker reads."""
-    return yaml.dump(config, Dumper=_Plain, sort_keys=False, allow_unicode=True)
+    return _dumped(json.dumps(config))
+
+
+# Most deployments have the same one, and writing YAML takes as long as all else that is made of them.
+@lru_cache(maxsize=256)
+def _dumped(config: str) -> str:
+    return yaml.dump(json.loads(config), Dumper=_Plain, sort_keys=False, allow_unicode=True)

@@ -90,7 +90,7 @@ HOSTILE: dict[str, tuple[bytes | str, str]] = {
     "deep lists": ("[" * 100_000, "nested more than 64 levels deep"),
     "deep maps": ("{a: " * 100_000, "nested more than 64 levels deep"),
     "deep keys": ("? " * 100_000, "nested more than 64 levels deep"),
-    "many values": ("- x\n" * 300_000, "more than 200,000 values"),
+    "many values": ("- x\n" * 300_000, "more than 300,000 values and keys"),
     "huge number": ("a: " + "9" * 100_000, "does not fit into 64 bits"),
     "huge exponent": ("a: 1e" + "9" * 100_000, "is not a finite number"),
     "huge hexadecimal": ("a: 0x" + "f" * 100_000, "does not fit into 64 bits"),

@@ -59,7 +59,8 @@ CASES = {
     ),
     "map for a list": (
         "    - {name: l4, className: l4, nodeCount: 3}", "    {name: l4, className: l4, nodeCount: 3}",
-        13, "spec.nodePools", "nodePools must be a list, not a map", "Write a list",
+        13, "spec.nodePools", "nodePools must be a list, not a map",
+        "Write a list: each entry on a line of its own that begins with '- ', or all in [ ]",
     ),
     "empty list": (
         "\n    - {name: l4, className: l4, nodeCount: 3}", " []",
@@ -95,7 +96,7 @@ CASES = {
     ),
     "quantity": (
         "32Gi", "32Gb",
-        5, "spec.node.memory", "'32Gb' is not a Kubernetes quantity", "Write it like 80Gi, 500m or 4",
+        5, "spec.node.memory", "'32Gb' is not a Kubernetes quantity", "Write 32Gi, or 32G for powers of ten",
     ),
     "negative quantity": (
         "32Gi", "-32Gi",
@@ -118,7 +119,7 @@ CASES = {
         19, "metadata.name",
         "name 'Qwen' must be lowercase letters, digits and '-', start with a letter, not end with '-', "
         "at most 32 characters",
-        "Change it",
+        "Write it like qwen",
     ),
     "label key": (
         "tier: prod", "-tier: prod",

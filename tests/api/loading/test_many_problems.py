@@ -50,12 +50,12 @@ def test_all_mistakes_of_all_files_come_at_once_in_reading_order(
 ) -> None:
     first = BASE.replace("32Gi", "32Gb").replace("replicas: 2", "replicas: 010").replace("type:", "typ:")
     assert [str(problem) for problem in problems_in(first, b="kind: [", c="- 1\n---\n3")] == [
-        "a.yaml:5: spec.node.memory: '32Gb' is not a Kubernetes quantity. Write it like 80Gi, 500m or 4",
+        "a.yaml:5: spec.node.memory: '32Gb' is not a Kubernetes quantity. Write 32Gi, "
+        "or 32G for powers of ten",
         "a.yaml:21: spec.replicas: 010 starts with 0, which some YAML parsers read as octal and others as "
         "decimal. Write 10 or 0o10 for a number, or quote it as text",
         "a.yaml:22: spec.engine.typ: unknown field 'typ'. Did you mean type?",
-        "b.yaml:1: not valid YAML: did not find expected node content. "
-        "Fix the syntax on this line or just before it",
+        "b.yaml:1: not valid YAML: a value is expected here. Fix the syntax on this line or just before it",
         "c.yaml:1: a document must be a map with apiVersion and kind, not a list. "
         "Write apiVersion, kind, metadata and spec",
         "c.yaml:3: a document must be a map with apiVersion and kind, not 3. "
