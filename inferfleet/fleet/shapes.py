@@ -63,7 +63,7 @@ class Demand:
 
 
 def demand(deployment: ModelDeployment) -> Demand:
-    """Return what one replica needs. Raises ValueError when the resources of a container cannot be read."""
+    """Return what one replica needs."""
     spec = deployment.spec
     topology = spec.workers.topology
     pod = Pod(

@@ -10,7 +10,7 @@ from typing import Any
 from urllib.parse import SplitResult, urlsplit
 
 from inferfleet.api.wording import shown
-from inferfleet.api.yaml.nodes import Unreadable
+from inferfleet.api.yaml.budget import Unreadable
 from inferfleet.api.yaml.text import Text, texts
 
 KUBECONFIG = "spec.cluster.existing.kubeconfig"

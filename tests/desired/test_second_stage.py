@@ -29,7 +29,7 @@ def test_problems_of_every_kind_come_at_once() -> None:
         ("", "the lock has 1 replica of ml/f on cluster gone, but that cluster has no document"),
         ("plugins[0].name", UNKNOWN),
         ("spec.endpoints[0].selector", "selector app=nobody matches no deployment of namespace ml"),
-        ("spec.nodeSelector.cel", "'capcity' is not a valid selector"),
+        ("spec.nodeSelector.cel", "line 1, column 1 of the expression"),
         ("spec.plugins[0].config.colour", "build plugin demo-pod-tweaks"),
         ("spec.plugins[0].name", UNKNOWN),
         (

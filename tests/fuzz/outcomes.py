@@ -25,6 +25,7 @@ from inferfleet.cli.main import app
 from inferfleet.desired import desired
 from inferfleet.fleet.lock.lock import Lock
 from inferfleet.reach.kubeconfig import read_kubeconfigs
+from inferfleet.reach.repository import Repository
 
 # Seconds that an input may take.
 LIMIT = 10.0
@@ -198,7 +199,7 @@ def _kubeconfig_faults(root: Path) -> Iterator[str]:
         with _alarm():
             documents, _ = load_stack(root, "prod")
             connections = [cluster.connection for cluster in desired(documents, Lock("prod")).clusters]
-            _, problems = read_kubeconfigs(connections, {})
+            problems = read_kubeconfigs(connections, {}, Repository(root, trusted=True)).problems
     except InvalidDocuments as invalid:
         problems = dict(enumerate(map(str, invalid.problems)))
     except Hang:

@@ -5,7 +5,6 @@ from dataclasses import dataclass, replace
 
 from inferfleet.api.documents import Documents
 from inferfleet.api.problems import Problem
-from inferfleet.api.wording import shown
 from inferfleet.fleet.placement.suitability import gpus
 from inferfleet.fleet.selectors.cel import InvalidSelector, Selectors
 from inferfleet.fleet.shapes import Demand, accelerator, accelerators, demand
@@ -61,12 +60,7 @@ def _classes(documents: Documents) -> Iterator[Problem]:
 
 
 def _pods(documents: Documents, key: str, demands: dict[str, Demand]) -> Iterator[Problem]:
-    try:
-        needs = demands[key] = demand(documents.deployments[key])
-    except ValueError as wrong:
-        path, next_step = "spec.workers.template.spec", "Fix the resources of the container"
-        yield Problem(str(wrong), next_step, path, kind="ModelDeployment", key=key)
-        return
+    needs = demands[key] = demand(documents.deployments[key])
     sizes = [
         (device.count, pool.class_name)
         for cluster in documents.clusters.values()
