@@ -23,8 +23,10 @@ class Documents:
     """Valid documents by key: classes and clusters by name, deployments and services by `namespace/name`.
 
     `positions` has the line of every field, `sources` the file of every document; both only for messages and
-    for paths relative to a document. `notices` say how documents were understood, which
-    secrets are in plain text, and which files beside the documents were not read.
+    for paths relative to a document. `broken_links` are links of plugin chains that cannot be read, by kind
+    and key of their document and path: their problems are told with those of all other links. `notices` say
+    how documents were understood, which secrets are in plain text, and which files beside the documents were
+    not read.
     """
 
     settings: Settings
@@ -34,6 +36,7 @@ class Documents:
     services: Mapping[str, ModelService] = field(default_factory=dict)
     positions: Positions = field(default_factory=dict, compare=False)
     notices: tuple[Problem, ...] = ()
+    broken_links: Mapping[tuple[str, str, str], tuple[Problem, ...]] = field(default_factory=dict)
     sources: Mapping[DocumentName, Path] = field(default_factory=dict, compare=False)
 
     def where(self, kind: str, key: str, path: str = "") -> Where | None:

@@ -24,10 +24,16 @@ class PluginSpec(Model):
     """
 
     name: str = Field(min_length=1, max_length=63)
-    """Name of a registered plugin, such as `demo-pod-tweaks` or `accelerator`."""
+    """Name of a plugin: one that comes with inferfleet, such as `accelerator`, or one that the setting
+    `inferfleet:allowedPlugins` names.
+    """
     type: Literal["BuiltIn"] = "BuiltIn"
-    """Where the plugin comes from. `BuiltIn`, the only value, means the plugins registered in the program."""
+    """How the plugin runs. `BuiltIn`, the only value, means in the program, also for plugins of your own."""
     config: Any = None
     """Configuration of the plugin, checked against the plugin's own model. Default: empty."""
     scope: PluginScope = PluginScope()
     """Which pods the plugin edits. Default: all pods that the chain is for."""
+    override: bool = False
+    """Whether the plugin may change fields that an earlier link of the chains changed. Without it, that is an
+    error that names both links.
+    """

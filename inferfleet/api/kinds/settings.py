@@ -2,11 +2,12 @@
 
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
 from inferfleet.api.kinds.base import Model
 from inferfleet.api.kinds.plugin_spec import PluginSpec
-from inferfleet.api.kinds.text_rules import InEditors
+from inferfleet.api.kinds.text_rules import InEditors, Written
+from inferfleet.api.problems import Mistake, Mistaken
 
 # Of secrets the model holds names only, `namespace/name` to the keys of its values; people write values too.
 _WRITTEN_SECRETS = InEditors(
@@ -15,6 +16,27 @@ _WRITTEN_SECRETS = InEditors(
         "additionalProperties": {"type": "object", "additionalProperties": {"type": "string"}},
     }
 )
+
+
+class AllowedPlugin(Model):
+    """A plugin that does not come with inferfleet, and that the stack may run."""
+
+    name: Annotated[str, Written(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?", "the name of a plugin", 63)]
+    """Name of the plugin: of its module in the folder `plugins`, with `-` for `_`, or of its entry point."""
+    version: Annotated[str, Written(r"[0-9A-Za-z]([-+._0-9A-Za-z]*[0-9A-Za-z])?", "a version", 64)]
+    """Version of the plugin that was reviewed, such as `"1.2.0"`; another one is refused."""
+
+
+def _once(allowed: tuple[AllowedPlugin, ...]) -> tuple[AllowedPlugin, ...]:
+    names = [plugin.name for plugin in allowed]
+    if again := [place for place, name in enumerate(names) if name in names[:place]]:
+        raise Mistaken(
+            *(
+                Mistake(f"plugin {names[place]} is allowed twice", "Keep one of the two", (place, "name"))
+                for place in again
+            )
+        )
+    return allowed
 
 
 class Settings(Model):
@@ -52,6 +74,10 @@ class Settings(Model):
     plugins: tuple[PluginSpec, ...] = ()
     """Plugins for every pod of the stack; they run after those of class and cluster, and before those of the
     deployment. Default: none.
+    """
+    allowed_plugins: Annotated[tuple[AllowedPlugin, ...], AfterValidator(_once)] = ()
+    """Plugins besides those that come with inferfleet: only what is named here is imported from the folder
+    `plugins` of the project and from installed packages. Default: none.
     """
     secrets: Annotated[dict[str, tuple[str, ...]], _WRITTEN_SECRETS] = {}
     """Values of Kubernetes Secrets, by `<namespace>/<name>` and key; a Secret is created where a pod reads

@@ -3,7 +3,7 @@
 import os
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
@@ -16,13 +16,14 @@ from inferfleet.api.kinds.settings import Settings
 from inferfleet.api.loading.files import Source, files_of, read
 from inferfleet.api.loading.recognition import flaws_of, kind_of
 from inferfleet.api.loading.size import oversize
-from inferfleet.api.loading.validation import MOST_PROBLEMS, validated
+from inferfleet.api.loading.validation import MOST_PROBLEMS, validated_but_for_links
 from inferfleet.api.problems import InvalidDocuments, Problem, of_severity
 from inferfleet.api.wording import one_of, path_of, shown
 from inferfleet.api.yaml.budget import Budget
 from inferfleet.profiles.table import names
 
 Document = InferenceClass | InferenceCluster | ModelDeployment | ModelService
+_CHAIN = ("spec", "plugins")
 _NAMESPACED = ("ModelDeployment", "ModelService")
 
 
@@ -44,6 +45,7 @@ class Collection:
 
     complete: bool = True
     by_name: dict[DocumentName, Collected] = field(default_factory=dict)
+    broken_links: dict[tuple[str, str, str], tuple[Problem, ...]] = field(default_factory=dict)
 
     def add(self, kind: str, key: str, new: Collected) -> Problem | None:
         """Add a document. Return an error if its name is taken, a notice if it hides a catalogue's class."""
@@ -73,6 +75,7 @@ class Collection:
             deployments=_of(by_name, ModelDeployment),
             services=_of(by_name, ModelService),
             positions={name: collected.source.positions() for name, collected in by_name.items()},
+            broken_links=self.broken_links,
             sources={name: collected.source.file for name, collected in by_name.items()},
         )
 
@@ -164,7 +167,8 @@ def load(
 
     A class with the name of one in the catalogue replaces it, with a notice. Messages name files below `base`
     (the current directory) relative to it. Every file must be inside of the folder `root`; without it, inside
-    the project of its path. Raises InvalidDocuments with every problem.
+    the project of its path. Raises InvalidDocuments with every problem; links of plugin chains that cannot be
+    read are told by `desired`, unless there is another.
     """
     base = (base or Path.cwd()).absolute()
     collection = Collection()
@@ -187,8 +191,8 @@ def load(
         if budget.spent:
             break
     problems += dangling(collection, catalogue)
-    if of_severity(problems, "error"):
-        raise InvalidDocuments(of_severity(problems, "error"))
+    if errors := of_severity(problems, "error"):
+        raise InvalidDocuments([*errors, *chain.from_iterable(collection.broken_links.values())])
     documents = collection.documents(settings or Settings(stack="unnamed"))
     if too_large := list(oversize(documents)):
         raise InvalidDocuments(too_large)
@@ -212,9 +216,12 @@ def _take(source: Source, collection: Collection, *, catalogued: bool) -> list[P
     if catalogued and kind != "InferenceClass":
         what = f"the catalogue may contain InferenceClasses only, not {kind}s"
         problems.append(Problem(what, "Move it to the documents of a stack", "kind"))
-    document, invalid = validated(KINDS[kind], data, ignore=missing)
+    document, invalid, links = validated_but_for_links(KINDS[kind], data, chain=_CHAIN, ignore=missing)
     problems += invalid
     key = _key(kind, data)
+    for path, of_link in links.items():
+        located = tuple(source.located(of_link, kind=kind, key=key or ""))
+        collection.broken_links[kind, key or "", path] = located
     if key is None:
         collection.complete = False
     elif name_taken := collection.add(kind, key, Collected(source, document, catalogued)):

@@ -3,21 +3,22 @@
 import json
 import re
 from collections.abc import Collection, Iterator, Mapping
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 from inferfleet.api.kinds.settings import Settings
 from inferfleet.api.loading.stack_files import NAMESPACE, Config, StackFiles, is_encrypted, read_config
-from inferfleet.api.loading.validation import fields_of, validated
+from inferfleet.api.loading.validation import fields_of, validated_but_for_links
 from inferfleet.api.problems import InvalidDocuments, Mistake, Mistaken, Problem, Where, mistaken
 from inferfleet.api.wording import nearest, one_of, path_of, shown
 
 KEYS = tuple(name for name in fields_of(Settings) if name != "stack")
 _SECRET = re.compile(r"[a-z]([-a-z0-9]{0,30}[a-z0-9])?/[a-z0-9]([-.a-z0-9]{0,251}[a-z0-9])?")
-_STRUCTURED = ("plugins", "secrets")
+_STRUCTURED = ("allowedPlugins", "plugins", "secrets")
 _FLAGS = ("locked", "trustRepositoryKubeconfigs")
 # Characters of such a setting as JSON text. A Secret holds at most 1 MiB: a stack has a few.
-_LONGEST = {"plugins": 100_000, "secrets": 4 * 1024 * 1024}
+_LONGEST = {"allowedPlugins": 100_000, "plugins": 100_000, "secrets": 4 * 1024 * 1024}
 _MOST_UNKNOWN = 100
 _MOST_SECRETS = 2_000
 
@@ -59,6 +60,15 @@ def read_settings(
 
 def checked(given: Config, *, stack: str) -> tuple[Settings | None, list[Problem]]:
     """Return the settings, or None and their problems without lines. Keys of no setting are ignored."""
+    settings, problems, links = checked_but_for_links(given, stack=stack)
+    problems += chain.from_iterable(links.values())
+    return (None if problems else settings), problems
+
+
+def checked_but_for_links(
+    given: Config, *, stack: str
+) -> tuple[Settings | None, list[Problem], dict[str, tuple[Problem, ...]]]:
+    """Return settings and problems as `checked` does, but problems of single plugin links apart, by path."""
     problems: list[Problem] = []
     missing = list(given.missing)
     plain: dict[str, Any] = {"stack": stack}
@@ -72,9 +82,9 @@ def checked(given: Config, *, stack: str) -> tuple[Settings | None, list[Problem
             missing.append(key)
             for mistake in error.mistakes:
                 problems.append(Problem(mistake.what, mistake.next_step, path_of((key, *mistake.at))))
-    settings, invalid = validated(Settings, plain, ignore=missing)
+    settings, invalid, links = validated_but_for_links(Settings, plain, chain=("plugins",), ignore=missing)
     problems += invalid
-    return (None if problems else settings), problems
+    return (None if problems else settings), problems, links
 
 
 def unknown(given: Config, config_keys: Collection[str], *, sure: bool = True) -> Iterator[Problem]:

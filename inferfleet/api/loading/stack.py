@@ -3,6 +3,7 @@
 import os
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,13 @@ from inferfleet.api.documents import Documents
 from inferfleet.api.kinds.inference_cluster import InferenceCluster
 from inferfleet.api.loading.border import is_inside
 from inferfleet.api.loading.load import load
-from inferfleet.api.loading.settings import checked, read_settings, readable_secrets, settings_of, unknown
+from inferfleet.api.loading.settings import (
+    checked_but_for_links,
+    read_settings,
+    readable_secrets,
+    settings_of,
+    unknown,
+)
 from inferfleet.api.loading.stack_files import (
     Config,
     StackFiles,
@@ -38,7 +45,7 @@ def load_stack(
     written = given = read_config(files.config_file, base, files.root)
     if config is not None:
         given = Config(config, given.lines)
-    settings, of_settings = checked(given, stack=stack)
+    settings, of_settings, links = checked_but_for_links(given, stack=stack)
     problems = list(given.problems)
     folder = given.values.get("documents")
     files = replace(files, folder=folder if isinstance(folder, str) else None)
@@ -60,12 +67,19 @@ def load_stack(
         problems += documents.located(_unset(documents, given, stack))
     of_settings += unknown(given, _config_keys(documents), sure=documents is not None)
     problems += given.located(of_settings, stack)
+    broken = {("Settings", stack, path): tuple(given.located(of, stack)) for path, of in links.items()}
     if problems or documents is None:
-        raise InvalidDocuments(problems)
+        of_documents = documents.broken_links if documents else {}
+        raise InvalidDocuments([*problems, *chain.from_iterable([*broken.values(), *of_documents.values()])])
     positions = {**documents.positions, ("Settings", stack): given.lines}
     warnings = written.located(readable_secrets(written), stack)
     notices = (*warnings, *_misplaced(files), *documents.notices)
-    return replace(documents, positions=positions, notices=notices), files
+    return replace(
+        documents,
+        positions=positions,
+        notices=notices,
+        broken_links={**broken, **documents.broken_links},
+    ), files
 
 
 def _misplaced(files: StackFiles) -> Iterator[Problem]:

@@ -1,6 +1,7 @@
 """Plain data to a model, or every problem in it, in the words of the document."""
 
 import json
+import re
 from collections.abc import Iterable
 from types import UnionType
 from typing import Annotated, Any, TypeVar, Union, get_args, get_origin
@@ -93,6 +94,33 @@ def validated(model: type[M], data: Any, *, ignore: Iterable[str] = ()) -> tuple
         return None, [
             problem for problem in problems if not any(_within(problem.path, path) for path in reported)
         ]
+
+
+def validated_but_for_links(
+    model: type[M], data: Any, *, chain: tuple[str, ...], ignore: Iterable[str] = ()
+) -> tuple[M | None, list[Problem], dict[str, tuple[Problem, ...]]]:
+    """Return a model and its problems as `validated` does, but those of single plugin links apart, by path.
+
+    `chain` leads to the links in the data. Where nothing else is wrong, the model has a link in place of each
+    broken one that is there for its place alone. So the problems of all links of a chain can be told at once:
+    most of them are known only to the plugins.
+    """
+    document, problems = validated(model, data, ignore=ignore)
+    links: dict[int, list[Problem]] = {}
+    for problem in problems:
+        if place := re.match(re.escape(path_of(chain)) + r"\[(\d+)\]", problem.path):
+            links.setdefault(int(place[1]), []).append(problem)
+    if not links or len(problems) > sum(map(len, links.values())):
+        return document, problems, {}
+    document, problems = validated(model, _replaced(data, chain, links), ignore=ignore)
+    return document, problems, {path_of((*chain, place)): tuple(links[place]) for place in links}
+
+
+def _replaced(data: Any, chain: tuple[str, ...], places: Iterable[int]) -> Any:
+    """The data with a link that can be read at these places of the chain."""
+    if not chain:
+        return [{"name": "broken"} if place in places else link for place, link in enumerate(data)]
+    return {**data, chain[0]: _replaced(data[chain[0]], chain[1:], places)}
 
 
 def _within(path: str, outer: str) -> bool:

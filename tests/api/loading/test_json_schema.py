@@ -82,8 +82,16 @@ def test_it_is_plain_json() -> None:
 
 def test_settings_have_the_names_that_people_write_and_secrets_their_values() -> None:
     settings = settings_schema()["properties"]
-    names = "documents locked unplaced await podSecurity trustRepositoryKubeconfigs plugins secrets"
-    assert list(settings) == names.split()
+    assert list(settings) == [
+        "documents",
+        "locked",
+        "unplaced",
+        "await",
+        "podSecurity",
+        "plugins",
+        "allowedPlugins",
+        "secrets",
+    ]
     values = {"type": "object", "additionalProperties": {"type": "string"}}
     assert settings["secrets"]["additionalProperties"] == values
 
