@@ -2,10 +2,12 @@
 
 from collections.abc import Iterable
 from dataclasses import replace
+from itertools import chain
 
 from inferfleet.api.documents import Documents
 from inferfleet.api.problems import InvalidDocuments, Problem, in_reading_order, of_severity
-from inferfleet.desired.checks import chain_problems, doubles, engine_problems, picker_problems
+from inferfleet.desired.chains import Chains, chains
+from inferfleet.desired.checks import doubles, engine_problems, picker_problems
 from inferfleet.desired.clusters import Site, connection
 from inferfleet.desired.endpoints import model_endpoint, model_service
 from inferfleet.desired.pods import Pods, pods
@@ -18,6 +20,7 @@ from inferfleet.fleet.lock.lock import Lock
 from inferfleet.fleet.planning import plan
 from inferfleet.fleet.spot import Spot
 from inferfleet.gke.decide import Cloud, decide
+from inferfleet.plugins.findings import Finding, told
 from inferfleet.plugins.registry import Registry, builtin
 from inferfleet.profiles.table import profile
 
@@ -39,11 +42,13 @@ def desired(
     registry = registry or builtin()
     planned = plan(documents, lock)
     cloud = decide(documents, lock, planned)
-    templates, pod_problems = _templates(documents, planned, cloud, registry)
+    all_chains = chains(documents, registry)
+    templates, pod_problems = _templates(documents, planned, cloud, all_chains)
     problems = [
         *in_reading_order(documents.located(planned.problems)),
         *cloud.problems,
-        *chain_problems(documents, registry),
+        *chain.from_iterable(documents.broken_links.values()),
+        *all_chains.problems,
         *engine_problems(documents),
         *picker_problems(documents, planned),
         *pod_problems,
@@ -70,15 +75,19 @@ def _refuse(documents: Documents, problems: Iterable[Problem]) -> None:
 
 
 def _templates(
-    documents: Documents, planned: Plan, cloud: Cloud, registry: Registry
+    documents: Documents, planned: Plan, cloud: Cloud, chains: Chains
 ) -> tuple[dict[Spot, tuple[Pods, ...]], list[Problem]]:
     """Return the pods of every placement, and their problems."""
     templates: dict[Spot, tuple[Pods, ...]] = {}
     problems: list[Problem] = []
+    findings: list[Finding] = []
     for placement in planned.placements:
         spot = placement.spot
-        templates[spot], wrong = pods(documents, spot, registry, cloud.clusters.get(spot.cluster))
+        made, wrong, more = pods(documents, spot, chains, cloud.clusters.get(spot.cluster))
+        templates[spot] = made
         problems += wrong
+        findings += more
+    problems += told(findings)
     for spot, of in templates.items():
         problems += missing_keys(documents, spot.deployment, _reads(spot, of))
     reads: dict[str, list[Reference]] = {}

@@ -1,28 +1,14 @@
-"""Problems that belong to no single manifest: chains, command lines, pickers, doubled names."""
+"""Problems that belong to no single manifest: command lines, pickers, doubled names."""
 
 from collections.abc import Iterable, Iterator
 
 from inferfleet.api.documents import Documents
 from inferfleet.api.problems import Problem
-from inferfleet.desired.pods import chains_of, stack_chain
 from inferfleet.desired.values import Component, DesiredCluster
 from inferfleet.fleet import engine_args
 from inferfleet.fleet.decisions import Plan
-from inferfleet.fleet.shapes import DECODE
 from inferfleet.manifests.picker import check as picker_check
-from inferfleet.plugins import chain
-from inferfleet.plugins.registry import Registry
 from inferfleet.profiles.table import profile
-
-# The roles of a unified deployment.
-ROLES = (DECODE,)
-
-
-def chain_problems(documents: Documents, registry: Registry) -> Iterator[Problem]:
-    """Yield the problems of all chains, also of those that apply to no pod today."""
-    yield from chain.check(stack_chain(documents), registry, roles=ROLES)
-    for links in chains_of(documents):
-        yield from chain.check(links, registry, roles=ROLES)
 
 
 def engine_problems(documents: Documents) -> Iterator[Problem]:

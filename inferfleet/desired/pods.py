@@ -1,24 +1,21 @@
 """Pod templates of a placement: checked for contradictions, generated, and edited by the plugin chain."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 from inferfleet.api.documents import Documents
-from inferfleet.api.kinds.inference_class import Device
 from inferfleet.api.problems import Problem
+from inferfleet.desired.chains import Chains
 from inferfleet.desired.pod_security import meets_baseline, risk_problems
-from inferfleet.fleet import names
+from inferfleet.desired.request import request
 from inferfleet.fleet.shapes import accelerator
 from inferfleet.fleet.spot import Spot
 from inferfleet.gke.settings.nodes import pod_taints
 from inferfleet.gke.values import CloudCluster
 from inferfleet.manifests.pod.clashes import clashes, fractional_bytes, refused
-from inferfleet.manifests.pod.hardware import Hardware, hardware
+from inferfleet.manifests.pod.hardware import hardware
 from inferfleet.manifests.pod.template import pod_template
 from inferfleet.plugins import chain
-from inferfleet.plugins.contract import Request
-from inferfleet.plugins.link import Link, links
-from inferfleet.plugins.registry import Registry
+from inferfleet.plugins.findings import Finding
 
 
 @dataclass(frozen=True)
@@ -33,12 +30,13 @@ class Pods:
 
 
 def pods(
-    documents: Documents, spot: Spot, registry: Registry, cloud: CloudCluster | None
-) -> tuple[tuple[Pods, ...], tuple[Problem, ...]]:
-    """Return the pods of every role of the spot, and their problems.
+    documents: Documents, spot: Spot, chains: Chains, cloud: CloudCluster | None
+) -> tuple[tuple[Pods, ...], tuple[Problem, ...], tuple[Finding, ...]]:
+    """Return the pods of every role of the spot, their problems, and what plugins did wrong.
 
     `cloud` is the spot's cluster in Google Cloud, where the stack creates it.
     """
+    findings: list[Finding] = []
     made: list[Pods] = []
     problems: list[Problem] = []
     for role, pool_name in spot.pools:
@@ -65,67 +63,23 @@ def pods(
         if mistakes := list(refused(generated, deployment)):
             problems += mistakes
             continue
-        every_link = chain_of(documents, spot, class_name=pool.class_name)
+        every_link = chains.of(spot, class_name=pool.class_name)
         outcome = chain.run(
             generated,
-            _request(documents, spot, role, device=device, needs=needs, class_name=pool.class_name),
+            request(
+                documents,
+                spot,
+                role,
+                class_name=pool.class_name,
+                device=device,
+                needs=needs,
+                cloud=cloud.gpu_pools.get(pool_name) if cloud else None,
+            ),
             every_link,
-            registry,
         )
         problems += outcome.problems
-        problems += risk_problems(deployment, outcome, every_link, documents.settings)
+        findings += outcome.findings
+        links = [bound.link for bound in every_link]
+        problems += risk_problems(deployment, outcome, links, documents.settings)
         made.append(Pods(spot, role, outcome, pool.autoscaled, meets_baseline(outcome)))
-    return tuple(made), tuple(problems)
-
-
-def chain_of(documents: Documents, spot: Spot, *, class_name: str) -> tuple[Link, ...]:
-    """Return every link that may act on pods of the spot on nodes of the class."""
-    return (
-        *_class_chain(documents, class_name),
-        *_cluster_chain(documents, spot.cluster),
-        *stack_chain(documents),
-        *_deployment_chain(documents, spot.deployment),
-    )
-
-
-def chains_of(documents: Documents) -> Iterator[tuple[Link, ...]]:
-    """Yield the chain of each class, cluster and deployment."""
-    yield from (_class_chain(documents, name) for name in sorted(documents.classes))
-    yield from (_cluster_chain(documents, name) for name in sorted(documents.clusters))
-    yield from (_deployment_chain(documents, key) for key in sorted(documents.deployments))
-
-
-def _class_chain(documents: Documents, name: str) -> tuple[Link, ...]:
-    return links(documents.classes[name].spec.plugins, "class", kind="InferenceClass", key=name)
-
-
-def _cluster_chain(documents: Documents, name: str) -> tuple[Link, ...]:
-    return links(documents.clusters[name].spec.plugins, "cluster", kind="InferenceCluster", key=name)
-
-
-def _deployment_chain(documents: Documents, key: str) -> tuple[Link, ...]:
-    return links(documents.deployments[key].spec.plugins, "deployment", kind="ModelDeployment", key=key)
-
-
-def stack_chain(documents: Documents) -> tuple[Link, ...]:
-    """Return the chain for every pod of the stack, which its settings hold."""
-    settings = documents.settings
-    return links(settings.plugins, "stack", kind="Settings", key=settings.stack, path="plugins")
-
-
-def _request(
-    documents: Documents, spot: Spot, role: str, *, device: Device, needs: Hardware, class_name: str
-) -> Request:
-    return Request(
-        namespace=spot.namespace,
-        deployment=spot.name,
-        workload=names.workload(spot, role),
-        cluster=spot.cluster,
-        pool=spot.pool(role),
-        role=role,
-        position="Entry",
-        engine=documents.deployments[spot.deployment].spec.engine.type,
-        class_name=class_name,
-        accelerator=device,
-        gpus=needs.gpus,
-    )
+    return tuple(made), tuple(problems), tuple(findings)

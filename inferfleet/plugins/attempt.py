@@ -1,10 +1,9 @@
 """Runs one plugin and turns whatever goes wrong in it into a PluginError, because it is code of others."""
 
-import copy
+import marshal
 import math
-import traceback
 from collections.abc import Iterable
-from pathlib import Path
+from dataclasses import dataclass
 from typing import Any
 
 from pydantic import BaseModel
@@ -63,43 +62,94 @@ def _copy(value: Any, path: str, depth: int) -> Any:
     raise NotPlain(f"{path or 'it'} is {value!r:.60} ({type(value).__name__}), which is no JSON value")
 
 
-def attempt(plugin: Plugin, template: PodTemplate, request: Request, config: BaseModel) -> Edited:
-    """Run the plugin and return its template, whose shape was checked, and its companions.
+def is_plain(value: Any, *, nulls: bool = True) -> bool:
+    """Return whether a value needs no conversion to be one of JSON, with or without nulls."""
+    kind = type(value)
+    if kind is dict:
+        return all(type(key) is str and is_plain(inner, nulls=nulls) for key, inner in value.items())
+    if kind is list:
+        return all(is_plain(inner, nulls=nulls) for inner in value)
+    if kind is float:
+        return math.isfinite(value)
+    return kind is str or kind is bool or kind is int or (nulls and value is None)
 
-    The template shares nothing with the one given. Raises PluginError.
+
+def packed(value: Any) -> bytes:
+    """Return the bytes of a plain value: equal for equal types, values and order, and quick to copy from.
+
+    Raises ValueError for types that JSON has no form for, but not for all of them.
     """
-    given = _call(plugin, copy.deepcopy(template), copy.deepcopy(request), config)
+    return marshal.dumps(value, 2)  # later versions write what is one object in memory in another way
+
+
+def unpacked(data: bytes) -> Any:
+    """Return the value, which shares nothing with any other."""
+    return marshal.loads(data)
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """What one run of a plugin gave."""
+
+    template: PodTemplate
+    companions: tuple[Any, ...]
+    remarks: tuple[str, ...]
+
+
+def attempt(
+    plugin: Plugin, template: PodTemplate, request: Request, config: BaseModel, *, checked: bool = True
+) -> Attempt:
+    """Run the plugin on a template, which becomes its own. To be called by `call`.
+
+    Unless `checked`, neither types nor shape of the template are looked at: see `chain`. Raises PluginError,
+    and whatever the plugin raises.
+    """
+    given: Any = plugin.edit(template, request, config)
     edited = given if isinstance(given, Edited) else Edited(given)
     if not isinstance(edited.template, dict):
         raise PluginError(
             f"returned {type(edited.template).__name__}, but a plugin must return the template it edited"
         )
+    after = _checked(edited.template) if checked else edited.template
+    return Attempt(after, _companions(edited), _remarks(edited))
+
+
+def _companions(edited: Edited) -> tuple[Any, ...]:
     if not isinstance(edited.companions, list | tuple):
         raise PluginError(f"returned companions {edited.companions!r:.60}, but companions must be a tuple")
+    return tuple(map(_plain_companion, edited.companions)) if edited.companions else ()
+
+
+def _plain_companion(companion: Any) -> Any:
     try:
-        after = plain(edited.template)
+        return plain(companion)
+    except NotPlain as error:
+        # The value may be one of a Secret, and then no message says it.
+        secret = isinstance(companion, dict) and companion.get("kind") == "Secret"
+        what = "a Secret has a value that is no JSON" if secret else str(error)
+        raise PluginError(f"in a companion, {what}") from None
+
+
+def _remarks(edited: Edited) -> tuple[str, ...]:
+    if not isinstance(edited.remarks, list | tuple) or not all(
+        isinstance(remark, str) for remark in edited.remarks
+    ):
+        raise PluginError(f"returned remarks {edited.remarks!r:.60}, but remarks must be a tuple of texts")
+    return tuple(str.__str__(remark) for remark in edited.remarks) if edited.remarks else ()
+
+
+def _checked(template: Any) -> PodTemplate:
+    try:
+        after = plain(template)
     except NotPlain as error:
         raise PluginError(f"returned a template in which {error}") from error
     if mistakes := tuple(template_mistakes(after)):
         raise Malformed("a template", mistakes)
-    return Edited(without_nulls(after), tuple(edited.companions))
+    without: PodTemplate = without_nulls(after)
+    return without
 
 
 def _text(mistake: Mistake) -> str:
     names = [step for step in mistake.at if isinstance(step, str)]
     what = mistake.what.replace("{field}", names[-1] if names else "it")
     return f"{path_of(mistake.at)}: {what}" if mistake.at else what
-
-
-def _call(plugin: Plugin, template: PodTemplate, request: Request, config: BaseModel) -> Any:
-    try:
-        return plugin.edit(template, request, config)
-    except PluginError:
-        raise
-    # Code of others: a KeyError in it must reach the team as a problem with its line, never as a traceback,
-    # and the other plugins must still run. So this catches everything on purpose.
-    except Exception as error:
-        last = traceback.extract_tb(error.__traceback__)[-1]
-        raise PluginError(
-            f"{type(error).__name__}: {error} (at {Path(last.filename).name}:{last.lineno})"
-        ) from error

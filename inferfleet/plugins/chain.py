@@ -1,145 +1,225 @@
-"""The plugin chain: checks all links before any pod exists, then runs them over one template.
+"""The plugin chain: runs the links in whose scope a pod is over its template.
 
 Chains of class, cluster, stack and deployment run in that order, each link in the order it was written. Each
-plugin edits its own copy of the template, and its result is checked before the next plugin runs.
+plugin edits its own copy of the template. A link must not change what an earlier one changed, unless it says
+`override: true`: whether it does is seen from the difference, field by field.
+
+Most chains are sound, and a fleet has thousands of templates. So a chain runs first without a check between
+links, and its result alone is checked. Only where that finds anything does it run again, with every check
+after every link, to find out which of them it was; what they return then is left out.
 """
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from itertools import chain
+from typing import Literal
 
+from inferfleet.api.pods.template import template_mistakes
 from inferfleet.api.problems import Problem
-from inferfleet.api.wording import one_of
-from inferfleet.plugins.attempt import Malformed, NotPlain, attempt, plain
+from inferfleet.plugins.attempt import Malformed, NotPlain, is_plain, packed, plain, unpacked
 from inferfleet.plugins.companions import Companion, add, companion
-from inferfleet.plugins.contract import Plugin, PluginError, PodTemplate, Request
-from inferfleet.plugins.diff import FieldChange, changes
+from inferfleet.plugins.contract import PluginError, PodTemplate, Request
+from inferfleet.plugins.diff import FieldChange, changes, in_words, leaves
+from inferfleet.plugins.findings import Finding
 from inferfleet.plugins.guard import PROVENANCE, guard
-from inferfleet.plugins.link import ORIGINS, Link, Origin, fingerprint, read
-from inferfleet.plugins.registry import Registry
+from inferfleet.plugins.honesty import tried
+from inferfleet.plugins.link import ORIGINS, BoundLink, Differences, Link, Origin
+
+_STEP = "Fix the plugin's config, or what it disagrees with"
+_OVERRIDE = "Remove one of the two, or write override: true in the later link"
 
 
 @dataclass(frozen=True)
 class Step:
-    """What one link changed: fields of the template, and companions it added, such as `ConfigMap web-x`."""
+    """What one link did: fields of the template, companions that it added such as `ConfigMap web-x`, remarks.
+
+    A link that is out of scope, or that changes nothing, has a step as well.
+    """
 
     plugin: str
     origin: Origin
     path: str
     config: str  # fingerprint of the config
-    changes: tuple[FieldChange, ...]
-    companions: tuple[str, ...]
+    changes: tuple[FieldChange, ...] = ()
+    companions: tuple[str, ...] = ()
+    version: str = ""
+    in_scope: bool = True
+    remarks: tuple[str, ...] = ()
+
+    @property
+    def effect(self) -> Literal["changed", "none", "out of scope"]:
+        """Return whether the link did anything to this pod, and if not, why."""
+        if not self.in_scope:
+            return "out of scope"
+        return "changed" if self.changes or self.companions else "none"
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """The template after the chain. Links that caused problems have not changed it."""
+    """The template after the chain. Links with findings have not changed it, and have no step."""
 
     template: PodTemplate
     companions: tuple[Companion, ...] = ()
     steps: tuple[Step, ...] = ()
-    problems: tuple[Problem, ...] = ()
+    findings: tuple[Finding, ...] = ()
+    problems: tuple[Problem, ...] = ()  # of the generated template, before any plugin
 
 
-def check(links: Iterable[Link], registry: Registry, *, roles: tuple[str, ...]) -> tuple[Problem, ...]:
-    """Return every problem of the links that no pod is needed for. `roles` are those of the deployment."""
-    return tuple(problem for link in _in_order(links) for problem in _link_problems(link, registry, roles))
-
-
-def run(template: PodTemplate, request: Request, links: Iterable[Link], registry: Registry) -> Outcome:
+def run(template: PodTemplate, request: Request, links: Iterable[BoundLink]) -> Outcome:
     """Run all links in whose scope the pod is, in the order of chains."""
     try:
-        generated = plain(template)
+        generated: PodTemplate = unpacked(packed(template)) if is_plain(template) else plain(template)
     except NotPlain as error:
-        what = f"deployment {request.namespace}/{request.deployment}: in the pod template, {error}"
+        what = f"deployment {request.namespace}/{request.deployment.name}: in the pod template, {error}"
         return Outcome(template, problems=(Problem(what, "Put dates in quotes, and write keys as text"),))
-    outcome = Outcome(generated)
-    for link in _in_order(links):
-        if link.acts_on(request):
-            outcome = _run_one(outcome, link, request, registry, generated=generated)
-    return _with_provenance(outcome)
+    if not (ordered := in_order(links)):
+        return Outcome(generated)
+    outcome = _run(generated, request, ordered, checked=False)
+    if outcome.findings or not _is_sound(outcome, generated, request):
+        outcome = _run(generated, request, ordered, checked=True)
+    return outcome
 
 
-def _in_order(links: Iterable[Link]) -> list[Link]:
-    return sorted(links, key=lambda link: ORIGINS.index(link.origin))
+def _is_sound(outcome: Outcome, generated: PodTemplate, request: Request) -> bool:
+    if not any(step.changes for step in outcome.steps):
+        return True
+    return not any(template_mistakes(outcome.template)) and not guard(generated, outcome.template, request)
 
 
-def _link_problems(link: Link, registry: Registry, roles: tuple[str, ...]) -> Iterator[Problem]:
-    plugin = _registered(link, registry)
-    if isinstance(plugin, Problem):
-        yield plugin
-    elif isinstance(config := read(link, plugin), tuple):
-        yield from config
-    # Other chains apply to many deployments, which have different roles.
-    if link.origin == "deployment":
-        for index, role in enumerate(link.spec.scope.roles):
-            if role not in roles:
-                yield link.problem(
-                    f"scope of plugin {link.spec.name} names {role}, a role the deployment does not have",
-                    one_of(role, roles, "Its roles"),
-                    field=f"scope.roles[{index}]",
-                )
+def in_order(links: Iterable[BoundLink]) -> list[BoundLink]:
+    """Return the links in the order in which they run."""
+    return sorted(links, key=lambda bound: ORIGINS.index(bound.link.origin))
 
 
-def _registered(link: Link, registry: Registry) -> Plugin | Problem:
-    name = link.spec.name
-    if link.spec.type != "BuiltIn":
-        what = f"plugin {name} has unsupported type {link.spec.type}"
-        return link.problem(what, "Write type: BuiltIn, or leave type out", field="type")
-    if plugin := registry.get(name):
-        return plugin
-    next_step = one_of(name, registry.names, "Registered are")
-    return link.problem(f"plugin {name} is not registered", next_step, field="name")
+@dataclass
+class _Progress:
+    """How far a chain came. `written` has the fields that links changed, with the last link and its value."""
+
+    template: PodTemplate
+    data: bytes
+    companions: tuple[Companion, ...] = ()
+    steps: list[Step] = field(default_factory=list)
+    findings: list[Finding] = field(default_factory=list)
+    written: dict[str, tuple[Link, object]] = field(default_factory=dict)
 
 
-def _run_one(
-    outcome: Outcome, link: Link, request: Request, registry: Registry, *, generated: PodTemplate
-) -> Outcome:
-    plugin = _registered(link, registry)
-    if isinstance(plugin, Problem):
-        return replace(outcome, problems=(*outcome.problems, plugin))
-    config = read(link, plugin)
-    if isinstance(config, tuple):
-        return replace(outcome, problems=(*outcome.problems, *config))
+def _run(generated: PodTemplate, request: Request, links: list[BoundLink], *, checked: bool) -> Outcome:
+    """Run the chain. An unchecked run ends as soon as there is anything to look at."""
+    progress = _Progress(generated, packed(generated))
+    for bound in links:
+        if not bound.link.acts_on(request):
+            progress.steps.append(_step(bound, in_scope=False))
+        elif checked or not progress.findings:
+            _link(progress, bound, request, generated=generated, checked=checked)
+    steps, findings = tuple(progress.steps), tuple(progress.findings)
+    return Outcome(_with_provenance(progress), progress.companions, steps, findings)
+
+
+def _link(
+    progress: _Progress, bound: BoundLink, request: Request, *, generated: PodTemplate, checked: bool
+) -> None:
+    """Run one link, and take over what it did unless there is something against it."""
+
+    def finding(what: str, next_step: str = _STEP) -> None:
+        progress.findings.append(Finding(bound.link, what.rstrip("."), next_step, request))
+
     try:
-        edited = attempt(plugin, outcome.template, request, config)
+        edited = tried(bound, progress.data, request, checked=checked)
         added = tuple(
-            companion(manifest, plugin=plugin.name, request=request) for manifest in edited.companions
+            companion(manifest, plugin=bound.plugin.name, request=request) for manifest in edited.companions
         )
-        companions = outcome.companions
+        companions = progress.companions
         for manifest in added:
             companions = add(companions, manifest)
     except Malformed as error:
-        problems = (_problem(link, request, mistake.what, mistake.next_step) for mistake in error.mistakes)
-        return replace(outcome, problems=(*outcome.problems, *problems))
-    except PluginError as error:
-        problem = _problem(link, request, str(error), "Fix the plugin's config, or what it disagrees with")
-        return replace(outcome, problems=(*outcome.problems, problem))
+        for mistake in error.mistakes:
+            finding(mistake.what, mistake.next_step)
+        return
+    except (PluginError, ValueError) as error:
+        # A ValueError says that the template cannot be packed, which a checked run says in words.
+        finding(str(error))
+        return
+    differing = bound.trials.get(edited.trial)
+    if differing is None:
+        differing = _differences(progress.template, edited.template)
+        if not checked and any(
+            change.after is None or not is_plain(change.after, nulls=False) for change in differing.changes
+        ):
+            finding("something was removed, or is no JSON value")
+            return
+    # Where only the order of keys differs, the template stays as it was.
+    same = not differing.changes
+    template, data = (progress.template, progress.data) if same else (edited.template, edited.data)
     # Compared with the generated template: a plugin may change what another plugin added.
-    if mistakes := guard(generated, edited.template, request):
-        problems = (_problem(link, request, mistake.what, mistake.next_step) for mistake in mistakes)
-        return replace(outcome, problems=(*outcome.problems, *problems))
-    differing = changes(outcome.template, edited.template)
-    if not differing and not added:
-        return outcome
+    if checked and (mistakes := guard(generated, template, request)):
+        for mistake in mistakes:
+            finding(mistake.what, mistake.next_step)
+        return
+    if not bound.link.spec.override and (conflicts := _conflicts(progress, differing)):
+        for what in conflicts:
+            finding(what, _OVERRIDE)
+        return
+    bound.trials[edited.trial] = differing
+    for identity, _, after in chain.from_iterable(differing.leaves):
+        progress.written[identity] = (bound.link, after)
     objects = tuple(f"{manifest['kind']} {manifest['metadata']['name']}" for manifest in added)
-    step = Step(plugin.name, link.origin, link.path, fingerprint(link), differing, objects)
-    return replace(outcome, template=edited.template, companions=companions, steps=(*outcome.steps, step))
+    progress.steps.append(_step(bound, differing.changes, objects, edited.remarks))
+    progress.template, progress.data, progress.companions = template, data, companions
 
 
-def _problem(link: Link, request: Request, text: str, next_step: str) -> Problem:
-    pod = (
-        f"deployment {request.namespace}/{request.deployment}, role {request.role} "
-        f"on {request.cluster}/{request.pool}"
+def _differences(before: PodTemplate, after: PodTemplate) -> Differences:
+    differing = changes(before, after)
+    return Differences(differing, tuple(leaves(change) for change in differing))
+
+
+def _conflicts(progress: _Progress, differing: Differences) -> list[str]:
+    """What changes of fields do to those that earlier links changed to another value."""
+    conflicts = []
+    for fields in differing.leaves:
+        for identity, before, after in fields:
+            link, value = progress.written.get(identity, (None, after))
+            if link is not None and value != after:
+                conflicts.append(_conflict(link, identity, before, after))
+                break  # an entry that is removed has many fields
+    return conflicts
+
+
+def _conflict(link: Link, identity: str, before: object, after: object) -> str:
+    does = "removes it" if after is None else f"changes it to {in_words(identity, after)}"
+    place = f" ({link.where})" if link.where else ""
+    return (
+        f"{identity} was set to {in_words(identity, before)} by plugin {link.spec.name} of the "
+        f"{link.origin} chain, {link.path}{place}, and this link {does}"
     )
-    return link.problem(f"plugin {link.spec.name} OnPodCreate: {text.rstrip('.')} ({pod})", next_step)
 
 
-def _with_provenance(outcome: Outcome) -> Outcome:
-    """Name the plugins that changed the template in an annotation of the pod."""
-    acted = [f"{step.plugin}@{step.config}" for step in outcome.steps if step.changes]
+def _step(
+    bound: BoundLink,
+    differing: tuple[FieldChange, ...] = (),
+    companions: tuple[str, ...] = (),
+    remarks: tuple[str, ...] = (),
+    *,
+    in_scope: bool = True,
+) -> Step:
+    link = bound.link
+    return Step(
+        bound.plugin.name,
+        link.origin,
+        link.path,
+        bound.fingerprint,
+        differing,
+        companions,
+        bound.plugin.version,
+        in_scope,
+        remarks,
+    )
+
+
+def _with_provenance(progress: _Progress) -> PodTemplate:
+    """Return the template with an annotation that names the plugins that changed it."""
+    acted = [f"{step.plugin}@{step.config}" for step in progress.steps if step.changes]
     if not acted:
-        return outcome
-    metadata = outcome.template.get("metadata", {})
+        return progress.template
+    metadata = progress.template.get("metadata", {})
     annotations = {**metadata.get("annotations", {}), PROVENANCE: ",".join(acted)}
-    template = {**outcome.template, "metadata": {**metadata, "annotations": annotations}}
-    return replace(outcome, template=template)
+    return {**progress.template, "metadata": {**metadata, "annotations": annotations}}

@@ -5,28 +5,21 @@ from typing import Any
 from inferfleet.api.pods.objects import object_mistakes
 from inferfleet.api.pods.template import without_nulls
 from inferfleet.fleet import names
-from inferfleet.plugins.attempt import Malformed, NotPlain, plain
+from inferfleet.plugins.attempt import Malformed
 from inferfleet.plugins.contract import PluginError, Request
 
 Companion = dict[str, Any]
 
 
 def companion(raw: Any, *, plugin: str, request: Request) -> Companion:
-    """Return the object as it will be registered, in the workload's namespace.
+    """Return the object, a plain value, as it will be registered: in the workload's namespace.
 
     Raises PluginError for an object of another name or namespace, or with labels of the system, and for one
     that the API server would refuse.
     """
-    try:
-        manifest = plain(raw)
-    except NotPlain as error:
-        # The value may be one of a Secret, and then no message says it.
-        what = "a Secret has a value that is no JSON" if _is_secret(raw) else str(error)
-        raise PluginError(f"in a companion, {what}") from None
-    if not isinstance(manifest, dict) or not all(
-        isinstance(manifest.get(key), str) for key in ("apiVersion", "kind")
-    ):
+    if not isinstance(raw, dict) or not all(isinstance(raw.get(key), str) for key in ("apiVersion", "kind")):
         raise PluginError(f"a companion is {raw!r:.60}, but it must be an object with apiVersion and kind")
+    manifest: Companion = raw
     metadata = manifest.get("metadata")
     wanted = names.companion(request.workload, plugin)
     name = metadata.get("name") if isinstance(metadata, dict) else None
@@ -52,10 +45,6 @@ def companion(raw: Any, *, plugin: str, request: Request) -> Companion:
         raise Malformed(f"a {whole['kind']} {name}", mistakes)
     kept: Companion = without_nulls(whole)
     return kept
-
-
-def _is_secret(raw: Any) -> bool:
-    return isinstance(raw, dict) and raw.get("kind") == "Secret"
 
 
 def add(known: tuple[Companion, ...], new: Companion) -> tuple[Companion, ...]:

@@ -2,7 +2,8 @@
 
 import hashlib
 import json
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, Literal
 
@@ -10,9 +11,13 @@ from pydantic import BaseModel, create_model
 
 from inferfleet.api.kinds.plugin_spec import PluginSpec
 from inferfleet.api.loading.validation import validated
-from inferfleet.api.problems import Problem
+from inferfleet.api.problems import Problem, Where
+from inferfleet.api.wording import one_of
 from inferfleet.plugins.attempt import NotPlain, plain
-from inferfleet.plugins.contract import Plugin, Request
+from inferfleet.plugins.calling import call, file_of
+from inferfleet.plugins.contract import Plugin, PluginError, Request
+from inferfleet.plugins.diff import FieldChange
+from inferfleet.plugins.registry import Registry
 
 Origin = Literal["class", "cluster", "stack", "deployment"]
 # The order in which chains run: from chains for many pods to those for few, so that the specific one wins.
@@ -21,13 +26,17 @@ ORIGINS: tuple[Origin, ...] = ("class", "cluster", "stack", "deployment")
 
 @dataclass(frozen=True)
 class Link:
-    """One plugin of a chain, at `path` (`spec.plugins[0]`) of the document that `kind` and `key` name."""
+    """One plugin of a chain, at `path` (`spec.plugins[0]`) of the document that `kind` and `key` name.
+
+    `where` is its line, for messages about another link.
+    """
 
     spec: PluginSpec
     origin: Origin
     kind: str
     key: str
     path: str = "spec.plugins[0]"
+    where: Where | None = field(default=None, compare=False)
 
     def acts_on(self, request: Request) -> bool:
         """Return whether role and position of the pod are in scope. The pod of a one-pod worker is Entry."""
@@ -41,6 +50,89 @@ class Link:
         return Problem(what, next_step, path, kind=self.kind, key=self.key)
 
 
+@dataclass(frozen=True)
+class Differences:
+    """What a link changed in a template, and the leaves of each change: identity, before, after."""
+
+    changes: tuple[FieldChange, ...] = ()
+    leaves: tuple[list[tuple[str, Any, Any]], ...] = ()
+
+
+@dataclass(frozen=True)
+class BoundLink:
+    """A link with its plugin and its validated config, ready to run.
+
+    `untouched` is a second reading of the config, to find a plugin that changes it. `trials` remembers of
+    which templates the plugin was found to keep its word, and what it changed.
+    """
+
+    link: Link
+    plugin: Plugin
+    config: BaseModel
+    untouched: BaseModel
+    fingerprint: str
+    trials: dict[bytes, Differences] = field(default_factory=dict, compare=False, repr=False)
+
+
+def bind(
+    links: Iterable[Link], registry: Registry, *, roles: tuple[str, ...]
+) -> tuple[tuple[BoundLink, ...], tuple[Problem, ...]]:
+    """Return the links that can run, in their order, and every problem of the others and of their scopes.
+
+    `roles` are those of all deployments that the links can act on.
+    """
+    bound: list[BoundLink] = []
+    problems: list[Problem] = []
+    for link in links:
+        ready = _bound(link, registry)
+        if isinstance(ready, BoundLink):
+            bound.append(ready)
+        else:
+            problems += ready
+        problems += _scope_problems(link, roles)
+    return tuple(bound), tuple(problems)
+
+
+def _bound(link: Link, registry: Registry) -> BoundLink | tuple[Problem, ...]:
+    plugin = _registered(link, registry)
+    if not isinstance(plugin, Plugin):
+        return plugin
+    config, untouched = _read(link, plugin), _read(link, plugin)
+    if isinstance(config, tuple):
+        return config
+    # What cannot be read a second time, or is then not equal, cannot be watched.
+    watched = config if isinstance(untouched, tuple) or untouched != config else untouched
+    return BoundLink(link, plugin, config, watched, fingerprint(link))
+
+
+def _scope_problems(link: Link, roles: tuple[str, ...]) -> Iterator[Problem]:
+    whose = "the deployment does not have" if link.origin == "deployment" else "no deployment has"
+    for index, role in enumerate(link.spec.scope.roles):
+        if role not in roles:
+            yield link.problem(
+                f"scope of plugin {link.spec.name} names {role}, a role {whose}",
+                one_of(role, roles, "Its roles" if link.origin == "deployment" else "Roles"),
+                field=f"scope.roles[{index}]",
+            )
+
+
+def _registered(link: Link, registry: Registry) -> Plugin | tuple[Problem, ...]:
+    name = link.spec.name
+    if link.spec.type != "BuiltIn":
+        what = f"plugin {name} has unsupported type {link.spec.type}"
+        return (link.problem(what, "Write type: BuiltIn, or leave type out", field="type"),)
+    if plugin := registry.get(name):
+        return plugin
+    if name in registry.refused:
+        return ()  # the registry says why
+    if origin := registry.not_allowed.get(name):
+        what = f"plugin {name} ({origin}) is not allowed in this stack"
+        next_step = f"Review it, and add {{name: {name}, version: ...}} to inferfleet:allowedPlugins"
+        return (link.problem(what, next_step, field="name"),)
+    next_step = one_of(name, registry.names, "Registered are")
+    return (link.problem(f"plugin {name} is not registered", next_step, field="name"),)
+
+
 def links(
     specs: tuple[PluginSpec, ...], origin: Origin, *, kind: str, key: str, path: str = "spec.plugins"
 ) -> tuple[Link, ...]:
@@ -48,7 +140,7 @@ def links(
     return tuple(Link(spec, origin, kind, key, f"{path}[{index}]") for index, spec in enumerate(specs))
 
 
-def read(link: Link, plugin: Plugin) -> BaseModel | tuple[Problem, ...]:
+def _read(link: Link, plugin: Plugin) -> BaseModel | tuple[Problem, ...]:
     """Return the validated config, which shares nothing with the document, or every problem of it."""
     try:
         raw = plain(_written(link), "config")
@@ -58,7 +150,14 @@ def read(link: Link, plugin: Plugin) -> BaseModel | tuple[Problem, ...]:
             "Put dates in quotes, and write keys as text",
         )
         return (link.problem(what, next_step, field="config"),)
-    holder, problems = validated(_holder(plugin.config), {"config": raw})
+    try:
+        # Validators of a config are code of others, as the plugin itself.
+        holder, problems = call(
+            lambda: validated(_holder(plugin.config), {"config": raw}), file=file_of(plugin)
+        )
+    except PluginError as error:
+        next_step = "Mend the plugin: validators raise ValueError, or mistaken(what, next_step)"
+        return (link.problem(f"build plugin {plugin.name}: {error}", next_step, field="config"),)
     if holder is None:
         return tuple(
             link.problem(f"build plugin {plugin.name}: {problem.what}", problem.next_step, field=problem.path)

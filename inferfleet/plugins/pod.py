@@ -3,7 +3,6 @@
 A template has passed the check of shapes before each plugin, so types are taken as given.
 """
 
-from collections.abc import Iterable
 from typing import Any
 
 from inferfleet.api.kinds.containers import ENGINE
@@ -32,16 +31,3 @@ def containers(template: PodTemplate) -> list[dict[str, Any]]:
 def engine(template: PodTemplate) -> dict[str, Any]:
     """Return the container that serves the model."""
     return next(container for container in template["spec"]["containers"] if container["name"] == ENGINE)
-
-
-def upsert_env(container: dict[str, Any], variables: Iterable[dict[str, Any]]) -> None:
-    """Set variables: each replaces one of its name in place, or is added at the end."""
-    if not (wanted := {variable["name"]: variable for variable in variables}):
-        return
-    env: list[dict[str, Any]] = []
-    for old in container.get("env", []):
-        if old["name"] not in wanted:
-            env.append(old)
-        elif wanted[old["name"]] not in env:
-            env.append(wanted[old["name"]])
-    container["env"] = env + [variable for variable in wanted.values() if variable not in env]

@@ -33,7 +33,7 @@ def _beside(template: PodTemplate, request: Request, config: _None) -> Edited:
     return Edited(template, ({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata},))
 
 
-REGISTRY = builtin().with_(Plugin("beside", _None, _beside))
+REGISTRY = builtin().with_(Plugin("beside", _None, _beside, version="1.0.0"))
 
 _engines = st.sampled_from(
     [

@@ -28,7 +28,10 @@ def _with_settings(template: PodTemplate, request: Request, config: Config) -> E
     return Edited(template, (beside,))
 
 
-REGISTRY = builtin().with_(Plugin("priority", Config, _priority), Plugin("settings", Config, _with_settings))
+REGISTRY = builtin().with_(
+    Plugin("priority", Config, _priority, version="1.0.0"),
+    Plugin("settings", Config, _with_settings, version="1.0.0"),
+)
 
 
 def _desired(plugin: str) -> Desired:

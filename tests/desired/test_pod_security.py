@@ -53,9 +53,9 @@ def _with_daemon(template: PodTemplate, request: Request, config: Nothing) -> Ed
 
 
 REGISTRY = builtin().with_(
-    Plugin("privileged", Nothing, _privileged),
-    Plugin("modest", Nothing, _modest),
-    Plugin("daemon", Nothing, _with_daemon),
+    Plugin("privileged", Nothing, _privileged, version="1.0.0"),
+    Plugin("modest", Nothing, _modest, version="1.0.0"),
+    Plugin("daemon", Nothing, _with_daemon, version="1.0.0"),
 )
 
 

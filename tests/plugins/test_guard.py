@@ -5,11 +5,11 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from running import mine, ran
 
 from inferfleet.api.kinds.plugin_spec import PluginSpec
 from inferfleet.plugins import contract
-from inferfleet.plugins.chain import run
-from inferfleet.plugins.contract import Plugin, Request
+from inferfleet.plugins.contract import Request
 from inferfleet.plugins.guard import guard
 from inferfleet.plugins.link import links
 from inferfleet.plugins.registry import Registry
@@ -137,10 +137,10 @@ def test_the_chain_refuses_the_edit_of_exactly_the_plugin_that_broke_it(
         template["spec"]["nodeSelector"] = {}
         return template
 
-    registry = Registry((Plugin("good", contract.Config, good), Plugin("bad", contract.Config, bad)))
+    registry = Registry((mine(good, "good"), mine(bad, "bad")))
     specs = tuple(PluginSpec(name=name) for name in ("good", "bad", "good"))
-    outcome = run(generated, pod_request, links(specs, "stack", kind="Settings", key="prod"), registry)
-    (problem,) = outcome.problems
+    chain = links(specs, "stack", kind="Settings", key="prod")
+    outcome, (problem,) = ran(generated, pod_request, chain, registry)
     assert str(problem) == (
         "spec.plugins[1]: plugin bad OnPodCreate: spec.nodeSelector[\"inferfleet.dev/pool\"] was 'h100' "
         "and was removed, but belongs to the system (deployment ml/web, role decode on east/h100). "

@@ -3,21 +3,25 @@
 from typing import Any
 
 import pytest
+from running import mine, ran
 
 from inferfleet.api.kinds.plugin_spec import PluginSpec
+from inferfleet.api.problems import Problem
 from inferfleet.plugins import contract
-from inferfleet.plugins.chain import Outcome, run
-from inferfleet.plugins.contract import Plugin, PodTemplate, Request
+from inferfleet.plugins.chain import Outcome
+from inferfleet.plugins.contract import PodTemplate, Request
 from inferfleet.plugins.link import links
 from inferfleet.plugins.registry import Registry
 
 
-def _run(generated: PodTemplate, pod_request: Request, part: str, key: str, value: Any) -> Outcome:
+def _run(
+    generated: PodTemplate, pod_request: Request, part: str, key: str, value: Any
+) -> tuple[Outcome, list[Problem]]:
     def edit(template: PodTemplate, request: Request, config: contract.Config) -> PodTemplate:
         return {**template, part: {**template[part], key: value}}
 
     chain = links((PluginSpec(name="mine"),), "stack", kind="Settings", key="prod")
-    return run(generated, pod_request, chain, Registry((Plugin("mine", contract.Config, edit),)))
+    return ran(generated, pod_request, chain, Registry((mine(edit),)))
 
 
 @pytest.mark.parametrize(
@@ -78,12 +82,12 @@ def _run(generated: PodTemplate, pod_request: Request, part: str, key: str, valu
 def test_a_malformed_template_is_refused(
     generated: PodTemplate, pod_request: Request, part: str, key: str, value: Any, said: str
 ) -> None:
-    outcome = _run(generated, pod_request, part, key, value)
+    outcome, problems = _run(generated, pod_request, part, key, value)
     begun = f"plugin mine OnPodCreate: returned a template that Kubernetes refuses: {said}"
-    assert any(problem.what.startswith(begun) for problem in outcome.problems)
+    assert any(problem.what.startswith(begun) for problem in problems)
     assert (outcome.template, outcome.steps) == (generated, ())
 
 
 def test_a_field_that_a_plugin_sets_to_null_is_left_out(generated: PodTemplate, pod_request: Request) -> None:
-    outcome = _run(generated, pod_request, "spec", "hostname", None)
-    assert (outcome.template, outcome.steps, outcome.problems) == (generated, (), ())
+    outcome, problems = _run(generated, pod_request, "spec", "hostname", None)
+    assert (outcome.template, [step.effect for step in outcome.steps], problems) == (generated, ["none"], [])

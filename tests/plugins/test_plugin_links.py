@@ -9,8 +9,7 @@ from inferfleet.api.documents import Documents
 from inferfleet.api.kinds.plugin_spec import PluginScope, PluginSpec
 from inferfleet.api.kinds.settings import Settings
 from inferfleet.api.problems import Where
-from inferfleet.plugins.chain import check
-from inferfleet.plugins.link import Link, links
+from inferfleet.plugins.link import Link, bind, links
 from inferfleet.plugins.registry import builtin
 
 LINES = {
@@ -31,7 +30,7 @@ DOCUMENTS = Documents(
 def said(*specs: PluginSpec, origin: Any = "deployment") -> list[str]:
     """Every problem of a chain, with its line."""
     chain = links(specs, origin, kind=KIND, key=KEY)
-    problems = check(chain, builtin(), roles=("decode", "prefill"))
+    _, problems = bind(chain, builtin(), roles=("decode", "prefill"))
     return [str(problem) for problem in DOCUMENTS.located(problems)]
 
 
@@ -97,7 +96,7 @@ def test_all_problems_of_a_chain_come_at_once_each_with_its_line_and_path() -> N
 )
 def test_a_config_is_checked_as_strictly_as_a_document(name: str, config: Any, expected: list[str]) -> None:
     (link,) = links((PluginSpec(name=name, config=config),), "class", kind="InferenceClass", key="l4")
-    found = check([link], builtin(), roles=())
+    _, found = bind([link], builtin(), roles=())
     assert [one.what for one in found] == [f"build plugin {name}: {what}" for what in expected]
 
 
@@ -116,5 +115,12 @@ def test_a_type_other_than_builtin_is_refused() -> None:
 
 
 @pytest.mark.parametrize("origin", ["class", "cluster", "stack"])
-def test_roles_in_the_scope_of_chains_for_many_deployments_need_not_exist_in_each(origin: str) -> None:
-    assert said(PluginSpec(name="accelerator", scope=PluginScope(roles=("other",))), origin=origin) == []
+def test_roles_in_the_scope_of_chains_for_many_deployments_exist_in_one_of_them(origin: str) -> None:
+    def scope(role: str) -> PluginSpec:
+        return PluginSpec(name="accelerator", scope=PluginScope(roles=(role,)))
+
+    assert said(scope("prefill"), origin=origin) == []
+    assert said(scope("decod"), origin=origin) == [
+        "web.yaml:20: spec.plugins[0].scope.roles[0]: scope of plugin accelerator names decod, "
+        "a role no deployment has. Did you mean decode?"
+    ]

@@ -1,15 +1,16 @@
 """The registry is a value, and a mistake in it is loud."""
 
 import re
-from typing import Any
+from dataclasses import dataclass
+from typing import Annotated, Any
 
 import pytest
-from pydantic import BaseModel
+from pydantic import BaseModel, Field
+from running import mine, outcome_of
 
 from inferfleet.api.kinds.plugin_spec import PluginSpec
 from inferfleet.plugins import contract
 from inferfleet.plugins.builtin import accelerator, demo_pod_tweaks
-from inferfleet.plugins.chain import run
 from inferfleet.plugins.contract import Plugin, PodTemplate, Request
 from inferfleet.plugins.link import Link
 from inferfleet.plugins.registry import Registry, builtin
@@ -19,7 +20,7 @@ def _same(template: PodTemplate, request: Request, config: contract.Config) -> P
     return template
 
 
-MINE = Plugin("mine", contract.Config, _same)
+MINE = mine(_same)
 
 
 def test_a_registry_with_one_more_plugin_leaves_the_first_as_it_was() -> None:
@@ -43,9 +44,11 @@ def test_a_plugin_of_ten_lines_runs_like_a_built_in_one(
         template["spec"]["priorityClassName"] = config.size
         return template
 
-    registry = builtin().with_(Plugin("priority", Config, edit))
+    registry = builtin().with_(Plugin("priority", Config, edit, version="1.0.0"))
     spec = PluginSpec(name="priority", config={"size": "high"})
-    outcome = run(generated, pod_request, [Link(spec, "deployment", "ModelDeployment", "ml/web")], registry)
+    outcome = outcome_of(
+        generated, pod_request, [Link(spec, "deployment", "ModelDeployment", "ml/web")], registry
+    )
     assert outcome.template["spec"] == {**generated["spec"], "priorityClassName": "high"}
 
 
@@ -53,13 +56,32 @@ class Loose(BaseModel):
     size: int = 0
 
 
+class Deep(contract.Config):
+    disks: Annotated[tuple[Loose, ...], Field(max_length=2)] | None = None
+
+
+@dataclass
+class Disk:
+    size: int
+
+
+class Typed(contract.Config):
+    disk: Disk | None = None
+
+
 @pytest.mark.parametrize(
     ("plugin", "said"),
     [
-        (Plugin("accelerator", contract.Config, _same), "plugin accelerator is registered already"),
-        (Plugin("My_Plugin", contract.Config, _same), "plugin name 'My_Plugin': at most 63 lower-case"),
-        (Plugin("", contract.Config, _same), "plugin name ''"),
-        (Plugin("loose", Loose, _same), "plugin loose: its config takes unknown keys"),
+        (mine(_same, "accelerator"), "plugin accelerator is registered already"),
+        (mine(_same, "My_Plugin"), "plugin name 'My_Plugin': at most 63 lower-case"),
+        (mine(_same, ""), "plugin name ''"),
+        (mine(_same, "loose", Loose), "plugin loose: config (Loose) takes unknown keys"),
+        (mine(_same, "deep", Deep), "plugin deep: config.disks (Loose) takes unknown keys"),
+        (mine(_same, "typed", Typed), "plugin typed: config.disk (Disk) takes unknown keys"),
+        (Plugin("p", contract.Config, _same, version=""), "plugin p: its version is ''"),
+        (Plugin("p", contract.Config, _same, version=1.2), "plugin p: its version is 1.2"),  # type: ignore[arg-type]
+        (Plugin("p", dict, _same, version="1"), "plugin p: its config is <class 'dict'>"),  # type: ignore[arg-type]
+        (Plugin("p", contract.Config, "edit", version="1"), "plugin p: its edit is 'edit'"),  # type: ignore[arg-type]
     ],
 )
 def test_a_mistaken_registration_raises(plugin: Plugin, said: str) -> None:

@@ -8,8 +8,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from inferfleet.api.wording import below, path_of, shown
+from inferfleet.api.wording import path_of, shown
 from inferfleet.manifests.pod.plain_secrets import in_arguments, in_variable
+from inferfleet.plugins.diff import place as place_of
 from inferfleet.profiles import pod_security
 
 Steps = tuple[str | int, ...]
@@ -38,11 +39,11 @@ class Risk:
 def risks(template: Mapping[str, Any]) -> Iterator[Risk]:
     """Yield everything, in the order of the template's parts. No value of a secret is in it."""
     for steps, what, next_step in _forbidden(template):
-        yield Risk(path_of(steps), _place(template, steps), f"{what}, {_FORBIDDEN}", next_step)
+        yield Risk(path_of(steps), place_of(template, steps), f"{what}, {_FORBIDDEN}", next_step)
     for steps, container in _containers(template):
         for within, what, next_step in (*_secrets_in_env(container), *_secrets_in_arguments(container)):
             place = (*steps, *within)
-            yield Risk(path_of(place), _place(template, place), what, next_step, forbidden=False)
+            yield Risk(path_of(place), place_of(template, place), what, next_step, forbidden=False)
 
 
 def _forbidden(template: Mapping[str, Any]) -> Iterator[tuple[Steps, str, str]]:
@@ -172,17 +173,3 @@ def _below(within: Mapping[str, Any], steps: Steps) -> Mapping[str, Any]:
     for step in steps:
         within = _map(within, str(step))
     return within
-
-
-def _place(template: Any, steps: Steps) -> str:
-    """Return the path as `plugins.diff` writes it: items go by name in a list where all have one."""
-    path, here = "", template
-    for step in steps:
-        if isinstance(step, int):
-            names = [item.get("name") if isinstance(item, dict) else None for item in here]
-            named = all(isinstance(name, str) for name in names) and len(set(names)) == len(names)
-            path = f"{path}[{names[step] if named else step}]"
-        else:
-            path = below(path, step)
-        here = here[step] if isinstance(step, int) else here.get(step)
-    return path

@@ -1,4 +1,5 @@
 """The plugins that inferfleet brings, each a function of a template and a request.
 
-A new plugin is a module here and an entry in `plugins.registry`.
+They import nothing of inferfleet but `plugins.api`, as the plugins of others do. A new plugin is a module
+here and an entry in `plugins.registry`.
 """

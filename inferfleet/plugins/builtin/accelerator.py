@@ -6,13 +6,24 @@ and tolerations are not here: they are generated for every pod, with or without 
 
 from typing import Annotated, Any
 
-from pydantic import BeforeValidator, model_validator
+from pydantic import BeforeValidator, WithJsonSchema, model_validator
 
-from inferfleet.api.problems import mistaken
-from inferfleet.plugins import contract
-from inferfleet.plugins.contract import Plugin, PluginError, PodTemplate, Request
-from inferfleet.plugins.fields import Env, LabelValue, MetadataKey, RuntimeClassName
-from inferfleet.plugins.pod import engine, mapping, sequence, upsert_env
+from inferfleet.plugins import api
+from inferfleet.plugins.api import (
+    Env,
+    LabelValue,
+    MetadataKey,
+    Plugin,
+    PluginError,
+    PodTemplate,
+    Request,
+    RuntimeClassName,
+    engine,
+    mapping,
+    mistaken,
+    put_env,
+    require_nodes,
+)
 
 # Node labels that hold the product's name, as the vendors set them: GPU feature discovery (NVIDIA), the node
 # labeller of AMD's device plugin, GKE for TPUs.
@@ -21,7 +32,6 @@ PRODUCT_LABEL_BY_DRIVER = {
     "gpu.amd.com": "amd.com/gpu.product-name",
     "tpu.google.com": "cloud.google.com/gke-tpu-accelerator",
 }
-_REQUIRED = ("spec", "affinity", "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution")
 
 
 def _one_or_many(value: Any) -> Any:
@@ -34,13 +44,20 @@ def _one_or_many(value: Any) -> Any:
     return tuple(value)
 
 
-class Config(contract.Config):
-    """What pods need: any of the products in `product`, and `engineEnv` for the engine alone."""
+_IN_EDITORS = WithJsonSchema({"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]})
+
+
+class Config(api.Config):
+    """What pods need besides the device."""
 
     runtime_class_name: RuntimeClassName = ""
-    product: Annotated[tuple[LabelValue, ...], BeforeValidator(_one_or_many)] = ()
+    """RuntimeClass of the pods, such as `nvidia`. Another one in the template is refused. Default: none."""
+    product: Annotated[tuple[LabelValue, ...], BeforeValidator(_one_or_many), _IN_EDITORS] = ()
+    """Products of which nodes must have one, by the vendor's label: a name or a list. Default: any."""
     product_label: MetadataKey | None = None
+    """Node label that holds the product. Default: that of the device's vendor."""
     engine_env: Env = ()
+    """Environment variables of the engine container alone, as in Kubernetes. Default: none."""
 
     @model_validator(mode="after")
     def _label_of_a_product(self) -> "Config":
@@ -50,6 +67,7 @@ class Config(contract.Config):
 
 
 def edit(template: PodTemplate, request: Request, config: Config) -> PodTemplate:
+    """Set what pods on a kind of accelerator need: runtime class, product of the nodes, engine variables."""
     if config.runtime_class_name:
         _use_runtime_class(template, config.runtime_class_name)
     if config.product:
@@ -59,9 +77,8 @@ def edit(template: PodTemplate, request: Request, config: Config) -> PodTemplate
                 f"no node label with the product is known for devices of {request.accelerator.driver}; "
                 "set productLabel"
             )
-        _require_product(template, label, list(dict.fromkeys(config.product)))
-    if config.engine_env:
-        upsert_env(engine(template), (variable.manifest for variable in config.engine_env))
+        require_nodes(template, label, list(dict.fromkeys(config.product)))
+    put_env(engine(template), *(variable.manifest for variable in config.engine_env))
     return template
 
 
@@ -75,38 +92,4 @@ def _use_runtime_class(template: PodTemplate, name: str) -> None:
     spec["runtimeClassName"] = name
 
 
-def _require_product(template: PodTemplate, label: str, products: list[str]) -> None:
-    """Add the product to each term of the node affinity: terms are alternatives."""
-    chosen = template["spec"].get("nodeSelector", {}).get(label)
-    if chosen is not None and chosen not in products:
-        raise _disagreement(label, products, [chosen])
-    wanted = {"key": label, "operator": "In", "values": products}
-    terms = sequence(template, *_REQUIRED, "nodeSelectorTerms")
-    if not terms:
-        terms.append({"matchExpressions": [wanted]})
-    for term in terms:
-        # An empty term matches no node; with an expression it would match some.
-        if term:
-            _add_expression(term, wanted)
-
-
-def _add_expression(term: dict[str, Any], wanted: dict[str, Any]) -> None:
-    expressions = sequence(term, "matchExpressions")
-    for other in expressions:
-        if (other.get("key"), other.get("operator")) != (wanted["key"], "In"):
-            continue
-        values = other.get("values", [])
-        if not any(value in wanted["values"] for value in values):
-            raise _disagreement(wanted["key"], wanted["values"], values)
-    if wanted not in expressions:
-        expressions.append(wanted)
-
-
-def _disagreement(label: str, products: list[str], there: list[Any]) -> PluginError:
-    return PluginError(
-        f"product {', '.join(products)} contradicts the template, which requires {label} "
-        f"{', '.join(map(str, there))}; remove one of the two"
-    )
-
-
-PLUGIN = Plugin("accelerator", Config, edit)
+PLUGIN = Plugin("accelerator", Config, edit, version="1.0.0")

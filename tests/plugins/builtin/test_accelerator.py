@@ -6,9 +6,12 @@ from typing import Any
 
 import pytest
 
-from inferfleet.api.kinds.inference_class import Device
 from inferfleet.plugins.builtin.accelerator import Config, edit
-from inferfleet.plugins.contract import PluginError, Request
+from inferfleet.plugins.contract import DeviceFacts, PluginError, Request
+
+
+def _device(driver: str) -> DeviceFacts:
+    return DeviceFacts(name="a", driver=driver, count=8, attributes={}, capacity={})
 
 
 def affinity(*terms: dict[str, Any]) -> dict[str, Any]:
@@ -60,7 +63,7 @@ def test_runtime_class_product_and_engine_env_are_added_and_nothing_else(
 def test_each_vendor_has_its_product_label_and_the_config_may_name_another(
     generated: dict[str, Any], pod_request: Request, driver: str, config: dict[str, Any], label: str
 ) -> None:
-    request = replace(pod_request, accelerator=Device(name="a", driver=driver, device_class_name=driver))
+    request = replace(pod_request, accelerator=_device(driver))
     edited = edit(generated, request, Config.model_validate(config))
     assert edited["spec"]["affinity"] == affinity({"matchExpressions": [is_in(label, "X")]})
 
@@ -97,12 +100,12 @@ PRODUCT = "nvidia.com/gpu.product"
         (
             {"nodeSelector": {PRODUCT: "L4"}},
             {"product": "H100"},
-            f"product H100 contradicts the template, which requires {PRODUCT} L4; remove one of the two",
+            f"nodes with {PRODUCT} H100 contradict the template, which requires L4; remove one of the two",
         ),
         (
             {"affinity": affinity({"matchExpressions": [is_in(PRODUCT, "L4", "T4")]})},
             {"product": "H100"},
-            f"product H100 contradicts the template, which requires {PRODUCT} L4, T4; remove one of the two",
+            f"nodes with {PRODUCT} H100 contradict the template, which requires L4, T4; remove one",
         ),
     ],
 )
@@ -116,7 +119,7 @@ def test_what_disagrees_is_refused_and_both_sides_are_named(
 def test_a_device_without_a_known_product_label_needs_one(
     generated: dict[str, Any], pod_request: Request
 ) -> None:
-    device = Device(name="npu", driver="npu.example.com", device_class_name="npu")
+    device = _device("npu.example.com")
     with pytest.raises(PluginError, match=r"known for devices of npu\.example\.com; set productLabel"):
         edit(generated, replace(pod_request, accelerator=device), Config(product=("X",)))
 
