@@ -18,6 +18,7 @@ from inferfleet.desired.gate import announcements, refusals
 from inferfleet.desired.values import Desired
 from inferfleet.fleet.lock.doubts import doubts
 from inferfleet.fleet.lock.lock import Lock, parse, text
+from inferfleet.plugins.loading import registered
 from inferfleet.preflight.capacity import capacity_warnings
 from inferfleet.preflight.observe import SECONDS, identify, observe
 from inferfleet.reach.asked import Asked
@@ -74,7 +75,8 @@ def prepare(
     old_text = read_lock(files, lock_name)
     lock = parse(old_text, file=lock_name, stack=stack)
     odd = tuple(doubts(documents, lock, file=lock_name, exists=old_text is not None))
-    first = desired(documents, lock)
+    with registered(documents, root) as registry:
+        first = desired(documents, lock, registry=registry)
     problems = list(refusals(first, documents, lock, locked=locked, preview=preview))
 
     connections = [cluster.connection for cluster in first.clusters]

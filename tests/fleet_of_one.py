@@ -37,6 +37,16 @@ kind: ModelService
 metadata: {name: chat, namespace: ml}
 spec: {endpoints: [{selector: {matchLabels: {family: qwen}}}]}
 """
+LOCK = """\
+version: 1
+stack: prod
+clusters:
+  east: {source: Existing}
+placements:
+  ml/qwen east decode=l4: 1
+services:
+  ml/chat: [east]
+"""
 UID = "6e0c0d4e-0000-4000-8000-000000000001"
 
 

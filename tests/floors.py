@@ -34,7 +34,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("inferfleet.manifests.picker",),
     ("inferfleet.manifests",),
     ("inferfleet.desired",),
-    ("inferfleet.reach", "components"),
+    ("inferfleet.reach", "inferfleet.plugins.loading", "components"),
     ("inferfleet.preflight",),
     ("inferfleet.status", "inferfleet.recovery"),
     ("inferfleet.run", "inferfleet.cli.exit_codes", "inferfleet.cli.output"),
@@ -68,7 +68,9 @@ PURE = {
     "ipaddress",
     "itertools",
     "json",
+    "marshal",
     "math",
+    "operator",
     "pathlib",
     "pydantic",
     "pydantic_core",
@@ -85,9 +87,11 @@ OUTSIDE = {
     "inferfleet.api.documents": {"os.path"},
     "inferfleet.api.loading": {"ast", "inspect", "os", "stat", "sys", "tempfile"},
     # CEL, the types of its values, and its regular expressions, which are matched in linear time.
-    "inferfleet.fleet.selectors": {"bisect", "cel_expr_python", "google.protobuf", "operator", "re2"},
-    # The line of a plugin that raised.
-    "inferfleet.plugins": {"traceback"},
+    "inferfleet.fleet.selectors": {"bisect", "cel_expr_python", "google.protobuf", "re2"},
+    # The line of a plugin that raised, and what it prints.
+    "inferfleet.plugins": {"sys", "traceback"},
+    # The only room that imports and runs code of others.
+    "inferfleet.plugins.loading": {"importlib", "os", "sys", "tempfile"},
     "inferfleet.reach": {
         "google.auth",
         "importlib",
@@ -172,6 +176,7 @@ TOUCHES = {
 BUILTINS = {"breakpoint", "compile", "eval", "exec", "input", "open", "print"}
 TOUCHING_ROOMS = {
     "inferfleet.api.loading",
+    "inferfleet.plugins.loading",
     "inferfleet.reach",
     "inferfleet.recovery",
     "inferfleet.cli.output",

@@ -19,6 +19,7 @@ from inferfleet.desired import desired
 from inferfleet.desired.values import Desired
 from inferfleet.fleet.lock.doubts import doubts
 from inferfleet.fleet.lock.lock import Lock, parse
+from inferfleet.plugins.loading import BUILT_IN, BUILT_IN_ONLY, registered
 
 if TYPE_CHECKING:
     from inferfleet.reach.google_login import Addresses
@@ -50,7 +51,9 @@ class Source:
 
     def desired(self) -> Desired:
         """Return everything that should exist. Raises InvalidDocuments."""
-        return desired(self.documents, self.lock)
+        root = self.files.root if self.files else None
+        with registered(self.documents, root, outside=outside_plugins()) as registry:
+            return desired(self.documents, self.lock, registry=registry)
 
 
 def read_source(paths: Sequence[Path] | None, stack: str | None) -> Source:
@@ -90,6 +93,11 @@ def only_stack(root: Path) -> str:
         return stacks[0]
     what = f"there are several stacks: {listing(stacks)}" if stacks else f"there is no stack in {root}/stacks"
     raise typer.BadParameter(one_line(f"{what}. Name one, or paths of documents"), param_hint="--stack")
+
+
+def outside_plugins() -> bool:
+    """Return whether plugins of others may run, as far as the environment says."""
+    return os.environ.get(BUILT_IN_ONLY) != BUILT_IN
 
 
 def catalogue() -> Path:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import fleet_of_one
-from fleet_of_one import CLASS, CLUSTER, SERVICE, OnDisk, together
+from fleet_of_one import CLASS, CLUSTER, LOCK, SERVICE, OnDisk, together
 from typer.testing import CliRunner
 
 from inferfleet.cli.main import app
@@ -15,16 +15,6 @@ DEPLOYMENT = (
     fleet_of_one.DEPLOYMENT
     + "  plugins: [{name: demo-pod-tweaks, config: {env: [{name: LOG, value: info}]}}]\n"
 )
-LOCK = """\
-version: 1
-stack: prod
-clusters:
-  east: {source: Existing}
-placements:
-  ml/qwen east decode=l4: 1
-services:
-  ml/chat: [east]
-"""
 NO_LOCK = (
     "there is no stacks/prod/placement.lock, so all replicas are placed as if none ran yet",
     "Before the first update this is as it should be; else restore the file from version control",

@@ -1,0 +1,113 @@
+"""Imports one plugin. Whatever its code does wrong in the meantime is a Refusal, with its line."""
+
+import hashlib
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from inferfleet.api.loading.border import Refused, read_regular
+from inferfleet.plugins.calling import call
+from inferfleet.plugins.contract import Plugin, PluginError
+from inferfleet.plugins.loading.candidates import Candidate
+from inferfleet.plugins.loading.quiet import output_caught
+from inferfleet.plugins.registry import mistakes_of
+
+_NAME = "PLUGIN"
+_STEP = "Mend the plugin"
+
+
+class Refusal(Exception):  # noqa: N818 (it says what happened to the plugin)
+    """Raised instead of returning a plugin. `line` is that of a module in the project."""
+
+    def __init__(self, what: str, next_step: str = _STEP, *, line: int = 1) -> None:
+        self.what, self.next_step, self.line = what, next_step, line
+        super().__init__(f"{what}. {next_step}")
+
+
+def imported(candidate: Candidate, root: Path | None, *, allowed: str) -> Plugin:
+    """Return the plugin, of the version that is allowed. Raises Refusal."""
+    _same_version(candidate.version, candidate, allowed)
+    plugin = _loaded(candidate, root)
+    if plugin.name != candidate.name:
+        what = f"is called {plugin.name!r:.70} in its code, and {candidate.name} where it was found"
+        raise Refusal(what, "Give it one name")
+    for mistake in mistakes_of(plugin):
+        raise Refusal(f"cannot be registered: {mistake}")
+    if candidate.version is not None and plugin.version != candidate.version:
+        what = f"says that it is version {plugin.version}, but its package is {candidate.version}"
+        raise Refusal(what, "Give the plugin the version of its package")
+    _same_version(plugin.version, candidate, allowed)
+    return plugin
+
+
+def _same_version(version: str | None, candidate: Candidate, allowed: str) -> None:
+    if version is not None and version != allowed:
+        what = f"is version {version}, and the stack allows {allowed}"
+        raise Refusal(what, f"Review it, and write version: {version!r} in inferfleet:allowedPlugins")
+
+
+def _loaded(candidate: Candidate, root: Path | None) -> Plugin:
+    point = candidate.entry_point
+    if point is not None:
+        plugin = _run(point.load, file="")
+    else:
+        file = candidate.file
+        if file is None or root is None:
+            raise Refusal("is in no file")
+        module = _module(file, root)
+        if not hasattr(module, _NAME):
+            raise Refusal(f"has no {_NAME}", f"End the module with {_NAME} = Plugin(...)")
+        plugin = getattr(module, _NAME)
+    if not isinstance(plugin, Plugin):
+        raise Refusal(f"is of type {type(plugin).__name__}, but must be a Plugin of inferfleet.plugins.api")
+    return plugin
+
+
+def _module(file: Path, root: Path) -> ModuleType:
+    """Run the module, under a name that no other project or version of it has in this process."""
+    try:
+        source = read_regular(file, root)
+    except Refused as refused:
+        raise Refusal(f"cannot be read: the file {refused.why}", refused.next_step) from None
+    digest = hashlib.sha256(str(file).encode() + b"\0" + source).hexdigest()[:12]
+    module = ModuleType(f"inferfleet_project_plugins_{digest}.{file.stem}")
+    module.__file__ = str(file)
+    # Pydantic looks the types of a config up there.
+    sys.modules[module.__name__] = module
+    try:
+        _run(lambda: exec(_compiled(source, file), module.__dict__), file=str(file))
+    except Refusal:
+        del sys.modules[module.__name__]
+        raise
+    return module
+
+
+def _compiled(source: bytes, file: Path) -> Any:
+    try:
+        return compile(source, str(file), "exec", dont_inherit=True)
+    except (SyntaxError, ValueError) as error:
+        line = (error.lineno or 1) if isinstance(error, SyntaxError) else 1
+        what = f"is no Python: {error.msg if isinstance(error, SyntaxError) else error}"
+        raise Refusal(what, line=line) from None
+
+
+def _run(function: Callable[[], Any], *, file: str) -> Any:
+    """Return what the function returns, after a run without output. Raises Refusal."""
+    with output_caught() as caught:
+        try:
+            result = call(function, file=file)
+        except PluginError as error:
+            raise _refusal(error, file) from error
+    if caught.text:
+        raise Refusal(f"wrote {caught.text!r} while it was imported", "Remove that: it spoils the output")
+    return result
+
+
+def _refusal(error: PluginError, file: str) -> Refusal:
+    if isinstance(error.__cause__, Refusal):
+        return error.__cause__
+    # `call` ends its sentence with the place: (at topology.py:12).
+    place = str(error).rpartition(f"{Path(file).name}:")[2].partition(")")[0] if file else ""
+    return Refusal(f"cannot be imported: {error}", line=int(place) if place.isdecimal() else 1)

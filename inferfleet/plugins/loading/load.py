@@ -1,0 +1,136 @@
+"""The one place where plugins of others come in, for every verb and for `pulumi up`."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from inferfleet.api.documents import Documents
+from inferfleet.api.kinds.settings import AllowedPlugin, Settings
+from inferfleet.api.problems import InvalidDocuments, Problem, Where
+from inferfleet.api.wording import one_of
+from inferfleet.plugins.contract import Plugin
+from inferfleet.plugins.loading.candidates import FOLDER, GROUP, Candidate, in_folder, installed
+from inferfleet.plugins.loading.importing import Refusal, imported
+from inferfleet.plugins.loading.quiet import output_caught
+from inferfleet.plugins.registry import Registry, builtin
+
+# Set to BUILT_IN where documents are read that nobody has reviewed: the allow-list is among them.
+BUILT_IN_ONLY, BUILT_IN = "INFERFLEET_PLUGINS", "built-in"
+
+
+@contextmanager
+def registered(documents: Documents, root: Path | None, *, outside: bool = True) -> Iterator[Registry]:
+    """Give the plugins that the stack may use: the built-in ones, and those of others that it allows.
+
+    `root` is the project's folder, None for documents outside of a stack. What cannot be imported is in the
+    registry with the reason; without `outside`, that is every plugin of others. While plugins of others may
+    run, until the block ends, nothing that they write past Python reaches the output: it raises
+    InvalidDocuments at the end of the block.
+    """
+    if not documents.settings.allowed_plugins:
+        yield found_plugins(documents.settings, root, wanted=_named(documents))
+        return
+    registry = found_plugins(documents.settings, root, wanted=_named(documents), outside=outside)
+    problems: tuple[Problem, ...] = ()
+    with output_caught() as caught:
+        try:
+            yield registry
+        except InvalidDocuments as invalid:
+            problems = invalid.problems
+    if caught.text:
+        what = f"a plugin wrote {caught.text!r} while it edited templates, which would spoil the output"
+        step = "Remove that from the plugin, and from programs that it runs"
+        wrote = Problem(what, step, "allowedPlugins", kind="Settings", key=documents.settings.stack)
+        problems = (*problems, *documents.located([wrote]))
+    if problems:
+        raise InvalidDocuments(problems)
+
+
+def found_plugins(
+    settings: Settings, root: Path | None, *, wanted: frozenset[str] | None = None, outside: bool = True
+) -> Registry:
+    """Return a registry with every plugin that the settings allow, and the names of those they do not.
+
+    Installed packages are looked through only where a plugin is allowed, or `wanted` and nowhere else (None:
+    always). No module is imported that the settings do not name, and none at all without `outside`.
+    """
+    registry = builtin()
+    candidates = list(in_folder(root)) if root else []
+    known = {*registry.names, *(candidate.name for candidate in candidates)}
+    if settings.allowed_plugins or wanted is None or wanted - known:
+        candidates += installed()
+    allowed = {plugin.name for plugin in settings.allowed_plugins}
+    loaded = [
+        _loaded(plugin, place, settings, candidates, root, outside=outside)
+        for place, plugin in enumerate(settings.allowed_plugins)
+    ]
+    return Registry(
+        (*registry.plugins, *(one.plugin for one in loaded if one.plugin)),
+        origins={one.name: one.origin for one in loaded},
+        not_allowed={
+            candidate.name: candidate.origin
+            for candidate in candidates
+            if candidate.name not in allowed and candidate.name not in registry.names
+        },
+        refused={one.name: one.problem for one in loaded if one.problem},
+    )
+
+
+@dataclass(frozen=True)
+class _Loaded:
+    name: str
+    origin: str = ""
+    plugin: Plugin | None = None
+    problem: Problem | None = None
+
+
+def _loaded(
+    allowed: AllowedPlugin,
+    place: int,
+    settings: Settings,
+    candidates: list[Candidate],
+    root: Path | None,
+    *,
+    outside: bool,
+) -> _Loaded:
+    def refused(what: str, next_step: str, where: Where | None = None, origin: str = "") -> _Loaded:
+        path = f"allowedPlugins[{place}]"
+        said = f"plugin {allowed.name} {what}"
+        problem = Problem(said, next_step, path, where, kind="Settings", key=settings.stack)
+        return _Loaded(allowed.name, origin, problem=problem)
+
+    if not outside:
+        step = f"Unset {BUILT_IN_ONLY}, or name documents by path to check them without the stack's plugins"
+        return refused(f"is not imported, because of {BUILT_IN_ONLY}={BUILT_IN}", step)
+    if allowed.name in builtin().names:
+        return refused("comes with inferfleet and is always allowed", "Remove it from the list")
+    matching = [candidate for candidate in candidates if candidate.name == allowed.name]
+    if not matching:
+        file = f"{FOLDER}/{allowed.name.replace('-', '_')}.py"
+        names = {candidate.name for candidate in candidates}
+        what = f"is neither in {file} nor an entry point of the group {GROUP}"
+        step = one_of(allowed.name, names, "There are") if names else f"Write {file}, or install its package"
+        return refused(what, step)
+    if len(matching) > 1:
+        origins = " and in ".join(candidate.origin for candidate in matching)
+        return refused(f"is in {origins}", "Remove or rename one of them")
+    (candidate,) = matching
+    try:
+        plugin = imported(candidate, root, allowed=allowed.version)
+    except Refusal as refusal:
+        # A module of the project has its own line; of a package, the line in the settings says which one.
+        where = Where(candidate.origin, refusal.line) if candidate.file else None
+        return refused(f"({candidate.origin}) {refusal.what}", refusal.next_step, where, candidate.origin)
+    return _Loaded(allowed.name, candidate.origin, plugin)
+
+
+def _named(documents: Documents) -> frozenset[str]:
+    """The plugins that any chain names."""
+    chains = [
+        documents.settings.plugins,
+        *(document.spec.plugins for document in documents.classes.values()),
+        *(document.spec.plugins for document in documents.clusters.values()),
+        *(document.spec.plugins for document in documents.deployments.values()),
+    ]
+    return frozenset(link.name for chain in chains for link in chain)

@@ -1,0 +1,188 @@
+"""Plugins of others: imported only if the settings name them, and never able to spoil a run."""
+
+import ast
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fleet_of_one import OnDisk
+from installing import as_package, in_folder
+
+from inferfleet.api.documents import Documents
+from inferfleet.api.kinds.plugin_spec import PluginSpec
+from inferfleet.api.kinds.settings import AllowedPlugin, Settings
+from inferfleet.api.problems import InvalidDocuments
+from inferfleet.plugins.loading import found_plugins, registered
+from inferfleet.plugins.registry import Registry, builtin
+
+ROOT = Path(__file__).parent.parent.parent
+GOOD = '''\
+from inferfleet.plugins.api import Config, Plugin, PodTemplate, Request
+
+
+def edit(template: PodTemplate, request: Request, config: Config) -> PodTemplate:
+    """Do nothing."""
+    return template
+
+
+PLUGIN = Plugin("my-plugin", Config, edit, version="1.2.0")
+'''
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> OnDisk:
+    made = OnDisk(tmp_path / "project")
+    made.write("Pulumi.yaml", "name: inferfleet\n")
+    return made
+
+
+def settings(*allowed: tuple[str, str], plugins: tuple[str, ...] = ()) -> Settings:
+    return Settings(
+        stack="prod",
+        allowed_plugins=tuple(AllowedPlugin(name=name, version=version) for name, version in allowed),
+        plugins=tuple(PluginSpec(name=name) for name in plugins),
+    )
+
+
+def found(project: OnDisk, *allowed: tuple[str, str]) -> Registry:
+    return found_plugins(settings(*allowed), project.root, wanted=frozenset())
+
+
+def refused(project: OnDisk, *allowed: tuple[str, str]) -> list[str]:
+    return [str(problem) for problem in found(project, *allowed).refused.values()]
+
+
+def test_a_module_that_is_named_comes_in_and_one_that_is_not_is_never_run(
+    project: OnDisk, tmp_path: Path
+) -> None:
+    ran = tmp_path / "ran"
+    in_folder(project, "my_plugin", GOOD)
+    in_folder(project, "other", f"open({str(ran)!r}, 'w')\n" + GOOD.replace("my-plugin", "other"))
+    project.write("plugins/_shared.py", f"open({str(ran)!r}, 'w')\n")
+    registry = found(project, ("my-plugin", "1.2.0"))
+    assert registry.names == ("accelerator", "demo-pod-tweaks", "my-plugin")
+    assert registry.origin("my-plugin") == "plugins/my_plugin.py"
+    assert (registry.not_allowed, registry.refused) == ({"other": "plugins/other.py"}, {})
+    assert not ran.exists()
+    found(project, ("other", "1.2.0"))
+    assert ran.exists()
+
+
+def test_the_default_allows_nothing(project: OnDisk) -> None:
+    in_folder(project, "my_plugin", "raise SystemExit")
+    assert found(project) == Registry(builtin().plugins, not_allowed={"my-plugin": "plugins/my_plugin.py"})
+    assert found_plugins(settings(), None, wanted=frozenset()) == builtin()
+
+
+def test_a_package_of_another_version_than_the_allowed_one_is_not_imported(
+    project: OnDisk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    site = OnDisk(tmp_path / "site")
+    site.write("acme_one.py", GOOD)
+    site.write("acme_two.py", "raise SystemExit('it ran')\n")
+    as_package(site.root, monkeypatch, {"my-plugin": "acme_one:PLUGIN", "two": "acme_two:PLUGIN"})
+    registry = found(project, ("my-plugin", "1.2.0"), ("two", "1.1.0"))
+    assert registry.origin("my-plugin") == "acme-plugins 1.2.0, acme_one:PLUGIN"
+    assert [str(problem) for problem in registry.refused.values()] == [
+        "allowedPlugins[1]: plugin two (acme-plugins 1.2.0, acme_two:PLUGIN) is version 1.2.0, and the stack "
+        "allows 1.1.0. Review it, and write version: '1.2.0' in inferfleet:allowedPlugins"
+    ]
+
+
+IMPORT = "cannot be imported: "
+WROTE = "wrote 'hello' while it was imported"
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "said"),
+    [
+        ("import nothing_of_that_name", 1, f"{IMPORT}ModuleNotFoundError: No module named 'nothing_of"),
+        ("\n\ndef edit(:\n", 3, "is no Python: invalid syntax"),
+        ("\nimport sys\nsys.exit(3)", 3, f"{IMPORT}ended the program with sys.exit(3) (at my_plugin.py:3)"),
+        (f"{GOOD}\nprint('hello')", 11, f"{IMPORT}printed 'hello' (at my_plugin.py:11)"),
+        (f"{GOOD}\nimport os\nos.write(2, b'hello')", 1, WROTE),
+        (f"{GOOD}\nimport os\nos.system('echo hello')", 1, WROTE),
+        (GOOD.replace("PLUGIN", "MINE"), 1, "has no PLUGIN. End the module with PLUGIN = Plugin(...)"),
+        ("PLUGIN = 5", 1, "is of type int, but must be a Plugin of inferfleet.plugins.api"),
+        (GOOD.replace('"my-plugin"', '"yours"'), 1, "is called 'yours' in its code, and my-plugin where"),
+        (GOOD.replace("1.2.0", "1.3.0"), 1, "is version 1.3.0, and the stack allows 1.2.0. Review it"),
+        (
+            "from pydantic import BaseModel as Config\n" + GOOD.replace("import Config, ", "import "),
+            1,
+            "cannot be registered: plugin my-plugin: config (BaseModel) takes unknown keys",
+        ),
+        ("x = 1 / 0", 1, f"{IMPORT}ZeroDivisionError: division by zero"),
+        ("\x00", 1, "is no Python: source code string cannot contain null bytes"),
+    ],
+)
+def test_whatever_goes_wrong_in_an_import_is_a_problem_with_file_and_line(
+    project: OnDisk, capfd: pytest.CaptureFixture[str], text: str, line: int, said: str
+) -> None:
+    in_folder(project, "my_plugin", text)
+    (problem,) = refused(project, ("my-plugin", "1.2.0"))
+    name = "plugins/my_plugin.py"
+    wanted = f"{name}:{line}: allowedPlugins[0]: plugin my-plugin ({name}) {said}"
+    assert problem[: len(wanted)] == wanted
+    assert capfd.readouterr() == ("", "")
+
+
+def test_only_regular_files_inside_of_the_project_are_run(project: OnDisk, tmp_path: Path) -> None:
+    outside = tmp_path / "outside.py"
+    outside.write_text(GOOD)
+    project.write("plugins/.keep", "")
+    (project.root / "plugins/my_plugin.py").symlink_to(outside)
+    (problem,) = refused(project, ("my-plugin", "1.2.0"))
+    assert "cannot be read: the file is outside of" in problem
+    (project.root / "plugins/my_plugin.py").unlink()
+    (project.root / "plugins/.keep").unlink()
+    (project.root / "plugins").rmdir()
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "elsewhere/my_plugin.py").write_text(GOOD)
+    (project.root / "plugins").symlink_to(tmp_path / "elsewhere")
+    (problem,) = refused(project, ("my-plugin", "1.2.0"))
+    assert "is neither in plugins/my_plugin.py nor an entry point of the group inferfleet.plugins" in problem
+
+
+def test_names_that_lead_nowhere_or_to_several_plugins_are_told_at_once(
+    project: OnDisk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    in_folder(project, "my_plugin", GOOD)
+    as_package(tmp_path / "site", monkeypatch, {"my-plugin": "acme_three:PLUGIN"})
+    assert refused(project, ("my-plugin", "1.2.0"), ("my-plugn", "1"), ("accelerator", "1.0.0")) == [
+        "allowedPlugins[0]: plugin my-plugin is in plugins/my_plugin.py and in acme-plugins 1.2.0, "
+        "acme_three:PLUGIN. Remove or rename one of them",
+        "allowedPlugins[1]: plugin my-plugn is neither in plugins/my_plugn.py nor an entry point of the "
+        "group inferfleet.plugins. Did you mean my-plugin?",
+        "allowedPlugins[2]: plugin accelerator comes with inferfleet and is always allowed. "
+        "Remove it from the list",
+    ]
+
+
+def test_what_a_plugin_writes_past_python_while_it_edits_is_told_and_not_printed(
+    project: OnDisk, capfd: pytest.CaptureFixture[str]
+) -> None:
+    in_folder(project, "my_plugin", GOOD)
+    documents = Documents(settings(("my-plugin", "1.2.0")))
+
+    def desire() -> None:
+        with registered(documents, project.root):
+            os.write(1, b"from a child")
+
+    with pytest.raises(InvalidDocuments) as raised:
+        desire()
+    assert "a plugin wrote 'from a child' while it edited templates" in str(raised.value)
+    assert capfd.readouterr() == ("", "")
+
+
+def test_the_built_in_plugins_import_nothing_of_ours_but_the_door() -> None:
+    imported: set[Any] = set()
+    for file in (ROOT / "inferfleet/plugins/builtin").glob("*.py"):
+        for node in ast.walk(ast.parse(file.read_text())):
+            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("inferfleet"):
+                imported |= (
+                    {node.module}
+                    if node.module != "inferfleet.plugins"
+                    else {f"{node.module}.{alias.name}" for alias in node.names}
+                )
+    assert imported == {"inferfleet.plugins.api"}
