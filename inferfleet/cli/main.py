@@ -22,6 +22,7 @@ VERBS = {
     "status": "inferfleet.cli.verbs.status",
     "recover": "inferfleet.cli.verbs.recover",
     "classes": "inferfleet.cli.verbs.classes",
+    "plugins": "inferfleet.cli.verbs.plugins",
     "schema": "inferfleet.cli.verbs.schema",
     "sandbox": "sandbox.verbs.sandbox",
 }

@@ -59,6 +59,9 @@ def test_explain_says_the_same_to_machines(project: Project) -> None:
     assert role == {"role": "decode", "class": "l4", "awaitSeconds": role["awaitSeconds"]}
     assert step | {"config": "x"} == {
         "plugin": "demo-pod-tweaks",
+        "version": "1.0.0",
+        "effect": "changed",
+        "remarks": [],
         "origin": "deployment",
         "path": "spec.plugins[0]",
         "config": "x",

@@ -2,23 +2,28 @@
 
 import ast
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import cache
 from inspect import getsource
 from itertools import pairwise
 from typing import Any
 
 from pydantic import BaseModel
+from pydantic.errors import PydanticInvalidForJsonSchema
 from pydantic.json_schema import GenerateJsonSchema, models_json_schema
 from pydantic_core import core_schema
 
 from inferfleet.api.kinds.base import is_offered
+from inferfleet.api.kinds.plugin_spec import PluginSpec
 from inferfleet.api.kinds.settings import Settings
 from inferfleet.api.loading.load import KINDS
 
 
-def json_schema() -> dict[str, Any]:
-    """Return one schema: a document is one of the kinds. Fields and values not yet offered are absent."""
+def json_schema(plugins: Mapping[str, type[BaseModel]] | None = None) -> dict[str, Any]:
+    """Return one schema: a document is one of the kinds. Fields and values not yet offered are absent.
+
+    Editors complete the config of a link by the plugin's name: `plugins` has the model of each.
+    """
     models = list(KINDS.values())
     names, schema = models_json_schema(
         [(model, "validation") for model in models], by_alias=True, schema_generator=_Offered
@@ -29,12 +34,49 @@ def json_schema() -> dict[str, Any]:
         definition = definitions[names[(model, "validation")]["$ref"].rpartition("/")[2]]
         definition["required"] = ["apiVersion", "kind", *definition["required"]]
         definition["title"] = kind
+    if plugins:
+        link = definitions[PluginSpec.__name__]
+        link["properties"]["name"]["examples"] = sorted(plugins)
+        link["allOf"] = []
+        for name, config_model in sorted(plugins.items()):
+            config = _moved(config_schema(config_model), name)
+            definitions |= {f"{name}.{key}": value for key, value in config.pop("$defs").items()}
+            definitions[f"{name}.config"] = config
+            link["allOf"].append(
+                {
+                    "if": {"properties": {"name": {"const": name}}, "required": ["name"]},
+                    "then": {"properties": {"config": {"$ref": f"#/$defs/{name}.config"}}},
+                }
+            )
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "A document of inferfleet",
         "oneOf": [names[(model, "validation")] for model in models],
         "$defs": definitions,
     }
+
+
+def config_schema(model: type[BaseModel]) -> dict[str, Any]:
+    """Return the schema of a plugin's config, whose fields have the descriptions that their author gave them.
+
+    It is an empty one for a model with types that JSON Schema cannot describe.
+    """
+    try:
+        return {"$defs": {}, **model.model_json_schema(schema_generator=_OfPlugin)}
+    except PydanticInvalidForJsonSchema:
+        return {"$defs": {}, "type": "object", "properties": {}}
+
+
+def _moved(schema: Any, plugin: str) -> Any:
+    """The schema with references to definitions under the plugin's name."""
+    if isinstance(schema, list):
+        return [_moved(entry, plugin) for entry in schema]
+    if not isinstance(schema, dict):
+        return schema
+    moved = {key: _moved(value, plugin) for key, value in schema.items()}
+    if isinstance(moved.get("$ref"), str):
+        moved["$ref"] = moved["$ref"].replace("#/$defs/", f"#/$defs/{plugin}.")
+    return moved
 
 
 def settings_schema() -> dict[str, Any]:
@@ -90,4 +132,20 @@ class _Offered(GenerateJsonSchema):
                 del written["properties"][key]
         for property_ in written["properties"].values():
             property_.pop("title", None)  # the field's name, misspelt: "Apiversion"
+        return written
+
+
+class _OfPlugin(GenerateJsonSchema):
+    def model_schema(self, schema: core_schema.ModelSchema) -> dict[str, Any]:
+        written = super().model_schema(schema)
+        model: type[BaseModel] = schema["cls"]
+        try:
+            texts = descriptions(model)
+        except (OSError, SyntaxError, TypeError):  # code of others may be in no file that can be read
+            texts = {}
+        for name, field in model.model_fields.items():
+            if property_ := written.get("properties", {}).get(field.alias or name):
+                property_.pop("title", None)
+                if name in texts:
+                    property_["description"] = texts[name]
         return written

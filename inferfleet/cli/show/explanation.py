@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 from inferfleet.api.documents import Documents
@@ -117,7 +117,7 @@ def show(explained: Explanation) -> None:
                 print_line()
                 print_line(
                     f"{placed.spot.cluster}/{names.placement(placed.spot)}, role {role.name}: "
-                    f"plugin {step.plugin} ({step.origin} chain, {step.path})"
+                    f"plugin {step.plugin} {step.version} ({step.origin} chain, {step.path}){_idle(step)}"
                 )
                 for line in _step(step):
                     print_line(f"  {line}")
@@ -161,6 +161,10 @@ def _row(placed: Placed, explained: Explanation) -> tuple[object, ...]:
     return (placed.spot.cluster, pools(placed.spot), placed.replicas, placed.before, gpus, classes, waits)
 
 
+def _idle(step: Step) -> str:
+    return {"changed": "", "none": " changes nothing", "out of scope": " is out of scope"}[step.effect]
+
+
 def _step(step: Step) -> Iterator[str]:
     for change in step.changes:
         if change.before is None:
@@ -171,10 +175,28 @@ def _step(step: Step) -> Iterator[str]:
             yield f"{change.path}: {_value(change.before)} -> {_value(change.after)}"
     for companion in step.companions:
         yield f"beside it: {companion}"
+    for remark in step.remarks:
+        yield f"remark: {remark}"
 
 
 def _value(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False)
+
+
+def _step_values(step: Step) -> dict[str, Any]:
+    return {
+        "plugin": step.plugin,
+        "version": step.version,
+        "origin": step.origin,
+        "path": step.path,
+        "config": step.config,
+        "effect": step.effect,
+        "changes": [
+            {"path": change.path, "before": change.before, "after": change.after} for change in step.changes
+        ],
+        "companions": list(step.companions),
+        "remarks": list(step.remarks),
+    }
 
 
 def as_values(explained: Explanation) -> dict[str, Any]:
@@ -200,7 +222,7 @@ def as_values(explained: Explanation) -> dict[str, Any]:
                         "role": role.name,
                         "class": role.class_name,
                         "awaitSeconds": role.await_seconds,
-                        "plugins": [asdict(step) for step in role.steps],
+                        "plugins": [_step_values(step) for step in role.steps],
                     }
                     for role in placed.roles
                 ],

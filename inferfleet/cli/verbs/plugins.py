@@ -1,0 +1,40 @@
+"""`inferfleet plugins`: what chains of a stack may name, and what lies there and is not allowed."""
+
+from pathlib import Path
+
+from inferfleet.api.kinds.settings import Settings
+from inferfleet.api.loading.stack import find_root, load_stack, stacks_of
+from inferfleet.api.problems import InvalidDocuments
+from inferfleet.cli.report import reporting
+from inferfleet.cli.show.plugins import as_values, show
+from inferfleet.cli.source import AsJson, StackName, outside_plugins
+from inferfleet.plugins.loading import found_plugins
+
+
+def plugins(stack: StackName = None, as_json: AsJson = False) -> None:
+    """List the plugins that chains may name: name, version, purpose, config, and where each comes from.
+
+    Plugins that are found and not allowed are listed by name alone, because they are not imported.
+    """
+    with reporting(as_json=as_json) as report:
+        settings, root = _settings(stack)
+        registry = found_plugins(settings, root, outside=outside_plugins())
+        report.values |= as_values(registry)
+        report.problems += registry.refused.values()
+        if not as_json:
+            show(registry)
+
+
+def _settings(stack: str | None) -> tuple[Settings, Path | None]:
+    """Settings and project of the stack, or of the only one; else settings that allow nothing."""
+    try:
+        root = find_root(Path.cwd())
+        names = stacks_of(root)
+    except InvalidDocuments:
+        if stack is not None:
+            raise
+        return Settings(stack="unnamed"), None
+    if stack is None and len(names) != 1:
+        return Settings(stack="unnamed"), root
+    documents, _ = load_stack(root, stack if stack is not None else names[0])
+    return documents.settings, root
