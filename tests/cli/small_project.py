@@ -6,11 +6,12 @@ from pathlib import Path
 from typing import Any
 
 import fleet_of_one
-from fleet_of_one import CLASS, CLUSTER, LOCK, SERVICE, OnDisk, together
+from fleet_of_one import CLASS, CLUSTER, SERVICE, OnDisk, together
 from typer.testing import CliRunner
 
 from inferfleet.cli.main import app
 
+LOCK = fleet_of_one.LOCK
 DEPLOYMENT = (
     fleet_of_one.DEPLOYMENT
     + "  plugins: [{name: demo-pod-tweaks, config: {env: [{name: LOG, value: info}]}}]\n"
