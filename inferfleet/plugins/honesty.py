@@ -12,7 +12,7 @@ from inferfleet.plugins.attempt import Attempt, attempt, packed, unpacked
 from inferfleet.plugins.calling import call, failure, file_of
 from inferfleet.plugins.contract import PluginError, PodTemplate, Request
 from inferfleet.plugins.diff import FieldChange, changes, in_words
-from inferfleet.plugins.link import BoundLink
+from inferfleet.plugins.link import BoundLink, differ
 
 
 @dataclass(frozen=True)
@@ -38,8 +38,7 @@ def tried(bound: BoundLink, before: bytes, request: Request, *, checked: bool) -
     try:
         return call(lambda: _tried(bound, before, request, checked=checked, file=file), file=file)
     finally:
-        # Without pydantic's own comparison, which takes as long as a copy of the template.
-        if vars(bound.config) != vars(bound.untouched):
+        if differ(bound.config, bound.untouched):
             raise PluginError(
                 "changes its config, which other pods get too; copy what it puts into a template"
             )

@@ -97,12 +97,23 @@ def _bound(link: Link, registry: Registry) -> BoundLink | tuple[Problem, ...]:
     plugin = _registered(link, registry)
     if not isinstance(plugin, Plugin):
         return plugin
-    config, untouched = _read(link, plugin), _read(link, plugin)
+    config = _read(link, plugin)
     if isinstance(config, tuple):
         return config
-    # What cannot be read a second time, or is then not equal, cannot be watched.
-    watched = config if isinstance(untouched, tuple) or untouched != config else untouched
-    return BoundLink(link, plugin, config, watched, fingerprint(link))
+    untouched = _read(link, plugin)
+    if isinstance(untouched, tuple) or differ(config, untouched):
+        what = f"build plugin {plugin.name}: its config is another one each time it is read"
+        return (link.problem(what, "Mend its validators and defaults", field="config"),)
+    return BoundLink(link, plugin, config, untouched, fingerprint(link))
+
+
+def differ(config: BaseModel, other: BaseModel) -> bool:
+    """Return whether two readings of a config differ. What cannot be compared counts as equal."""
+    try:
+        # Without pydantic's own comparison, which takes as long as a copy of a template.
+        return bool(vars(config) != vars(other))
+    except Exception:  # noqa: BLE001 (types of a config are code of others)
+        return False
 
 
 def _scope_problems(link: Link, roles: tuple[str, ...]) -> Iterator[Problem]:

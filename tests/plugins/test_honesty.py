@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from pydantic import field_validator
+from pydantic import Field, field_validator
 from running import mine, ran
 
 from inferfleet.api.kinds.plugin_spec import PluginSpec
@@ -132,9 +132,14 @@ class Leaving(contract.Config):
         sys.exit(1)
 
 
+class Drawn(contract.Config):
+    number: int = Field(default_factory=lambda: next(NUMBERS))
+
+
 @pytest.mark.parametrize(
     ("config", "said"),
     [
+        (Drawn, "build plugin mine: its config is another one each time it is read"),
         (Careless, "build plugin mine: KeyError: 'size' (at test_honesty.py:"),
         (Leaving, "build plugin mine: ended the program with sys.exit(1) (at test_honesty.py:"),
     ],
@@ -142,5 +147,5 @@ class Leaving(contract.Config):
 def test_a_validator_that_raises_anything_is_a_problem_of_the_config(
     generated: PodTemplate, pod_request: Request, config: Any, said: str
 ) -> None:
-    (problem,) = told(generated, pod_request, chatty, config, {"disk": {}})
+    (problem,) = told(generated, pod_request, chatty, config, {} if config is Drawn else {"disk": {}})
     assert problem.startswith(said)

@@ -1,0 +1,42 @@
+"""`pulumi up` runs the same plugins as the command, from settings as Pulumi passes them: as JSON text."""
+
+import json
+from pathlib import Path
+
+import pytest
+from fleet_of_one import OnDisk
+from recorded_project import Clusters, Project
+
+from inferfleet import run as module
+from inferfleet.api.problems import InvalidDocuments
+from inferfleet.run import prepare
+
+PLUGIN = (Path(__file__).parent / "plugins/outside/topology_spread.py").read_text()
+ALLOWED = json.dumps([{"name": "topology-spread", "version": "1.2.0"}])
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
+    clusters = Clusters()
+    monkeypatch.setattr(module, "observe", clusters.observe)
+    monkeypatch.chdir(tmp_path)
+    made = Project(tmp_path, clusters)
+    OnDisk(tmp_path).write("plugins/topology_spread.py", PLUGIN)
+    return made
+
+
+def test_an_update_registers_what_an_allowed_plugin_of_the_project_made(project: Project) -> None:
+    settings = {"plugins": json.dumps([{"name": "topology-spread"}]), "allowedPlugins": ALLOWED}
+    prepared = prepare(project.root, "prod", {**project.config, **settings}, ci=False, preview=False)
+    (steps,) = (steps for roles in prepared.desired.steps.values() for steps in roles.values())
+    assert [(step.plugin, step.effect) for step in steps if step.origin == "stack"] == [
+        ("topology-spread", "changed")
+    ]
+
+
+def test_an_update_runs_nothing_that_is_not_allowed(project: Project) -> None:
+    settings = {"plugins": json.dumps([{"name": "topology-spread"}])}
+    with pytest.raises(
+        InvalidDocuments, match=r"topology-spread \(plugins/topology_spread.py\) is not allowed"
+    ):
+        prepare(project.root, "prod", {**project.config, **settings}, ci=False, preview=False)
