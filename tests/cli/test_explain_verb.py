@@ -17,7 +17,7 @@ def test_explain_tells_shape_placements_plugins_and_reasons(project: Project) ->
         "cluster  pools      replicas  in the lock  GPUs  class  waits at most\n"
         "east     decode=l4         1            1     1  l4     48 min\n"
         "\n"
-        "east/l4, role decode: plugin demo-pod-tweaks (deployment chain, spec.plugins[0])\n"
+        "east/l4, role decode: plugin demo-pod-tweaks 1.0.0 (deployment chain, spec.plugins[0])\n"
         '  spec.containers[engine].env: [{"name": "LOG", "value": "info"}] (new)\n'
         "\n"
         "reached under /ml/deployments/qwen/\n"

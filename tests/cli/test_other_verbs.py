@@ -9,10 +9,12 @@ import pytest
 from small_project import Project
 
 from inferfleet.api.loading.schema import json_schema
+from inferfleet.plugins.registry import builtin
 
 
 def test_schema_is_the_schema_of_the_documents(project: Project) -> None:
-    assert project.run("schema").json == json_schema()
+    plugins = {plugin.name: plugin.config for plugin in builtin().plugins}
+    assert project.run("schema").json == json_schema(plugins)
 
 
 def test_outside_of_a_project_a_stack_cannot_be_found(

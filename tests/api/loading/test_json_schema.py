@@ -88,6 +88,7 @@ def test_settings_have_the_names_that_people_write_and_secrets_their_values() ->
         "unplaced",
         "await",
         "podSecurity",
+        "trustRepositoryKubeconfigs",
         "plugins",
         "allowedPlugins",
         "secrets",

@@ -66,7 +66,7 @@ IN_PLACE = "spec.containers[engine].securityContext"
         (
             _template(engine={"ports": [{"containerPort": 8000, "hostPort": 80}]}),
             "spec.containers[1].ports[0].hostPort",
-            "spec.containers[engine].ports[0].hostPort",
+            "spec.containers[engine].ports[8000/TCP].hostPort",
             "container 'engine' takes port 80 of its node",
             "Remove hostPort",
         ),
@@ -181,7 +181,7 @@ def test_secrets_in_variables_and_arguments_are_named_without_their_values() -> 
         ),
         Risk(
             "spec.containers[1].args[1]",
-            "spec.containers[engine].args[1]",
+            "spec.containers[engine].args[--api-key]",
             "item 1 of args of container 'engine' is the value of --api-key, in plain text",
             "Read it from a variable with valueFrom.secretKeyRef, as $(NAME) here, "
             "and rotate it if others can read this",
