@@ -22,6 +22,16 @@ _LINE = re.compile(r"^encryptionsalt:[ \t]*(.*?)[ \t]*\r?\n?\Z")
 _SET_PARENT_DEATH_SIGNAL = 1  # prctl(2)
 
 
+def is_launcher(program: Path) -> bool:
+    """Return whether the program is a script that starts this module, and so no Pulumi of its own."""
+    try:
+        with open(program, "rb") as file:
+            start = file.read(4096)
+    except OSError:
+        return False
+    return start.startswith(b"#!/bin/sh\n") and b"with_salt.py" in start
+
+
 def salt_in(settings: Path) -> str:
     """Return the salt in the settings, or ""."""
     found = [match[1] for line in _lines(settings) if (match := _LINE.match(line))]
@@ -52,6 +62,8 @@ def salted(settings: Path, kept: Path) -> Iterator[None]:
 
 def main(settings: str, kept: str, program: str, *arguments: str) -> int:
     """Run the program, with the caller's own passphrase hidden from it. Return its exit code."""
+    if is_launcher(Path(program)):
+        sys.exit(f"{program} starts itself. Run `inferfleet sandbox up`.")
     os.umask(0o077)
     # Pulumi prefers this variable to the file with the passphrase.
     os.environ.pop("PULUMI_CONFIG_PASSPHRASE", None)

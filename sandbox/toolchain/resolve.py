@@ -21,6 +21,7 @@ from sandbox.toolchain.parts import (
 )
 from sandbox.toolchain.progress import Progress
 from sandbox.toolchain.versions import sufficient
+from sandbox.with_salt import is_launcher
 
 Source = Literal["path", "cache", "missing"]
 
@@ -94,9 +95,15 @@ def programs(parts: tuple[Resolved, ...]) -> Path:
 
 
 def without(cache: Path, path: str) -> str:
-    """Return the PATH without the cache, whose programs of other versions must not count as installed."""
+    """Return the PATH without folders whose programs must not count as installed.
+
+    These are the cache, which has programs of other versions, and the folders with the `pulumi` of a sandbox,
+    which are on the PATH of whoever runs commands in the sandbox's environment.
+    """
     return os.pathsep.join(
-        folder for folder in path.split(os.pathsep) if folder and cache not in Path(folder).parents
+        folder
+        for folder in path.split(os.pathsep)
+        if folder and cache not in Path(folder).parents and not is_launcher(Path(folder) / "pulumi")
     )
 
 

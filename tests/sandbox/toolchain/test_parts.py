@@ -1,11 +1,14 @@
 """A built part is used again exactly as long as everything it was built from stays the same."""
 
 import os
+import subprocess
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from sandbox.places import StackPlaces
+from sandbox.pulumi_state import _write_program
 from sandbox.toolchain import parts
 from sandbox.toolchain.build import _built_name
 from sandbox.toolchain.go import PACKAGE, PINNED
@@ -83,3 +86,18 @@ def test_what_the_cache_holds_does_not_count_as_installed() -> None:
     cache = Path("/home/me/.cache/inferfleet/toolchain")
     path = os.pathsep.join(["/project/.venv/bin", f"{cache}/bin-1234", "", "/usr/bin"])
     assert without(cache, path) == os.pathsep.join(["/project/.venv/bin", "/usr/bin"])
+
+
+def test_the_pulumi_of_a_sandbox_does_not_count_as_installed(tmp_path: Path) -> None:
+    # As in a shell that has `inferfleet sandbox env`: a sandbox that took it for Pulumi would start itself.
+    places = StackPlaces(tmp_path, "local")
+    _write_program(places, Path("/opt/pulumi"))
+    path = os.pathsep.join([str(places.programs), "/usr/bin"])
+    assert without(Path("/cache"), path) == "/usr/bin"
+
+
+def test_a_pulumi_that_would_start_itself_is_refused(tmp_path: Path) -> None:
+    places = StackPlaces(tmp_path, "local")
+    _write_program(places, places.programs / "pulumi")
+    ran = subprocess.run([places.programs / "pulumi", "about"], capture_output=True, text=True, check=False)
+    assert (ran.returncode, "starts itself" in ran.stderr) == (1, True)
