@@ -1,6 +1,7 @@
 """The Kubernetes provider of a cluster, through which everything on it is registered."""
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pulumi
@@ -14,14 +15,19 @@ from inferfleet.gke.values import CloudCluster
 # For a cluster that is given up and whose kubeconfig is gone or not used. With an empty text the engine's
 # provider would take the kubeconfig that is active on the machine, and so another cluster. No name below
 # .invalid can be resolved: https://www.rfc-editor.org/rfc/rfc2606#section-2
-NOWHERE = json.dumps(
-    {
-        "apiVersion": "v1",
-        "kind": "Config",
-        "clusters": [{"name": "nowhere", "cluster": {"server": "https://cluster.invalid"}}],
-        "contexts": [{"name": "nowhere", "context": {"cluster": "nowhere"}}],
-        "current-context": "nowhere",
-    }
+# Everybody knows this text, and a file may be named like it (see `_no_file`). So it ends with more bytes
+# after its last slash than the 255 that a name in a folder can have.
+NOWHERE = (
+    json.dumps(
+        {
+            "apiVersion": "v1",
+            "kind": "Config",
+            "clusters": [{"name": "nowhere", "cluster": {"server": "https://cluster.invalid"}}],
+            "contexts": [{"name": "nowhere", "context": {"cluster": "nowhere"}}],
+            "current-context": "nowhere",
+        }
+    )
+    + " " * 256
 )
 
 
@@ -54,7 +60,7 @@ def cluster_provider(
     return kubernetes.Provider(
         name,
         cluster_identifier=plan.identifier,
-        kubeconfig=pulumi.Output.secret(kubeconfig),
+        kubeconfig=pulumi.Output.secret(kubeconfig).apply(_no_file),
         context=plan.context,
         # Replacing a ConfigMap or Secret would leave pods without it for a while.
         enable_config_map_mutable=True,
@@ -67,6 +73,24 @@ def cluster_provider(
             ignore_changes=["kubeconfig", "context"] if given_up else None,
         ),
     )
+
+
+def _no_file(kubeconfig: str) -> str:
+    """Return the text of a kubeconfig. Raises pulumi.RunError where a file has this text for its name.
+
+    The engine's provider would read that file instead, from the project's folder, and so what a pull request
+    brought: parseKubeconfigString in provider/pkg/provider/util.go of pulumi-kubernetes 4.25.
+    """
+    try:
+        named = Path(kubeconfig).exists()
+    except OSError:  # such as for its length: no file can be named so
+        named = False
+    if named:
+        raise pulumi.RunError(
+            "a file in the project's folder has the text of a kubeconfig for its name, and Pulumi would read "
+            "that file instead. Remove it, and find out who made it: no tool makes such files"
+        )
+    return kubeconfig
 
 
 class ExistingCluster(pulumi.ComponentResource):

@@ -189,6 +189,8 @@ TOUCHING_ROOMS = {
 }
 # Single modules that touch so much and no more.
 TOUCHING_MODULES = {
+    # Asks whether a file is named like a kubeconfig: that of a new cluster is known during the run alone.
+    "components.cluster_provider": {"exists"},
     # A relative kubeconfig of a document that came from no file.
     "inferfleet.api.documents": {"cwd"},
     # Their own tables, which are parts of the program and of no project.

@@ -169,7 +169,8 @@ def _user(chosen: Access, seconds: float) -> dict[str, Any]:
     user = dict(chosen.user)
     command, file = user.pop("exec", None), user.pop("tokenFile", None)
     provider = user.pop("auth-provider", None) or {}
-    if user.get("token"):
+    # Of a token and a file of one, client-go uses what is in the file.
+    if user.get("token") and not file:
         return user
     if file or provider:
         config = provider.get("config") or {}

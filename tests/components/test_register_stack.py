@@ -1,8 +1,10 @@
 """What components hand to the engine, recorded by a mock in place of it."""
 
 from functools import partial
+from pathlib import Path
 from typing import Any
 
+import pulumi
 import pytest
 from recording import own
 from recording import run as recorded
@@ -159,6 +161,17 @@ def test_a_cluster_without_a_kubeconfig_is_never_the_one_that_is_active_on_the_m
     given = recorder.inputs["pulumi:providers:kubernetes", "east"]["kubeconfig"]
     assert given == secret(NOWHERE)
     assert access(NOWHERE, None).server == "https://cluster.invalid"
+
+
+def test_a_file_that_is_named_like_a_kubeconfig_is_never_read_instead(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The engine's provider reads a file of that name, and runs the commands in it."""
+    monkeypatch.chdir(tmp_path)
+    assert len(NOWHERE.rpartition("/")[2]) > 255
+    (tmp_path / "text of a kubeconfig").write_text("users: []")
+    with pytest.raises(pulumi.RunError, match="has the text of a kubeconfig for its name"):
+        run(_desired(), preview=True)
 
 
 def _with_gateways() -> Desired:

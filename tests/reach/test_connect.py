@@ -33,6 +33,7 @@ def test_spaces_and_newlines_around_a_token_are_taken_off(tmp_path: Path, token:
     file = tmp_path / "token"
     file.write_bytes(token.encode())
     assert _header(_connect(tokenFile=str(file))) == "Bearer hunter2"
+    assert _header(_connect(tokenFile=str(file), token="older")) == "Bearer hunter2"
     status = {"apiVersion": "v1", "status": {"token": token}}
     command = {"apiVersion": "v1", "command": "printf", "args": ["%s", json.dumps(status)]}
     assert _header(_connect(exec=command)) == "Bearer hunter2"

@@ -99,15 +99,15 @@ def _selector(documents: Documents, key: str, selectors: Selectors) -> Iterator[
     path = "spec.nodeSelector.cel"
     try:
         selectors.check(spec.node_selector.cel)
+        objections = {
+            pool.class_name: selectors.objection(spec.node_selector.cel, documents.classes[pool.class_name])
+            for cluster in documents.clusters.values()
+            if spec.cluster_selector.matches(cluster.metadata.labels)
+            for pool in cluster.spec.node_pools
+        }
     except InvalidSelector as invalid:
         yield _invalid(documents, key, path, invalid)
         return
-    objections = {
-        pool.class_name: selectors.objection(spec.node_selector.cel, documents.classes[pool.class_name])
-        for cluster in documents.clusters.values()
-        if spec.cluster_selector.matches(cluster.metadata.labels)
-        for pool in cluster.spec.node_pools
-    }
     if objections and all(objections.values()):
         why = "; ".join(f"{name}: {objection}" for name, objection in sorted(objections.items()))
         what = f"nodeSelector matches no class of the clusters that clusterSelector matches ({why})"

@@ -28,7 +28,6 @@ from inferfleet.fleet.selectors.source import InvalidSelector, Source
 from inferfleet.fleet.selectors.values import SPOKEN
 
 __all__ = ["InvalidSelector", "Selectors"]
-_TOO_MANY = "the stack has more different selectors than are evaluated"
 
 
 class Selectors:
@@ -45,7 +44,11 @@ class Selectors:
         self._program(expression)
 
     def objection(self, expression: str, inference_class: InferenceClass) -> str | None:
-        """Return why the selector does not match the class, or None when it does."""
+        """Return why the selector does not match the class, or None when it does.
+
+        Raises InvalidSelector also where the stack has more of them than are evaluated: what is not known
+        must not move replicas that run.
+        """
         name = inference_class.metadata.name
         key = (name, expression)
         if key not in self._verdicts:
@@ -74,7 +77,8 @@ class Selectors:
     def _evaluated(self, program: "_Program", seen: View) -> str | None:
         self._cost += program.cost + 1
         if len(self._verdicts) >= MAX_EVALUATIONS or self._cost > MAX_TOTAL_COST:
-            return f"nodeSelector is not evaluated: {_TOO_MANY} on the classes of one stack"
+            what = "the stack has more different selectors than are evaluated on its classes"
+            raise InvalidSelector(what, "Use the same selectors in more deployments")
         if seen.objection:
             return f"nodeSelector cannot be evaluated: {seen.objection}"
         return program.objection(seen)

@@ -171,6 +171,8 @@ class _Estimate:
             return 1, first.of_item()
         if name in ("_==_", "_!=_", "_<_", "_<=_", "_>_", "_>=_"):
             return 1 + min(first.weight, second.weight) // 10, _ONE
+        if name == "@in":  # the library's name of the operator
+            return 1 + second.length + weight // 10, _ONE
         if name in ("@matches", "matches", "find", "findAll"):
             found = _size(first.length, 2 * first.length, _size(first.length, first.length))
             return 1 + (1 + first.length // 10) * (1 + second.length // 4), found
