@@ -70,7 +70,8 @@ def read_regular(file: Path, root: Path, *, limit: int = MAX_BYTES) -> bytes:
     except OSError as error:
         if isinstance(error, FileNotFoundError) and file.is_symlink():
             raise Refused("is a broken symbolic link", _STEP) from None
-        raise Refused(f"cannot be read ({error.strerror})", "Check its permissions") from None
+        step = "Check its permissions" if isinstance(error, PermissionError) else _STEP
+        raise Refused(f"cannot be read ({error.strerror})", step) from None
     if len(content) > limit:
         raise Refused(f"is larger than {_size(limit)}", "Split it into several files")
     return content

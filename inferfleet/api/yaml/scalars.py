@@ -69,9 +69,10 @@ def _whole(text: str) -> int:
     if len(digits) > 1 and digits[0] == "0":
         # 0644 is 420 to YAML 1.1 (and so to kubectl) and 644 to YAML 1.2.
         bare = digits.lstrip("0")[:20] or "0"
+        octal = f"0o{bare} for an octal number such as a file mode, {bare} for a decimal one"
         raise mistaken(
             f"{text[:40]} starts with 0, which some YAML parsers read as octal and others as decimal",
-            f"Write {bare} or 0o{bare} for a number, or quote it as text",
+            f"Write {bare if set(bare) & {'8', '9'} else octal}, or quote it as text",
         )
     return _bounded(int(text[:30]), text)
 

@@ -29,9 +29,14 @@ class View:
         """Return the words for a key that is not there, with the nearest one that is."""
         here = {*self.keys, *(key.rpartition("/")[2] for key in self.keys)}
         here |= {key.rpartition("/")[0] for key in self.keys}
-        domains = sorted({full.rpartition("/")[0] for full in self.keys if full.rpartition("/")[2] == key})
-        if domains:
-            return f"no such key {shown(key)!r} there; it is in the domain {', '.join(map(shown, domains))}"
+        for part in ("attributes", "capacity"):
+            if key in self.variables.get(part, {}):
+                return f"no such key {shown(key)!r} there; it is in {part}"
+            domains = [full.rpartition("/")[0] for full in self.keys if full.rpartition("/")[2] == key]
+            domains = sorted(name for name in domains if f"{name}/{key}" in self.variables.get(part, {}))
+            if domains:
+                listed = ", ".join(map(shown, domains))
+                return f"no such key {shown(key)!r} there; it is in the domain {listed} of {part}"
         close = nearest(key, here - {""})
         if close is None and "/" in key:
             close = nearest(key.rpartition("/")[2], {name for name in here if "/" not in name})

@@ -6,6 +6,7 @@ value could be one. What is found is told without the value.
 
 import re
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from typing import Any
 
 # (what it is, how its text looks)
@@ -18,17 +19,37 @@ _FORMS = (
     ("a token of GitHub", re.compile(r"\b(gh[pousr]_[A-Za-z0-9]{20,}|github_pat_[A-Za-z0-9_]{20,})")),
     ("a token of GitLab", re.compile(r"\bglpat-[A-Za-z0-9_-]{16,}")),
     ("a token of Slack", re.compile(r"\bxox[abprs]-[A-Za-z0-9-]{10,}")),
+    (
+        "a JSON Web Token",
+        re.compile(r"eyJ(?<![A-Za-z0-9_-]eyJ)[A-Za-z0-9_-]{10,1000}\.eyJ[A-Za-z0-9_-]{10,}"),
+    ),
     ("a URL with a password", re.compile(r"://[^/\s:@]{1,100}:[^/\s:@$]{1,200}@")),
 )
-_WORDS = frozenset({"TOKEN", "KEY", "APIKEY", "PASSWORD", "PASSWD", "PASSPHRASE", "SECRET", "CREDENTIALS"})
+_WORDS = frozenset(
+    {"TOKEN", "KEY", "APIKEY", "PASSWORD", "PASSWD", "PGPASSWORD", "PASSPHRASE", "SECRET", "CREDENTIALS"}
+)
 # `HF_TOKEN_PATH` says where a token is; `EOS_TOKEN` and `KEY_NAME` are no secrets either.
-_HARMLESS_LAST = frozenset({"PATH", "FILE", "DIR", "NAME", "URL", "URI", "ID", "TYPE", "TTL", "LENGTH"})
-_HARMLESS_FIRST = frozenset({"BOS", "EOS", "PAD", "UNK", "SEP", "CLS", "MASK", "PUBLIC"})
+_HARMLESS_LAST = frozenset(
+    {"PATH", "FILE", "DIR", "NAME", "URL", "URI", "ENDPOINT", "ARN", "REF", "ID", "TYPE", "MODE", "FORMAT"}
+    | {"TTL", "EXPIRY", "EXPIRE", "EXPIRATION", "LENGTH", "RATE", "LIMIT", "STATS", "PREFIX", "COLUMN"}
+    | {"ALGORITHM", "ALGO", "AUDIENCE", "POLICY", "PROJECT", "MOUNT", "VAULT", "RING", "SPLITTER", "ENABLED"}
+)
+_HARMLESS_FIRST = frozenset(
+    {"BOS", "EOS", "PAD", "UNK", "SEP", "CLS", "MASK", "STOP", "IMAGE", "CACHE", "KMS", "PRIMARY", "FOREIGN"}
+)
 # Shorter ones are switches and stand-ins, such as `none` and the `EMPTY` of clients of vLLM.
 _SHORTEST = 8
-# Switches, numbers, file names, references to other variables, and a model's tokens such as `<|endoftext|>`.
-_HARMLESS = re.compile(r"(?i)true|false|disabled|enabled|[0-9.]+|[/.~].*|\$\([A-Za-z0-9_.-]+\)|<.*>")
-_FLAG = re.compile(r"(?is)--?([a-z0-9_-]*(?:api-key|token|password|secret))(?:=(.*))?")
+# Switches, numbers, file names, references to other variables, of Kubernetes or of a shell, names of clouds'
+# own secrets, what says that there is none, and a model's tokens such as `<|endoftext|>` and `[END_OF_TURN]`.
+_HARMLESS = re.compile(
+    r"(?i)true|false|disabled|enabled|[0-9.]+|[/.~].*|\$\([A-Za-z0-9_.-]+\)|\$\{?[A-Za-z0-9_]+\}?|<.*>"
+    r"|\[[A-Z0-9_]*\]|arn:.*|projects/.*|(not|no|none)[-_ ]?(needed|required|used)"
+)
+_NAMES = r"[a-z0-9_-]*(?:api[-_]key|token|password|secret)"
+_FLAG = re.compile(rf"(?is)--?({_NAMES})(?:=(.*))?")
+# The same in a command line for a shell, which is one argument. Python finds the beginning of an expression
+# fastest, so what stands before it is looked at afterwards.
+_IN_SHELL = re.compile(rf"(?i)--(?<!\S--)({_NAMES})(?:=|\s+)[\"']?([^\s\"';|&]+)")
 
 
 def in_variable(name: Any, value: Any) -> str | None:
@@ -38,7 +59,7 @@ def in_variable(name: Any, value: Any) -> str | None:
     if form := _form(value):
         return f"holds {form} in plain text"
     words = [word for word in re.split(r"[^A-Z0-9]+", name.upper()) if word]
-    named = not _WORDS.isdisjoint(words)
+    named = not _WORDS.isdisjoint(words) and "PUBLIC" not in words
     if named and words[-1] not in _HARMLESS_LAST and words[0] not in _HARMLESS_FIRST and _could_be(value):
         return "has the name of a secret, and its value is in plain text"
     return None
@@ -54,11 +75,19 @@ def in_arguments(words: Sequence[Any]) -> Iterator[tuple[int, str]]:
         name = matched[1] if matched else flag
         if form := _form(text):
             yield place, f"holds {form} in plain text"
-        elif name and _could_be(value):
+        elif name and _is_secret_of(name, value):
             yield place, f"is the value of --{name.lstrip('-')}, in plain text"
+        elif inside := next((m[1] for m in _IN_SHELL.finditer(text) if _is_secret_of(m[1], m[2])), None):
+            yield place, f"holds the value of --{inside.lstrip('-')}, in plain text"
         flag = matched[1] if matched and matched[2] is None else ""
 
 
+def _is_secret_of(flag: str, value: str) -> bool:
+    return re.split("[-_]", flag.upper().strip("-_"))[0] not in _HARMLESS_FIRST and _could_be(value)
+
+
+# Each template is looked at as written and after plugins, and megabytes take seconds.
+@lru_cache(maxsize=1024)
 def _form(value: str) -> str | None:
     return next((form for form, pattern in _FORMS if pattern.search(value)), None)
 

@@ -257,7 +257,12 @@ CASES = {
     "octal or decimal": (
         "replicas: 2", "replicas: 010",
         21, "spec.replicas", "010 starts with 0, which some YAML parsers read as octal and others as decimal",
-        "Write 10 or 0o10 for a number, or quote it as text",
+        "Write 0o10 for an octal number such as a file mode, 10 for a decimal one, or quote it as text",
+    ),
+    "decimal": (
+        "replicas: 2", "replicas: 09",
+        21, "spec.replicas", "09 starts with 0, which some YAML parsers read as octal and others as decimal",
+        "Write 9, or quote it as text",
     ),
     "foreign tag": (
         "replicas: 2", "replicas: !!python/object/apply:os.getcwd []",

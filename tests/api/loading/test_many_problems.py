@@ -53,7 +53,8 @@ def test_all_mistakes_of_all_files_come_at_once_in_reading_order(
         "a.yaml:5: spec.node.memory: '32Gb' is not a Kubernetes quantity. Write 32Gi, "
         "or 32G for powers of ten",
         "a.yaml:21: spec.replicas: 010 starts with 0, which some YAML parsers read as octal and others as "
-        "decimal. Write 10 or 0o10 for a number, or quote it as text",
+        "decimal. Write 0o10 for an octal number such as a file mode, 10 for a decimal one, or quote it as "
+        "text",
         "a.yaml:22: spec.engine.typ: unknown field 'typ'. Did you mean type?",
         "b.yaml:1: not valid YAML: a value is expected here. Fix the syntax on this line or just before it",
         "c.yaml:1: a document must be a map with apiVersion and kind, not a list. "

@@ -105,7 +105,16 @@ def test_a_selector_that_is_true_matches(expression: str) -> None:
         (
             'device.attributes["nvidia.com"].architecture == "Hopper"',
             "nodeSelector cannot be evaluated: no such key 'architecture' there; "
-            "it is in the domain gpu.nvidia.com",
+            "it is in the domain gpu.nvidia.com of attributes",
+        ),
+        (
+            'attributes["gpu.nvidia.com/memory"] == "80Gi"',
+            "nodeSelector cannot be evaluated: no such key 'gpu.nvidia.com/memory' there; it is in capacity",
+        ),
+        (
+            'device.attributes["gpu.nvidia.com"].memory == "80Gi"',
+            "nodeSelector cannot be evaluated: no such key 'memory' there; "
+            "it is in the domain gpu.nvidia.com of capacity",
         ),
         (
             'attributes["gpu.nvidia.com/xyz"] == "red"',
