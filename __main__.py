@@ -14,6 +14,7 @@ def main() -> None:
     from components.secrets import secret_values
     from components.stack import register_stack
     from inferfleet.api import InvalidDocuments
+    from inferfleet.plugins.loading import outside_allowed
     from inferfleet.reach.google_login import addresses
     from inferfleet.run import prepare
 
@@ -30,6 +31,7 @@ def main() -> None:
             ci=bool(os.environ.get("CI")),
             preview=preview,
             google=addresses(os.environ),
+            outside_plugins=outside_allowed(os.environ),
         )
     except InvalidDocuments as invalid:
         raise pulumi.RunError(str(invalid)) from None

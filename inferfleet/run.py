@@ -62,11 +62,13 @@ def prepare(
     ci: bool,
     preview: bool,
     google: Addresses = GOOGLE,
+    outside_plugins: bool = True,
 ) -> Prepared:
     """Load, decide, ask the clusters, and decide again with what is leaving them. Write nothing.
 
     `config` is the namespace `inferfleet` of the stack's configuration. Google is asked at the addresses
-    `google` where its clusters are and whether quotas suffice. Raises InvalidDocuments with every problem of
+    `google` where its clusters are and whether quotas suffice. Without `outside_plugins` no plugin of others
+    is imported. Raises InvalidDocuments with every problem of
     the first stage that has one.
     """
     documents, files = load_stack(root, stack, config=config)
@@ -75,7 +77,7 @@ def prepare(
     old_text = read_lock(files, lock_name)
     lock = parse(old_text, file=lock_name, stack=stack)
     odd = tuple(doubts(documents, lock, file=lock_name, exists=old_text is not None))
-    with registered(documents, root) as registry:
+    with registered(documents, root, outside=outside_plugins) as registry:
         first = desired(documents, lock, registry=registry)
     problems = list(refusals(first, documents, lock, locked=locked, preview=preview))
 

@@ -38,3 +38,10 @@ def test_an_update_runs_nothing_that_is_not_allowed(project: Project) -> None:
     settings = {"plugins": json.dumps([{"name": "topology-spread"}])}
     with pytest.raises(InvalidDocuments, match=r"plugins/topology_spread.py\) is not allowed"):
         prepare(project.root, "prod", {**project.config, **settings}, ci=False, preview=False)
+
+
+def test_an_update_runs_none_of_them_where_only_the_built_in_ones_may_run(project: Project) -> None:
+    settings = {"plugins": json.dumps([{"name": "topology-spread"}]), "allowedPlugins": ALLOWED}
+    config = {**project.config, **settings}
+    with pytest.raises(InvalidDocuments, match="is not imported, because of INFERFLEET_PLUGINS=built-in"):
+        prepare(project.root, "prod", config, ci=False, preview=True, outside_plugins=False)

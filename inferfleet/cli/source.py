@@ -19,7 +19,7 @@ from inferfleet.desired import desired
 from inferfleet.desired.values import Desired
 from inferfleet.fleet.lock.doubts import doubts
 from inferfleet.fleet.lock.lock import Lock, parse
-from inferfleet.plugins.loading import BUILT_IN, BUILT_IN_ONLY, registered
+from inferfleet.plugins.loading import outside_allowed, registered
 
 if TYPE_CHECKING:
     from inferfleet.reach.google_login import Addresses
@@ -96,8 +96,8 @@ def only_stack(root: Path) -> str:
 
 
 def outside_plugins() -> bool:
-    """Return whether plugins of others may run, as far as the environment says."""
-    return os.environ.get(BUILT_IN_ONLY) != BUILT_IN
+    """Return whether plugins of others may run, as `outside_allowed` reads the environment."""
+    return outside_allowed(os.environ)
 
 
 def catalogue() -> Path:

@@ -49,7 +49,12 @@ def call(function: Callable[[], T], *, file: str) -> T:
     sys.stdout = sys.stderr = heard  # as much of a stream as `print` needs
     try:
         result = function()
-    except (PluginError, KeyboardInterrupt):
+    except KeyboardInterrupt:
+        raise
+    except PluginError as error:
+        if not _has_text(error):
+            place = place_of(error.__traceback__, file)
+            raise PluginError(f"raised a PluginError that does not say what is wrong (at {place})") from None
         raise
     # Code of others: a KeyError in it must reach the team as a problem with its line, never as a traceback,
     # and the other plugins must still run. So this catches everything on purpose.
@@ -105,3 +110,11 @@ def _said(error: BaseException) -> str:
         return f"{type(error).__name__}: {error}"
     except Exception:  # noqa: BLE001 (code of others)
         return type(error).__name__
+
+
+def _has_text(error: PluginError) -> bool:
+    """Whether an error says anything. Its `__str__` may be that of others too, and fail."""
+    try:
+        return bool(str(error).strip())
+    except Exception:  # noqa: BLE001 (code of others)
+        return False

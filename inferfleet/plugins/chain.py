@@ -100,9 +100,11 @@ def in_order(links: Iterable[BoundLink]) -> list[BoundLink]:
 
 @dataclass
 class _Progress:
-    """How far a chain came. `written` has the fields that links changed, with the last link and its value."""
+    """How far a chain came, with the template packed, so that no plugin holds a part of it.
 
-    template: PodTemplate
+    `written` has the fields that links changed, with the last link and its value.
+    """
+
     data: bytes
     companions: tuple[Companion, ...] = ()
     steps: list[Step] = field(default_factory=list)
@@ -112,7 +114,7 @@ class _Progress:
 
 def _run(generated: PodTemplate, request: Request, links: list[BoundLink], *, checked: bool) -> Outcome:
     """Run the chain. An unchecked run ends as soon as there is anything to look at."""
-    progress = _Progress(generated, packed(generated))
+    progress = _Progress(packed(generated))
     for bound in links:
         if not bound.link.acts_on(request):
             progress.steps.append(_step(bound, in_scope=False))
@@ -148,17 +150,16 @@ def _link(
         return
     differing = bound.trials.get(edited.trial)
     if differing is None:
-        differing = _differences(progress.template, edited.template)
+        differing = _differences(unpacked(progress.data), unpacked(edited.data))
         if not checked and any(
             change.after is None or not is_plain(change.after, nulls=False) for change in differing.changes
         ):
             finding("something was removed, or is no JSON value")
             return
     # Where only the order of keys differs, the template stays as it was.
-    same = not differing.changes
-    template, data = (progress.template, progress.data) if same else (edited.template, edited.data)
+    data = edited.data if differing.changes else progress.data
     # Compared with the generated template: a plugin may change what another plugin added.
-    if checked and (mistakes := guard(generated, template, request)):
+    if checked and (mistakes := guard(generated, unpacked(data), request)):
         for mistake in mistakes:
             finding(mistake.what, mistake.next_step)
         return
@@ -171,7 +172,7 @@ def _link(
         progress.written[identity] = (bound.link, after)
     objects = tuple(f"{manifest['kind']} {manifest['metadata']['name']}" for manifest in added)
     progress.steps.append(_step(bound, differing.changes, objects, edited.remarks))
-    progress.template, progress.data, progress.companions = template, data, companions
+    progress.data, progress.companions = data, companions
 
 
 def _differences(before: PodTemplate, after: PodTemplate) -> Differences:
@@ -224,9 +225,10 @@ def _step(
 
 def _with_provenance(progress: _Progress) -> PodTemplate:
     """Return the template with an annotation that names the plugins that changed it."""
+    template: PodTemplate = unpacked(progress.data)
     acted = [f"{step.plugin}@{step.config}" for step in progress.steps if step.changes]
     if not acted:
-        return progress.template
-    metadata = progress.template.get("metadata", {})
+        return template
+    metadata = template.get("metadata", {})
     annotations = {**metadata.get("annotations", {}), PROVENANCE: ",".join(acted)}
-    return {**progress.template, "metadata": {**metadata, "annotations": annotations}}
+    return {**template, "metadata": {**metadata, "annotations": annotations}}

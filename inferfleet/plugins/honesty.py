@@ -17,12 +17,12 @@ from inferfleet.plugins.link import BoundLink, differ
 
 @dataclass(frozen=True)
 class Tried:
-    """What a link gave: the template, as a value and packed, and what it adds beside it and says about it.
+    """What a link gave: the template, packed, and what it adds beside it and says about it.
 
-    `trial` is the same for the same template before and after.
+    Packed, because a plugin may keep a part of what it returned, such as a container written as a constant,
+    and change that for the next pod. `trial` is the same for the same template before and after.
     """
 
-    template: PodTemplate
     data: bytes
     trial: bytes
     companions: tuple[Any, ...]
@@ -54,7 +54,7 @@ def _tried(bound: BoundLink, before: bytes, request: Request, *, checked: bool, 
     # of the first of them: a plugin that gives another result for another cluster is tried again.
     trial = hashlib.blake2b(b"%d %b%b" % (len(before), before, data), digest_size=16).digest()
     if trial in bound.trials and not checked and not first.companions:
-        return Tried(first.template, data, trial, (), first.remarks)
+        return Tried(data, trial, (), first.remarks)
     if data != before:
         again = once(unpacked(before))
         _compare(first, again, "is not deterministic: run twice on one template, it gives")
@@ -73,7 +73,7 @@ def _tried(bound: BoundLink, before: bytes, request: Request, *, checked: bool, 
         said = str(error) if isinstance(error, PluginError) else failure(error, file)
         raise PluginError(f"{what} fails: {said}") from error
     _compare(first, own, f"{what} changes")
-    return Tried(own.template, data, trial, first.companions, first.remarks)
+    return Tried(data, trial, first.companions, first.remarks)
 
 
 def _compare(first: Attempt, second: Attempt, what: str) -> None:

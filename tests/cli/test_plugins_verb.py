@@ -143,6 +143,26 @@ def test_where_nobody_has_reviewed_the_settings_none_of_their_plugins_is_importe
         assert "plugin mine is not imported, because of INFERFLEET_PLUGINS=built-in" in ran.err
 
 
+@pytest.mark.parametrize("value", ["builtin", "Built-in", "none"])
+def test_a_misspelt_variable_lets_no_plugin_in(
+    mine: Project, monkeypatch: pytest.MonkeyPatch, value: str
+) -> None:
+    mine.write("plugins/mine.py", "raise SystemExit('it ran')")
+    monkeypatch.setenv("INFERFLEET_PLUGINS", value)
+    for verb in (["validate"], ["plugins"], ["schema", "--stack", "prod"]):
+        ran = mine.run(*verb)
+        assert ran.code == 1
+        assert f"INFERFLEET_PLUGINS is '{value}', and its one value is built-in" in ran.err
+
+
+def test_a_config_that_holds_itself_is_listed(mine: Project) -> None:
+    text = '    """How large it is."""'
+    mine.write("plugins/mine.py", PLUGIN.replace(text, f"{text}\n    inner: 'tuple[Mine, ...]' = ()"))
+    ran = mine.run("plugins")
+    assert (ran.code, ran.err) == (0, "")
+    assert "  config.inner (list of map)\n" in ran.out
+
+
 BROKEN = """\
   plugins:
     - {config: {}}

@@ -2,6 +2,8 @@
 
 import ast
 import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -90,6 +92,10 @@ def test_a_package_of_another_version_than_the_allowed_one_is_not_imported(
     ]
 
 
+DESCRIBED = """\
+class Odd(Config):
+    def __get_pydantic_json_schema__(*_): raise KeyError("odd")
+def edit"""
 IMPORT = "cannot be imported: "
 WROTE = "wrote 'hello' while it was imported"
 
@@ -113,6 +119,11 @@ WROTE = "wrote 'hello' while it was imported"
             "cannot be registered: plugin my-plugin: config (BaseModel) takes unknown keys",
         ),
         ("x = 1 / 0", 1, f"{IMPORT}ZeroDivisionError: division by zero"),
+        (
+            GOOD.replace("def edit", DESCRIBED).replace("Config, edit", "Odd, edit"),
+            5,
+            f"{IMPORT}KeyError: 'odd' (at my_plugin.py:5)",
+        ),
         ("\x00", 1, "is no Python: source code string cannot contain null bytes"),
     ],
 )
@@ -186,3 +197,18 @@ def test_the_built_in_plugins_import_nothing_of_ours_but_the_door() -> None:
                     else {f"{node.module}.{alias.name}" for alias in node.names}
                 )
     assert imported == {"inferfleet.plugins.api"}
+
+
+def test_what_python_holds_back_until_the_end_is_caught_too() -> None:
+    code = (
+        "import sys\n"
+        "from inferfleet.plugins.loading.quiet import output_caught\n"
+        "with output_caught() as caught:\n"
+        "    sys.__stdout__.write('hello')\n"
+        "print(repr(caught.text))\n"
+    )
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
+    ran = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=False, cwd=ROOT, env=environment
+    )
+    assert (ran.stdout, ran.stderr) == ("'hello'\n", "")

@@ -13,6 +13,7 @@ from inferfleet.api.kinds.plugin_spec import PluginSpec
 from inferfleet.plugins import contract
 from inferfleet.plugins.contract import Edited, PodTemplate, Request
 from inferfleet.plugins.link import links
+from inferfleet.plugins.put import put_container
 from inferfleet.plugins.registry import Registry
 
 NUMBERS = itertools.count()
@@ -149,3 +150,20 @@ def test_a_validator_that_raises_anything_is_a_problem_of_the_config(
 ) -> None:
     (problem,) = told(generated, pod_request, chatty, config, {} if config is Drawn else {"disk": {}})
     assert problem.startswith(said)
+
+
+def test_what_a_plugin_keeps_of_its_result_is_not_the_pod(
+    generated: PodTemplate, pod_request: Request
+) -> None:
+    kept = {"name": "side", "image": "side:1"}
+
+    def sharing(template: PodTemplate, request: Request, config: Any) -> PodTemplate:
+        put_container(template, kept)
+        return template
+
+    chain = links((PluginSpec(name="mine"),), "stack", kind="Settings", key="prod")
+    outcome, problems = ran(generated, pod_request, chain, Registry((mine(sharing),)))
+    kept["image"] = "side:2"
+    assert problems == []
+    assert outcome.template["spec"]["containers"][-1] == {"name": "side", "image": "side:1"}
+    assert outcome.steps[0].changes[0].after == {"name": "side", "image": "side:1"}

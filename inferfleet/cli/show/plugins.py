@@ -26,8 +26,10 @@ def show(registry: Registry) -> None:
 
 def _fields(plugin: Plugin) -> Iterator[str]:
     schema = config_schema(plugin.config)
+    # A model that holds itself is a definition of its own.
+    schema = schema["$defs"].get(schema.get("$ref", "").rpartition("/")[2], schema)
     required = schema.get("required", ())
-    for name, field in schema["properties"].items():
+    for name, field in schema.get("properties", {}).items():
         needed = ", required" if name in required else ""
         description = field.get("description", "")
         yield f"config.{name} ({_type(field)}{needed}){': ' if description else ''}{description}"

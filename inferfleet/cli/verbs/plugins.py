@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from inferfleet.api.documents import Documents
 from inferfleet.api.kinds.settings import Settings
 from inferfleet.api.loading.stack import find_root, load_stack, stacks_of
 from inferfleet.api.problems import InvalidDocuments
@@ -17,24 +18,24 @@ def plugins(stack: StackName = None, as_json: AsJson = False) -> None:
     Plugins that are found and not allowed are listed by name alone, because they are not imported.
     """
     with reporting(as_json=as_json) as report:
-        settings, root = _settings(stack)
-        registry = found_plugins(settings, root, outside=outside_plugins())
+        documents, root = _documents(stack)
+        registry = found_plugins(documents.settings, root, outside=outside_plugins())
         report.values |= as_values(registry)
-        report.problems += registry.refused.values()
+        report.problems += documents.located(registry.refused.values())
         if not as_json:
             show(registry)
 
 
-def _settings(stack: str | None) -> tuple[Settings, Path | None]:
-    """Settings and project of the stack, or of the only one; else settings that allow nothing."""
+def _documents(stack: str | None) -> tuple[Documents, Path | None]:
+    """Documents and project of the stack, or of the only one; else settings that allow nothing."""
     try:
         root = find_root(Path.cwd())
         names = stacks_of(root)
     except InvalidDocuments:
         if stack is not None:
             raise
-        return Settings(stack="unnamed"), None
+        return Documents(settings=Settings(stack="unnamed")), None
     if stack is None and len(names) != 1:
-        return Settings(stack="unnamed"), root
+        return Documents(settings=Settings(stack="unnamed")), root
     documents, _ = load_stack(root, stack if stack is not None else names[0])
-    return documents.settings, root
+    return documents, root

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from inferfleet.api.documents import Documents
 from inferfleet.api.kinds.settings import Settings
 from inferfleet.api.loading.schema import json_schema
 from inferfleet.api.loading.stack import find_root, load_stack
@@ -19,11 +20,12 @@ def schema(stack: StackName = None) -> None:
     inferfleet.
     """
     with reporting():
-        settings, root = Settings(stack="unnamed"), None
+        documents, root = Documents(settings=Settings(stack="unnamed")), None
         if stack is not None:
             root = find_root(Path.cwd())
-            settings = load_stack(root, stack)[0].settings
-        registry = found_plugins(settings, root, wanted=frozenset(), outside=outside_plugins())
+            documents, _ = load_stack(root, stack)
+        outside = outside_plugins()
+        registry = found_plugins(documents.settings, root, wanted=frozenset(), outside=outside)
         if registry.refused:
-            raise InvalidDocuments(registry.refused.values())
+            raise InvalidDocuments(documents.located(registry.refused.values()))
         print_json(json_schema({plugin.name: plugin.config for plugin in registry.plugins}))

@@ -4,6 +4,6 @@ The only room that imports code of others; `desired` takes the registry as a val
 elsewhere: in the folder `plugins` of a project, or in a package of its own.
 """
 
-from inferfleet.plugins.loading.load import BUILT_IN, BUILT_IN_ONLY, found_plugins, registered
+from inferfleet.plugins.loading.load import found_plugins, outside_allowed, registered
 
-__all__ = ["BUILT_IN", "BUILT_IN_ONLY", "found_plugins", "registered"]
+__all__ = ["found_plugins", "outside_allowed", "registered"]

@@ -8,6 +8,7 @@ from types import ModuleType
 from typing import Any
 
 from inferfleet.api.loading.border import Refused, read_regular
+from inferfleet.api.loading.schema import config_schema
 from inferfleet.plugins.calling import call
 from inferfleet.plugins.contract import Plugin, PluginError
 from inferfleet.plugins.loading.candidates import Candidate
@@ -35,6 +36,8 @@ def imported(candidate: Candidate, root: Path | None, *, allowed: str) -> Plugin
         raise Refusal(what, "Give it one name")
     for mistake in mistakes_of(plugin):
         raise Refusal(f"cannot be registered: {mistake}")
+    # Types of a config may describe themselves, by code that runs when `plugins` and `schema` ask for it.
+    _run(lambda: config_schema(plugin.config), file=str(candidate.file or ""))
     if candidate.version is not None and plugin.version != candidate.version:
         what = f"says that it is version {plugin.version}, but its package is {candidate.version}"
         raise Refusal(what, "Give the plugin the version of its package")

@@ -1,6 +1,6 @@
 """The one place where plugins of others come in, for every verb and for `pulumi up`."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -8,7 +8,7 @@ from pathlib import Path
 from inferfleet.api.documents import Documents
 from inferfleet.api.kinds.settings import AllowedPlugin, Settings
 from inferfleet.api.problems import InvalidDocuments, Problem, Where
-from inferfleet.api.wording import one_of
+from inferfleet.api.wording import one_of, shown
 from inferfleet.plugins.contract import Plugin
 from inferfleet.plugins.loading.candidates import FOLDER, GROUP, Candidate, in_folder, installed
 from inferfleet.plugins.loading.importing import Refusal, imported
@@ -17,6 +17,20 @@ from inferfleet.plugins.registry import Registry, builtin
 
 # Set to BUILT_IN where documents are read that nobody has reviewed: the allow-list is among them.
 BUILT_IN_ONLY, BUILT_IN = "INFERFLEET_PLUGINS", "built-in"
+
+
+def outside_allowed(environment: Mapping[str, str]) -> bool:
+    """Return whether plugins of others may run, as far as the environment says.
+
+    Raises InvalidDocuments for a value that means nothing: one that is misspelt must not let them in.
+    """
+    value = environment.get(BUILT_IN_ONLY, "")
+    if value not in ("", BUILT_IN):
+        what = (
+            f"the environment variable {BUILT_IN_ONLY} is {shown(value)!r}, and its one value is {BUILT_IN}"
+        )
+        raise InvalidDocuments([Problem(what, f"Write {BUILT_IN_ONLY}={BUILT_IN}, or unset it")])
+    return value != BUILT_IN
 
 
 @contextmanager

@@ -22,9 +22,7 @@ class Caught:
 def output_caught() -> Iterator[Caught]:
     """Send what is written to the file descriptors of both output streams to a file, until the block ends."""
     caught = Caught()
-    for stream in (sys.stdout, sys.stderr):
-        with suppress(OSError, ValueError):
-            stream.flush()
+    _flush()
     with tempfile.TemporaryFile() as file:
         kept = {number: copy for number in _STREAMS if (copy := _copy(number)) is not None}
         try:
@@ -32,11 +30,20 @@ def output_caught() -> Iterator[Caught]:
                 os.dup2(file.fileno(), number)
             yield caught
         finally:
+            _flush()
             for number, copy in kept.items():
                 os.dup2(copy, number)
                 os.close(copy)
             file.seek(0)
             caught.text = file.read(_SHOWN * 4).decode(errors="replace").strip()[:_SHOWN]
+
+
+def _flush() -> None:
+    """Write out what Python still holds back, to where it was written."""
+    for stream in (sys.stdout, sys.stderr, sys.__stdout__, sys.__stderr__):
+        # Code of others may have closed them; a program without a console has none.
+        with suppress(OSError, ValueError, AttributeError):
+            stream.flush()  # type: ignore[union-attr]
 
 
 def _copy(number: int) -> int | None:
