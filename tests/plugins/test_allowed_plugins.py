@@ -16,6 +16,7 @@ from inferfleet.api.kinds.plugin_spec import PluginSpec
 from inferfleet.api.kinds.settings import AllowedPlugin, Settings
 from inferfleet.api.problems import InvalidDocuments
 from inferfleet.plugins.loading import found_plugins, registered
+from inferfleet.plugins.loading.candidates import installed
 from inferfleet.plugins.registry import Registry, builtin
 
 ROOT = Path(__file__).parent.parent.parent
@@ -136,6 +137,20 @@ def test_whatever_goes_wrong_in_an_import_is_a_problem_with_file_and_line(
     wanted = f"{name}:{line}: allowedPlugins[0]: plugin my-plugin ({name}) {said}"
     assert problem[: len(wanted)] == wanted
     assert capfd.readouterr() == ("", "")
+
+
+def test_a_package_with_broken_metadata_hides_no_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    site = tmp_path / "site"
+    as_package(site, monkeypatch, {"my-plugin": "acme:PLUGIN"})
+    broken = OnDisk(site)
+    broken.write("broken-1.dist-info/METADATA", "Metadata-Version: 2.1\nName: broken\nVersion: 1\n")
+    broken.write("broken-1.dist-info/entry_points.txt", "[inferfleet.plugins]\na line without a value\n")
+    broken.write("nameless-1.dist-info/entry_points.txt", "[inferfleet.plugins]\nnameless = acme:PLUGIN\n")
+    assert [(point.name, point.origin, point.version) for point in installed()] == [
+        ("my-plugin", "acme-plugins 1.2.0, acme:PLUGIN", "1.2.0")
+    ]
 
 
 def test_only_regular_files_inside_of_the_project_are_run(project: OnDisk, tmp_path: Path) -> None:

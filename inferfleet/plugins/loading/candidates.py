@@ -8,7 +8,7 @@ import os
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from importlib.metadata import EntryPoint, entry_points
+from importlib.metadata import EntryPoint, distributions
 from pathlib import Path
 
 from inferfleet.api.loading.border import is_inside
@@ -44,10 +44,22 @@ def in_folder(root: Path) -> Iterator[Candidate]:
 
 
 def installed() -> Iterator[Candidate]:
-    """Yield the entry points of all packages that Python finds, sorted by name."""
-    for point in sorted(entry_points(group=GROUP), key=lambda point: (point.name, point.value)):
-        package = f"{point.dist.name} {point.dist.version}" if point.dist else "a package without metadata"
-        origin = f"{package}, {point.value}"
-        yield Candidate(
-            point.name, origin, entry_point=point, version=point.dist.version if point.dist else None
-        )
+    """Yield the entry points of all packages that Python finds, sorted by name.
+
+    A package whose metadata cannot be read has none; of two of one name the first on the path counts.
+    """
+    packages: dict[str, tuple[str, list[EntryPoint]]] = {}
+    for package in distributions():
+        try:
+            name, version = package.metadata["Name"], package.metadata["Version"]
+            points = list(package.entry_points.select(group=GROUP))
+        except Exception:  # noqa: BLE001 (files of others: what is broken in them may be anything)
+            continue
+        if name and version:
+            packages.setdefault(name.lower().replace("_", "-"), (f"{name} {version}", points))
+    for title, point in sorted(
+        ((title, point) for title, points in packages.values() for point in points),
+        key=lambda named: (named[1].name, named[1].value),
+    ):
+        origin = f"{title}, {point.value}"
+        yield Candidate(point.name, origin, entry_point=point, version=title.rpartition(" ")[2])
