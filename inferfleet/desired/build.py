@@ -108,7 +108,7 @@ def _clusters(
 ) -> tuple[DesiredCluster, ...]:
     reads = {spot: _reads(spot, of) for spot, of in templates.items()}
     sites = {name: Site(name, cloud.clusters.get(name)) for name in sorted(documents.clusters)}
-    shared = {name: _shared(documents, planned, site, reads, templates) for name, site in sites.items()}
+    shared = {name: _shared(documents, planned, site, reads) for name, site in sites.items()}
     placed = _replicas(documents, planned, templates, lock=lock, sites=sites, shared=shared, reads=reads)
     clusters = []
     for name, site in sites.items():
@@ -195,13 +195,7 @@ def _replicas(
     return placed
 
 
-def _shared(
-    documents: Documents,
-    planned: Plan,
-    site: Site,
-    reads: Reads,
-    templates: dict[Spot, tuple[Pods, ...]],
-) -> ServingStack:
+def _shared(documents: Documents, planned: Plan, site: Site, reads: Reads) -> ServingStack:
     keys = [endpoint.deployment for endpoint in planned.endpoints if endpoint.cluster == site.cluster]
     keys += [route.service for route in planned.services if route.cluster == site.cluster]
     return serving_stack(
@@ -210,18 +204,8 @@ def _shared(
         secrets=held(documents, _on(site.cluster, reads)),
         gateway=documents.clusters[site.cluster].spec.serving.gateway,
         stack=documents.settings.stack,
-        baseline=None if documents.settings.pod_security == "ignore" else _baseline(templates, site.cluster),
+        pod_security=documents.settings.pod_security,
     )
-
-
-def _baseline(templates: dict[Spot, tuple[Pods, ...]], cluster: str) -> dict[str, bool]:
-    """Return of each namespace with pods on the cluster whether all of them meet the baseline."""
-    meets: dict[str, bool] = {}
-    for spot, of in templates.items():
-        if spot.cluster == cluster:
-            here = all(pods.meets_baseline for pods in of)
-            meets[spot.namespace] = meets.get(spot.namespace, True) and here
-    return meets
 
 
 def _reads(spot: Spot, of: tuple[Pods, ...]) -> list[Reference]:

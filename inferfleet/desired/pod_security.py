@@ -18,12 +18,6 @@ from inferfleet.plugins.link import Link, Origin
 _TEMPLATE = "spec.workers.template"
 
 
-def meets_baseline(outcome: Outcome) -> bool:
-    """Return whether admission by the baseline would take these pods, and those of their companions."""
-    templates = [outcome.template, *(pod for _, pod in _companions(outcome.companions))]
-    return not any(risk.forbidden for template in templates for risk in risks(template))
-
-
 def risk_problems(
     deployment: ModelDeployment, outcome: Outcome, links: Iterable[Link], settings: Settings
 ) -> Iterator[Problem]:

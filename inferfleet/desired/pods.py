@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from inferfleet.api.documents import Documents
 from inferfleet.api.problems import Problem
 from inferfleet.desired.chains import Chains
-from inferfleet.desired.pod_security import meets_baseline, risk_problems
+from inferfleet.desired.pod_security import risk_problems
 from inferfleet.desired.request import request
 from inferfleet.fleet.shapes import accelerator
 from inferfleet.fleet.spot import Spot
@@ -26,7 +26,6 @@ class Pods:
     role: str
     outcome: chain.Outcome
     autoscaled: bool
-    meets_baseline: bool
 
 
 def pods(
@@ -81,5 +80,5 @@ def pods(
         findings += outcome.findings
         links = [bound.link for bound in every_link]
         problems += risk_problems(deployment, outcome, links, documents.settings)
-        made.append(Pods(spot, role, outcome, pool.autoscaled, meets_baseline(outcome)))
+        made.append(Pods(spot, role, outcome, pool.autoscaled))
     return tuple(made), tuple(problems), tuple(findings)

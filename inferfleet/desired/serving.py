@@ -4,6 +4,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 from inferfleet.api.kinds.inference_cluster import Gateway
+from inferfleet.api.kinds.settings import PodSecurity
 from inferfleet.desired.clusters import Site
 from inferfleet.desired.values import Component, KubeObject
 from inferfleet.fleet import names
@@ -58,19 +59,20 @@ def serving_stack(
     secrets: Mapping[tuple[str, str], tuple[str, ...]],
     gateway: Gateway,
     stack: str,
-    baseline: Mapping[str, bool] | None,
+    pod_security: PodSecurity,
 ) -> ServingStack:
     """Return the shared objects. `secrets` are the keys of each Secret, by namespace and name.
 
-    `baseline` says of each namespace with pods whether all of them meet the baseline of the Pod Security
-    Standards; without it namespaces get no labels about that.
+    `pod_security` says what the labels of namespaces ask of Pod Security admission.
     """
     own = own_gateway(gateway=gateway, stack=stack)
     # The proxies of an unknown controller may run beside the Gateway, and need whatever they need.
     unknown = {names.SYSTEM_NAMESPACE} if gateway.provider == "none" else set()
     spaces = {
         # To delete a namespace would delete what others created in it.
-        name: site.place(namespace(name, stack=stack, labels=_security(name, baseline, unknown)), retain=True)
+        name: site.place(
+            namespace(name, stack=stack, labels=_security(name, pod_security, unknown)), retain=True
+        )
         for name in sorted({*namespaces, *([names.SYSTEM_NAMESPACE] if own else [])})
     }
     held = {
@@ -93,12 +95,12 @@ def serving_stack(
     )
 
 
-def _security(name: str, baseline: Mapping[str, bool] | None, unknown: Collection[str]) -> dict[str, str]:
+def _security(name: str, pod_security: PodSecurity, unknown: Collection[str]) -> dict[str, str]:
     """Return the labels for Pod Security admission; none on namespaces that every cluster has.
 
     Other people's pods are there too, and those of `kube-system` need what the baseline forbids. In the
     `unknown` namespaces there may be pods of whom nothing is known.
     """
-    if baseline is None or name == "default" or name.startswith("kube-"):
+    if pod_security == "ignore" or name == "default" or name.startswith("kube-"):
         return {}
-    return baseline_labels(enforced=baseline.get(name, True) and name not in unknown)
+    return baseline_labels(enforced=pod_security == "enforce" and name not in unknown)

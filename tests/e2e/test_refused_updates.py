@@ -162,8 +162,9 @@ def _taken(project: Project, folder: Path, manifests: list[dict[str, Any]]) -> N
     assert len(project.kubectl("east", "apply", *flags).split()) == len(manifests)
 
 
-def test_namespaces_refuse_privileged_pods_until_the_stack_itself_has_some(project: Project) -> None:
+def test_namespaces_refuse_privileged_pods_where_the_stack_does(project: Project) -> None:
     project.write("models", deployment("one", on="east"))
+    project.configure(locked=False, podSecurity="enforce")
     done = project.up()
     assert done.code == 0, done.output
     foreign = ("run", "foreign", "--image=x", "--privileged", "--dry-run=server", "-n", "ml")
@@ -173,7 +174,6 @@ def test_namespaces_refuse_privileged_pods_until_the_stack_itself_has_some(proje
     raw = deployment("raw", on="east")
     raw["spec"]["workers"]["template"]["spec"]["containers"][0]["securityContext"] = {"privileged": True}
     project.write("raw", raw)
-    project.configure(locked=False, podSecurity="enforce")
     refused = project.up()
     assert refused.code != 0
     assert "container 'engine' is privileged" in refused.output

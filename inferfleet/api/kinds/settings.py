@@ -9,6 +9,8 @@ from inferfleet.api.kinds.plugin_spec import PluginSpec
 from inferfleet.api.kinds.text_rules import InEditors, Written
 from inferfleet.api.problems import Mistake, Mistaken
 
+PodSecurity = Literal["ignore", "warn", "enforce"]
+
 # Of secrets the model holds names only, `namespace/name` to the keys of its values; people write values too.
 _WRITTEN_SECRETS = InEditors(
     {
@@ -60,11 +62,11 @@ class Settings(Model):
     """What an update waits for: with `ready` for all pods, rolling one placement of a deployment after the
     other; with `applied` not for model pods, only for endpoint pickers, gateways and routes.
     """
-    pod_security: Literal["ignore", "warn", "enforce"] = "warn"
+    pod_security: PodSecurity = "warn"
     """What happens with pods below level `baseline` of Kubernetes' Pod Security Standards and with secrets in
     plain text in their variables and arguments: `warn` says so, `enforce` refuses them, and `ignore` says
-    nothing. Unless it is `ignore`, namespaces get the labels of Pod Security admission, which enforce the
-    baseline where all pods of the stack in the namespace meet it.
+    nothing. With `warn` the labels of namespaces ask the API server to warn of pods below the baseline, with
+    `enforce` to refuse them.
     """
     trust_repository_kubeconfigs: bool = False
     """`true` lets kubeconfigs that lie in the repository, or are written into the stack's file in plain text,

@@ -25,15 +25,12 @@ _PROBES = ("livenessProbe", "readinessProbe", "startupProbe")
 
 @dataclass(frozen=True)
 class Risk:
-    """One thing at `path` of a template; `place` is the path with names of list items, as plugins' changes
-    have it. With `forbidden` a namespace that enforces the baseline would refuse the pod.
-    """
+    """One thing at `path` of a template; `place` is the same path with keys of list items, as in changes."""
 
     path: str
     place: str
     what: str
     next_step: str
-    forbidden: bool = True
 
 
 def risks(template: Mapping[str, Any]) -> Iterator[Risk]:
@@ -43,7 +40,7 @@ def risks(template: Mapping[str, Any]) -> Iterator[Risk]:
     for steps, container in _containers(template):
         for within, what, next_step in (*_secrets_in_env(container), *_secrets_in_arguments(container)):
             place = (*steps, *within)
-            yield Risk(path_of(place), place_of(template, place), what, next_step, forbidden=False)
+            yield Risk(path_of(place), place_of(template, place), what, next_step)
 
 
 def _forbidden(template: Mapping[str, Any]) -> Iterator[tuple[Steps, str, str]]:

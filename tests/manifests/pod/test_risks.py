@@ -177,7 +177,6 @@ def test_secrets_in_variables_and_arguments_are_named_without_their_values() -> 
             "and its value is in plain text",
             "Put it into a Secret (inferfleet:secrets), read it by valueFrom.secretKeyRef, "
             "and rotate it if others can read this",
-            forbidden=False,
         ),
         Risk(
             "spec.containers[1].args[1]",
@@ -185,7 +184,6 @@ def test_secrets_in_variables_and_arguments_are_named_without_their_values() -> 
             "item 1 of args of container 'engine' is the value of --api-key, in plain text",
             "Read it from a variable with valueFrom.secretKeyRef, as $(NAME) here, "
             "and rotate it if others can read this",
-            forbidden=False,
         ),
     ]
     assert canary not in repr(named)
