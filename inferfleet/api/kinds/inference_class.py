@@ -147,8 +147,10 @@ class AttributeValue(Model):
 
     @model_validator(mode="after")
     def _exactly_one(self) -> "AttributeValue":
-        if sum(value is not None for value in (self.string, self.version, self.bool_, self.int_)) != 1:
-            raise mistaken("an attribute has exactly one of string, version, bool, int", "Keep one of them")
+        given = sum(value is not None for value in (self.string, self.version, self.bool_, self.int_))
+        if given != 1:
+            what = "an attribute has exactly one of string, version, bool, int"
+            raise mistaken(what, "Keep one of them" if given else "Write one of them")
         return self
 
 

@@ -40,7 +40,7 @@ class Gateway(Model):
         if (self.class_name is None) == (self.ref is None):
             raise mistaken(
                 "a gateway has exactly one of className (inferfleet creates it) and ref (it exists)",
-                "Keep one of them",
+                "Keep one of them" if self.ref else "Write one of them",
             )
         if self.ref and "port" in self.model_fields_set:
             raise mistaken(
@@ -168,7 +168,8 @@ class KubeconfigRef(Model):
     @model_validator(mode="after")
     def _exactly_one(self) -> "KubeconfigRef":
         if (self.path is None) == (self.config_key is None):
-            raise mistaken("a kubeconfig has exactly one of path and configKey", "Keep one of them")
+            next_step = "Write one of them" if self.path is None else "Keep one of them"
+            raise mistaken("a kubeconfig has exactly one of path and configKey", next_step)
         return self
 
 

@@ -30,6 +30,11 @@ CASES = {
         "spec:\n  node: {cpu: 8, memory: 32Gi}\n  resources: {gpu: {count: 1, memory: 24Gi}}\n", "",
         1, "spec", "field spec is missing", "Add spec",
     ),
+    "neither kind of gateway": (
+        "gateway: {className: istio}", "gateway: {}",
+        15, "spec.serving.gateway", "a gateway has exactly one of className (inferfleet creates it) and ref "
+        "(it exists)", "Write one of them",
+    ),
     "port of a gateway that exists": (
         "gateway: {className: istio}", "gateway: {ref: {name: shared, namespace: infra}, port: 8080}",
         15, "spec.serving.gateway", "port is for a gateway that inferfleet creates; one that exists "
