@@ -14,8 +14,10 @@ def main() -> None:
     from components.secrets import secret_values
     from components.stack import register_stack
     from inferfleet.api import InvalidDocuments
+    from inferfleet.listening import listening
     from inferfleet.plugins.loading import outside_allowed
     from inferfleet.reach.google_login import addresses
+    from inferfleet.ready import telling
     from inferfleet.run import prepare
 
     prefix = "inferfleet:"
@@ -23,6 +25,7 @@ def main() -> None:
         key.removeprefix(prefix): value for key, value in get_config_env().items() if key.startswith(prefix)
     }
     preview = pulumi.runtime.is_dry_run()
+    google = addresses(os.environ)
     try:
         prepared = prepare(
             Path(__file__).parent,
@@ -30,7 +33,7 @@ def main() -> None:
             config,
             ci=bool(os.environ.get("CI")),
             preview=preview,
-            google=addresses(os.environ),
+            google=google,
             outside_plugins=outside_allowed(os.environ),
         )
     except InvalidDocuments as invalid:
@@ -40,7 +43,12 @@ def main() -> None:
     if not preview:
         prepared.remember()
     outputs = register_stack(
-        prepared.desired, prepared.kubeconfigs, secret_values(config.get("secrets")), prepared.addresses
+        prepared.desired,
+        prepared.kubeconfigs,
+        secret_values(config.get("secrets")),
+        prepared.addresses,
+        telling(prepared.desired, prepared.kubeconfigs, container_api=google.container),
+        listening(prepared.desired, prepared.kubeconfigs, container_api=google.container),
     )
     for name, value in outputs.items():
         pulumi.export(name, value)

@@ -21,7 +21,7 @@ from inferfleet.api.kinds.plugin_spec import PluginSpec
 from inferfleet.api.kinds.settings import Settings
 from inferfleet.desired.chains import chains
 from inferfleet.desired.pods import pods
-from inferfleet.fleet.shapes import DECODE
+from inferfleet.fleet.roles import DECODE
 from inferfleet.fleet.spot import Spot
 from inferfleet.plugins.api import (
     Config,
@@ -40,7 +40,7 @@ from inferfleet.plugins.api import (
     require_nodes,
     sequence,
 )
-from inferfleet.plugins.registry import builtin
+from inferfleet.plugins.registry import Registry
 from inferfleet.starting import collect_seldom
 
 
@@ -139,7 +139,7 @@ def _deployment(name: str) -> ModelDeployment:
 
 
 def _templates(documents: Documents, plugins: tuple[Plugin, ...]) -> list[Any]:
-    bound = chains(documents, builtin().with_(*plugins))
+    bound = chains(documents, Registry(plugins))
     spots = [
         Spot(key, cluster, ((DECODE, "l4"),))
         for key in documents.deployments

@@ -5,7 +5,8 @@ from typing import Any
 
 import pulumi
 
-from inferfleet.desired.values import KubeObject
+from components.listening import while_awaited
+from inferfleet.desired.values import KubeObject, Listen
 
 SecretValues = Mapping[tuple[str, str], Mapping[str, pulumi.Output[str]]]  # (namespace, name) -> key -> value
 
@@ -41,10 +42,12 @@ def register(
     registered: dict[str, pulumi.CustomResource],
     untouched: bool,
     secrets: SecretValues | None = None,
+    listen: Listen | None = None,
 ) -> None:
     """Register `objects` under `parent` and add them to `registered` by key.
 
-    `untouched` ignores all changes: on a cluster that does not answer, an edit must not become a call.
+    `listen` listens to the pods of those that are `heard` while they are awaited. `untouched` ignores all
+    changes: on a cluster that does not answer, an edit must not become a call.
     """
     for plan in objects:
         registered[plan.key] = Manifest(
@@ -59,6 +62,7 @@ def register(
                 ignore_changes=["*"] if untouched else None,
                 deleted_with=registered[plan.deleted_with] if plan.deleted_with else None,
                 custom_timeouts=timeouts(plan.timeout),
+                hooks=while_awaited(plan, listen) if listen and plan.heard and not untouched else None,
             ),
         )
 

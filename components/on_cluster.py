@@ -5,14 +5,22 @@ from dataclasses import dataclass, field
 import pulumi
 
 from components.manifest import SecretValues, register
-from inferfleet.desired.values import Component, ComponentKind
+from components.ready import remember
+from inferfleet.desired.values import Component, ComponentKind, Listen, Tell
 
 
 @dataclass(frozen=True)
 class Inputs:
-    """What other resources and the stack's configuration give: all registered so far, secret values."""
+    """What other resources and the stack's configuration give: all registered so far, secret values.
+
+    `tell` calls ready hooks; `remembered` gathers what the state remembers of them, by workload and plugin.
+    `listen` listens to the pods of workers of many pods.
+    """
 
     registered: dict[str, pulumi.CustomResource]
+    tell: Tell
+    listen: Listen
+    remembered: dict[str, dict[str, pulumi.Output[str]]]
     untouched: bool = False
     secrets: SecretValues = field(default_factory=dict)
 
@@ -30,7 +38,9 @@ class _OnCluster(pulumi.ComponentResource):
             registered=inputs.registered,
             untouched=inputs.untouched,
             secrets=inputs.secrets,
+            listen=inputs.listen,
         )
+        inputs.remembered.update(remember(self, plan.hooks, registered=inputs.registered, tell=inputs.tell))
         self.register_outputs({})
 
 

@@ -11,7 +11,7 @@ from components.addresses import addresses
 from components.cluster_provider import NOWHERE, ExistingCluster, cluster_provider, gke_kubeconfig
 from components.manifest import SecretValues
 from inferfleet.desired.addresses import Address
-from inferfleet.desired.values import Connection, Desired
+from inferfleet.desired.values import Connection, Desired, Listen, Tell
 from inferfleet.gke.values import CloudCluster
 
 Registered = dict[str, pulumi.CustomResource]
@@ -22,13 +22,17 @@ def register_stack(
     kubeconfigs: Mapping[str, str],
     secrets: SecretValues,
     theirs: Mapping[str, Address],
+    tell: Tell,
+    listen: Listen,
 ) -> dict[str, Any]:
     """Register all of `desired` and return the stack's outputs.
 
     By cluster: `kubeconfigs` holds texts of existing ones, `theirs` addresses of gateways that the stack did
-    not make. `secrets` holds encoded values.
+    not make. `secrets` holds encoded values. `tell` calls ready hooks, `listen` listens to pods that are
+    awaited.
     """
     registered: Registered = {}
+    remembered: dict[str, dict[str, pulumi.Output[str]]] = {}
     google = cloud.Provider() if any(cluster.connection.cloud for cluster in desired.clusters) else None
     for cluster in desired.clusters:
         connection = cluster.connection
@@ -38,13 +42,18 @@ def register_stack(
             text = kubeconfigs.get(connection.cluster, NOWHERE)
             provider = ExistingCluster(connection.cluster, connection, text).provider
         inputs = on_cluster.Inputs(
-            registered=registered, untouched=connection.state == "lost", secrets=secrets
+            registered=registered,
+            tell=tell,
+            listen=listen,
+            remembered=remembered,
+            untouched=connection.state == "lost",
+            secrets=secrets,
         )
         for component in cluster.components:
             on_cluster.BY_KIND[component.kind](
                 component.name, component, inputs, pulumi.ResourceOptions(providers=[provider])
             )
-    return {**desired.outputs, **addresses(desired, registered, theirs)}
+    return {**desired.outputs, **addresses(desired, registered, theirs), "ready": remembered}
 
 
 def _created(

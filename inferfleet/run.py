@@ -13,7 +13,7 @@ from inferfleet.api.loading.stack_files import keys_in_repository, read_lock
 from inferfleet.api.problems import of_severity
 from inferfleet.desired import desired
 from inferfleet.desired.addresses import Address
-from inferfleet.desired.awaiting import with_leaving
+from inferfleet.desired.awaiting import with_leaving, with_marks
 from inferfleet.desired.gate import announcements, refusals
 from inferfleet.desired.values import Desired
 from inferfleet.fleet.lock.doubts import doubts
@@ -68,8 +68,7 @@ def prepare(
 
     `config` is the namespace `inferfleet` of the stack's configuration. Google is asked at the addresses
     `google` where its clusters are and whether quotas suffice. Without `outside_plugins` no plugin of others
-    is imported. Raises InvalidDocuments with every problem of
-    the first stage that has one.
+    is imported. Raises InvalidDocuments with every problem of the first stage that has one.
     """
     documents, files = load_stack(root, stack, config=config)
     locked = documents.settings.locked if documents.settings.locked is not None else ci
@@ -96,7 +95,7 @@ def prepare(
     if problems:
         raise InvalidDocuments(documents.located(problems))
 
-    final = with_leaving(first, documents, lock, seen.leaving)
+    final = with_marks(with_leaving(first, documents, lock, seen.leaving), seen.marks)
     new_text = text(
         with_uids(final.plan.lock, seen.uids, gone={*seen.absent, *replaced_clusters(lock, final.plan.lock)})
     )

@@ -8,20 +8,23 @@ from pathlib import Path
 
 from inferfleet.api.documents import Documents
 from sandbox.cluster import companions, podnet, ports
-from sandbox.cluster.definitions import define
+from sandbox.cluster.definitions import define, serve_schema
 from sandbox.cluster.kubeconfig import write_kubeconfig
 from sandbox.cluster.kwok import SCRATCH, KwokCluster
 from sandbox.cluster.kwok_stages import KILL
 from sandbox.cluster.populate import populate
+from sandbox.devices import compute_domains
+from sandbox.devices.published import has_channels
 from sandbox.gcp import access, lifecycle
 from sandbox.gcp.nodes.kwok_kubernetes import kwok_name
 from sandbox.gcp.store import Store
 from sandbox.gcp.store import clusters as clusters_of_cloud
 from sandbox.locking import locked
+from sandbox.lws import installation
 from sandbox.passphrase import forget
 from sandbox.placement_lock import forget_clusters
 from sandbox.places import StackPlaces
-from sandbox.plans import ClusterPlan, cluster_plans
+from sandbox.plans import ClusterPlan, cluster_plans, has_workers_of_many_pods
 from sandbox.private import close_to_others, owner_only
 from sandbox.problem import SandboxProblem
 from sandbox.processes import end_processes, processes_in
@@ -54,6 +57,8 @@ def up(root: Path, stack: str, documents: Documents, *, progress: Progress | Non
         tools = make_tools(progress)
         places.kwok.mkdir(exist_ok=True)
         _remove_leftovers(places, plans, progress)
+        if has_workers_of_many_pods(documents):
+            installation.want(places)
         with progress.step("pulumi home", "preparing Pulumi"):
             prepare_pulumi(places, tools)
         if with_cloud:
@@ -109,6 +114,7 @@ def start(root: Path, stack: str, cluster: str, *, progress: Progress | None = N
     with owner_only():
         if kwok.condition() != "running":
             kwok.start(tools)
+            serve_schema(kwok.kubectl(tools))
         companions.ensure_running(kwok, tools)
 
 
@@ -184,7 +190,7 @@ def _run(places: StackPlaces, plan: ClusterPlan, tools: Tools) -> None:
     kwok = KwokCluster(places, plan.name)
     condition = kwok.condition()
     if condition == "missing":
-        kwok.create(tools, crds=tools.crds)
+        kwok.create(tools, crds=_crds(places, tools, plan))
         write_kubeconfig(kwok, plan.kubeconfig, context=plan.context)
     elif condition == "stopped":
         kwok.start(tools)
@@ -195,8 +201,20 @@ def _run(places: StackPlaces, plan: ClusterPlan, tools: Tools) -> None:
 def _populate(places: StackPlaces, plan: ClusterPlan, tools: Tools) -> None:
     kwok = KwokCluster(places, plan.name)
     kubectl = kwok.kubectl(tools)
-    define(kwok, kubectl, tools.crds)
-    populate(kubectl, podnet.network(kwok.folder), nodes=plan.nodes, classes=plan.gateway_classes)
+    define(kwok, kubectl, _crds(places, tools, plan))
+    installation.install(kwok, kubectl, tools)
+    populate(
+        kubectl,
+        podnet.network(kwok.folder),
+        nodes=plan.nodes,
+        classes=plan.gateway_classes,
+        devices=plan.devices,
+    )
+
+
+def _crds(places: StackPlaces, tools: Tools, plan: ClusterPlan) -> tuple[Path, ...]:
+    channels = (compute_domains.CRD,) if has_channels(plan.devices) else ()
+    return (*tools.crds, *installation.crds(places, tools), *channels)
 
 
 def _each(plans: tuple[ClusterPlan, ...], work: Callable[[ClusterPlan], None]) -> None:

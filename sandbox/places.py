@@ -73,6 +73,11 @@ class StackPlaces:
         return self.folder / "cloud"
 
     @property
+    def leader_worker_sets(self) -> Path:
+        """The file with which the stack's clusters have the LeaderWorkerSet controller (see lws/)."""
+        return self.folder / "leader-worker-sets"
+
+    @property
     def secrets(self) -> Path:
         """The passphrase and salt of the stack, apart from `folder`: `down` may keep them."""
         return self.root.resolve() / SANDBOX / ".secrets" / self.stack

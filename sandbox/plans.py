@@ -2,22 +2,29 @@
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from inferfleet.api.documents import Documents
 from inferfleet.api.kinds.inference_cluster import InferenceCluster
+from inferfleet.fleet.roles import roles_of, workers_of
+from inferfleet.fleet.shapes import accelerator, has_fabric, shape
 from sandbox.cluster.nodes import Node, nodes
+from sandbox.devices.published import published
 from sandbox.places import StackPlaces
 
 
 @dataclass(frozen=True)
 class ClusterPlan:
-    """One simulated cluster: the file for its kubeconfig, its nodes and its GatewayClasses."""
+    """One simulated cluster: the file for its kubeconfig, its nodes, its GatewayClasses, and what drivers of
+    DRA publish on it.
+    """
 
     name: str
     kubeconfig: Path
     context: str
     nodes: tuple[Node, ...]
     gateway_classes: tuple[str, ...]
+    devices: tuple[dict[str, Any], ...] = ()
 
 
 def cluster_plans(places: StackPlaces, documents: Documents) -> tuple[ClusterPlan, ...]:
@@ -39,9 +46,33 @@ def cluster_plans(places: StackPlaces, documents: Documents) -> tuple[ClusterPla
                 context=(existing.context if existing else None) or name,
                 nodes=nodes(cluster, documents.classes),
                 gateway_classes=(gateway.class_name,) if gateway.class_name else (),
+                devices=published(cluster, documents.classes),
             )
         )
     return tuple(plans)
+
+
+def has_workers_of_many_pods(documents: Documents) -> bool:
+    """Return whether workers of a deployment have many pods, which a LeaderWorkerSet holds together, on nodes
+    of some class where they may run.
+    """
+    topologies = [
+        workers_of(deployment, role).topology
+        for deployment in documents.deployments.values()
+        for role in roles_of(deployment)
+    ]
+    # On nodes without a network between them no group of `tensor` is larger than a node.
+    sizes = {
+        device.count
+        for cluster in documents.clusters.values()
+        for pool in cluster.spec.node_pools
+        if has_fabric(documents.classes[pool.class_name])
+        and (device := accelerator(documents.classes[pool.class_name]))
+    }
+    return any(
+        topology.pods_per_worker > 1 or any(shape(topology, size).pods > 1 for size in sizes)
+        for topology in topologies
+    )
 
 
 def _kubeconfig(places: StackPlaces, documents: Documents, cluster: InferenceCluster) -> Path | None:

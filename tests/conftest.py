@@ -43,6 +43,26 @@ def pytest_collection_finish(session: pytest.Session) -> None:
             raise pytest.UsageError(f"xdist does not keep together what shares clusters: {loose[0]}")
 
 
+class _Told:
+    """Prints every failure as it happens: of a run that is cut off, nothing else says what failed."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        self._plugins = config.pluginmanager
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        if report.failed:
+            terminal = self._plugins.getplugin("terminalreporter")
+            terminal.ensure_newline()
+            terminal.write_line(f"{report.when} of {report.nodeid} failed:")
+            terminal.write_line(report.longreprtext[-2000:])
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    # With several processes, the one that prints; a worker has `workerinput`.
+    if not hasattr(config, "workerinput"):
+        config.pluginmanager.register(_Told(config))
+
+
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
     file = Path(report.nodeid.partition("::")[0])
     if END_TO_END.name in file.parts:

@@ -18,6 +18,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("inferfleet.api.documents",),
     ("inferfleet.api.loading",),
     ("inferfleet.api",),
+    ("inferfleet.fleet.requests", "inferfleet.fleet.roles"),
     ("inferfleet.fleet.shapes", "inferfleet.fleet.spot"),
     ("inferfleet.fleet.selectors", "inferfleet.fleet.lock", "inferfleet.fleet.names"),
     ("inferfleet.fleet.decisions",),
@@ -37,7 +38,13 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("inferfleet.reach", "inferfleet.plugins.loading", "components"),
     ("inferfleet.preflight",),
     ("inferfleet.status", "inferfleet.recovery"),
-    ("inferfleet.run", "inferfleet.cli.exit_codes", "inferfleet.cli.output"),
+    (
+        "inferfleet.run",
+        "inferfleet.ready",
+        "inferfleet.listening",
+        "inferfleet.cli.exit_codes",
+        "inferfleet.cli.output",
+    ),
     ("inferfleet.cli.show", "inferfleet.cli.report", "inferfleet.cli.source"),
     ("inferfleet.cli.verbs",),
     ("inferfleet.cli",),
@@ -86,12 +93,13 @@ OUTSIDE = {
     "inferfleet.starting": {"atexit", "gc"},
     "inferfleet.api.documents": {"os.path"},
     "inferfleet.api.loading": {"ast", "inspect", "os", "stat", "sys", "tempfile"},
+    "inferfleet.fleet.placement": {"bisect", "heapq"},
     # CEL, the types of its values, and its regular expressions, which are matched in linear time.
     "inferfleet.fleet.selectors": {"bisect", "cel_expr_python", "google.protobuf", "re2"},
-    # The line of a plugin that raised, and what it prints.
-    "inferfleet.plugins": {"sys", "traceback"},
+    # The line of a plugin that raised, what its functions take, and what it prints, not other threads.
+    "inferfleet.plugins": {"inspect", "sys", "threading", "traceback"},
     # The only room that imports and runs code of others.
-    "inferfleet.plugins.loading": {"importlib", "os", "sys", "tempfile"},
+    "inferfleet.plugins.loading": {"importlib", "os", "sys", "tempfile", "threading"},
     "inferfleet.reach": {
         "google.auth",
         "importlib",
@@ -108,11 +116,14 @@ OUTSIDE = {
         "urllib3",
         "warnings",
     },
-    "components": {"pulumi", "pulumi_kubernetes"},
+    "components": {"asyncio", "pulumi", "pulumi_kubernetes"},
     # Time limits of what they ask.
     "inferfleet.preflight": {"time"},
     "inferfleet.status": {"time"},
     "inferfleet.run": {"time"},
+    # Hooks that are called while the program goes on, within a time limit.
+    "inferfleet.ready": {"asyncio", "sys", "time"},
+    "inferfleet.listening": {"asyncio", "threading", "time"},
     "inferfleet.recovery": {"os", "socket", "subprocess", "tempfile"},
     # The one way out.
     "inferfleet.cli.output": {"io", "sys"},
@@ -191,6 +202,8 @@ TOUCHING_ROOMS = {
 TOUCHING_MODULES = {
     # Asks whether a file is named like a kubeconfig: that of a new cluster is known during the run alone.
     "components.cluster_provider": {"exists"},
+    # The time at which pods were looked at.
+    "inferfleet.listening": {"now"},
     # A relative kubeconfig of a document that came from no file.
     "inferfleet.api.documents": {"cwd"},
     # Their own tables, which are parts of the program and of no project.

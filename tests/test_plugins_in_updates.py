@@ -11,8 +11,8 @@ from inferfleet import run as module
 from inferfleet.api.problems import InvalidDocuments
 from inferfleet.run import prepare
 
-PLUGIN = (Path(__file__).parent / "plugins/outside/topology_spread.py").read_text()
-ALLOWED = json.dumps([{"name": "topology-spread", "version": "1.2.0"}])
+PLUGIN = (Path(__file__).parent / "plugins/outside/even_spread.py").read_text()
+ALLOWED = json.dumps([{"name": "even-spread", "version": "1.2.0"}])
 
 
 @pytest.fixture
@@ -21,27 +21,27 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
     monkeypatch.setattr(module, "observe", clusters.observe)
     monkeypatch.chdir(tmp_path)
     made = Project(tmp_path, clusters)
-    OnDisk(tmp_path).write("plugins/topology_spread.py", PLUGIN)
+    OnDisk(tmp_path).write("plugins/even_spread.py", PLUGIN)
     return made
 
 
 def test_an_update_registers_what_an_allowed_plugin_of_the_project_made(project: Project) -> None:
-    settings = {"plugins": json.dumps([{"name": "topology-spread"}]), "allowedPlugins": ALLOWED}
+    settings = {"plugins": json.dumps([{"name": "even-spread"}]), "allowedPlugins": ALLOWED}
     prepared = prepare(project.root, "prod", {**project.config, **settings}, ci=False, preview=False)
     (steps,) = (steps for roles in prepared.desired.steps.values() for steps in roles.values())
     assert [(step.plugin, step.effect) for step in steps if step.origin == "stack"] == [
-        ("topology-spread", "changed")
+        ("even-spread", "changed")
     ]
 
 
 def test_an_update_runs_nothing_that_is_not_allowed(project: Project) -> None:
-    settings = {"plugins": json.dumps([{"name": "topology-spread"}])}
-    with pytest.raises(InvalidDocuments, match=r"plugins/topology_spread.py\) is not allowed"):
+    settings = {"plugins": json.dumps([{"name": "even-spread"}])}
+    with pytest.raises(InvalidDocuments, match=r"plugins/even_spread.py\) is not allowed"):
         prepare(project.root, "prod", {**project.config, **settings}, ci=False, preview=False)
 
 
 def test_an_update_runs_none_of_them_where_only_the_built_in_ones_may_run(project: Project) -> None:
-    settings = {"plugins": json.dumps([{"name": "topology-spread"}]), "allowedPlugins": ALLOWED}
+    settings = {"plugins": json.dumps([{"name": "even-spread"}]), "allowedPlugins": ALLOWED}
     config = {**project.config, **settings}
     with pytest.raises(InvalidDocuments, match="is not imported, because of INFERFLEET_PLUGINS=built-in"):
         prepare(project.root, "prod", config, ci=False, preview=True, outside_plugins=False)

@@ -78,8 +78,10 @@ def reporting(*, as_json: bool = False) -> Iterator[Report]:
             _add_failure(report, error)
         _print(report, as_json=as_json)
         sys.stdout.flush()
-    except KeyboardInterrupt:
-        print_line("Interrupted. The same command can be run again.", error=True)
+    except KeyboardInterrupt as interrupt:
+        # The plugin whose edit was interrupted, which may have been what took so long.
+        inside = "".join(f" in {plugin}" for plugin in getattr(interrupt, "__notes__", ())[:1])
+        print_line(f"Interrupted{inside}. The same command can be run again.", error=True)
         raise typer.Exit(ExitCode.INTERRUPTED) from None
     except BrokenPipeError:
         # Python flushes stdout once more when it ends, and would complain again.

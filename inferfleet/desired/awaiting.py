@@ -1,31 +1,69 @@
-"""Which engine workloads an update does not wait for, because others must leave their nodes first.
+"""What is decided last, once the clusters have answered, on the finished value.
 
-Decided last, on the finished value: it changes one annotation of workloads, and nothing else.
+Which engine workloads an update does not wait for, because others must leave their nodes first, so that their
+ready hooks are held; and which pods keep an annotation of earlier versions. Nothing else is changed.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 
 from inferfleet.api.documents import Documents
-from inferfleet.desired.values import Desired, DesiredCluster
+from inferfleet.desired.values import Component, Desired, DesiredCluster, KubeObject
+from inferfleet.fleet import names
 from inferfleet.fleet.decisions import Leaving
 from inferfleet.fleet.lock.lock import Lock
 from inferfleet.fleet.placement.handover import waiting
 from inferfleet.fleet.spot import Spot
-from inferfleet.manifests.workload import unawaited
+from inferfleet.manifests.workload import marked, unawaited
+
+Change = Callable[[KubeObject], KubeObject]
 
 
 def with_leaving(desired: Desired, documents: Documents, lock: Lock, leaving: Iterable[Leaving]) -> Desired:
     """Return what is desired, without awaiting workloads that fit only once the `leaving` ones are gone."""
-    waits = waiting(documents, desired.plan, leaving, lock)
+    waits = waiting(documents, desired.plan, tuple(leaving), lock)
     if not waits:
         return desired
     clusters = tuple(_with_unawaited(cluster, waits) for cluster in desired.clusters)
     return replace(desired, clusters=clusters, waiting=waits)
 
 
+def with_marks(desired: Desired, marks: Mapping[tuple[str, str, str], str]) -> Desired:
+    """Return what is desired, with the annotation of plugins in pod templates that have it.
+
+    Earlier versions wrote it there: to take it away would restart pods. `marks` are its values by cluster,
+    namespace and name of the workload. It goes with the last plugin that does anything to these pods.
+    """
+    if not marks:
+        return desired
+    return replace(desired, clusters=tuple(_with_marks(cluster, marks) for cluster in desired.clusters))
+
+
+def _with_marks(cluster: DesiredCluster, marks: Mapping[tuple[str, str, str], str]) -> DesiredCluster:
+    def kept(made: KubeObject) -> KubeObject:
+        mark = marks.get((cluster.connection.cluster, made.namespace or "", made.kubernetes_name))
+        shaped = names.PLUGINS in made.manifest["metadata"].get("annotations", {})
+        # Only Deployments are from before; one may have given its name to a LeaderWorkerSet since.
+        old = made.kind == "Deployment"
+        return replace(made, manifest=marked(made.manifest, mark)) if mark and shaped and old else made
+
+    return _with_changed(cluster, {key for keys in cluster.workloads.values() for key in keys}, kept)
+
+
 def _with_unawaited(cluster: DesiredCluster, spots: frozenset[Spot]) -> DesiredCluster:
     keys = {key for spot in spots for key in cluster.workloads.get(spot, ())}
+    changed = _with_changed(cluster, keys, lambda made: replace(made, manifest=unawaited(made.manifest)))
+    return replace(changed, components=tuple(_held(component, keys) for component in changed.components))
+
+
+def _held(component: Component, keys: set[str]) -> Component:
+    """Return the component with the ready hooks of these workloads held."""
+    hooks = tuple(replace(hook, held=True) if hook.workload.key in keys else hook for hook in component.hooks)
+    return replace(component, hooks=hooks)
+
+
+def _with_changed(cluster: DesiredCluster, keys: set[str], change: Change) -> DesiredCluster:
+    """Return the cluster with the objects of these keys changed."""
     if not keys:
         return cluster
     return replace(
@@ -33,10 +71,7 @@ def _with_unawaited(cluster: DesiredCluster, spots: frozenset[Spot]) -> DesiredC
         components=tuple(
             replace(
                 component,
-                objects=tuple(
-                    replace(made, manifest=unawaited(made.manifest)) if made.key in keys else made
-                    for made in component.objects
-                ),
+                objects=tuple(change(made) if made.key in keys else made for made in component.objects),
             )
             for component in cluster.components
         ),

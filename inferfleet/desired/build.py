@@ -1,16 +1,20 @@
 """desired(documents, lock): plan, pods and manifests, or every problem of them."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Set
 from dataclasses import replace
 from itertools import chain
 
 from inferfleet.api.documents import Documents
 from inferfleet.api.problems import InvalidDocuments, Problem, in_reading_order, of_severity
 from inferfleet.desired.chains import Chains, chains
-from inferfleet.desired.checks import doubles, engine_problems, picker_problems
+from inferfleet.desired.checks import doubles, engine_problems, picker_problems, scheduler_problems
 from inferfleet.desired.clusters import Site, connection
+from inferfleet.desired.demands.dependent import dependent
+from inferfleet.desired.demands.neighbours import neighbour_problems
+from inferfleet.desired.demands.siblings import sibling_problems
+from inferfleet.desired.demands.worked import Worked, unplaced_findings, worked_out
 from inferfleet.desired.endpoints import model_endpoint, model_service
-from inferfleet.desired.pods import Pods, pods
+from inferfleet.desired.pods import Pods, by_role, pods
 from inferfleet.desired.replicas import Replicas, replicas
 from inferfleet.desired.secrets import Reference, held, missing_keys, needed, references, unread, unusable
 from inferfleet.desired.serving import ServingStack, serving_stack
@@ -20,7 +24,8 @@ from inferfleet.fleet.lock.lock import Lock
 from inferfleet.fleet.planning import plan
 from inferfleet.fleet.spot import Spot
 from inferfleet.gke.decide import Cloud, decide
-from inferfleet.plugins.findings import Finding, told
+from inferfleet.manifests.scheduling.needs import scheduler_needs
+from inferfleet.plugins.findings import Finding, Step, told
 from inferfleet.plugins.registry import Registry, builtin
 from inferfleet.profiles.table import profile
 
@@ -40,16 +45,17 @@ def desired(
     Raises InvalidDocuments with all errors of CEL, plugins, templates, placement and names.
     """
     registry = registry or builtin()
-    planned = plan(documents, lock)
-    cloud = decide(documents, lock, planned)
     all_chains = chains(documents, registry)
-    templates, pod_problems = _templates(documents, planned, cloud, all_chains)
+    worked = worked_out(documents, lock, all_chains)
+    planned = plan(documents, lock, worked.demands)
+    cloud = decide(documents, lock, planned)
+    templates, pod_problems = _templates(documents, planned, cloud, all_chains, worked)
     problems = [
         *in_reading_order(documents.located(planned.problems)),
         *cloud.problems,
         *chain.from_iterable(documents.broken_links.values()),
         *all_chains.problems,
-        *engine_problems(documents),
+        *engine_problems(documents, planned),
         *picker_problems(documents, planned),
         *pod_problems,
     ]
@@ -64,7 +70,11 @@ def desired(
         waiting=frozenset(),
         warnings=(*documents.notices, *documents.located(of_severity(problems, "warning", "notice"))),
         steps={
-            spot: {pods.role: pods.outcome.steps for pods in of} for spot, of in sorted(templates.items())
+            spot: {of_role.entries.role: of_role.entries.outcome.steps for of_role in by_role(of)}
+            for spot, of in sorted(templates.items())
+        },
+        follower_steps={
+            spot: steps for spot, of in sorted(templates.items()) if (steps := _follower_steps(of))
         },
     )
 
@@ -74,19 +84,35 @@ def _refuse(documents: Documents, problems: Iterable[Problem]) -> None:
         raise InvalidDocuments(documents.located(errors))
 
 
+def _follower_steps(of: tuple[Pods, ...]) -> dict[str, tuple[Step, ...]]:
+    return {pods.role: pods.outcome.steps for pods in of if pods.request.position == "Worker"}
+
+
 def _templates(
-    documents: Documents, planned: Plan, cloud: Cloud, chains: Chains
+    documents: Documents, planned: Plan, cloud: Cloud, chains: Chains, worked: Worked
 ) -> tuple[dict[Spot, tuple[Pods, ...]], list[Problem]]:
-    """Return the pods of every placement, and their problems."""
+    """Return the pods of every placement, and their problems; those of plugins also without a place."""
     templates: dict[Spot, tuple[Pods, ...]] = {}
     problems: list[Problem] = []
     findings: list[Finding] = []
     for placement in planned.placements:
         spot = placement.spot
-        made, wrong, more = pods(documents, spot, chains, cloud.clusters.get(spot.cluster))
+        created = cloud.clusters.get(spot.cluster)
+        made, wrong, more = worked.made.get(spot) or pods(
+            documents, spot, chains, created.gpu_pools if created else None
+        )
         templates[spot] = made
         problems += wrong
+        problems += dependent(worked, made, chains, documents)
+        problems += scheduler_problems(documents, spot, made)
         findings += more
+        excluded, by_plugins = sibling_problems(documents, planned, placement, made)
+        problems += excluded
+        findings += by_plugins
+    kept_apart, by_plugins = neighbour_problems(documents, planned, templates)
+    problems += kept_apart
+    findings += by_plugins
+    findings += unplaced_findings(worked, {spot.deployment for spot in templates})
     problems += told(findings)
     for spot, of in templates.items():
         problems += missing_keys(documents, spot.deployment, _reads(spot, of))
@@ -111,6 +137,12 @@ def _clusters(
     shared = {name: _shared(documents, planned, site, reads) for name, site in sites.items()}
     placed = _replicas(documents, planned, templates, lock=lock, sites=sites, shared=shared, reads=reads)
     clusters = []
+    # Where pods of one deployment talk to each other.
+    apart = {
+        (spot.deployment, spot.cluster)
+        for spot, of in templates.items()
+        if any(pods.shape.pods > 1 for pods in of)
+    }
     for name, site in sites.items():
         gateway = documents.clusters[name].spec.serving.gateway
         here = [made for made in placed if made.spot.cluster == name]
@@ -118,7 +150,9 @@ def _clusters(
         clusters.append(
             DesiredCluster(
                 connection=connection(documents, name, cloud.lock, site.cloud),
-                components=_components(documents, planned, site, shared=shared[name], placed=here)
+                components=_components(
+                    documents, planned, site, shared=shared[name], placed=here, apart=apart
+                )
                 if registered
                 else (),
                 gateway_class=gateway.class_name,
@@ -126,19 +160,33 @@ def _clusters(
                 secrets_needed=needed(documents, _on(name, reads)),
                 gateway=shared[name].gateway if registered else None,
                 workloads={made.spot: made.keys for made in here},
+                scheduler_needs=scheduler_needs(documents, [made.spot for made in here]),
             )
         )
     return tuple(clusters)
 
 
 def _components(
-    documents: Documents, planned: Plan, site: Site, *, shared: ServingStack, placed: list[Replicas]
+    documents: Documents,
+    planned: Plan,
+    site: Site,
+    *,
+    shared: ServingStack,
+    placed: list[Replicas],
+    apart: Set[tuple[str, str]],
 ) -> tuple[Component, ...]:
     table = profile(documents.clusters[site.cluster].spec.serving.profile)
     return (
         shared.component,
         *(
-            model_endpoint(documents, endpoint, site=site, profile=table, shared=shared)
+            model_endpoint(
+                documents,
+                endpoint,
+                site=site,
+                profile=table,
+                shared=shared,
+                joined=(endpoint.deployment, site.cluster) in apart,
+            )
             for endpoint in planned.endpoints
             if endpoint.cluster == site.cluster
         ),

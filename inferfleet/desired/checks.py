@@ -3,18 +3,76 @@
 from collections.abc import Iterable, Iterator
 
 from inferfleet.api.documents import Documents
+from inferfleet.api.kinds.model_deployment import ModelDeployment
+from inferfleet.api.kinds.workers import Position
 from inferfleet.api.problems import Problem
-from inferfleet.desired.values import Component, DesiredCluster
+from inferfleet.desired.pods import Pods
+from inferfleet.desired.values import Component, DesiredCluster, KubeObject
 from inferfleet.fleet import engine_args
 from inferfleet.fleet.decisions import Plan
+from inferfleet.fleet.roles import roles_of, workers_of
+from inferfleet.fleet.shapes import Shape, accelerator, shape
+from inferfleet.fleet.spot import Spot
 from inferfleet.manifests.picker import check as picker_check
+from inferfleet.manifests.scheduling.contradictions import blocks, contradictions
+from inferfleet.manifests.worker_set import KIND
 from inferfleet.profiles.table import profile
 
+# The plugin that writes the flags whose absence is told otherwise.
+_WRITER = "engine-args"
 
-def engine_problems(documents: Documents) -> Iterator[Problem]:
-    """Yield command lines that contradict topology or port, or do not show that they agree."""
+
+def engine_problems(documents: Documents, planned: Plan) -> Iterator[Problem]:
+    """Yield command lines that contradict topology, worker or port, or do not show that they agree."""
     for _, deployment in sorted(documents.deployments.items()):
-        yield from engine_args.check(deployment)
+        shapes = {role: worker_shapes(documents, planned, deployment, role) for role in roles_of(deployment)}
+        yield from engine_args.check(deployment, shapes, written=_written(documents, deployment))
+
+
+def worker_shapes(
+    documents: Documents, planned: Plan, deployment: ModelDeployment, role: str
+) -> tuple[Shape, ...]:
+    """Return the shapes that workers of a role have where they are placed, each once.
+
+    Without a place it is that of its topology, or that on the largest nodes where they do not hold a group of
+    `tensor` GPUs.
+    """
+    topology = workers_of(deployment, role).topology
+    sizes = {
+        (name, pool.name): device.count
+        for name, cluster in documents.clusters.items()
+        for pool in cluster.spec.node_pools
+        if pool.class_name in documents.classes
+        and (device := accelerator(documents.classes[pool.class_name]))
+    }
+    placed = {
+        shape(topology, sizes[placement.spot.cluster, pool])
+        for placement in planned.placements
+        if placement.spot.deployment == deployment.metadata.key
+        for of_role, pool in placement.spot.pools
+        if of_role == role and (placement.spot.cluster, pool) in sizes
+    }
+    largest = max(sizes.values(), default=topology.gpus_per_pod)
+    return tuple(sorted(placed)) or (shape(topology, largest),)
+
+
+def _written(documents: Documents, deployment: ModelDeployment) -> frozenset[tuple[str, Position]]:
+    """Return the roles and positions in whose chain may be the plugin that writes flags."""
+    chains = (
+        documents.settings.plugins,
+        deployment.spec.plugins,
+        *(cluster.spec.plugins for cluster in documents.clusters.values()),
+        *(inference_class.spec.plugins for inference_class in documents.classes.values()),
+    )
+    scopes = [link.scope for plugins in chains for link in plugins if link.name == _WRITER]
+    positions: tuple[tuple[Position, str], ...] = (("Entry", "Entry"), ("Follower", "Worker"))
+    return frozenset(
+        (role, position)
+        for role in roles_of(deployment)
+        for position, target in positions
+        for scope in scopes
+        if (not scope.roles or role in scope.roles) and scope.target in ("All", target)
+    )
 
 
 def picker_problems(documents: Documents, planned: Plan) -> Iterator[Problem]:
@@ -35,10 +93,18 @@ def picker_problems(documents: Documents, planned: Plan) -> Iterator[Problem]:
             )
 
 
+def scheduler_problems(documents: Documents, spot: Spot, made: Iterable[Pods]) -> Iterator[Problem]:
+    """Yield what documents and final pods of a placement contradict about queues and schedulers."""
+    yield from blocks(documents, spot)
+    for pods in made:
+        template, links = pods.outcome.template, pods.links
+        yield from contradictions(documents, spot, template, links=links, request=pods.request)
+
+
 def doubles(clusters: Iterable[DesiredCluster]) -> Iterator[Problem]:
     """Yield objects of the same kind and name on a cluster, and components of the same Pulumi name."""
     for cluster in clusters:
-        objects: dict[str, str] = {}
+        objects: dict[tuple[str, str, str | None, str], str] = {}
         components: dict[tuple[str, str], Component] = {}
         for component in cluster.components:
             before = components.setdefault((component.kind, component.name), component)
@@ -48,10 +114,20 @@ def doubles(clusters: Iterable[DesiredCluster]) -> Iterator[Problem]:
                 by = [f"{made.kind} {made.namespace}/{made.kubernetes_name}" for made in last]
                 yield _doubled(f"{component.kind} {component.name}", cluster, by)
             for made in component.objects:
-                if made.key in objects:
-                    by = sorted({objects[made.key], f"{component.kind} {component.name}"})
-                    yield _doubled(f"{made.kind} {made.namespace}/{made.kubernetes_name}", cluster, by)
-                objects[made.key] = f"{component.kind} {component.name}"
+                for group, kind in _kinds(made):
+                    identity = group, kind, made.namespace, made.kubernetes_name
+                    if identity in objects:
+                        by = sorted({objects[identity], f"{component.kind} {component.name}"})
+                        yield _doubled(f"{kind} {made.namespace}/{made.kubernetes_name}", cluster, by)
+                    objects[identity] = f"{component.kind} {component.name}"
+
+
+def _kinds(made: KubeObject) -> Iterator[tuple[str, str]]:
+    """Yield API group and kind of every object of this name that there is on a cluster by this one."""
+    yield made.api_version.rpartition("/")[0], made.kind
+    if made.kind == KIND:
+        # Its controller makes a Service of the same name, and takes one that exists for its own.
+        yield "", "Service"
 
 
 def _doubled(what: str, cluster: DesiredCluster, by: Iterable[str] = ()) -> Problem:

@@ -11,7 +11,7 @@ from inferfleet.fleet.lock.lock import Lock
 from inferfleet.gke.values import SYSTEM_POOL, CloudCluster
 
 # Their controllers hold load balancers and disks: they must see the deletion before the cluster is deleted.
-CLOUD_BODIED = frozenset({"Gateway", "Service", "PersistentVolumeClaim"})
+CLOUD_BODIED = frozenset({"Gateway", "Ingress", "PersistentVolumeClaim", "Service"})
 
 
 @dataclass(frozen=True)
@@ -25,12 +25,15 @@ class Site:
         self,
         manifest: dict[str, Any],
         *,
+        name: str | None = None,
         after: Iterable[str] = (),
         timeout: int | None = None,
         retain: bool = False,
         pools: tuple[str, ...] = (),
     ) -> KubeObject:
         """Return the object as it is registered there. Keys in `after` may repeat; each counts once.
+
+                Its name in Pulumi's state is `name`, or its own.
 
         On a cluster that the stack creates it comes after the system pool and the `pools` of its pods: a pool
         that is replaced is then created before pods move to it, and deleted after they have left.
@@ -39,7 +42,7 @@ class Site:
         nodes = [self.cloud.pool_key(pool) for pool in (SYSTEM_POOL, *pools)] if self.cloud else []
         stays = retain or manifest["kind"] in CLOUD_BODIED
         return KubeObject(
-            names.pulumi_object(self.cluster, metadata["name"], namespace=metadata.get("namespace")),
+            names.pulumi_object(self.cluster, name or metadata["name"], namespace=metadata.get("namespace")),
             manifest,
             after=tuple(dict.fromkeys([*nodes, *after])),
             timeout=timeout,

@@ -12,6 +12,7 @@ from inferfleet.gke.settings.ranges import Ranges
 from inferfleet.manifests import gateway_extras, network_policy
 from inferfleet.manifests.picker import objects as endpoint_picker
 from inferfleet.manifests.picker.pool import inference_pool
+from inferfleet.manifests.role_service import role_service
 from inferfleet.manifests.routes import deployment_route, service_route
 from inferfleet.profiles.profile import Profile
 
@@ -22,9 +23,15 @@ ROUTE_SECONDS = 120
 
 
 def model_endpoint(
-    documents: Documents, endpoint: Endpoint, *, site: Site, profile: Profile, shared: ServingStack
+    documents: Documents,
+    endpoint: Endpoint,
+    *,
+    site: Site,
+    profile: Profile,
+    shared: ServingStack,
+    joined: bool = False,
 ) -> Component:
-    """Return the objects of a deployment's endpoint on one cluster.
+    """Return the objects of a deployment's endpoint on one cluster. `joined`: workers there have many pods.
 
     The picker's Deployment comes after all that it reads: it is not ready until its InferencePool exists.
     """
@@ -43,6 +50,10 @@ def model_endpoint(
         profile=profile,
         stack=stack,
         proxies=_proxies(documents, site),
+        joined=joined,
+    )
+    services = (
+        role_service(deployment=deployment, role=role, stack=stack) for role in sorted(deployment.spec.roles)
     )
     objects = [
         *reads,
@@ -50,6 +61,7 @@ def model_endpoint(
         site.place(picker.deployment, after=first, timeout=PICKER_SECONDS),
         site.place(picker.service, after=space),
         *(site.place(manifest, after=space) for manifest in extras),
+        *(site.place(manifest, after=space) for manifest in services),
     ]
     if deployment.spec.route.enabled:
         route = deployment_route(deployment=deployment, gateway=serving.gateway, profile=profile, stack=stack)

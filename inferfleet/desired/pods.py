@@ -1,39 +1,118 @@
-"""Pod templates of a placement: checked for contradictions, generated, and edited by the plugin chain."""
+"""Pod templates of a placement: checked for contradictions, generated, and edited by the plugin chain.
 
-from dataclasses import dataclass
+A role has one template, or two where its workers have many pods: that of entries and that of followers. Each
+goes through the chain by itself, because plugins may be for one of the two.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 
 from inferfleet.api.documents import Documents
+from inferfleet.api.kinds.inference_class import Device, InferenceClass
+from inferfleet.api.kinds.model_deployment import ModelDeployment
+from inferfleet.api.kinds.node_pool import NodePool
+from inferfleet.api.kinds.workers import Position
 from inferfleet.api.problems import Problem
 from inferfleet.desired.chains import Chains
 from inferfleet.desired.pod_security import risk_problems
 from inferfleet.desired.request import request
-from inferfleet.fleet.shapes import accelerator
+from inferfleet.fleet.roles import path_of_role, workers_of
+from inferfleet.fleet.shapes import Shape, accelerator, shape
 from inferfleet.fleet.spot import Spot
 from inferfleet.gke.settings.nodes import pod_taints
-from inferfleet.gke.values import CloudCluster
-from inferfleet.manifests.pod.clashes import clashes, fractional_bytes, refused
-from inferfleet.manifests.pod.hardware import hardware
+from inferfleet.gke.values import CloudPool
+from inferfleet.manifests.claims import Claims, claims
+from inferfleet.manifests.pod.clashes import (
+    api_server_refusals,
+    document_contradictions,
+    fractional_bytes,
+    template_check,
+)
+from inferfleet.manifests.pod.hardware import Hardware, hardware
+from inferfleet.manifests.pod.stand import Stand
 from inferfleet.manifests.pod.template import pod_template
 from inferfleet.plugins import chain
+from inferfleet.plugins.companions.checked import add
+from inferfleet.plugins.contract import Companion, PluginError, PodTemplate, Request
 from inferfleet.plugins.findings import Finding
+from inferfleet.plugins.link import BoundLink
 
 
 @dataclass(frozen=True)
 class Pods:
-    """The pods of one role of a placement, after the chain."""
+    """The pods in one position of a role of a placement: as generated, and after the chain of `links`.
+
+    `request` is what the links were told of them, their position among it. `shape` is that of their workers.
+    `claims` are those of the pods of the role, with their objects.
+    """
 
     spot: Spot
     role: str
+    generated: PodTemplate
     outcome: chain.Outcome
     autoscaled: bool
+    request: Request
+    links: tuple[BoundLink, ...]
+    shape: Shape
+    claims: Claims = field(default_factory=Claims)
 
 
-def pods(
-    documents: Documents, spot: Spot, chains: Chains, cloud: CloudCluster | None
-) -> tuple[tuple[Pods, ...], tuple[Problem, ...], tuple[Finding, ...]]:
+# The pods of every role of a spot, those of its entries before those of its followers, their problems, and
+# what plugins did wrong.
+Made = tuple[tuple[Pods, ...], tuple[Problem, ...], tuple[Finding, ...]]
+
+
+@dataclass(frozen=True)
+class Role:
+    """The pods of one role of a placement. There are `followers` where its workers have many pods."""
+
+    entries: Pods
+    followers: Pods | None = None
+
+    @property
+    def positions(self) -> tuple[Pods, ...]:
+        """Return the entries, and the followers if there are any."""
+        return (self.entries, self.followers) if self.followers else (self.entries,)
+
+    @property
+    def companions(self) -> tuple[Companion, ...]:
+        """Return the objects that plugins add beside the workload; what both positions ask for is one."""
+        added = [companion for pods in self.positions for companion in pods.outcome.companions]
+        return tuple(companion for place, companion in enumerate(added) if companion not in added[:place])
+
+    @property
+    def provenance(self) -> str:
+        """Return which plugins shaped the pods, those of followers alone behind those of entries."""
+        texts = [pods.outcome.provenance for pods in self.positions]
+        return ",".join(dict.fromkeys(entry for text in texts if text for entry in text.split(",")))
+
+
+def by_role(made: Iterable[Pods]) -> Iterator[Role]:
+    """Yield the pods of a spot by role, in the order of roles."""
+    of_roles: dict[str, dict[str, Pods]] = {}
+    for pods in made:
+        of_roles.setdefault(pods.role, {})[pods.request.position] = pods
+    for of_role in of_roles.values():
+        yield Role(of_role["Entry"], of_role.get("Worker"))
+
+
+@dataclass(frozen=True)
+class _Place:
+    """The pool of a role, its class and accelerator, what pods claim there, and, where the stack creates it,
+    what it is in Google Cloud.
+    """
+
+    pool: NodePool
+    inference_class: InferenceClass
+    device: Device
+    claims: Claims
+    cloud: CloudPool | None
+
+
+def pods(documents: Documents, spot: Spot, chains: Chains, cloud: Mapping[str, CloudPool] | None) -> Made:
     """Return the pods of every role of the spot, their problems, and what plugins did wrong.
 
-    `cloud` is the spot's cluster in Google Cloud, where the stack creates it.
+    `cloud` are the pools of the spot's cluster in Google Cloud, where the stack creates it.
     """
     findings: list[Finding] = []
     made: list[Pods] = []
@@ -45,40 +124,116 @@ def pods(
         device = accelerator(documents.classes[pool.class_name])
         if device is None:
             continue  # a problem of the plan
+        inference_class = documents.classes[pool.class_name]
         deployment = documents.deployments[spot.deployment]
-        needs = hardware(
-            device=device,
-            gpus=deployment.spec.workers.topology.gpus_per_pod,
-            pool=pool,
-            label=cloud.pools[pool_name] if cloud else None,
-            taints=pod_taints(pool) if cloud else (),
+        of_worker = shape(workers_of(deployment, role).topology, device.count)
+        claimed = claims(
+            deployment,
+            spot,
+            role,
+            inference_class=inference_class,
+            shape=of_worker,
+            stack=documents.settings.stack,
         )
-        contradictions = list(clashes(deployment=deployment, spot=spot, role=role, hardware=needs))
-        problems += contradictions
-        problems += fractional_bytes(deployment)
-        if contradictions:
-            continue
-        generated = pod_template(deployment=deployment, spot=spot, role=role, hardware=needs)
-        if mistakes := list(refused(generated, deployment)):
-            problems += mistakes
-            continue
-        every_link = chains.of(spot, class_name=pool.class_name)
-        outcome = chain.run(
-            generated,
-            request(
-                documents,
-                spot,
-                role,
-                class_name=pool.class_name,
-                device=device,
-                needs=needs,
-                cloud=cloud.gpu_pools.get(pool_name) if cloud else None,
-            ),
-            every_link,
-        )
-        problems += outcome.problems
-        findings += outcome.findings
-        links = [bound.link for bound in every_link]
-        problems += risk_problems(deployment, outcome, links, documents.settings)
-        made.append(Pods(spot, role, outcome, pool.autoscaled))
+        problems += claimed.problems
+        place = _Place(pool, inference_class, device, claimed, cloud.get(pool_name) if cloud else None)
+        of_role = _role(documents, spot, role, place, chains, of_worker=of_worker)
+        for of_position, wrong in of_role:
+            problems += [problem for problem in wrong if problem not in problems]
+            findings += of_position.outcome.findings if of_position else ()
+        whole = [of_position for of_position, _ in of_role if of_position]
+        if len(whole) == len(of_role):
+            problems += _clashing(*whole)
+            made += whole
     return tuple(made), tuple(problems), tuple(findings)
+
+
+# The pods of a position, None where they contradict their document, and their problems.
+_Position = tuple[Pods | None, list[Problem]]
+
+
+def _role(
+    documents: Documents, spot: Spot, role: str, place: _Place, chains: Chains, *, of_worker: Shape
+) -> list[_Position]:
+    """Return the pods of each position of a role."""
+    deployment = documents.deployments[spot.deployment]
+    workers = workers_of(deployment, role)
+    needs = _hardware(place, of_worker)
+    if of_worker.pods > 1 and workers.of("Follower") is None:
+        return [(None, [_no_follower(deployment, role, of_worker, place)])]
+    positions: tuple[Position, ...] = ("Entry", "Follower") if of_worker.pods > 1 else ("Entry",)
+    return [
+        _position(documents, Stand(deployment, spot, role, position, of_worker, needs), place, chains)
+        for position in positions
+    ]
+
+
+def _hardware(place: _Place, of_worker: Shape) -> Hardware:
+    created = place.cloud
+    return hardware(
+        device=place.device,
+        gpus=of_worker.gpus,
+        pool=place.pool,
+        label=created.name if created else None,
+        taints=pod_taints(place.pool) if created else (),
+        devices=place.inference_class.spec.all_devices,
+        labels=created.pool.node_labels if created else {},
+        allocation=place.inference_class.spec.allocation,
+        claims=place.claims.pods,
+    )
+
+
+def _position(documents: Documents, stand: Stand, place: _Place, chains: Chains) -> _Position:
+    problems = list(document_contradictions(stand))
+    contradicts = bool(problems)
+    problems += fractional_bytes(stand)
+    if contradicts:
+        return None, problems
+    generated = pod_template(stand)
+    if mistakes := list(api_server_refusals(generated, stand)):
+        return None, problems + mistakes
+    class_name = place.pool.class_name
+    links = chains.of(stand.spot, class_name=class_name)
+    asked = request(documents, stand, class_name=class_name, device=place.device, cloud=place.cloud)
+    outcome = chain.run(generated, asked, links, template_check(stand))
+    problems += outcome.problems
+    problems += risk_problems(stand, outcome, [bound.link for bound in links], documents.settings)
+    made = Pods(
+        stand.spot,
+        stand.role,
+        generated,
+        outcome,
+        place.pool.autoscaled,
+        asked,
+        links,
+        stand.shape,
+        place.claims,
+    )
+    return made, problems
+
+
+def _no_follower(deployment: ModelDeployment, role: str, of_worker: Shape, place: _Place) -> Problem:
+    return Problem(
+        f"on pool {place.pool.name}, whose nodes have {place.device.count} GPUs, a worker has "
+        f"{of_worker.pods} pods, and only the entry has a template",
+        "Write follower.template, or template for all pods",
+        f"{path_of_role(role)}.workers.entry",
+        kind="ModelDeployment",
+        key=deployment.metadata.key,
+    )
+
+
+def _clashing(entries: Pods, followers: Pods | None = None) -> Iterator[Problem]:
+    """Yield companions of one name that plugins make otherwise for followers than for entries."""
+    if followers is None:
+        return
+    known = entries.outcome.companions
+    links = {(bound.link.origin, bound.link.path): bound.link for bound in followers.links}
+    for step in followers.outcome.steps:
+        for companion in step.companions:
+            try:
+                known = add(known, companion)
+            except PluginError as error:
+                what = f"plugin {step.plugin} makes it otherwise for followers than for entries: {error}"
+                next_step = "Give it the same contents for both, or limit scope.target to one"
+                yield links[step.origin, step.path].problem(what, next_step)

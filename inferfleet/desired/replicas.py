@@ -1,91 +1,182 @@
 """The replicas of one placement: a workload per role, and the companions its plugins asked for."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
 from inferfleet.api.documents import Documents
+from inferfleet.api.kinds.model_deployment import ModelDeployment
+from inferfleet.desired.chains import ready_hooks
 from inferfleet.desired.clusters import Site
-from inferfleet.desired.pods import Pods
-from inferfleet.desired.values import Component, KubeObject
+from inferfleet.desired.pods import Pods, Role, by_role
+from inferfleet.desired.values import Component, KubeObject, ReadyHook
 from inferfleet.fleet import names
 from inferfleet.fleet.decisions import Placement
+from inferfleet.fleet.scheduling import scheduling_of
 from inferfleet.fleet.spot import Spot
+from inferfleet.manifests.scheduling.pod_groups import pod_groups
+from inferfleet.manifests.scheduling.scheduled import scheduled
+from inferfleet.manifests.worker_set import KIND, awaited, worker_set
 from inferfleet.manifests.workload import budget, progress_deadline, unawaited, workload
+
+# pulumi-kubernetes 4.25 waits for endpoints behind Services and Ingresses (10 minutes), and for a volume of
+# claims (5 minutes), which many storage classes make for the first pod alone. Of what else it waits for
+# (provider/pkg/await/awaiters.go), a ResourceQuota is ready at once, and the rest are no companions.
+_READY_WITH_PODS = frozenset(
+    {
+        ("", "PersistentVolumeClaim"),
+        ("", "Service"),
+        ("extensions", "Ingress"),
+        ("networking.k8s.io", "Ingress"),
+    }
+)
 
 
 @dataclass(frozen=True)
 class Workload:
-    """The Deployment of one role, after its companions."""
+    """The Deployment or LeaderWorkerSet of one role, and the companions before and after it.
 
-    companions: tuple[KubeObject, ...]
-    deployment: KubeObject
+    `hooks` are called once its pods are ready.
+    """
+
+    before: tuple[KubeObject, ...]
+    workload: KubeObject
+    after: tuple[KubeObject, ...]
+    hooks: tuple[ReadyHook, ...] = ()
 
 
 @dataclass(frozen=True)
 class Replicas:
-    """The workloads of one placement, in the order of roles."""
+    """The workloads of one placement, in the order of roles, and the PodGroups that their pods belong to."""
 
     spot: Spot
     workloads: tuple[Workload, ...]
+    groups: tuple[KubeObject, ...] = ()
 
     @property
     def keys(self) -> tuple[str, ...]:
-        """Return the keys of the Deployments."""
-        return tuple(workload.deployment.key for workload in self.workloads)
+        """Return the keys of the workloads themselves."""
+        return tuple(workload.workload.key for workload in self.workloads)
 
     @property
     def component(self) -> Component:
         """Return the Pulumi component."""
         objects = [
-            made for workload in self.workloads for made in (*workload.companions, workload.deployment)
+            made
+            for workload in self.workloads
+            for made in (*workload.before, workload.workload, *workload.after)
         ]
-        return Component("ModelReplicas", names.replicas_component(self.spot), tuple(objects))
+        hooks = tuple(hook for workload in self.workloads for hook in workload.hooks)
+        return Component(
+            "ModelReplicas", names.replicas_component(self.spot), (*self.groups, *objects), hooks
+        )
 
 
 def replicas(
     documents: Documents,
     placement: Placement,
-    roles: tuple[Pods, ...],
+    made: tuple[Pods, ...],
     *,
     site: Site,
     needs: tuple[str, ...],
     before: tuple[str, ...],
 ) -> Replicas:
-    """Return the objects of a placement, whose pods by role are `roles`.
+    """Return the objects of a placement, whose pods are `made`.
 
     `needs` are the keys of namespace and secrets, `before` those of the placement that rolls first.
     """
     spot = placement.spot
     pools = tuple(pool for _, pool in spot.pools)
     deployment = documents.deployments[spot.deployment]
-    made: list[Workload] = []
-    for pods in roles:
-        companions = tuple(
-            site.place(_ours(item, documents, spot), after=needs, pools=pools)
-            for item in pods.outcome.companions
-        )
-        deadline = progress_deadline(
-            deployment=deployment, autoscaled=pods.autoscaled, template=pods.outcome.template
-        )
-        seconds = budget(deployment=deployment, replicas=placement.replicas, deadline=deadline)
-        manifest = workload(
+    roles = list(by_role(made))
+    finished = {role.entries.role: _workload(documents, placement, role) for role in roles}
+    scheduling = scheduling_of(deployment, documents.clusters[spot.cluster])
+    gathered = pod_groups(finished, scheduling, spot=spot, stack=documents.settings.stack)
+    groups = tuple(site.place(group, after=needs, pools=pools) for group in gathered)
+    workloads: list[Workload] = []
+    for role in roles:
+        pods = role.entries
+        ours = [(companion.when, _ours(companion.manifest, documents, spot)) for companion in role.companions]
+        companions = (manifest for when, manifest in ours if when == "before")
+        first = _in_order((*pods.claims.objects, *companions), site, needs, pools)
+        seconds = budget(
             deployment=deployment,
-            spot=spot,
+            role=pods.role,
+            replicas=placement.replicas,
+            deadline=_deadline(deployment, pods),
+        )
+        manifest = scheduled(finished[pods.role], scheduling, spot=spot, role=pods.role)
+        manifest = awaited(manifest) if manifest["kind"] == KIND else manifest
+        unwaited = documents.settings.await_ == "applied"
+        if unwaited:
+            manifest = unawaited(manifest)
+        after = (*needs, *(item.key for item in (*groups, *first)), *before)
+        name = names.workload(spot, pods.role)
+        deployed = site.place(manifest, name=name, after=after, timeout=seconds, pools=pools)
+        last = (manifest for when, manifest in ours if when == "after")
+        held = unwaited or documents.clusters[spot.cluster].spec.state == "lost"
+        requests = tuple(of_position.request for of_position in role.positions)
+        hooks = tuple(ready_hooks(deployed, pods.links, requests, held=held))
+        workloads.append(
+            Workload(first, deployed, _in_order(last, site, (*needs, deployed.key), pools), hooks)
+        )
+    return Replicas(spot, tuple(workloads), groups)
+
+
+def _workload(documents: Documents, placement: Placement, role: Role) -> dict[str, Any]:
+    """Return a LeaderWorkerSet where workers have many pods, and a Deployment otherwise."""
+    deployment, pods = documents.deployments[placement.spot.deployment], role.entries
+    if role.followers is None:
+        return workload(
+            deployment=deployment,
+            spot=placement.spot,
             role=pods.role,
             replicas=placement.replicas,
             template=pods.outcome.template,
-            deadline=deadline,
+            deadline=_deadline(deployment, pods),
             stack=documents.settings.stack,
+            plugins=role.provenance,
         )
-        if documents.settings.await_ == "applied":
-            manifest = unawaited(manifest)
-        after = (*needs, *(item.key for item in companions), *before)
-        made.append(Workload(companions, site.place(manifest, after=after, timeout=seconds, pools=pools)))
-    return Replicas(spot, tuple(made))
+    return worker_set(
+        deployment=deployment,
+        spot=placement.spot,
+        role=pods.role,
+        replicas=placement.replicas,
+        size=pods.shape.pods,
+        entry=pods.outcome.template,
+        follower=role.followers.outcome.template,
+        stack=documents.settings.stack,
+        plugins=role.provenance,
+    )
+
+
+def _deadline(deployment: ModelDeployment, pods: Pods) -> int:
+    return progress_deadline(
+        deployment=deployment,
+        role=pods.role,
+        autoscaled=pods.autoscaled,
+        template=pods.outcome.template,
+    )
+
+
+def _in_order(
+    manifests: Iterable[dict[str, Any]], site: Site, needs: tuple[str, ...], pools: tuple[str, ...]
+) -> tuple[KubeObject, ...]:
+    """Return companions, each of which is created after the ones before it: a RoleBinding after its Role."""
+    placed: list[KubeObject] = []
+    for manifest in manifests:
+        after = (*needs, *(companion.key for companion in placed))
+        placed.append(site.place(manifest, after=after, pools=pools))
+    return tuple(placed)
 
 
 def _ours(companion: dict[str, Any], documents: Documents, spot: Spot) -> dict[str, Any]:
-    """Add the labels of the stack: an object without them would count as one of another owner."""
+    """Add the labels of the stack: an object without them would count as one of another owner.
+
+    Nothing waits for what is ready only once pods run.
+    """
     labels = names.object_labels(documents.settings.stack, deployment=spot.deployment)
     metadata = companion["metadata"]
-    return {**companion, "metadata": {**metadata, "labels": {**metadata.get("labels", {}), **labels}}}
+    ours = {**companion, "metadata": {**metadata, "labels": {**metadata.get("labels", {}), **labels}}}
+    group = companion["apiVersion"].rpartition("/")[0]
+    return unawaited(ours) if (group, companion["kind"]) in _READY_WITH_PODS else ours

@@ -6,12 +6,13 @@ from types import MappingProxyType
 from inferfleet.api.documents import Documents
 from inferfleet.api.kinds.inference_class import Device, InferenceClass
 from inferfleet.api.kinds.inference_cluster import InferenceCluster
-from inferfleet.api.kinds.model_deployment import ModelDeployment
 from inferfleet.fleet import names
 from inferfleet.fleet.engine_args import port_of
-from inferfleet.fleet.spot import Spot
+from inferfleet.fleet.engines.balance import balance
+from inferfleet.fleet.roles import workers_of
 from inferfleet.gke.values import CloudPool
 from inferfleet.manifests.pod.hardware import Hardware
+from inferfleet.manifests.pod.stand import Stand
 from inferfleet.plugins.contract import (
     ClassFacts,
     ClusterFacts,
@@ -21,51 +22,48 @@ from inferfleet.plugins.contract import (
     Request,
     TaintFacts,
 )
-from inferfleet.profiles.devices import RESOURCE_BY_DRIVER
+from inferfleet.profiles.devices import GKE_ACCELERATOR, RESOURCE_BY_DRIVER
 
 
 def request(
-    documents: Documents,
-    spot: Spot,
-    role: str,
-    *,
-    class_name: str,
-    device: Device,
-    needs: Hardware,
-    cloud: CloudPool | None,
+    documents: Documents, stand: Stand, *, class_name: str, device: Device, cloud: CloudPool | None
 ) -> Request:
-    """Return what plugins are told of the pods of a role; `cloud` is their pool, if the stack creates it."""
+    """Return what plugins are told of pods; `cloud` is their pool, if the stack creates it."""
+    spot, role = stand.spot, stand.role
     return Request(
         stack=documents.settings.stack,
-        deployment=_deployment(documents.deployments[spot.deployment]),
+        deployment=_deployment(stand),
         role=role,
-        position="Entry",
-        workload=names.workload(spot, role),
+        position="Entry" if stand.position == "Entry" else "Worker",
+        workload=names.worker_set(spot, role) if stand.shape.pods > 1 else names.workload(spot, role),
         selector=MappingProxyType(names.workload_selector(spot, role)),
         node_class=_class(documents.classes[class_name]),
-        accelerator=_device(device),
-        gpus=needs.gpus,
+        accelerator=_device(device, stand.hardware.allocation),
+        gpus=stand.hardware.gpus,
         cluster=_cluster(documents.clusters[spot.cluster]),
-        pool=_pool(spot.pool(role), needs, cloud),
+        pool=_pool(spot.pool(role), stand.hardware, cloud),
+        group_size=stand.shape.pods,
     )
 
 
-def _deployment(document: ModelDeployment) -> DeploymentFacts:
-    spec = document.spec
-    topology = spec.workers.topology
+def _deployment(stand: Stand) -> DeploymentFacts:
+    document, engine = stand.deployment, stand.engine
+    spec, workers = document.spec, workers_of(document, stand.role)
+    topology = workers.topology
     return DeploymentFacts(
         namespace=document.metadata.namespace,
         name=document.metadata.name,
         labels=_read_only(document.metadata.labels),
         replicas=spec.replicas,
-        workers=spec.workers.count,
+        workers=workers.count,
         pods_per_worker=topology.pods_per_worker,
         tensor=topology.tensor,
         pipeline=topology.pipeline,
+        balance=balance(document),
         data=topology.data,
         data_local=topology.data_local,
-        engine=spec.engine.type,
-        port=port_of(spec.engine),
+        engine=engine.type,
+        port=port_of(engine),
     )
 
 
@@ -73,11 +71,11 @@ def _class(document: InferenceClass) -> ClassFacts:
     return ClassFacts(
         name=document.metadata.name,
         labels=_read_only(document.metadata.labels),
-        devices=tuple(map(_device, document.spec.all_devices)),
+        devices=tuple(_device(device, document.spec.allocation) for device in document.spec.all_devices),
     )
 
 
-def _device(device: Device) -> DeviceFacts:
+def _device(device: Device, allocation: str) -> DeviceFacts:
     attributes = {
         name: next(value for _, value in attribute if value is not None)
         for name, attribute in device.attributes.items()
@@ -86,7 +84,9 @@ def _device(device: Device) -> DeviceFacts:
         name=device.name,
         driver=device.driver,
         count=device.count,
-        resource=RESOURCE_BY_DRIVER.get(device.driver) if device.claim == "DRA" else None,
+        resource=RESOURCE_BY_DRIVER.get(device.driver)
+        if device.claim == "DRA" and allocation == "DevicePlugin"
+        else None,
         attributes=MappingProxyType(attributes),
         capacity=MappingProxyType({name: amount.value for name, amount in device.capacity.items()}),
     )
@@ -107,7 +107,9 @@ def _cluster(document: InferenceCluster) -> ClusterFacts:
 
 def _pool(name: str, needs: Hardware, cloud: CloudPool | None) -> PoolFacts:
     made = cloud.pool if cloud else None
-    labels = {**(made.document.labels if made else {}), **needs.node_selector}
+    # GKE sets this label: https://cloud.google.com/kubernetes-engine/docs/how-to/gpus
+    own = {GKE_ACCELERATOR: made.gke_class.recipe.accelerator.type} if made else {}
+    labels = {**own, **(made.document.labels if made else {}), **needs.node_selector}
     return PoolFacts(
         name=name,
         node_labels=MappingProxyType(labels),

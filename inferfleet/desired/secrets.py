@@ -7,12 +7,16 @@ from functools import partial
 from typing import Any
 
 from inferfleet.api.documents import Documents
+from inferfleet.api.kinds.model_deployment import ModelDeployment
+from inferfleet.api.kinds.text_rules import SUBDOMAIN
+from inferfleet.api.kinds.workers import Position
 from inferfleet.api.problems import Problem
 from inferfleet.api.wording import listing, path_of, shown
 from inferfleet.desired.values import SecretNeed
+from inferfleet.fleet.roles import roles_of, template_path, workers_of
 
 # https://kubernetes.io/docs/concepts/configuration/secret/#restriction-names-data
-_NAME = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
+_NAME = re.compile(SUBDOMAIN.pattern)
 _KEY = re.compile(r"[-._a-zA-Z0-9]{1,253}")
 
 
@@ -67,16 +71,28 @@ def held(documents: Documents, reads: Iterable[Reference]) -> dict[tuple[str, st
 
 def missing_keys(documents: Documents, deployment: str, reads: Iterable[Reference]) -> Iterator[Problem]:
     """Yield keys that a pod reads and the stack's Secret does not have."""
-    problem = partial(Problem, path="spec.workers.template.spec", kind="ModelDeployment", key=deployment)
+    problem = partial(Problem, kind="ModelDeployment", key=deployment)
     for ref in sorted(set(reads), key=str):
         keys = documents.settings.secrets.get(f"{ref.namespace}/{ref.name}")
         if keys is not None and ref.key is not None and ref.key not in keys and not ref.optional:
             yield problem(
-                f"{deployment} reads key {shown(ref.key)!r} of secret {ref.name}, and the stack holds only "
-                f"{listing(sorted(keys)) or 'no key'} for {ref.namespace}/{ref.name}",
-                f'Run: pulumi config set --secret --path \'inferfleet:secrets["{ref.namespace}/{ref.name}"]'
-                f'["{shown(ref.key)}"]\'',
+                path=f"{_reader(documents.deployments[deployment], ref)}.spec",
+                what=f"{deployment} reads key {shown(ref.key)!r} of secret {ref.name}, and the stack holds "
+                f"only {listing(sorted(keys)) or 'no key'} for {ref.namespace}/{ref.name}",
+                next_step="Run: pulumi config set --secret --path "
+                f'\'inferfleet:secrets["{ref.namespace}/{ref.name}"]["{shown(ref.key)}"]\'',
             )
+
+
+def _reader(deployment: ModelDeployment, ref: Reference) -> str:
+    """Return where the template is that reads it: that of entries where only a plugin has added it."""
+    positions: tuple[Position, ...] = ("Entry", "Follower")
+    for role in roles_of(deployment):
+        for position in positions:
+            template = workers_of(deployment, role).of(position)
+            if template and ref in references(ref.namespace, {"spec": template.spec}):
+                return template_path(deployment, role, position)
+    return template_path(deployment)
 
 
 def unusable(documents: Documents, reads: Iterable[Reference]) -> Iterator[Problem]:

@@ -1,18 +1,25 @@
 """Everything that should exist, as values: what `render` prints and `components` registers."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, TypedDict
+from typing import Any, Literal, Protocol, TypedDict
 
 from inferfleet.api.kinds.inference_cluster import State
 from inferfleet.api.problems import Problem
+from inferfleet.fleet import names
 from inferfleet.fleet.decisions import Plan
 from inferfleet.fleet.spot import Spot
 from inferfleet.gke.changes.differences import CloudChange
 from inferfleet.gke.values import CloudCluster
+from inferfleet.manifests.scheduling.needs import SchedulerNeed
+from inferfleet.manifests.worker_set import KIND as WORKER_SET
+from inferfleet.manifests.workload import SKIP_AWAIT
 from inferfleet.plugins.chain import Step
+from inferfleet.plugins.contract import Plugin, Request
+from inferfleet.plugins.link import BoundLink
 
+NOT_TOLD = "not told yet"
 ComponentKind = Literal["ServingStack", "ModelEndpoint", "ModelReplicas", "ModelService"]
 
 
@@ -56,18 +63,79 @@ class KubeObject:
         return f"kubernetes:{version}:{self.kind}"
 
     @property
+    def heard(self) -> bool:
+        """Return whether its pods say more than the provider does while an update waits for it."""
+        return self.kind == WORKER_SET and SKIP_AWAIT not in self.manifest["metadata"].get("annotations", {})
+
+    @property
     def key(self) -> str:
         """Return the identity in the stack: objects of different kinds may have one Pulumi name."""
         return f"{self.token} {self.name}"
 
 
 @dataclass(frozen=True)
+class ReadyHook:
+    """A plugin that is called once the pods of a workload are ready, by each of its `links` in their order.
+
+    `name` is the Pulumi name of what the state remembers of it. `template` is another text for another pod
+    template. A `held` hook is not called: the update does not wait for the pods.
+    """
+
+    name: str
+    workload: KubeObject
+    links: tuple[BoundLink, ...]
+    request: Request
+    template: str
+    held: bool = False
+
+    @property
+    def plugin(self) -> Plugin:
+        return self.links[0].plugin
+
+    @property
+    def pods(self) -> str:
+        """Return which pods are meant, in words."""
+        asked = self.request
+        return (
+            f"deployment {asked.namespace}/{asked.deployment.name}, role {asked.role} "
+            f"on {asked.cluster.name}/{asked.pool.name}"
+        )
+
+    @property
+    def remembered(self) -> str:
+        """Return what the state remembers once the hook has run, or from the beginning while it is held."""
+        return NOT_TOLD if self.held else self.template
+
+
+@dataclass(frozen=True)
+class Told:
+    """What came of calling a ready hook: what it says, why there is no Event, why the update fails."""
+
+    said: str
+    warnings: tuple[Problem, ...] = ()
+    failure: str | None = None
+
+
+Tell = Callable[[ReadyHook], Awaitable[Told]]
+Say = Callable[[str], None]
+
+
+class Listen(Protocol):
+    """Listens to the pods of a workload while an update waits for it, until it is cancelled."""
+
+    def __call__(self, workload: KubeObject, warn: Say, fail: Say) -> Coroutine[None, None, None]:
+        """Warn of how pods end, and tell what was waited for shortly before the update fails."""
+        ...
+
+
+@dataclass(frozen=True)
 class Component:
-    """One Pulumi component and the objects registered under it, in order."""
+    """One Pulumi component, the objects registered under it, in order, and the ready hooks of workloads."""
 
     kind: ComponentKind
     name: str
     objects: tuple[KubeObject, ...]
+    hooks: tuple[ReadyHook, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -112,6 +180,7 @@ class DesiredCluster:
     secrets_needed: tuple[SecretNeed, ...] = ()
     gateway: KubeObject | None = None
     workloads: Mapping[Spot, tuple[str, ...]] = field(default_factory=dict)
+    scheduler_needs: tuple[SchedulerNeed, ...] = ()
 
     @property
     def objects(self) -> Iterator[KubeObject]:
@@ -133,13 +202,22 @@ class Outputs(TypedDict):
     """URL of each service on each cluster that has a route of it, by service and cluster. A cluster without
     an entry in `gateways` is left out.
     """
+    plugins: dict[str, list[str]]
+    """Plugins that changed the pods of a workload or added objects beside it, each as `<name>@<version>` in
+    the order in which they ran, by workload (`<cluster>/<namespace>/<name>`).
+    """
+    ready: dict[str, dict[str, str]]
+    """Pod template for which a plugin was last told that its pods are ready, by workload and plugin. It is
+    `not told yet` until an update has waited for the pods.
+    """
 
 
 @dataclass(frozen=True)
 class Desired:
     """The whole stack. `waiting` are spots whose workload fits only once others have left.
 
-    `warnings` have their lines. `steps` are the changes of each plugin to the pods of a spot, by role.
+    `warnings` have their lines. `steps` are the changes of each plugin to the pods of a spot, by role, and
+    `follower_steps` those to the followers of roles whose workers have many pods.
     """
 
     stack: str
@@ -149,10 +227,11 @@ class Desired:
     warnings: tuple[Problem, ...]
     steps: Mapping[Spot, Mapping[str, tuple[Step, ...]]] = field(default_factory=dict)
     cloud_changes: tuple[CloudChange, ...] = ()
+    follower_steps: Mapping[Spot, Mapping[str, tuple[Step, ...]]] = field(default_factory=dict)
 
     @property
     def outputs(self) -> dict[str, Any]:
-        """Return the stack outputs: replicas by deployment and spot, and the clusters of each service."""
+        """Return the stack outputs that need no cluster: placements, services, and what plugins acted."""
         placements: dict[str, dict[str, int]] = {}
         for placement in self.plan.placements:
             spot = placement.spot
@@ -161,4 +240,16 @@ class Desired:
         services: dict[str, list[str]] = {}
         for route in self.plan.services:
             services.setdefault(route.service, []).append(route.cluster)
-        return {"placements": placements, "services": services}
+        return {"placements": placements, "services": services, "plugins": self._plugins}
+
+    @property
+    def _plugins(self) -> dict[str, list[str]]:
+        acted: dict[str, list[str]] = {}
+        for spot, roles in self.steps.items():
+            for role, steps in roles.items():
+                name = names.pulumi_object(spot.cluster, names.workload(spot, role), namespace=spot.namespace)
+                every = (*steps, *self.follower_steps.get(spot, {}).get(role, ()))
+                plugins = [f"{step.plugin}@{step.version}" for step in every if step.effect == "changed"]
+                if plugins:
+                    acted[name] = list(dict.fromkeys(plugins))
+        return acted

@@ -1,9 +1,11 @@
 """The values a plan is made of: placements, endpoints, service routes, and replicas without a place."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from inferfleet.api.problems import Problem
 from inferfleet.fleet.lock.lock import Lock
+from inferfleet.fleet.shapes import Demands
 from inferfleet.fleet.spot import Spot as Spot
 
 
@@ -85,8 +87,9 @@ class Leaving:
 class Plan:
     """Everything the planner decided, sorted, so that equal inputs give equal plans.
 
-    `reasons` say for each deployment why its replicas do not run on the other clusters and pools. `problems`
-    have all severities and name fields without lines: `Documents.located` adds these.
+    `demands` are what it counted with. `reasons` say for each deployment why its replicas do not run on the
+    other clusters and pools. `problems` have all severities and name fields without lines:
+    `Documents.located` adds these.
     """
 
     placements: tuple[Placement, ...] = ()
@@ -94,6 +97,7 @@ class Plan:
     services: tuple[ServiceRoute, ...] = ()
     unplaced: tuple[Unplaced, ...] = ()
     changes: tuple[Change, ...] = ()
-    reasons: dict[str, tuple[Reason, ...]] = field(default_factory=dict)
+    reasons: Mapping[str, tuple[Reason, ...]] = field(default_factory=dict)
     problems: tuple[Problem, ...] = ()
     lock: Lock = field(default_factory=Lock)
+    demands: Demands = field(default_factory=Demands)

@@ -1,40 +1,30 @@
 """Whether an engine's command line agrees with its document. It is read here, and never changed.
 
-A flag that disagrees with topology or port is an error. A number that differs from the engine's default and
-is not among the arguments is a warning, because a configuration file or an entrypoint may set it.
+A flag that disagrees with topology, worker or port is an error, and so is an address that nothing outside of
+the pod reaches. What differs from the engine's default and is not among the arguments is a warning, because a
+configuration file or an entrypoint may set it; but an engine that is told a part of its worker by arguments
+is told the rest there too.
 """
 
-import shlex
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Container, Iterable, Iterator, Mapping
+from typing import Any
 
-from inferfleet.api.kinds.containers import ENGINE
-from inferfleet.api.kinds.model_deployment import Engine, ModelDeployment, Topology
-from inferfleet.api.kinds.pod_template import PodTemplate
-from inferfleet.api.problems import Problem, Severity
-from inferfleet.profiles.engines import EngineDefaults, Meaning, engine
+from inferfleet.api.kinds.model_deployment import Engine, ModelDeployment
+from inferfleet.api.kinds.workers import Position
+from inferfleet.api.problems import Mistake, Problem, Severity
+from inferfleet.api.wording import path_of
+from inferfleet.fleet.engines.balance import MOST_PORTS, balance
+from inferfleet.fleet.engines.flags import Flag, Flags, flags_of, spelling
+from inferfleet.fleet.engines.group import Group, argument, joins, missing, numbers
+from inferfleet.fleet.engines.place import place_mistakes, port_mistakes
+from inferfleet.fleet.engines.repeated import field_of, loopback_mistakes, number_mistakes
+from inferfleet.fleet.engines.words import Command, command_of, is_known
+from inferfleet.fleet.roles import engine_of, path_of_role, roles_of, template_path, workers_of
+from inferfleet.fleet.shapes import Shape
+from inferfleet.profiles.engines import AnyMeaning, engine
 
-_SHELLS = ("sh", "bash", "dash", "ash", "zsh")
-_TEMPLATE = "spec.workers.template"
-
-
-@dataclass(frozen=True)
-class _Word:
-    """One word of the command line and its path. `shell`: it comes from the script of a shell."""
-
-    text: str
-    path: str
-    shell: bool = False
-
-
-@dataclass(frozen=True)
-class _Flag:
-    """A known flag with its value as written (None: nothing follows it)."""
-
-    name: str
-    meaning: Meaning
-    value: str | None
-    word: _Word
+# All pods of a worker must be told these alike.
+_ALIKE: tuple[AnyMeaning, ...] = ("expert", "expertSize", "rpcPort", "masterPort")
 
 
 def port_of(engine_: Engine) -> int:
@@ -47,19 +37,159 @@ def startup_of(engine_: Engine) -> int:
     return engine_.startup or engine(engine_.type).startup
 
 
-def check(deployment: ModelDeployment) -> Iterator[Problem]:
-    """Yield what is wrong (errors) or may be missing (warnings) in the engine's command line."""
-    spec = deployment.spec
-    words = _words(spec.workers.template)
-    defaults = engine(spec.engine.type)
-    flags = _flags(words, defaults)
-    wanted = _wanted(spec.workers.topology, port_of(spec.engine))
-    if any(word.text == defaults.data_in_tensor for word in words):
-        del wanted["data"]
-    for meaning, number in wanted.items():
-        if flag := _disagreeing([flag for flag in flags if flag.meaning == meaning], number):
-            yield _disagreement(deployment, flag, number)
-    yield from _absent(deployment, defaults, {flag.meaning for flag in flags})
+def check(
+    deployment: ModelDeployment,
+    shapes: Mapping[str, Iterable[Shape]] | None = None,
+    *,
+    written: Container[tuple[str, Position]] = (),
+) -> Iterator[Problem]:
+    """Yield what is wrong (errors) or may be missing (warnings) in the engines' command lines.
+
+    `shapes` are those that workers have, by their roles; of a role without one, it is that of its topology.
+    For the roles and positions that are `written`, a plugin adds what is missing.
+    """
+    problems: list[Problem] = []
+    for role in roles_of(deployment):
+        topology = workers_of(deployment, role).topology
+        by_topology = Shape(topology.pods_per_worker, topology.gpus_per_pod)
+        for shape in (shapes or {}).get(role, (by_topology,)):
+            problems += _of_role(deployment, role, shape, written=written)
+    # One template for all pods of a worker is read for each position.
+    yield from dict.fromkeys(problems)
+
+
+def disagreements(
+    spec: Mapping[str, Any],
+    deployment: ModelDeployment,
+    *,
+    role: str,
+    position: Position,
+    shape: Shape,
+    whole: bool = True,
+) -> Iterator[Mistake]:
+    """Yield the flags of the engine in a pod's spec that contradict its document, worker or port.
+
+    The spec is the one of the document, or one that plugins made of it; places begin with `spec`. The pod is
+    in that position of a worker of the shape. Unless the spec is `whole`, nothing is said of what it leaves
+    out.
+    """
+    group = group_of(deployment, role=role, position=position, pods=shape.pods)
+    command = command_of(spec)
+    flags = flags_of(command, group.table)
+    yield from number_mistakes(command, flags, group)
+    yield from place_mistakes(command, flags, group, whole=whole)
+    yield from port_mistakes(flags, group)
+    yield from loopback_mistakes(command, group.table)
+
+
+def group_of(deployment: ModelDeployment, *, role: str, position: Position, pods: int) -> Group:
+    """Return the place of a role's pods in workers of so many pods."""
+    kind = engine_of(deployment, role)
+    topology = workers_of(deployment, role).topology
+    return Group(kind.type, topology, pods, position, balance(deployment, role), port_of(kind))
+
+
+def _of_role(
+    deployment: ModelDeployment, role: str, shape: Shape, *, written: Container[tuple[str, Position]]
+) -> Iterator[Problem]:
+    workers, kind = workers_of(deployment, role), engine_of(deployment, role).type
+    yield from _of_topology(deployment, role, shape)
+    found: dict[Position, Flags] = {}
+    positions: tuple[Position, ...] = ("Entry", "Follower") if shape.pods > 1 else ("Entry",)
+    for position in positions:
+        template = workers.of(position)
+        if template is None:
+            yield _problem(
+                deployment,
+                f"workers have {shape.pods} pods on nodes of {shape.gpus} GPUs, and only the entry has a "
+                "template",
+                "Write follower.template, or template for all pods",
+                f"{path_of_role(role)}.workers.follower",
+            )
+            continue
+        path = template_path(deployment, role, position)
+        whole = (role, position) not in written
+        for mistake in disagreements(
+            template.spec, deployment, role=role, position=position, shape=shape, whole=whole
+        ):
+            at = f"{path}.{path_of(mistake.at)}"
+            yield _problem(deployment, mistake.what, mistake.next_step, at)
+        command = command_of(template.spec)
+        found[position] = flags_of(command, engine(kind))
+        # The template of all pods lacks for followers what it lacks for entries.
+        if whole and (position == "Entry" or template is not workers.template):
+            group = group_of(deployment, role=role, position=position, pods=shape.pods)
+            yield from _absent(deployment, group, found[position], command, f"{path}.spec")
+    if shape.pods == 1 and workers.follower:
+        yield _problem(
+            deployment,
+            "workers have one pod by their topology, so follower.template is for none",
+            "Remove it, or raise the topology",
+            f"{path_of_role(role)}.workers.follower",
+            "warning",
+        )
+    if len(found) == 2:
+        path = template_path(deployment, role, "Follower")
+        yield from _unalike(deployment, found["Entry"], found["Follower"], path)
+
+
+def _of_topology(deployment: ModelDeployment, role: str, shape: Shape) -> Iterator[Problem]:
+    """Yield copies that the engine does not spread over pods, and more ports than there may be."""
+    topology, kind = workers_of(deployment, role).topology, engine_of(deployment, role)
+    path = f"{path_of_role(role)}.workers.topology"
+    if shape.pods > 1 and topology.data > 1 and kind.type in ("SGLang", "TensorRT-LLM", "Triton"):
+        yield _problem(
+            deployment,
+            f"topology.data is {topology.data}, and {kind.type} starts no copies in other pods",
+            "Raise spec.replicas instead; --dp of SGLang with --enable-dp-attention stays within the tensor "
+            "group, and data is 1 then",
+            f"{path}.data",
+        )
+    if balance(deployment, role) != "multiPort":
+        return
+    if topology.data_local > MOST_PORTS:
+        yield _problem(
+            deployment,
+            f"dataLocal is {topology.data_local}, and with --data-parallel-multi-port-external-lb each of "
+            f"these copies has a port, but an InferencePool has at most {MOST_PORTS} target ports",
+            f"Lower dataLocal to {MOST_PORTS}, or write --data-parallel-hybrid-lb, with which a pod has one",
+            f"{path}.dataLocal",
+        )
+    last = port_of(kind) + topology.data_local - 1
+    if last > 65_535:
+        yield _problem(
+            deployment,
+            f"engine.port is {port_of(kind)}, and its {topology.data_local} copies in a pod would listen up "
+            f"to port {last}, but the last port is 65535",
+            "Lower engine.port",
+            f"{path}.dataLocal",
+        )
+
+
+def _unalike(deployment: ModelDeployment, entry: Flags, follower: Flags, path: str) -> Iterator[Problem]:
+    for meaning in _ALIKE:
+        one, other = entry.last(meaning), follower.last(meaning)
+        has = one or other
+        if has is None or not (entry.all and follower.all):
+            continue
+        if one and other and (one.value == other.value or not _both_known(one, other)):
+            continue
+        if bool(one) != bool(other) and has.word.shell:
+            continue
+        said = [
+            f"{flag.name} {flag.value or ''}".strip() if flag else f"no {has.name}" for flag in (one, other)
+        ]
+        yield _problem(
+            deployment,
+            f"the entry of a worker has {said[0]} and its followers have {said[1]}, but the pods of a worker "
+            "are one engine",
+            f"Write {has.name} alike in both templates",
+            f"{path}.{path_of(other.word.at)}" if other else f"{path}.spec",
+        )
+
+
+def _both_known(one: Flag, other: Flag) -> bool:
+    return is_known(one.value or "") and is_known(other.value or "")
 
 
 def _problem(
@@ -69,116 +199,35 @@ def _problem(
     return Problem(what, next_step, path, kind="ModelDeployment", key=key, severity=severity)
 
 
-def _wanted(topology: Topology, port: int) -> dict[Meaning, int]:
-    return {
-        "tensor": topology.tensor,
-        "pipeline": topology.pipeline,
-        "data": topology.data,
-        "dataLocal": topology.data_local,
-        "port": port,
-    }
-
-
-def _words(template: PodTemplate) -> list[_Word]:
-    names = [container["name"] for container in template.spec["containers"]]
-    path = f"{_TEMPLATE}.spec.containers[{names.index(ENGINE)}]"
-    return _open_shells(
-        [
-            _Word(text, f"{path}.{key}[{i}]")
-            for key in ("command", "args")
-            for i, text in enumerate(template.engine.get(key, []))
-        ]
-    )
-
-
-def _open_shells(words: list[_Word]) -> list[_Word]:
-    """Return the words with `sh -c <script>` replaced by the words of the script, if it can be split."""
-    opened: list[_Word] = []
-    shell = False
-    for word in words:
-        before = opened[-1].text if opened else ""
-        if shell and before.startswith("-") and not before.startswith("--") and before.endswith("c"):
-            opened += [_Word(text, word.path, shell=True) for text in _split(word.text)]
-            shell = False
-            continue
-        shell = shell or word.text.rpartition("/")[2] in _SHELLS
-        opened.append(word)
-    return opened
-
-
-def _split(script: str) -> list[str]:
-    lines = script.replace("\\\n", " ").splitlines()
-    reader = shlex.shlex(
-        "\n".join(line for line in lines if not line.lstrip().startswith("#")),
-        posix=True,
-        punctuation_chars=";&|<>",
-    )
-    reader.whitespace_split = True
-    reader.commenters = ""
-    try:
-        return list(reader)
-    except ValueError:  # unbalanced quotes: nothing is said about a script that cannot be read
-        return []
-
-
-def _flags(words: list[_Word], defaults: EngineDefaults) -> list[_Flag]:
-    flags = []
-    for i, word in enumerate(words):
-        name, equals, value = word.text.partition("=")
-        meaning = defaults.flags.get(name)
-        if meaning is None:
-            continue
-        following = words[i + 1].text if i + 1 < len(words) else None
-        flags.append(_Flag(name, meaning, value if equals else following, word))
-    return flags
-
-
-def _disagreeing(flags: list[_Flag], number: int) -> _Flag | None:
-    """Return the flag that disagrees among those with one meaning, or None.
-
-    The last flag counts. A script may start several programs, so there one flag that agrees is enough.
-    """
-    if not flags or any(flag.word.shell and _agrees(flag.value, number) for flag in flags):
-        return None
-    return None if _agrees(flags[-1].value, number) else flags[-1]
-
-
-def _agrees(value: str | None, number: int) -> bool:
-    if value is None:
-        return False
-    if "$" in value or "`" in value:
-        return True  # substituted when the container starts, so its value is not known
-    return value.isdecimal() and int(value) == number
-
-
-def _disagreement(deployment: ModelDeployment, flag: _Flag, number: int) -> Problem:
-    field = _field(flag.meaning)
-    has = "has no value" if flag.value is None else f"is {flag.value!r}"
-    return _problem(
-        deployment,
-        f"{flag.name} {has}, but {field} is {number}",
-        f"Set {flag.name} and {field} to the same number; inferfleet reserves GPUs and ports by {field}",
-        flag.word.path,
-    )
-
-
 def _absent(
-    deployment: ModelDeployment, defaults: EngineDefaults, present: set[Meaning]
+    deployment: ModelDeployment, group: Group, flags: Flags, command: Command, path: str
 ) -> Iterator[Problem]:
-    spec = deployment.spec
-    ones: dict[Meaning, int] = {"tensor": 1, "pipeline": 1, "data": 1, "port": defaults.port}
-    for meaning, number in _wanted(spec.workers.topology, port_of(spec.engine)).items():
-        spelling = next((flag for flag, means in defaults.flags.items() if means == meaning), None)
-        if spelling is None or meaning in present or number == ones.get(meaning, number):
+    """Yield what a command line does not show, which an image or a configuration file may set."""
+    left_out = missing(group, flags, command)
+    values = numbers(group)
+    for flag in left_out:
+        if flag.meaning not in values:
             continue
+        name, field = spelling(flag.meaning, group.table), field_of(flag.meaning)
         yield _problem(
             deployment,
-            f"{_field(meaning)} is {number}, but {spelling} is not among the arguments of the engine",
-            f"Add {spelling} {number}, unless the image or a configuration file sets it",
-            f"{_TEMPLATE}.spec",
+            f"{field} is {flag.value}, but {name} is not among the arguments of the engine",
+            f"Add {name} {flag.value}, unless the image or a configuration file sets it",
+            path,
+            "warning",
+        )
+    joining = [argument(flag, group.table) for flag in left_out if flag.meaning not in values]
+    if joining and not joins(group, flags):
+        yield _problem(
+            deployment,
+            f"{_worker(group)}, and nothing in the command line joins them",
+            f"Add {' '.join(joining)}, or plugin engine-args, unless the image sets it",
+            path,
             "warning",
         )
 
 
-def _field(meaning: Meaning) -> str:
-    return "engine.port" if meaning == "port" else f"topology.{meaning}"
+def _worker(group: Group) -> str:
+    if group.pods == 1:
+        return f"a pod has {group.topology.data_local} copies with ports of their own"
+    return f"a worker has {group.pods} pods"

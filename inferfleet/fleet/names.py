@@ -23,20 +23,80 @@ PLACEMENT = f"{DOMAIN}/placement"
 SERVES = f"{DOMAIN}/serves"
 POOL = f"{DOMAIN}/pool"
 SHARES_NODE = f"{DOMAIN}/shares-node"
+ENTRY = f"{DOMAIN}/entry"
+# Annotations: of a workload, which plugins shaped its pods; of its pods, which companions they read.
+PLUGINS = f"{DOMAIN}/plugins"
+COMPANIONS = f"{DOMAIN}/companions"
+# Annotation of a LeaderWorkerSet: a hash of its spec, by which an update knows the one that it wrote.
+SPEC = f"{DOMAIN}/spec"
+# Annotations: of pods, how many accelerators they claim; of a claim template, which conditions it lacks, why.
+CLAIMED_GPUS = f"{DOMAIN}/claimed-gpus"
+NOT_CLAIMED = f"{DOMAIN}/not-claimed"
+# A Service and a label value have at most 63 characters, other names 253.
+_LABEL = 63
+# Pods of a StatefulSet have a label of its name with a hash of 11 characters. Those of followers are named
+# after the set and the number of their group, for which this leaves four digits.
+_SET = _LABEL - 11 - 5
 # What llm-d's endpoint pickers read, and what its guides select pods by.
 LLM_D_ROLE = "llm-d.ai/role"
 LLM_D_ENGINE = "llm-d.ai/engine-type"
 LLM_D_SERVING = "llm-d.ai/inference-serving"
+# Which ports of its pool a pod serves on: of llm-d's pickers, and of those before them.
+ACTIVE_PORTS = ("inference.networking.k8s.io/active-ports", "llm-d.ai/active-ports")
+# What the controller of LeaderWorkerSets sets on its pods.
+LWS_NAME = "leaderworkerset.sigs.k8s.io/name"
+LWS_GROUP = "leaderworkerset.sigs.k8s.io/group-index"
+LWS_GROUP_KEY = "leaderworkerset.sigs.k8s.io/group-key"
+LWS_WORKER = "leaderworkerset.sigs.k8s.io/worker-index"
 
 
 def workload(spot: Spot, role: str) -> str:
-    """Return the name of the Deployment for one role of a placement."""
+    """Return the name of the Deployment for one role of a placement, whole, as in Pulumi's state."""
     return f"{spot.name}-{role}-{spot.pool(role)}"
 
 
-def companion(workload_name: str, plugin: str) -> str:
-    """Return the name of an object that a plugin adds to a workload."""
-    return f"{workload_name}-{plugin}"
+def worker_set(spot: Spot, role: str) -> str:
+    """Return the name of the LeaderWorkerSet for one role of a placement, at most 47 characters.
+
+    Longer, and labels of its pods would have more characters than Kubernetes takes: what is too long ends in
+    a hash.
+    """
+    whole = workload(spot, role)
+    return whole if len(whole) <= _SET else f"{whole[: _SET - 7].rstrip('-')}-{_hex(6, whole)}"
+
+
+def role_service(deployment: str, role: str) -> str:
+    """Return the name of the Service by which a role that serves no requests is reached in its cluster."""
+    return f"{_name(deployment)}-{role}"
+
+
+def gang(spot: Spot) -> str:
+    """Return the name of the PodGroup of roles that start together."""
+    return f"{spot.name}-{placement(spot)}-gang"
+
+
+def claim_template(workload_name: str, digest: str) -> str:
+    """Return the name of the ResourceClaimTemplate of a workload; `digest` is that of its contents."""
+    return f"{workload_name}-{digest}"
+
+
+def channel_template(workload_name: str) -> str:
+    """Return the name of the claim template that the driver writes for the ComputeDomain of a workload."""
+    return f"{workload_name}-channel"
+
+
+def companion(workload_name: str, plugin: str, suffix: str = "") -> str:
+    """Return the name of an object that a plugin adds to a workload, at most 63 characters.
+
+    `suffix` tells several of one kind apart and stands at the end as it is; before it, what is too long ends
+    in a hash.
+    """
+    end = f"-{suffix}" if suffix else ""
+    whole = f"{workload_name}-{plugin}"
+    room = _LABEL - len(end)
+    if len(whole) > room:
+        whole = f"{whole[: room - 9].rstrip('-')}-{_hex(8, workload_name, plugin)}"
+    return whole + end
 
 
 def endpoint(deployment: str) -> str:
@@ -158,6 +218,14 @@ def pulumi_object(cluster: str, name: str, *, namespace: str | None = None) -> s
     return f"{cluster}/{namespace}/{name}" if namespace else f"{cluster}/{name}"
 
 
+def ready_hook(workload: str, plugin: str) -> str:
+    """Return the Pulumi name of what the state remembers of a plugin's ready hook for a workload.
+
+    `workload` is the Pulumi name of the workload.
+    """
+    return f"{workload}/{plugin}"
+
+
 def object_labels(stack: str, *, deployment: str | None = None) -> dict[str, str]:
     """Return the labels of every object: who manages it, for which stack and which deployment."""
     labels = {MANAGED_BY: MANAGER, STACK: stack}
@@ -167,12 +235,28 @@ def object_labels(stack: str, *, deployment: str | None = None) -> dict[str, str
 def pod_labels(spot: Spot, role: str, *, serves: bool, engine_type: str) -> dict[str, str]:
     """Return the labels of the pods of a role.
 
-    `serves` is True for entry pods; `engine_type` is llm-d's word for the engine.
+    `serves` is True for pods that take requests of the deployment; `engine_type` is llm-d's word for the
+    engine.
     """
     labels = workload_selector(spot, role)
     if serves:
         labels[SERVES] = "true"
     return labels | {LLM_D_ROLE: role, LLM_D_ENGINE: engine_type, LLM_D_SERVING: "true"}
+
+
+def role_selector(deployment: str, role: str) -> dict[str, str]:
+    """Return the labels of the pods that answer for a role which serves no requests of the deployment."""
+    return {DEPLOYMENT: _name(deployment), ROLE: role, ENTRY: "true"}
+
+
+def entry() -> dict[str, str]:
+    """Return the label of the pods that answer for a role which serves no requests of the deployment."""
+    return {ENTRY: "true"}
+
+
+def group_selector(worker_set_name: str) -> dict[str, str]:
+    """Return the labels that all pods of a LeaderWorkerSet have."""
+    return {LWS_NAME: worker_set_name}
 
 
 def workload_selector(spot: Spot, role: str) -> dict[str, str]:

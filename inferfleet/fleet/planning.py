@@ -9,61 +9,82 @@ made of.
 
 Phases, in order:
 
-1. *Check* each deployment by itself (`placement/soundness.py`): does its selector compile and match
-   anything, can some node hold its pod? One that fails keeps its replicas where they are, and may shrink,
-   never grow.
-2. *Retain* what the lock has (`placement/placing.py`). Replicas of removed deployments and on abandoned
+1. *Check* each deployment by itself (`placement/soundness.py`): do its selectors compile and match anything,
+   can some node hold its pods? One that fails keeps its replicas where they are, and may shrink, never grow.
+2. *Retain* what the lock has (`placement/retaining.py`). Replicas of removed deployments and on abandoned
    clusters are dropped. Those on lost clusters are fixed: they count and are never touched. Those whose
-   cluster, pool or role no longer exists are errors and stay in the lock alone. All others are taken over
-   as they are, whether they still fit or not.
-3. *Place*: remove surplus replicas, then move replicas away from where they must not be, relieve pools that
-   are too small, and add missing replicas; the last three repeat until none of them finds room. Deployments
-   with the most GPUs per pod choose first. A replica goes to the cluster that has the fewest of its
-   deployment, there to the pool with the fewest GPUs per node, then where it breaks into the fewest empty
-   nodes, then by name.
+   cluster or pool no longer exists are errors and stay in the lock alone. All others are taken over as they
+   are, whether they still fit or not.
+3. *Place* (`placement/placing.py`): remove surplus replicas, then move replicas away from where they must not
+   be, relieve pools that are too small, and add missing replicas; the last three repeat until none of them
+   finds room. The shapes with the most GPUs per pod, and those that few nodes suit, choose first. A replica
+   goes to a cluster that has the fewest of its deployment, there to the class with the lowest price per GPU,
+   then to the pool with a node that it fills best, then by name (`placement/candidates.py`). Where not all
+   have room, deployments take turns, and replicas that are new make room for others by moving to other pools
+   (`placement/exchange.py`).
 4. *Route*: endpoints follow from placements, service routes and their weights from endpoints.
 
+A replica is all its roles on one cluster, each on one pool. It fits as a whole or not at all, and so does
+each worker, whose pods stand on nodes of their own.
+
 A retained replica never moves to make room for a new one, nor because a better pool appeared: a move cuts
-off requests and loads the model again. Planning again with the new lock changes nothing.
+off requests and loads the model again. Planning again with the new lock changes nothing, and taking replicas
+away moves no others: a pool that held its pods holds fewer of them (`placement/packing.py` says no only where
+it is sure).
 
 Deliberately coarse. The room of a pool is that of its largest size, not of the nodes that exist now: an
 autoscaler adds nodes for pending pods, and a plan must not depend on when it is made. Pods are packed onto
-alike empty nodes, each with what its class offers to pods: GPUs, cores, memory, number of pods. Which node,
+alike empty nodes, each with what its class offers to pods: GPUs, cores, memory, huge pages, number of pods.
+What a pod asks for may differ from pool to pool, because plugins edit it: the plan is told. Which node,
 zone or switch a pod really gets is left to the scheduler of the cluster, and which replica of a spot ends
-when their number shrinks to the Deployment controller. No cluster is asked: the lock is the only memory, so
-the same documents and lock give the same plan in a pull request, on a laptop and in an update.
+when their number shrinks to its controller. No cluster is asked: the lock is the only memory, so the same
+documents and lock give the same plan in a pull request, on a laptop and in an update.
 
-Cost. Whether a pool suits a deployment is worked out once per deployment and pool, a selector once per
-class. A pool's packing groups alike nodes and alike pods, so its cost grows with the kinds of pods on it
-and not with nodes or replicas, and it is kept until something is placed there. Each replica that is placed
-or moved compares all pools once.
+Cost. Whether a pool suits a role is worked out once per class, whether a cluster does once per selector.
+Pools are found by an index over class and free GPUs, and packed by counting alike nodes and alike pods.
+Reasons are put in words when they are asked for. A thousand deployments on a thousand clusters take half a
+second (`bench/planning.py`).
 """
+
+from collections import Counter
 
 from inferfleet.api.documents import Documents
 from inferfleet.api.problems import in_reading_order
-from inferfleet.fleet.decisions import Change, Placement, Plan, Reason, Unplaced
+from inferfleet.fleet.decisions import Change, Placement, Plan, Unplaced
 from inferfleet.fleet.lock.lock import Lock, LockedCluster
+from inferfleet.fleet.placement.candidates import Candidates
 from inferfleet.fleet.placement.ledger import Ledger
-from inferfleet.fleet.placement.placing import Retained, place, retain
-from inferfleet.fleet.placement.reasons import placement_problems, reasons
-from inferfleet.fleet.placement.soundness import Checked, check
+from inferfleet.fleet.placement.placing import Placing
+from inferfleet.fleet.placement.reasons import Reasons, Why, placement_problems
+from inferfleet.fleet.placement.retaining import Retained, retain
+from inferfleet.fleet.placement.rooms import Rooms
+from inferfleet.fleet.placement.soundness import check
 from inferfleet.fleet.placement.suitability import Suitability
 from inferfleet.fleet.selectors.cel import Selectors
-from inferfleet.fleet.shapes import node
+from inferfleet.fleet.shapes import Demands, written
 from inferfleet.fleet.traffic import endpoints, route_problems, routes
 
 
-def plan(documents: Documents, lock: Lock) -> Plan:
+def plan(documents: Documents, lock: Lock, demands: Demands | None = None) -> Plan:
     """Return what runs where, what has no place and why, and every problem with it.
+
+    `demands` are what replicas need; without them, it is what the templates in the documents ask for.
 
     Replicas of the lock whose cluster or pool has no document any more are an error and are in the new lock
     only, so that nothing forgets them. The plan is pure: it reads no file and asks no cluster.
     """
     selectors = Selectors()
-    checked = check(documents, selectors)
+    demands = demands or written(documents)
+    suitability = Suitability(documents, selectors, demands)
+    checked = check(documents, selectors, demands)
     retained = retain(documents, lock)
-    suitability = Suitability(documents, selectors, checked.demands)
-    ledger = _place(documents, checked, retained, suitability)
+    ledger = Ledger(Rooms(documents, _changeable(documents)), demands)
+    candidates = Candidates(documents, suitability, ledger)
+    targets = _targets(documents, retained)
+    for spot, number in retained.movable.items():
+        ledger.add(spot, number)
+    valid = [deployment for deployment in documents.deployments if deployment not in checked.invalid]
+    Placing(ledger, suitability, candidates, targets=targets, valid=valid).place()
     replicas = dict(retained.fixed)
     for deployment in documents.deployments:
         replicas.update(ledger.replicas(deployment))
@@ -80,26 +101,28 @@ def plan(documents: Documents, lock: Lock) -> Plan:
             for service in sorted({route.service for route in services})
         },
     )
-    why = _reasons(documents, checked, ledger=ledger, suitability=suitability)
+    why = Why(documents, ledger, suitability, candidates)
     return Plan(
         placements=placements,
         endpoints=reachable,
         services=services,
-        unplaced=_unplaced(documents, checked, retained=retained, ledger=ledger, why=why),
+        unplaced=tuple(
+            Unplaced(deployment, missing, why.not_there(deployment))
+            for deployment in sorted(valid)
+            if (missing := targets[deployment] - ledger.total(deployment)) > 0
+        ),
         changes=changes(lock, new),
-        reasons={
-            deployment: tuple(reason for reason in because if not _runs_there(ledger, deployment, reason))
-            for deployment, because in why.items()
-        },
+        reasons=Reasons(documents.deployments.keys() - checked.invalid, why),
         problems=in_reading_order(
             [
                 *checked.problems,
                 *retained.problems,
-                *placement_problems(documents, ledger, suitability=suitability, checked=checked),
+                *placement_problems(documents, ledger, suitability=suitability, checked=checked, why=why),
                 *route_problems(documents, reachable, services, lock),
             ]
         ),
         lock=new,
+        demands=demands,
     )
 
 
@@ -112,33 +135,25 @@ def changes(old: Lock, new: Lock) -> tuple[Change, ...]:
     )
 
 
-def _place(documents: Documents, checked: Checked, retained: Retained, suitability: Suitability) -> Ledger:
-    pools = {
-        (name, pool.name): (empty_node, pool.size)
+def _changeable(documents: Documents) -> list[str]:
+    """Return the clusters whose replicas are placed: all but those that are lost or abandoned."""
+    return [
+        name
         for name, cluster in documents.clusters.items()
         if cluster.spec.state not in ("lost", "abandoned")
-        for pool in cluster.spec.node_pools
-        if (empty_node := node(documents.classes[pool.class_name]))
+    ]
+
+
+def _targets(documents: Documents, retained: Retained) -> dict[str, int]:
+    """Return the replicas for clusters that can be changed: all but the fixed and orphaned ones."""
+    elsewhere: Counter[str] = Counter()
+    for placements in (retained.fixed, retained.orphaned):
+        for spot, replicas in placements.items():
+            elsewhere[spot.deployment] += replicas
+    return {
+        key: max(0, document.spec.replicas - elsewhere[key])
+        for key, document in documents.deployments.items()
     }
-    ledger = Ledger(pools, checked.demands)
-    for spot, replicas in retained.movable.items():
-        ledger.add(spot, replicas)
-    valid = [deployment for deployment in documents.deployments if deployment not in checked.invalid]
-    valid.sort(key=lambda deployment: (-checked.demands[deployment].pod.gpus, deployment))
-    targets = {deployment: _target(documents, deployment, retained) for deployment in documents.deployments}
-    place(ledger, suitability, targets=targets, valid=valid)
-    return ledger
-
-
-def _target(documents: Documents, deployment: str, retained: Retained) -> int:
-    """Return the number of replicas for clusters that can be changed: all but the fixed and orphaned ones."""
-    elsewhere = sum(
-        replicas
-        for placements in (retained.fixed, retained.orphaned)
-        for spot, replicas in placements.items()
-        if spot.deployment == deployment
-    )
-    return max(0, documents.deployments[deployment].spec.replicas - elsewhere)
 
 
 def _clusters(documents: Documents, lock: Lock) -> dict[str, LockedCluster]:
@@ -154,41 +169,3 @@ def _clusters(documents: Documents, lock: Lock) -> dict[str, LockedCluster]:
             before = lock.clusters.get(name)
             clusters[name] = before if before and before.source == source else LockedCluster(source)
     return clusters
-
-
-def _reasons(
-    documents: Documents, checked: Checked, *, ledger: Ledger, suitability: Suitability
-) -> dict[str, tuple[Reason, ...]]:
-    return {
-        deployment: reasons(
-            suitability.spots(deployment),
-            ledger,
-            suitability=suitability,
-            demand=checked.demands[deployment],
-        )
-        for deployment in sorted(documents.deployments)
-        if deployment not in checked.invalid
-    }
-
-
-def _unplaced(
-    documents: Documents,
-    checked: Checked,
-    *,
-    retained: Retained,
-    ledger: Ledger,
-    why: dict[str, tuple[Reason, ...]],
-) -> tuple[Unplaced, ...]:
-    return tuple(
-        Unplaced(deployment, missing, why[deployment])
-        for deployment in sorted(documents.deployments)
-        if deployment not in checked.invalid
-        if (missing := _target(documents, deployment, retained) - ledger.total(deployment)) > 0
-    )
-
-
-def _runs_there(ledger: Ledger, deployment: str, reason: Reason) -> bool:
-    return any(
-        spot.cluster == reason.cluster and reason.pool in [pool for _, pool in spot.pools]
-        for spot in ledger.replicas(deployment)
-    )

@@ -1,13 +1,18 @@
 """How much a pod asks for and a node offers, in whole units, so that packing is exact."""
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
-from typing import Any, NamedTuple
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from decimal import ROUND_FLOOR
+from typing import NamedTuple
 
+from inferfleet.api.documents import Documents
 from inferfleet.api.kinds.inference_class import Device, InferenceClass
 from inferfleet.api.kinds.model_deployment import ModelDeployment
 from inferfleet.api.kinds.quantity import parse_quantity
+from inferfleet.api.kinds.workers import Position, Topology
+from inferfleet.api.problems import Where
+from inferfleet.fleet.requests import PodSpec, requests
+from inferfleet.fleet.roles import DECODE, roles_of, workers_of
 from inferfleet.profiles.devices import RESOURCE_BY_DRIVER
 
 
@@ -32,47 +37,207 @@ def resource(inference_class: InferenceClass) -> str | None:
     return RESOURCE_BY_DRIVER[device.driver] if device else None
 
 
-# The role of a deployment that does not split its work.
-DECODE = "decode"
+# Resources of a pod in the order of `Pod`, behind its GPUs, as Kubernetes names them.
+RESOURCES = ("cpu", "memory", "hugepages-2Mi", "hugepages-1Gi")
+
+PoolKey = tuple[str, str]  # (cluster, pool)
+# Driver of network cards for Dynamic Resource Allocation: https://github.com/kubernetes-sigs/dranet.
+FABRIC_DRIVER = "dra.net"
 
 
 class Pod(NamedTuple):
-    """What one pod requests: GPUs, thousandths of a core, bytes of memory."""
+    """What one pod requests: GPUs, thousandths of a core, bytes of memory and of huge pages of each size."""
 
     gpus: int
     cpu: int
     memory: int
+    huge_2mi: int = 0
+    huge_1gi: int = 0
 
 
 class Node(NamedTuple):
-    """What one node offers or has free: GPUs, thousandths of a core, bytes of memory, pods."""
+    """What one node offers or has free: GPUs, thousandths of a core, bytes of memory, pods, bytes of huge
+    pages of each size. Huge pages are not part of the memory.
+    """
 
     gpus: int
     cpu: int
     memory: int
     pods: int
+    huge_2mi: int = 0
+    huge_1gi: int = 0
+
+
+@dataclass(frozen=True)
+class Share:
+    """What a plugin asks for: the pod would request so much less without it.
+
+    `where` are the lines of its links, for messages.
+    """
+
+    plugin: str
+    pod: Pod
+    where: tuple[Where, ...] = ()
 
 
 @dataclass(frozen=True)
 class Demand:
-    """What a replica needs of its pool: `pods` alike pods; `spare` more, once per placement, for rollouts."""
+    """What a role of a replica needs of its pool: `pods` pods, and `spare` more, once per placement, for
+    rollouts.
+
+    Pods stand in gangs of `gang`, the pods of a worker, each on a node of its own: an entry, which is `pod`,
+    and followers like `follower`. `shares` are those of plugins in what an entry requests, in the order in
+    which they run, `follower_shares` those in a follower.
+    """
 
     pod: Pod
     pods: int
     spare: int
+    shares: tuple[Share, ...] = ()
+    gang: int = 1
+    follower: Pod | None = None
+    follower_shares: tuple[Share, ...] = ()
+
+    @property
+    def workers(self) -> int:
+        """Return the workers of the role in a replica."""
+        return self.pods // self.gang
+
+    @property
+    def gpus(self) -> int:
+        """Return the GPUs of the role in a replica."""
+        return self.pods * self.pod.gpus
+
+    def of(self, position: Position) -> tuple[Pod, tuple[Share, ...]]:
+        """Return what a pod in a position of a worker requests, and the shares of plugins in it."""
+        if position == "Entry" or self.follower is None:
+            return self.pod, self.shares
+        return self.follower, self.follower_shares
 
 
-def demand(deployment: ModelDeployment) -> Demand:
-    """Return what one replica needs."""
-    spec = deployment.spec
-    topology = spec.workers.topology
-    pod = Pod(
-        topology.gpus_per_pod,
-        _whole(_requested(spec.workers.template.spec, "cpu") * 1000, ROUND_CEILING),
-        _whole(_requested(spec.workers.template.spec, "memory"), ROUND_CEILING),
+RoleKey = tuple[str, str]  # (deployment, role)
+
+
+@dataclass(frozen=True)
+class Demands:
+    """What each role of each deployment needs on each pool.
+
+    `written` is by the documents alone. `spread` has what a role needs of nodes with fewer GPUs than a group
+    of its `tensor`, by the GPUs of a node, and `node_gpus` these by pool, where a network joins the nodes.
+    `edited` has the pools on which plugins run over its pods, with what they make of them.
+    """
+
+    written: Mapping[RoleKey, Demand] = field(default_factory=dict)
+    edited: Mapping[RoleKey, Mapping[PoolKey, Demand]] = field(default_factory=dict)
+    spread: Mapping[RoleKey, Mapping[int, Demand]] = field(default_factory=dict)
+    node_gpus: Mapping[PoolKey, int] = field(default_factory=dict)
+
+    def of(self, deployment: str, role: str, pool: PoolKey) -> Demand:
+        """Return what a role needs on the pool. Raises KeyError for one that no document has."""
+        edited = self.edited.get((deployment, role))
+        return (edited.get(pool) if edited else None) or self.unedited(
+            deployment, role, self.node_gpus.get(pool, 0)
+        )
+
+    def unedited(self, deployment: str, role: str, node_gpus: int) -> Demand:
+        """Return what a role needs of nodes with so many GPUs where no plugin edits its pods."""
+        spread = self.spread.get((deployment, role))
+        return (spread.get(node_gpus) if spread else None) or self.written[deployment, role]
+
+    def has(self, deployment: str, role: str) -> bool:
+        """Return whether a document says what the role needs."""
+        return (deployment, role) in self.written
+
+
+def written(documents: Documents) -> Demands:
+    """Return what replicas need where no plugin edits their pods."""
+    by_class = {name: node(document) for name, document in documents.classes.items() if has_fabric(document)}
+    node_gpus = {
+        (name, pool.name): empty.gpus
+        for name, cluster in documents.clusters.items()
+        for pool in cluster.spec.node_pools
+        if (empty := by_class.get(pool.class_name))
+    }
+    sizes = sorted(set(node_gpus.values()))
+    demands: dict[RoleKey, Demand] = {}
+    spread: dict[RoleKey, dict[int, Demand]] = {}
+    for key, document in documents.deployments.items():
+        for role in roles_of(document):
+            topology = workers_of(document, role).topology
+            demands[key, role] = demand(document, role)
+            wide = {
+                size: demand(document, role, size)
+                for size in sizes
+                if shape(topology, size) != shape(topology, topology.gpus_per_pod)
+            }
+            if wide:
+                spread[key, role] = wide
+    return Demands(demands, {}, spread, node_gpus)
+
+
+def demand(deployment: ModelDeployment, role: str = DECODE, node_gpus: int | None = None) -> Demand:
+    """Return what a role of one replica needs, by the templates in the document, of nodes with so many GPUs;
+    without a number, of nodes with as many as a pod of the document's shape asks for.
+    """
+    workers = workers_of(deployment, role)
+    topology = workers.topology
+    pods, gpus = shape(topology, topology.gpus_per_pod if node_gpus is None else node_gpus)
+    follower = workers.of("Follower") if pods > 1 else None
+    return Demand(
+        pod_of(workers.entry_template.spec, gpus=gpus),
+        workers.count * pods,
+        pods if deployment.spec.rollout == "Surge" else 0,
+        gang=pods,
+        follower=pod_of(follower.spec, gpus=gpus) if follower else None,
     )
-    spare = topology.pods_per_worker if spec.rollout == "Surge" else 0
-    return Demand(pod, spec.workers.count * topology.pods_per_worker, spare)
+
+
+def gpus_of(deployment: ModelDeployment) -> int:
+    """Return the GPUs of one replica, all its roles together."""
+    return sum(
+        workers.count * workers.topology.gpus_per_worker
+        for workers in (workers_of(deployment, role) for role in roles_of(deployment))
+    )
+
+
+class Shape(NamedTuple):
+    """The pods of one worker on nodes of a class: how many, and the GPUs of each."""
+
+    pods: int
+    gpus: int
+
+
+def shape(topology: Topology, node_gpus: int) -> Shape:
+    """Return the pods of a worker on nodes with so many GPUs. They need not fit there.
+
+    A group of `tensor` GPUs that a node cannot hold takes whole nodes. Where it does not divide into them, or
+    a pod has several copies, it has the shape of the document, which fits on no such node.
+    """
+    if spans_nodes(topology, node_gpus) and topology.tensor % node_gpus == 0 and topology.data_local == 1:
+        return Shape(topology.gpus_per_worker // node_gpus, node_gpus)
+    return Shape(topology.pods_per_worker, topology.gpus_per_pod)
+
+
+def spans_nodes(topology: Topology, node_gpus: int) -> bool:
+    """Return whether a group of `tensor` GPUs is larger than a node: a network joins it then."""
+    return topology.tensor > node_gpus > 0
+
+
+def has_fabric(inference_class: InferenceClass) -> bool:
+    """Return whether a network joins the GPUs of different nodes of the class, as far as its document says:
+    GPUDirect on GKE, or a device that is a network card (`dra.net`, or one with a linkType).
+    """
+    spec = inference_class.spec
+    gke = spec.provisioning.gke if spec.provisioning else None
+    return bool(gke and gke.networking.gpu_direct != "None") or any(
+        device.driver == FABRIC_DRIVER or "linkType" in (key.rpartition("/")[2] for key in device.attributes)
+        for device in spec.all_devices
+    )
+
+
+def pod_of(spec: PodSpec, *, gpus: int) -> Pod:
+    """Return what a pod with so many GPUs requests besides them."""
+    return Pod(gpus, *(requests(spec, resource) for resource in RESOURCES))
 
 
 def node(inference_class: InferenceClass) -> Node | None:
@@ -83,40 +248,8 @@ def node(inference_class: InferenceClass) -> Node | None:
     size = inference_class.spec.node
     return Node(
         device.count,
-        _whole(parse_quantity(size.cpu) * 1000, ROUND_FLOOR),
-        _whole(parse_quantity(size.memory), ROUND_FLOOR),
+        int((parse_quantity(size.cpu) * 1000).to_integral_value(ROUND_FLOOR)),
+        int(parse_quantity(size.memory).to_integral_value(ROUND_FLOOR)),
         size.pods,
+        *(int(parse_quantity(amount)) for amount in (size.hugepages.size_2mi, size.hugepages.size_1gi)),
     )
-
-
-def _requested(pod_spec: Mapping[str, Any], resource: str) -> Decimal:
-    """Return what the pod requests, as kube-scheduler counts it.
-
-    Containers and sidecars count together, or the largest init container if that is more.
-    """
-    containers = _containers(pod_spec, "containers")
-    running = sum((_request(container, resource) for container in containers), Decimal(0))
-    largest = Decimal(0)
-    for container in _containers(pod_spec, "initContainers"):
-        if container.get("restartPolicy") == "Always":
-            running += _request(container, resource)
-        else:
-            largest = max(largest, _request(container, resource))
-    return max(running, largest)
-
-
-def _containers(pod_spec: Mapping[str, Any], field: str) -> Iterator[Mapping[str, Any]]:
-    yield from pod_spec.get(field, ())
-
-
-def _request(container: Mapping[str, Any], resource: str) -> Decimal:
-    resources = container.get("resources", {})
-    for field in ("requests", "limits"):
-        amounts = resources.get(field, {})
-        if resource in amounts:
-            return parse_quantity(str(amounts[resource]))
-    return Decimal(0)
-
-
-def _whole(value: Decimal, rounding: str) -> int:
-    return int(value.to_integral_value(rounding=rounding))

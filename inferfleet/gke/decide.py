@@ -13,9 +13,10 @@ from inferfleet.gke.changes.locked import with_clouds
 from inferfleet.gke.clouds import cloud_clusters
 from inferfleet.gke.pool import gke_clusters
 from inferfleet.gke.recipes.check import recipe_problems
+from inferfleet.gke.settings.pools import gpu_pool
 from inferfleet.gke.settings.ranges import range_problems
 from inferfleet.gke.settings.system import system_problems
-from inferfleet.gke.values import CloudCluster
+from inferfleet.gke.values import CloudCluster, CloudPool
 
 
 @dataclass(frozen=True)
@@ -30,6 +31,20 @@ class Cloud:
     changes: tuple[CloudChange, ...] = ()
     problems: tuple[Problem, ...] = ()
     lock: Lock = field(default_factory=Lock)
+
+
+def cloud_pools(documents: Documents) -> dict[str, dict[str, CloudPool]]:
+    """Return the pools of GKE clusters by cluster and name, which are the same whatever is placed on them.
+
+    There are none while recipes have errors.
+    """
+    described = gke_clusters(documents)
+    if not described or of_severity(recipe_problems(documents, described), "error"):
+        return {}
+    return {
+        name: {pool.name: gpu_pool(cluster, pool, after=()) for pool in cluster.pools}
+        for name, cluster in described.items()
+    }
 
 
 def decide(documents: Documents, lock: Lock, planned: Plan) -> Cloud:

@@ -46,6 +46,7 @@ _POOL: Mapping[str, str | None] = {
     "nodeConfig.guestAccelerators": "config.accelerators",
     "nodeConfig.guestAccelerators.count": "config.accelerators.acceleratorCount",
     "nodeConfig.guestAccelerators.type": "config.accelerators.acceleratorType",
+    "nodeConfig.linuxNodeConfig.hugepagesConfig": "config.linuxNodeConfig.hugepages",
     "nodeConfig": "config",
     "nodeLocations": "locations",
     "project": None,

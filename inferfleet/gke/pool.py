@@ -84,6 +84,24 @@ class GkePool:
         """Return the number of nodes of a pool of fixed size; None for one that is autoscaled."""
         return None if self.document.max_node_count else self.document.node_count or 0
 
+    @property
+    def node_labels(self) -> dict[str, tuple[str, ...]]:
+        """Return labels that its nodes are known to have, each with the values that one of them can have.
+
+        Beside those of the document: https://kubernetes.io/docs/reference/labels-annotations-taints/, and
+        that of the accelerator, https://cloud.google.com/kubernetes-engine/docs/how-to/gpus.
+        """
+        labels: dict[str, tuple[str, ...]] = {key: (value,) for key, value in self.document.labels.items()}
+        labels["kubernetes.io/os"] = ("linux",)
+        labels["topology.kubernetes.io/region"] = (self.gke.region,)
+        labels["cloud.google.com/gke-accelerator"] = (self.recipe.accelerator.type,)
+        if self.zones:
+            labels["topology.kubernetes.io/zone"] = self.zones
+        if self.machine.known:
+            labels["kubernetes.io/arch"] = (self.machine.architecture,)
+            labels["node.kubernetes.io/instance-type"] = (self.machine.type,)
+        return labels
+
     def path(self, field: str = "") -> str:
         """Return the path of a field of the pool, or of the pool itself, in the cluster's document."""
         return f"spec.nodePools[{self.place}]" + (f".{field}" if field else "")

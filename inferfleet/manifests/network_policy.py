@@ -9,12 +9,11 @@ from typing import Any
 from inferfleet.api.kinds.inference_cluster import NetworkPolicy, Serving
 from inferfleet.api.kinds.model_deployment import ModelDeployment
 from inferfleet.fleet import names
-from inferfleet.fleet.engine_args import port_of
+from inferfleet.fleet.ports import metrics_ports, pool_ports
 from inferfleet.manifests.gateway import ENVOY_NAMESPACE
 from inferfleet.manifests.metadata import metadata
 from inferfleet.manifests.picker import flags as picker_flags
 from inferfleet.manifests.picker import objects as picker_objects
-from inferfleet.profiles.engines import engine
 from inferfleet.profiles.gke import HEALTH_CHECKS
 from inferfleet.profiles.profile import Profile
 
@@ -22,19 +21,25 @@ _Peers = list[dict[str, Any]]
 
 
 def policies(
-    *, deployment: ModelDeployment, serving: Serving, profile: Profile, stack: str, proxies: str | None = None
+    *,
+    deployment: ModelDeployment,
+    serving: Serving,
+    profile: Profile,
+    stack: str,
+    proxies: str | None = None,
+    joined: bool = False,
 ) -> tuple[dict[str, Any], ...]:
     """Return the policies of engines and picker, or none where the cluster asks for none.
 
-    `proxies` is the range of the proxy-only subnetwork, where the stack creates it.
+    `proxies` is the range of the proxy-only subnetwork, where the stack creates it. `joined`: workers have
+    many pods, which reach each other.
     """
     wanted = serving.network_policy
     if wanted is None:
         return ()
     gateway = _gateway(wanted, serving, proxies)
     monitoring = _monitoring(wanted)
-    document, key = deployment.spec.engine, deployment.metadata.key
-    metrics = engine(document.type).metrics_port or port_of(document)
+    key = deployment.metadata.key
     chosen = picker_flags.flags(deployment=deployment, serving=serving, profile=profile)
     asked = [picker_flags.grpc_port(deployment, profile)]
     if serving.gateway.provider == "gke":
@@ -46,10 +51,16 @@ def policies(
             stack,
             selector=names.deployment_selector(key),
             ingress=[
-                _rule(gateway, port_of(document)),
+                _rule(gateway, *pool_ports(deployment)),
                 # Its own picker, on any port: its configuration may name another one for metrics.
                 {"from": [{"podSelector": {"matchLabels": picker_objects.selector(deployment)}}]},
-                *([_rule(monitoring, metrics)] if monitoring else []),
+                *([_rule(monitoring, *metrics_ports(deployment))] if monitoring else []),
+                # Pods of one engine, and of the roles of one replica, talk on ports that engines choose.
+                *(
+                    [{"from": [{"podSelector": {"matchLabels": names.deployment_selector(key)}}]}]
+                    if joined or deployment.spec.roles
+                    else []
+                ),
             ],
         ),
         _policy(

@@ -1,11 +1,13 @@
-"""The Deployment of one role of a placement, and how long an update waits for it."""
+"""The workload of one role of a placement, its Deployment, and how long an update waits for either kind."""
 
 import copy
+from collections.abc import Mapping
 from typing import Any
 
 from inferfleet.api.kinds.model_deployment import ModelDeployment
 from inferfleet.fleet import names
 from inferfleet.fleet.engine_args import startup_of
+from inferfleet.fleet.roles import engine_of, workers_of
 from inferfleet.fleet.spot import Spot
 from inferfleet.manifests.metadata import metadata
 
@@ -18,15 +20,19 @@ IMAGE_PULL = 900
 LONGEST = 2**31 - 1
 
 
-def progress_deadline(*, deployment: ModelDeployment, autoscaled: bool, template: dict[str, Any]) -> int:
-    """Return the seconds that one pod may take to replace another. They do not depend on replicas."""
+def progress_deadline(
+    *, deployment: ModelDeployment, role: str, autoscaled: bool, template: dict[str, Any]
+) -> int:
+    """Return the seconds that one pod may take to replace another, or one group of pods another, since the
+    pods of a group start together. They do not depend on replicas.
+    """
     drain: int = template["spec"].get("terminationGracePeriodSeconds", 30)
-    return (SCALE_UP if autoscaled else 0) + drain + IMAGE_PULL + startup_of(deployment.spec.engine)
+    return (SCALE_UP if autoscaled else 0) + drain + IMAGE_PULL + startup_of(engine_of(deployment, role))
 
 
-def budget(*, deployment: ModelDeployment, replicas: int, deadline: int) -> int:
-    """Return the seconds that a role's workload may take: its pods may roll one after another."""
-    return min(max(replicas * deployment.spec.workers.count, 1) * deadline, LONGEST)
+def budget(*, deployment: ModelDeployment, role: str, replicas: int, deadline: int) -> int:
+    """Return the seconds that a role's workload may take: its pods or groups may roll one after another."""
+    return min(max(replicas * workers_of(deployment, role).count, 1) * deadline, LONGEST)
 
 
 def workload(
@@ -38,11 +44,14 @@ def workload(
     template: dict[str, Any],
     deadline: int,
     stack: str,
+    plugins: str = "",
 ) -> dict[str, Any]:
     """Return the Deployment of one role: `replicas` with `workers.count` pods each.
 
     `template` comes out of the plugin chain. `deadline` (seconds, from `progress_deadline`) bounds a rollout
     without progress: with Kubernetes' 600 s a model that loads for longer would be reported as failed.
+    `plugins` are those that shaped the pods. It stands in the metadata of the Deployment, because whatever
+    changes in its template restarts pods.
     """
     surge = deployment.spec.rollout == "Surge"
     return {
@@ -54,9 +63,10 @@ def workload(
             namespace=spot.namespace,
             deployment=spot.deployment,
             labels=names.workload_selector(spot, role),
+            annotations={names.PLUGINS: plugins} if plugins else None,
         ),
         "spec": {
-            "replicas": replicas * deployment.spec.workers.count,
+            "replicas": replicas * workers_of(deployment, role).count,
             "selector": {"matchLabels": names.workload_selector(spot, role)},
             "strategy": {
                 "type": "RollingUpdate",
@@ -73,8 +83,33 @@ def workload(
     }
 
 
+def templates_of(workload: Mapping[str, Any]) -> tuple[dict[str, Any], ...]:
+    """Return the pod templates of a workload, the one of the pods that serve first."""
+    spec = workload["spec"]
+    if "template" in spec:
+        return (spec["template"],)
+    group = spec["leaderWorkerTemplate"]
+    follower: dict[str, Any] = group["workerTemplate"]
+    return (group.get("leaderTemplate") or follower, follower)
+
+
+def pods_of(workload: Mapping[str, Any]) -> int:
+    """Return how many pods a workload has."""
+    spec = workload["spec"]
+    group = spec.get("leaderWorkerTemplate") or {}
+    return int(spec.get("replicas", 1)) * int(group.get("size", 1))
+
+
+def marked(manifest: dict[str, Any], mark: str) -> dict[str, Any]:
+    """Return the workload with the annotation of plugins in its pod template, where it stood before."""
+    template = manifest["spec"]["template"]
+    annotations = {**template["metadata"].get("annotations", {}), names.PLUGINS: mark}
+    marked_template = {**template, "metadata": {**template["metadata"], "annotations": annotations}}
+    return {**manifest, "spec": {**manifest["spec"], "template": marked_template}}
+
+
 def unawaited(manifest: dict[str, Any]) -> dict[str, Any]:
-    """Return the workload with the annotation that lets an update go on before its pods are ready."""
+    """Return the object with the annotation that lets an update go on before it, or its pods, are ready."""
     metadata = manifest["metadata"]
     annotations = {**metadata.get("annotations", {}), SKIP_AWAIT: "true"}
     return {**manifest, "metadata": {**metadata, "annotations": annotations}}

@@ -9,65 +9,70 @@ links, and its result alone is checked. Only where that finds anything does it r
 after every link, to find out which of them it was; what they return then is left out.
 """
 
-from collections.abc import Iterable
-from dataclasses import dataclass, field
-from functools import lru_cache
-from itertools import chain
-from typing import Literal
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field, replace
 
-from inferfleet.api.pods.template import template_mistakes
-from inferfleet.api.problems import Problem
-from inferfleet.plugins.attempt import Malformed, NotPlain, is_plain, packed, plain, unpacked
-from inferfleet.plugins.companions import Companion, add, companion
-from inferfleet.plugins.contract import PluginError, PodTemplate, Request
-from inferfleet.plugins.diff import FieldChange, changes, in_words, leaves
-from inferfleet.plugins.findings import Finding
-from inferfleet.plugins.guard import PROVENANCE, guard
-from inferfleet.plugins.honesty import tried
-from inferfleet.plugins.link import ORIGINS, BoundLink, Differences, Link, Origin
+from inferfleet.api.problems import Mistake, Problem
+from inferfleet.plugins.attempt import (
+    Malformed,
+    NotPlain,
+    is_plain,
+    packed,
+    packed_mistakes,
+    plain,
+    unpacked,
+)
+from inferfleet.plugins.calling import Refusing, shortened
+from inferfleet.plugins.companions.checked import add, checked_companion
+from inferfleet.plugins.companions.read import misread, with_fingerprints
+from inferfleet.plugins.conflicts import WrittenFields, broken, differences, held
+from inferfleet.plugins.contract import Companion, PluginCodeError, PluginError, PodTemplate, Request
+from inferfleet.plugins.diff import FieldChange, place
+from inferfleet.plugins.findings import Finding, injected_otherwise, injected_twice
+from inferfleet.plugins.findings import Step as Step
+from inferfleet.plugins.guard import guard
+from inferfleet.plugins.honesty import Tried, facts_of, restored, tried
+from inferfleet.plugins.link import ORIGINS, BoundLink
 
+# What yields the mistakes of an edited template; `at` of each is the one path of its field.
+TemplateCheck = Callable[[PodTemplate], Iterable[Mistake]]
+_MEND = "Mend the plugin"
+# A patch of a person's own may hold for a template and not for what it makes of it.
+_KEEP_WORD = "Mend the plugin, or what its config tells it to do"
 _STEP = "Fix the plugin's config, or what it disagrees with"
 _OVERRIDE = "Remove one of the two, or write override: true in the later link"
 
 
 @dataclass(frozen=True)
-class Step:
-    """What one link did: fields of the template, companions that it added such as `ConfigMap web-x`, remarks.
-
-    A link that is out of scope, or that changes nothing, has a step as well.
-    """
-
-    plugin: str
-    origin: Origin
-    path: str
-    config: str  # fingerprint of the config
-    changes: tuple[FieldChange, ...] = ()
-    companions: tuple[str, ...] = ()
-    version: str = ""
-    in_scope: bool = True
-    remarks: tuple[str, ...] = ()
-
-    @property
-    def effect(self) -> Literal["changed", "none", "out of scope"]:
-        """Return whether the link did anything to this pod, and if not, why."""
-        if not self.in_scope:
-            return "out of scope"
-        return "changed" if self.changes or self.companions else "none"
-
-
-@dataclass(frozen=True)
 class Outcome:
-    """The template after the chain. Links with findings have not changed it, and have no step."""
+    """The template after the chain. A link with findings has no step, unless the whole chain showed them."""
 
     template: PodTemplate
     companions: tuple[Companion, ...] = ()
     steps: tuple[Step, ...] = ()
     findings: tuple[Finding, ...] = ()
-    problems: tuple[Problem, ...] = ()  # of the generated template, before any plugin
+    problems: tuple[Problem, ...] = ()  # of the generated template, and warnings of what links override
+
+    @property
+    def provenance(self) -> str:
+        """Return which plugins did anything to this pod, in their order: `name@version/fingerprint,...`.
+
+        Links without effect are left out: to add one changes nothing, not even the workload's metadata.
+        """
+        acted = [step for step in self.steps if step.effect == "changed"]
+        return ",".join(f"{step.plugin}@{step.version}/{step.config}" for step in acted)
+
+    def changed_by(self, place: str) -> Step | None:
+        """Return the last step that changed a place, something around it, or something in it."""
+        return next((step for step in reversed(self.steps) if step.changed(place)), None)
 
 
-def run(template: PodTemplate, request: Request, links: Iterable[BoundLink]) -> Outcome:
-    """Run all links in whose scope the pod is, in the order of chains."""
+def run(template: PodTemplate, request: Request, links: Iterable[BoundLink], check: TemplateCheck) -> Outcome:
+    """Run all links in whose scope the pod is, in the order of chains.
+
+    `check` is the one that the template of a document passes too: what it finds in an edited template
+    and not in the generated one is a finding.
+    """
     try:
         generated: PodTemplate = unpacked(packed(template)) if is_plain(template) else plain(template)
     except NotPlain as error:
@@ -75,22 +80,43 @@ def run(template: PodTemplate, request: Request, links: Iterable[BoundLink]) -> 
         return Outcome(template, problems=(Problem(what, "Put dates in quotes, and write keys as text"),))
     if not (ordered := in_order(links)):
         return Outcome(generated)
-    outcome = _run(generated, request, ordered, checked=False)
-    if outcome.findings or not _is_sound(outcome, generated, request):
-        outcome = _run(generated, request, ordered, checked=True)
-    return outcome
+    pod = _Pod(generated, request, check)
+    facts = facts_of(request)
+    outcome = _run(pod, ordered, checked=False)
+    if restored(facts) or outcome.findings or not _is_sound(outcome, pod):
+        outcome = _run(pod, ordered, checked=True)
+    return replace(outcome, template=with_fingerprints(outcome.template, outcome.companions))
 
 
-def _is_sound(outcome: Outcome, generated: PodTemplate, request: Request) -> bool:
-    if not any(step.changes for step in outcome.steps):
-        return True
-    return _is_taken(packed(outcome.template)) and not guard(generated, outcome.template, request)
+@dataclass(frozen=True)
+class _Pod:
+    """The generated template, what plugins are told of it, and what an edited one is checked by."""
+
+    generated: PodTemplate
+    request: Request
+    check: TemplateCheck
+
+    def mistakes(self, edited: PodTemplate) -> list[Mistake]:
+        """Return what is gone of the generated template, and what contradicts its place and document."""
+        mistakes = list(guard(self.generated, edited, self.request))
+        told = {mistake.at for mistake in mistakes if mistake.at}
+        against = [mistake for mistake in self.check(edited) if mistake.at not in told]
+        if against:
+            written = {(mistake.at, mistake.what) for mistake in self.check(self.generated)}
+            mistakes += (
+                Mistake(f"{mistake.at[0]}: {mistake.what}", mistake.next_step)
+                for mistake in against
+                if (mistake.at, mistake.what) not in written
+            )
+        return mistakes
 
 
-# Pods of a deployment on several clusters come one after another, with equal templates.
-@lru_cache(maxsize=256)
-def _is_taken(template: bytes) -> bool:
-    return not any(template_mistakes(unpacked(template)))
+def _is_sound(outcome: Outcome, pod: _Pod) -> bool:
+    if any(step.changes for step in outcome.steps) and (
+        packed_mistakes(packed(outcome.template)) or pod.mistakes(outcome.template)
+    ):
+        return False
+    return not injected_twice(outcome.steps, {}, outcome.template)
 
 
 def in_order(links: Iterable[BoundLink]) -> list[BoundLink]:
@@ -100,49 +126,75 @@ def in_order(links: Iterable[BoundLink]) -> list[BoundLink]:
 
 @dataclass
 class _Progress:
-    """How far a chain came, with the template packed, so that no plugin holds a part of it.
-
-    `written` has the fields that links changed, with the last link and its value.
-    """
+    """How far a chain came, with the template packed, so that no plugin holds a part of it."""
 
     data: bytes
     companions: tuple[Companion, ...] = ()
     steps: list[Step] = field(default_factory=list)
     findings: list[Finding] = field(default_factory=list)
-    written: dict[str, tuple[Link, object]] = field(default_factory=dict)
+    written: WrittenFields = field(default_factory=WrittenFields)
 
 
-def _run(generated: PodTemplate, request: Request, links: list[BoundLink], *, checked: bool) -> Outcome:
+def _run(pod: _Pod, links: list[BoundLink], *, checked: bool) -> Outcome:
     """Run the chain. An unchecked run ends as soon as there is anything to look at."""
-    progress = _Progress(packed(generated))
+    progress = _Progress(packed(pod.generated))
     for bound in links:
-        if not bound.link.acts_on(request):
+        if not bound.link.acts_on(pod.request):
             progress.steps.append(_step(bound, in_scope=False))
         elif checked or not progress.findings:
-            _link(progress, bound, request, generated=generated, checked=checked)
+            _link(progress, bound, pod, checked=checked)
+    warnings = tuple(_holds_still(progress, links, pod.request))
     steps, findings = tuple(progress.steps), tuple(progress.findings)
-    return Outcome(_with_provenance(progress), progress.companions, steps, findings)
+    return Outcome(unpacked(progress.data), progress.companions, steps, findings, warnings)
 
 
-def _link(
-    progress: _Progress, bound: BoundLink, request: Request, *, generated: PodTemplate, checked: bool
-) -> None:
+def _holds_still(progress: _Progress, links: list[BoundLink], request: Request) -> Iterator[Problem]:
+    """Find the links that broke what earlier ones hold pods to; yield a warning of those that override."""
+    bound_of = {(bound.link.origin, bound.link.path): bound for bound in links}
+    for number, step in enumerate(progress.steps):
+        holder, later = bound_of[step.origin, step.path], progress.steps[number + 1 :]
+        # After its own link nothing was wrong, so without a change there is none to look for.
+        if holder.plugin.holds is None or not step.in_scope or not any(other.changes for other in later):
+            continue
+        template = unpacked(progress.data)
+        try:
+            mistakes = held(holder, unpacked(progress.data))
+        except PluginError as error:
+            progress.findings.append(Finding(holder.link, shortened(str(error)), _MEND, request))
+            continue
+        for mistake in mistakes:
+            at = place(template, mistake.at)
+            changed = [other for other in later if other.changes]
+            breaker = next((other for other in reversed(changed) if other.changed(at)), changed[-1])
+            link = bound_of[breaker.origin, breaker.path].link
+            what, next_step = broken(holder.link, mistake)
+            if link.spec.override:
+                yield replace(link.problem(f"plugin {breaker.plugin} {what}", next_step), severity="warning")
+            else:
+                progress.findings.append(Finding(link, shortened(what), next_step, request))
+
+
+def _link(progress: _Progress, bound: BoundLink, pod: _Pod, *, checked: bool) -> None:
     """Run one link, and take over what it did unless there is something against it."""
+    request = pod.request
 
-    def finding(what: str, next_step: str = _STEP) -> None:
-        progress.findings.append(Finding(bound.link, what.rstrip("."), next_step, request))
+    def finding(what: str, next_step: str = _STEP, *, cause: str = "") -> None:
+        progress.findings.append(Finding(bound.link, shortened(what.rstrip(".")), next_step, request, cause))
 
     try:
         edited = tried(bound, progress.data, request, checked=checked)
         added = tuple(
-            companion(manifest, plugin=bound.plugin.name, request=request) for manifest in edited.companions
+            checked_companion(given, plugin=bound.plugin.name, request=request) for given in edited.companions
         )
         companions = progress.companions
-        for manifest in added:
-            companions = add(companions, manifest)
-    except Malformed as error:
+        for new in added:
+            companions = add(companions, new)
+    except (Malformed, Refusing) as error:
         for mistake in error.mistakes:
             finding(mistake.what, mistake.next_step)
+        return
+    except PluginCodeError as error:
+        finding(str(error), _KEEP_WORD if error.cause else _MEND, cause=error.cause)
         return
     except (PluginError, ValueError) as error:
         # A ValueError says that the template cannot be packed, which a checked run says in words.
@@ -150,7 +202,11 @@ def _link(
         return
     differing = bound.trials.get(edited.trial)
     if differing is None:
-        differing = _differences(unpacked(progress.data), unpacked(edited.data))
+        try:
+            differing = differences(unpacked(progress.data), unpacked(edited.data))
+        except TypeError:  # only an unchecked template can have such keys
+            finding("a key is no text")
+            return
         if not checked and any(
             change.after is None or not is_plain(change.after, nulls=False) for change in differing.changes
         ):
@@ -159,53 +215,46 @@ def _link(
     # Where only the order of keys differs, the template stays as it was.
     data = edited.data if differing.changes else progress.data
     # Compared with the generated template: a plugin may change what another plugin added.
-    if checked and (mistakes := guard(generated, unpacked(data), request)):
+    if checked and (mistakes := _mistakes(progress, pod, edited, unpacked(data))):
         for mistake in mistakes:
             finding(mistake.what, mistake.next_step)
         return
-    if not bound.link.spec.override and (conflicts := _conflicts(progress, differing)):
+    try:
+        if bound.plugin.holds and (own := held(bound, unpacked(data))):
+            finding(f"its holds finds fault with what its own edit made: {own[0].what}", _MEND)
+            return
+    except PluginError as error:
+        finding(str(error), _MEND)
+        return
+    # To unpack templates is what most of the time of a chain goes to.
+    if companions and (mistakes := misread(unpacked(data), companions)):
+        for mistake in mistakes:
+            finding(mistake.what, mistake.next_step)
+        return
+    if not bound.link.spec.override:
+        conflicts = [
+            *progress.written.conflicts(differing),
+            *injected_otherwise(progress.steps, edited.injected),
+        ]
         for what in conflicts:
             finding(what, _OVERRIDE)
-        return
+        if conflicts:
+            return
     bound.trials[edited.trial] = differing
-    for identity, _, after in chain.from_iterable(differing.leaves):
-        progress.written[identity] = (bound.link, after)
-    objects = tuple(f"{manifest['kind']} {manifest['metadata']['name']}" for manifest in added)
-    progress.steps.append(_step(bound, differing.changes, objects, edited.remarks))
+    progress.written.add(bound.link, differing)
+    progress.steps.append(_step(bound, differing.changes, added, edited))
     progress.data, progress.companions = data, companions
 
 
-def _differences(before: PodTemplate, after: PodTemplate) -> Differences:
-    differing = changes(before, after)
-    return Differences(differing, tuple(leaves(change) for change in differing))
-
-
-def _conflicts(progress: _Progress, differing: Differences) -> list[str]:
-    """What changes of fields do to those that earlier links changed to another value."""
-    conflicts = []
-    for fields in differing.leaves:
-        for identity, before, after in fields:
-            link, value = progress.written.get(identity, (None, after))
-            if link is not None and value != after:
-                conflicts.append(_conflict(link, identity, before, after))
-                break  # an entry that is removed has many fields
-    return conflicts
-
-
-def _conflict(link: Link, identity: str, before: object, after: object) -> str:
-    does = "removes it" if after is None else f"changes it to {in_words(identity, after)}"
-    place = f" ({link.where})" if link.where else ""
-    return (
-        f"{identity} was set to {in_words(identity, before)} by plugin {link.spec.name} of the "
-        f"{link.origin} chain, {link.path}{place}, and this link {does}"
-    )
+def _mistakes(progress: _Progress, pod: _Pod, edited: Tried, template: PodTemplate) -> list[Mistake]:
+    return pod.mistakes(template) + injected_twice(progress.steps, edited.injected, template)
 
 
 def _step(
     bound: BoundLink,
     differing: tuple[FieldChange, ...] = (),
-    companions: tuple[str, ...] = (),
-    remarks: tuple[str, ...] = (),
+    companions: tuple[Companion, ...] = (),
+    edited: Tried | None = None,
     *,
     in_scope: bool = True,
 ) -> Step:
@@ -219,16 +268,6 @@ def _step(
         companions,
         bound.plugin.version,
         in_scope,
-        remarks,
+        edited.remarks if edited else (),
+        edited.injected if edited else {},
     )
-
-
-def _with_provenance(progress: _Progress) -> PodTemplate:
-    """Return the template with an annotation that names the plugins that changed it."""
-    template: PodTemplate = unpacked(progress.data)
-    acted = [f"{step.plugin}@{step.config}" for step in progress.steps if step.changes]
-    if not acted:
-        return template
-    metadata = template.get("metadata", {})
-    annotations = {**metadata.get("annotations", {}), PROVENANCE: ",".join(acted)}
-    return {**template, "metadata": {**metadata, "annotations": annotations}}

@@ -1,7 +1,8 @@
 """What differs between two plain values, field by field.
 
-Entries of lists are compared by the keys by which Kubernetes merges them, flags of a command line by their
-names, and entries of other lists by their place.
+Entries of lists are compared by the keys by which Kubernetes merges them, tolerations and expressions by what
+they are about, flags of a command line by their names. Entries of other lists have their content for a name:
+whoever changes such an entry gives it another one.
 """
 
 import json
@@ -9,12 +10,14 @@ import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import lru_cache
+from itertools import pairwise, zip_longest
 from operator import eq
 from typing import Any
 
 from inferfleet.api.wording import below
 
 # `x-kubernetes-list-map-keys` and `patchMergeKey` of lists in a pod, in the OpenAPI of Kubernetes 1.36.
+# It has no keys for tolerations and expressions: theirs say what they are about.
 _MERGE_KEYS: dict[str, tuple[str, ...]] = {
     "containers": ("name",),
     "env": ("name",),
@@ -22,21 +25,31 @@ _MERGE_KEYS: dict[str, tuple[str, ...]] = {
     "hostAliases": ("ip",),
     "imagePullSecrets": ("name",),
     "initContainers": ("name",),
+    "matchExpressions": ("key", "operator"),
+    "matchFields": ("key", "operator"),
     "ports": ("containerPort", "protocol"),
     "resourceClaims": ("name",),
     "schedulingGates": ("name",),
+    "tolerations": ("key", "operator", "effect"),
     "topologySpreadConstraints": ("topologyKey", "whenUnsatisfiable"),
     "volumeDevices": ("devicePath",),
     "volumeMounts": ("mountPath",),
     "volumes": ("name",),
 }
+# What a field counts as where it is absent.
+_ABSENT = {"effect": "", "key": "", "operator": "Equal", "protocol": "TCP"}
 Same = Callable[[Any, Any], bool]
 _COMMAND_LINES = ("args", "command")
 
 
 _MAY_BE_SECRET = re.compile(r"\.env\[.*\]($|\.value)|\.(args|command)($|\[)|\.env$")
-# The paths of all templates are alike.
-_below = lru_cache(maxsize=4096)(below)
+
+
+@lru_cache(maxsize=4096)  # the paths of all templates are alike
+def _below(path: str, key: Any) -> str:
+    if not isinstance(key, str):
+        raise TypeError(f"{path or 'it'} has the key {key!r:.60}, and keys are text")
+    return below(path, key)
 
 
 @dataclass(frozen=True)
@@ -53,27 +66,43 @@ class FieldChange:
     identity: str = field(default="", compare=False, repr=False)
 
 
-def changes(before: Any, after: Any) -> tuple[FieldChange, ...]:
+@dataclass(frozen=True)
+class Comparison:
+    """The differences between two values, and the entries whose identity is another one now: old, new."""
+
+    changes: tuple[FieldChange, ...] = ()
+    renamed: tuple[tuple[str, str], ...] = ()
+
+
+def compared(before: Any, after: Any) -> Comparison:
     """Return the differences, none for equal values.
 
     Where more differs, a 1 that became True or 1.0 may be left out, because Python calls them equal.
+    Raises TypeError for a key that is no text.
     """
-    differing: list[FieldChange] = []
-    _walk(before, after, "", "", eq, differing)
-    if not differing:
-        _walk(before, after, "", "", _same, differing)
-    return tuple(differing)
+    walk = _Walk(eq)
+    walk.of(before, after, "", "", "")
+    if not walk.differing:
+        walk = _Walk(_same)
+        walk.of(before, after, "", "", "")
+    return Comparison(tuple(walk.differing), tuple(walk.renamed))
+
+
+def changes(before: Any, after: Any) -> tuple[FieldChange, ...]:
+    """Return the differences of `compared`."""
+    return compared(before, after).changes
 
 
 def leaves(change: FieldChange) -> list[tuple[str, Any, Any]]:
-    """Return each field below a change that holds no others: its identity, and the value on both sides."""
+    """Return each differing field below a change that holds no others: identity, and value on both sides."""
     identity = change.identity or change.path
     before: dict[str, Any] = {}
     after: dict[str, Any] = {}
     name = _field(change.path)
     _collect(change.before, identity, name, before)
     _collect(change.after, identity, name, after)
-    return [(path, before.get(path), after.get(path)) for path in before | after]
+    both = ((path, before.get(path), after.get(path)) for path in before | after)
+    return [leaf for leaf in both if leaf[1] != leaf[2]]
 
 
 def in_words(path: str, value: Any) -> str:
@@ -86,15 +115,18 @@ def in_words(path: str, value: Any) -> str:
 
 
 def place(value: Any, steps: Iterable[str | int]) -> str:
-    """Return the path of a part of the value as changes have it: entries of lists by their keys."""
+    """Return the path of a part of the value as changes have it: entries of lists by their keys.
+
+    Where the value has another form, entries are numbers: it may be one that is refused for that.
+    """
     path = name = ""
     for step in steps:
         if isinstance(step, int):
-            path = f"{path}[{_key(value, name, step)}]"
-            name = ""
+            path = f"{path}[{_key(value, name, step) if isinstance(value, list) else step}]"
+            name, value = "", value[step] if isinstance(value, list) else None
         else:
             path, name = below(path, step), step
-        value = value[step] if isinstance(step, int) else value.get(step)
+            value = value.get(step) if isinstance(value, dict) else None
     return path
 
 
@@ -126,72 +158,92 @@ def _collect(value: Any, path: str, name: str, into: dict[str, Any]) -> None:
 
 def _same(before: Any, after: Any) -> bool:
     """Whether two values are equal in types too."""
-    differing: list[FieldChange] = []
-    _walk(before, after, "", "", _same, differing)
-    return not differing
+    walk = _Walk(_same)
+    walk.of(before, after, "", "", "")
+    return not walk.differing
 
 
-def _walk(before: Any, after: Any, path: str, name: str, same: Same, into: list[FieldChange]) -> None:
-    if isinstance(before, dict) and isinstance(after, dict):
-        for key, old in before.items():
-            if key not in after:
-                into.append(FieldChange(_below(path, key), old, None))
-            elif not same(old, new := after[key]):
-                _walk(old, new, _below(path, key), key, same, into)
-        for key, new in after.items():
-            if key not in before:
-                into.append(FieldChange(_below(path, key), None, new))
-    elif isinstance(before, list) and isinstance(after, list):
-        _lists(before, after, path, name, same, into)
-    elif type(before) is not type(after) or before != after:
-        into.append(FieldChange(path, before, after))
+class _Walk:
+    """One walk over two values. `path` is where a part is now, `identity` as what it is known."""
 
+    def __init__(self, same: Same) -> None:
+        self.same = same
+        self.differing: list[FieldChange] = []
+        self.renamed: list[tuple[str, str]] = []
 
-def _lists(
-    before: list[Any], after: list[Any], path: str, name: str, same: Same, into: list[FieldChange]
-) -> None:
-    old, new = _keyed(before, name), _keyed(after, name)
-    if old is None or new is None:
-        _by_place(before, after, path, same, into)
-        return
-    count = len(into)
-    for key in [*old, *(key for key in new if key not in old)]:
-        if key not in new or key not in old:
-            into.append(FieldChange(f"{path}[{key}]", old.get(key), new.get(key)))
-        elif not same(old[key], new[key]):
-            _walk(old[key], new[key], f"{path}[{key}]", "", same, into)
-    # Entries in another order: no entry differs, but the order matters for `$(VAR)` in env.
-    if len(into) == count and list(old) != list(new):
-        into.append(FieldChange(path, before, after))
+    def of(self, before: Any, after: Any, path: str, identity: str, name: str) -> None:
+        if isinstance(before, dict) and isinstance(after, dict):
+            self._maps(before, after, path, identity)
+        elif isinstance(before, list) and isinstance(after, list):
+            self._lists(before, after, path, identity, name)
+        elif type(before) is not type(after) or before != after:
+            self._differs(path, identity, before, after)
 
+    def _differs(self, path: str, identity: str, before: Any, after: Any) -> None:
+        self.differing.append(FieldChange(path, before, after, "" if identity == path else identity))
 
-def _by_place(before: list[Any], after: list[Any], path: str, same: Same, into: list[FieldChange]) -> None:
-    if (added := _additions(before, after, same)) is not None:
-        for place in added:
-            identity = f"{path}[{_text(after[place])}]"
-            into.append(FieldChange(f"{path}[{place}]", None, after[place], identity))
-    elif (removed := _additions(after, before, same)) is not None:
-        for place in removed:
-            identity = f"{path}[{_text(before[place])}]"
-            into.append(FieldChange(f"{path}[{place}]", before[place], None, identity))
-    else:
-        for place in range(max(len(before), len(after))):
-            old, new = (entries[place] if place < len(entries) else None for entries in (before, after))
-            if place >= len(before) or place >= len(after):
-                into.append(FieldChange(f"{path}[{place}]", old, new))
-            elif not same(old, new):
-                _walk(old, new, f"{path}[{place}]", "", same, into)
+    def _maps(self, before: dict[str, Any], after: dict[str, Any], path: str, identity: str) -> None:
+        alike = identity == path
+        for key in [*before, *(key for key in after if key not in before)]:
+            if key in before and key in after and self.same(before[key], after[key]):
+                continue
+            here = _below(path, key)
+            known = here if alike else _below(identity, key)
+            if key in before and key in after:
+                self.of(before[key], after[key], here, known, key)
+            else:
+                self._differs(here, known, before.get(key), after.get(key))
 
-
-def _additions(few: list[Any], many: list[Any], same: Same) -> list[int] | None:
-    """The places of what `many` has besides the entries of `few` in their order; None if it lacks one."""
-    added, matched = [], 0
-    for place, entry in enumerate(many):
-        if matched < len(few) and same(few[matched], entry):
-            matched += 1
+    def _lists(self, before: list[Any], after: list[Any], path: str, identity: str, name: str) -> None:
+        old, new = _keyed(before, name), _keyed(after, name)
+        count = len(self.differing)
+        if old is None or new is None:
+            moved = self._by_content(before, after, path, identity, name)
         else:
-            added.append(place)
-    return added if matched == len(few) else None
+            moved = list(old) != list(new)
+            for key in [*old, *(key for key in new if key not in old)]:
+                here, known = f"{path}[{key}]", f"{identity}[{key}]"
+                if key not in new or key not in old:
+                    self._differs(here, known, old.get(key), new.get(key))
+                elif not self.same(old[key], new[key]):
+                    self.of(old[key], new[key], here, known, "")
+        # Entries in another order: no entry differs, but the order matters for `$(VAR)` in env.
+        if moved and len(self.differing) == count:
+            self._differs(path, identity, before, after)
+
+    def _by_content(self, before: list[Any], after: list[Any], path: str, identity: str, name: str) -> bool:
+        """Compare entries without keys, and return whether some are in another order."""
+        old, new = ([f"{identity}[{key}]" for key in _names(entries, name)] for entries in (before, after))
+        pairs = _pairs(before, after, self.same)
+        for was, now in pairs:
+            if was is None:
+                self._differs(f"{path}[{now}]", new[now], None, after[now])
+            elif now is None:
+                self._differs(f"{path}[{was}]", old[was], before[was], None)
+            else:
+                if not self.same(before[was], after[now]):
+                    self.of(before[was], after[now], f"{path}[{now}]", old[was], "")
+                if old[was] != new[now]:
+                    self.renamed.append((old[was], new[now]))
+        kept = sorted((was, now) for was, now in pairs if was is not None and now is not None)
+        return any(one[1] > two[1] for one, two in pairwise(kept))
+
+
+def _pairs(before: list[Any], after: list[Any], same: Same) -> list[tuple[int | None, Any]]:
+    """Return which entry became which, None for one that was added or removed. Equal ones come first."""
+    left = list(range(len(after)))
+    pairs: list[tuple[int | None, Any]] = []
+    others: list[int] = []
+    for place, entry in enumerate(before):
+        equal = next((number for number in left if same(entry, after[number])), None)
+        if equal is None:
+            others.append(place)
+        else:
+            left.remove(equal)
+            pairs.append((place, equal))
+    # An entry that is not there any more became the one that is new, in order.
+    pairs += zip_longest(others, left)
+    return pairs
 
 
 def _keyed(entries: list[Any], name: str) -> dict[str, Any] | None:
@@ -203,11 +255,21 @@ def _keyed(entries: list[Any], name: str) -> dict[str, Any] | None:
     for entry in entries:
         if not isinstance(entry, dict):
             return None
-        values = [entry.get(key, "TCP" if key == "protocol" else None) for key in keys]
+        values = [entry.get(key, _ABSENT.get(key)) for key in keys]
         if not all(isinstance(value, str | int) for value in values):
             return None
-        by_key["/".join(map(str, values))] = entry
+        by_key["/".join(str(value) for value in values if value != "")] = entry
     return by_key if len(by_key) == len(entries) else None
+
+
+def _names(entries: list[Any], name: str) -> list[str]:
+    """The names of all entries: their keys, the flags that words belong to, or else what they are."""
+    keyed = _keyed(entries, name)
+    if keyed is None:
+        return [_text(entry) for entry in entries]
+    if name not in _COMMAND_LINES:
+        return list(keyed)
+    return [str(_key(entries, name, number)) for number in range(len(entries))]
 
 
 def _flags(words: list[Any]) -> dict[str, Any] | None:

@@ -1,21 +1,27 @@
 """Field types for plugin configs, checked by the rules of the Kubernetes API."""
 
-from typing import Annotated, Any
+from collections.abc import Iterator, Mapping
+from typing import Annotated, Any, ClassVar
 
 from pydantic import AfterValidator, Field, model_validator
 
-from inferfleet.api.kinds.text_rules import Written
+from inferfleet.api.kinds.quantity import parse_quantity
+from inferfleet.api.kinds.text_rules import SUBDOMAIN, Written
 from inferfleet.api.problems import Mistake, Mistaken, mistaken
-from inferfleet.plugins.contract import Config
+from inferfleet.plugins.contract import Config, PodTemplate
+from inferfleet.plugins.put import put_field
 
-_SUBDOMAIN = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*"
 _WORD = r"[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?"
 
+# Objects of most kinds, such as Secrets, have such names.
+ObjectName = Annotated[str, SUBDOMAIN]
 # Empty means "leave it as it is", as in Kthena.
-RuntimeClassName = Annotated[str, Written(f"({_SUBDOMAIN})?", "the name of a RuntimeClass, such as nvidia")]
+RuntimeClassName = Annotated[
+    str, Written(f"({SUBDOMAIN.pattern})?", "the name of a RuntimeClass, such as nvidia")
+]
 # Labels and annotations have the same keys.
 MetadataKey = Annotated[
-    str, Written(f"({_SUBDOMAIN}/)?{_WORD}", "a key such as team or example.com/team", limit=317)
+    str, Written(f"({SUBDOMAIN.pattern}/)?{_WORD}", "a key such as team or example.com/team", limit=317)
 ]
 LabelValue = Annotated[
     str, Written(_WORD, "1 to 63 letters, digits, '-', '_' and '.', with a letter or digit at both ends")
@@ -28,6 +34,15 @@ EnvName = Annotated[
         limit=32_768,
     ),
 ]
+
+
+def _some(amount: str) -> str:
+    if parse_quantity(amount) <= 0:
+        raise mistaken(f"{{field}} {amount} must be more than 0", "Write it like 250m or 5Gi")
+    return amount
+
+
+Amount = Annotated[str, AfterValidator(_some)]
 
 
 class FieldRef(Config):
@@ -105,3 +120,54 @@ def _names_once(variables: tuple[EnvVar, ...]) -> tuple[EnvVar, ...]:
 
 
 Env = Annotated[tuple[EnvVar, ...], AfterValidator(_names_once)]
+
+
+class SidecarConfig(Config):
+    """What a sidecar requests that a webhook injects, and the most that it may use: base of such configs.
+
+    A webhook that finds no annotation takes its own defaults, which no plan counts. So `inject` writes all
+    requests, and a subclass has the defaults of its webhook: what is planned is what is injected. The
+    annotation of a limit that is None is left out, which leaves that limit to the webhook.
+    """
+
+    container: ClassVar[str]
+    """Name of its container."""
+    annotations: ClassVar[Mapping[str, str]]
+    """The annotation for each field."""
+    no_limit: ClassVar[str | None] = None
+    """What a webhook reads as no limit; None where it takes every amount as one, as those of Istio and
+    Linkerd do."""
+
+    cpu: Amount
+    memory: Amount
+    cpu_limit: Amount | None = None
+    memory_limit: Amount | None = None
+
+    def mistakes(self) -> Iterator[Mistake]:
+        """Yield requests beyond their limits."""
+        for name, request in self.requests.items():
+            field = f"{name.replace('-', '_')}_limit"
+            limit = getattr(self, field)
+            if limit is not None and parse_quantity(request) > parse_quantity(limit):
+                written = type(self).model_fields[field].alias or field
+                yield Mistake(
+                    f"{name} requested is {request}, which is more than {written} {limit}",
+                    "Lower the request, or raise the limit",
+                    (written,),
+                )
+
+    @property
+    def requests(self) -> dict[str, str]:
+        """Return what the sidecar requests."""
+        return {"cpu": self.cpu, "memory": self.memory}
+
+    def inject(self, template: PodTemplate) -> dict[str, dict[str, str]]:
+        """Write the annotations, and return what is injected.
+
+        Raises PluginError where the template has one with another value.
+        """
+        for field, annotation in self.annotations.items():
+            value = getattr(self, field) or self.no_limit
+            if value is not None:
+                put_field(template, "metadata", "annotations", annotation, value=value)
+        return {self.container: self.requests}

@@ -1,10 +1,12 @@
 """What no plugin may change: the hardware part of a pod, and the labels that selectors use.
 
 Plugins may add fields, and may change what the team wrote. Device requests, the pool's node selector and
-tolerations, the `http` port of the engine, and labels of the system must stay as they were generated.
+tolerations, the `http` port of the engine, and labels of the system must stay as they were generated. Probes,
+shared memory and draining may be tuned, and must not be taken away.
 """
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 from inferfleet.api.kinds.containers import ENGINE
@@ -14,23 +16,29 @@ from inferfleet.fleet.names import DOMAIN, MANAGED_BY
 from inferfleet.plugins.contract import PodTemplate, Request
 from inferfleet.profiles.devices import RESOURCE_BY_DRIVER
 
-PROVENANCE = f"{DOMAIN}/plugins"
 _PORT = "http"
 # Device plugins also hand out slices and shares of a GPU: nvidia.com/mig-1g.5gb, nvidia.com/gpu.shared.
 _ACCELERATORS = (*RESOURCE_BY_DRIVER.values(), "nvidia.com/mig-")
 _LEAVE = "A plugin may only add to it; leave it as it is"
+_SHM_PATH = "/dev/shm"
+_GRACE = "terminationGracePeriodSeconds"
+# Without them a pod gets requests before it can answer, or is ended while it still loads its model.
+_PROBES = ("readinessProbe", "startupProbe")
 
 
 def guard(before: PodTemplate, after: PodTemplate, request: Request) -> tuple[Mistake, ...]:
     """Return every part of the generated template that is missing or changed in the edited one.
 
-    Both have passed the check of shapes, so types are taken as given.
+    `at` of each is the one path of the field, as in a difference. Both have passed the check of shapes, so
+    types are taken as given.
     """
     return (
         *_labels(before, after),
         *_nodes(before, after),
         *_engine(before, after),
+        *_serving(before, after),
         *_devices(before, after, request),
+        *_claims(before, after),
     )
 
 
@@ -41,7 +49,7 @@ def _labels(before: PodTemplate, after: PodTemplate) -> Iterator[Mistake]:
             ours = key.startswith(f"{DOMAIN}/") or key == MANAGED_BY
             # Plugins may add llm-d labels; pickers select by those that were generated.
             guarded = ours or (key.startswith("llm-d.ai/") and key in old)
-            if guarded and key != PROVENANCE and old.get(key) != new.get(key):
+            if guarded and old.get(key) != new.get(key):
                 yield _changed(below(f"metadata.{kind}", key), old.get(key), new.get(key))
 
 
@@ -54,16 +62,48 @@ def _nodes(before: PodTemplate, after: PodTemplate) -> Iterator[Mistake]:
     kept = new.get("tolerations", [])
     for toleration in old.get("tolerations", []):
         if toleration not in kept:
-            yield Mistake(f"spec.tolerations lost {toleration}", _LEAVE)
+            yield Mistake(f"spec.tolerations lost {toleration!r:.200}", _LEAVE)
     name = new.get("nodeName")
     if name != old.get("nodeName"):
-        yield Mistake(f"spec.nodeName is {name}, which goes around the scheduler", "Use a node affinity")
+        what = f"spec.nodeName is {name}, which goes around the scheduler"
+        yield Mistake(what, "Use a node affinity", ("spec.nodeName",))
 
 
 def _engine(before: PodTemplate, after: PodTemplate) -> Iterator[Mistake]:
     old, new = (_port(_containers(template, "containers")[ENGINE]) for template in (before, after))
     if old is not None and new != old:
-        yield _changed(f"spec.containers[{ENGINE}].ports[{_PORT}]", old, new)
+        ports = f"spec.containers[{ENGINE}].ports"
+        place = f"{ports}[{new[0]}/{new[1]}]" if new else ports
+        yield replace(_changed(f"{ports}[{_PORT}]", old, new), at=(place,))
+
+
+def _serving(before: PodTemplate, after: PodTemplate) -> Iterator[Mistake]:
+    """Yield what a pod needs to serve, and has no more: whoever changes its numbers leaves it there."""
+    old, new = (_containers(template, "containers")[ENGINE] for template in (before, after))
+    path = f"spec.containers[{ENGINE}]"
+    for key in _PROBES:
+        if key in old and key not in new:
+            yield _removed(f"{path}.{key}", "Change its numbers instead")
+    if "preStop" in old.get("lifecycle", {}) and "preStop" not in new.get("lifecycle", {}):
+        yield _removed(f"{path}.lifecycle.preStop", "Put its sleep before what the plugin does")
+    if _GRACE in before["spec"] and _GRACE not in after["spec"]:
+        yield _removed(f"spec.{_GRACE}", "Write another number of seconds")
+    mounted = _shared_memory(before)
+    if mounted is not None and (now := _shared_memory(after)) is None:
+        yield _removed(f"{path}.volumeMounts[{_SHM_PATH}]", "Mount a memory volume there")
+    elif mounted and not now:
+        what = f"{path}.volumeMounts[{_SHM_PATH}] was a volume in memory, and is none any more"
+        yield Mistake(what, "Write medium: Memory for its volume")
+
+
+def _shared_memory(template: PodTemplate) -> bool | None:
+    """Whether shared memory of the engine is in memory, None where nothing is mounted there."""
+    engine, spec = _containers(template, "containers")[ENGINE], template["spec"]
+    for mount in engine.get("volumeMounts", []):
+        if mount["mountPath"].rstrip("/") == _SHM_PATH:
+            volumes = [volume for volume in spec.get("volumes", []) if volume["name"] == mount["name"]]
+            return any(volume.get("emptyDir", {}).get("medium") == "Memory" for volume in volumes)
+    return None
 
 
 def _devices(before: PodTemplate, after: PodTemplate, request: Request) -> Iterator[Mistake]:
@@ -81,18 +121,38 @@ def _devices(before: PodTemplate, after: PodTemplate, request: Request) -> Itera
                         yield Mistake(
                             f"{path} asks for {new[key]} accelerators on top of the pod's {request.gpus}",
                             "Leave it out: topology of the deployment says how many a pod gets",
+                            (path,),
                         )
                     elif accelerator and str(old[key]) != str(new.get(key)):
                         yield _changed(path, old[key], new.get(key))
 
 
+def _claims(before: PodTemplate, after: PodTemplate) -> Iterator[Mistake]:
+    """Yield claims that were taken from the pod or its engine. Others that were added contradict the plan."""
+    kept = after["spec"].get("resourceClaims", [])
+    for claim in before["spec"].get("resourceClaims", []):
+        if claim not in kept:
+            now = next((other for other in kept if other["name"] == claim["name"]), None)
+            yield _changed(f"spec.resourceClaims[{claim['name']}]", claim, now)
+    old, new = (
+        _containers(template, "containers")[ENGINE].get("resources", {}).get("claims", [])
+        for template in (before, after)
+    )
+    for claim in old:
+        if claim not in new:
+            yield _changed(f"spec.containers[{ENGINE}].resources.claims[{claim['name']}]", claim, None)
+
+
 def _changed(path: str, old: Any, new: Any) -> Mistake:
     if old is None:
-        return Mistake(
-            f"{path} was added with {new!r}, and is not a plugin's to set", "Use a key of your own"
-        )
-    verb = "removed" if new is None else f"changed to {new!r}"
-    return Mistake(f"{path} was {old!r} and was {verb}, but belongs to the system", _LEAVE)
+        what = f"{path} was added with {new!r:.60}, and is not a plugin's to set"
+        return Mistake(what, "Use a key of your own", (path,))
+    verb = "removed" if new is None else f"changed to {new!r:.60}"
+    return Mistake(f"{path} was {old!r:.60} and was {verb}, but belongs to the system", _LEAVE, (path,))
+
+
+def _removed(path: str, next_step: str) -> Mistake:
+    return Mistake(f"{path} was removed, and a pod cannot serve well without it", next_step, (path,))
 
 
 def _port(container: dict[str, Any]) -> tuple[int, str] | None:

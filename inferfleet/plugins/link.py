@@ -2,9 +2,9 @@
 
 import hashlib
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, partial
 from typing import Any, Literal
 
 from pydantic import BaseModel, create_model
@@ -14,7 +14,7 @@ from inferfleet.api.loading.validation import validated
 from inferfleet.api.problems import Problem, Where
 from inferfleet.api.wording import one_of
 from inferfleet.plugins.attempt import NotPlain, plain
-from inferfleet.plugins.calling import call, file_of
+from inferfleet.plugins.calling import call, file_of, shortened
 from inferfleet.plugins.contract import Plugin, PluginError, Request
 from inferfleet.plugins.diff import FieldChange
 from inferfleet.plugins.registry import Registry
@@ -40,9 +40,12 @@ class Link:
 
     def acts_on(self, request: Request) -> bool:
         """Return whether role and position of the pod are in scope. The pod of a one-pod worker is Entry."""
+        return self.in_scope(request.role, request.position)
+
+    def in_scope(self, role: str, position: str) -> bool:
+        """Return whether pods of the role at this position of a worker are in scope."""
         scope = self.spec.scope
-        role = not scope.roles or request.role in scope.roles
-        return role and scope.target in ("All", request.position)
+        return (not scope.roles or role in scope.roles) and scope.target in ("All", position)
 
     def problem(self, what: str, next_step: str, *, field: str = "") -> Problem:
         """Return a problem of this link, or of a field below it."""
@@ -52,10 +55,14 @@ class Link:
 
 @dataclass(frozen=True)
 class Differences:
-    """What a link changed in a template, and the leaves of each change: identity, before, after."""
+    """What a link changed in a template, and the leaves of each change: identity, before, after.
+
+    `renamed` are entries of lists that have another identity after the link: old, new.
+    """
 
     changes: tuple[FieldChange, ...] = ()
     leaves: tuple[list[tuple[str, Any, Any]], ...] = ()
+    renamed: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -101,10 +108,18 @@ def _bound(link: Link, registry: Registry) -> BoundLink | tuple[Problem, ...]:
     if isinstance(config, tuple):
         return config
     untouched = _read(link, plugin)
-    if isinstance(untouched, tuple) or differ(config, untouched):
+    if isinstance(untouched, tuple):
+        return untouched
+    try:
+        # Serializers of a config are code of others, as the plugin itself.
+        marks = [call(partial(fingerprint, read), file=file_of(plugin.edit)) for read in (config, untouched)]
+    except PluginError as error:
+        what = f"build plugin {plugin.name}: its config cannot be written as JSON: {error}"
+        return (link.problem(what, "Mend the plugin: fields of a config are plain values", field="config"),)
+    if marks[0] != marks[1] or differ(config, untouched):
         what = f"build plugin {plugin.name}: its config is another one each time it is read"
         return (link.problem(what, "Mend its validators and defaults", field="config"),)
-    return BoundLink(link, plugin, config, untouched, fingerprint(link))
+    return BoundLink(link, plugin, config, untouched, marks[0])
 
 
 def differ(config: BaseModel, other: BaseModel) -> bool:
@@ -134,7 +149,7 @@ def _registered(link: Link, registry: Registry) -> Plugin | tuple[Problem, ...]:
         return (link.problem(what, "Write type: BuiltIn, or leave type out", field="type"),)
     if plugin := registry.get(name):
         return plugin
-    if name in registry.refused:
+    if name in registry.unusable:
         return ()  # the registry says why
     if origin := registry.not_allowed.get(name):
         what = f"plugin {name} ({origin}) is not allowed in this stack"
@@ -145,16 +160,27 @@ def _registered(link: Link, registry: Registry) -> Plugin | tuple[Problem, ...]:
 
 
 def links(
-    specs: tuple[PluginSpec, ...], origin: Origin, *, kind: str, key: str, path: str = "spec.plugins"
+    specs: Sequence[PluginSpec],
+    origin: Origin,
+    *,
+    kind: str,
+    key: str,
+    path: str = "spec.plugins",
+    where: Callable[[str, str, str], Where | None] = lambda kind, key, path: None,
 ) -> tuple[Link, ...]:
-    """Return the links of the chain at `path` of a document."""
-    return tuple(Link(spec, origin, kind, key, f"{path}[{index}]") for index, spec in enumerate(specs))
+    """Return the links of the chain at `path` of a document; `where` says on which line each of them is."""
+    places = [f"{path}[{index}]" for index, _ in enumerate(specs)]
+    return tuple(
+        Link(spec, origin, kind, key, place, where(kind, key, place))
+        for spec, place in zip(specs, places, strict=True)
+    )
 
 
 def _read(link: Link, plugin: Plugin) -> BaseModel | tuple[Problem, ...]:
     """Return the validated config, which shares nothing with the document, or every problem of it."""
     try:
-        raw = plain(_written(link), "config")
+        # As in Kthena, an absent config and null are an empty one.
+        raw = plain({} if link.spec.config is None else link.spec.config, "config")
     except NotPlain as error:
         what, next_step = (
             f"build plugin {plugin.name}: {error}",
@@ -164,29 +190,39 @@ def _read(link: Link, plugin: Plugin) -> BaseModel | tuple[Problem, ...]:
     try:
         # Validators of a config are code of others, as the plugin itself.
         holder, problems = call(
-            lambda: validated(_holder(plugin.config), {"config": raw}), file=file_of(plugin)
+            lambda: validated(_holder(plugin.config), {"config": raw}), file=file_of(plugin.edit)
         )
     except PluginError as error:
+        what = f"build plugin {plugin.name}: {shortened(str(error))}"
         next_step = "Mend the plugin: validators raise ValueError, or mistaken(what, next_step)"
-        return (link.problem(f"build plugin {plugin.name}: {error}", next_step, field="config"),)
+        return (link.problem(what, next_step, field="config"),)
     if holder is None:
         return tuple(
-            link.problem(f"build plugin {plugin.name}: {problem.what}", problem.next_step, field=problem.path)
+            link.problem(
+                shortened(f"build plugin {plugin.name}: {problem.what}"),
+                problem.next_step,
+                field=problem.path,
+            )
             for problem in problems
         )
     config: BaseModel = holder.config  # type: ignore[attr-defined]  # the one field of a holder
     return config
 
 
-def fingerprint(link: Link) -> str:
-    """Return 8 hex digits that change with the config, and not with the order of its keys."""
-    text = json.dumps(_written(link), sort_keys=True, separators=(",", ":"))
+def fingerprint(config: BaseModel) -> str:
+    """Return 8 hex digits that change with what the config says.
+
+    They depend neither on the order of keys nor on whether a default is written, so that what means the same
+    is the same.
+    """
+    said = config.model_dump(by_alias=True, exclude_defaults=True)
+    text = json.dumps(said, sort_keys=True, separators=(",", ":"), default=_in_json)
     return hashlib.sha256(text.encode()).hexdigest()[:8]
 
 
-def _written(link: Link) -> Any:
-    """Return the config as written. As in Kthena, an absent config and null are an empty one."""
-    return {} if link.spec.config is None else link.spec.config
+def _in_json(value: Any) -> Any:
+    """Return what JSON has no form for, such as a set, as what it has one for."""
+    return sorted(map(str, value)) if isinstance(value, set | frozenset) else str(value)
 
 
 @cache

@@ -1,25 +1,46 @@
 """Access to parts of a pod template for plugins; maps and lists that are missing are added.
 
+What an engine's command line lacks is told by the table by which command lines are checked.
+
 A template has passed the check of shapes before each plugin, so types are taken as given.
 """
 
 from typing import Any
 
 from inferfleet.api.kinds.containers import ENGINE
-from inferfleet.plugins.contract import PodTemplate
+from inferfleet.api.kinds.workers import Topology
+from inferfleet.api.wording import path_of
+from inferfleet.fleet.engines.flags import Flags, flags_of, spelling
+from inferfleet.fleet.engines.group import Group, Wanted, argument, lends, missing
+from inferfleet.fleet.engines.words import Command, command_of
+from inferfleet.plugins.contract import PluginCodeError, PluginError, PodTemplate, Request
 
 
 def mapping(template: PodTemplate, *path: str) -> dict[str, Any]:
-    """Return the map at `path`, added together with its parents where absent."""
+    """Return the map at `path`, added together with its parents where absent.
+
+    Raises PluginError where something else is there.
+    """
+    if not isinstance(template, dict):
+        raise PluginCodeError(f"{template!r:.60} is no map, and the plugin asks for what is in it")
     here = template
-    for key in path:
+    for place, key in enumerate(path, 1):
         here = here.setdefault(key, {})
+        if not isinstance(here, dict):
+            raise PluginCodeError(
+                f"{path_of(path[:place])} is no map, and the plugin asks for one with mapping()"
+            )
     return here
 
 
 def sequence(template: PodTemplate, *path: str) -> list[Any]:
-    """Return the list at `path`, added together with its parents where absent."""
+    """Return the list at `path`, added together with its parents where absent.
+
+    Raises PluginError where something else is there.
+    """
     entries: list[Any] = mapping(template, *path[:-1]).setdefault(path[-1], [])
+    if not isinstance(entries, list):
+        raise PluginCodeError(f"{path_of(path)} is no list, and the plugin asks for one with sequence()")
     return entries
 
 
@@ -31,3 +52,47 @@ def containers(template: PodTemplate) -> list[dict[str, Any]]:
 def engine(template: PodTemplate) -> dict[str, Any]:
     """Return the container that serves the model."""
     return next(container for container in template["spec"]["containers"] if container["name"] == ENGINE)
+
+
+def missing_args(template: PodTemplate, request: Request) -> tuple[str, ...]:
+    """Return the flags that follow from topology, worker and port and are not in the command line.
+
+    They are as `add_args` takes them: `--tensor-parallel-size=8`. Flags with another value are not among
+    them, and none is for a pod that Ray or MPI joins to its worker.
+    """
+    group, command, flags = _read(template, request)
+    return tuple(argument(flag, group.table) for flag in missing(group, flags, command))
+
+
+def expert_args(template: PodTemplate, request: Request) -> tuple[str, ...]:
+    """Return the flag that spreads experts over the GPUs of a worker, nothing where it is there already.
+
+    There is none for a pod of which Ray or MPI takes the GPUs. Raises PluginError for an engine of which no
+    such flag is known.
+    """
+    group, command, flags = _read(template, request)
+    if lends(group, command):
+        return ()
+    for flag in (Wanted("expert", None), Wanted("expertSize", group.topology.tensor)):
+        if spelling(flag.meaning, group.table):
+            return () if flags.has(flag.meaning) else (argument(flag, group.table),)
+    raise PluginError(
+        f"no flag for expert parallelism is known of an engine of type {group.engine}; remove expertParallel"
+    )
+
+
+def _read(template: PodTemplate, request: Request) -> tuple[Group, Command, Flags]:
+    facts = request.deployment
+    topology = Topology(
+        tensor=facts.tensor, pipeline=facts.pipeline, data=facts.data, data_local=facts.data_local
+    )
+    group = Group(
+        engine=facts.engine,
+        topology=topology,
+        pods=request.group_size,
+        position="Entry" if request.position == "Entry" else "Follower",
+        chosen=facts.balance,
+        port=facts.port,
+    )
+    command = command_of(template["spec"])
+    return group, command, flags_of(command, group.table)

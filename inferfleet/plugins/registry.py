@@ -4,21 +4,47 @@
 allow.
 """
 
+import inspect
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, is_dataclass
-from typing import Any, get_args, is_typeddict
+from dataclasses import dataclass, field, is_dataclass, replace
+from pathlib import Path
+from typing import Annotated, Any, get_args, is_typeddict
 
-from pydantic import BaseModel
+from pydantic import BaseModel, TypeAdapter, ValidationError
+from pydantic.fields import FieldInfo
 
 from inferfleet.api.problems import Problem
-from inferfleet.plugins.builtin import accelerator, demo_pod_tweaks
+from inferfleet.plugins.builtin import (
+    accelerator,
+    demo_pod_tweaks,
+    engine_args,
+    entry_address_file,
+    group_env,
+    hugepages,
+    istio,
+    json_patch,
+    lws_standard_labels,
+    prometheus,
+    restricted,
+    scheduler,
+    topology_spread,
+    tracing,
+)
+from inferfleet.plugins.builtin.model_cache import plugin as model_cache
+from inferfleet.plugins.builtin.network_fabric import plugin as network_fabric
 from inferfleet.plugins.contract import Plugin
 
 # A plugin's name becomes part of the names of its companion objects.
 _NAME = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 _VERSION = re.compile(r"[0-9A-Za-z]([-+._0-9A-Za-z]{0,62}[0-9A-Za-z])?")
 BUILT_IN = "built in"
+# What the functions of a plugin are called with.
+_GETS = {
+    "edit": ("template", "request", "config"),
+    "ready": ("ready", "config"),
+    "holds": ("template", "config"),
+}
 
 
 @dataclass(frozen=True)
@@ -26,7 +52,7 @@ class Registry:
     """Plugins by name.
 
     `origins` says where plugins come from that are not built in, and `not_allowed` where those are that were
-    found and not imported, because the settings do not name them. `refused` has plugins that the settings
+    found and not imported, because the settings do not name them. `unusable` has plugins that the settings
     name and that cannot be used, with the reason.
 
     Raises ValueError for a plugin that `mistakes_of` finds something wrong with, and for a name twice.
@@ -35,7 +61,7 @@ class Registry:
     plugins: tuple[Plugin, ...] = ()
     origins: Mapping[str, str] = field(default_factory=dict)
     not_allowed: Mapping[str, str] = field(default_factory=dict)
-    refused: Mapping[str, Problem] = field(default_factory=dict)
+    unusable: Mapping[str, Problem] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         for plugin in self.plugins:
@@ -48,7 +74,7 @@ class Registry:
 
     def with_(self, *plugins: Plugin) -> "Registry":
         """Return a registry with these plugins too."""
-        return Registry(self.plugins + plugins, self.origins, self.not_allowed, self.refused)
+        return replace(self, plugins=self.plugins + plugins)
 
     def get(self, name: str) -> Plugin | None:
         """Return the plugin of this name."""
@@ -72,8 +98,10 @@ def mistakes_of(plugin: Plugin) -> Iterator[str]:
         )
     if not isinstance(plugin.version, str) or not _VERSION.fullmatch(plugin.version):
         yield f"plugin {plugin.name}: its version is {plugin.version!r:.80}, but must be text such as 1.2.0"
-    if not callable(plugin.edit):
-        yield f"plugin {plugin.name}: its edit is {plugin.edit!r:.60}, but must be a function"
+    for name, gets in _GETS.items():
+        function = getattr(plugin, name)
+        if function is not None or name == "edit":
+            yield from (f"plugin {plugin.name}: its {name} {what}" for what in _uncallable(function, gets))
     if not isinstance(plugin.config, type) or not issubclass(plugin.config, BaseModel):
         yield f"plugin {plugin.name}: its config is {plugin.config!r:.60}, but must be derived from Config"
         return
@@ -82,6 +110,73 @@ def mistakes_of(plugin: Plugin) -> Iterator[str]:
             f"plugin {plugin.name}: {path} ({model.__name__}) takes unknown keys, so typos would pass; "
             "derive it from inferfleet.plugins.api.Config"
         )
+
+
+def wrong_defaults(plugin: Plugin) -> Iterator[str]:
+    """Yield defaults of a config that their own types refuse, each as a sentence with the next step.
+
+    Pydantic takes them as they are, so `edit` would get a text where its config promises a number. To ask it
+    takes longer than all else about a plugin, and those that are built in have been asked by a test.
+    """
+    if not isinstance(plugin.config, type) or not issubclass(plugin.config, BaseModel):
+        return  # see mistakes_of
+    for path, described in _fields(plugin.config, "config", ()):
+        if described.is_required() or described.default_factory is not None:
+            continue
+        try:
+            written: Any = described.annotation
+            if described.metadata:
+                written = Annotated[(written, *described.metadata)]
+            TypeAdapter(written).validate_python(described.default)
+        except ValidationError as error:
+            said = error.errors(include_url=False, include_input=False)[0]["msg"]
+            yield (
+                f"plugin {plugin.name}: the default of {path} is {described.default!r:.60}, which its type "
+                f"refuses ({said.replace('{field}', 'it')}); give it another default, or another type"
+            )
+        except Exception:  # noqa: BLE001 (validators of others, which may not know defaults)
+            continue
+
+
+def _fields(model: type[BaseModel], path: str, above: tuple[Any, ...]) -> Iterator[tuple[str, FieldInfo]]:
+    """Yield each field of a config and of the models in it, with its path."""
+    for name, described in model.model_fields.items():
+        at = f"{path}.{described.alias or name}"
+        yield at, described
+        for inner in _types(described.annotation):
+            if isinstance(inner, type) and issubclass(inner, BaseModel) and inner not in (*above, model):
+                yield from _fields(inner, at, (*above, model))
+
+
+def _uncallable(function: Any, gets: tuple[str, ...]) -> Iterator[str]:
+    """Yield why a function cannot be called with what it gets, and where it is written."""
+    call = f"({', '.join(gets)})"
+    if not callable(function):
+        yield f"is {function!r:.60}, but must be a function of {call}"
+        return
+    code = getattr(inspect.unwrap(function), "__code__", None)
+    place = f" (at {Path(code.co_filename).name}:{code.co_firstlineno})" if code else ""
+    called = (function, getattr(function, "__call__", None))  # noqa: B004 (an instance of a class with one)
+    if any(map(inspect.iscoroutinefunction, called)) or any(map(inspect.isasyncgenfunction, called)):
+        yield f"is an async function, and nothing awaits it; write def instead of async def{place}"
+    if any(map(inspect.isgeneratorfunction, called)):
+        yield f"has a yield, and nothing takes what it yields; return the result{place}"
+    try:
+        signature = inspect.signature(function)
+    except (TypeError, ValueError):  # built into Python
+        return
+    try:
+        signature.bind(*gets)
+    except TypeError:
+        yield f"takes {_parameters(signature)}, but is called with {call}; give it these parameters{place}"
+
+
+def _parameters(signature: inspect.Signature) -> str:
+    """Return the parameters as they are written, without types and defaults."""
+    bare = [
+        parameter.replace(annotation=inspect.Parameter.empty) for parameter in signature.parameters.values()
+    ]
+    return f"{signature.replace(parameters=bare, return_annotation=inspect.Signature.empty)}"
 
 
 def _loose(model: type[BaseModel], path: str, above: tuple[Any, ...]) -> Iterator[tuple[str, type]]:
@@ -109,4 +204,22 @@ def _types(annotation: Any) -> Iterator[Any]:
 
 def builtin() -> Registry:
     """Return the plugins that come with inferfleet."""
-    return Registry((accelerator.PLUGIN, demo_pod_tweaks.PLUGIN))
+    modules = (
+        accelerator,
+        demo_pod_tweaks,
+        engine_args,
+        entry_address_file,
+        group_env,
+        hugepages,
+        istio,
+        json_patch,
+        lws_standard_labels,
+        model_cache,
+        network_fabric,
+        prometheus,
+        restricted,
+        scheduler,
+        topology_spread,
+        tracing,
+    )
+    return Registry(tuple(module.PLUGIN for module in modules))

@@ -6,6 +6,10 @@ from dataclasses import replace
 from inferfleet.api.problems import Problem
 from inferfleet.desired.addresses import Address, address_of
 from inferfleet.desired.values import DesiredCluster, SecretNeed
+from inferfleet.manifests.worker_set import API_VERSION
+from inferfleet.preflight.devices import DEVICE_CLASS, POOLS, missing_kind, wanted_classes
+from inferfleet.preflight.worker_sets import INSTALL
+from inferfleet.profiles.schedulers import POD_GROUP
 from inferfleet.reach.clusters import cluster_problem
 from inferfleet.reach.connect import Api, RefusedError
 from inferfleet.reach.gke import path_of
@@ -53,6 +57,8 @@ def kinds_needed(cluster: DesiredCluster) -> set[ApiKind]:
         kinds.add((_gateway_api(kinds), "GatewayClass"))
     if cluster.gateway_ref:
         kinds.add((_gateway_api(kinds), "Gateway"))
+    if wanted_classes(cluster):
+        kinds.add(DEVICE_CLASS)
     return kinds
 
 
@@ -66,9 +72,10 @@ def missing_kinds(
 ) -> Iterator[Problem]:
     """Yield a problem for every API version with kinds that are needed and not among `resources`.
 
-    On a cluster that the stack creates it is a warning: GKE installs its own kinds minutes later.
+    On a cluster that the stack creates it is a warning: GKE installs its own kinds minutes later. Not so
+    LeaderWorkerSets, which somebody has to install. `preflight.schedulers` says it of PodGroups.
     """
-    missing = kinds_needed(cluster) - resources.keys()
+    missing = {kind for kind in kinds_needed(cluster) - resources.keys() if kind != POD_GROUP}
     for version in sorted({version for version, _ in missing}):
         kinds = ", ".join(sorted(kind for group, kind in missing if group == version))
         served = ", ".join(served_versions(api, version.partition("/")[0])) if "/" in version else ""
@@ -79,7 +86,29 @@ def missing_kinds(
             "Install the CRDs of this version there, or choose a serving.profile that fits what it has",
             "spec.serving.profile",
         )
-        yield _pending(problem) if cluster.connection.cloud else problem
+        if of_claims := missing_kind(version):
+            yield replace(problem, next_step=of_claims, path=POOLS)
+        elif version == API_VERSION:
+            yield replace(problem, next_step=INSTALL, path="")
+        else:
+            yield _pending(problem) if cluster.connection.cloud else problem
+
+
+def misplaced(cluster: DesiredCluster, resources: Mapping[ApiKind, ApiResource]) -> Iterator[Problem]:
+    """Yield a problem for each object that a plugin put into a namespace, of a kind that belongs to none.
+
+    Of custom resources only the cluster knows that.
+    """
+    for wanted in cluster.objects:
+        resource = resources.get((wanted.api_version, wanted.kind))
+        if wanted.namespace and resource and not resource.namespaced:
+            yield cluster_problem(
+                cluster.connection.cluster,
+                f"on cluster {cluster.connection.cluster!r} a {wanted.kind} of {wanted.api_version} belongs "
+                f"to the whole cluster, and a plugin adds {wanted.kubernetes_name} to namespace "
+                f"{wanted.namespace}",
+                "Remove it from the plugin, and create it outside of the stack",
+            )
 
 
 def gateway_class(

@@ -1,41 +1,84 @@
-"""Engine workloads that still run on a cluster and are no longer desired."""
+"""Workloads that run on a cluster: which are no longer desired, and which have an annotation of before."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from inferfleet.desired.values import DesiredCluster
 from inferfleet.fleet.decisions import Leaving
-from inferfleet.fleet.names import DEPLOYMENT, MANAGED_BY, MANAGER, PLACEMENT, POOL, ROLE, STACK
+from inferfleet.fleet.names import (
+    CLAIMED_GPUS,
+    DEPLOYMENT,
+    MANAGED_BY,
+    MANAGER,
+    PLACEMENT,
+    PLUGINS,
+    POOL,
+    ROLE,
+    STACK,
+)
 from inferfleet.gke.values import CloudCluster
+from inferfleet.manifests.worker_set import API_VERSION, KIND
+from inferfleet.manifests.workload import pods_of, templates_of
 from inferfleet.profiles.devices import RESOURCE_BY_DRIVER
 from inferfleet.reach.connect import Api
+from inferfleet.reach.resources import ApiKind, known
 
 _ACCELERATORS = frozenset(RESOURCE_BY_DRIVER.values())
 _HASH = re.compile("-[0-9a-f]{6}$")
+_DEPLOYMENT: ApiKind = ("apps/v1", "Deployment")
+_WORKER_SET: ApiKind = (API_VERSION, KIND)
 
 
-def leaving(api: Api, cluster: DesiredCluster, stack: str) -> Iterator[Leaving]:
-    """Yield this stack's Deployments that hold accelerators until the update deletes them, at its end."""
-    desired = {
-        (wanted.namespace, wanted.kubernetes_name)
-        for wanted in cluster.objects
-        if wanted.kind == "Deployment"
-    }
+def running(api: Api, stack: str) -> Iterator[dict[str, Any]]:
+    """Yield this stack's Deployments and LeaderWorkerSets on a cluster, of engines and others.
+
+    Items of a list have no kind of their own, and get one here.
+    """
     query = {"labelSelector": f"{MANAGED_BY}={MANAGER},{STACK}={stack}"}
-    for item in api.items("/apis/apps/v1/deployments", query=query):
-        metadata, spec = item["metadata"], item["spec"]
-        labels = (spec["template"].get("metadata") or {}).get("labels") or {}
+    paths = {_DEPLOYMENT: "/apis/apps/v1/deployments"}
+    paths |= {kind: resource.path() for kind, resource in known(api, [_WORKER_SET]).items()}
+    for (version, kind), path in paths.items():
+        for item in api.items(path, query=query):
+            yield {**item, "apiVersion": version, "kind": kind}
+
+
+def marks(cluster: str, workloads: Iterable[dict[str, Any]]) -> dict[tuple[str, str, str], str]:
+    """Return the annotation of plugins in pod templates, by cluster, namespace and name of the Deployment.
+
+    Earlier versions wrote it there; now it stands in the metadata of the Deployment.
+    """
+    templates = {
+        (cluster, item["metadata"]["namespace"], item["metadata"]["name"]): item["spec"]["template"]
+        for item in workloads
+        if item["kind"] == "Deployment"
+    }
+    annotations = {
+        name: (template.get("metadata") or {}).get("annotations") or {}
+        for name, template in templates.items()
+    }
+    return {name: str(texts[PLUGINS]) for name, texts in annotations.items() if PLUGINS in texts}
+
+
+def leaving(cluster: DesiredCluster, workloads: Iterable[dict[str, Any]]) -> Iterator[Leaving]:
+    """Yield the running workloads that hold accelerators until the update deletes them, at its end.
+
+    One of the other kind leaves too, though what takes its place has its name.
+    """
+    desired = {(wanted.kind, wanted.namespace, wanted.kubernetes_name) for wanted in cluster.objects}
+    for item in workloads:
+        metadata, template = item["metadata"], templates_of(item)[0]
+        labels = (template.get("metadata") or {}).get("labels") or {}
         # The pods of an endpoint picker have the label of their deployment too, but none of a role.
         is_engine = DEPLOYMENT in labels and ROLE in labels
-        if is_engine and (metadata["namespace"], metadata["name"]) not in desired:
+        if is_engine and (item["kind"], metadata["namespace"], metadata["name"]) not in desired:
             yield Leaving(
                 cluster=cluster.connection.cluster,
                 namespace=metadata["namespace"],
                 name=metadata["name"],
-                pool=_pool(metadata["name"], labels, spec["template"]["spec"], cluster.connection.cloud),
-                pods=spec.get("replicas", 1),
-                gpus_per_pod=_gpus(spec["template"]["spec"]),
+                pool=_pool(metadata["name"], labels, template["spec"], cluster.connection.cloud),
+                pods=pods_of(item),
+                gpus_per_pod=_gpus(template),
             )
 
 
@@ -46,8 +89,10 @@ def _pool(name: str, labels: dict[str, str], pod: dict[str, Any], cloud: CloudCl
     label = (pod.get("nodeSelector") or {}).get(POOL)
     if label:
         return _pool_in_document(str(label), cloud) if cloud else str(label)
-    prefix = f"{labels[DEPLOYMENT]}-{labels[ROLE]}-"
-    return name.removeprefix(prefix) if name.startswith(prefix) else labels.get(PLACEMENT, "")
+    prefix, pools = f"{labels[DEPLOYMENT]}-{labels[ROLE]}-", labels.get(PLACEMENT, "")
+    pool = name.removeprefix(prefix)
+    # A name that was cut ends in something else than the pool.
+    return pool if name.startswith(prefix) and (not pools or pool in pools) else pools
 
 
 def _pool_in_document(label: str, cloud: CloudCluster) -> str:
@@ -58,7 +103,10 @@ def _pool_in_document(label: str, cloud: CloudCluster) -> str:
     return current.get(label) or _HASH.sub("", label)
 
 
-def _gpus(pod: dict[str, Any]) -> int:
-    containers = pod.get("containers") or []
+def _gpus(template: dict[str, Any]) -> int:
+    claimed = ((template.get("metadata") or {}).get("annotations") or {}).get(CLAIMED_GPUS, "")
+    if claimed.isdecimal():
+        return int(claimed)
+    containers = template["spec"].get("containers") or []
     limits = [(container.get("resources") or {}).get("limits") or {} for container in containers]
     return sum(int(count) for limit in limits for name, count in limit.items() if name in _ACCELERATORS)

@@ -8,8 +8,11 @@ from inferfleet.api.problems import Problem
 from inferfleet.desired.addresses import Address
 from inferfleet.desired.values import Connection, Desired, DesiredCluster
 from inferfleet.fleet.decisions import Leaving
-from inferfleet.preflight import checks, ownership
-from inferfleet.preflight.leaving import leaving
+from inferfleet.preflight import checks, ownership, schedulers
+from inferfleet.preflight.devices import device_classes
+from inferfleet.preflight.in_place import changed_in_place
+from inferfleet.preflight.leaving import leaving, marks, running
+from inferfleet.preflight.worker_sets import worker_set_problems
 from inferfleet.reach.at_once import ask
 from inferfleet.reach.connect import Api, RefusedError
 from inferfleet.reach.gke import NotThere
@@ -28,13 +31,15 @@ class Observation:
     """What the clusters answered. `problems` are of every severity.
 
     By cluster, `uids` are those of kube-system, and `addresses` those of gateways that are somebody else's,
-    where there is one. `absent` are clusters that the stack creates and that do not exist yet.
+    where there is one. `marks` are the annotations of plugins in pod templates, by cluster, namespace and
+    name of the workload. `absent` are clusters that the stack creates and that do not exist yet.
     """
 
     problems: tuple[Problem, ...] = ()
     leaving: tuple[Leaving, ...] = ()
     uids: Mapping[str, str] = field(default_factory=dict)
     addresses: Mapping[str, Address] = field(default_factory=dict)
+    marks: Mapping[tuple[str, str, str], str] = field(default_factory=dict)
     absent: tuple[str, ...] = ()
 
 
@@ -56,12 +61,13 @@ def observe(
         return _check(api, clusters[connection.cluster], desired.stack)
 
     answers = ask(desired, kubeconfigs, check, container_api=container_api, seconds=seconds)
-    observations = [_observation(name, answer) for name, answer in sorted(answers.items())]
+    observations = [_observation(name, answer, clusters[name]) for name, answer in sorted(answers.items())]
     return Observation(
         problems=tuple(problem for seen in observations for problem in seen.problems),
         leaving=tuple(workload for seen in observations for workload in seen.leaving),
         uids={name: uid for seen in observations for name, uid in seen.uids.items()},
         addresses={name: address for seen in observations for name, address in seen.addresses.items()},
+        marks={name: mark for seen in observations for name, mark in seen.marks.items()},
         absent=tuple(name for seen in observations for name in seen.absent),
     )
 
@@ -90,12 +96,13 @@ def identify(
     )
 
 
-def _observation(name: str, answer: Observation | Problem | NotThere) -> Observation:
+def _observation(name: str, answer: Observation | Problem | NotThere, cluster: DesiredCluster) -> Observation:
     if isinstance(answer, Problem):
         return Observation(problems=(answer,))
     if isinstance(answer, NotThere):
+        notices = (answer.notice,) if answer.notice else ()
         return Observation(
-            problems=(answer.notice,) if answer.notice else (), absent=() if answer.made else (name,)
+            problems=(*notices, *schedulers.to_come(cluster)), absent=() if answer.made else (name,)
         )
     return answer
 
@@ -108,23 +115,36 @@ def _check(api: Api, cluster: DesiredCluster, stack: str) -> Observation:
     if swapped:
         return Observation(problems=swapped, uids={connection.cluster: uid})
     resources = known(api, checks.kinds_needed(cluster))
-    problems = list(checks.missing_kinds(api, cluster, resources))
+    problems = [*checks.missing_kinds(api, cluster, resources), *checks.misplaced(cluster, resources)]
     for check in (
         checks.gateway_class(api, cluster, resources),
         checks.gateway_ref(api, cluster, resources),
+        device_classes(api, cluster, resources),
         checks.secrets(api, cluster),
+        worker_set_problems(api, cluster, resources),
+        schedulers.needs(api, cluster),
+        schedulers.pod_groups(api, cluster, resources),
     ):
         problems += _permitted(connection, check, problems)
     addresses = _permitted(connection, checks.their_address(api, cluster, resources), problems)
     existing = _permitted(connection, ownership.existing_objects(api, cluster, resources), problems)
-    workloads = _permitted(connection, leaving(api, cluster, stack), problems)
+    workloads = _permitted(connection, running(api, stack), problems)
     # A cluster that the stack creates is the stack's own, and everything on it.
     foreign = () if connection.cloud else ownership.foreign(connection.cluster, stack, existing)
     return Observation(
-        problems=(*problems, *foreign, *ownership.terminating(connection.cluster, existing)),
-        leaving=tuple(sorted(workloads, key=lambda workload: (workload.namespace, workload.name))),
+        problems=(
+            *problems,
+            *foreign,
+            *ownership.terminating(connection.cluster, existing),
+            *changed_in_place(cluster, workloads),
+            *schedulers.other_queues(cluster, workloads),
+        ),
+        leaving=tuple(
+            sorted(leaving(cluster, workloads), key=lambda workload: (workload.namespace, workload.name))
+        ),
         uids={connection.cluster: uid},
         addresses={connection.cluster: addresses[0]} if addresses else {},
+        marks=marks(connection.cluster, workloads),
     )
 
 

@@ -1,7 +1,8 @@
 """Model servers by engine type: port, health, metrics, and the flags that repeat what a document says.
 
-Sources: `vllm serve --help` (vllm/engine/arg_utils.py), sglang/srt/server_args.py, `trtllm-serve --help`
-(tensorrt_llm/commands/serve.py), and Triton's server guide for its ports and paths.
+Sources: `vllm serve --help` (vllm/engine/arg_utils.py, entrypoints/openai/dp_supervisor.py),
+sglang/srt/server_args.py, `trtllm-serve --help` (tensorrt_llm/commands/serve.py), and Triton's server guide
+for its ports and paths.
 """
 
 from collections.abc import Mapping
@@ -10,6 +11,33 @@ from typing import Literal
 
 # The field whose value a flag of an engine repeats: one of the topology, or the engine's port.
 Meaning = Literal["tensor", "pipeline", "data", "dataLocal", "port"]
+# What a flag says of the pods of one worker. `nodes` and `nodeRank` count pods, `master` (or `init`, with its
+# port) is where they meet; `copyRank` is the only copy of a pod, `startRank` the first of several, and copies
+# meet at `copiesAddress` and `rpcPort`. A `headless` pod has no API server. With `hybrid`, `external` and
+# `multiPort` every pod has one, and something outside chooses among them.
+GroupMeaning = Literal[
+    "nodes",
+    "nodeRank",
+    "master",
+    "masterPort",
+    "init",
+    "copyRank",
+    "startRank",
+    "copiesAddress",
+    "rpcPort",
+    "copiesBackend",
+    "backend",
+    "headless",
+    "hybrid",
+    "external",
+    "multiPort",
+    "supervisorPort",
+    "expert",
+    "expertSize",
+]
+AnyMeaning = Meaning | GroupMeaning
+# Flags without a value.
+SWITCHES: frozenset[AnyMeaning] = frozenset(("headless", "hybrid", "external", "multiPort", "expert"))
 
 # Large models load hundreds of gigabytes before they answer.
 STARTUP_SECONDS = 1800
@@ -21,7 +49,11 @@ class EngineDefaults:
 
     Without a `health_path`, probes only open the port; without a `metrics_port`, metrics are on the engine's
     port. `label` is the engine's name for endpoint pickers. `flags` has every spelling of flags that take one
-    number. Where the flag `data_in_tensor` is given, data parallelism takes no GPUs beyond the tensor group.
+    number, `group_flags` of those that say what a pod is to the others of its worker; the first spelling is
+    the one that is written. With `underscores`, the parser takes them for dashes. Where the flag
+    `data_in_tensor` is given, data parallelism takes no GPUs beyond the tensor group. `address_flag` takes
+    the address on which the engine listens. The pods of a worker meet at `master_port`, its copies at
+    `rpc_port`; `supervisor_port` tells the health of all copies of a pod.
     """
 
     port: int
@@ -31,7 +63,13 @@ class EngineDefaults:
     metrics_port: int | None = None
     startup: int = STARTUP_SECONDS
     flags: Mapping[str, Meaning] = field(default_factory=dict)
+    group_flags: Mapping[str, GroupMeaning] = field(default_factory=dict)
+    underscores: bool = False
     data_in_tensor: str | None = None
+    address_flag: str | None = None
+    master_port: int | None = None
+    rpc_port: int | None = None
+    supervisor_port: int | None = None
 
 
 _ENGINES = {
@@ -56,6 +94,41 @@ _ENGINES = {
             "-dpl": "dataLocal",
             "--port": "port",
         },
+        group_flags={
+            "--nnodes": "nodes",
+            "-n": "nodes",
+            "--node-rank": "nodeRank",
+            "-r": "nodeRank",
+            "--master-addr": "master",
+            "--master-port": "masterPort",
+            "--data-parallel-rank": "copyRank",
+            "-dpn": "copyRank",
+            "--data-parallel-start-rank": "startRank",
+            "-dpr": "startRank",
+            "--data-parallel-address": "copiesAddress",
+            "-dpa": "copiesAddress",
+            "--data-parallel-rpc-port": "rpcPort",
+            "-dpp": "rpcPort",
+            "--data-parallel-backend": "copiesBackend",
+            "-dpb": "copiesBackend",
+            "--distributed-executor-backend": "backend",
+            "--headless": "headless",
+            "--data-parallel-hybrid-lb": "hybrid",
+            "-dph": "hybrid",
+            "--data-parallel-external-lb": "external",
+            "-dpe": "external",
+            "--data-parallel-multi-port-external-lb": "multiPort",
+            "-dpm": "multiPort",
+            "--data-parallel-supervisor-port": "supervisorPort",
+            "--enable-expert-parallel": "expert",
+            "-ep": "expert",
+        },
+        underscores=True,
+        address_flag="--host",
+        # vllm/config/parallel.py.
+        master_port=29501,
+        rpc_port=29550,
+        supervisor_port=9256,
     ),
     "SGLang": EngineDefaults(
         port=30000,
@@ -74,7 +147,17 @@ _ENGINES = {
             "--dp": "data",
             "--port": "port",
         },
+        group_flags={
+            "--nnodes": "nodes",
+            "--node-rank": "nodeRank",
+            "--dist-init-addr": "init",
+            "--nccl-init-addr": "init",
+            "--expert-parallel-size": "expertSize",
+            "--ep-size": "expertSize",
+            "--ep": "expertSize",
+        },
         data_in_tensor="--enable-dp-attention",
+        address_flag="--host",
     ),
     "TensorRT-LLM": EngineDefaults(
         port=8000,
@@ -89,6 +172,8 @@ _ENGINES = {
             "--pipeline_parallel_size": "pipeline",
             "--port": "port",
         },
+        group_flags={"--ep_size": "expertSize"},
+        address_flag="--host",
     ),
     "Triton": EngineDefaults(
         port=8000,

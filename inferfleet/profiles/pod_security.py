@@ -1,4 +1,4 @@
-"""The level `baseline` of Kubernetes' Pod Security Standards, in the version that namespaces name.
+"""Kubernetes' Pod Security Standards, and the level and version of them that namespaces name.
 
 Source: policy/check_*.go of k8s.io/pod-security-admission v0.36.3. Later API servers keep a version as it
 is, so a cluster that is upgraded refuses no more than before.
@@ -23,6 +23,20 @@ CAPABILITIES = frozenset(
         "SETUID",
         "SYS_CHROOT",
     }
+)
+# The one capability that level restricted allows to add.
+RESTRICTED_CAPABILITY = "NET_BIND_SERVICE"
+# Types of volumes that level restricted allows.
+VOLUMES = (
+    "configMap",
+    "csi",
+    "downwardAPI",
+    "emptyDir",
+    "ephemeral",
+    "image",
+    "persistentVolumeClaim",
+    "projected",
+    "secret",
 )
 SYSCTLS = frozenset(
     {

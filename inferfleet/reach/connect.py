@@ -1,4 +1,4 @@
-"""A client for one cluster: GET requests only, each over by the cluster's deadline.
+"""A client for one cluster: GET requests, and one that adds an Event. All end by the cluster's deadline.
 
 The `kubernetes` package takes a second to import, so it is imported where it is first used.
 """
@@ -9,7 +9,7 @@ import re
 import ssl
 import time
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import unquote
 
 from pydantic import SecretStr
@@ -36,14 +36,18 @@ class NoAnswerError(Exception):
 class RefusedError(Exception):
     """The API server answered with an error status."""
 
-    def __init__(self, status: int, path: str) -> None:
+    def __init__(self, status: int, path: str, method: str = "GET") -> None:
         self.status = status
         self.path = path
+        self.method = method
         super().__init__(f"{path}: status {status}")
 
 
 class Api:
-    """GET requests to the API server of one cluster. Each raises NoAnswerError or RefusedError."""
+    """Requests to the API server of one cluster. Each raises NoAnswerError or RefusedError.
+
+    They are GET requests but for `add_event`: everything else on a cluster is written by Pulumi.
+    """
 
     def __init__(self, client: "ApiClient", server: str, deadline: float) -> None:
         self.server = server
@@ -67,7 +71,21 @@ class Api:
             yield from page.get("items") or ()
             token = (page.get("metadata") or {}).get("continue") or ""
 
+    def add_event(self, namespace: str, event: Mapping[str, Any]) -> None:
+        """Add an Event of `events.k8s.io/v1` to a namespace."""
+        self._send("POST", f"/apis/events.k8s.io/v1/namespaces/{namespace}/events", _JSON, {}, event)
+
     def _get(self, path: str, accept: str, query: Mapping[str, Any]) -> dict[str, Any]:
+        return self._send("GET", path, accept, query)
+
+    def _send(
+        self,
+        method: Literal["GET", "POST"],
+        path: str,
+        accept: str,
+        query: Mapping[str, Any],
+        body: Mapping[str, Any] | None = None,
+    ) -> dict[str, Any]:
         from kubernetes.client.exceptions import ApiException
         from urllib3.exceptions import HTTPError
 
@@ -77,9 +95,10 @@ class Api:
         try:
             answer = self._client.call_api(
                 path,
-                "GET",
+                method,
                 query_params=[(key, value) for key, value in query.items() if value is not None],
-                header_params={"Accept": accept},
+                header_params={"Accept": accept} | ({"Content-Type": _JSON} if body else {}),
+                body=body,
                 auth_settings=["BearerToken"],
                 response_type="object",
                 _return_http_data_only=True,
@@ -88,7 +107,7 @@ class Api:
         except ApiException as error:
             if not error.status:
                 raise NoAnswerError(last_line(str(error.reason))) from error
-            raise RefusedError(error.status, path) from error
+            raise RefusedError(error.status, path, method) from error
         except (HTTPError, OSError) as error:
             raise NoAnswerError(reason(error)) from error
         except ValueError:

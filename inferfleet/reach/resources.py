@@ -64,6 +64,18 @@ def served_versions(api: Api, group: str) -> tuple[str, ...]:
     return tuple(str(version.get("version")) for version in versions)
 
 
+def newest(api: Api, group: str, kind: str) -> ApiResource | None:
+    """Return where a kind is listed in the version of its group that the server names first of those with it.
+
+    That is the newest stable version, or the newest of the others.
+    """
+    for version in served_versions(api, group):
+        wanted = (f"{group}/{version}", kind)
+        if resource := known(api, [wanted]).get(wanted):
+            return resource
+    return None
+
+
 def listed(api: Api, resource: ApiResource, namespaces: set[str]) -> Iterator[ListedObject]:
     """Yield the objects of a kind in these namespaces, and maybe in others, in a few requests."""
     few = resource.namespaced and len(namespaces) <= FEW_NAMESPACES

@@ -67,6 +67,8 @@ def refusal(connection: Connection, error: RefusedError) -> Problem:
     if error.status == 401:
         why = "it does not accept the credentials"
         step = "Run `gcloud auth login`" if plan else "Renew the credentials in its kubeconfig"
+    elif error.status == 403 and error.method != "GET":
+        why, step = "the credentials may not create this", "Give them the right to create it"
     elif error.status == 403:
         why, step = "the credentials may not read this", "Give them the right to read and write it"
         if plan:
@@ -78,7 +80,7 @@ def refusal(connection: Connection, error: RefusedError) -> Problem:
         why, step = "the API server failed", "Check the health of the API server, then try again"
     return cluster_problem(
         connection.cluster,
-        f"cluster {connection.cluster!r} refused GET {error.path} ({error.status}): {why}",
+        f"cluster {connection.cluster!r} refused {error.method} {error.path} ({error.status}): {why}",
         step,
         path_of(connection),
     )

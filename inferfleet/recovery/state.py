@@ -14,7 +14,8 @@ from dataclasses import dataclass
 from typing import Any
 
 CREATING = "creating"
-_PROVIDER = "pulumi:providers:"
+# Providers, and what the state remembers of ready hooks: Pulumi alone has them.
+_OWN = "pulumi:"
 # The only output of a resource that was taken over and not refreshed yet.
 FIELD_MANAGER = "__fieldManager"
 
@@ -61,8 +62,8 @@ class StackResource:
 
     @property
     def real(self) -> bool:
-        """Return whether it exists outside of Pulumi, which components and providers do not."""
-        return bool(self.values.get("custom")) and not self.token.startswith(_PROVIDER)
+        """Return whether it exists outside of Pulumi, which components and types of its own do not."""
+        return bool(self.values.get("custom")) and not self.token.startswith(_OWN)
 
     @property
     def read(self) -> bool:

@@ -1,30 +1,41 @@
 """The phase of a placement, from its workloads and their pods."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
+from inferfleet.fleet import names
+from inferfleet.manifests.worker_set import KIND
+from inferfleet.manifests.workload import pods_of, templates_of
+from inferfleet.status.admission import group_waits, held_back
+from inferfleet.status.groups import Member, groups
 from inferfleet.status.pods import one_line, pod_status
-from inferfleet.status.read import Seen
+from inferfleet.status.read import Key, Seen
 from inferfleet.status.routing import ABSENT, selected, titled
-from inferfleet.status.values import Phase, PlacementStatus, PodStatus, worst
+from inferfleet.status.values import GroupStatus, Phase, PlacementStatus, PluginStatus, PodStatus, worst
 
 
 def placement_status(
     cluster: str, pools: str, workloads: Sequence[dict[str, Any]], seen: Seen | None, now: datetime
 ) -> PlacementStatus:
-    """Return the status of a placement. `workloads` are the desired Deployments, one per role; `seen` is None
-    where the cluster did not answer.
+    """Return the status of a placement. `workloads` are the desired Deployments and LeaderWorkerSets, one per
+    role; `seen` is None where the cluster did not answer.
     """
-    wanted = sum(workload["spec"]["replicas"] for workload in workloads)
+    wanted = sum(map(pods_of, workloads))
     if seen is None:
         return PlacementStatus(cluster, pools, Phase.UNKNOWN, wanted, 0)
     pods: list[PodStatus] = []
     phases: list[Phase] = []
     messages: list[str] = []
+    of_workloads: dict[str, tuple[GroupStatus, ...]] = {}
     for workload in workloads:
-        own_pods = list(_pods(workload, seen, now))
+        members = list(_pods(workload, seen, now))
+        own_pods = [pod for _, pod in members]
         pods += own_pods
+        if workload["kind"] == KIND:
+            spec = workload["spec"]
+            of_workload = groups(members, number=spec["replicas"], size=spec["leaderWorkerTemplate"]["size"])
+            of_workloads[workload["metadata"]["name"]] = tuple(of_workload)
         phase, message = _workload(workload, own_pods, seen)
         phases.append(phase)
         messages += [message] if message else []
@@ -36,23 +47,49 @@ def placement_status(
         sum(pod.phase == Phase.READY for pod in pods),
         "; ".join(messages),
         tuple(pods),
+        tuple(_plugins(workloads, seen)),
+        of_workloads,
     )
 
 
-def _pods(workload: dict[str, Any], seen: Seen, now: datetime) -> Iterator[PodStatus]:
-    labels = workload["spec"]["selector"]["matchLabels"]
-    deadline = workload["spec"]["progressDeadlineSeconds"]
+def _plugins(workloads: Sequence[dict[str, Any]], seen: Seen) -> Iterator[PluginStatus]:
+    for workload in workloads:
+        actual = seen.objects.get(_key(workload))
+        if actual is None:
+            continue
+        made_with, wanted = _made_with(actual), _made_with(workload)
+        if made_with or wanted:
+            name = workload["metadata"]["name"]
+            yield PluginStatus(name, made_with, wanted, made_with != wanted)
+
+
+def _made_with(workload: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return what the annotation of a workload says of plugins. Earlier versions wrote it at its pods."""
+    templates = [template.get("metadata") or {} for template in templates_of(workload)]
+    for metadata in (workload["metadata"], *templates):
+        if text := (metadata.get("annotations") or {}).get(names.PLUGINS):
+            return tuple(one_line(entry.strip()) for entry in text.split(","))
+    return ()
+
+
+def _pods(workload: dict[str, Any], seen: Seen, now: datetime) -> Iterator[Member]:
+    metadata, spec = workload["metadata"], workload["spec"]
+    if workload["kind"] == KIND:
+        labels = names.group_selector(metadata["name"])
+    else:
+        labels = spec["selector"]["matchLabels"]
     for pod in seen.pods:
-        if selected(pod, workload["metadata"]["namespace"], labels):
-            yield pod_status(pod, main="engine", deadline=deadline, now=now)
+        if selected(pod, metadata["namespace"], labels):
+            deadline, held = spec.get("progressDeadlineSeconds"), held_back(pod, seen.admissions)
+            yield pod, pod_status(pod, main="engine", deadline=deadline, now=now, held=held)
 
 
 def _workload(workload: dict[str, Any], pods: list[PodStatus], seen: Seen) -> tuple[Phase, str]:
-    key = ("Deployment", workload["metadata"]["namespace"], workload["metadata"]["name"])
+    key = _key(workload)
     actual = seen.objects.get(key)
     if actual is None:
         return Phase.MISSING, f"{titled(key)} {ABSENT}"
-    status, wanted = actual.get("status") or {}, workload["spec"]["replicas"]
+    status, wanted = actual.get("status") or {}, pods_of(workload)
     alive = [pod for pod in pods if pod.phase != Phase.LEAVING]
     unready = [pod.phase for pod in alive if pod.phase != Phase.READY]
     ready = len(alive) - len(unready)
@@ -61,12 +98,19 @@ def _workload(workload: dict[str, Any], pods: list[PodStatus], seen: Seen) -> tu
         # The pods say more than their Deployment, as long as there are any.
         phase = worst(unready) if unready else Phase.FAILED if failure else Phase.PENDING
         missing = f"{len(alive)} of {wanted} pods exist" if len(alive) < wanted else ""
-        return phase, "; ".join(part for part in (missing, failure) if part)
+        return phase, "; ".join(
+            part for part in (missing, group_waits(workload, seen.objects), failure) if part
+        )
     behind = status.get("observedGeneration", 0) < actual["metadata"].get("generation", 0)
-    updated = status.get("updatedReplicas", 0)
-    if wanted and (behind or updated < wanted):
-        return Phase.STARTING, f"rolls: {updated} of {wanted} pods have the latest template"
+    updated, replicas = status.get("updatedReplicas", 0), workload["spec"]["replicas"]
+    if replicas and (behind or updated < replicas):
+        of = "groups" if workload["kind"] == KIND else "pods"
+        return Phase.STARTING, f"rolls: {updated} of {replicas} {of} have the latest template"
     return Phase.READY, ""
+
+
+def _key(workload: Mapping[str, Any]) -> Key:
+    return workload["kind"], workload["metadata"]["namespace"], workload["metadata"]["name"]
 
 
 def _failures(status: dict[str, Any]) -> Iterator[str]:

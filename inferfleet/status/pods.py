@@ -16,13 +16,15 @@ _LAST_LINES = 3
 _LONGEST = 600
 
 
-def pod_status(pod: Mapping[str, Any], *, main: str, deadline: int | None, now: datetime) -> PodStatus:
+def pod_status(
+    pod: Mapping[str, Any], *, main: str, deadline: int | None, now: datetime, held: str = ""
+) -> PodStatus:
     """Return the status of a pod. `main` is the container whose start takes time; `deadline` is the budget in
-    seconds of a pod that no startup probe limits.
+    seconds of a pod that no startup probe limits; `held` says who holds it back, where a queue does.
     """
     metadata, spec, status = pod["metadata"], pod.get("spec") or {}, pod.get("status") or {}
     containers = status.get("containerStatuses") or []
-    phase, message, since, budget = _phase(pod, main, deadline)
+    phase, message, since, budget = _phase(pod, main, deadline, held)
     return PodStatus(
         metadata["name"],
         phase,
@@ -35,7 +37,7 @@ def pod_status(pod: Mapping[str, Any], *, main: str, deadline: int | None, now: 
 
 
 def _phase(
-    pod: Mapping[str, Any], main: str, deadline: int | None
+    pod: Mapping[str, Any], main: str, deadline: int | None, held: str
 ) -> tuple[Phase, str, str | None, int | None]:
     """Return phase, message, since when (None where it does not matter), and budget."""
     metadata, status = pod["metadata"], pod.get("status") or {}
@@ -49,7 +51,7 @@ def _phase(
     conditions = {condition["type"]: condition for condition in status.get("conditions") or []}
     created = metadata.get("creationTimestamp")
     if not (pod.get("spec") or {}).get("nodeName"):
-        message = one_line(conditions.get("PodScheduled", {}).get("message", ""))
+        message = held or one_line(conditions.get("PodScheduled", {}).get("message", ""))
         return Phase.PENDING, message or "the scheduler has not looked at it yet", created, deadline
     ready = conditions.get("Ready", {})
     if ready.get("status") == "True":
@@ -88,6 +90,15 @@ def _failures(status: Mapping[str, Any]) -> Iterator[str]:
                 yield ": ".join(part for part in (f"{container['name']} {waiting['reason']}", *words) if part)
             elif ended and not (may_end and ended.get("exitCode") == 0):
                 yield f"{container['name']} {next(_ended(container, 'state'))}"
+
+
+def terminated(container: Mapping[str, Any], *, spoken: bool) -> Iterator[str]:
+    """Yield how a container failed the last time, now or before its restart; `spoken`: only with words."""
+    for state in ("state", "lastState"):
+        ended = (container.get(state) or {}).get("terminated")
+        if ended and ended.get("exitCode") != 0 and (not spoken or last_words(ended.get("message") or "")):
+            yield from _ended(container, state)
+            return
 
 
 def _ended(container: Mapping[str, Any], state: str) -> Iterator[str]:

@@ -13,6 +13,7 @@ from inferfleet.fleet.names import DEPLOYMENT, MANAGED_BY, MANAGER, STACK
 from inferfleet.gke.facts.schema import NODE_POOL
 from inferfleet.gke.values import CloudCluster
 from inferfleet.preflight import checks
+from inferfleet.profiles.schedulers import KUEUE_WORKLOAD
 from inferfleet.reach.asked import Asked
 from inferfleet.reach.at_once import ask
 from inferfleet.reach.clusters import cluster_problem
@@ -22,7 +23,8 @@ from inferfleet.reach.google_apis import ComputeApi, ContainerApi
 from inferfleet.reach.google_login import GOOGLE, Addresses, GoogleLogin, preload
 from inferfleet.reach.kubeconfig import GIVEN_UP
 from inferfleet.reach.refusals import CloudError
-from inferfleet.reach.resources import known
+from inferfleet.reach.resources import known, newest
+from inferfleet.status.admission import admissions
 
 Key = tuple[str, str, str]  # (kind, namespace, name)
 # The values of Secrets are not ours to read, and definitions are long and not ours to change.
@@ -35,10 +37,14 @@ _GROUP = re.compile(r".*/projects/([^/]+)/zones/([^/]+)/instanceGroupManagers/([
 
 @dataclass(frozen=True)
 class Seen:
-    """What one cluster has: objects with this stack's label, the Gateway that is somebody else's, pods."""
+    """What one cluster has: objects with this stack's label, the Gateway that is somebody else's, pods.
+
+    `admissions` is why Kueue has not admitted pods, by kind, namespace and name of what owns its Workload.
+    """
 
     objects: Mapping[Key, dict[str, Any]] = field(default_factory=dict)
     pods: tuple[dict[str, Any], ...] = ()
+    admissions: Mapping[Key, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -86,7 +92,23 @@ def _look(api: Api, cluster: DesiredCluster, stack: str) -> Seen | Problem:
         for selector in _PODS
         for item in api.items("/api/v1/pods", query={"labelSelector": selector})
     }
-    return Seen(dict(_objects(api, cluster, stack)), tuple(pods[name] for name in sorted(pods)))
+    return Seen(
+        dict(_objects(api, cluster, stack)),
+        tuple(pods[name] for name in sorted(pods)),
+        dict(admissions(_workloads_of_kueue(api, cluster))),
+    )
+
+
+def _workloads_of_kueue(api: Api, cluster: DesiredCluster) -> Iterator[dict[str, Any]]:
+    """Yield the Workloads in namespaces whose pods wait in queues of Kueue, where we may read them."""
+    namespaces = {need.namespace for need in cluster.scheduler_needs if need.scheduler == "Kueue"} - {None}
+    resource = newest(api, *KUEUE_WORKLOAD) if namespaces else None
+    for namespace in sorted(filter(None, namespaces)) if resource else ():
+        try:
+            yield from api.items(resource.path(namespace)) if resource else ()
+        except RefusedError as refused:
+            if refused.status != 403:
+                raise
 
 
 def _objects(api: Api, cluster: DesiredCluster, stack: str) -> Iterator[tuple[Key, dict[str, Any]]]:

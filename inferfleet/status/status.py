@@ -8,6 +8,7 @@ from inferfleet.desired.addresses import address_of
 from inferfleet.desired.values import Component, Desired, DesiredCluster, KubeObject
 from inferfleet.fleet import names
 from inferfleet.fleet.decisions import Endpoint, Placement, ServiceRoute
+from inferfleet.manifests.worker_set import KIND
 from inferfleet.status import routing
 from inferfleet.status.drift import drift
 from inferfleet.status.placement import placement_status
@@ -102,7 +103,7 @@ def _placement(
     placement: Placement, cluster: DesiredCluster, seen: Seen | None, now: datetime
 ) -> PlacementStatus:
     component = _component(cluster, "ModelReplicas", names.replicas_component(placement.spot))
-    workloads = [wanted.manifest for wanted in component.objects if wanted.kind == "Deployment"]
+    workloads = [wanted.manifest for wanted in component.objects if wanted.kind in ("Deployment", KIND)]
     pools = " ".join(f"{role}={pool}" for role, pool in placement.spot.pools)
     return placement_status(cluster.connection.cluster, pools, workloads, seen, now)
 

@@ -1,7 +1,7 @@
 """What `inferfleet status` shows, as values: phases of pods, placements, pickers, pools, routes, gateways."""
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 from inferfleet.gke.drift import Drift
@@ -40,6 +40,21 @@ class PodStatus:
 
 
 @dataclass(frozen=True)
+class GroupStatus:
+    """One group of pods that are one engine. `pod` holds it up, and `message` says why; both may be "".
+
+    `wanted` and `ready` count pods.
+    """
+
+    number: int
+    phase: Phase
+    ready: int
+    wanted: int
+    pod: str = ""
+    message: str = ""
+
+
+@dataclass(frozen=True)
 class PartStatus:
     """One object that requests pass through; `object` is its `Kind namespace/name`."""
 
@@ -50,8 +65,25 @@ class PartStatus:
 
 
 @dataclass(frozen=True)
+class PluginStatus:
+    """The plugins that a workload was made with, and those of the documents where they `differ`.
+
+    Each names plugin, version and a fingerprint of its config.
+    """
+
+    workload: str
+    made_with: tuple[str, ...]
+    wanted: tuple[str, ...]
+    differ: bool
+
+
+@dataclass(frozen=True)
 class PlacementStatus:
-    """Alike replicas on one cluster. `wanted` and `ready` count pods."""
+    """Alike replicas on one cluster. `wanted` and `ready` count pods.
+
+    `plugins` has the workloads that were made with plugins, or are to be. `groups` are those of workers of
+    many pods, by name of their workload.
+    """
 
     cluster: str
     pools: str
@@ -60,6 +92,8 @@ class PlacementStatus:
     ready: int
     message: str = ""
     pods: tuple[PodStatus, ...] = ()
+    plugins: tuple[PluginStatus, ...] = ()
+    groups: Mapping[str, tuple[GroupStatus, ...]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

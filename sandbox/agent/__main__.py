@@ -11,6 +11,7 @@ from sandbox.agent.kubelet import Kubelet
 from sandbox.agent.picker import PickerHost
 from sandbox.cluster.companions import cluster_of
 from sandbox.cluster.watching import Api
+from sandbox.devices.compute_domains import serve_compute_domains
 
 
 async def main(stack_folder: str, name: str) -> None:
@@ -23,7 +24,8 @@ async def main(stack_folder: str, name: str) -> None:
         Api(cluster.server, cluster.folder / "pki") as api,
         aiohttp.ClientSession(connector=probes) as probe_session,
     ):
-        await Kubelet(PickerHost(api, cluster.folder, Path(program)), probe_session).run()
+        kubelet = Kubelet(PickerHost(api, cluster.folder, Path(program)), probe_session)
+        await asyncio.gather(kubelet.run(), serve_compute_domains(api))
 
 
 if __name__ == "__main__":

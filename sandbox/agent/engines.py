@@ -7,14 +7,17 @@ from pathlib import Path
 from typing import Any
 
 from inferfleet.profiles.devices import RESOURCE_BY_DRIVER
+from inferfleet.profiles.dra import RESOURCE_API
 from sandbox.agent.environment import environment, expanded
 from sandbox.agent.logs import ContainerLog
 from sandbox.agent.program import CannotStart, Exit
 from sandbox.child import end, spawn
 from sandbox.cluster.companions import python_environment, python_link
 from sandbox.cluster.objects import Object
-from sandbox.cluster.watching import UNREACHABLE, Api
+from sandbox.cluster.watching import UNREACHABLE, Api, ApiError
 
+# Returns the address of a name that a pod of the namespace asks for, or None.
+Resolve = Callable[[str, str], str | None]
 ENGINE_TYPE = "llm-d.ai/engine-type"
 _DEVICES = frozenset(RESOURCE_BY_DRIVER.values())
 # The longest line (bytes) that the process may print: a log line or an error.
@@ -24,8 +27,10 @@ _LINE = 2**20
 class Engines:
     """The engine process of a cluster, which is started for the first engine and again when it has ended."""
 
-    def __init__(self, cluster_folder: Path) -> None:
+    def __init__(self, cluster_folder: Path, resolve: Resolve) -> None:
         self._folder = cluster_folder
+        self._resolve = resolve
+        self._answers: set[asyncio.Task[None]] = set()
         self._process: asyncio.subprocess.Process | None = None
         self._reading: asyncio.Task[None] | None = None
         self._listeners: dict[str, Callable[[Object], None]] = {}
@@ -43,6 +48,14 @@ class Engines:
             await process.stdin.drain()
         except ConnectionError:
             pass  # the process has ended, and its listeners hear of that
+
+    def answer(self, identity: str, namespace: str, name: str) -> None:
+        """Tell an engine in a pod of the namespace the address of a name that it asked for."""
+        address = self._resolve(name, namespace)
+        command = {"op": "resolved", "id": identity, "name": name, "address": address}
+        task = asyncio.create_task(self.send(command))
+        self._answers.add(task)
+        task.add_done_callback(self._answers.discard)
 
     def listen(self, identity: str, handle: Callable[[Object], None]) -> None:
         """Call `handle` with the events of this id until `forget`."""
@@ -120,6 +133,8 @@ class Engine:
         kind = event["event"]
         if kind == "log":
             self._log.write(event["line"])
+        elif kind == "resolve":
+            self._engines.answer(self._id, self._pod["metadata"]["namespace"], event["name"])
         elif kind == "started" and not self._started.done():
             self._started.set_result(None)
         elif kind in ("failed", "stopped") and not self._ended.done():
@@ -140,7 +155,7 @@ class Engine:
             "engine": metadata.get("labels", {}).get(ENGINE_TYPE, ""),
             "args": expanded(command_line, variables),
             "env": variables,
-            "gpus": gpus_of(container),
+            "gpus": gpus_of(container) + await claimed_gpus(self._api, pod, container),
             "model": None,
             "annotations": metadata.get("annotations", {}),
         }
@@ -152,6 +167,27 @@ def port_of(container: Object) -> int:
     named = [port["containerPort"] for port in ports if port.get("name") == "http"]
     number: int = (named or [port["containerPort"] for port in ports] or [8000])[0]
     return number
+
+
+async def claimed_gpus(api: Api, pod: Object, container: Object) -> int:
+    """Return how many accelerators of any vendor the scheduler gave to the container by its claims.
+
+    Raises CannotStart for a claim that is gone.
+    """
+    namespace = pod["metadata"]["namespace"]
+    wanted = {claim["name"] for claim in container.get("resources", {}).get("claims", [])}
+    gpus = 0
+    for status in pod["status"].get("resourceClaimStatuses", []) if wanted else ():
+        if status["name"] in wanted and status.get("resourceClaimName"):
+            path = f"/apis/{RESOURCE_API}/namespaces/{namespace}/resourceclaims/{status['resourceClaimName']}"
+            try:
+                claim = await api.call("GET", path)
+            except ApiError as error:
+                raise CannotStart("FailedPrepareDynamicResources", str(error)) from error
+            allocation = claim.get("status", {}).get("allocation", {})
+            results = allocation.get("devices", {}).get("results", [])
+            gpus += sum(result["driver"] in RESOURCE_BY_DRIVER for result in results)
+    return gpus
 
 
 def gpus_of(container: Object) -> int:

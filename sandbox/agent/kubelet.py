@@ -13,6 +13,7 @@ from sandbox.agent.checks import Checks
 from sandbox.agent.container import Container
 from sandbox.agent.engines import Engine, Engines
 from sandbox.agent.logs import PREVIOUS, ContainerLog, pod_folder, trim
+from sandbox.agent.names import address_of
 from sandbox.agent.picker import Picker, PickerHost
 from sandbox.agent.pod import Pod
 from sandbox.agent.program import ContainerProgram, Idle
@@ -31,14 +32,23 @@ class Kubelet:
     def __init__(self, host: PickerHost, probe_session: aiohttp.ClientSession) -> None:
         self._host = host
         self._probe_session = probe_session
-        self._engines = Engines(host.cluster_folder)
+        self._engines = Engines(host.cluster_folder, self._resolve)
         self._copies = Copies("/api/v1/pods")
+        self._services = Copies("/api/v1/services")
         self._pods: dict[str, Pod] = {}
         self._ending: set[asyncio.Task[None]] = set()
 
     async def run(self) -> None:
         """Run until cancelled."""
-        await asyncio.gather(follow(self._host.api, self._copies, self._changed), self._trim())
+        await asyncio.gather(
+            follow(self._host.api, self._copies, self._changed),
+            follow(self._host.api, self._services, lambda key: None),
+            self._trim(),
+        )
+
+    def _resolve(self, name: str, namespace: str) -> str | None:
+        pods, services = self._copies.objects.values(), self._services.objects.values()
+        return address_of(name, namespace, pods=pods, services=services)
 
     def _changed(self, key: str) -> None:
         if not key:

@@ -1,4 +1,4 @@
-"""The sandbox's own processes beside a cluster: one agent and one gateway controller, which end with it."""
+"""The processes beside a cluster, which end with it: agent, gateway and LeaderWorkerSet controllers."""
 
 import os
 import subprocess
@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sandbox.cluster.kwok import KwokCluster
+from sandbox.lws import controller
 from sandbox.places import StackPlaces
 from sandbox.toolchain.tools import Tools
 
@@ -36,7 +37,9 @@ def cluster_of(stack_folder: str, name: str) -> KwokCluster:
 def missing(cluster: KwokCluster) -> tuple[str, ...]:
     """Return the names of the companions that are not running."""
     running = {process.program.name for process in cluster.processes()}
-    return tuple(companion.name for companion in COMPANIONS if companion.name not in running)
+    names = [companion.name for companion in COMPANIONS]
+    names += [controller.PROGRAM] if controller.installed(cluster) else []
+    return tuple(name for name in names if name not in running)
 
 
 def ensure_running(cluster: KwokCluster, tools: Tools) -> None:
@@ -45,6 +48,8 @@ def ensure_running(cluster: KwokCluster, tools: Tools) -> None:
     for companion in COMPANIONS:
         if companion.name in absent:
             _start(companion, cluster, tools)
+    if controller.PROGRAM in absent:
+        controller.start(cluster, tools)
 
 
 def _start(companion: Companion, cluster: KwokCluster, tools: Tools) -> None:

@@ -39,8 +39,15 @@ def define(cluster: KwokCluster, kubectl: Kubectl, files: tuple[Path, ...]) -> N
     The first cluster that never had other definitions leaves a seed for later ones.
     """
     _define(cluster, kubectl, files)
-    # An API server builds the schema when it is first asked for it. Pulumi's provider gives up on that after
-    # 32 s, which a busy machine may need; kubectl waits.
+    serve_schema(kubectl)
+
+
+def serve_schema(kubectl: Kubectl) -> None:
+    """Make the running API server build the schema that clients validate with, and wait for it.
+
+    It builds it when it is first asked. Pulumi's provider and `kubectl apply` give up on that after 32 s,
+    which a busy machine may need; a raw request waits.
+    """
     kubectl("get", "--raw", "/openapi/v2")
 
 

@@ -4,6 +4,7 @@ import os
 import re
 import shutil
 import subprocess
+import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -36,6 +37,8 @@ COMPLETE = "complete"
 # The folder, inside the stack's kwok folder, of files that kwokctl needs only while it runs.
 SCRATCH = "scratch"
 ATTEMPTS = 3
+# Seconds after which a port that is still taken is another program's.
+PORTS_SECONDS = 5.0
 _ERROR = re.compile(r"^[EF]\d{4} |address already in use|\"level\":\"(fatal|error)\"|^Error:")
 
 
@@ -117,7 +120,7 @@ class KwokCluster:
             link = self.folder / "bin" / component
             link.unlink(missing_ok=True)
             link.symlink_to(tools.program(program))
-        taken = [port for port in ports.numbers(self._first_port()).values() if not ports.free(port)]
+        taken = self._taken_ports()
         if taken:
             raise SandboxProblem(
                 f"cluster {self.name} cannot start: its port {taken[0]} is used by another program. "
@@ -154,6 +157,21 @@ class KwokCluster:
     def etcd_port(self) -> int:
         """The port that etcd serves clients on."""
         return ports.numbers(self._first_port())["etcdPort"]
+
+    def _taken_ports(self) -> list[int]:
+        """Return the ports of the cluster that other programs have.
+
+        A process that was killed is not found any more before the kernel has closed its sockets.
+        """
+        numbers, until = ports.numbers(self._first_port()).values(), time.monotonic() + PORTS_SECONDS
+        while (taken := [port for port in numbers if not ports.free(port)]) and time.monotonic() < until:
+            time.sleep(0.1)
+        return taken
+
+    @property
+    def webhook_port(self) -> int:
+        """The port on which webhooks of the cluster listen, if it has any."""
+        return ports.webhooks(self._first_port())
 
     def _first_port(self) -> int:
         """Read the port block from the cluster's configuration: the reservation may be lost."""

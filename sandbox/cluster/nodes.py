@@ -19,6 +19,7 @@ Node = dict[str, Any]
 # The annotation holds a digest of the whole node as it was created, so that a changed document is noticed.
 MADE_FROM = "sandbox.inferfleet.dev/made-from"
 REGION = "sandbox"
+NVIDIA = "gpu.nvidia.com"
 
 # What GKE writes into cloud.google.com/gke-accelerator, by the product name NVIDIA's driver reports.
 # https://cloud.google.com/compute/docs/gpus
@@ -57,21 +58,29 @@ def _pool_node(
         **(pool.node_selector or {}),
     }
     taints = [taint.model_dump() for taint in (*cluster.spec.taints, *pool.taints)]
-    if "nvidia.com/gpu" in devices:
+    if any(device.driver == NVIDIA and device.claim == "DRA" for device in inference_class.spec.all_devices):
         taints.append({"key": "nvidia.com/gpu", "value": "present", "effect": "NoSchedule"})
     size = inference_class.spec.node
-    capacity = {"cpu": size.cpu, "memory": size.memory, "pods": str(size.pods), **devices}
+    written = size.hugepages.model_dump(by_alias=True, exclude_defaults=True)
+    pages = {f"hugepages-{page}": amount for page, amount in written.items()}
+    capacity = {"cpu": size.cpu, "memory": size.memory, "pods": str(size.pods), **pages, **devices}
     return node_object(
         f"{cluster.metadata.name}-{pool.name}-{number}", labels, capacity, _without_repeats(taints)
     )
 
 
 def _devices(inference_class: "InferenceClass") -> dict[str, str]:
-    """Return the devices per node, by the extended resource that a device plugin would register."""
+    """Return the devices per node, by the extended resource that a device plugin would register.
+
+    Of a device that only selectors see, such as a network card, the driver may be that name. With DRA no
+    device plugin runs.
+    """
     counts: dict[str, int] = {}
+    plugin = inference_class.spec.allocation == "DevicePlugin"
     for device in inference_class.spec.all_devices:
-        resource = RESOURCE_BY_DRIVER.get(device.driver)
-        if resource and device.claim == "DRA":
+        synthetic = device.claim == "Synthetic"
+        resource = device.driver if synthetic else RESOURCE_BY_DRIVER.get(device.driver) if plugin else None
+        if resource and (not synthetic or "/" in resource):
             counts[resource] = counts.get(resource, 0) + device.count
     return {resource: str(count) for resource, count in counts.items()}
 

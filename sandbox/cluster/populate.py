@@ -7,6 +7,7 @@ from typing import Any
 from sandbox.cluster.kubectl import Kubectl
 from sandbox.cluster.nodes import MADE_FROM, Node
 from sandbox.cluster.podnet import PodNetwork, contains, with_networks
+from sandbox.devices.published import publish
 from sandbox.problem import SandboxProblem
 
 # The controllerName of the GatewayClasses that the sandbox's gateway serves.
@@ -14,13 +15,19 @@ CONTROLLER = "sandbox.inferfleet.dev/gateway"
 
 
 def populate(
-    kubectl: Kubectl, network: PodNetwork, *, nodes: Iterable[Node], classes: tuple[str, ...]
+    kubectl: Kubectl,
+    network: PodNetwork,
+    *,
+    nodes: Iterable[Node],
+    classes: tuple[str, ...],
+    devices: Iterable[dict[str, Any]] = (),
 ) -> None:
-    """Make the cluster have exactly these nodes and GatewayClasses.
+    """Make the cluster have exactly these nodes, GatewayClasses and `devices`, as drivers publish them.
 
     Pods of removed nodes are deleted with them.
     """
     gateway_classes(kubectl, classes)
+    publish(kubectl, devices)
     _replace_nodes(kubectl, network, {_made_from(node): node for node in nodes})
 
 

@@ -25,6 +25,8 @@ NAMES = (
     "kubeSchedulerPort",
     "kwokControllerPort",
 )
+# A cluster's last port is that of the webhooks of its LeaderWorkerSet controller (see lws/).
+_USED = len(NAMES) + 1
 _RESERVATIONS = Reservations("ports")
 
 
@@ -37,11 +39,11 @@ def reserve(cluster_folder: Path, *, avoid: frozenset[int] = frozenset()) -> int
         cluster_folder,
         range(FIRST, LAST, BLOCK),
         avoid=avoid,
-        usable=lambda first: all(free(port) for port in range(first, first + len(NAMES))),
+        usable=lambda first: all(free(port) for port in range(first, first + _USED)),
     )
     if first is None:
         raise SandboxProblem(
-            f"no {len(NAMES)} free ports in a row between {FIRST} and {LAST}. "
+            f"no {_USED} free ports in a row between {FIRST} and {LAST}. "
             "End sandboxes of other checkouts with `inferfleet sandbox down`."
         )
     return first
@@ -60,6 +62,11 @@ def reserved() -> tuple[Path, ...]:
 def numbers(first: int) -> dict[str, int]:
     """Return the ports of a block by the names that kwokctl's configuration has for them."""
     return {name: first + offset for offset, name in enumerate(NAMES)}
+
+
+def webhooks(first: int) -> int:
+    """Return the port of a block that is for webhooks."""
+    return first + len(NAMES)
 
 
 @contextmanager

@@ -6,7 +6,7 @@ import os
 import sys
 
 from sandbox.engine.pod_engine import PodEngine
-from sandbox.engine.protocol import BadCommand, EventKind, Start, command, event_line
+from sandbox.engine.protocol import BadCommand, EventKind, Resolved, Start, command, event_line
 
 # The longest command (bytes): a pod's command line and environment can be long.
 MAX_LINE = 4 * 2**20
@@ -28,6 +28,9 @@ class EngineHost:
             return
         if isinstance(received, Start):
             self._start(received)
+        elif isinstance(received, Resolved):
+            if engine := self._engines.get(received.id):
+                engine.resolved(received.name, received.address)
         elif received.id in self._engines:
             engine = self._engines[received.id]
             stop = asyncio.get_running_loop().create_task(engine.stop(grace=received.grace))
@@ -45,7 +48,8 @@ class EngineHost:
     def _send(self, pod: str, kind: EventKind, text: str) -> None:
         if kind in ("failed", "stopped"):
             self._engines.pop(pod, None)
-        more = {"line": text} if kind == "log" else {"message": text} if text else {}
+        field = {"log": "line", "resolve": "name"}.get(kind, "message")
+        more = {field: text} if text or kind == "log" else {}
         # Lines are small and the reader does nothing else, so waiting for it is cheaper than a buffer.
         with contextlib.suppress(BrokenPipeError):  # the agent is gone, and standard input ends too
             os.write(sys.stdout.fileno(), event_line(kind, pod, **more))

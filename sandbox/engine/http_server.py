@@ -25,6 +25,7 @@ class EngineServer:
     def __init__(self, pod: str, settings: Settings, *, tokens_per_second: float) -> None:
         self.load = Load(settings.slots)
         self.ready = False
+        self.port = settings.port
         self._pod = pod
         self._settings = settings
         self._speed = tokens_per_second
@@ -62,6 +63,8 @@ class EngineServer:
             return self._json({"error": {"message": "The model is being loaded", "code": 503}}, 503)
         if path in settings.health_paths:
             return web.Response(headers=self._headers)
+        if settings.answers == "health":
+            return self._json({"detail": "Not Found"}, 404)
         if path == "/v1/models":
             return self._json({"object": "list", "data": [self._model(name) for name in settings.names]})
         if path in ("/v1/chat/completions", "/v1/completions"):

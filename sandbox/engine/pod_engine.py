@@ -4,24 +4,32 @@ import asyncio
 import contextlib
 import os
 from collections.abc import Callable
+from dataclasses import replace
 
 from sandbox.engine.failure import EngineFailure
 from sandbox.engine.http_server import EngineServer
 from sandbox.engine.protocol import EventKind, Start
+from sandbox.engine.rendezvous import Rendezvous
 from sandbox.engine.settings import Settings, settings
 from sandbox.engine.steering import Steering, steering
+
+# Pods of LeaderWorkerSets have this variable. The controller makes a group anew whenever a container in it
+# has restarted, without back-off: 33 times in 25 s with engines that fail at once. Real ones need longer than
+# this to load their own code.
+_GROUP_SIZE, _LEAST_SECONDS = "LWS_GROUP_SIZE", 5.0
 
 
 class PodEngine:
     """The engine of one pod, which runs until it is stopped or fails.
 
-    `send` gets the events "started" and "log", and at the end "failed" or "stopped".
+    `send` gets the events "started", "log" and "resolve", and at the end "failed" or "stopped".
     """
 
     def __init__(self, start: Start, send: Callable[[EventKind, str], None]) -> None:
         self._start = start
         self._send = send
         self._grace = 0.0
+        self._lookups: dict[str, asyncio.Future[str | None]] = {}
         self._task = asyncio.get_running_loop().create_task(self._run())
 
     async def stop(self, *, grace: float) -> None:
@@ -31,9 +39,15 @@ class PodEngine:
         with contextlib.suppress(asyncio.CancelledError):
             await self._task
 
+    def resolved(self, name: str, address: str | None) -> None:
+        """Take the answer to the event "resolve"."""
+        lookup = self._lookups.pop(name, None)
+        if lookup is not None and not lookup.done():
+            lookup.set_result(address)
+
     async def _run(self) -> None:
         try:
-            await self._serve()
+            await self._serve_or_fail()
         except EngineFailure as failure:
             for line in str(failure).splitlines():
                 self._send("log", f"ERROR {line}")
@@ -41,6 +55,17 @@ class PodEngine:
         except asyncio.CancelledError:
             self._send("log", "INFO Shutting down")
             self._send("stopped", "")
+            raise
+
+    async def _serve_or_fail(self) -> None:
+        """Serve until cancelled. In a LeaderWorkerSet it takes a while to fail, as it does engines."""
+        loop = asyncio.get_running_loop()
+        begun = loop.time()
+        try:
+            await self._serve()
+        except EngineFailure:
+            if _GROUP_SIZE in self._start.env:
+                await asyncio.sleep(begun + _LEAST_SECONDS - loop.time())
             raise
 
     async def _serve(self) -> None:
@@ -55,29 +80,89 @@ class PodEngine:
             self._send("log", note)
         if steer.fail_after == 0:
             raise EngineFailure(steer.fail_message)
-        server = EngineServer(self._start.name, config, tokens_per_second=steer.tokens_per_second)
+        servers = [self._server(own, steer) for own in _one_per_port(config)]
+        group = self._rendezvous(config)
         try:
-            if config.reachable:
-                await self._listen(server, config)
+            if config.reachable and config.answers != "nothing":
+                await self._listen(servers)
             # Only now, because a first probe that fails is repeated ten seconds later.
             self._send("started", "")
             async with asyncio.timeout(steer.fail_after):
-                self._send("log", f"INFO Loading the model takes {steer.startup:g} s")
-                await asyncio.sleep(steer.startup)
-                server.ready = True
-                self._send("log", f"INFO Application startup complete, port {config.port}")
-                await asyncio.Event().wait()
+                await self._until_broken(group, servers, steer, ready=_ready(config))
         except TimeoutError as error:
             raise EngineFailure(steer.fail_message) from error
         finally:
-            await server.close(grace=self._grace)
+            for server in servers:
+                await server.close(grace=self._grace)
+            if group is not None:
+                await group.close()
 
-    async def _listen(self, server: EngineServer, config: Settings) -> None:
+    async def _until_broken(
+        self, group: Rendezvous | None, servers: list[EngineServer], steer: Steering, *, ready: str
+    ) -> None:
+        """Join the group if there is one, load the model, and serve until another pod of it has gone."""
+        if group is not None:
+            await group.join()
+            self._send("log", "INFO All pods of the engine have joined")
+        ending = asyncio.create_task(group.broken() if group else _forever())
         try:
-            await server.open(self._start.address)
-        except OSError as error:
-            why = os.strerror(error.errno) if error.errno else str(error)
-            raise EngineFailure(f"cannot listen on {self._start.address}:{config.port}: {why}") from error
+            self._send("log", f"INFO Loading the model takes {steer.startup:g} s")
+            await asyncio.wait([ending], timeout=steer.startup)
+            if not ending.done():
+                for server in servers:
+                    server.ready = True
+                self._send("log", f"INFO {ready}")
+            await ending
+        finally:
+            ending.cancel()
+
+    def _server(self, config: Settings, steer: Steering) -> EngineServer:
+        return EngineServer(self._start.name, config, tokens_per_second=steer.tokens_per_second)
+
+    def _rendezvous(self, config: Settings) -> Rendezvous | None:
+        if config.group is None:
+            return None
+        return Rendezvous(
+            config.group,
+            self._resolve,
+            lambda line: self._send("log", line),
+            name=self._start.name,
+            own=self._start.address,
+        )
+
+    async def _resolve(self, name: str) -> str | None:
+        lookup: asyncio.Future[str | None] = asyncio.get_running_loop().create_future()
+        self._lookups[name] = lookup
+        self._send("resolve", name)
+        return await lookup
+
+    async def _listen(self, servers: list[EngineServer]) -> None:
+        for server in servers:
+            try:
+                await server.open(self._start.address)
+            except OSError as error:
+                why = os.strerror(error.errno) if error.errno else str(error)
+                raise EngineFailure(f"cannot listen on {self._start.address}:{server.port}: {why}") from error
+
+
+def _one_per_port(config: Settings) -> list[Settings]:
+    """Return the settings of each API server of the pod, and of the one that tells their health."""
+    servers = [config, *(replace(config, port=port, metrics_port=port) for port in config.more_ports)]
+    if config.health_port is not None:
+        port, paths = config.health_port, ("/health", "/ready", "/readyz")
+        health = replace(config, port=port, metrics_port=port, metrics_path=None, health_paths=paths)
+        servers.append(replace(health, answers="health"))
+    return servers
+
+
+def _ready(config: Settings) -> str:
+    if config.answers == "requests":
+        return f"Application startup complete, port {config.port}"
+    return "Worker startup complete: another pod of the engine answers requests"
+
+
+async def _forever() -> None:
+    await asyncio.Event().wait()
 
 
 def _size(config: Settings, steer: Steering) -> str:

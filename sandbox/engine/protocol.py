@@ -4,11 +4,13 @@ The agent sends the commands
     {"op": "start", "id": uid, "name": "ns/pod", "address": ip, "port": n, "engine": label, "args": [...],
      "env": {...}, "gpus": n, "model": name or null, "annotations": {...}}
     {"op": "stop", "id": uid, "grace": seconds for running requests, 0 if absent}
+    {"op": "resolved", "id": uid, "name": host, "address": ip, or null for an unknown name}
 `args` is the whole command line: the container's `command` and `args`. The agent receives the events
     {"event": "started", "id": uid}                    the engine listens; its probes say whether it serves
     {"event": "failed", "id": uid, "message": text}    the engine ended by itself and may be started again
     {"event": "stopped", "id": uid}                    the engine was stopped; also for unknown ids
     {"event": "log", "id": uid, "line": text}
+    {"event": "resolve", "id": uid, "name": host}      the engine asks the cluster's DNS for an address
 """
 
 import json
@@ -16,7 +18,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-EventKind = Literal["started", "failed", "stopped", "log"]
+EventKind = Literal["started", "failed", "stopped", "log", "resolve"]
 
 
 class BadCommand(ValueError):  # noqa: N818 (it says what is wrong with a line)
@@ -47,14 +49,25 @@ class Stop:
     grace: float = 0
 
 
-def command(line: str) -> Start | Stop:
+@dataclass(frozen=True)
+class Resolved:
+    """The answer to an engine that asked for the address of a name; None for one that nobody has."""
+
+    id: str
+    name: str
+    address: str | None
+
+
+def command(line: str) -> Start | Stop | Resolved:
     """Return the command of a line. Raises BadCommand."""
     try:
         fields: Any = json.loads(line)
         if fields["op"] == "stop":
             return Stop(str(fields["id"]), float(fields.get("grace") or 0))
+        if fields["op"] == "resolved":
+            return Resolved(str(fields["id"]), str(fields["name"]), fields["address"] or None)
         if fields["op"] != "start":
-            raise BadCommand(f"op {fields['op']!r} is none of start, stop")
+            raise BadCommand(f"op {fields['op']!r} is none of start, stop, resolved")
         return Start(
             id=str(fields["id"]),
             name=str(fields["name"]),

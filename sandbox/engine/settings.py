@@ -3,12 +3,14 @@
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Literal
 
 from inferfleet.profiles.engines import EngineDefaults, Meaning, engine
-from sandbox.engine import arguments
-from sandbox.engine.arguments import Arguments
+from sandbox.engine.command import arguments
+from sandbox.engine.command.arguments import Arguments
+from sandbox.engine.command.flags import BY_LABEL, EngineFlags
 from sandbox.engine.failure import EngineFailure
-from sandbox.engine.flags import BY_LABEL, EngineFlags
+from sandbox.engine.group import Group, gpus_needed, group_of, health_port_of, ports_of
 from sandbox.engine.protocol import Start
 from sandbox.engine.steering import SLOTS, Steering
 
@@ -25,7 +27,9 @@ class Settings:
     `names` are the models it answers for, first its own, and `adapters` are those that are LoRA adapters.
     `any_model`: it answers whatever model a request names. `slots`: the requests it runs at once.
     `max_length` and `block_size` are in tokens. `reachable`: it listens on the pod's address. `metrics_path`
-    is None without metrics. `notes` are lines for its log.
+    is None without metrics. `more_ports` are those of its other API servers, and `health_port` tells the
+    health of all. `group` is that of an engine in many pods, of which some answer for their health alone or
+    nothing. `notes` are lines for its log.
     """
 
     engine: str
@@ -41,7 +45,16 @@ class Settings:
     reachable: bool = True
     max_length: int | None = None
     block_size: int = 16
+    more_ports: tuple[int, ...] = ()
+    health_port: int | None = None
+    group: Group | None = None
+    answers: Literal["requests", "health", "nothing"] = "requests"
     notes: tuple[str, ...] = field(default_factory=tuple)
+
+    @property
+    def ports(self) -> tuple[int, ...]:
+        """The ports of all of its API servers."""
+        return (self.port, *self.more_ports)
 
 
 def settings(start: Start, steer: Steering) -> Settings:
@@ -55,9 +68,13 @@ def settings(start: Start, steer: Steering) -> Settings:
     numbers = {meaning: _number(given, defaults, meaning) for meaning in meanings}
     _check_ranges(given, flags)
     notes = [f"WARNING {flag}: {flags.program} may not know this argument" for flag in given.unknown]
-    notes += _check_gpus(start, given, numbers, defaults)
+    if defaults.data_in_tensor and given.has(defaults.data_in_tensor):
+        numbers["data"] = 1
+    group = group_of(start.engine, given, numbers)
+    notes += _check_gpus(start, given, numbers, group)
     names, adapters = _names(start, given, flags)
     port = numbers["port"] or defaults.port
+    ports = ports_of(given, numbers, port)
     host = given.text("--host") or flags.host
     if port != start.port:
         notes.append(f"WARNING listens on port {port}; the container's port is {start.port}")
@@ -83,6 +100,10 @@ def settings(start: Start, steer: Steering) -> Settings:
         slots=steer.slots or _size(given.text(flags.slots)) or SLOTS,
         max_length=_size(given.text(flags.length)),
         block_size=_size(given.text("--block-size", "--page-size")) or 16,
+        more_ports=ports[1:],
+        health_port=health_port_of(given, ports),
+        group=group,
+        answers=_answers(start.engine, group),
         notes=tuple(notes),
     )
 
@@ -138,27 +159,20 @@ def _check_ranges(given: Arguments, flags: EngineFlags) -> None:
 
 
 def _check_gpus(
-    start: Start, given: Arguments, numbers: Mapping[Meaning, int], defaults: EngineDefaults
+    start: Start, given: Arguments, numbers: Mapping[Meaning, int], group: Group | None
 ) -> list[str]:
     """Compare the parallel sizes with the container's GPUs.
 
     Returns notes for the log, or raises EngineFailure.
-
-    A replica over several pods splits its pipeline by pods, and vLLM also its data ranks.
     """
-    tensor, pipeline = numbers["tensor"] or 1, numbers["pipeline"] or 1
-    data = numbers["data"] or 1
-    nodes = int(given.text("--nnodes") or 1)
-    if defaults.data_in_tensor and given.has(defaults.data_in_tensor):
-        data = 1
-    local = numbers["dataLocal"] or data
     if start.gpus == 0:
         return ["WARNING the container asks for no GPU that the sandbox can count: tensor size not checked"]
-    needed = {tensor * local, -(-tensor * local * pipeline // nodes), -(-tensor * data * pipeline // nodes)}
-    if start.gpus in needed:
+    world = gpus_needed(start.engine, given, numbers, group)
+    if start.gpus == world:
         return []
-    world = max(needed)
-    sizes = f"tensor {tensor}, pipeline {pipeline}, data {local}"
+    sizes = ", ".join(f"{meaning} {numbers[meaning] or 1}" for meaning in ("tensor", "pipeline", "data"))
+    if group is not None:
+        sizes += f", {group.count} of {group.size} {group.ranks} here"
     if world > start.gpus:
         raise EngineFailure(
             f"ValueError: World size ({world}) is larger than the number of available GPUs ({start.gpus}) in"
@@ -168,6 +182,13 @@ def _check_gpus(
         f"ValueError: World size ({world}) is smaller than the {start.gpus} GPUs of the container ({sizes}):"
         " the others would be idle."
     )
+
+
+def _answers(engine_label: str, group: Group | None) -> Literal["requests", "health", "nothing"]:
+    """Return what an engine answers: of a group, SGLang's other nodes only tell that they live."""
+    if group is None or not group.headless:
+        return "requests"
+    return "health" if engine_label == "sglang" else "nothing"
 
 
 def _names(start: Start, given: Arguments, flags: EngineFlags) -> tuple[tuple[str, ...], tuple[str, ...]]:

@@ -14,14 +14,30 @@ from sandbox.private import write_file
 # Kubernetes gives this group every right.
 ADMIN_GROUP = "system:masters"
 
+# RFC 5280 asks for the use of an authority's key, and in every certificate for the identifiers of its own key
+# and its authority's. Python from 3.13 on refuses certificates without them.
+_SIGNS = x509.KeyUsage(
+    key_cert_sign=True,
+    crl_sign=True,
+    digital_signature=False,
+    content_commitment=False,
+    key_encipherment=False,
+    data_encipherment=False,
+    key_agreement=False,
+    encipher_only=False,
+    decipher_only=False,
+)
+
 
 def make_pki(folder: Path) -> None:
     """Write ca.* and admin.*: the authority, and its certificate for all servers and the administrator."""
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     authority, key = (rsa.generate_private_key(public_exponent=65537, key_size=2048) for _ in range(2))
     issuer = _name("inferfleet sandbox")
-    root = _certificate(issuer, issuer, authority, authority).add_extension(
-        x509.BasicConstraints(ca=True, path_length=None), critical=True
+    root = (
+        _certificate(issuer, issuer, authority, authority)
+        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
+        .add_extension(_SIGNS, critical=True)
     )
     subject = _name("kubernetes-admin", ADMIN_GROUP)
     names = ["localhost", "kubernetes", "kubernetes.default", "kubernetes.default.svc"]
@@ -57,6 +73,10 @@ def _certificate(
         .serial_number(x509.random_serial_number())
         .not_valid_before(now - datetime.timedelta(days=1))
         .not_valid_after(now + datetime.timedelta(days=3650))
+        .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
+        .add_extension(
+            x509.AuthorityKeyIdentifier.from_issuer_public_key(authority.public_key()), critical=False
+        )
     )
 
 

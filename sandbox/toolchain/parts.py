@@ -174,6 +174,20 @@ CRDS = Part(
         Files("sigs.k8s.io/lws", "config/crd/bases", "leaderworkerset*.yaml", "crds"),
     ),
 )
+_VOLCANO_CRDS = "config/crd/volcano/bases"
+_KUEUE_CRDS = "config/components/crd/bases"
+# What Volcano and Kueue define. No cluster of the sandbox has it, and tests alone ask for it, so it is none
+# of PARTS. KAI is missing: the module proxy does not offer its versions.
+SCHEDULERS = Part(
+    name="schedulers",
+    version="of Volcano 1.15.1 and Kueue 0.19.2",
+    files=(
+        Files("volcano.sh/volcano", _VOLCANO_CRDS, "scheduling.volcano.sh_*.yaml", "crds"),
+        Files("volcano.sh/volcano", _VOLCANO_CRDS, "topology.volcano.sh_*.yaml", "crds"),
+        Files("sigs.k8s.io/kueue", _KUEUE_CRDS, "kueue.x-k8s.io_localqueues.yaml", "crds"),
+        Files("sigs.k8s.io/kueue", _KUEUE_CRDS, "kueue.x-k8s.io_topologies.yaml", "crds"),
+    ),
+)
 # The endpoint picker has flags for its ports and none for its address, and listens on all addresses. From the
 # copy it takes the address from this variable.
 PICKER_ADDRESS = "SANDBOX_LISTEN_ADDRESS"
@@ -195,5 +209,18 @@ EPP = Part(
     minutes=3,
 )
 
+LWS = Part(
+    name="lws",
+    version="0.9.0",
+    programs=(Program("lws-controller", "sigs.k8s.io/lws/cmd"),),
+    files=(
+        # The controller also watches DisaggregatedSets and ends when they are not defined.
+        Files("sigs.k8s.io/lws", "config/crd/bases", "disaggregatedset*.yaml", "crds"),
+        Files("sigs.k8s.io/lws", "config/webhook", "*.yaml", "webhooks"),
+    ),
+    ldflags="-s -w -X sigs.k8s.io/lws/pkg/version.GitVersion=v0.9.0",
+    minutes=3,
+)
+
 # Quick parts come first, so that errors of the network or of Go show before the long builds.
-PARTS = (CRDS, LANGUAGE_PYTHON_EXEC, LANGUAGE_PYTHON, KWOK, EPP, PULUMI_CLI, KUBE, PROVIDER)
+PARTS = (CRDS, LANGUAGE_PYTHON_EXEC, LANGUAGE_PYTHON, KWOK, LWS, EPP, PULUMI_CLI, KUBE, PROVIDER)

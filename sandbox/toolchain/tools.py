@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sandbox.problem import SandboxProblem
-from sandbox.toolchain.parts import CRDS, PROVIDER
+from sandbox.toolchain.parts import CRDS, LWS, PROVIDER
 from sandbox.toolchain.progress import Progress
 from sandbox.toolchain.resolve import Resolved, programs, resolve, resolve_or_build, store, without
 
@@ -29,6 +29,11 @@ class Tools:
     def crds(self) -> tuple[Path, ...]:
         """The files of the CustomResourceDefinitions a platform cluster has."""
         return tuple(sorted((self._folder(CRDS.name) / "crds").iterdir()))
+
+    @property
+    def lws(self) -> Path:
+        """The folder with the files of the LeaderWorkerSet controller: `crds` and `webhooks`."""
+        return self._folder(LWS.name)
 
     @property
     def provider(self) -> Path:

@@ -22,6 +22,7 @@ from sandbox.toolchain.resolve import Resolved, resolve
 from sandbox.toolchain.tools import Tools, present_tools
 
 DEVICES = frozenset(RESOURCE_BY_DRIVER.values())
+_KINDS = "nodes,pods,resourceslices,resourceclaims"
 
 
 @dataclass(frozen=True)
@@ -110,7 +111,7 @@ def _cluster(cluster: KwokCluster, kubeconfig: Path | None, tools: Tools | None)
     problem = ""
     if condition == "running" and tools is not None:
         try:
-            objects = cluster.kubectl(tools).items("nodes,pods", "-A", "--request-timeout=10s")
+            objects = cluster.kubectl(tools).items(_KINDS, "-A", "--request-timeout=10s")
             nodes, pods = node_and_pod_rows(objects)
         except SandboxProblem as error:
             problem = str(error)
@@ -128,34 +129,62 @@ def _cluster(cluster: KwokCluster, kubeconfig: Path | None, tools: Tools | None)
 
 
 def node_and_pod_rows(objects: Iterable[Object]) -> tuple[tuple[NodeRow, ...], tuple[PodRow, ...]]:
-    """Return rows of Node and Pod objects, sorted by name. Pods that have ended use no device."""
-    by_kind: dict[str, list[Object]] = {"Node": [], "Pod": []}
+    """Return rows of Node and Pod objects, sorted by name. Pods that have ended use no device.
+
+    ResourceSlices and ResourceClaims add the devices that drivers published on nodes, and that pods were
+    given.
+    """
+    by_kind: dict[str, list[Object]] = {"Node": [], "Pod": [], "ResourceSlice": [], "ResourceClaim": []}
     for kube_object in objects:
         by_kind[kube_object["kind"]].append(kube_object)
     pool_of = {node["metadata"]["name"]: _pool(node) for node in by_kind["Node"]}
+    published, claimed = _published(by_kind["ResourceSlice"]), _claimed(by_kind["ResourceClaim"])
     pods = sorted(
-        (_pod(pod, pool_of) for pod in by_kind["Pod"]),
+        (_pod(pod, pool_of, claimed) for pod in by_kind["Pod"]),
         key=lambda pod: (pod.namespace, pod.name),
     )
     used: dict[str, int] = {}
     for pod in pods:
         if pod.phase not in ("Succeeded", "Failed"):
             used[pod.node] = used.get(pod.node, 0) + pod.gpus
-    nodes = sorted((_node(node, used) for node in by_kind["Node"]), key=lambda node: node.name)
+    nodes = sorted((_node(node, used, published) for node in by_kind["Node"]), key=lambda node: node.name)
     return tuple(nodes), tuple(pods)
 
 
-def _node(node: Object, used: dict[str, int]) -> NodeRow:
+def _published(slices: list[Object]) -> dict[str, int]:
+    """Return how many accelerators drivers published, by node."""
+    counts: dict[str, int] = {}
+    for spec in (one["spec"] for one in slices):
+        if spec["driver"] in RESOURCE_BY_DRIVER and (node := spec.get("nodeName")):
+            counts[node] = counts.get(node, 0) + len(spec.get("devices", []))
+    return counts
+
+
+def _claimed(claims: list[Object]) -> dict[tuple[str, str], int]:
+    """Return how many accelerators pods have by claims, by namespace and name."""
+    counts: dict[tuple[str, str], int] = {}
+    for claim in claims:
+        status, namespace = claim.get("status", {}), claim["metadata"]["namespace"]
+        results = status.get("allocation", {}).get("devices", {}).get("results", [])
+        gpus = sum(result["driver"] in RESOURCE_BY_DRIVER for result in results)
+        for user in status.get("reservedFor", []):
+            pod = (namespace, user["name"])
+            counts[pod] = counts.get(pod, 0) + gpus
+    return counts
+
+
+def _node(node: Object, used: dict[str, int], published: dict[str, int]) -> NodeRow:
     name = node["metadata"]["name"]
-    devices = _devices(node["status"].get("allocatable", {}))
+    devices = _devices(node["status"].get("allocatable", {})) + published.get(name, 0)
     return NodeRow(name, _pool(node), devices, used.get(name, 0), is_ready(node))
 
 
-def _pod(pod: Object, pool_of: dict[str, str]) -> PodRow:
+def _pod(pod: Object, pool_of: dict[str, str], claimed: dict[tuple[str, str], int]) -> PodRow:
     spec, status = pod["spec"], pod.get("status", {})
     node = spec.get("nodeName", "")
     resources = [container.get("resources", {}) for container in spec.get("containers", [])]
     gpus = sum(_devices(resource.get("requests", {})) for resource in resources)
+    gpus += claimed.get((pod["metadata"].get("namespace", ""), pod["metadata"]["name"]), 0)
     phase = "Terminating" if pod["metadata"].get("deletionTimestamp") else status.get("phase", "Unknown")
     return PodRow(
         namespace=pod["metadata"].get("namespace", ""),

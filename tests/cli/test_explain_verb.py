@@ -30,19 +30,22 @@ def test_explain_says_the_same_to_machines(project: Project) -> None:
     (placement,) = ran.json["placements"]
     (role,) = placement.pop("roles")
     (step,) = role.pop("plugins")
+    shape = {
+        "gpusPerPod": 1,
+        "podsPerWorker": 1,
+        "workersPerReplica": 1,
+        "gpusPerReplica": 1,
+        "sparePodsPerPlacement": 0,
+    }
     assert ran.json | {"placements": [placement]} == {
         "problems": [],
         "warnings": [NO_LOCK_VALUES],
         "notices": [],
         "deployment": "ml/qwen",
         "replicas": 1,
-        "shape": {
-            "gpusPerPod": 1,
-            "podsPerWorker": 1,
-            "workersPerReplica": 1,
-            "gpusPerReplica": 1,
-            "sparePodsPerPlacement": 0,
-        },
+        "shape": shape,
+        "roles": {"decode": shape | {"acrossNodes": []}},
+        "withPlugins": [],
         "placements": [
             {
                 "deployment": "ml/qwen",
@@ -56,7 +59,13 @@ def test_explain_says_the_same_to_machines(project: Project) -> None:
         "unplaced": 0,
         "services": ["ml/chat"],
     }
-    assert role == {"role": "decode", "class": "l4", "awaitSeconds": role["awaitSeconds"]}
+    assert role == {
+        "role": "decode",
+        "class": "l4",
+        "pods": 1,
+        "gpus": 1,
+        "awaitSeconds": role["awaitSeconds"],
+    }
     assert step | {"config": "x"} == {
         "plugin": "demo-pod-tweaks",
         "version": "1.0.0",
@@ -73,6 +82,8 @@ def test_explain_says_the_same_to_machines(project: Project) -> None:
             }
         ],
         "companions": [],
+        "injected": {},
+        "readyHook": None,
     }
 
 

@@ -33,7 +33,7 @@ def test_plan_says_the_same_to_machines(project: Project) -> None:
         "warnings": [NO_LOCK_VALUES],
         "notices": [],
         "stack": "prod",
-        "placements": [{**PLACED, "replicas": 1, "gpus": 1}],
+        "placements": [{**PLACED, "replicas": 1, "gpus": 1, "pods": 1}],
         "services": [
             {"service": "ml/chat", "cluster": "east", "backends": [{"deployment": "ml/qwen", "weight": 1}]}
         ],

@@ -6,6 +6,8 @@ from typing import Any
 import pytest
 from small_project import Project
 
+from inferfleet.plugins.registry import builtin
+
 PLUGIN = '''\
 from inferfleet.plugins.api import Config, Edited, Plugin, PodTemplate, Request
 
@@ -57,14 +59,13 @@ def test_machines_get_the_same_with_a_schema_of_each_config(mine: Project) -> No
     ran = mine.run("plugins", "--json")
     plugins: list[dict[str, Any]] = ran.json["plugins"]
     assert [(plugin["name"], plugin["version"], plugin["origin"]) for plugin in plugins] == [
-        ("accelerator", "1.0.0", "built in"),
-        ("demo-pod-tweaks", "1.0.0", "built in"),
+        *((plugin.name, plugin.version, "built in") for plugin in builtin().plugins),
         ("mine", "2.0.0", "plugins/mine.py"),
     ]
     assert all(plugin["purpose"] for plugin in plugins)
     for plugin in plugins:
         assert all(field["description"] for field in plugin["config"]["properties"].values())
-    assert plugins[2]["config"]["properties"] == {
+    assert plugins[-1]["config"]["properties"] == {
         "size": {"type": "integer", "description": "How large it is."}
     }
     assert ran.json["notAllowed"] == [{"name": "unnamed", "origin": "plugins/unnamed.py"}]
@@ -75,7 +76,7 @@ def test_outside_of_a_project_the_built_in_ones_are_listed(
 ) -> None:
     (tmp_path / "Pulumi.yaml").unlink()
     names = [plugin["name"] for plugin in project.run("plugins", "--json").json["plugins"]]
-    assert names == ["accelerator", "demo-pod-tweaks"]
+    assert names == [plugin.name for plugin in builtin().plugins]
 
 
 def test_explain_names_links_without_effect_and_out_of_scope(mine: Project) -> None:
@@ -94,9 +95,10 @@ def test_editors_complete_the_config_of_each_plugin_by_its_name(mine: Project) -
     rules = {rule["if"]["properties"]["name"]["const"]: rule["then"] for rule in link["allOf"]}
     assert rules["mine"] == {"properties": {"config": {"$ref": "#/$defs/mine.config"}}}
     assert schema["$defs"]["mine.config"]["required"] == ["size"]
-    assert [*rules] == ["accelerator", "demo-pod-tweaks", "mine"] == link["properties"]["name"]["examples"]
+    ours = builtin().names
+    assert [*rules] == sorted([*ours, "mine"]) == link["properties"]["name"]["examples"]
     without = mine.run("schema").json["$defs"]["PluginSpec"]
-    assert without["properties"]["name"]["examples"] == ["accelerator", "demo-pod-tweaks"]
+    assert without["properties"]["name"]["examples"] == list(ours)
     references = set(_references(schema))
     assert references <= {f"#/$defs/{name}" for name in schema["$defs"]}
 

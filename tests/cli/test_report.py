@@ -30,10 +30,21 @@ def test_nothing_is_said_when_there_is_nothing_to_say() -> None:
     assert list(lines(Report())) == []
 
 
+def _interrupted_in(plugin: str) -> KeyboardInterrupt:
+    interrupt = KeyboardInterrupt()
+    interrupt.add_note(plugin)
+    return interrupt
+
+
 @pytest.mark.parametrize(
     ("raised", "code", "said"),
     [
         (InvalidDocuments([Problem("one", "Fix it")]), 1, "one. Fix it\n\n1 problem\n"),
+        (
+            _interrupted_in("plugin mine (plugins/mine.py)"),
+            130,
+            "Interrupted in plugin mine (plugins/mine.py). The same command can be run again.\n",
+        ),
         (KeyboardInterrupt(), 130, "Interrupted. The same command can be run again.\n"),
         (
             PermissionError(13, "Permission denied", "out/x.yaml"),

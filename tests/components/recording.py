@@ -10,7 +10,7 @@ from pulumi.runtime import mocks
 
 from components.stack import register_stack
 from inferfleet.desired.addresses import Address
-from inferfleet.desired.values import Desired
+from inferfleet.desired.values import Desired, KubeObject, ReadyHook, Say, Told
 
 
 class Recorder(mocks.Mocks):
@@ -41,6 +41,15 @@ class Monitor(mocks.MockMonitor):
         return super().RegisterResource(request)
 
 
+async def told(hook: ReadyHook) -> Told:
+    """What calling a ready hook is in a test that is about registering."""
+    return Told(hook.name)
+
+
+async def heard(workload: KubeObject, warn: Say, fail: Say) -> None:
+    """Nothing: with mocks no pods say anything."""
+
+
 def run(
     desired: Desired,
     *,
@@ -64,7 +73,9 @@ def run(
 
     @pulumi.runtime.test
     def program() -> None:
-        found = register_stack(desired, kubeconfigs, {("ml", "token"): {"key": value}}, theirs or {})
+        found = register_stack(
+            desired, kubeconfigs, {("ml", "token"): {"key": value}}, theirs or {}, told, heard
+        )
         for name, output in found.items():
             pulumi.Output.from_input(output).apply(partial(remember, name))
 

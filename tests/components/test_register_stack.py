@@ -198,6 +198,8 @@ def test_the_stack_exports_where_gateways_and_services_are_reached() -> None:
                 "east": "http://10.0.0.5:8080/ml/chat/",
             }
         },
+        "plugins": {},
+        "ready": {},
     }
 
 
@@ -208,7 +210,8 @@ def test_every_output_is_described() -> None:
 
 def test_a_preview_does_not_know_the_address_of_a_new_gateway() -> None:
     recorder, _ = run(_with_gateways(), preview=True)
-    assert recorder.outputs == {"placements": {}, "services": {"ml/chat": ["dc1", "dc2", "east"]}}
+    services = {"ml/chat": ["dc1", "dc2", "east"]}
+    assert recorder.outputs == {"placements": {}, "services": services, "plugins": {}, "ready": {}}
 
 
 def test_a_gateway_is_registered_key_for_key_though_its_status_is_read() -> None:

@@ -11,6 +11,7 @@ from inferfleet.api.kinds.inference_cluster import InferenceCluster
 from inferfleet.desired import desired
 from inferfleet.desired.gate import announcements, refusals
 from inferfleet.desired.values import Desired
+from inferfleet.plugins.registry import builtin
 
 RECIPE = InferenceClass.model_validate(
     {
@@ -74,6 +75,18 @@ def test_pods_are_drawn_to_the_pool_by_its_name_in_the_cloud() -> None:
     assert cloud is not None
     pod = find(found, "Deployment", "east/ml/a-decode-l4").manifest["spec"]["template"]["spec"]
     assert pod["nodeSelector"] == {"inferfleet.dev/pool": cloud.pools["l4"]}
+
+
+def test_plugins_are_told_the_accelerator_label_that_gke_gives_to_nodes() -> None:
+    link = {"name": "accelerator", "config": {"productOfClass": True}}
+    documents = replace(on_gke(), deployments=stack(deployment("a", plugins=[link])).deployments)
+    found = desired(documents, NOTHING, registry=builtin())
+    pod = find(found, "Deployment", "east/ml/a-decode-l4").manifest["spec"]["template"]["spec"]
+    (term,) = pod["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"][
+        "nodeSelectorTerms"
+    ]
+    expression = {"key": "cloud.google.com/gke-accelerator", "operator": "In", "values": ["nvidia-l4"]}
+    assert term == {"matchExpressions": [expression]}
 
 
 def test_the_provider_is_told_by_project_region_and_name_which_cluster_it_is() -> None:

@@ -1,5 +1,7 @@
 """A plugin of one's own comes through the registry and acts like a built-in one."""
 
+from typing import Any
+
 import pytest
 from small_stack import NOTHING, cluster, deployment, find, stack
 
@@ -7,7 +9,7 @@ from inferfleet.api.problems import InvalidDocuments
 from inferfleet.desired import desired
 from inferfleet.desired.values import Desired
 from inferfleet.plugins import contract
-from inferfleet.plugins.contract import Edited, Plugin, PodTemplate, Request
+from inferfleet.plugins.contract import Companion, Edited, Plugin, PodTemplate, Request
 from inferfleet.plugins.registry import builtin
 
 
@@ -21,14 +23,33 @@ def _priority(template: PodTemplate, request: Request, config: Config) -> PodTem
 
 
 def _with_settings(template: PodTemplate, request: Request, config: Config) -> Edited:
-    name = f"{request.workload}-settings"
+    name = request.companion_name("settings")
     metadata = {"name": name, "labels": {"team": "research"}}
     beside = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": {"size": config.size}}
     template["spec"]["containers"][0]["envFrom"] = [{"configMapRef": {"name": name}}]
     return Edited(template, (beside,))
 
 
+def _with_many(template: PodTemplate, request: Request, config: Config) -> Edited:
+    def named(api_version: str, kind: str, suffix: str = "") -> dict[str, Any]:
+        metadata = {"name": request.companion_name("many", suffix)}
+        return {"apiVersion": api_version, "kind": kind, "metadata": metadata}
+
+    ports = {"selector": dict(request.selector), "ports": [{"port": 80}]}
+    claim = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
+    return Edited(
+        template,
+        (
+            Companion({**named("v1", "Service", "late"), "spec": ports}, when="after"),
+            named("v1", "ConfigMap"),
+            {**named("v1", "PersistentVolumeClaim"), "spec": claim},
+            Companion(named("example.com/v1", "Watch"), when="after"),
+        ),
+    )
+
+
 REGISTRY = builtin().with_(
+    Plugin("many", Config, _with_many, version="1.0.0"),
     Plugin("priority", Config, _priority, version="1.0.0"),
     Plugin("settings", Config, _with_settings, version="1.0.0"),
 )
@@ -87,6 +108,24 @@ def test_companions_carry_our_labels_and_stand_before_their_workload() -> None:
     space = find(found, "Namespace", "east/ml").key
     assert companion.after == (space,)
     assert find(found, "Deployment", "east/ml/a-decode-l4").after == (space, companion.key)
+
+
+def test_companions_are_created_in_order_and_nothing_waits_for_what_needs_pods() -> None:
+    found = _desired("many")
+    (component,) = (part for part in found.clusters[0].components if part.name == "east/ml/a-l4")
+    space = find(found, "Namespace", "east/ml").key
+    text, claim, workload, late, _ = component.objects
+    assert [(made.kind, made.kubernetes_name, made.after) for made in component.objects] == [
+        ("ConfigMap", "a-decode-l4-many", (space,)),
+        ("PersistentVolumeClaim", "a-decode-l4-many", (space, text.key)),
+        ("Deployment", "a-decode-l4", (space, text.key, claim.key)),
+        ("Service", "a-decode-l4-many-late", (space, workload.key)),
+        ("Watch", "a-decode-l4-many", (space, workload.key, late.key)),
+    ]
+    skipped = [made.manifest["metadata"].get("annotations") for made in component.objects]
+    skip = {"pulumi.com/skipAwait": "true"}
+    provenance = {"inferfleet.dev/plugins": "many@1.0.0/c56632a8"}
+    assert skipped == [None, skip, provenance, skip, None]
 
 
 def test_without_the_registry_the_plugin_is_a_problem_of_its_chain() -> None:

@@ -8,7 +8,7 @@ from small_stack import NOTHING, cluster, deployment, find, made, stack
 from inferfleet.api.problems import InvalidDocuments, Problem
 from inferfleet.desired import desired
 from inferfleet.plugins import contract
-from inferfleet.plugins.contract import Edited, Plugin, PodTemplate, Request
+from inferfleet.plugins.contract import Plugin, PodTemplate, Request
 from inferfleet.plugins.registry import builtin
 
 PRIVILEGED = {"securityContext": {"privileged": True}}
@@ -43,19 +43,9 @@ def _modest(template: PodTemplate, request: Request, config: Nothing) -> PodTemp
     return template
 
 
-def _with_daemon(template: PodTemplate, request: Request, config: Nothing) -> Edited:
-    pod = {"metadata": {"labels": {"a": "b"}}, "spec": {"hostPID": True, "containers": [{"name": "a"}]}}
-    name = f"{request.workload}-daemon"
-    spec = {"selector": {"matchLabels": {"a": "b"}}, "template": pod}
-    return Edited(
-        template, ({"apiVersion": "apps/v1", "kind": "DaemonSet", "metadata": {"name": name}, "spec": spec},)
-    )
-
-
 REGISTRY = builtin().with_(
     Plugin("privileged", Nothing, _privileged, version="1.0.0"),
     Plugin("modest", Nothing, _modest, version="1.0.0"),
-    Plugin("daemon", Nothing, _with_daemon, version="1.0.0"),
 )
 
 
@@ -137,17 +127,6 @@ def test_what_the_document_says_already_stays_the_documents_with_a_plugin_of_the
 def test_only_the_template_after_all_plugins_counts() -> None:
     documents = stack(EAST, deployment("a", engine=PRIVILEGED, plugins=_link("modest")))
     assert desired(documents, NOTHING, registry=REGISTRY).warnings == ()
-
-
-def test_pods_of_companions_count_too() -> None:
-    documents = (EAST, deployment("a"))
-    (warning,) = desired(stack(*documents, plugins=_link("daemon")), NOTHING, registry=REGISTRY).warnings
-    assert (warning.kind, warning.path, warning.what) == (
-        "Settings",
-        "plugins[0]",
-        "plugin daemon gives its DaemonSet a-decode-l4-daemon this at spec.hostPID: "
-        f"the pod shares the processes of its node{FORBIDDEN}",
-    )
 
 
 def test_by_default_namespaces_refuse_nobodys_pods() -> None:

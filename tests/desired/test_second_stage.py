@@ -67,9 +67,10 @@ def test_outputs_are_replicas_by_deployment_and_spot_and_clusters_by_service() -
             "ml/b": {"east decode=q": 1},
         },
         "services": {"ml/s": ["east", "west"]},
+        "plugins": {},
     }
 
 
 def test_a_stack_without_documents_desires_nothing() -> None:
     found = made()
-    assert (found.clusters, found.outputs) == ((), {"placements": {}, "services": {}})
+    assert (found.clusters, found.outputs) == ((), {"placements": {}, "services": {}, "plugins": {}})

@@ -3,9 +3,11 @@
 from typing import Any
 
 import pytest
-from small_stack import cluster, deployment, find, lock, made
+from small_stack import cluster, deployment, find, lock, made, stack
 
+from inferfleet.api.kinds.model_deployment import ModelDeployment
 from inferfleet.api.problems import InvalidDocuments, Problem
+from inferfleet.desired.secrets import Reference, missing_keys
 from inferfleet.desired.values import Desired, SecretNeed
 
 HF = {"secretKeyRef": {"name": "hf", "key": "token"}}
@@ -195,7 +197,9 @@ def test_a_secret_that_no_pod_reads_is_a_warning() -> None:
 def test_nothing_is_said_of_secrets_whose_readers_are_not_known() -> None:
     many = deployment("many", 2, gpus=4)
     waits = deployment("waits", 3, gpus=4, namespace="other")
-    result = made(cluster("east"), many, waits, secrets={"other/hf": ["token"]})
+    result = made(
+        cluster("east"), many, waits, lock=lock({"many east/l4": 2}), secrets={"other/hf": ["token"]}
+    )
     placed = {placement.spot.deployment for placement in result.plan.placements}
     unread = [problem.what for problem in result.warnings if problem.kind == "Settings"]
     assert (placed, unread) == ({"ml/many"}, [])
@@ -225,3 +229,22 @@ def test_names_and_keys_that_no_secret_can_have_are_refused_where_a_pod_reads_th
             key="test",
         ),
     )
+
+
+def test_a_missing_key_is_told_at_the_template_that_reads_it() -> None:
+    def template(*env: dict[str, Any]) -> dict[str, Any]:
+        return {"template": {"spec": {"containers": [{"name": "engine", "image": "x", "env": list(env)}]}}}
+
+    token = {"name": "T", "valueFrom": {"secretKeyRef": {"name": "hf", "key": "b"}}}
+    topology = {"tensor": 1, "pipeline": 2}
+    for workers, role, path in (
+        ({"entry": template(), "follower": template(token)}, {}, "spec.workers.follower.template.spec"),
+        (template(), template(token), "spec.roles.encode.workers.template.spec"),
+        (template(), {}, "spec.workers.template.spec"),
+    ):
+        roles = {"encode": {"workers": {"topology": {"tensor": 1}, **role}}} if role else {}
+        reader = deployment("a", roles=roles).model_dump(by_alias=True, exclude_unset=True)
+        reader["spec"]["workers"] = {"topology": topology, **workers}
+        documents = stack(ModelDeployment.model_validate(reader), secrets={"ml/hf": ["a"]})
+        read = [Reference("ml", "hf", "b", optional=False)]
+        assert [problem.path for problem in missing_keys(documents, "ml/a", read)] == [path]

@@ -36,14 +36,29 @@ class ApiServer:
         """Return what is at a path."""
         return self._ask("GET", path, None, "application/json")[1]
 
-    def refuses(self, deployment: dict[str, Any]) -> str:
-        """Return why a Deployment would not be taken, "" if it would: created, and by server-side apply."""
-        created = self._ask("POST", f"{_PATH}?{_QUERY}", deployment, "application/json")
-        name = deployment["metadata"]["name"]
+    def refuses(self, manifest: dict[str, Any], path: str = _PATH) -> str:
+        """Return why an object would not be taken, "" if it would: created, and by server-side apply.
+
+        `path` is where objects of its kind are listed.
+        """
+        created = self._ask("POST", f"{path}?{_QUERY}", manifest, "application/json")
+        name = manifest["metadata"]["name"]
         applied = self._ask(
-            "PATCH", f"{_PATH}/{name}?{_QUERY}&force=true", deployment, "application/apply-patch+yaml"
+            "PATCH", f"{path}/{name}?{_QUERY}&force=true", manifest, "application/apply-patch+yaml"
         )
         return next((answer["message"] for status, answer in (created, applied) if status >= 300), "")
+
+    def refuses_pod(self, namespace: str, template: dict[str, Any]) -> str:
+        """Return why a pod of this template would not be created in a namespace, "" if it would."""
+        pod = {
+            "apiVersion": "v1",
+            "kind": "Pod",
+            "metadata": {**template["metadata"], "name": "it", "namespace": namespace},
+            "spec": template["spec"],
+        }
+        path = f"/api/v1/namespaces/{namespace}/pods?{_QUERY}"
+        status, answer = self._ask("POST", path, pod, "application/json")
+        return str(answer["message"]) if status >= 300 else ""
 
     def _ask(self, method: str, path: str, body: Any, kind: str) -> tuple[int, Any]:
         text = None if body is None else json.dumps(body)

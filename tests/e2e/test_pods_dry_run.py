@@ -22,9 +22,11 @@ from inferfleet.api.kinds.base import API_VERSION
 from inferfleet.api.kinds.model_deployment import ModelDeployment
 from inferfleet.api.loading.validation import validated
 from inferfleet.api.pods.template import template_mistakes
+from inferfleet.fleet.shapes import Shape
 from inferfleet.fleet.spot import Spot
-from inferfleet.manifests.pod.clashes import clashes, refused
+from inferfleet.manifests.pod.clashes import api_server_refusals, document_contradictions
 from inferfleet.manifests.pod.hardware import Hardware
+from inferfleet.manifests.pod.stand import Stand
 from inferfleet.manifests.pod.template import pod_template
 from inferfleet.manifests.workload import workload
 from sandbox.toolchain.kubernetes_types import tables, text_of
@@ -70,11 +72,11 @@ def judged(template: Template) -> tuple[dict[str, Any] | None, tuple[str, ...]]:
     document, problems = validated(ModelDeployment, _document(template))
     if document is None:
         return None, tuple(f"{problem.path}: {problem.what}" for problem in problems)
-    placed = {"deployment": document, "spot": _SPOT, "role": "decode", "hardware": _HARDWARE}
-    if list(clashes(**placed)):  # type: ignore[arg-type]  # the names are those of the parameters
+    stand = Stand(document, _SPOT, "decode", "Entry", Shape(1, 2), _HARDWARE)
+    if list(document_contradictions(stand)):
         return None, ()
-    generated = pod_template(**placed)  # type: ignore[arg-type]
-    if problems := list(refused(generated, document)):
+    generated = pod_template(stand)
+    if problems := list(api_server_refusals(generated, stand)):
         return None, ()
     manifest = workload(
         deployment=document,

@@ -19,6 +19,7 @@ KINDS = {
         "Pod": ("pods", True),
     },
     "apps/v1": {"Deployment": ("deployments", True)},
+    "leaderworkerset.x-k8s.io/v1": {"LeaderWorkerSet": ("leaderworkersets", True)},
     "gateway.networking.k8s.io/v1": {
         "GatewayClass": ("gatewayclasses", False),
         "Gateway": ("gateways", True),
@@ -38,6 +39,7 @@ class FakeCluster:
     tls: ssl.SSLContext | None = None
     redirect: str = ""  # where every request is sent on to
     asked: list[tuple[str, str]] = field(default_factory=list)  # (path with query, Accept)
+    posted: list[tuple[str, dict[str, Any]]] = field(default_factory=list)  # (path, object)
     credentials: set[str | None] = field(default_factory=set)  # what was in Authorization
 
     def __post_init__(self) -> None:
@@ -58,6 +60,16 @@ class FakeCluster:
                 self.send_response(status)
                 if fake.redirect:
                     self.send_header("Location", fake.redirect)
+                self.send_header("Content-Type", "application/json")
+                self.send_header("Content-Length", str(len(text)))
+                self.end_headers()
+                self.wfile.write(text)
+
+            def do_POST(self) -> None:
+                body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+                fake.posted.append((self.path, body))
+                text = json.dumps(body).encode()
+                self.send_response(fake.status.get(self.path, 201))
                 self.send_header("Content-Type", "application/json")
                 self.send_header("Content-Length", str(len(text)))
                 self.end_headers()

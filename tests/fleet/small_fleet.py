@@ -59,6 +59,7 @@ def deployment(
     *,
     gpus: int = 1,
     workers: int = 1,
+    topology: dict[str, int] | None = None,
     cel: str | None = None,
     selector: dict[str, str] | None = None,
     labels: dict[str, str] | None = None,
@@ -75,7 +76,7 @@ def deployment(
                 **({"nodeSelector": {"cel": cel}} if cel else {}),
                 "workers": {
                     "count": workers,
-                    "topology": {"tensor": gpus},
+                    "topology": topology or {"tensor": gpus},
                     "template": {"spec": {"containers": [engine]}},
                 },
                 **spec,
@@ -125,3 +126,15 @@ def placed(plan: Plan) -> dict[str, int]:
         f"{placement.spot.name} {placement.spot.cluster}/{placement.spot.pools[0][1]}": placement.replicas
         for placement in plan.placements
     }
+
+
+def role(gpus: int = 1, *, workers: int = 1, cel: str | None = None, **topology: int) -> dict[str, Any]:
+    """A further role of a deployment."""
+    template = {"spec": {"containers": [{"name": "engine", "image": "engine:1"}]}}
+    made = {"count": workers, "topology": {"tensor": gpus, **topology}, "template": template}
+    return {"workers": made, **({"nodeSelector": {"cel": cel}} if cel else {})}
+
+
+def standing(plan: Plan) -> dict[str, int]:
+    """The placements in the words of the lock."""
+    return {str(placement.spot): placement.replicas for placement in plan.placements}

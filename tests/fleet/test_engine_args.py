@@ -150,3 +150,30 @@ def test_a_number_that_is_needed_and_not_to_be_seen_is_a_warning(
 def test_any_command_line_can_be_read(command: list[str], script: list[str]) -> None:
     assert _messages({"command": command, "args": script})[1] == []
     assert _messages({"command": ["sh", "-c"], "args": script})[1] == []
+
+
+LOCAL = "but probes and requests come to the address of the pod"
+
+
+@pytest.mark.parametrize(
+    ("container", "engine", "errors"),
+    [
+        ({"args": ["--host=127.0.0.1"]}, "vLLM", [f"--host is '127.0.0.1', {LOCAL}"]),
+        ({"args": ["--host", "localhost"]}, "SGLang", [f"--host is 'localhost', {LOCAL}"]),
+        ({"args": ["serve", "m", "--host", "::1"]}, "TensorRT-LLM", [f"--host is '::1', {LOCAL}"]),
+        (
+            {"command": ["sh", "-c", "exec vllm serve m --host 127.0.0.1"]},
+            "vLLM",
+            [f"--host is '127.0.0.1', {LOCAL}"],
+        ),
+        ({"command": ["sh", "-c", "proxy --host 127.0.0.1 & vllm serve m"]}, "vLLM", []),
+        ({"args": ["--host=127.0.0.1", "--host=0.0.0.0"]}, "vLLM", []),
+        ({"args": ["--host=$(POD_IP)"]}, "vLLM", []),
+        ({"args": ["--host"]}, "vLLM", []),
+        ({"args": ["--host=127.0.0.1"]}, "Other", []),
+    ],
+)
+def test_an_engine_that_only_its_own_pod_reaches_is_a_problem(
+    container: dict[str, Any], engine: str, errors: list[str]
+) -> None:
+    assert _messages(container, engine) == (errors, [])

@@ -1,21 +1,31 @@
 """What holds for every plan, whatever the fleet."""
 
-from collections import Counter
+from itertools import combinations
 from random import Random
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from small_fleet import Document, class_, cluster, deployment, fleet, placed, service, spot
+from small_fleet import Document, class_, cluster, deployment, fleet, role, service, spot, standing
 
 from inferfleet.api.kinds.inference_cluster import InferenceCluster
 from inferfleet.api.kinds.model_deployment import ModelDeployment
 from inferfleet.fleet import plan
+from inferfleet.fleet.decisions import Plan
 from inferfleet.fleet.lock.lock import Lock, matches
+from inferfleet.fleet.roles import roles_of
 
 LARGE = "capacity['gpu.nvidia.com/memory'].isGreaterThan(quantity('40Gi'))"
 STATES = ["active", "active", "active", "cordoned", "drained", "lost", "abandoned"]
 NODE_GPUS = {"l4": 4, "h100": 8, "tiny": 2}
 CLASSES = [class_("tiny", 2, memory="48Gi", cpu="16")]
+TOPOLOGIES = [
+    None,
+    None,
+    {"tensor": 4, "pipeline": 2},
+    {"tensor": 1, "pipeline": 3},
+    {"tensor": 8, "pipeline": 2},
+    {"tensor": 1, "data": 4, "dataLocal": 2},
+]
 
 _clusters = st.builds(
     cluster,
@@ -42,6 +52,10 @@ _deployments = st.builds(
     labels=st.sampled_from([{}, {"size": "small"}]),
     resources=st.sampled_from([None, None, {"requests": {"cpu": "9"}}]),
     rollout=st.sampled_from(["DeleteFirst", "Surge"]),
+    topology=st.sampled_from(TOPOLOGIES),
+    roles=st.sampled_from(
+        [{}, {}, {}, {"encode": role(1)}, {"encode": role(2, pipeline=2), "rank": role(1, cel=LARGE)}]
+    ),
 )
 
 
@@ -76,7 +90,7 @@ def _locks(draw: st.DrawFn) -> Lock:
     )
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(_fleets, _locks())
 def test_a_second_plan_changes_nothing(documents: list[Document], locked: Lock) -> None:
     first = plan(fleet(*documents), locked)
@@ -96,37 +110,101 @@ def test_the_order_of_documents_makes_no_difference(
     assert plan(fleet(*shuffled), locked) == plan(fleet(*documents), locked)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(_fleets)
-def test_no_pool_is_oversubscribed(documents: list[Document]) -> None:
-    planned = plan(fleet(*documents), Lock(stack="test"))
-    asked: dict[tuple[str, str], Counter[int]] = {}
+def test_no_pool_is_oversubscribed_and_no_worker_is_twice_on_a_node(documents: list[Document]) -> None:
+    """Every pool is packed again, worker by worker, on nodes that are listed one by one."""
+    all_documents = fleet(*documents)
+    planned = plan(all_documents, Lock(stack="test"))
+    workers: dict[tuple[str, str], list[tuple[int, int, int]]] = {}
     for placement in planned.placements:
         spot_ = placement.spot
-        spec = fleet(*documents).deployments[spot_.deployment].spec
-        pods = asked.setdefault((spot_.cluster, spot_.pools[0][1]), Counter())
-        pods[spec.workers.topology.gpus_per_pod] += placement.replicas * spec.workers.count
-    for (name, pool_name), pods in asked.items():
-        pool = next(
-            pool for pool in fleet(*documents).clusters[name].spec.node_pools if pool.name == pool_name
+        assert [name for name, _ in spot_.pools] == sorted(
+            roles_of(all_documents.deployments[spot_.deployment])
         )
-        free = [NODE_GPUS[pool.class_name]] * pool.size
-        for gpus in sorted(pods.elements(), reverse=True):
-            free[next(index for index, has in enumerate(free) if has >= gpus)] -= gpus
+        for name, pool in spot_.pools:
+            key = (spot_.cluster, pool)
+            needs = planned.demands.of(spot_.deployment, name, key)
+            count = placement.replicas * needs.workers + (1 if needs.spare else 0)
+            workers.setdefault(key, []).extend([(needs.pod.gpus, needs.gang, needs.pod.cpu)] * count)
+    for (name, pool_name), standing_there in workers.items():
+        pools = all_documents.clusters[name].spec.node_pools
+        pool = next(pool for pool in pools if pool.name == pool_name)
+        cores = 16_000 if pool.class_name == "tiny" else 200_000
+        assert _fit([(NODE_GPUS[pool.class_name], cores)] * pool.size, sorted(standing_there, reverse=True))
 
 
-@settings(max_examples=200, deadline=None)
+def _fit(nodes: list[tuple[int, int]], workers: list[tuple[int, int, int]]) -> bool:
+    """Whether workers of so many pods fit, largest first, each pod on another node than its siblings."""
+    if not workers:
+        return True
+    (gpus, pods, cpu), *others = workers
+    ways = set()
+    for chosen in combinations(range(len(nodes)), pods):
+        if all(nodes[index][0] >= gpus and nodes[index][1] >= cpu for index in chosen):
+            after = list(nodes)
+            for index in chosen:
+                after[index] = (nodes[index][0] - gpus, nodes[index][1] - cpu)
+            ways.add(tuple(sorted(after)))
+    return any(_fit(list(way), others) for way in sorted(ways))
+
+
+@settings(max_examples=100, deadline=None)
+@given(_fleets, _locks(), st.integers(0, 3), st.integers(1, 4))
+def test_fewer_replicas_of_one_deployment_move_and_end_no_others(
+    documents: list[Document], locked: Lock, which: int, fewer: int
+) -> None:
+    before = plan(fleet(*documents), locked)
+    smaller = [
+        document.model_copy(
+            update={
+                "spec": document.spec.model_copy(update={"replicas": max(0, document.spec.replicas - fewer)})
+            }
+        )
+        if isinstance(document, ModelDeployment) and document.metadata.name == f"d{which}"
+        else document
+        for document in documents
+    ]
+    after = plan(fleet(*smaller), before.lock)
+    other = {
+        text: number for text, number in standing(before).items() if not text.startswith(f"ml/d{which} ")
+    }
+    kept = standing(after)
+    moved = {text for text, number in other.items() if kept.get(text, 0) < number}
+    evicted = {change.spot.deployment for change in after.changes} - {f"ml/d{which}"}
+    # What had to leave a pool and could not may find the room that became free.
+    for text in moved:
+        deployment_, where, *_ = text.split(" ")
+        assert deployment_ in evicted
+        assert sum(number for name, number in kept.items() if name.startswith(f"{deployment_} ")) >= sum(
+            number for name, number in other.items() if name.startswith(f"{deployment_} ")
+        )
+        assert must_leave(before, deployment_, where)
+
+
+def must_leave(planned: Plan, deployment_: str, where: str) -> bool:
+    """Whether the plan said that replicas cannot leave the cluster, or that one of its pools is too small."""
+    return any(
+        (problem.kind, problem.key) == ("ModelDeployment", deployment_) and "cannot leave" in problem.what
+        for problem in planned.problems
+    ) or any(
+        (problem.kind, problem.key) == ("InferenceCluster", where) and "too small" in problem.what
+        for problem in planned.problems
+    )
+
+
+@settings(max_examples=100, deadline=None)
 @given(_fleets, _locks(), _deployments)
 def test_adding_a_deployment_moves_no_other(
     documents: list[Document], locked: Lock, added: ModelDeployment
 ) -> None:
     before = plan(fleet(*documents), locked)
     after = plan(fleet(*documents, _named("d9", added)), before.lock)
-    others = {name: number for name, number in placed(after).items() if not name.startswith("d9 ")}
-    assert others == placed(before)
+    others = {text: number for text, number in standing(after).items() if not text.startswith("ml/d9 ")}
+    assert others == standing(before)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(_fleets, _locks())
 def test_no_more_replicas_run_than_asked_unless_they_are_lost(
     documents: list[Document], locked: Lock

@@ -147,8 +147,8 @@ def test_an_endpoint_carries_its_deployments_labels_before_its_clusters() -> Non
         pytest.param(
             fleet(class_("l4", 4, allocation="DRA"), EAST, WEST, deployment("a", 1)),
             {"a east/l4": 1},
-            {"a west/h100": 1},
-            id="a class that changed to DRA cannot be used: what runs moves",
+            {"a east/l4": 1},
+            id="a class that changed to DRA keeps what runs",
         ),
         pytest.param(
             fleet(cluster("east", {"l4": ("l4", 1)}), WEST, deployment("a", 2, gpus=4)),

@@ -189,5 +189,15 @@ STRICTER: tuple[tuple[str, str], ...] = (
     ),
     ("no amount is more than 2^63", r"is more than anything can count"),
     ("the old name of a field follows the rules of the new one", r"^spec\.serviceAccount: "),
+    ("an image has no blanks around it, or its pods would be refused", r"a name without blanks around it$"),
+    ("overhead has a RuntimeClass, or its pods would be refused", r"^spec\.overhead: overhead is what"),
+    (
+        "a limit without a request is a request, as in the pods, which would be refused",
+        r"^spec\.resources\..*: the containers have requests of",
+    ),
+    (
+        "a pod has time to drain, and not 1 s, as which a negative number counts",
+        r"GracePeriodSeconds: .*least 0",
+    ),
     ("a Secret that is named could exist", r"(imagePullSecrets\[\d+\]|[sS]ecretRef)\.name: "),
 )

@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 from recorded_cluster import L4, MEGA, PLAN, answer
 
-from inferfleet.gke.drift import Drift, cloud_drift
+from inferfleet.gke.drift import Drift, api_path, cloud_drift
+from inferfleet.gke.facts.schema import NODE_POOL
 
 Change = Callable[[dict[str, Any]], object]
 
@@ -122,3 +123,8 @@ def test_the_size_of_a_fixed_pool_is_compared_where_it_is_known() -> None:
 def test_a_pool_that_is_gone_is_one_change() -> None:
     gone = cloud_drift(PLAN, {**answer(), "nodePools": answer()["nodePools"][:2]}, {})
     assert gone == (Drift("east", "pool east/mega", "node pool", "not there", MEGA),)
+
+
+def test_huge_pages_have_another_name_in_the_answer() -> None:
+    path = ("nodeConfig", "linuxNodeConfig", "hugepagesConfig", "hugepageSize2m")
+    assert api_path(NODE_POOL, path) == ("config", "linuxNodeConfig", "hugepages", "hugepageSize2m")

@@ -96,10 +96,10 @@ def test_the_budget_covers_a_rollout_of_one_pod_after_another(
     deployment: Make, replicas: int, count: int, autoscaled: bool, startup: str | None, seconds: int
 ) -> None:
     document = deployment(count=count, engine={"startup": startup})
-    deadline = progress_deadline(deployment=document, autoscaled=autoscaled, template=TEMPLATE)
-    assert budget(deployment=document, replicas=replicas, deadline=deadline) == seconds
+    deadline = progress_deadline(deployment=document, role="decode", autoscaled=autoscaled, template=TEMPLATE)
+    assert budget(deployment=document, role="decode", replicas=replicas, deadline=deadline) == seconds
 
 
 def test_a_budget_ends_before_pulumi_can_count_no_further(deployment: Make) -> None:
     document = deployment(count=64)
-    assert budget(deployment=document, replicas=10_000, deadline=88_000) == 2**31 - 1
+    assert budget(deployment=document, role="decode", replicas=10_000, deadline=88_000) == 2**31 - 1

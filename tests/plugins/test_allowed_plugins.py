@@ -53,7 +53,7 @@ def found(project: OnDisk, *allowed: tuple[str, str]) -> Registry:
 
 
 def refused(project: OnDisk, *allowed: tuple[str, str]) -> list[str]:
-    return [str(problem) for problem in found(project, *allowed).refused.values()]
+    return [str(problem) for problem in found(project, *allowed).unusable.values()]
 
 
 def test_a_module_that_is_named_comes_in_and_one_that_is_not_is_never_run(
@@ -64,9 +64,9 @@ def test_a_module_that_is_named_comes_in_and_one_that_is_not_is_never_run(
     in_folder(project, "other", f"open({str(ran)!r}, 'w')\n" + GOOD.replace("my-plugin", "other"))
     project.write("plugins/_shared.py", f"open({str(ran)!r}, 'w')\n")
     registry = found(project, ("my-plugin", "1.2.0"))
-    assert registry.names == ("accelerator", "demo-pod-tweaks", "my-plugin")
+    assert {*registry.names} == {*builtin().names, "my-plugin"}
     assert registry.origin("my-plugin") == "plugins/my_plugin.py"
-    assert (registry.not_allowed, registry.refused) == ({"other": "plugins/other.py"}, {})
+    assert (registry.not_allowed, registry.unusable) == ({"other": "plugins/other.py"}, {})
     assert not ran.exists()
     found(project, ("other", "1.2.0"))
     assert ran.exists()
@@ -87,7 +87,7 @@ def test_a_package_of_another_version_than_the_allowed_one_is_not_imported(
     as_package(site.root, monkeypatch, {"my-plugin": "acme_one:PLUGIN", "two": "acme_two:PLUGIN"})
     registry = found(project, ("my-plugin", "1.2.0"), ("two", "1.1.0"))
     assert registry.origin("my-plugin") == "acme-plugins 1.2.0, acme_one:PLUGIN"
-    assert [str(problem) for problem in registry.refused.values()] == [
+    assert [str(problem) for problem in registry.unusable.values()] == [
         "allowedPlugins[1]: plugin two (acme-plugins 1.2.0, acme_two:PLUGIN) is version 1.2.0, and the stack "
         "allows 1.1.0. Review it, and write version: '1.2.0' in inferfleet:allowedPlugins"
     ]
@@ -119,11 +119,35 @@ WROTE = "wrote 'hello' while it was imported"
             1,
             "cannot be registered: plugin my-plugin: config (BaseModel) takes unknown keys",
         ),
+        (
+            GOOD.replace(", config: Config)", ")"),
+            4,
+            "cannot be registered: plugin my-plugin: its edit takes (template, request), but is called with "
+            "(template, request, config); give it these parameters (at my_plugin.py:4). Mend the plugin",
+        ),
+        (
+            GOOD.replace('"1.2.0"', '"1.2.0", ready=edit'),
+            4,
+            "cannot be registered: plugin my-plugin: its ready takes (template, request, config), but is",
+        ),
+        (
+            GOOD.replace("def edit", "async def edit"),
+            4,
+            "cannot be registered: plugin my-plugin: its edit is an",
+        ),
+        ("raise KeyError('x' * 20_000)", 1, f"{IMPORT}KeyError: 'xxx"),
         ("x = 1 / 0", 1, f"{IMPORT}ZeroDivisionError: division by zero"),
         (
             GOOD.replace("def edit", DESCRIBED).replace("Config, edit", "Odd, edit"),
             5,
             f"{IMPORT}KeyError: 'odd' (at my_plugin.py:5)",
+        ),
+        (
+            GOOD.replace("def edit", "class Odd(Config):\n    x: int = 'abc'\ndef edit").replace(
+                "Config, edit", "Odd, edit"
+            ),
+            1,
+            "cannot be registered: plugin my-plugin: the default of config.x is 'abc', which its type ",
         ),
         ("\x00", 1, "is no Python: source code string cannot contain null bytes"),
     ],
@@ -137,6 +161,18 @@ def test_whatever_goes_wrong_in_an_import_is_a_problem_with_file_and_line(
     wanted = f"{name}:{line}: allowedPlugins[0]: plugin my-plugin ({name}) {said}"
     assert problem[: len(wanted)] == wanted
     assert capfd.readouterr() == ("", "")
+
+
+def test_an_entry_point_that_leads_nowhere_names_no_line_of_the_importer(
+    project: OnDisk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    as_package(tmp_path / "site", monkeypatch, {"one": "nothing_of_that_name:PLUGIN", "two": "json:PLUGIN"})
+    assert refused(project, ("one", "1.2.0"), ("two", "1.2.0")) == [
+        "allowedPlugins[0]: plugin one (acme-plugins 1.2.0, nothing_of_that_name:PLUGIN) cannot be imported: "
+        "ModuleNotFoundError: No module named 'nothing_of_that_name'. Mend the plugin",
+        "allowedPlugins[1]: plugin two (acme-plugins 1.2.0, json:PLUGIN) cannot be imported: "
+        "AttributeError: module 'json' has no attribute 'PLUGIN'. Mend the plugin",
+    ]
 
 
 def test_a_package_with_broken_metadata_hides_no_other(
@@ -167,7 +203,25 @@ def test_only_regular_files_inside_of_the_project_are_run(project: OnDisk, tmp_p
     (tmp_path / "elsewhere/my_plugin.py").write_text(GOOD)
     (project.root / "plugins").symlink_to(tmp_path / "elsewhere")
     (problem,) = refused(project, ("my-plugin", "1.2.0"))
-    assert "is neither in plugins/my_plugin.py nor an entry point of the group inferfleet.plugins" in problem
+    assert "is not looked for in plugins, which is a link to a folder outside of the project" in problem
+
+
+def test_a_folder_of_modules_and_a_link_to_elsewhere_are_told_as_what_they_are(
+    project: OnDisk, tmp_path: Path
+) -> None:
+    (project.root / "plugins/my_plugin").mkdir(parents=True)
+    (project.root / "plugins/my_plugin/__init__.py").write_text(GOOD)
+    assert refused(project, ("my-plugin", "1.0.0")) == [
+        "allowedPlugins[0]: plugin my-plugin is the folder plugins/my_plugin, and a plugin there is one "
+        "module. Make it one module, plugins/my_plugin.py, or install it as a package with an entry point"
+    ]
+    assert found(project).not_allowed == {"my-plugin": "plugins/my_plugin"}
+    (project.root / "plugins").rename(tmp_path / "elsewhere")
+    (project.root / "plugins").symlink_to(tmp_path / "elsewhere")
+    assert refused(project, ("my-plugin", "1.0.0")) == [
+        "allowedPlugins[0]: plugin my-plugin is not looked for in plugins, which is a link to a folder "
+        "outside of the project. Put a folder plugins with its modules in its place, or install its package"
+    ]
 
 
 def test_names_that_lead_nowhere_or_to_several_plugins_are_told_at_once(
@@ -189,21 +243,30 @@ def test_what_a_plugin_writes_past_python_while_it_edits_is_told_and_not_printed
     project: OnDisk, capfd: pytest.CaptureFixture[str]
 ) -> None:
     in_folder(project, "my_plugin", GOOD)
-    documents = Documents(settings(("my-plugin", "1.2.0")))
+    in_folder(project, "other", GOOD.replace("my-plugin", "other"))
 
-    def desire() -> None:
-        with registered(documents, project.root):
+    def desire(*allowed: str) -> str:
+        named = settings(*((name, "1.2.0") for name in allowed), plugins=("my-plugin", "other"))
+        with (
+            pytest.raises(InvalidDocuments) as raised,
+            registered(Documents(named), project.root),
+        ):
             os.write(1, b"from a child")
+        return str(raised.value)
 
-    with pytest.raises(InvalidDocuments) as raised:
-        desire()
-    assert "a plugin wrote 'from a child' while it edited templates" in str(raised.value)
+    wrote = (
+        "wrote 'from a child' while it edited templates, which would spoil the output. Remove that from the "
+        "plugin, and from programs that it runs"
+    )
+    assert desire("my-plugin") == f"allowedPlugins[0]: plugin my-plugin {wrote}"
+    assert desire("my-plugin", "other") == (f"allowedPlugins: one of the plugins my-plugin, other {wrote}")
     assert capfd.readouterr() == ("", "")
 
 
 def test_the_built_in_plugins_import_nothing_of_ours_but_the_door() -> None:
     imported: set[Any] = set()
-    for file in (ROOT / "inferfleet/plugins/builtin").glob("*.py"):
+    room = ROOT / "inferfleet/plugins/builtin"
+    for file in room.rglob("*.py"):
         for node in ast.walk(ast.parse(file.read_text())):
             if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("inferfleet"):
                 imported |= (
@@ -211,6 +274,10 @@ def test_the_built_in_plugins_import_nothing_of_ours_but_the_door() -> None:
                     if node.module != "inferfleet.plugins"
                     else {f"{node.module}.{alias.name}" for alias in node.names}
                 )
+                if file.parent != room:
+                    # Modules of a plugin that is a folder know each other.
+                    own = f"inferfleet.plugins.builtin.{file.parent.name}"
+                    imported = {name for name in imported if name.rpartition(".")[0] != own and name != own}
     assert imported == {"inferfleet.plugins.api"}
 
 

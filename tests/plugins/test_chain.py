@@ -64,9 +64,8 @@ def test_chains_run_from_class_to_deployment_and_links_as_they_are_written(
         link("append", {"word": "c1"}, origin="cluster"),
     ]
     outcome = outcome_of(generated, pod_request, chain, APPEND)
-    *words, provenance = outcome.template["metadata"]["annotations"]
+    words = list(outcome.template["metadata"]["annotations"])
     assert words == ["words/k1", "words/c1", "words/s1", "words/d1", "words/d0"]
-    assert provenance == "inferfleet.dev/plugins"
     assert [step.origin for step in outcome.steps] == [
         "class",
         "cluster",
@@ -107,7 +106,7 @@ def test_a_plugin_acts_where_role_and_place_are_both_in_scope(
     assert [step.effect for step in outcome.steps] == ["changed" if acts else "out of scope"]
 
 
-def test_the_pod_names_the_plugins_that_changed_it_and_explain_shows_what(
+def test_provenance_names_the_plugins_with_an_effect_and_explain_shows_what(
     generated: dict[str, Any], pod_request: Request
 ) -> None:
     chain = [
@@ -116,9 +115,8 @@ def test_the_pod_names_the_plugins_that_changed_it_and_explain_shows_what(
         link("demo-pod-tweaks", {"env": [{"name": "HF_HOME", "value": "/c"}]}),
     ]
     outcome = outcome_of(generated, pod_request, chain, builtin())
-    assert outcome.template["metadata"]["annotations"] == {
-        "inferfleet.dev/plugins": "accelerator@9aecc345,demo-pod-tweaks@6b488294"
-    }
+    assert outcome.provenance == "accelerator@1.1.0/9aecc345,demo-pod-tweaks@1.0.0/6b488294"
+    assert "annotations" not in outcome.template["metadata"]
     set_now = {"name": "HF_HOME", "value": "/c"}
     assert outcome.steps == (
         Step(
@@ -128,7 +126,7 @@ def test_the_pod_names_the_plugins_that_changed_it_and_explain_shows_what(
             "9aecc345",
             (FieldChange("spec.runtimeClassName", None, "nvidia"),),
             (),
-            "1.0.0",
+            "1.1.0",
         ),
         Step("demo-pod-tweaks", "deployment", "spec.plugins[0]", "44136fa3", (), (), "1.0.0"),
         Step(
@@ -147,16 +145,18 @@ def test_the_pod_names_the_plugins_that_changed_it_and_explain_shows_what(
     )
 
 
-def test_the_fingerprint_of_a_config_does_not_depend_on_the_order_of_its_keys(
+def test_the_fingerprint_of_a_config_depends_on_neither_order_of_keys_nor_written_defaults(
     generated: dict[str, Any], pod_request: Request
 ) -> None:
     def mark(config: dict[str, Any]) -> str:
         outcome = outcome_of(generated, pod_request, [link("demo-pod-tweaks", config)], builtin())
-        return str(outcome.template["metadata"]["annotations"]["inferfleet.dev/plugins"])
+        return outcome.provenance
 
     one = {"runtimeClassName": "x", "annotations": {"a": "1", "b": "2"}}
     assert mark(one) == mark({"annotations": {"b": "2", "a": "1"}, "runtimeClassName": "x"})
+    assert mark(one) == mark({**one, "env": []})
     assert mark(one) != mark({**one, "annotations": {"a": "1", "b": "3"}})
+    assert mark({"runtimeClassName": "", "annotations": {}}) == ""
 
 
 class Deep(contract.Config):
@@ -234,6 +234,9 @@ def _sets(part: str, key: str, value: Any) -> contract.Edit:
         (_sets("spec", "when", {1, 2}), "returned a template in which spec.when is {1, 2} (set)"),
         (_sets("spec", "when", {1: "a"}), "spec.when has the key 1, and keys are text"),
         (_sets("spec", "when", float("nan")), "spec.when is nan (float)"),
+        (_sets("spec", "when", "\udc80"), "spec.when is '\\udc80', which is no text of Unicode"),
+        (_sets("metadata", "labels", {"\udc80": "a"}), "metadata.labels has the key '\\udc80'"),
+        (_sets("spec", "when", 10**6000), "spec.when is a whole number of more than 64 bits"),
         (_sets("metadata", "labels", {"a": 5}), "metadata.labels.a: a must be a string, not 5"),
     ],
 )

@@ -4,6 +4,7 @@ import dataclasses
 from typing import Any
 
 import pytest
+from one_request import NO_CHECK
 from running import mine, ran
 
 from inferfleet.api.kinds.plugin_spec import PluginSpec
@@ -84,7 +85,7 @@ def context(user: int) -> dict[str, Any]:
         (
             {"spec": {"tolerations": [GPU, {"key": "x"}]}},
             {"spec": {"tolerations": [GPU]}},
-            'tolerations[{"key": "x"}].key was set to',
+            "tolerations[x/Equal].key was set to",
         ),
     ],
 )
@@ -110,6 +111,95 @@ def test_links_that_agree_or_add_to_each_other_are_no_conflict(
     assert told(generated, pod_request, link(0, first), link(1, second)) == []
 
 
+def _nodes(*expressions: Any) -> Any:
+    terms = [{"matchExpressions": list(expressions)}]
+    required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}
+    return {"spec": {"affinity": {"nodeAffinity": required}}}
+
+
+def _in(key: str, *values: str) -> dict[str, Any]:
+    return {"key": key, "operator": "In", "values": list(values)}
+
+
+def _tolerates(*tolerations: dict[str, Any]) -> Any:
+    return {"spec": {"tolerations": [GPU, *tolerations]}}
+
+
+def _groups(*groups: int) -> Any:
+    return {"spec": {"securityContext": {"supplementalGroups": list(groups)}}}
+
+
+MINE = {"key": "mine", "operator": "Exists", "effect": "NoSchedule"}
+FIRST = {"key": "first", "operator": "Exists"}
+TERMS = "spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms"
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "third", "place", "did"),
+    [
+        (
+            _tolerates(MINE),
+            _tolerates(FIRST),
+            None,
+            "spec.tolerations[mine/Exists/NoSchedule].key was set to 'mine'",
+            "removes it",
+        ),
+        (
+            _tolerates(MINE),
+            _tolerates(FIRST, MINE),
+            _tolerates(FIRST, {**MINE, "effect": "NoExecute"}),
+            "spec.tolerations[mine/Exists/NoSchedule].key was set to 'mine'",
+            "removes it",
+        ),
+        (
+            _nodes(_in("zone", "a")),
+            _nodes(_in("disk", "ssd"), _in("zone", "a")),
+            _nodes(_in("disk", "ssd"), _in("zone", "b")),
+            f'{TERMS}[{{"matchExpressions": [{{"key": "disk", "operator": "In", "values": ["ssd"]}}, '
+            '{"key": "zone", "operator": "In", "values": ["a"]}]}].matchExpressions[zone/In].values[a] '
+            "was set to 'a'",
+            "changes it to 'b'",
+        ),
+        (
+            _groups(1, 2),
+            _groups(3, 1, 2),
+            _groups(3, 1, 4),
+            "spec.securityContext.supplementalGroups[2] was set to 2",
+            "changes it to 4",
+        ),
+        (
+            {"engine": {"args": ["--lora=a"]}},
+            {"engine": {"args": ["--lora=b", "--lora=a"]}},
+            {"engine": {"args": ["--lora=b", "--lora=c"]}},
+            "spec.containers[engine].args[--lora=a] was set to a value that is not shown",
+            "changes it to a value that is not shown",
+        ),
+    ],
+)
+def test_an_entry_of_a_list_without_keys_is_found_again_wherever_it_moves(
+    generated: PodTemplate,
+    pod_request: Request,
+    first: Any,
+    second: Any,
+    third: Any,
+    place: str,
+    did: str,
+) -> None:
+    configs = [config for config in (first, second, third) if config]
+    chain = [link(number, config) for number, config in enumerate(configs)]
+    (problem,) = ran(generated, pod_request, chain, REGISTRY)[1]
+    assert (problem.path, problem.what) == (
+        f"plugins[{len(chain) - 1}]",
+        f"plugin set OnPodCreate: {place} by plugin set of the stack chain, plugins[0] "
+        f"(stacks/Pulumi.prod.yaml:10), and this link {did} (deployment ml/web, role decode on east/h100)",
+    )
+    chain[-1] = link(len(chain) - 1, configs[-1], override=True)
+    outcome, problems = ran(generated, pod_request, chain, REGISTRY)
+    ((part, value),) = configs[-1].items()
+    holder = api.engine(outcome.template) if part == "engine" else outcome.template[part]
+    assert (problems, {key: holder[key] for key in value}) == ([], value)
+
+
 def test_what_the_team_wrote_may_be_changed_once(generated: PodTemplate, pod_request: Request) -> None:
     env = {"engine": {"env": [{"name": "HF_HOME", "value": "/cache"}]}}
     assert told(generated, pod_request, link(0, env), link(1, env)) == []
@@ -124,7 +214,82 @@ def test_a_link_with_a_conflict_is_told_once_for_all_its_pods(
         dataclasses.replace(pod_request, pool=dataclasses.replace(pod_request.pool, name=f"pool-{n}"))
         for n in range(40)
     ]
-    found = [finding for pod in pods for finding in run(generated, pod, bound).findings]
+    found = [finding for pod in pods for finding in run(generated, pod, bound, NO_CHECK).findings]
     (problem,) = findings.told(found)
     assert len(found) == 40
     assert problem.what.endswith("(deployment ml/web, role decode on east/pool-0, and 39 more)")
+
+
+SIDE = {"name": "side", "image": "side:1"}
+WITH_SIDE = {"initContainers": [SIDE]}
+HELD = (
+    "breaks what plugin restricted of the class chain, plugins[0], holds pods to: container 'side' does not "
+)
+ON = "(deployment ml/web, role decode on east/h100)"
+
+
+def test_a_link_that_breaks_what_an_earlier_one_holds_pods_to_is_refused(
+    generated: PodTemplate, pod_request: Request
+) -> None:
+    generated["spec"].pop("initContainers", None)
+    chain = [
+        link(0, {"runAsUser": 1000}, name="restricted", origin="class"),
+        link(1, {"spec": WITH_SIDE}, origin="deployment"),
+        link(2, {"annotations": {"example.com/a": "b"}}, name="demo-pod-tweaks", origin="deployment"),
+    ]
+    said = [
+        (
+            "say allowPrivilegeEscalation: false",
+            "Write that in its securityContext, or name restricted behind this link too",
+        ),
+        (
+            "drop all capabilities",
+            "Write capabilities: {drop: [ALL]} in its securityContext, or name restricted behind this link "
+            "too",
+        ),
+    ]
+    _, problems = ran(generated, pod_request, chain, REGISTRY)
+    assert [(problem.path, problem.what, problem.next_step, problem.severity) for problem in problems] == [
+        ("plugins[1]", f"plugin set OnPodCreate: {HELD}{what} {ON}", next_step, "error")
+        for what, next_step in said
+    ]
+    chain[1] = link(1, {"spec": WITH_SIDE}, origin="deployment", override=True)
+    _, problems = ran(generated, pod_request, chain, REGISTRY)
+    assert [(problem.path, problem.what, problem.next_step, problem.severity) for problem in problems] == [
+        ("plugins[1]", f"plugin set {HELD}{what}", next_step, "warning") for what, next_step in said
+    ]
+
+
+def test_what_is_held_again_behind_the_link_that_broke_it_is_not_broken(
+    generated: PodTemplate, pod_request: Request
+) -> None:
+    held = {"name": "restricted", "config": {"runAsUser": 1000}}
+    chain = [
+        link(0, held["config"], name="restricted", origin="class"),
+        link(
+            1,
+            {"operations": [{"op": "add", "path": "/spec/initContainers/-", "value": SIDE}]},
+            name="json-patch",
+        ),
+        link(2, held["config"], name="restricted"),
+    ]
+    assert told(generated, pod_request, *chain) == []
+
+
+@pytest.mark.parametrize(
+    ("holds", "said"),
+    [
+        (lambda template, config: {}["x"], "KeyError: 'x' (at test_conflicts.py"),
+        (lambda template, config: "no", "its holds returns str, but must return Mistakes"),
+        (
+            lambda template, config: [contract.Mistake("it is wrong", "Change it")],
+            "its holds finds fault with what its own edit made: it is wrong",
+        ),
+    ],
+)
+def test_a_function_that_holds_pods_to_something_is_code_of_others(
+    generated: PodTemplate, pod_request: Request, holds: contract.HoldsFunction, said: str
+) -> None:
+    registry = Registry((dataclasses.replace(mine(_set, "set", Fields), holds=holds),))
+    (what,) = told(generated, pod_request, link(0, {}), registry=registry)
+    assert what.startswith(f"plugins[0]: plugin set OnPodCreate: {said}")

@@ -97,6 +97,31 @@ def test_what_the_system_put_in_stays(
 
 
 @pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (put(spec, resourceClaims=[]), "spec.resourceClaims[devices] was {'name': 'devices'"),
+        (
+            put(spec, resourceClaims=[{"name": "devices", "resourceClaimName": "mine"}]),
+            "was changed to {'name': 'devices', 'resourceClaimName': 'mine'}",
+        ),
+        (
+            lambda t: engine(t)["resources"].pop("claims"),
+            "spec.containers[engine].resources.claims[devices] was {'name': 'devices'} and was removed",
+        ),
+    ],
+)
+def test_the_claims_of_the_system_stay(
+    generated: Template, pod_request: Request, change: Change, said: str
+) -> None:
+    spec(generated)["resourceClaims"] = [{"name": "devices", "resourceClaimTemplateName": "qwen-1"}]
+    engine(generated)["resources"] = {"claims": [{"name": "devices"}]}
+    after = copy.deepcopy(generated)
+    change(after)
+    (mistake,) = guard(generated, after, pod_request)
+    assert said in mistake.what
+
+
+@pytest.mark.parametrize(
     "change",
     [
         lambda t: None,

@@ -1,18 +1,23 @@
 """A plugin keeps its word: same answer twice, nothing to do on its own output, no output, no exit."""
 
+import copy
 import itertools
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
+from one_request import NO_CHECK
 from pydantic import Field, field_validator
 from running import mine, ran
 
 from inferfleet.api.kinds.plugin_spec import PluginSpec
-from inferfleet.plugins import contract
-from inferfleet.plugins.contract import Edited, PodTemplate, Request
-from inferfleet.plugins.link import links
+from inferfleet.api.problems import Mistake, Mistaken
+from inferfleet.plugins import contract, findings
+from inferfleet.plugins.chain import run
+from inferfleet.plugins.contract import Edited, PluginError, PodTemplate, Request
+from inferfleet.plugins.link import bind, links
 from inferfleet.plugins.put import put_container
 from inferfleet.plugins.registry import Registry
 
@@ -114,6 +119,98 @@ def test_a_plugin_that_does_not_keep_its_word_is_told_with_the_field_or_line(
     assert capsys.readouterr() == ("", "")
 
 
+def seizing(template: PodTemplate, request: Request, config: Any) -> PodTemplate:
+    object.__setattr__(request.deployment, "port", 9)
+    return template
+
+
+def writing(template: PodTemplate, request: Request, config: Any) -> PodTemplate:
+    config.size = 9
+    return template
+
+
+def verbose(template: PodTemplate, request: Request, config: Any) -> PodTemplate:
+    raise PluginError("x" * 20_000)
+
+
+class Size(contract.Config):
+    size: int = 1
+
+
+@pytest.mark.parametrize(
+    ("edit", "said", "next_step"),
+    [
+        (clock, "is not deterministic: ", "Mend the plugin, or what its config tells it to do"),
+        (
+            seizing,
+            "changes its request, which other plugins get too; copy what it needs of it (",
+            "Mend the plugin",
+        ),
+        (
+            writing,
+            "writes to the field size of a config, which cannot be changed (at test_honesty.py:",
+            "Mend the plugin",
+        ),
+        (verbose, "x" * 999 + "… (deployment", "Fix the plugin's config, or what it disagrees with"),
+    ],
+)
+def test_what_a_plugin_does_wrong_on_many_pods_is_told_once_with_who_mends_it(
+    generated: PodTemplate, pod_request: Request, edit: Any, said: str, next_step: str
+) -> None:
+    chain = links((PluginSpec(name="mine"),), "stack", kind="Settings", key="prod")
+    bound, _ = bind(chain, Registry((mine(edit, config=Size),)), roles=("decode",))
+    pods = [
+        replace(pod_request, deployment=replace(pod_request.deployment, name=f"web-{number}"))
+        for number in range(40)
+    ]
+    untouched = copy.deepcopy(pods)
+    outcomes = [run(generated, pod, bound, NO_CHECK) for pod in pods]
+    (problem,) = findings.told(finding for outcome in outcomes for finding in outcome.findings)
+    assert problem.what.startswith(f"plugin mine OnPodCreate: {said}")
+    assert problem.what.endswith("(deployment ml/web-0, role decode on east/h100, and 39 more)")
+    assert (problem.next_step, problem.path, pods) == (next_step, "spec.plugins[0]", untouched)
+
+
+def refusing(template: PodTemplate, request: Request, config: Any) -> PodTemplate:
+    raise Mistaken(
+        Mistake("{field} is too large", "Write less", ("disk", "size")),
+        Mistake("{field} is odd", "Mend it"),
+    )
+
+
+def test_a_mistake_that_is_raised_is_told_with_its_own_next_step(
+    generated: PodTemplate, pod_request: Request
+) -> None:
+    chain = links((PluginSpec(name="mine"),), "stack", kind="Settings", key="prod")
+    _, problems = ran(generated, pod_request, chain, Registry((mine(refusing),)))
+    assert [(problem.what.partition(" (deployment")[0], problem.next_step) for problem in problems] == [
+        ("plugin mine OnPodCreate: disk.size: size is too large", "Write less"),
+        ("plugin mine OnPodCreate: it is odd", "Mend it"),
+    ]
+
+
+@pytest.mark.parametrize("error", [PluginError(), PluginError(" "), PluginError(None)])
+def test_an_error_without_words_is_a_fault_of_the_plugin(
+    generated: PodTemplate, pod_request: Request, error: PluginError
+) -> None:
+    def edit(template: PodTemplate, request: Request, config: Any) -> PodTemplate:
+        raise error
+
+    (problem,) = told(generated, pod_request, edit)
+    assert "raised a PluginError that does not say what is wrong (at test_honesty.py:" in problem
+
+
+def test_an_interruption_says_which_plugin_it_interrupted(
+    generated: PodTemplate, pod_request: Request
+) -> None:
+    def edit(template: PodTemplate, request: Request, config: Any) -> PodTemplate:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt) as interrupted:
+        told(generated, pod_request, edit)
+    assert interrupted.value.__notes__ == [f"plugin mine ({__file__})"]
+
+
 class Careless(contract.Config):
     disk: dict[str, str]
 
@@ -137,9 +234,25 @@ class Drawn(contract.Config):
     number: int = Field(default_factory=lambda: next(NUMBERS))
 
 
+class Vague(contract.Config):
+    disk: Any = None
+
+    def mistakes(self) -> Any:
+        yield "the disk"
+
+
+class Silent(contract.Config):
+    disk: Any = None
+
+    def mistakes(self) -> Any:
+        return None
+
+
 @pytest.mark.parametrize(
     ("config", "said"),
     [
+        (Vague, "build plugin mine: mistakes of its config yields 'the disk', which is no Mistake"),
+        (Silent, "build plugin mine: mistakes of its config gives None, but must yield Mistakes"),
         (Drawn, "build plugin mine: its config is another one each time it is read"),
         (Careless, "build plugin mine: KeyError: 'size' (at test_honesty.py:"),
         (Leaving, "build plugin mine: ended the program with sys.exit(1) (at test_honesty.py:"),

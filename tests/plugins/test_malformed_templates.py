@@ -55,19 +55,19 @@ def _run(
             "spec",
             "containers",
             [{"name": "engine"}],
-            "spec.containers[0].image: container engine: field image is missing",
+            "spec.containers[engine].image: container engine: field image is missing",
         ),
         (
             "spec",
             "containers",
             [{"name": "engine", "image": " "}],
-            "spec.containers[0].image: container engine: field image is missing",
+            "spec.containers[engine].image: container engine: field image is missing",
         ),
         (
             "spec",
             "containers",
             [{"name": "engine", "image": "x", "env": {"A": "1"}}],
-            "spec.containers[0].env: container engine: env must be a list, not a map",
+            "spec.containers[engine].env: container engine: env must be a list, not a map",
         ),
         (
             "spec",
@@ -85,6 +85,56 @@ def test_a_malformed_template_is_refused(
     outcome, problems = _run(generated, pod_request, part, key, value)
     begun = f"plugin mine OnPodCreate: returned a template that Kubernetes refuses: {said}"
     assert any(problem.what.startswith(begun) for problem in problems)
+    assert (outcome.template, outcome.steps) == (generated, ())
+
+
+@pytest.mark.parametrize("name", ["n" * 10_000, "n " * 5_000])
+def test_a_long_name_leaves_room_for_the_rule(
+    generated: PodTemplate, pod_request: Request, name: str
+) -> None:
+    containers = [*generated["spec"]["containers"], {"name": name, "image": "x"}]
+    _, problems = _run(generated, pod_request, "spec", "containers", containers)
+    (problem,) = problems
+    shown = name[:59] + "…"
+    assert f"refuses: spec.containers[{shown}].name: name {shown!r} must be" in problem.what
+    assert "at most 63" in problem.what
+
+
+@pytest.mark.parametrize(
+    ("steps", "key", "said"),
+    [
+        ((), 1, "it has the key 1"),
+        ((), None, "it has the key None"),
+        (("spec",), 1, "spec has the key 1"),
+        (("spec",), True, "spec has the key True"),
+        (("spec",), (1, 2), "spec has the key (1, 2)"),
+        (("spec", "nodeSelector"), 1, "spec.nodeSelector has the key 1"),
+        (("metadata", "labels"), b"a", "metadata.labels has the key b'a'"),
+        (("spec", "containers", 1), None, "spec.containers[1] has the key None"),
+        (("spec", "tolerations", 0), 1.5, "spec.tolerations[0] has the key 1.5"),
+        (("spec", "containers", 1, "resources", "limits"), 1, "resources.limits has the key 1"),
+    ],
+)
+@pytest.mark.parametrize("value", ["x", {2: "x", "a": None}])
+def test_a_key_that_is_no_text_is_named(
+    generated: PodTemplate,
+    pod_request: Request,
+    steps: tuple[str | int, ...],
+    key: Any,
+    value: Any,
+    said: str,
+) -> None:
+    def edit(template: PodTemplate, request: Request, config: contract.Config) -> PodTemplate:
+        part: Any = template
+        for step in steps:
+            part = part[step]
+        part[key] = value
+        return template
+
+    chain = links((PluginSpec(name="mine"),), "stack", kind="Settings", key="prod")
+    outcome, problems = ran(generated, pod_request, chain, Registry((mine(edit),)))
+    (problem,) = problems
+    assert f"{said}, and keys are text" in problem.what
     assert (outcome.template, outcome.steps) == (generated, ())
 
 

@@ -12,15 +12,15 @@ from typer.testing import CliRunner
 
 from inferfleet.cli.main import app
 
-NAMES = {"topology_spread": "topology-spread", "rdma": "rdma", "tokenizer": "tokenizer"}
+NAMES = {"even_spread": "even-spread", "rdma": "rdma", "tokenizer": "tokenizer"}
 SETTINGS = """\
 config:
   inferfleet:allowedPlugins:
-    - {name: topology-spread, version: 1.2.0}
+    - {name: even-spread, version: 1.2.0}
     - {name: rdma, version: 1.2.0}
     - {name: tokenizer, version: 1.2.0}
   inferfleet:plugins:
-    - {name: topology-spread, config: {whenUnsatisfiable: DoNotSchedule}}
+    - {name: even-spread, config: {whenUnsatisfiable: DoNotSchedule}}
     - {name: rdma, config: {hugePages: 4Gi}}
     - {name: tokenizer, config: {image: "tokenizer:1"}}
 """
@@ -30,7 +30,7 @@ config:
 def project(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> OnDisk:
     made = OnDisk(tmp_path / "project")
     made.write("Pulumi.yaml", "name: inferfleet\n")
-    made.write("classes/l4.yaml", CLASS)
+    made.write("classes/l4.yaml", CLASS.replace("memory: 64Gi}", "memory: 64Gi, hugepages: {2Mi: 16Gi}}"))
     deployment = DEPLOYMENT.replace("{tensor: 1}", "{tensor: 2}").replace(
         '"vllm:1"',
         '"vllm:1", args: [--tensor-parallel-size=2], resources: {requests: {cpu: "4", memory: 16Gi}}',
@@ -111,10 +111,14 @@ def test_explain_names_each_with_its_effect_and_remarks(project: OnDisk) -> None
     assert [
         (step["plugin"], step["version"], step["effect"], step["remarks"]) for step in role["plugins"]
     ] == [
-        ("topology-spread", "1.2.0", "changed", []),
+        ("even-spread", "1.2.0", "changed", []),
         ("rdma", "1.2.0", "changed", []),
         ("tokenizer", "1.2.0", "changed", ["the tokenizer listens on port 8500"]),
     ]
+    beside = {"object": "ConfigMap qwen-decode-l4-tokenizer", "when": "before"}
+    assert [step["companions"] for step in role["plugins"]] == [[], [], [beside]]
+    told = CliRunner().invoke(app, ["explain", "qwen"], prog_name="inferfleet").stdout
+    assert "  created before the workload: ConfigMap qwen-decode-l4-tokenizer\n" in told
 
 
 def test_a_pod_that_the_plugin_cannot_serve_is_refused_with_the_line_of_the_link(project: OnDisk) -> None:

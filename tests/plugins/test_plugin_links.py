@@ -4,13 +4,15 @@ import datetime
 from typing import Any
 
 import pytest
+from pydantic import SecretStr, field_serializer
 
 from inferfleet.api.documents import Documents
 from inferfleet.api.kinds.plugin_spec import PluginScope, PluginSpec
 from inferfleet.api.kinds.settings import Settings
 from inferfleet.api.problems import Where
-from inferfleet.plugins.link import Link, bind, links
-from inferfleet.plugins.registry import builtin
+from inferfleet.plugins.contract import Config, Plugin
+from inferfleet.plugins.link import Link, bind, fingerprint, links
+from inferfleet.plugins.registry import Registry, builtin
 
 LINES = {
     "spec.plugins[0]": 10,
@@ -86,6 +88,11 @@ def test_all_problems_of_a_chain_come_at_once_each_with_its_line_and_path() -> N
             ["config.annotations.on is datetime.date(2026, 1, 1) (date), which is no JSON value"],
         ),
         ("accelerator", {"product": 5}, ["product must be the name of one product, or a list of names"]),
+        (
+            "hugepages",
+            {"amount": "4Gi", "mountPath": "pages"},
+            ["mountPath 'pages' must match the pattern ^/[^:]*[^:/]$"],
+        ),
         ("accelerator", {"productLabel": "x"}, ["productLabel is set without product"]),
         (
             "accelerator",
@@ -124,3 +131,32 @@ def test_roles_in_the_scope_of_chains_for_many_deployments_exist_in_one_of_them(
         "web.yaml:20: spec.plugins[0].scope.roles[0]: scope of plugin accelerator names decod, "
         "a role no deployment has. Did you mean decode?"
     ]
+
+
+class Zones(Config):
+    names: frozenset[str] = frozenset()
+    token: SecretStr = SecretStr("")
+    limit: int = 3
+
+
+def test_a_fingerprint_changes_with_what_a_config_says() -> None:
+    zones = Zones(names=frozenset(("b", "a", "c")), token=SecretStr("canary"))
+    same = Zones(names=frozenset(("c", "b", "a")), token=SecretStr("canary"), limit=3)
+    other = Zones(names=frozenset(("c", "b")))
+    assert fingerprint(zones) == fingerprint(same) != fingerprint(other)
+
+
+class Failing(Config):
+    size: int = 1
+
+    @field_serializer("size")
+    def written(self, size: int) -> int:
+        raise KeyError(size)
+
+
+def test_a_config_that_cannot_be_written_is_a_problem_of_its_link() -> None:
+    registry = Registry((Plugin("mine", Failing, lambda template, _, __: template, version="1.0.0"),))
+    chain = links((PluginSpec(name="mine", config={"size": 2}),), "deployment", kind=KIND, key=KEY)
+    bound, (problem,) = bind(chain, registry, roles=("decode",))
+    assert (bound, problem.path) == ((), "spec.plugins[0].config")
+    assert problem.what.startswith("build plugin mine: its config cannot be written as JSON: ")

@@ -1,14 +1,19 @@
-"""Every built-in plugin may run twice, and gives the same each time."""
+"""Built-in plugins may run twice, and give the same each time, also over templates that no chain would take.
+
+Two have random configs here, the others their examples.
+"""
 
 import copy
 from typing import Any
 
 import pytest
+from example_plugins import examples
+from gke_pods import RDMA, TCPXO
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from one_request import REQUEST
 
-from inferfleet.plugins.contract import Edited, Plugin, PluginError, PodTemplate
+from inferfleet.plugins.contract import Edited, Plugin, PluginError, PodTemplate, Request
 from inferfleet.plugins.registry import builtin
 
 NAMES = st.sampled_from(["A", "B", "HF_HOME", "NCCL_DEBUG"])
@@ -68,11 +73,28 @@ CONFIGS = {
             "engineEnv": ENV_ONCE,
         },
     ),
+    "engine-args": st.fixed_dictionaries({}, optional={"expertParallel": st.booleans()}),
+    "entry-address-file": st.fixed_dictionaries({}, optional={"image": st.just("busybox")}),
+    "group-env": st.just({}),
+    "hugepages": st.fixed_dictionaries({"amount": st.just("4Gi"), "size": st.sampled_from(["2Mi", "1Gi"])}),
+    "lws-standard-labels": st.just({}),
+    "network-fabric": st.sampled_from(
+        [{"fabric": "InfiniBand"}, {"fabric": "TCPXO"}, {"fabric": "RDMA", "entryPoint": ["serve"]}]
+    ),
+    "scheduler": st.sampled_from(
+        [
+            {"system": "Kueue", "queue": "a"},
+            {"system": "KAI", "queue": "a"},
+            {"system": "Volcano", "priorityClassName": "serving"},
+        ]
+    ),
 }
+PODS = {"TCPXO": TCPXO, "RDMA": RDMA}
 
 
 def once(plugin: Plugin, template: PodTemplate, config: dict[str, Any]) -> PodTemplate:
-    edited = plugin.edit(copy.deepcopy(template), REQUEST, plugin.config.model_validate(config))
+    pod: Request = PODS.get(config.get("fabric", ""), REQUEST)
+    edited = plugin.edit(copy.deepcopy(template), pod, plugin.config.model_validate(config))
     return edited.template if isinstance(edited, Edited) else edited
 
 
@@ -80,7 +102,9 @@ def once(plugin: Plugin, template: PodTemplate, config: dict[str, Any]) -> PodTe
 @settings(deadline=None)  # a busy machine is no failure
 @given(template=TEMPLATES, draw=st.data())
 def test_a_second_run_finds_nothing_to_do(plugin: Plugin, template: PodTemplate, draw: st.DataObject) -> None:
-    config: Any = draw.draw(CONFIGS[plugin.name])
+    random = plugin.name in CONFIGS
+    configs = CONFIGS[plugin.name] if random else st.sampled_from(examples(plugin.name, REQUEST))
+    config: Any = draw.draw(configs)
     try:
         first = once(plugin, template, config)
     except PluginError:

@@ -191,7 +191,7 @@ def test_ownership_costs_one_metadata_request_per_kind_and_page(cluster: Start) 
         "/api/v1/configmaps?limit=500&continue=500",
     ]
     assert all("as=PartialObjectMetadataList" in accept for _, accept in lists)
-    assert len(fake.asked) == 5
+    assert len(fake.asked) == 7
 
 
 def test_secrets_must_be_there_with_their_keys_and_their_values_are_not_repeated(cluster: Start) -> None:
@@ -266,4 +266,22 @@ def test_leaving_workloads_are_engines_of_this_stack_that_are_no_longer_desired(
     assert look(fake, east(kept)).leaving == (
         Leaving("east", "ml", "a-decode-a100", pool="a100", pods=3, gpus_per_pod=2),
         Leaving("east", "ml", "a-decode-h100", pool="h100-x", pods=3, gpus_per_pod=2),
+    )
+
+
+def test_an_annotation_of_plugins_in_a_pod_template_is_told_with_its_workload(cluster: Start) -> None:
+    before, now = (engine(name, labels={}) for name in ("a-decode-l4", "b-decode-l4"))
+    before["spec"]["template"]["metadata"]["annotations"] = {"inferfleet.dev/plugins": "x@1", "other": "y"}
+    assert look(cluster(objects=[before, now]), east(before, now)).marks == {
+        ("east", "ml", "a-decode-l4"): "x@1"
+    }
+
+
+def test_an_object_in_a_namespace_is_of_a_kind_that_the_cluster_has_in_namespaces(cluster: Start) -> None:
+    assert look(cluster(), east(thing("GatewayClass", "mine", "ml"))).problems == (
+        east_problem(
+            "on cluster 'east' a GatewayClass of gateway.networking.k8s.io/v1 belongs to the whole cluster, "
+            "and a plugin adds mine to namespace ml",
+            "Remove it from the plugin, and create it outside of the stack",
+        ),
     )

@@ -90,11 +90,12 @@ def test_without_anything_to_enter_or_to_forget_the_state_is_only_looked_at() ->
     assert edited(interrupted.export, decide(interrupted, {}, {})) is None
 
 
-def test_providers_and_components_are_made_again() -> None:
+def test_what_pulumi_alone_has_is_made_again() -> None:
     provider = resource("pulumi:providers:kubernetes", "east")
     component = resource("inferfleet:components:X", "east", custom=False)
+    remembered = resource("pulumi:index:Stash", "east/ml/web-decode-l4/registrar", inputs={"input": "x"})
     again = (Action.FORGET, "only Pulumi has it, and creates it again")
-    assert actions(state(pending=creating(provider, component))) == [again, again]
+    assert actions(state(pending=creating(provider, component, remembered))) == [again] * 3
 
 
 def test_what_was_taken_over_and_not_looked_at_is_looked_at_by_the_next_recovery() -> None:

@@ -5,6 +5,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, model_validator
 
 from inferfleet.api.kinds.base import API_VERSION, ClassMetadata, Model, Quantity
+from inferfleet.api.kinds.node_size import Node
 from inferfleet.api.kinds.plugin_spec import PluginSpec
 from inferfleet.api.kinds.text_rules import Written
 from inferfleet.api.problems import mistaken
@@ -171,10 +172,10 @@ class Device(Model):
     belongs to it (`nvidia.com/gpu`).
     """
     device_class_name: str | None = None
-    """Name of the Kubernetes DeviceClass. Required unless `claim` is `Synthetic`."""
+    """Name of the Kubernetes DeviceClass that claims ask for. Required unless `claim` is `Synthetic`."""
     claim: Literal["DRA", "Synthetic"] = "DRA"
-    """`DRA`: a device that pods can be given. `Synthetic`: one that only selectors see, such as a network
-    card.
+    """`DRA`: a device that pods can be given; with `allocation: DRA` each pod claims as large a share of them
+    as it has of the GPUs. `Synthetic`: one that only selectors see, such as a network card.
     """
     count: int = Field(default=1, ge=1, le=64)
     """Number of such devices per node."""
@@ -210,17 +211,6 @@ class Resources(Model):
     """The NVIDIA GPUs of a node."""
 
 
-class Node(Model):
-    """What one node offers to pods."""
-
-    cpu: Quantity
-    """Allocatable CPU cores per node, such as `"208"`, which is less than the machine has."""
-    memory: Quantity
-    """Allocatable memory per node, such as `1872Gi`, which is less than the machine has."""
-    pods: int = Field(default=110, ge=1, le=1024)
-    """Most pods per node. On GKE node pools are created with this limit."""
-
-
 class Price(Model):
     """A published price, which `inferfleet classes` shows. No price is assumed where it is absent."""
 
@@ -251,7 +241,7 @@ class InferenceClassSpec(Model):
     """Short form for nodes with NVIDIA GPUs. Either this or `devices` is required."""
     allocation: Literal["DevicePlugin", "DRA"] = "DevicePlugin"
     """How pods ask for GPUs: `DevicePlugin` by an extended resource such as `nvidia.com/gpu`, `DRA` by
-    claims. Replicas are not yet placed on classes with `DRA`.
+    claims (Dynamic Resource Allocation), for which the cluster needs Kubernetes 1.34 and the driver.
     """
     plugins: tuple[PluginSpec, ...] = ()
     """Plugins for every pod on nodes of this class; they run first. Default: none."""

@@ -2,13 +2,14 @@
 
 from typing import Annotated, Literal
 
-from pydantic import Field, model_validator
+from pydantic import AfterValidator, Field, model_validator
 
 from inferfleet.api.kinds.base import API_VERSION, ClusterMetadata, LabelSelector, Model, Taint
 from inferfleet.api.kinds.gke_cluster import Gke, IpRange
 from inferfleet.api.kinds.node_pool import NodePool
 from inferfleet.api.kinds.plugin_spec import PluginSpec
-from inferfleet.api.kinds.text_rules import SUBDOMAIN, Dns1035, InEditors
+from inferfleet.api.kinds.serving.scheduler import Scheduler, of_cluster
+from inferfleet.api.kinds.text_rules import SUBDOMAIN, Dns1035
 from inferfleet.api.problems import Mistake, Mistaken, mistaken
 
 
@@ -91,19 +92,6 @@ class NetworkPolicy(Model):
     """
 
 
-class Scheduler(Model):
-    """The scheduler of model pods."""
-
-    type: Annotated[Literal["None", "Volcano", "KAI", "Kueue"], InEditors({"const": "None"})] = "None"
-    """The scheduler that places model pods on nodes. Only `None`, Kubernetes' own scheduler, is offered."""
-
-    @model_validator(mode="after")
-    def _offered(self) -> "Scheduler":
-        if self.type != "None":
-            raise mistaken(f"scheduler {self.type} is not yet offered", "Use None")
-        return self
-
-
 # A public, unauthenticated model endpoint must be asked for, so the default is GKE's internal gateway.
 INTERNAL_ON_GKE = Gateway(class_name="gke-l7-rilb", provider="gke")
 
@@ -136,8 +124,8 @@ class Serving(Model):
     """Where endpoint pickers send traces. Default: tracing is off."""
     network_policy: NetworkPolicy | None = None
     """Who may reach the pods of models and endpoint pickers. Default: everybody on the cluster's network."""
-    scheduler: Scheduler = Scheduler()
-    """The scheduler of model pods. Default: Kubernetes' own."""
+    scheduler: Annotated[Scheduler, AfterValidator(of_cluster)] = Scheduler()
+    """Who schedules the pods of models, and in which queue they wait. Default: Kubernetes' own scheduler."""
 
     @model_validator(mode="after")
     def _knows_the_proxies(self) -> "Serving":

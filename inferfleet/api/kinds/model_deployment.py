@@ -3,7 +3,7 @@
 import re
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, Field, model_validator
+from pydantic import AfterValidator, Field
 
 from inferfleet.api.kinds.base import (
     API_VERSION,
@@ -15,9 +15,11 @@ from inferfleet.api.kinds.base import (
     Toleration,
 )
 from inferfleet.api.kinds.plugin_spec import PluginSpec
-from inferfleet.api.kinds.pod_template import PodTemplate, ResourceRequirements
-from inferfleet.api.kinds.text_rules import HOSTNAME
-from inferfleet.api.problems import Mistake, Mistaken, mistaken
+from inferfleet.api.kinds.pod_template import ResourceRequirements
+from inferfleet.api.kinds.serving.scheduler import DeploymentScheduler, of_deployment
+from inferfleet.api.kinds.text_rules import HOSTNAME, Dns1035
+from inferfleet.api.kinds.workers import Workers
+from inferfleet.api.problems import Mistake, Mistaken
 from inferfleet.api.wording import shown
 
 EngineType = Literal["vLLM", "SGLang", "TensorRT-LLM", "Triton", "Other"]
@@ -44,60 +46,6 @@ def _http(headers: dict[str, str]) -> dict[str, str]:
     if mistakes:
         raise Mistaken(*mistakes)
     return headers
-
-
-class Topology(Model):
-    """How an engine is spread over GPUs: GPUs per pod = tensor x dataLocal; pods per worker = pipeline x data
-    / dataLocal.
-    """
-
-    tensor: int = Field(ge=1, le=64)
-    """Tensor parallelism: the number of GPUs that share each layer of the model."""
-    pipeline: int = Field(default=1, ge=1, le=64)
-    """Pipeline parallelism: the number of stages the model's layers are split into. It must be 1, because
-    workers of several pods are not yet offered.
-    """
-    data: int = Field(default=1, ge=1, le=512)
-    """Data parallelism: the number of copies of the model in one worker. It must equal `dataLocal`, because
-    workers of several pods are not yet offered.
-    """
-    data_local: int = Field(default=1, ge=1, le=64)
-    """How many of the `data` copies run in one pod."""
-
-    @model_validator(mode="after")
-    def _divides(self) -> "Topology":
-        if self.data % self.data_local:
-            what = f"data {self.data} must be a multiple of dataLocal {self.data_local}"
-            raise mistaken(what, "Change one of the two")
-        if self.pods_per_worker > 1:
-            raise mistaken(
-                f"workers of {self.pods_per_worker} pods (pipeline x data / dataLocal) are not yet offered",
-                "Keep pipeline at 1 and data equal to dataLocal",
-            )
-        return self
-
-    @property
-    def gpus_per_pod(self) -> int:
-        """Number of GPUs that each pod asks for."""
-        return self.tensor * self.data_local
-
-    @property
-    def pods_per_worker(self) -> int:
-        """Number of pods that make up one engine instance."""
-        return self.pipeline * self.data // self.data_local
-
-
-class Workers(Model):
-    """The engine instances of one replica, and the pods they run in."""
-
-    count: int = Field(default=1, ge=1, le=64)
-    """Number of engine instances in each replica; all of them run on the same node pool."""
-    topology: Topology
-    """How each engine instance is spread over GPUs. Flags in the engine's `args` that say the same must
-    agree.
-    """
-    template: PodTemplate
-    """Template of the pods of an engine instance."""
 
 
 class NodeSelector(Model):
@@ -172,6 +120,37 @@ class Route(Model):
     """HTTP headers and the exact values a request must have for this route. Default: none."""
 
 
+_ROLE = Dns1035(12)
+
+
+def _role_names(roles: dict[str, "Role"]) -> dict[str, "Role"]:
+    """Names of roles, which become parts of names of workloads. Those of inferfleet's own are taken."""
+    mistakes = []
+    for name in roles:
+        if name in ("decode", "prefill"):
+            field = "spec.workers" if name == "decode" else "spec.prefill"
+            what = f"the name {name} of a role is taken: it is that of {field}"
+            mistakes.append(Mistake(what, "Choose another name", (name,)))
+        elif not _ROLE.allows(name):
+            mistakes.append(Mistake(f"the role {shown(name)!r} must be {_ROLE.rule}", "Change it", (name,)))
+    if mistakes:
+        raise Mistaken(*mistakes)
+    return roles
+
+
+class Role(Model):
+    """Further workers of each replica, beside those that serve its requests: a part of its own of the model's
+    work, such as an encoder. They run on the cluster of their replica.
+    """
+
+    workers: Workers
+    """The workers of this role in each replica."""
+    node_selector: NodeSelector | None = None
+    """Condition on the devices of the role's pool. Default: that of the deployment."""
+    engine: Engine | None = None
+    """The program in this role's container `engine`. Default: that of the deployment."""
+
+
 class ModelDeploymentSpec(Model):
     """What to run, how many times, and on which hardware."""
 
@@ -188,7 +167,9 @@ class ModelDeploymentSpec(Model):
     engine: Engine = Engine()
     """The model server. Default: vLLM with its usual port."""
     workers: Workers
-    """The engine instances of each replica."""
+    """The workers that serve the requests of each replica. Their role is `decode`."""
+    roles: Annotated[dict[str, Role], Field(max_length=8), AfterValidator(_role_names)] = {}
+    """Further roles by their names, each with workers of its own in every replica. Default: none."""
     prefill: NotYetOffered = None
     """Workers of their own for the prefill phase. Not yet offered, and refused when it is written."""
     endpoint_picker: EndpointPicker = EndpointPicker()
@@ -199,6 +180,11 @@ class ModelDeploymentSpec(Model):
     rollout: Literal["DeleteFirst", "Surge"] = "DeleteFirst"
     """How pods are replaced when they change: `DeleteFirst` ends an old pod before its successor starts and
     needs no spare GPUs; `Surge` starts the new one first, and the plan keeps room for it.
+    """
+    scheduler: Annotated[DeploymentScheduler, AfterValidator(of_deployment)] = DeploymentScheduler()
+    """Who schedules the pods, where that differs from `serving.scheduler` of the cluster: each field that is
+    written here takes the place of the cluster's, and with another `type` none of the cluster's count.
+    Default: as the cluster says.
     """
     plugins: tuple[PluginSpec, ...] = ()
     """Plugins for the pods of this deployment; they run last. Default: none."""

@@ -8,12 +8,12 @@ from typing import Any
 from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
 from pydantic_core import CoreSchema, core_schema
 
+from inferfleet.api.pods.texts import SUBDOMAIN_PATTERN
 from inferfleet.api.problems import Mistake, mistaken
 from inferfleet.api.wording import shown
 
 _LABEL_KEY = r"([a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?"
 _LABEL_VALUE = r"([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?"
-_SUBDOMAIN = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*"
 
 
 @dataclass(frozen=True)
@@ -28,9 +28,13 @@ class Written:
     limit: int = 253
     suggest: bool = False  # a value of lowercase letters, digits and '-' is likely what is meant
 
+    def allows(self, value: str) -> bool:
+        """Return whether the value matches and is not longer than the limit."""
+        return len(value) <= self.limit and re.fullmatch(self.pattern, value) is not None
+
     def check(self, value: str) -> str:
         """Return the value. Raises Mistaken when it does not match or is longer than the limit."""
-        if len(value) > self.limit or not re.fullmatch(self.pattern, value):
+        if not self.allows(value):
             close = re.sub(r"[^a-z0-9]+", "-", value[:300].lower()).strip("-")
             named = self.suggest and len(close) <= self.limit and re.fullmatch(self.pattern, close)
             next_step = f"Write it like {close}" if named else "Change it"
@@ -71,8 +75,8 @@ def Dns1035(limit: int) -> Written:  # noqa: N802 (metadata of a type, like pyda
 
 LABEL_KEY = Written(_LABEL_KEY, "a key such as tier or example.com/tier", 317)
 LABEL_VALUE = Written(_LABEL_VALUE, "letters, digits, '-', '_', '.', with a letter or digit at both ends", 63)
-SUBDOMAIN = Written(_SUBDOMAIN, "a name of lowercase letters, digits, '-' and '.'")
-HOSTNAME = Written(rf"(\*\.)?{_SUBDOMAIN}", "a host name such as models.example.com or *.example.com")
+SUBDOMAIN = Written(SUBDOMAIN_PATTERN, "a name of lowercase letters, digits, '-' and '.'")
+HOSTNAME = Written(rf"(\*\.)?{SUBDOMAIN_PATTERN}", "a host name such as models.example.com or *.example.com")
 
 
 def label_mistakes(labels: Mapping[str, str], reserved: tuple[str, ...] = ()) -> list[Mistake]:

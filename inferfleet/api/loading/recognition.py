@@ -15,6 +15,10 @@ _DEPLOYMENT = (
     "Write a ModelDeployment, with the pod template under spec.workers.template: "
     "inferfleet makes the workload from it"
 )
+_WORKER_SET = (
+    "Write a ModelDeployment: its leaderTemplate is spec.workers.entry.template, its workerTemplate "
+    "spec.workers.follower.template, and its size follows from spec.workers.topology"
+)
 _SERVICE = "Write a ModelService: inferfleet makes Services and routes from it"
 _SECRET = (
     "Remove it, and set the values: "
@@ -45,7 +49,8 @@ _WORKLOADS = "ModelServing ModelDeployment InferenceService LLMInferenceService 
 _ENTRIES = "ModelService ModelRoute ModelServer ModelEndpoint InferenceGateway"
 _KINDS = (
     dict.fromkeys(_WORKLOADS.split(), _DEPLOYMENT)
-    | dict.fromkeys(["LeaderWorkerSet", "RayService", "RayCluster", "DynamoGraphDeployment"], _DEPLOYMENT)
+    | dict.fromkeys(["RayService", "RayCluster", "DynamoGraphDeployment"], _DEPLOYMENT)
+    | {"LeaderWorkerSet": _WORKER_SET}
     | dict.fromkeys(["ServingRuntime", "ClusterServingRuntime", "PodAutoscaler"], _DEPLOYMENT)
     | dict.fromkeys(_ENTRIES.split(), _SERVICE)
     | dict.fromkeys(["NodePool", "NodeClaim", "EC2NodeClass"], _POOL)

@@ -201,6 +201,12 @@ def _mistakes(
         what, next_step = f"{leaf} must not be empty", "Give it a value, or remove the field"
     elif kind == "string_too_long":
         what, next_step = f"{leaf} has more than {context['max_length']} characters", "Shorten it"
+    elif kind == "string_pattern_mismatch":
+        what = f"{leaf} {named(value)} must match the pattern {context['pattern']}"
+        next_step = "Change it"
+    elif kind in ("value_error", "assertion_error"):
+        what = f"{leaf}: {problem}" if str(problem) else f"{leaf} breaks a rule that has no text"
+        next_step = "Change it to follow this rule"
     elif kind == "too_long":
         what, next_step = f"{leaf} has more than {context['max_length']} entries", "Remove some"
     else:

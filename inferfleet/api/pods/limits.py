@@ -28,7 +28,7 @@ RANGES: Mapping[tuple[str, str], tuple[int, int]] = {
     ("PodSecurityContext", "runAsGroup"): _ID,
     ("PodSecurityContext", "runAsUser"): _ID,
     ("PodSecurityContext", "supplementalGroups"): _ID,
-    # The API server takes a negative one in a template, and then in no pod.
+    # The API server takes a negative one as 1, which is no time to drain.
     ("PodSpec", "terminationGracePeriodSeconds"): (0, 2**63 - 1),
     ("PreferredSchedulingTerm", "weight"): _WEIGHT,
     ("Probe", "failureThreshold"): _COUNT,
@@ -107,6 +107,8 @@ REQUIRED: Mapping[str, tuple[str, ...]] = {
     "CephFSVolumeSource": ("monitors",),
     "ExecAction": ("command",),
     "HostAlias": ("ip",),
+    # A template may do without, as what controls it may fill it in; a pod may not.
+    "ImageVolumeSource": ("reference",),
     "LocalObjectReference": ("name",),
     "NodeSelector": ("nodeSelectorTerms",),
     "ObjectReference": ("name",),

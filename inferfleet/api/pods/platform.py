@@ -53,8 +53,13 @@ def _shared(spec: dict[str, Any]) -> Iterator[Mistake]:
     if spec.get("shareProcessNamespace") and spec.get("hostPID"):
         what = "a pod shares processes among its containers or with its node, not both"
         yield Mistake(what, "Remove shareProcessNamespace or hostPID", ("shareProcessNamespace",))
+    seen: set[str] = set()
     for place, setting in enumerate(spec.get("securityContext", {}).get("sysctls", [])):
-        name, at = setting.get("name", "").replace("/", "."), ("securityContext", "sysctls", place, "name")
+        written, at = setting.get("name", ""), ("securityContext", "sysctls", place, "name")
+        if written and written in seen:
+            yield Mistake(f"a second entry of sysctls has the name {shown(written)!r}", "Remove one", at)
+        seen.add(written)
+        name = written.replace("/", ".")
         if spec.get("hostNetwork") and name.startswith("net."):
             yield Mistake(f"{shown(name)} would be that of the node, because of hostNetwork", "Remove it", at)
         elif spec.get("hostIPC") and name.startswith(_IPC_SYSCTLS):

@@ -176,6 +176,9 @@ def _dns(spec: Spec) -> Iterator[Mistake]:
 def _amounts(spec: Spec) -> Iterator[Mistake]:
     for mistake in overhead(spec.get("overhead", {})):
         yield Mistake(mistake.what, mistake.next_step, ("overhead", *mistake.at))
+    if "overhead" in spec and not spec.get("runtimeClassName"):
+        what = "overhead is what a RuntimeClass takes, and the pod has no runtimeClassName"
+        yield Mistake(what, "Remove it: the API server fills it in where a class has any", ("overhead",))
     resources = spec.get("resources", {})
     wrong = list(pod_resources(resources))
     for mistake in wrong:
@@ -185,33 +188,51 @@ def _amounts(spec: Spec) -> Iterator[Mistake]:
 
 
 def _against_pod(spec: Spec, resources: dict[str, Any]) -> Iterator[Mistake]:
-    """Yield amounts of containers that are more than the whole pod may have."""
-    for part, names in (
-        ("requests", list(resources.get("requests", {}))),
-        ("limits", [name for name in resources.get("limits", {}) if is_huge(name)]),
-    ):
-        for name in names:
-            whole, together = amount(resources[part][name]), _together(spec, part, name)
-            if together > whole:
-                what = (
-                    f"the containers have {part} of {together.normalize():f} {name}, "
-                    f"the pod of {whole.normalize():f}"
-                )
-                yield Mistake(what, "Raise that of the pod, or lower those", ("resources", part, name))
+    """Yield amounts of containers that are more than the whole pod may have.
+
+    Some of them the API server takes in a template, and then in no pod: of pods it first fills in requests.
+    """
+    limits, requests = resources.get("limits", {}), resources.get("requests", {})
+    told: set[str] = set()
     for place, container in enumerate(spec.get("containers", [])):
         for name, limit in container.get("resources", {}).get("limits", {}).items():
-            most = resources.get("limits", {}).get(name)
+            most = limits.get(name)
             if most is not None and amount(limit) > amount(most):
                 what = f"the limit of {limit} {name} is more than that of the pod, {most}"
                 at = ("containers", place, "resources", "limits", name)
                 yield Mistake(what, "Lower it, or raise that of the pod", at)
+                told.add(name)
+    for part, names in (("requests", list(requests)), ("limits", [name for name in limits if is_huge(name)])):
+        for name in names:
+            yield from _less_than_containers(spec, resources, part, name=name, counted=part)
+    for name in limits:
+        if name not in told and name not in requests and not is_huge(name):
+            yield from _less_than_containers(spec, resources, "limits", name=name, counted="requests")
+
+
+def _less_than_containers(
+    spec: Spec, resources: dict[str, Any], part: str, *, name: str, counted: str
+) -> Iterator[Mistake]:
+    """Yield an amount of the pod that is less than what is `counted` of its containers together."""
+    whole, together = amount(resources[part][name]), _together(spec, counted, name)
+    if together > whole:
+        has = "of" if part == counted else "a limit of"
+        what = (
+            f"the containers have {counted} of {together.normalize():f} {name}, "
+            f"the pod {has} {whole.normalize():f}"
+        )
+        yield Mistake(what, "Raise that of the pod, or lower those", ("resources", part, name))
 
 
 def _together(spec: Spec, part: str, name: str) -> Decimal:
-    """Return what containers have of a resource: those that run together, or an init container with more."""
+    """Return what containers have of a resource: those that run together, or an init container with more.
+
+    A limit without a request is a request too.
+    """
 
     def of(container: dict[str, Any]) -> Decimal:
-        return amount(container.get("resources", {}).get(part, {}).get(name, 0))
+        resources = container.get("resources", {})
+        return amount(resources.get(part, {}).get(name, resources.get("limits", {}).get(name, 0)))
 
     running, most = Decimal(0), Decimal(0)
     for container in spec.get("initContainers", []):

@@ -14,6 +14,8 @@ RULES = {**containers.RULES, **platform.RULES, **scheduling.RULES, **volumes.RUL
 # What inferfleet generates where a template does not say it; Kubernetes itself would take 30.
 GRACE_SECONDS = 130
 _LONGEST = 256 * 1024
+# What documents can say. Nobody would remove a finalizer of these pods, and names are given to each of them.
+_METADATA = ("labels", "annotations")
 _COST = "controller.kubernetes.io/pod-deletion-cost"
 _APPARMOR = "container.apparmor.security.beta.kubernetes.io/"
 # Annotations from before there were fields for what they say, and what says it today.
@@ -34,6 +36,10 @@ def template_mistakes(template: Any) -> Iterator[Mistake]:
     for mistake in pod_spec(spec, grace=GRACE_SECONDS) if spec else ():
         whole.append(Mistake(mistake.what, mistake.next_step, ("spec", *mistake.at)))
     if isinstance(kept, dict):
+        for key in kept.get("metadata", {}):
+            if key not in _METADATA:
+                what = f"pods of a deployment have labels and annotations, and no {shown(key)} of their own"
+                whole.append(Mistake(what, "Remove it", ("metadata", key)))
         for mistake in annotation_mistakes(kept.get("metadata", {}).get("annotations", {}), spec):
             whole.append(Mistake(mistake.what, mistake.next_step, ("metadata", "annotations", *mistake.at)))
     yield from _of_their_owners(whole, template.get("spec") if isinstance(template, dict) else None, 1)

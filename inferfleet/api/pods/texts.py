@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from ipaddress import IPv6Address, ip_address
 
 _LABEL = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?"
-_SUBDOMAIN = rf"{_LABEL}(\.{_LABEL})*"
+SUBDOMAIN_PATTERN = rf"{_LABEL}(\.{_LABEL})*"
 _WORD = r"([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]"
 _LOOSE = r"_?[a-z0-9]([-_a-z0-9]*[a-z0-9])?"
 _SYSCTL = r"[a-z0-9]([-_a-z0-9]*[a-z0-9])?"
@@ -72,7 +72,7 @@ def _is_local(text: str) -> bool:
     return not text.startswith(("/", "..")) and _has_no_backstep(text)
 
 
-_is_subdomain = _matches(_SUBDOMAIN, 253)
+_is_subdomain = _matches(SUBDOMAIN_PATTERN, 253)
 _is_label_name = _matches(_WORD, 63)
 _is_port_word = _matches(r"[-a-z0-9]+", 15)
 _is_config_word = _matches(r"[-._a-zA-Z0-9]+", 253)
@@ -87,7 +87,7 @@ SUBDOMAIN = Text(
 )
 # Where a name may be the beginning of one, and end with a dash.
 PREFIX = Text(lambda text: _is_subdomain(text[:-1] + "a" if text.endswith("-") else text), SUBDOMAIN.words)
-HOSTNAME = Text(_matches(_SUBDOMAIN, 64), SUBDOMAIN.words.replace("253", "64"))
+HOSTNAME = Text(_matches(SUBDOMAIN_PATTERN, 64), SUBDOMAIN.words.replace("253", "64"))
 LABEL_KEY = Text(
     _is_label_key, "a key such as tier or example.com/tier, with at most 63 characters after the '/'"
 )
@@ -119,6 +119,8 @@ ISCSI = Text(
     ),
     "a name such as iqn.2015-02.example.com:test",
 )
+# Of a template the API server takes such an image, of its pods it does not.
+UNPADDED = Text(lambda text: text == text.strip() or not text.strip(), "a name without blanks around it")
 NONE_BLANK = Text(lambda text: bool(text), "a text that is not empty")
 
 # By definition: what the text of a field, or of each entry of a list, must be.
@@ -127,6 +129,7 @@ TEXTS: Mapping[tuple[str, str], Text] = {
     ("ConfigMapEnvSource", "name"): PREFIX,
     ("ConfigMapKeySelector", "key"): CONFIG_KEY,
     ("ConfigMapKeySelector", "name"): SUBDOMAIN,
+    ("Container", "image"): UNPADDED,
     ("Container", "name"): DNS_LABEL,
     ("ContainerPort", "name"): PORT_NAME.or_none,
     ("DownwardAPIVolumeFile", "path"): LOCAL,

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from inferfleet.api.kinds.base import WRITTEN_DURATION
-from inferfleet.api.kinds.inference_class import Node
+from inferfleet.api.kinds.node_size import Node
 from inferfleet.api.kinds.text_rules import Dns1035
 
 Schema = Mapping[str, Any]

@@ -10,10 +10,12 @@ from inferfleet.api.loading.schema import descriptions, json_schema, settings_sc
 from inferfleet.cli.exit_codes import MEANINGS
 from inferfleet.cli.reference.commands import sections
 from inferfleet.cli.reference.fields import tables
+from inferfleet.cli.reference.plugins import sections as plugin_sections
 from inferfleet.desired.values import Outputs
 from inferfleet.fleet.lock import lock as lock_file
 from inferfleet.fleet.lock.lock import VERSION, Lock, LockedCluster, LockedPool
 from inferfleet.fleet.spot import Spot
+from inferfleet.plugins.registry import builtin
 
 _MADE = "<!-- Made by `make docs`; edit the texts in the program instead. -->"
 _TYPES = """\
@@ -58,6 +60,8 @@ _EXAMPLE_OUTPUTS: Outputs = {
     "services": {"ml/coder": ["dc1", "east"]},
     "gateways": {"dc1": "192.168.4.20", "east": "10.4.0.9"},
     "urls": {"ml/coder": {"dc1": "http://192.168.4.20:80/ml/coder/", "east": "http://10.4.0.9:80/ml/coder/"}},
+    "plugins": {"east/ml/qwen3-coder-decode-h100": ["accelerator@1.0.0", "registrar@1.2.0"]},
+    "ready": {"east/ml/qwen3-coder-decode-h100": {"registrar": "template 3f2a9c1b7d20"}},
 }
 
 
@@ -70,6 +74,7 @@ def pages() -> dict[str, str]:
     }
     others = {
         "settings.md": _page("Settings of a stack", _settings()),
+        "plugins.md": _page("Built-in plugins", plugin_sections(builtin())),
         "commands.md": _page("Commands", _commands()),
         "exit-codes.md": _page("Exit codes", _exit_codes()),
         "outputs.md": _page("Stack outputs", _outputs()),

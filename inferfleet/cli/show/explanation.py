@@ -1,32 +1,49 @@
-"""Everything that explains one deployment, as text for people and as values for machines."""
+"""Everything that explains one deployment, and as text for people."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from inferfleet.api.documents import Documents
 from inferfleet.api.kinds.model_deployment import ModelDeployment
+from inferfleet.api.kinds.workers import Position
 from inferfleet.cli.output import print_line
-from inferfleet.cli.show.plan import pools, reason_rows, reason_values, spot_values
+from inferfleet.cli.show.plan import pools, reason_rows
 from inferfleet.cli.show.tables import print_table
-from inferfleet.desired.values import Desired
+from inferfleet.desired.values import Desired, ReadyHook
 from inferfleet.fleet import names
 from inferfleet.fleet.decisions import Reason, Unplaced
 from inferfleet.fleet.lock.lock import Lock
-from inferfleet.fleet.shapes import Demand, demand
+from inferfleet.fleet.placement.suitability import needed
+from inferfleet.fleet.roles import roles_of, workers_of
+from inferfleet.fleet.shapes import RESOURCES, Demand, Demands, Pod, PoolKey
 from inferfleet.fleet.spot import Spot
 from inferfleet.plugins.chain import Step
+from inferfleet.plugins.findings import in_amounts
 
 
 @dataclass(frozen=True)
 class Role:
-    """One role of a placement: its class of nodes, how long an update waits for it, what plugins did."""
+    """One role of a placement: its class of nodes, how long an update waits for it, what plugins did.
+
+    `pods` and `gpus` are those of all its replicas there. `hooks` are the ready hooks of its workload.
+    """
 
     name: str
     class_name: str
+    pods: int
+    gpus: int
     await_seconds: int | None
     steps: tuple[Step, ...]
+    hooks: tuple[ReadyHook, ...] = ()
+
+    def hook(self, step: Step) -> ReadyHook | None:
+        """Return the ready hook that the link of a step calls, None where it calls none."""
+        for hook in self.hooks:
+            if any((bound.link.origin, bound.link.path) == (step.origin, step.path) for bound in hook.links):
+                return hook
+        return None
 
 
 @dataclass(frozen=True)
@@ -41,15 +58,21 @@ class Placed:
 
 @dataclass(frozen=True)
 class Explanation:
-    """One deployment, what a replica needs, where replicas are placed, and why not elsewhere."""
+    """One deployment, what a replica needs, where replicas are placed, and why not elsewhere.
+
+    `demands` are by role; `spread` has those of groups of `tensor` larger than a node, by role and by GPUs of
+    a node. `edited` is what a role needs otherwise because of plugins, each with the pools on which it does.
+    """
 
     key: str
     document: ModelDeployment
-    demand: Demand
+    demands: Mapping[str, Demand]
+    spread: Mapping[str, Mapping[int, Demand]]
     placed: tuple[Placed, ...]
     reasons: tuple[Reason, ...]
     unplaced: Unplaced | None
     services: tuple[str, ...]
+    edited: tuple[tuple[str, tuple[PoolKey, ...], Demand], ...]
 
 
 def explanation(key: str, documents: Documents, lock: Lock, desired: Desired) -> Explanation:
@@ -58,13 +81,14 @@ def explanation(key: str, documents: Documents, lock: Lock, desired: Desired) ->
     return Explanation(
         key=key,
         document=document,
-        demand=demand(document),
+        demands={role: plan.demands.written[key, role] for role in roles_of(document)},
+        spread={role: plan.demands.spread.get((key, role), {}) for role in roles_of(document)},
         placed=tuple(
             Placed(
                 placement.spot,
                 placement.replicas,
                 lock.placements.get(placement.spot, 0),
-                _roles(placement.spot, documents, desired),
+                _roles(placement.spot, placement.replicas, documents, desired),
             )
             for placement in plan.placements
             if placement.spot.deployment == key
@@ -80,21 +104,46 @@ def explanation(key: str, documents: Documents, lock: Lock, desired: Desired) ->
                 }
             )
         ),
+        edited=tuple(
+            (role, *edited) for role in roles_of(document) for edited in _edited(key, role, plan.demands)
+        ),
     )
 
 
-def _roles(spot: Spot, documents: Documents, desired: Desired) -> tuple[Role, ...]:
-    budgets = {
-        wanted.kubernetes_name: wanted.timeout
+def _edited(key: str, role: str, demands: Demands) -> tuple[tuple[tuple[PoolKey, ...], Demand], ...]:
+    pools: dict[Demand, list[PoolKey]] = {}
+    for pool, demand in sorted(demands.edited.get((key, role), {}).items()):
+        pools.setdefault(demand, []).append(pool)
+    return tuple((tuple(on), demand) for demand, on in pools.items())
+
+
+def _roles(spot: Spot, replicas: int, documents: Documents, desired: Desired) -> tuple[Role, ...]:
+    components = [
+        component
         for cluster in desired.clusters
         for component in cluster.components
         if component.kind == "ModelReplicas" and component.name == names.replicas_component(spot)
-        for wanted in component.objects
+    ]
+    budgets = {
+        wanted.kubernetes_name: wanted.timeout for component in components for wanted in component.objects
     }
+    hooks = [hook for component in components for hook in component.hooks]
     chains = desired.steps.get(spot, {})
     classes = {pool.name: pool.class_name for pool in documents.clusters[spot.cluster].spec.node_pools}
+    demands = {
+        role: desired.plan.demands.of(spot.deployment, role, (spot.cluster, pool))
+        for role, pool in spot.pools
+    }
     return tuple(
-        Role(role, classes[pool], budgets.get(names.workload(spot, role)), chains.get(role, ()))
+        Role(
+            role,
+            classes[pool],
+            replicas * demands[role].pods,
+            replicas * demands[role].gpus,
+            budgets.get(names.workload(spot, role)),
+            chains.get(role, ()),
+            tuple(hook for hook in hooks if hook.request.role == role),
+        )
         for role, pool in spot.pools
     )
 
@@ -119,7 +168,7 @@ def show(explained: Explanation) -> None:
                     f"{placed.spot.cluster}/{names.placement(placed.spot)}, role {role.name}: "
                     f"plugin {step.plugin} {step.version} ({step.origin} chain, {step.path}){_idle(step)}"
                 )
-                for line in _step(step):
+                for line in _step(step, role.hook(step)):
                     print_line(f"  {line}")
     if explained.reasons:
         print_line()
@@ -135,26 +184,55 @@ def show(explained: Explanation) -> None:
 
 
 def _shape(explained: Explanation) -> Iterator[str]:
-    workers = explained.document.spec.workers
-    topology, demand = workers.topology, explained.demand
-    yield (
-        f"GPUs per pod     {demand.pod.gpus:>4} = tensor {topology.tensor} x dataLocal {topology.data_local}"
-    )
-    yield (
-        f"pods per worker  {topology.pods_per_worker:>4} = pipeline {topology.pipeline} x data "
-        f"{topology.data} / dataLocal {topology.data_local}"
-    )
-    yield (
-        f"pods per replica {demand.pods:>4} = {topology.pods_per_worker} per worker x {workers.count} "
-        f"worker{'' if workers.count == 1 else 's'}"
-    )
-    yield f"GPUs per replica {demand.pods * demand.pod.gpus:>4} = {demand.pods} x {demand.pod.gpus}"
-    if demand.spare:
-        yield f"kept free        {demand.spare:>4} pods per placement, for a new one beside an old one"
+    several = len(explained.demands) > 1
+    for role, demand in explained.demands.items():
+        if several:
+            yield f"role {role}"
+        workers = workers_of(explained.document, role)
+        topology = workers.topology
+        yield (
+            f"GPUs per pod     {demand.pod.gpus:>4} = tensor {topology.tensor} x dataLocal "
+            f"{topology.data_local}"
+        )
+        yield (
+            f"pods per worker  {demand.gang:>4} = pipeline {topology.pipeline} x data "
+            f"{topology.data} / dataLocal {topology.data_local}"
+        )
+        yield (
+            f"pods per replica {demand.pods:>4} = {demand.gang} per worker x {workers.count} "
+            f"worker{'' if workers.count == 1 else 's'}"
+        )
+        yield f"GPUs per replica {demand.gpus:>4} = {demand.pods} x {demand.pod.gpus}"
+        for node_gpus, wide in explained.spread[role].items():
+            yield (
+                f"on nodes of {node_gpus} GPUs that a network joins, {wide.gang} pods per worker, each with "
+                f"{wide.pod.gpus} GPUs"
+            )
+        if demand.spare:
+            yield f"kept free        {demand.spare:>4} pods per placement, for a new one beside an old one"
+    for role, on, edited in explained.edited:
+        of_role = f" of role {role}" if several else ""
+        where = ", ".join("/".join(pool) for pool in on)
+        for position in positions(edited):
+            pod, shares = edited.of(position)
+            asked = [
+                f"{name} {needed(pod, shares, field)}" for field, name in ASKED.items() if getattr(pod, field)
+            ]
+            which = "each pod" if edited.follower is None else f"each {position.lower()}"
+            yield f"{which}{of_role} asks for {', '.join(asked) or 'nothing beside GPUs'} on {where}"
+
+
+def positions(demand: Demand) -> tuple[Position, ...]:
+    """Return the positions whose pods ask for amounts of their own."""
+    return ("Entry",) if demand.follower is None else ("Entry", "Follower")
+
+
+# Names of resources by the fields of a pod that count them.
+ASKED = dict(zip(Pod._fields[1:], RESOURCES, strict=True))
 
 
 def _row(placed: Placed, explained: Explanation) -> tuple[object, ...]:
-    gpus = placed.replicas * explained.demand.pods * explained.demand.pod.gpus
+    gpus = sum(role.gpus for role in placed.roles)
     classes = ", ".join(dict.fromkeys(role.class_name for role in placed.roles))
     budgets = [role.await_seconds for role in placed.roles if role.await_seconds is not None]
     waits = f"{-(-max(budgets) // 60)} min" if budgets else ""
@@ -165,7 +243,7 @@ def _idle(step: Step) -> str:
     return {"changed": "", "none": " changes nothing", "out of scope": " is out of scope"}[step.effect]
 
 
-def _step(step: Step) -> Iterator[str]:
+def _step(step: Step, hook: ReadyHook | None) -> Iterator[str]:
     for change in step.changes:
         if change.before is None:
             yield f"{change.path}: {_value(change.after)} (new)"
@@ -174,62 +252,15 @@ def _step(step: Step) -> Iterator[str]:
         else:
             yield f"{change.path}: {_value(change.before)} -> {_value(change.after)}"
     for companion in step.companions:
-        yield f"beside it: {companion}"
+        yield f"created {companion.when} the workload: {companion.title}"
+    for container, requests in step.injected.items():
+        yield f"injected at admission: container {container}, which requests {in_amounts(requests)}"
     for remark in step.remarks:
         yield f"remark: {remark}"
+    if hook:
+        when = "not called: updates do not wait for the pods" if hook.held else "called once pods are ready"
+        yield f"ready hook: {when}"
 
 
 def _value(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False)
-
-
-def _step_values(step: Step) -> dict[str, Any]:
-    return {
-        "plugin": step.plugin,
-        "version": step.version,
-        "origin": step.origin,
-        "path": step.path,
-        "config": step.config,
-        "effect": step.effect,
-        "changes": [
-            {"path": change.path, "before": change.before, "after": change.after} for change in step.changes
-        ],
-        "companions": list(step.companions),
-        "remarks": list(step.remarks),
-    }
-
-
-def as_values(explained: Explanation) -> dict[str, Any]:
-    """Return the same facts as values for JSON."""
-    topology, demand = explained.document.spec.workers.topology, explained.demand
-    return {
-        "deployment": explained.key,
-        "replicas": explained.document.spec.replicas,
-        "shape": {
-            "gpusPerPod": demand.pod.gpus,
-            "podsPerWorker": topology.pods_per_worker,
-            "workersPerReplica": explained.document.spec.workers.count,
-            "gpusPerReplica": demand.pods * demand.pod.gpus,
-            "sparePodsPerPlacement": demand.spare,
-        },
-        "placements": [
-            spot_values(placed.spot)
-            | {
-                "replicas": placed.replicas,
-                "before": placed.before,
-                "roles": [
-                    {
-                        "role": role.name,
-                        "class": role.class_name,
-                        "awaitSeconds": role.await_seconds,
-                        "plugins": [_step_values(step) for step in role.steps],
-                    }
-                    for role in placed.roles
-                ],
-            }
-            for placed in explained.placed
-        ],
-        "elsewhere": reason_values(explained.reasons),
-        "unplaced": explained.unplaced.replicas if explained.unplaced else 0,
-        "services": list(explained.services),
-    }

@@ -4,33 +4,38 @@ from collections.abc import Iterable, Iterator
 from itertools import groupby
 from typing import Any
 
-from inferfleet.api.documents import Documents
 from inferfleet.cli.output import print_line
 from inferfleet.cli.show.tables import print_table
 from inferfleet.desired.values import Desired
 from inferfleet.fleet import names
 from inferfleet.fleet.decisions import Change, Reason
-from inferfleet.fleet.shapes import demand
+from inferfleet.fleet.shapes import Demand, Demands
 from inferfleet.fleet.spot import Spot
 
 
-def show(desired: Desired, documents: Documents, *, remembered: bool) -> None:
+def show(desired: Desired, *, remembered: bool) -> None:
     """Print placements, services, moves and replicas without a place, without empty tables.
 
     Without a lock (not `remembered`) every placement is new, and moves are not printed.
     """
     plan = desired.plan
-    columns = ("deployment", "cluster", "pools", "replicas", "GPUs")
-    rows = [
+    columns: tuple[str, ...] = ("deployment", "cluster", "pools", "replicas", "GPUs")
+    rows: list[tuple[object, ...]] = [
         (
             placement.spot.deployment,
             placement.spot.cluster,
             pools(placement.spot),
             placement.replicas,
-            gpus(placement.spot, placement.replicas, documents),
+            gpus(placement.spot, placement.replicas, plan.demands),
         )
         for placement in plan.placements
     ]
+    if any(_has_gangs(placement.spot, plan.demands) for placement in plan.placements):
+        columns = (*columns, "pods in all")
+        rows = [
+            (*row, pods(placement.spot, placement.replicas, plan.demands))
+            for row, placement in zip(rows, plan.placements, strict=True)
+        ]
     if rows:
         print_table(f"placements of stack {desired.stack}" if remembered else "placements", columns, rows)
     else:
@@ -77,13 +82,27 @@ def pools(spot: Spot) -> str:
     return " ".join(f"{role}={pool}" for role, pool in spot.pools)
 
 
-def gpus(spot: Spot, replicas: int, documents: Documents) -> int | None:
+def gpus(spot: Spot, replicas: int, demands: Demands) -> int | None:
     """Return the GPUs that the replicas hold; None where a lost cluster keeps what no document asks for."""
-    deployment = documents.deployments.get(spot.deployment)
-    if deployment is None:
+    if not all(demands.has(spot.deployment, role) for role, _ in spot.pools):
         return None
-    needs = demand(deployment)
-    return needs.pod.gpus * needs.pods * replicas
+    return replicas * sum(needs.gpus for needs in _demands(spot, demands))
+
+
+def pods(spot: Spot, replicas: int, demands: Demands) -> int | None:
+    """Return the pods of the replicas; None where no document says."""
+    if not all(demands.has(spot.deployment, role) for role, _ in spot.pools):
+        return None
+    return replicas * sum(needs.pods for needs in _demands(spot, demands))
+
+
+def _demands(spot: Spot, demands: Demands) -> list[Demand]:
+    return [demands.of(spot.deployment, role, (spot.cluster, pool)) for role, pool in spot.pools]
+
+
+def _has_gangs(spot: Spot, demands: Demands) -> bool:
+    known = [(role, pool) for role, pool in spot.pools if demands.has(spot.deployment, role)]
+    return any(needs.gang > 1 for needs in _demands(spot._replace(pools=tuple(known)), demands))
 
 
 def reason_rows(reasons: Iterable[Reason]) -> list[tuple[str, str, str]]:
@@ -96,7 +115,7 @@ def reason_values(reasons: Iterable[Reason]) -> list[dict[str, str | None]]:
     return [{"cluster": reason.cluster, "pool": reason.pool or None, "why": reason.why} for reason in reasons]
 
 
-def as_values(desired: Desired, documents: Documents) -> dict[str, Any]:
+def as_values(desired: Desired) -> dict[str, Any]:
     """Return the same facts as values for JSON."""
     plan = desired.plan
     return {
@@ -105,7 +124,8 @@ def as_values(desired: Desired, documents: Documents) -> dict[str, Any]:
             spot_values(placement.spot)
             | {
                 "replicas": placement.replicas,
-                "gpus": gpus(placement.spot, placement.replicas, documents),
+                "gpus": gpus(placement.spot, placement.replicas, plan.demands),
+                "pods": pods(placement.spot, placement.replicas, plan.demands),
             }
             for placement in plan.placements
         ],

@@ -10,9 +10,11 @@ from inferfleet.status.values import (
     ClusterStatus,
     DeploymentStatus,
     EndpointStatus,
+    GroupStatus,
     PartStatus,
     Phase,
     PlacementStatus,
+    PluginStatus,
     PodStatus,
     ServiceStatus,
     Status,
@@ -103,7 +105,10 @@ def _deployment(deployment: DeploymentStatus) -> Iterator[Row]:
 def _placement(placement: PlacementStatus) -> Iterator[Row]:
     title, pods = f"  {placement.cluster} {placement.pools}", f"{placement.ready}/{placement.wanted}"
     yield title, placement.phase, pods, None, placement.message or None
+    for workload, groups in sorted(placement.groups.items()):
+        yield from (_group(workload, group) for group in groups)
     yield from map(_pod, placement.pods)
+    yield from map(_plugins, placement.plugins)
 
 
 def _endpoint(endpoint: EndpointStatus) -> Iterator[Row]:
@@ -115,10 +120,24 @@ def _endpoint(endpoint: EndpointStatus) -> Iterator[Row]:
             yield from map(_pod, endpoint.picker_pods)
 
 
+def _group(workload: str, group: GroupStatus) -> Row:
+    what = f"waits for {group.pod}" if group.pod else ""
+    what = ": ".join(part for part in (what, group.message) if part)
+    title = f"    group {group.number} of {workload}"
+    return title, group.phase, f"{group.ready}/{group.wanted}", None, what or None
+
+
 def _pod(pod: PodStatus) -> Row:
     restarts = f"restarted {pod.restarts} times" if pod.restarts else ""
     what = "; ".join(part for part in (pod.message, restarts) if part)
     return f"    {pod.name}", pod.phase, None, _time(pod), what or None
+
+
+def _plugins(plugins: PluginStatus) -> Row:
+    what = f"plugins: {', '.join(plugins.made_with) or 'none'}"
+    if plugins.differ:
+        what += f"; documents say: {', '.join(plugins.wanted) or 'none'}"
+    return f"    {plugins.workload}", None, None, None, what
 
 
 def _time(pod: PodStatus) -> str | None:

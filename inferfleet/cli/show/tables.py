@@ -11,7 +11,7 @@ from inferfleet.api.wording import one_line
 
 # Wide enough that nothing is wrapped in a file or a pipe.
 _UNWRAPPED = 1000
-_NUMBERS = frozenset({"replicas", "in the lock", "GPUs"})
+_NUMBERS = frozenset({"replicas", "in the lock", "GPUs", "pods in all"})
 
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> Table:

@@ -37,14 +37,14 @@ def plan(
         report.documents = documents
         report.problems += source.notices
         desired = source.desired()
-        report.values |= as_values(desired, documents)
+        report.values |= as_values(desired)
         report.values["lock"] = source.files and {
             "file": shown_path(source.files.lock_file),
             "matches": matches(lock, desired.plan.lock),
             "written": False,
         }
         if not as_json:
-            show(desired, documents, remembered=source.files is not None)
+            show(desired, remembered=source.files is not None)
         report.problems += announcements(desired, documents, lock, locked=False, preview=False)
         unplaced = refusals(desired, documents, lock, locked=False, preview=False)
         if unplaced:

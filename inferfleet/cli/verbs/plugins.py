@@ -15,13 +15,15 @@ from inferfleet.plugins.loading import found_plugins
 def plugins(stack: StackName = None, as_json: AsJson = False) -> None:
     """List the plugins that chains may name: name, version, purpose, config, and where each comes from.
 
-    Plugins that are found and not allowed are listed by name alone, because they are not imported.
+    Plugins that are found and not allowed are listed by name alone, because they are not imported. Where the
+    settings allow one that cannot be used, the command ends with exit code 1 and says why, with --json in
+    `problems`. Without a stack, where there are several, no settings count.
     """
     with reporting(as_json=as_json) as report:
         documents, root = _documents(stack)
         registry = found_plugins(documents.settings, root, outside=outside_plugins())
         report.values |= as_values(registry)
-        report.problems += documents.located(registry.refused.values())
+        report.problems += documents.located(registry.unusable.values())
         if not as_json:
             show(registry)
 

@@ -26,6 +26,6 @@ def schema(stack: StackName = None) -> None:
             documents, _ = load_stack(root, stack)
         outside = outside_plugins()
         registry = found_plugins(documents.settings, root, wanted=frozenset(), outside=outside)
-        if registry.refused:
-            raise InvalidDocuments(documents.located(registry.refused.values()))
+        if registry.unusable:
+            raise InvalidDocuments(documents.located(registry.unusable.values()))
         print_json(json_schema({plugin.name: plugin.config for plugin in registry.plugins}))

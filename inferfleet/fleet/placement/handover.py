@@ -4,57 +4,78 @@ Pulumi creates before it deletes, and waits for what it creates: it would wait f
 """
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Collection
 
 from inferfleet.api.documents import Documents
 from inferfleet.api.problems import of_severity
+from inferfleet.fleet import names
 from inferfleet.fleet.decisions import Leaving, Plan
 from inferfleet.fleet.lock.lock import Lock
-from inferfleet.fleet.placement.ledger import PoolKey
-from inferfleet.fleet.placement.packing import pack
-from inferfleet.fleet.shapes import Pod, demand, node
+from inferfleet.fleet.placement.packing import Gang, pack
+from inferfleet.fleet.shapes import Pod, PoolKey, RoleKey, node
 from inferfleet.fleet.spot import Spot
 
 
-def waiting(documents: Documents, plan: Plan, leaving: Iterable[Leaving], before: Lock) -> frozenset[Spot]:
+def waiting(documents: Documents, plan: Plan, leaving: Collection[Leaving], before: Lock) -> frozenset[Spot]:
     """Return the new or grown spots whose pods do not fit beside the leaving ones, in the order of names.
 
     There are none for a plan with errors, which is not carried out.
     """
-    pods: dict[PoolKey, Counter[Pod]] = {}
+    standing: dict[PoolKey, Counter[Pod]] = {}
     for workload in leaving:
-        on_pool = pods.setdefault((workload.cluster, workload.pool), Counter())
+        on_pool = standing.setdefault((workload.cluster, workload.pool), Counter())
         on_pool[Pod(workload.gpus_per_pod, 0, 0)] += workload.pods
-    if not pods or of_severity(plan.problems, "error"):
+    if not standing or of_severity(plan.problems, "error"):
         return frozenset()
+    pools = {
+        key: (empty_node, pool.size)
+        for key in standing
+        for pool in documents.clusters[key[0]].spec.node_pools
+        if pool.name == key[1] and (empty_node := node(documents.classes[pool.class_name]))
+    }
+    workers: dict[PoolKey, Counter[RoleKey]] = {key: Counter() for key in pools}
+
+    def add(spot: Spot, replicas: int) -> None:
+        for role, name in spot.pools:
+            if (key := (spot.cluster, name)) in workers:
+                needs = plan.demands.of(spot.deployment, role, key)
+                workers[key][spot.deployment, role] += replicas * needs.workers
+
+    def holds(key: PoolKey) -> bool:
+        pods = Counter(standing[key])
+        gangs = []
+        for (deployment, role), number in workers[key].items():
+            needs = plan.demands.of(deployment, role, key)
+            if number and needs.gang > 1:
+                gangs.append(Gang(needs.pod, needs.follower or needs.pod, needs.gang, number))
+            elif number:
+                pods[needs.pod] += number
+        return pack(*pools[key], pods, gangs).holds
+
     growing = []
+    # By name: what takes the place of one of these is of another kind, and stands beside it until it leaves.
+    replaced = {(workload.cluster, workload.namespace, workload.name) for workload in leaving}
     for placement in plan.placements:
         already = min(before.placements.get(placement.spot, 0), placement.replicas)
-        _add(documents, pods, placement.spot, already)
+        if replaced & _workloads(placement.spot):
+            already = 0
+        add(placement.spot, already)
         if placement.replicas > already:
             growing.append((placement.spot, placement.replicas - already))
     without_room = set()
     for spot, more in growing:
-        _add(documents, pods, spot, more)
-        if not all(_holds(documents, pool, pods[pool]) for pool in _pools(spot) if pool in pods):
-            _add(documents, pods, spot, -more)
+        add(spot, more)
+        keys = {(spot.cluster, name) for _, name in spot.pools}
+        if not all(holds(key) for key in keys & pools.keys()):
+            add(spot, -more)
             without_room.add(spot)
     return frozenset(without_room)
 
 
-def _add(documents: Documents, pods: dict[PoolKey, Counter[Pod]], spot: Spot, replicas: int) -> None:
-    needs = demand(documents.deployments[spot.deployment])
-    for pool in _pools(spot):
-        if pool in pods:
-            pods[pool][needs.pod] += replicas * needs.pods
-
-
-def _holds(documents: Documents, key: PoolKey, pods: Counter[Pod]) -> bool:
-    cluster, name = key
-    pool = next((pool for pool in documents.clusters[cluster].spec.node_pools if pool.name == name), None)
-    empty_node = node(documents.classes[pool.class_name]) if pool else None
-    return pool is None or empty_node is None or pack(empty_node, pool.size, pods).holds
-
-
-def _pools(spot: Spot) -> set[PoolKey]:
-    return {(spot.cluster, pool) for _, pool in spot.pools}
+def _workloads(spot: Spot) -> set[tuple[str, str, str]]:
+    """Return the names that workloads of the spot have, whichever kind they are of."""
+    return {
+        (spot.cluster, spot.namespace, name(spot, role))
+        for role, _ in spot.pools
+        for name in (names.workload, names.worker_set)
+    }

@@ -2,20 +2,56 @@
 
 Largest pods first, each on the fullest node that still takes it: pods that need a whole node get one, small
 ones share. Nodes in the same state are counted, not listed, so a pool of 15,000 costs what one of 3 does.
+Where that leaves pods over, the total of what they ask for may show that no way would do; else a bounded
+search looks for one (`exhaustive.py`).
+
+The pods of a worker stand on nodes of their own. Where a workload has W workers, that is the same as no more
+than W of its pods on a node: let each node and each position of a worker be a vertex, each pod an edge
+between the two; no vertex has more than W edges, so W colours do (König), and each colour is a worker.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from itertools import pairwise
+from typing import Literal, NamedTuple
 
+from inferfleet.fleet.placement.exhaustive import Item, searched
 from inferfleet.fleet.shapes import Node, Pod
+
+# How many nodes are in which state.
+Free = dict[Node, int]
+
+
+class Gang(NamedTuple):
+    """The pods of a workload whose workers have several: no two of one worker share a node."""
+
+    entry: Pod
+    follower: Pod
+    size: int  # pods per worker
+    workers: int
+
+    def pods(self) -> dict[Pod, int]:
+        """Return the number of pods of each shape."""
+        pods = {self.entry: self.workers}
+        pods[self.follower] = pods.get(self.follower, 0) + self.workers * (self.size - 1)
+        return pods
+
+    def limits(self, node: Node) -> bool:
+        """Return whether an empty node could hold more of the pods than it may."""
+        least = Pod(*map(min, self.entry, self.follower))
+        return fit(node, least) > self.workers
 
 
 @dataclass(frozen=True)
 class Packing:
-    """Pods on the nodes of a pool: what is free on how many nodes, fullest first, and the pods left over."""
+    """Pods on the nodes of a pool: what is free on how many nodes, fullest first, and the pods left over.
+
+    `certain` is False where pods are left over and a longer search might have found a way.
+    """
 
     free: tuple[tuple[Node, int], ...]
     left: int
+    certain: bool = True
 
     @property
     def holds(self) -> bool:
@@ -24,56 +60,163 @@ class Packing:
 
     def room(self, pod: Pod) -> int:
         """Return how many more pods of this shape fit beside those that are there."""
-        return sum(_fit(node, pod) * count for node, count in self.free)
+        return sum(fit(node, pod) * count for node, count in self.free)
 
 
-def pack(node: Node, size: int, pods: Mapping[Pod, int]) -> Packing:
-    """Return how `pods` (shape to number) fill `size` empty nodes, as far as they fit."""
-    free = {node: size} if size else {}
+def pack(node: Node, size: int, pods: Mapping[Pod, int], gangs: Iterable[Gang] = ()) -> Packing:
+    """Return how `pods` (shape to number) and gangs fill `size` empty nodes, as far as they fit."""
+    alone = dict(pods)
+    apart: list[Gang] = []
+    for gang in gangs:
+        if gang.limits(node):
+            apart.append(gang)
+            continue
+        for pod, number in gang.pods().items():
+            alone[pod] = alone.get(pod, 0) + number
+    free: Free = {node: size} if size else {}
     left = 0
-    for pod in sorted(pods, reverse=True):
-        left += _place(free, pod, pods[pod])
-    return Packing(tuple(sorted(free.items())), left)
+    steps: list[Pod | Gang] = [*alone, *apart]
+    for step in sorted(steps, key=_largest, reverse=True):
+        left += put_gang(free, step) if isinstance(step, Gang) else put(free, step, alone[step])
+    if not left:
+        return Packing(tuple(sorted(free.items())), 0)
+    items = [Item(pod, number, None, 0) for pod, number in alone.items()]
+    for index, gang in enumerate(apart):
+        items += [Item(pod, number, index, gang.workers) for pod, number in gang.pods().items()]
+    found: Literal["none", "unknown"] | Free = (
+        "none" if _too_much(node, size, items, fills=not apart) else searched(node, size, items)
+    )
+    if isinstance(found, dict):
+        return Packing(tuple(sorted(found.items())), 0)
+    return Packing(tuple(sorted(free.items())), left, certain=found == "none")
 
 
-def _place(free: dict[Node, int], pod: Pod, number: int) -> int:
+def _largest(step: Pod | Gang) -> Pod:
+    return max(step.entry, step.follower) if isinstance(step, Gang) else step
+
+
+def put(free: Free, pod: Pod, number: int) -> int:
     """Put `number` pods on the nodes in `free`; return how many are left over."""
     for state in sorted(free):
-        fit = _fit(state, pod)
         if not number:
             break
-        if not fit:
+        most = fit(state, pod)
+        if not most:
             continue
-        filled = min(free[state], number // fit)
-        _move(free, state, _minus(state, pod, fit), filled)
-        number -= filled * fit
+        filled = min(free[state], number // most)
+        _move(free, state, minus(state, pod, most), filled)
+        number -= filled * most
         if number and state in free:  # fewer than fit on one node
-            _move(free, state, _minus(state, pod, number), 1)
+            _move(free, state, minus(state, pod, number), 1)
             number = 0
     return number
 
 
-def _fit(node: Node, pod: Pod) -> int:
-    fit = node.pods
-    for has, needs in ((node.gpus, pod.gpus), (node.cpu, pod.cpu), (node.memory, pod.memory)):
-        if needs:
-            fit = min(fit, has // needs)
-    return fit
+def put_gang(free: Free, gang: Gang) -> int:
+    """Put the pods of a workload on the nodes in `free`, none of which has any of them; return how many are
+    left over.
+    """
+    taken: dict[tuple[Node, int], int] = {(state, 0): count for state, count in free.items()}
+    left = 0
+    for pod, wanted in sorted(gang.pods().items(), reverse=True):
+        number = wanted
+        for state, has in sorted(taken):
+            if not number:
+                break
+            most = min(fit(state, pod), gang.workers - has)
+            if most <= 0:
+                continue
+            filled = min(taken[state, has], number // most)
+            for more, nodes in ((most, filled), (number - filled * most, 1)):
+                if more and more <= most and nodes and taken.get((state, has), 0) >= nodes:
+                    taken[state, has] -= nodes
+                    after = (minus(state, pod, more), has + more)
+                    taken[after] = taken.get(after, 0) + nodes
+                    number -= more * nodes
+        left += number
+    free.clear()
+    for (state, _), count in taken.items():
+        if count:
+            free[state] = free.get(state, 0) + count
+    return left
 
 
-def _minus(node: Node, pod: Pod, number: int) -> Node:
+def fit(node: Node, pod: Pod) -> int:
+    """Return how many pods of a shape fit on a node."""
+    most = node.pods
+    if pod.gpus:
+        most = min(most, node.gpus // pod.gpus)
+    if pod.cpu:
+        most = min(most, node.cpu // pod.cpu)
+    if pod.memory:
+        most = min(most, node.memory // pod.memory)
+    if pod.huge_2mi:
+        most = min(most, node.huge_2mi // pod.huge_2mi)
+    if pod.huge_1gi:
+        most = min(most, node.huge_1gi // pod.huge_1gi)
+    return most
+
+
+def minus(node: Node, pod: Pod, number: int) -> Node:
+    """Return what a node has free with so many more pods."""
     return Node(
         node.gpus - pod.gpus * number,
         node.cpu - pod.cpu * number,
         node.memory - pod.memory * number,
         node.pods - number,
+        node.huge_2mi - pod.huge_2mi * number,
+        node.huge_1gi - pod.huge_1gi * number,
     )
 
 
-def _move(free: dict[Node, int], before: Node, after: Node, nodes: int) -> None:
+def _move(free: Free, before: Node, after: Node, nodes: int) -> None:
     if not nodes:
         return
     free[before] -= nodes
     if not free[before]:
         del free[before]
     free[after] = free.get(after, 0) + nodes
+
+
+def _too_much(node: Node, size: int, items: list[Item], *, fills: bool) -> bool:
+    """Return whether the items are sure not to fit, whichever way they are put.
+
+    They ask for more than all nodes have; or one is larger than a node, or may stand on too few; or those of
+    which no two share a node are more than there are nodes; or sizes are such that largest first is best:
+    each divides the next one, and nothing but GPUs is ever short (Coffman, Garey and Johnson 1987).
+    """
+    total = [0] * 6
+    lonely = 0
+    for pod, number, _, _ in items:
+        asked = (pod.gpus, pod.cpu, pod.memory, 1, pod.huge_2mi, pod.huge_1gi)
+        total = [had + more * number for had, more in zip(total, asked, strict=True)]
+    if any(asked > has * size for asked, has in zip(total, node, strict=True)):
+        return True
+    for pod, number, _, limit in items:
+        most = fit(node, pod)
+        if not most or number > min(most, limit or most) * size:
+            return True
+        lonely += number if 2 * pod.gpus > node.gpus else 0
+    if lonely > size:
+        return True
+    sizes = sorted({item.pod.gpus for item in items})
+    return (
+        fills
+        and sizes[0] > 0
+        and all(larger % smaller == 0 for smaller, larger in pairwise(sizes))
+        and all(_in_proportion(node, pod) for pod, _, _, _ in items)
+    )
+
+
+def _in_proportion(node: Node, pod: Pod) -> bool:
+    """Return whether a pod asks for no more of anything than of GPUs, as a part of a node."""
+    return all(
+        asked * node.gpus <= pod.gpus * has
+        for asked, has in (
+            (pod.cpu, node.cpu),
+            (pod.memory, node.memory),
+            (1, node.pods),
+            (pod.huge_2mi, node.huge_2mi),
+            (pod.huge_1gi, node.huge_1gi),
+        )
+    )

@@ -1,189 +1,191 @@
-"""Phases two and three of the plan: replicas of the lock are retained, then removed, moved and added."""
+"""Phase three of the plan: replicas are removed, moved and added.
 
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+The steps repeat, each time with all pools packed from the beginning and with everything that is placed as if
+it ran, until one changes nothing. The next plan starts there, so it changes nothing either.
+"""
 
-from inferfleet.api.documents import Documents
-from inferfleet.api.problems import Problem
-from inferfleet.fleet.lock.lock import Lock
-from inferfleet.fleet.placement.ledger import Ledger, PoolKey
-from inferfleet.fleet.placement.suitability import Consequence, Suitability
-from inferfleet.fleet.shapes import DECODE
+from collections import Counter
+from heapq import heapify, heapreplace
+
+from inferfleet.fleet.placement.candidates import Candidates
+from inferfleet.fleet.placement.exchange import Exchange
+from inferfleet.fleet.placement.ledger import Ledger
+from inferfleet.fleet.placement.suitability import Consequence, Objection, Suitability
+from inferfleet.fleet.shapes import PoolKey
 from inferfleet.fleet.spot import Spot
 
 
-@dataclass(frozen=True)
-class Retained:
-    """The replicas of the lock, by what may happen to them.
+class Placing:
+    """The steps on one ledger. `targets` are replicas by deployment.
 
-    `movable` ones are planned with. `fixed` ones are on lost clusters and stay exactly as locked. `orphaned`
-    ones stay in the lock and cannot be planned: each is an error.
+    `valid` deployments may move and grow; all others may only shrink.
     """
 
-    movable: dict[Spot, int]
-    fixed: dict[Spot, int]
-    orphaned: dict[Spot, int]
-    problems: tuple[Problem, ...]
+    def __init__(
+        self,
+        ledger: Ledger,
+        suitability: Suitability,
+        candidates: Candidates,
+        *,
+        targets: dict[str, int],
+        valid: list[str],
+    ) -> None:
+        self._ledger = ledger
+        self._suitability = suitability
+        self._candidates = candidates
+        self._targets = targets
+        self._without_room: dict[str, int] = {}  # removals that were counted when a search found none
+        self._valid = sorted(valid, key=lambda deployment: candidates.wanted(deployment).scarcity)
 
+    def place(self) -> None:
+        """Bring the ledger to the targets as far as there is room."""
+        for deployment in sorted(self._targets):
+            self._shrink(deployment, self._targets[deployment])
+        for deployment in self._valid:
+            self._complete(deployment)
+        self._ledger.rooms.pack_anew()
+        while self._step():
+            self._ledger.rooms.pack_anew()
+            self._without_room.clear()
 
-def retain(documents: Documents, lock: Lock) -> Retained:
-    """Sort the replicas of the lock; those of removed deployments and abandoned clusters are in no group."""
-    movable: dict[Spot, int] = {}
-    fixed: dict[Spot, int] = {}
-    orphaned: dict[Spot, int] = {}
-    problems = []
-    for spot, replicas in sorted(lock.placements.items()):
-        cluster = documents.clusters.get(spot.cluster)
-        state = cluster.spec.state if cluster else ""
-        if state == "abandoned":
-            continue
-        if orphan := _orphan(documents, spot, replicas):
-            problems.append(replace(orphan, where=lock.lines.get(f"placements/{spot}")))
-            orphaned[spot] = replicas
-        elif state == "lost":
-            fixed[spot] = replicas
-        elif spot.deployment in documents.deployments:
-            movable[spot] = replicas
-    return Retained(movable, fixed, orphaned, (*problems, *_orphaned_services(documents, lock)))
+    def _step(self) -> bool:
+        moved = [self._evict(deployment) for deployment in self._valid]
+        relieved = [self._relieve(pool) for pool in self._ledger.overfull()]
+        return any(moved) or any(relieved) or self._grow()
 
+    def _shrink(self, deployment: str, target: int) -> None:
+        """Remove surplus replicas: those that should leave first, then from where most of them are."""
+        if self._ledger.total(deployment) <= target:
+            return
+        spots = list(self._ledger.replicas(deployment))
+        objections = [self._suitability.objection(spot) for spot in spots]
+        order = [self._surplus_order(spot, place, objections[place]) for place, spot in enumerate(spots)]
+        heapify(order)
+        while self._ledger.total(deployment) > target:
+            place = -order[0][-1]
+            # With each replica that goes, a place in the order only becomes worse, so the first is looked at.
+            now = self._surplus_order(spots[place], place, objections[place])
+            if now != order[0]:
+                heapreplace(order, now)
+                continue
+            self._ledger.add(spots[place], -1)
 
-def _orphan(documents: Documents, spot: Spot, replicas: int) -> Problem | None:
-    """Return the problem of replicas of the lock that cannot be planned, or None. It has no line yet."""
-    has = f"the lock has {replicas} {'replica' if replicas == 1 else 'replicas'} of {spot.deployment}"
-    cluster = documents.clusters.get(spot.cluster)
-    if cluster is None:
-        return Problem(
-            f"{has} on cluster {spot.cluster}, but that cluster has no document",
-            "Restore the document with state: drained (or abandoned), run pulumi up, then remove it",
-        )
-    removed = [name for _, name in spot.pools if name not in {pool.name for pool in cluster.spec.node_pools}]
-    if removed:
-        return Problem(
-            f"{has} on pool {removed[0]} of cluster {spot.cluster}, but the cluster has no such pool",
-            "Restore the pool with nodeCount: 0, run pulumi up so that the replicas move, then remove it",
-        )
-    if spot.deployment not in documents.deployments:
-        if cluster.spec.state != "lost":
-            return None
-        return Problem(
-            f"cluster {spot.cluster} is lost and {has} there, but that deployment has no document",
-            "Restore the document until the cluster is reachable again, "
-            "or set the cluster to state: abandoned",
-        )
-    roles = [role for role, _ in spot.pools]
-    if roles != [DECODE]:
-        what = f"{has} with roles {', '.join(roles)}, but the deployment has the role {DECODE} only"
-        return Problem(what, "Restore the line from version control")
-    return None
+    def _surplus_order(
+        self, spot: Spot, place: int, objection: Objection | None
+    ) -> tuple[int, int, int, int]:
+        """Return the sort key of a spot; a replica on the spot with the smallest key is removed first.
 
+        Spots that a cluster or pool objects to come first, then the cluster and the spot with the most
+        replicas of the deployment, then the last name; `place` is the spot's in the order of names.
+        """
+        consequence = int(objection.consequence) if objection else 0
+        if any(self._ledger.is_overfull((spot.cluster, pool)) for _, pool in spot.pools):
+            consequence = max(consequence, int(Consequence.EVICT))
+        replicas = self._ledger.on_spot(spot)
+        if not replicas:
+            return 1, 0, 0, -place
+        return -consequence, -self._ledger.by_cluster(spot.deployment)[spot.cluster], -replicas, -place
 
-def _orphaned_services(documents: Documents, lock: Lock) -> Iterator[Problem]:
-    lost = {name for name, cluster in documents.clusters.items() if cluster.spec.state == "lost"}
-    for service, clusters in sorted(lock.services.items()):
-        for cluster in clusters:
-            if cluster in lost and service not in documents.services:
-                yield Problem(
-                    f"cluster {cluster} is lost and the lock has service {service} there, "
-                    "but that service has no document",
-                    "Restore the document until the cluster is reachable again, "
-                    "or set the cluster to state: abandoned",
-                    where=lock.lines.get(f"services/{service}"),
-                )
+    def _complete(self, deployment: str) -> None:
+        """Give replicas a pool for each role that is new in the document, beside those that they have."""
+        wanted = self._candidates.wanted(deployment)
+        for spot, replicas in self._ledger.replicas(deployment).items():
+            if len(spot.pools) < len(wanted.roles):
+                self._ledger.add(spot, -replicas)
+                whole = self._candidates.completed(wanted, spot.cluster, dict(spot.pools), replicas)
+                self._ledger.add(whole or spot, replicas)
 
-
-def place(ledger: Ledger, suitability: Suitability, *, targets: dict[str, int], valid: list[str]) -> None:
-    """Bring the ledger to `targets` (replicas by deployment) as far as there is room.
-
-    `valid` deployments, the most GPUs per pod first, may move and grow; all others may only shrink. Steps
-    repeat until nothing finds room any more, so that a second plan has nothing left to do.
-    """
-    for deployment in sorted(targets):
-        _shrink(ledger, suitability, deployment, targets[deployment])
-    changed = True
-    while changed:
-        moved = [_evict(ledger, suitability, deployment) for deployment in valid]
-        relieved = [_relieve(ledger, suitability, pool, valid) for pool in ledger.overfull()]
-        grown = [_grow(ledger, suitability, deployment, targets[deployment]) for deployment in valid]
-        changed = any(moved) or any(relieved) or any(grown)
-
-
-def _shrink(ledger: Ledger, suitability: Suitability, deployment: str, target: int) -> None:
-    while ledger.total(deployment) > target:
-        spots = ledger.replicas(deployment)
-        ledger.add(max(spots, key=lambda spot: _surplus_order(ledger, suitability, spot)), -1)
-
-
-def _surplus_order(ledger: Ledger, suitability: Suitability, spot: Spot) -> tuple[int, int, int, Spot]:
-    """Return the sort key of a spot; a replica on the spot with the largest key is removed first.
-
-    Spots that a cluster or pool objects to come first, then the cluster and the spot with the most replicas
-    of the deployment, then the last name.
-    """
-    objection = suitability.objection(spot)
-    consequence = int(objection.consequence) if objection else 0
-    if {(spot.cluster, pool) for _, pool in spot.pools} & set(ledger.overfull()):
-        consequence = max(consequence, int(Consequence.EVICT))
-    on_cluster = ledger.total(spot.deployment, cluster=spot.cluster)
-    return consequence, on_cluster, ledger.replicas(spot.deployment)[spot], spot
-
-
-def _evict(ledger: Ledger, suitability: Suitability, deployment: str) -> bool:
-    """Move replicas away from spots that evict them. Return True when any moved."""
-    moved = False
-    for spot, replicas in ledger.replicas(deployment).items():
-        objection = suitability.objection(spot)
-        if objection and objection.consequence > Consequence.CORDON:
+    def _evict(self, deployment: str) -> bool:
+        """Move replicas away from spots that evict them. Return True when any moved."""
+        moved = False
+        for spot, replicas in self._ledger.replicas(deployment).items():
+            objection = self._suitability.objection(spot)
+            if objection is None or objection.consequence <= Consequence.CORDON:
+                continue
+            # Together they may keep the pools of roles that nothing is wrong with.
+            if len(spot.pools) > 1 and replicas > 1 and self._move(spot, replicas):
+                moved = True
+                continue
             for _ in range(replicas):
-                if not _move(ledger, suitability, spot):
+                if not self._move(spot):
                     break
                 moved = True
-    return moved
+        return moved
 
+    def _relieve(self, pool: PoolKey) -> bool:
+        """Move replicas out of an overfull pool: a single one that suffices if there is one, else the
+        largest.
+        """
+        moved = False
+        while self._ledger.is_overfull(pool):
+            # `valid` has the largest pods first.
+            on_pool = self._ledger.on_pool(pool)
+            spots = [spot for name in self._valid for spot in on_pool if spot.deployment == name]
+            sufficient = [spot for spot in reversed(spots) if self._ledger.holds_without(pool, spot)]
+            if not any(self._move(spot) for spot in [*sufficient, *spots]):
+                break
+            moved = True
+        return moved
 
-def _relieve(ledger: Ledger, suitability: Suitability, pool: PoolKey, valid: list[str]) -> bool:
-    """Move replicas out of an overfull pool: a single one that suffices if there is one, else the largest."""
-    moved = False
-    while not ledger.packing(pool).holds:
-        # `valid` has the largest pods first.
-        spots = [spot for name in valid for spot in ledger.on_pool(pool) if spot.deployment == name]
-        sufficient = [spot for spot in reversed(spots) if ledger.holds_without(pool, spot)]
-        if not any(_move(ledger, suitability, spot) for spot in [*sufficient, *spots]):
-            break
-        moved = True
-    return moved
+    def _move(self, spot: Spot, replicas: int = 1) -> bool:
+        """Move replicas to the best other spot. Return False when there is none."""
+        self._ledger.add(spot, -replicas)
+        target = self._candidates.best(spot.deployment, replicas, leaving=spot, thorough=True)
+        self._ledger.add(target or spot, replicas)
+        return target is not None
 
+    def _grow(self) -> bool:
+        """Add missing replicas. Return True when any was added.
 
-def _grow(ledger: Ledger, suitability: Suitability, deployment: str, target: int) -> bool:
-    grown = False
-    while ledger.total(deployment) < target:
-        spot = _best(ledger, suitability, deployment)
-        if spot is None:
-            break
-        ledger.add(spot, 1)
-        grown = True
-    return grown
+        Where there is room for all, the scarcest shapes choose first. Else deployments take turns, so that
+        one with many replicas leaves something for the others; replicas added here then make room for more.
+        """
+        missing = Counter(
+            {
+                deployment: number
+                for deployment in self._valid
+                if (number := self._targets[deployment] - self._ledger.total(deployment)) > 0
+            }
+        )
+        added = [spot for deployment, number in missing.items() for spot in self._add(deployment, number)]
+        if len(added) == missing.total():
+            return bool(added)
+        for spot in added:
+            self._ledger.add(spot, -1)
+        added = self._in_turns(missing)
+        exchange = Exchange(self._ledger, self._candidates, Counter(added))
+        for deployment, number in missing.items():
+            for _ in range(number):
+                if not exchange.place(deployment):
+                    break
+        return bool(added)
 
+    def _in_turns(self, missing: Counter[str]) -> list[Spot]:
+        """Add missing replicas, one of each deployment in a turn. Return where, and count them."""
+        added: list[Spot] = []
+        waiting = list(missing)
+        while waiting:
+            still = []
+            for deployment in waiting:
+                spots = self._add(deployment, 1)
+                missing[deployment] -= len(spots)
+                added += spots
+                if spots and missing[deployment]:
+                    still.append(deployment)
+            waiting = still
+        return added
 
-def _move(ledger: Ledger, suitability: Suitability, spot: Spot) -> bool:
-    """Move one replica to the best other spot. Return False when there is none."""
-    ledger.add(spot, -1)
-    target = _best(ledger, suitability, spot.deployment, leaving=spot)
-    ledger.add(target or spot, 1)
-    return target is not None
-
-
-def _best(
-    ledger: Ledger, suitability: Suitability, deployment: str, *, leaving: Spot | None = None
-) -> Spot | None:
-    """Return the spot for one more replica: spread over clusters, then the smallest nodes, then names."""
-    return min(
-        (spot for spot in _open(ledger, suitability, deployment) if spot != leaving),
-        key=lambda spot: (ledger.total(deployment, cluster=spot.cluster), ledger.waste(spot), spot),
-        default=None,
-    )
-
-
-def _open(ledger: Ledger, suitability: Suitability, deployment: str) -> Iterator[Spot]:
-    for spot in suitability.spots(deployment):
-        if suitability.objection(spot) is None and ledger.fits(spot):
-            yield spot
+    def _add(self, deployment: str, number: int) -> list[Spot]:
+        """Add up to so many replicas, as far as there is room. Return where."""
+        added: list[Spot] = []
+        for _ in range(number):
+            # Only where something left since can there be room where there was none.
+            if self._without_room.get(deployment) == self._ledger.removals:
+                break
+            spot = self._candidates.best(deployment) or self._candidates.best(deployment, thorough=True)
+            if spot is None:
+                self._without_room[deployment] = self._ledger.removals
+                break
+            self._ledger.add(spot, 1)
+            added.append(spot)
+        return added

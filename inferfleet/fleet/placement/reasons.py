@@ -1,69 +1,163 @@
 """Why a replica does not go to a cluster or pool, and why one runs where it should not, in words."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 from inferfleet.api.documents import Documents
 from inferfleet.api.problems import Problem
 from inferfleet.fleet.decisions import Reason
-from inferfleet.fleet.placement.ledger import Ledger, PoolKey
-from inferfleet.fleet.placement.packing import Packing
+from inferfleet.fleet.placement.candidates import Candidates
+from inferfleet.fleet.placement.ledger import Ledger
+from inferfleet.fleet.placement.packing import fit
+from inferfleet.fleet.placement.rooms import More
 from inferfleet.fleet.placement.soundness import Checked
-from inferfleet.fleet.placement.suitability import Consequence, Objection, Suitability, cores, gib
-from inferfleet.fleet.shapes import Demand
+from inferfleet.fleet.placement.suitability import (
+    HUGE_PAGES,
+    Consequence,
+    Objection,
+    Suitability,
+    cores,
+    gib,
+    needed,
+    strongest,
+)
+from inferfleet.fleet.roles import roles_of
+from inferfleet.fleet.shapes import Demand, Node, PoolKey
 from inferfleet.fleet.spot import Spot
 
 
-def reasons(
-    spots: list[Spot], ledger: Ledger, *, suitability: Suitability, demand: Demand
-) -> tuple[Reason, ...]:
-    """Return one reason for each cluster that objects as a whole, and one for each pool of the others."""
-    by_place: dict[tuple[str, str], Reason] = {}
-    for spot in spots:
-        whole = suitability.cluster_objection(spot.deployment, spot.cluster)
-        objection = whole or suitability.objection(spot)
-        pool = "" if whole else spot.pools[0][1]
-        why = objection.why if objection else no_room(spot, ledger, demand) or "has room"
-        by_place[spot.cluster, pool] = Reason(spot.cluster, pool, why)
-    return tuple(sorted(by_place.values()))
+class Reasons(Mapping[str, tuple[Reason, ...]]):
+    """Why replicas of each deployment do not run on the other clusters and pools.
+
+    They are worked out when somebody asks: of a large fleet there are millions.
+    """
+
+    def __init__(self, deployments: Iterable[str], why: "Why") -> None:
+        self._deployments = tuple(sorted(deployments))
+        self._why = why
+
+    def __getitem__(self, deployment: str) -> tuple[Reason, ...]:
+        if deployment not in self._deployments:
+            raise KeyError(deployment)
+        return tuple(
+            reason
+            for reason in self._why.not_there(deployment)
+            if not self._why.runs_there(deployment, reason)
+        )
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._deployments)
+
+    def __len__(self) -> int:
+        return len(self._deployments)
 
 
-def no_room(spot: Spot, ledger: Ledger, demand: Demand) -> str | None:
-    """Return why one more replica does not fit on the spot, or None when it does."""
-    if ledger.fits(spot):
-        return None
-    packing = ledger.packing((spot.cluster, spot.pools[0][1]))
-    nodes = sum(count for _, count in packing.free)
-    if not nodes:
-        return "has no nodes"
-    room = packing.room(demand.pod)
-    if not packing.holds:
-        return f"its {nodes} nodes have no room even for the replicas that are there"
-    if room:
+class Why:
+    """Reasons against clusters and pools in a finished ledger."""
+
+    def __init__(
+        self, documents: Documents, ledger: Ledger, suitability: Suitability, candidates: Candidates
+    ) -> None:
+        self._documents = documents
+        self._ledger = ledger
+        self._suitability = suitability
+        self._candidates = candidates
+
+    def not_there(self, deployment: str) -> tuple[Reason, ...]:
+        """Return one reason for each cluster that objects as a whole, and one for each pool of the others."""
+        roles = roles_of(self._documents.deployments[deployment])
+        found: list[Reason] = []
+        for cluster, document in sorted(self._documents.clusters.items()):
+            whole = self._suitability.cluster_objection(deployment, cluster)
+            if whole:
+                found.append(Reason(cluster, "", whole.why))
+                continue
+            pools = [pool.name for pool in document.spec.node_pools]
+            against = {
+                (pool, role): self._against(deployment, role, (cluster, pool))
+                for pool in pools
+                for role in roles
+            }
+            if len(roles) > 1 and self._not_together(deployment, cluster, pools, roles, against):
+                found.append(Reason(cluster, "", "no pools have room for all roles of a replica together"))
+            for pool in pools:
+                by_role = {role: against[pool, role] or "has room" for role in roles}
+                same = len(set(by_role.values())) == 1
+                why = by_role[roles[0]] if same else "; ".join(f"{role}: {by_role[role]}" for role in roles)
+                found.append(Reason(cluster, pool, why))
+        return tuple(sorted(found))
+
+    def runs_there(self, deployment: str, reason: Reason) -> bool:
+        """Return whether replicas run on the pool of a reason."""
+        return any(
+            spot.cluster == reason.cluster and reason.pool in [pool for _, pool in spot.pools]
+            for spot in self._ledger.replicas(deployment)
+        )
+
+    def _against(self, deployment: str, role: str, pool: PoolKey) -> str | None:
+        objection = strongest(self._suitability.by_pool(deployment, role, pool))
+        return objection.why if objection else self._no_room(deployment, role, pool)
+
+    def _not_together(
+        self,
+        deployment: str,
+        cluster: str,
+        pools: list[str],
+        roles: tuple[str, ...],
+        against: Mapping[tuple[str, str], str | None],
+    ) -> bool:
+        if not all(any(against[pool, role] is None for pool in pools) for role in roles):
+            return False
+        wanted = self._candidates.wanted(deployment)
+        rooms = self._ledger.rooms.on_cluster.get(cluster, [])
+        return all(self._candidates.on_pool(wanted, room) is None for room in rooms)
+
+    def _no_room(self, deployment: str, role: str, pool: PoolKey) -> str | None:
+        """Return why one more replica's role does not fit on the pool, or None when it does."""
+        room = self._ledger.rooms.by_key[pool]
+        demand = self._ledger.demands.of(deployment, role, pool)
+        if room.fits(More((deployment, role), demand, 1)):
+            return None
+        nodes = sum(room.free.values())
+        if not nodes:
+            return "has no nodes"
+        if not room.holds:
+            return f"its {nodes} nodes have no room even for the replicas that are there"
+        with_room = sum(count for state, count in room.free.items() if fit(state, demand.pod))
+        if demand.gang > with_room > 0:
+            return f"room on {with_room} of the {demand.gang} nodes that a worker needs"
         spare = f" and {demand.spare} kept free for rollouts" if demand.spare else ""
-        return f"room for {room} of the {demand.pods} pods of a replica{spare}"
-    return f"{nodes} of {nodes} nodes full: {_short_of(packing, demand)}"
+        if places := sum(fit(state, demand.pod) * count for state, count in room.free.items()):
+            places = min(places, demand.pods)
+            return f"room for {places} of the {demand.pods} pods of a replica{spare}"
+        return f"{nodes} of {nodes} nodes full: {_short_of(list(room.free), demand)}"
 
 
-def _short_of(packing: Packing, demand: Demand) -> str:
+def _short_of(nodes: list[Node], demand: Demand) -> str:
     """Return in words what no node has enough of, GPUs before cores before memory."""
-    pod = demand.pod
-    nodes = [node for node, _ in packing.free]
+    pod, shares = demand.pod, demand.shares
     free = max(node.gpus for node in nodes)
     if free < pod.gpus:
         return f"{free} free {'GPU' if free == 1 else 'GPUs'} on the emptiest node, needs {pod.gpus}"
     nodes = [node for node in nodes if node.gpus >= pod.gpus]
     free = max(node.cpu for node in nodes)
     if free < pod.cpu:
-        return f"{cores(free)} free cores beside enough GPUs, needs {cores(pod.cpu)}"
+        return f"{cores(free)} free cores beside enough GPUs, needs {needed(pod, shares, 'cpu')}"
     nodes = [node for node in nodes if node.cpu >= pod.cpu]
     free = max(node.memory for node in nodes)
     if free < pod.memory:
-        return f"{gib(free)} of free memory beside enough GPUs, needs {gib(pod.memory)}"
+        return f"{gib(free)} of free memory beside enough GPUs, needs {needed(pod, shares, 'memory')}"
+    nodes = [node for node in nodes if node.memory >= pod.memory]
+    for field, size in HUGE_PAGES.items():
+        free = max(getattr(node, field) for node in nodes)
+        if free < getattr(pod, field):
+            needs = needed(pod, shares, field)
+            return f"{gib(free)} of free {size} huge pages beside enough GPUs, needs {needs}"
+        nodes = [node for node in nodes if getattr(node, field) >= getattr(pod, field)]
     return f"no node may run another pod (the emptiest may run {max(node.pods for node in nodes)} more)"
 
 
 def placement_problems(
-    documents: Documents, ledger: Ledger, *, suitability: Suitability, checked: Checked
+    documents: Documents, ledger: Ledger, *, suitability: Suitability, checked: Checked, why: Why
 ) -> Iterator[Problem]:
     """Yield errors (replicas that cannot run on their pool) and warnings (replicas that should leave it)."""
     for pool in ledger.overfull():
@@ -73,26 +167,27 @@ def placement_problems(
             objection = suitability.objection(spot)
             if objection is None or objection.consequence == Consequence.CORDON:
                 continue
-            elsewhere = reasons(
-                suitability.spots(deployment),
-                ledger,
-                suitability=suitability,
-                demand=checked.demands[deployment],
-            )
+            elsewhere = why.not_there(deployment)
+            whole = len(spot.pools) == len(roles_of(documents.deployments[deployment]))
+            if whole:
+                elsewhere = _of_others(spot, elsewhere)
             yield _cannot_leave(spot, replicas, objection=objection, elsewhere=elsewhere)
+
+
+def _of_others(spot: Spot, reasons: tuple[Reason, ...]) -> tuple[Reason, ...]:
+    """Return the reasons against other places than those of the spot."""
+    own = ("", *(pool for _, pool in spot.pools))
+    return tuple(reason for reason in reasons if reason.cluster != spot.cluster or reason.pool not in own)
 
 
 def _cannot_leave(
     spot: Spot, replicas: int, *, objection: Objection, elsewhere: tuple[Reason, ...]
 ) -> Problem:
     pools = [pool for _, pool in spot.pools]
-    others = [
-        reason for reason in elsewhere if reason.cluster != spot.cluster or reason.pool not in ("", *pools)
-    ]
     number = f"{replicas} {'replica' if replicas == 1 else 'replicas'} of {spot.deployment}"
     return Problem(
         f"{number} cannot leave {spot.cluster}/{'-'.join(pools)} ({objection.why}): "
-        + (listed(others) or "there is no other pool"),
+        + (listed(elsewhere) or "there is no other pool"),
         "Make room on another cluster or pool, or lower replicas",
         kind="ModelDeployment",
         key=spot.deployment,

@@ -1,13 +1,15 @@
 """Phase one of the plan: what no placement can fix, such as a pod that no node can hold."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from inferfleet.api.documents import Documents
+from inferfleet.api.kinds.base import LabelSelector
 from inferfleet.api.problems import Problem
-from inferfleet.fleet.placement.suitability import gpus
+from inferfleet.fleet.placement.suitability import NO_FOLLOWER, gpus, spread_over
+from inferfleet.fleet.roles import DECODE, path_of_role, roles_of, selector_of, workers_of
 from inferfleet.fleet.selectors.cel import InvalidSelector, Selectors
-from inferfleet.fleet.shapes import Demand, accelerator, accelerators, demand
+from inferfleet.fleet.shapes import FABRIC_DRIVER, Demands, Node, accelerators, node, shape
 from inferfleet.profiles.devices import RESOURCE_BY_DRIVER
 
 
@@ -15,30 +17,39 @@ from inferfleet.profiles.devices import RESOURCE_BY_DRIVER
 class Checked:
     """What the checks found out.
 
-    `demands` has what each deployment needs, as far as its pods could be read. Replicas of deployments in
-    `invalid` stay where they are.
+    Replicas of deployments in `invalid` stay where they are.
     """
 
-    demands: dict[str, Demand]
     invalid: frozenset[str]
     problems: tuple[Problem, ...]
 
 
-def check(documents: Documents, selectors: Selectors) -> Checked:
+def check(documents: Documents, selectors: Selectors, demands: Demands) -> Checked:
     """Check every deployment, and every class that a pool uses, by itself."""
-    demands: dict[str, Demand] = {}
     invalid: set[str] = set()
     problems = list(_classes(documents))
+    nodes = {
+        name: empty
+        for name in {
+            pool.class_name for cluster in documents.clusters.values() for pool in cluster.spec.node_pools
+        }
+        if (empty := node(documents.classes[name]))
+    }
+    selected = _Selected(documents)
     for key in sorted(documents.deployments):
         own = [
-            *_pods(documents, key, demands),
-            *_clusters(documents, key),
-            *_selector(documents, key, selectors),
+            *(
+                problem
+                for role in roles_of(documents.deployments[key])
+                for problem in _pods(documents, key, role, demands, nodes)
+            ),
+            *_clusters(documents, key, selected),
+            *_selector(documents, key, selectors, selected),
         ]
         if own:
             invalid.add(key)
             problems += own
-    return Checked(demands, frozenset(invalid), tuple(problems))
+    return Checked(frozenset(invalid), tuple(problems))
 
 
 def _classes(documents: Documents) -> Iterator[Problem]:
@@ -59,29 +70,72 @@ def _classes(documents: Documents) -> Iterator[Problem]:
             )
 
 
-def _pods(documents: Documents, key: str, demands: dict[str, Demand]) -> Iterator[Problem]:
-    needs = demands[key] = demand(documents.deployments[key])
-    sizes = [
-        (device.count, pool.class_name)
-        for cluster in documents.clusters.values()
-        for pool in cluster.spec.node_pools
-        if (device := accelerator(documents.classes[pool.class_name]))
-    ]
-    if sizes and max(sizes)[0] < needs.pod.gpus:
+def _pods(
+    documents: Documents,
+    key: str,
+    role: str,
+    demands: Demands,
+    nodes: Mapping[str, Node],
+) -> Iterator[Problem]:
+    """Yield a problem if no node of the fleet has the GPUs of a pod, and no group of nodes can."""
+    document = documents.deployments[key]
+    workers, path = workers_of(document, role), f"{path_of_role(role)}.workers"
+    wanted = workers.topology.gpus_per_pod
+    largest = max(((node.gpus, name) for name, node in nodes.items()), default=None)
+    if largest is None or largest[0] >= wanted:
+        return
+    spread = {
+        name: spread_over(document, role, documents.classes[name], node) for name, node in nodes.items()
+    }
+    if None in spread.values():
+        return
+    if NO_FOLLOWER in spread.values():
+        name = min(name for name, why in spread.items() if why == NO_FOLLOWER)
+        pods = shape(workers.topology, nodes[name].gpus).pods
         yield Problem(
-            f"each pod needs {needs.pod.gpus} GPUs (tensor x dataLocal); no node of the fleet has more than "
-            f"{gpus(max(sizes)[0])} (class {max(sizes)[1]})",
-            "Make tensor x dataLocal smaller, or add a pool of larger nodes",
-            "spec.workers.topology",
+            f"a group of {workers.topology.tensor} GPUs (tensor) takes {pods} pods on nodes of class {name}, "
+            "and workers have a template for their entry alone",
+            "Write follower.template, or template for all pods",
+            path,
             kind="ModelDeployment",
             key=key,
         )
+        return
+    gpus_of_pod = demands.written[key, role].pod.gpus
+    why = spread[largest[1]]
+    yield Problem(
+        f"each pod needs {gpus_of_pod} GPUs (tensor x dataLocal); no node of the fleet has more than "
+        f"{gpus(largest[0])} (class {largest[1]}), and several together do not do: {why}",
+        "Make tensor x dataLocal smaller, add a pool of larger nodes, or say in a class which network joins "
+        f"its nodes (gpuDirect on GKE, or a Synthetic device of driver {FABRIC_DRIVER})",
+        f"{path}.topology",
+        kind="ModelDeployment",
+        key=key,
+    )
 
 
-def _clusters(documents: Documents, key: str) -> Iterator[Problem]:
+class _Selected:
+    """Classes of the clusters that a selector matches, worked out once for each selector."""
+
+    def __init__(self, documents: Documents) -> None:
+        self._clusters = documents.clusters.values()
+        self._known: dict[tuple[tuple[str, str], ...], tuple[bool, tuple[str, ...]]] = {}
+
+    def by(self, selector: LabelSelector) -> tuple[bool, tuple[str, ...]]:
+        """Return whether the selector matches any cluster, and the classes of those, sorted."""
+        key = tuple(sorted(selector.match_labels.items()))
+        if key not in self._known:
+            matched = [cluster for cluster in self._clusters if selector.matches(cluster.metadata.labels)]
+            classes = {pool.class_name for cluster in matched for pool in cluster.spec.node_pools}
+            self._known[key] = bool(matched), tuple(sorted(classes))
+        return self._known[key]
+
+
+def _clusters(documents: Documents, key: str, selected: _Selected) -> Iterator[Problem]:
     selector = documents.deployments[key].spec.cluster_selector
-    labels = {name: cluster.metadata.labels for name, cluster in sorted(documents.clusters.items())}
-    if labels and not any(map(selector.matches, labels.values())):
+    any_matches, _ = selected.by(selector)
+    if documents.clusters and not any_matches:
+        labels = {name: cluster.metadata.labels for name, cluster in sorted(documents.clusters.items())}
         there = "; ".join(f"{name} has {_text(own) or 'no labels'}" for name, own in labels.items())
         yield Problem(
             f"clusterSelector {_text(selector.match_labels)} matches no cluster",
@@ -92,34 +146,37 @@ def _clusters(documents: Documents, key: str) -> Iterator[Problem]:
         )
 
 
-def _selector(documents: Documents, key: str, selectors: Selectors) -> Iterator[Problem]:
-    spec = documents.deployments[key].spec
-    if spec.node_selector is None:
-        return
-    path = "spec.nodeSelector.cel"
-    try:
-        selectors.check(spec.node_selector.cel)
-        objections = {
-            pool.class_name: selectors.objection(spec.node_selector.cel, documents.classes[pool.class_name])
-            for cluster in documents.clusters.values()
-            if spec.cluster_selector.matches(cluster.metadata.labels)
-            for pool in cluster.spec.node_pools
-        }
-    except InvalidSelector as invalid:
-        yield _invalid(documents, key, path, invalid)
-        return
-    if objections and all(objections.values()):
-        why = "; ".join(f"{name}: {objection}" for name, objection in sorted(objections.items()))
-        what = f"nodeSelector matches no class of the clusters that clusterSelector matches ({why})"
-        next_step = "Change it; `inferfleet classes` shows the attributes and capacity of each class"
-        yield Problem(what, next_step, path, kind="ModelDeployment", key=key)
+def _selector(documents: Documents, key: str, selectors: Selectors, selected: _Selected) -> Iterator[Problem]:
+    """Yield what is wrong with the conditions on devices, each once, at the first role that it is of."""
+    document = documents.deployments[key]
+    told: set[str] = set()
+    for role in roles_of(document):
+        selector = selector_of(document, role)
+        if selector is None or selector.cel in told:
+            continue
+        told.add(selector.cel)
+        own = role != DECODE and document.spec.roles[role].node_selector is not None
+        path = f"{path_of_role(role) if own else 'spec'}.nodeSelector.cel"
+        try:
+            selectors.check(selector.cel)
+            objections = {
+                name: selectors.objection(selector.cel, documents.classes[name])
+                for name in selected.by(document.spec.cluster_selector)[1]
+            }
+        except InvalidSelector as invalid:
+            yield _invalid(documents, key, path, selector.cel, invalid)
+            continue
+        if objections and all(objections.values()):
+            why = "; ".join(f"{name}: {objection}" for name, objection in sorted(objections.items()))
+            what = f"nodeSelector matches no class of the clusters that clusterSelector matches ({why})"
+            next_step = "Change it; `inferfleet classes` shows the attributes and capacity of each class"
+            yield Problem(what, next_step, path, kind="ModelDeployment", key=key)
 
 
-def _invalid(documents: Documents, key: str, path: str, invalid: InvalidSelector) -> Problem:
+def _invalid(documents: Documents, key: str, path: str, cel: str, invalid: InvalidSelector) -> Problem:
     """Say where in the file the expression is wrong, as far as that is known."""
     kind, where = "ModelDeployment", documents.where("ModelDeployment", key, path)
-    selector = documents.deployments[key].spec.node_selector
-    place = where.inside(selector.cel, invalid.at) if where and selector and invalid.line else None
+    place = where.inside(cel, invalid.at) if where and invalid.line else None
     if where and place:
         where, column = replace(where, line=place[0]), f"column {place[1]}: "
     elif invalid.line:

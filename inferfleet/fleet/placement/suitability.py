@@ -1,14 +1,28 @@
 """Which clusters and pools suit a deployment, and why the others do not, before room is counted."""
 
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from enum import IntEnum
 
 from inferfleet.api.documents import Documents
 from inferfleet.api.kinds.base import Taint, Toleration
+from inferfleet.api.kinds.inference_class import InferenceClass
 from inferfleet.api.kinds.inference_cluster import InferenceCluster
-from inferfleet.api.kinds.node_pool import NodePool
+from inferfleet.api.kinds.model_deployment import ModelDeployment
+from inferfleet.fleet.roles import roles_of, selector_of, workers_of
 from inferfleet.fleet.selectors.cel import InvalidSelector, Selectors
-from inferfleet.fleet.shapes import DECODE, Demand, Node, accelerators, node
+from inferfleet.fleet.shapes import (
+    Demand,
+    Demands,
+    Node,
+    Pod,
+    PoolKey,
+    Share,
+    accelerators,
+    has_fabric,
+    node,
+    spans_nodes,
+)
 from inferfleet.fleet.spot import Spot
 
 
@@ -27,40 +41,63 @@ class Objection:
     consequence: Consequence
     why: str
     pool: str = ""  # "" when the whole cluster objects
+    final: bool = False  # whether the sizes of nodes and pods do not matter any more
 
 
 class Suitability:
-    """Objections by (deployment, cluster, pool), each worked out once per plan."""
+    """Objections by deployment and cluster, and by role and class, each worked out once per plan."""
 
-    def __init__(self, documents: Documents, selectors: Selectors, demands: dict[str, Demand]) -> None:
+    def __init__(self, documents: Documents, selectors: Selectors, demands: Demands) -> None:
         self._documents = documents
         self._selectors = selectors
         self._demands = demands
         self._nodes = {name: node(inference_class) for name, inference_class in documents.classes.items()}
-        self._known: dict[Spot, Objection | None] = {}
+        self._pools = {
+            (name, pool.name): pool
+            for name, cluster in documents.clusters.items()
+            for pool in cluster.spec.node_pools
+        }
+        self._by_class: dict[tuple[str, str, str], list[Objection]] = {}
+        self._by_selector: dict[tuple[object, ...], frozenset[str]] = {}
 
-    def spots(self, deployment: str) -> list[Spot]:
-        """Return a spot for every pool of every cluster, suitable or not, in order."""
-        return [
-            Spot(deployment, name, ((DECODE, pool.name),))
-            for name, cluster in sorted(self._documents.clusters.items())
-            for pool in sorted(cluster.spec.node_pools, key=lambda pool: pool.name)
-        ]
+    def clusters(self, deployment: str) -> frozenset[str]:
+        """Return the clusters that take replicas of the deployment, as far as they are asked as a whole."""
+        spec = self._documents.deployments[deployment].spec
+        asked = (tuple(sorted(spec.cluster_selector.match_labels.items())), spec.tolerations)
+        if asked not in self._by_selector:
+            self._by_selector[asked] = frozenset(
+                name
+                for name, cluster in self._documents.clusters.items()
+                if cluster.spec.state == "active"
+                and spec.cluster_selector.matches(cluster.metadata.labels)
+                and not (cluster.spec.taints and self.cluster_objection(deployment, name))
+            )
+        return self._by_selector[asked]
+
+    def takes(self, deployment: str, role: str, class_name: str) -> bool:
+        """Return whether nodes of the class suit a role, for pods that no plugin edits."""
+        if self._on_class(deployment, role, class_name):
+            return False
+        empty = self._nodes[class_name]
+        if empty is None:
+            return False
+        demand = self._demands.unedited(deployment, role, empty.gpus)
+        return (deployment, role) in self._demands.edited or misfit(demand, empty) is None
 
     def objection(self, spot: Spot) -> Objection | None:
         """Return the strongest objection, or None; of equal ones the cluster's, which holds for all pools."""
-        if spot not in self._known:
-            cluster = self._documents.clusters[spot.cluster]
-            pools = {pool.name: pool for pool in cluster.spec.node_pools}
-            objections = self._by_cluster(spot.deployment, cluster)
-            for _, name in spot.pools:
-                objections += self._by_pool(spot.deployment, pools[name])
-            self._known[spot] = _strongest(objections)
-        return self._known[spot]
+        objections = self._by_cluster(spot.deployment, self._documents.clusters[spot.cluster])
+        pools = dict(spot.pools)
+        for role in roles_of(self._documents.deployments[spot.deployment]):
+            if role in pools:
+                objections += self.by_pool(spot.deployment, role, (spot.cluster, pools[role]))
+            else:
+                objections.append(Objection(Consequence.IMPOSSIBLE, f"has no pool for role {role}"))
+        return strongest(objections)
 
     def cluster_objection(self, deployment: str, cluster: str) -> Objection | None:
         """Return the strongest objection that holds for all pools of the cluster, or None."""
-        return _strongest(self._by_cluster(deployment, self._documents.clusters[cluster]))
+        return strongest(self._by_cluster(deployment, self._documents.clusters[cluster]))
 
     def _by_cluster(self, deployment: str, cluster: InferenceCluster) -> list[Objection]:
         spec = self._documents.deployments[deployment].spec
@@ -81,45 +118,118 @@ class Suitability:
                 objections.append(Objection(consequence, f"taint {text}:{taint.effect} is not tolerated"))
         return objections
 
-    def _by_pool(self, deployment: str, pool: NodePool) -> list[Objection]:
-        inference_class = self._documents.classes[pool.class_name]
-        node = self._nodes[pool.class_name]
-        if node is None:
+    def by_pool(self, deployment: str, role: str, pool: PoolKey) -> list[Objection]:
+        """Return what a pool has against a role, whatever its cluster has against the deployment."""
+        class_name = self._pools[pool].class_name
+        objections = list(self._on_class(deployment, role, class_name))
+        empty = self._nodes[class_name]
+        final = any(objection.final for objection in objections)
+        if empty and not final and (why := misfit(self._demands.of(deployment, role, pool), empty)):
+            objections.insert(0, Objection(Consequence.IMPOSSIBLE, why, pool[1]))
+        return [replace(objection, pool=pool[1]) for objection in objections]
+
+    def _on_class(self, deployment: str, role: str, class_name: str) -> list[Objection]:
+        """Return what a class has against a role, besides the size of its nodes."""
+        key = deployment, role, class_name
+        if key not in self._by_class:
+            self._by_class[key] = self._asked(deployment, role, self._documents.classes[class_name])
+        return self._by_class[key]
+
+    def _asked(self, deployment: str, role: str, inference_class: InferenceClass) -> list[Objection]:
+        document, class_name = self._documents.deployments[deployment], inference_class.metadata.name
+        empty = self._nodes[class_name]
+        if empty is None:
             number = len(accelerators(inference_class))
-            why = f"class {pool.class_name} has {number} devices of a supported driver, needs exactly one"
-            return [Objection(Consequence.IMPOSSIBLE, why, pool.name)]
-        if inference_class.spec.allocation == "DRA":
-            why = f"class {pool.class_name} allocates GPUs by DRA claims, which is not supported yet"
-            return [Objection(Consequence.IMPOSSIBLE, why, pool.name)]
-        objections = []
-        too_small = misfit(self._demands[deployment], node) if deployment in self._demands else None
-        if too_small:
-            objections.append(Objection(Consequence.IMPOSSIBLE, too_small, pool.name))
-        selector = self._documents.deployments[deployment].spec.node_selector
-        if selector:
+            why = f"class {class_name} has {number} devices of a supported driver, needs exactly one"
+            return [Objection(Consequence.IMPOSSIBLE, why, final=True)]
+        objections: list[Objection] = []
+        if not_spread := spread_over(document, role, inference_class, empty):
+            has = f"has {gpus(empty.gpus)} per node, needs {workers_of(document, role).topology.gpus_per_pod}"
+            objections.append(Objection(Consequence.IMPOSSIBLE, f"{has}, and {not_spread}", final=True))
+        if selector := selector_of(document, role):
             try:
                 objection = self._selectors.objection(selector.cel, inference_class)
             except InvalidSelector as invalid:
                 objection = f"nodeSelector is invalid: {invalid}"
             if objection:
-                objections.append(Objection(Consequence.EVICT, objection, pool.name))
+                objections.append(Objection(Consequence.EVICT, objection))
         return objections
 
 
-def _strongest(objections: list[Objection]) -> Objection | None:
+NO_FOLLOWER = "workers of several pods need follower.template"
+
+
+def spread_over(
+    document: ModelDeployment, role: str, inference_class: InferenceClass, empty: Node
+) -> str | None:
+    """Return why a group of `tensor` GPUs that is larger than a node cannot have several nodes, or None.
+
+    Also None where a group fits on a node.
+    """
+    workers = workers_of(document, role)
+    topology = workers.topology
+    if not spans_nodes(topology, empty.gpus):
+        return None
+    if topology.data_local > 1:
+        return "over several nodes dataLocal must be 1"
+    if not has_fabric(inference_class):
+        name = inference_class.metadata.name
+        return f"class {name} has no network between its nodes"
+    if topology.tensor % empty.gpus:
+        return f"tensor {topology.tensor} is no number of whole nodes of {empty.gpus}"
+    return NO_FOLLOWER if workers.of("Follower") is None else None
+
+
+def strongest(objections: list[Objection]) -> Objection | None:
+    """Return the objection with the gravest consequence, of equal ones the first; None without any."""
     return max(objections, key=lambda objection: objection.consequence, default=None)
 
 
 def misfit(demand: Demand, node: Node) -> str | None:
-    """Return why a pod does not fit even on an empty node, or None when it does."""
-    pod = demand.pod
+    """Return why the pods of a worker do not fit even on empty nodes, or None when they do."""
+    why = _too_large(demand.pod, node, demand.shares)
+    if why is None and demand.follower is not None and demand.follower != demand.pod:
+        why = _too_large(demand.follower, node, demand.follower_shares)
+        return f"{why} (follower)" if why else None
+    return why
+
+
+def _too_large(pod: Pod, node: Node, shares: tuple[Share, ...]) -> str | None:
     if pod.gpus > node.gpus:
         return f"has {gpus(node.gpus)} per node, needs {pod.gpus}"
     if pod.cpu > node.cpu:
-        return f"has {cores(node.cpu)} cores per node, needs {cores(pod.cpu)}"
+        return f"has {cores(node.cpu)} cores per node, needs {needed(pod, shares, 'cpu')}"
     if pod.memory > node.memory:
-        return f"has {gib(node.memory)} of memory per node, needs {gib(pod.memory)}"
+        return f"has {gib(node.memory)} of memory per node, needs {needed(pod, shares, 'memory')}"
+    for field, size in HUGE_PAGES.items():
+        if getattr(pod, field) > (has := getattr(node, field)):
+            offers = f"{gib(has)} of {size} huge pages per node" if has else f"no {size} huge pages"
+            return f"has {offers}, needs {needed(pod, shares, field)}"
     return None
+
+
+# The size of huge pages by the field of a pod and of a node that counts them.
+HUGE_PAGES: Mapping[str, str] = {"huge_2mi": "2Mi", "huge_1gi": "1Gi"}
+
+
+def needed(pod: Pod, shares: tuple[Share, ...], field: str) -> str:
+    """Return what a pod requests, and how much of it for plugins, with the lines of their links:
+    `58Gi (50Gi of it by plugin cache, a.yaml:3)`.
+
+    `field` is one of those of a pod other than GPUs, which plugins cannot ask for.
+    """
+    amount = amounts(field)
+    by = ", ".join(
+        ", ".join((f"{amount(more)} of it by plugin {share.plugin}", *map(str, share.where)))
+        for share in shares
+        if (more := getattr(share.pod, field)) > 0
+    )
+    return amount(getattr(pod, field)) + (f" ({by})" if by else "")
+
+
+def amounts(field: str) -> Callable[[int], str]:
+    """Return how amounts of a field of a pod other than GPUs are written."""
+    return cores if field == "cpu" else gib
 
 
 def gpus(number: int) -> str:
@@ -133,7 +243,9 @@ def cores(thousandths: int) -> str:
 
 
 def gib(amount: int) -> str:
-    """Return bytes as GiB, rounded to a tenth: `79.6Gi`."""
+    """Return bytes as GiB, rounded to a tenth: `79.6Gi`; less than a tenth as MiB, such as `64Mi`."""
+    if 0 < amount < 2**30 / 10:
+        return f"{round(amount / 2**20, 1):g}Mi"
     return f"{round(amount / 2**30, 1):g}Gi"
 
 

@@ -85,7 +85,8 @@ class Selectors:
 
 
 @cache
-def _environment() -> Any:
+def environment() -> Any:
+    """Return the one environment that compiles selectors."""
     # The library takes some 30 ms to import; fleets without selectors do not pay them.
     from inferfleet.fleet.selectors.environment import new
 
@@ -111,7 +112,7 @@ class _Program:
         from inferfleet.fleet.selectors.tree import Tree
 
         try:
-            tree = Tree(_environment().compile(source.compiled()).serialize())
+            tree = Tree(environment().compile(source.compiled()).serialize())
         except DecodeError:
             raise InvalidSelector(*wording.TOO_DEEP) from None
         except (RuntimeError, ValueError) as error:
@@ -121,7 +122,7 @@ class _Program:
         if self.cost > MAX_COST:
             what = f"the expression can cost more than {MAX_COST:,} units, the limit of Kubernetes"
             raise InvalidSelector(what, "Use shorter lists and texts, and fewer loops in loops")
-        self._compiled = _environment().deserialize(tree.serialized())
+        self._compiled = environment().deserialize(tree.serialized())
 
     def objection(self, seen: View) -> str | None:
         """Return why the expression is not true on a class, or None when it is."""

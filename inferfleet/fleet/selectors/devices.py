@@ -80,12 +80,13 @@ def _facts(device: Device) -> Iterator[tuple[str, str, str, Any]]:
     from inferfleet.fleet.selectors.amounts import of_amount
 
     for key, attribute in device.attributes.items():
-        yield "attributes", *_qualified(key, device.driver), _scalar(attribute)
+        yield "attributes", *qualified(key, device.driver), _scalar(attribute)
     for key, capacity in device.capacity.items():
-        yield "capacity", *_qualified(key, device.driver), of_amount(parse_quantity(capacity.value))
+        yield "capacity", *qualified(key, device.driver), of_amount(parse_quantity(capacity.value))
 
 
-def _qualified(key: str, driver: str) -> tuple[str, str]:
+def qualified(key: str, driver: str) -> tuple[str, str]:
+    """Return the domain and the name of an attribute or amount; without a domain it is the driver's."""
     domain, slash, name = key.rpartition("/")
     return (domain, name) if slash else (driver, key)
 

@@ -100,6 +100,13 @@ _CLASS = (
         "immutable: the range of a node's pods is fixed when the pool is created",
         ("NodePool.maxPodsPerNode",),
     ),
+    Row(
+        "InferenceClass",
+        "spec.node.hugepages",
+        Effect.NODES,
+        _UPGRADE,
+        (f"{_NODE}.linuxNodeConfig.hugepagesConfig",),
+    ),
     Row("InferenceClass", "spec.devices", Effect.NOTHING, "they describe the nodes for placement"),
     Row("InferenceClass", "spec.resources", Effect.NOTHING, "they describe the nodes for placement"),
     Row(

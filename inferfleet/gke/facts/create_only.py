@@ -41,6 +41,7 @@ RECREATING: tuple[str, ...] = (
     "nodeConfig.gcfsConfig",
     "nodeConfig.gvnic",
     "nodeConfig.imageType",
+    "nodeConfig.linuxNodeConfig",
     "nodeConfig.machineType",
     "nodeConfig.workloadMetadataConfig",
     "nodeLocations",

@@ -28,6 +28,10 @@ DRA = "GKE, set up DRA"
 NODE_POOL_API = "GKE API, NodePool"
 # https://cloud.google.com/kubernetes-engine/docs/how-to/gpus
 GKE_GPUS = "GKE, run GPUs"
+# https://cloud.google.com/kubernetes-engine/docs/how-to/node-system-config
+SYSTEM_CONFIG = "GKE, node system configuration"
+# https://cloud.google.com/sdk/gcloud/reference/container/node-pools/create (--system-config-from-file)
+GCLOUD_SYSTEM_CONFIG = "gcloud, system-config-from-file"
 # https://cloud.google.com/kubernetes-engine/docs/concepts/plan-node-sizes
 NODE_SIZES = "GKE, plan node sizes"
 

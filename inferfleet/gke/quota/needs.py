@@ -10,7 +10,8 @@ from inferfleet.api.kinds.gke_cluster import Gke
 from inferfleet.api.kinds.node_pool import CapacityModel
 from inferfleet.fleet.decisions import Plan
 from inferfleet.fleet.lock.lock import Lock
-from inferfleet.fleet.placement.ledger import PoolKey, nodes_used
+from inferfleet.fleet.placement.ledger import nodes_used
+from inferfleet.fleet.shapes import PoolKey
 from inferfleet.gke.facts.machines import machine
 from inferfleet.gke.pool import GkePool
 from inferfleet.gke.quota.metrics import ALL_CPUS, ALL_GPUS, cpu_metrics, gpu_metric
@@ -57,8 +58,12 @@ def needs(
     The lock does not have the size of a fixed pool: one that only grows counts as if it had its nodes.
     """
     used = _Used(
-        before=nodes_used(documents, lock.placements),
-        after=nodes_used(documents, {placed.spot: placed.replicas for placed in planned.placements}),
+        before=nodes_used(documents, lock.placements, planned.demands),
+        after=nodes_used(
+            documents,
+            {placed.spot: placed.replicas for placed in planned.placements},
+            planned.demands,
+        ),
     )
     amounts: Counter[_Quota] = Counter()
     in_use: Counter[_Quota] = Counter()

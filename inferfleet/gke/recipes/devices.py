@@ -6,7 +6,15 @@ from inferfleet.api.kinds.inference_class import NVIDIA_DRIVER, GkeAccelerator
 from inferfleet.api.kinds.quantity import parse_quantity
 from inferfleet.fleet.shapes import accelerator
 from inferfleet.gke.facts.machine_table import DISPUTED, PARTITIONS
-from inferfleet.gke.facts.sources import DRA, GKE_GPUS, GPUS, MIG, NODE_SIZES
+from inferfleet.gke.facts.sources import (
+    DRA,
+    GCLOUD_SYSTEM_CONFIG,
+    GKE_GPUS,
+    GPUS,
+    MIG,
+    NODE_SIZES,
+    SYSTEM_CONFIG,
+)
 from inferfleet.gke.pool import GkeClass
 from inferfleet.gke.recipes.findings import GKE, ClassRule, Finding
 
@@ -30,6 +38,53 @@ def _node(gke_class: GkeClass) -> Iterator[Finding]:
             yield Finding(
                 "doubt", f"spec.node.{field}", f"{what}, some of which GKE keeps", NODE_SIZES, next_step
             )
+
+
+# Of machines with less memory GKE gives less of it to huge pages. Of those with more, one of Google's pages
+# says 80 %, and the one of gcloud 60 % as of all.
+_SMALL_GIB = 30
+_SURE_SHARE = 0.6
+_TWO_PAGES = f"{SYSTEM_CONFIG}; {GCLOUD_SYSTEM_CONFIG}"
+
+
+def _huge_pages(gke_class: GkeClass) -> Iterator[Finding]:
+    hugepages, path = gke_class.document.spec.node.hugepages, "spec.node.hugepages"
+    for field, size in (("size_2mi", "2Mi"), ("size_1gi", "1Gi")):
+        if field in hugepages.model_fields_set and not parse_quantity(getattr(hugepages, field)):
+            what = f"writes 0 of huge pages of {size}, and GKE takes numbers from 1 on"
+            next_step = f"Leave out {size}; for nodes without pages that a pool has, give the pool a new name"
+            yield Finding("fact", f"{path}.{size}", what, GCLOUD_SYSTEM_CONFIG, next_step)
+    if not gke_class.machine.known:
+        return
+    node, machine = gke_class.document.spec.node, gke_class.machine
+    large = float(parse_quantity(hugepages.size_1gi)) / _GIB
+    pages = float(parse_quantity(hugepages.size_2mi)) / _GIB + large
+    share = _SURE_SHARE if machine.memory_gib < _SMALL_GIB else 0.8
+    memory = float(parse_quantity(node.memory)) / _GIB
+    what = f"has {pages:g}Gi in huge pages; "
+    if pages > share * machine.memory_gib:
+        what += f"GKE gives them at most {share:.0%} of the {machine.memory_gib:g} GB of {machine.type}"
+        next_step = f"Write at most {int(share * machine.memory_gib)}Gi for both sizes together"
+        yield Finding("fact", path, what, SYSTEM_CONFIG, next_step)
+    elif pages and pages + memory > machine.memory_gib:
+        what += f"with the {node.memory} of memory beside them that is more than {machine.type} has"
+        next_step = "Write what such a node shows as allocatable memory, which is without huge pages"
+        yield Finding("fact", "spec.node.memory", what, SYSTEM_CONFIG, next_step)
+    elif pages > _SURE_SHARE * machine.memory_gib:
+        what += (
+            f"Google's pages disagree whether they may be {share:.0%} or {_SURE_SHARE:.0%} of the "
+            f"{machine.memory_gib:g} GB of {machine.type}"
+        )
+        next_step = f"Write at most {int(_SURE_SHARE * machine.memory_gib)}Gi for both sizes together"
+        yield Finding("doubt", path, what, _TWO_PAGES, next_step)
+    if large and not machine.family.startswith("A3"):
+        what = f"has huge pages of 1Gi on {machine.type}; "
+        what += (
+            "of two pages of Google one names such machines for them"
+            if machine.family in ("G2", "A2", "A2 Ultra")
+            else "no page of Google names such machines for them"
+        )
+        yield Finding("doubt", f"{path}.1Gi", what, _TWO_PAGES, "Use pages of 2Mi")
 
 
 def _devices(gke_class: GkeClass) -> Iterator[Finding]:
@@ -111,4 +166,4 @@ def _allocation(gke_class: GkeClass) -> Iterator[Finding]:
         yield Finding("doubt", f"{GKE}.driver", what, GKE_GPUS, next_step)
 
 
-RULES: tuple[ClassRule, ...] = (_node, _devices, _partition, _allocation)
+RULES: tuple[ClassRule, ...] = (_node, _huge_pages, _devices, _partition, _allocation)

@@ -5,6 +5,8 @@ from typing import Any
 from inferfleet.api.kinds.base import Taint
 from inferfleet.api.kinds.inference_class import GkeAccelerator, GkeProvisioning
 from inferfleet.api.kinds.node_pool import Capacity, NodePool
+from inferfleet.api.kinds.node_size import HugePages
+from inferfleet.api.kinds.quantity import parse_quantity
 from inferfleet.gke.facts.machine import Machine
 from inferfleet.gke.pool import GkeCluster, GkePool
 from inferfleet.profiles.gke import DRA_LABELS, GPU_TAINT, IMAGE_TYPE, RESERVATION_KEY, SCOPES
@@ -31,6 +33,7 @@ def node_config(cluster: GkeCluster, pool: GkePool) -> dict[str, Any]:
         "bootDisk": _boot_disk(recipe, machine),
         "guestAccelerators": [_accelerator(recipe.accelerator, recipe.driver)],
         **_local_ssd(recipe),
+        **_huge_pages(pool.gke_class.document.spec.node.hugepages),
         "gcfsConfig": {"enabled": recipe.image_streaming},
         "gvnic": {"enabled": True},
         **_capacity(written.capacity),
@@ -111,6 +114,21 @@ def _local_ssd(recipe: GkeProvisioning) -> dict[str, Any]:
     ephemeral = recipe.local_ssd.use == "EphemeralStorage"
     block = "ephemeralStorageLocalSsdConfig" if ephemeral else "localNvmeSsdBlockConfig"
     return {block: {"localSsdCount": recipe.local_ssd.count}}
+
+
+def _huge_pages(hugepages: HugePages) -> dict[str, Any]:
+    """Return the number of pages of each size that the class has.
+
+    Without any, the block is left out: the provider then takes it from Google's answer, so a pool that exists
+    keeps its pages. It sends no zero, and Google takes none.
+    """
+    pages = {"hugepageSize2m": (hugepages.size_2mi, "2Mi"), "hugepageSize1g": (hugepages.size_1gi, "1Gi")}
+    counts = {
+        name: count
+        for name, (amount, size) in pages.items()
+        if (count := int(parse_quantity(amount) / parse_quantity(size)))
+    }
+    return {"linuxNodeConfig": {"hugepagesConfig": counts}} if counts else {}
 
 
 def _capacity(capacity: Capacity) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from typing import Any
 
 from inferfleet.api.kinds.model_deployment import ModelDeployment
 from inferfleet.fleet import names
-from inferfleet.fleet.engine_args import port_of
+from inferfleet.fleet.ports import pool_ports
 from inferfleet.manifests.metadata import metadata
 from inferfleet.manifests.picker.flags import grpc_port
 from inferfleet.profiles.profile import Profile
@@ -26,7 +26,7 @@ def inference_pool(*, deployment: ModelDeployment, profile: Profile, stack: str)
         ),
         "spec": {
             "selector": {"matchLabels": names.pool_selector(key)},
-            "targetPorts": [{"number": port_of(deployment.spec.engine)}],
+            "targetPorts": [{"number": port} for port in pool_ports(deployment)],
             "endpointPickerRef": {
                 "group": "",
                 "kind": "Service",

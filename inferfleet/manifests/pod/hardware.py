@@ -1,7 +1,9 @@
 """What a pod needs to be scheduled on one pool: devices, node selector, tolerations. Never optional."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Literal
 
 from inferfleet.api.kinds.base import Taint
 from inferfleet.api.kinds.inference_class import Device
@@ -11,14 +13,46 @@ from inferfleet.profiles.devices import RESOURCE_BY_DRIVER
 
 
 @dataclass(frozen=True)
+class PodClaim:
+    """A claim of a pod by the name that it has there, and the template that it is made from.
+
+    `gpus` is how many accelerators it gives, 0 for a claim of something else.
+    """
+
+    name: str
+    template: str
+    gpus: int = 0
+
+
+@dataclass(frozen=True)
 class Hardware:
-    """The devices of a pod: `gpus` of the extended resource `resource`, on nodes with `gpus_per_node`."""
+    """The devices of a pod: `gpus` of the extended resource `resource`, on nodes with `gpus_per_node`.
+
+    With `allocation` DRA nodes have no such resource, only a taint that is called like it, and one of
+    `claims` gives the pod its accelerators. `others` are resources that nodes of the class have besides;
+    `labels` are those that nodes of the pool are known to have besides its selector, each with the values
+    that one of them can have.
+    """
 
     resource: str
     gpus: int
     gpus_per_node: int
     node_selector: Mapping[str, str]
     taints: tuple[Taint, ...] = ()
+    others: tuple[str, ...] = ()
+    labels: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    allocation: Literal["DevicePlugin", "DRA"] = "DevicePlugin"
+    claims: tuple[PodClaim, ...] = ()
+
+    @property
+    def offered(self) -> tuple[str, ...]:
+        """Return the extended resources that nodes of the class are known to have."""
+        return self.others if self.allocation == "DRA" else (self.resource, *self.others)
+
+    @property
+    def node_labels(self) -> Mapping[str, tuple[str, ...]]:
+        """Return the values that labels are known to have on nodes of the pool."""
+        return {**self.labels, **{key: (value,) for key, value in self.node_selector.items()}}
 
     @property
     def shares_node(self) -> bool:
@@ -26,12 +60,23 @@ class Hardware:
 
 
 def hardware(
-    *, device: Device, gpus: int, pool: NodePool, label: str | None = None, taints: tuple[Taint, ...] = ()
+    *,
+    device: Device,
+    gpus: int,
+    pool: NodePool,
+    label: str | None = None,
+    taints: tuple[Taint, ...] = (),
+    devices: Iterable[Device] = (),
+    labels: Mapping[str, tuple[str, ...]] = MappingProxyType({}),
+    allocation: Literal["DevicePlugin", "DRA"] = "DevicePlugin",
+    claims: tuple[PodClaim, ...] = (),
 ) -> Hardware:
     """Return what a pod needs that asks for `gpus` of `device` on `pool`.
 
     `label` is the value of the pool label where it is not the pool's name; `taints` are those of nodes
-    besides the pool's.
+    besides the pool's, `labels` what is known of their labels. `allocation` is the class's, and `claims` are
+    those that the pod is to have. `devices` are all of the class: one that only selectors see, and whose
+    driver is the name of an extended resource, says that nodes have that.
 
     Raises KeyError for a driver whose device plugin is not in `profiles.devices`.
     """
@@ -41,4 +86,10 @@ def hardware(
         gpus_per_node=device.count,
         node_selector=dict(pool.node_selector or {names.POOL: label or pool.name}),
         taints=(*pool.taints, *taints),
+        others=tuple(
+            device.driver for device in devices if device.claim == "Synthetic" and "/" in device.driver
+        ),
+        labels=dict(labels),
+        allocation=allocation,
+        claims=claims,
     )

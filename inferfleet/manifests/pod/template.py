@@ -1,14 +1,17 @@
-"""Generates the pod template of a single-pod worker: the team's template with what serving needs."""
+"""Generates a pod template: the team's own, with what serving and its place in a worker need."""
 
 import copy
 from typing import Any
 
 from inferfleet.api.kinds.containers import ENGINE
-from inferfleet.api.kinds.model_deployment import Engine, ModelDeployment
+from inferfleet.api.kinds.model_deployment import Engine
 from inferfleet.fleet import names
 from inferfleet.fleet.engine_args import port_of, startup_of
-from inferfleet.fleet.spot import Spot
+from inferfleet.fleet.ports import Health, active_ports, followers_serve, health, serving_ports
+from inferfleet.fleet.roles import DECODE
+from inferfleet.manifests.pod.claimed import ask_for_devices, claimed_gpus
 from inferfleet.manifests.pod.hardware import Hardware
+from inferfleet.manifests.pod.stand import Stand
 from inferfleet.profiles.engines import engine
 
 STARTUP_PERIOD = 10
@@ -16,18 +19,22 @@ STARTUP_PERIOD = 10
 TIMEOUT = 5
 
 
-def probes(document: Engine, *, port: str) -> dict[str, Any]:
+def probes(document: Engine, where: Health) -> dict[str, Any]:
     """Return the three probes of an engine's container: of its health path, or of its port without one."""
     return {
         "startupProbe": {
-            **_how(document, port),
+            **_how(document, where.port, where.path),
             "periodSeconds": STARTUP_PERIOD,
             "timeoutSeconds": TIMEOUT,
             "failureThreshold": -(-startup_of(document) // STARTUP_PERIOD),
         },
-        "readinessProbe": {**_how(document, port), "periodSeconds": 5, "timeoutSeconds": TIMEOUT},
+        "readinessProbe": {
+            **_how(document, where.port, where.ready),
+            "periodSeconds": 5,
+            "timeoutSeconds": TIMEOUT,
+        },
         "livenessProbe": {
-            **_how(document, port),
+            **_how(document, where.port, where.path),
             "periodSeconds": 10,
             "timeoutSeconds": TIMEOUT,
             "failureThreshold": 3,
@@ -35,11 +42,11 @@ def probes(document: Engine, *, port: str) -> dict[str, Any]:
     }
 
 
-def _how(document: Engine, port: str) -> dict[str, Any]:
-    path = engine(document.type).health_path
+def _how(document: Engine, port: int, path: str | None) -> dict[str, Any]:
+    listens = PORT_NAME if port == port_of(document) else port
     if path is None:
-        return {"tcpSocket": {"port": port}}
-    return {"httpGet": {"path": path, "port": port}}
+        return {"tcpSocket": {"port": listens}}
+    return {"httpGet": {"path": path, "port": listens}}
 
 
 PORT_NAME = "http"
@@ -51,45 +58,64 @@ PRE_STOP_SECONDS = 30
 GRACE_SECONDS = 130
 
 
-def labels(*, deployment: ModelDeployment, spot: Spot, role: str, hardware: Hardware) -> dict[str, str]:
-    """Return the generated labels of the pods of a role."""
-    kind = engine(deployment.spec.engine.type)
-    ours = names.pod_labels(spot, role, serves=True, engine_type=kind.label)
-    return ours | names.shares_node() if hardware.shares_node else ours
+def labels(stand: Stand) -> dict[str, str]:
+    """Return the generated labels of the pods."""
+    kind = engine(stand.engine.type)
+    serves = stand.role == DECODE and answers(stand)
+    ours = names.pod_labels(stand.spot, stand.role, serves=serves, engine_type=kind.label)
+    if stand.role != DECODE and stand.position == "Entry":
+        ours |= names.entry()
+    return ours | names.shares_node() if stand.hardware.shares_node else ours
 
 
-def pod_template(*, deployment: ModelDeployment, spot: Spot, role: str, hardware: Hardware) -> dict[str, Any]:
-    """Return the pod template of a role before the plugin chain, for a deployment without `clashes`."""
-    template = deployment.spec.workers.template
-    metadata: dict[str, Any] = {
-        "labels": dict(template.metadata.labels)
-        | labels(deployment=deployment, spot=spot, role=role, hardware=hardware)
-    }
-    if template.metadata.annotations:
-        metadata["annotations"] = dict(template.metadata.annotations)
+def answers(stand: Stand) -> bool:
+    """Return whether the engines of these pods listen for requests: those of entries do, others may."""
+    return stand.position == "Entry" or followers_serve(stand.deployment, stand.role, stand.shape)
+
+
+def pod_template(stand: Stand) -> dict[str, Any]:
+    """Return the pod template before the plugin chain. The deployment has no `document_contradictions`."""
+    template = stand.written
+    metadata: dict[str, Any] = {"labels": dict(template.metadata.labels) | labels(stand)}
+    own = _active_ports(stand) | claimed_gpus(stand.hardware)
+    if annotations := dict(template.metadata.annotations) | own:
+        metadata["annotations"] = annotations
     spec = copy.deepcopy(template.spec)
     container = next(container for container in spec["containers"] if container["name"] == ENGINE)
-    _serve(container, deployment)
+    if answers(stand):
+        _serve(container, stand)
+    # The pod's status then says why an engine ended, and so does an update.
+    container.setdefault("terminationMessagePolicy", "FallbackToLogsOnError")
     _share_memory(spec, container)
-    _drain(spec, container)
-    _schedule(spec, container, hardware)
+    _drain(spec, container, answers=answers(stand))
+    _schedule(spec, container, stand.hardware)
+    if stand.shape.pods > 1 and 2 * stand.hardware.gpus <= stand.hardware.gpus_per_node:
+        _keep_apart(spec, stand)
     # A Service called "vllm" would otherwise inject VLLM_PORT, which vLLM takes for its own port.
     spec.setdefault("enableServiceLinks", False)
     return {"metadata": metadata, "spec": spec}
 
 
-def _serve(container: dict[str, Any], deployment: ModelDeployment) -> None:
-    port = port_of(deployment.spec.engine)
-    ports = container.setdefault("ports", [])
-    listed = next((listed for listed in ports if is_port(listed, port)), None)
-    if listed is None:
-        ports.append({"name": PORT_NAME, "containerPort": port})
-    else:
-        listed["name"] = PORT_NAME
+def _serve(container: dict[str, Any], stand: Stand) -> None:
+    """List the ports on which the engine serves, the first by the name that probes use, and probe it."""
+    listed = container.setdefault("ports", [])
+    for i, port in enumerate(serving_ports(stand.deployment, stand.role, stand.shape)):
+        name = f"{PORT_NAME}-{i}" if i else PORT_NAME
+        same = next((each for each in listed if is_port(each, port)), None)
+        if same is None:
+            listed.append({"name": name, "containerPort": port})
+        else:
+            same["name"] = name
     if not any(key in container for key in ("startupProbe", "readinessProbe", "livenessProbe")):
-        container.update(probes(deployment.spec.engine, port=PORT_NAME))
-    # The pod's status then says why an engine ended, and so does Pulumi.
-    container.setdefault("terminationMessagePolicy", "FallbackToLogsOnError")
+        container.update(probes(stand.engine, health(stand.deployment, stand.role)))
+
+
+def _active_ports(stand: Stand) -> dict[str, str]:
+    """Return the annotation by which a picker knows on which of several ports of its pool a pod serves."""
+    ports = serving_ports(stand.deployment, stand.role, stand.shape)
+    if stand.role != DECODE or len(ports) == 1 or not answers(stand):
+        return {}
+    return dict.fromkeys(names.ACTIVE_PORTS, active_ports(ports))
 
 
 def is_port(listed: dict[str, Any], port: int) -> bool:
@@ -111,8 +137,11 @@ def _share_memory(spec: dict[str, Any], container: dict[str, Any]) -> None:
     container.setdefault("volumeMounts", []).append({"name": SHM, "mountPath": SHM_PATH})
 
 
-def _drain(spec: dict[str, Any], container: dict[str, Any]) -> None:
+def _drain(spec: dict[str, Any], container: dict[str, Any], *, answers: bool) -> None:
+    """Let running requests end. The controller deletes pods that only compute once their entry has gone."""
     grace = spec.setdefault("terminationGracePeriodSeconds", GRACE_SECONDS)
+    if not answers:
+        return
     # The API server refuses a sleep longer than the grace period; half leaves time to finish.
     seconds = min(PRE_STOP_SECONDS, grace // 2)
     if seconds:
@@ -120,15 +149,26 @@ def _drain(spec: dict[str, Any], container: dict[str, Any]) -> None:
 
 
 def _schedule(spec: dict[str, Any], container: dict[str, Any], hardware: Hardware) -> None:
-    resources = container.setdefault("resources", {})
-    for kind in ("limits", "requests"):
-        resources.setdefault(kind, {})[hardware.resource] = str(hardware.gpus)
+    ask_for_devices(spec, container, hardware)
     spec["nodeSelector"] = dict(spec.get("nodeSelector", {})) | dict(hardware.node_selector)
     tolerations = spec.setdefault("tolerations", [])
     tolerations += [wanted for wanted in _tolerations(hardware) if wanted not in tolerations]
     if hardware.shares_node:
         affinity = spec.setdefault("affinity", {}).setdefault("podAffinity", {})
         affinity.setdefault("preferredDuringSchedulingIgnoredDuringExecution", []).append(_together())
+
+
+def _keep_apart(spec: dict[str, Any], stand: Stand) -> None:
+    """Keep pods of one worker off each other's nodes, where a node has GPUs for two of them."""
+    affinity = spec.setdefault("affinity", {}).setdefault("podAntiAffinity", {})
+    affinity.setdefault("requiredDuringSchedulingIgnoredDuringExecution", []).append(
+        {
+            "labelSelector": {"matchLabels": names.workload_selector(stand.spot, stand.role)},
+            # The group of the pod itself: another one may have pods on the same nodes.
+            "matchLabelKeys": [names.LWS_GROUP_KEY],
+            "topologyKey": "kubernetes.io/hostname",
+        }
+    )
 
 
 def _tolerations(hardware: Hardware) -> list[dict[str, Any]]:

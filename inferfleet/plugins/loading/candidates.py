@@ -15,14 +15,17 @@ from inferfleet.api.loading.border import is_inside
 
 FOLDER = "plugins"
 GROUP = "inferfleet.plugins"
-_MODULE = re.compile(r"[a-z0-9]([a-z0-9_]*[a-z0-9])?\.py")
+_NAME = r"[a-z0-9]([a-z0-9_]*[a-z0-9])?"
+_MODULE = re.compile(_NAME + r"\.py")
+_PACKAGE = re.compile(_NAME)
 
 
 @dataclass(frozen=True)
 class Candidate:
     """A plugin that could be imported: a module in the project, or an entry point of an installed package.
 
-    `version` is that of the package; that of a module is known only once it has been imported.
+    `version` is that of the package; that of a module is known only once it has been imported. `is_package`
+    says that it is a folder of modules, which is not imported.
     """
 
     name: str
@@ -30,17 +33,25 @@ class Candidate:
     file: Path | None = None
     entry_point: EntryPoint | None = None
     version: str | None = None
+    is_package: bool = False
 
 
 def in_folder(root: Path) -> Iterator[Candidate]:
-    """Yield the modules in the project's folder `plugins`. Names that begin with `_` or `.` are none."""
+    """Yield modules and folders of modules in `plugins`. Names that begin with `_` or `.` are none."""
     folder = root / FOLDER
-    if not folder.is_dir() or not is_inside(folder, root):
+    if not folder.is_dir() or leads_outside(root):
         return
     for name in sorted(os.listdir(folder)):
+        if _PACKAGE.fullmatch(name) and (folder / name / "__init__.py").is_file():
+            yield Candidate(name.replace("_", "-"), f"{FOLDER}/{name}", is_package=True)
         if _MODULE.fullmatch(name) and not (folder / name).is_dir():
             plugin = name.removesuffix(".py").replace("_", "-")
             yield Candidate(plugin, f"{FOLDER}/{name}", file=folder / name)
+
+
+def leads_outside(root: Path) -> bool:
+    """Return whether the folder `plugins` is a link to somewhere outside of the project, and so not read."""
+    return (root / FOLDER).exists() and not is_inside(root / FOLDER, root)
 
 
 def installed() -> Iterator[Candidate]:

@@ -9,11 +9,11 @@ from typing import Any
 
 from inferfleet.api.loading.border import Refused, read_regular
 from inferfleet.api.loading.schema import config_schema
-from inferfleet.plugins.calling import call
+from inferfleet.plugins.calling import call, shortened
 from inferfleet.plugins.contract import Plugin, PluginError
 from inferfleet.plugins.loading.candidates import Candidate
 from inferfleet.plugins.loading.quiet import output_caught
-from inferfleet.plugins.registry import mistakes_of
+from inferfleet.plugins.registry import mistakes_of, wrong_defaults
 
 _NAME = "PLUGIN"
 _STEP = "Mend the plugin"
@@ -34,10 +34,12 @@ def imported(candidate: Candidate, root: Path | None, *, allowed: str) -> Plugin
     if plugin.name != candidate.name:
         what = f"is called {plugin.name!r:.70} in its code, and {candidate.name} where it was found"
         raise Refusal(what, "Give it one name")
-    for mistake in mistakes_of(plugin):
-        raise Refusal(f"cannot be registered: {mistake}")
+    file = str(candidate.file or "")
+    # What a plugin is made of may be objects with code of their own, which runs when they are looked at.
+    for mistake in _run(lambda: (*mistakes_of(plugin), *wrong_defaults(plugin)), file=file):
+        raise Refusal(f"cannot be registered: {mistake}", line=_line(mistake, file))
     # Types of a config may describe themselves, by code that runs when `plugins` and `schema` ask for it.
-    _run(lambda: config_schema(plugin.config), file=str(candidate.file or ""))
+    _run(lambda: config_schema(plugin.config), file=file)
     if candidate.version is not None and plugin.version != candidate.version:
         what = f"says that it is version {plugin.version}, but its package is {candidate.version}"
         raise Refusal(what, "Give the plugin the version of its package")
@@ -111,6 +113,10 @@ def _run(function: Callable[[], Any], *, file: str) -> Any:
 def _refusal(error: PluginError, file: str) -> Refusal:
     if isinstance(error.__cause__, Refusal):
         return error.__cause__
-    # `call` ends its sentence with the place: (at topology.py:12).
-    place = str(error).rpartition(f"{Path(file).name}:")[2].partition(")")[0] if file else ""
-    return Refusal(f"cannot be imported: {error}", line=int(place) if place.isdecimal() else 1)
+    return Refusal(f"cannot be imported: {shortened(str(error))}", line=_line(str(error), file))
+
+
+def _line(sentence: str, file: str) -> int:
+    """Return the line at the end of a sentence that ends with a place, such as (at topology.py:12), or 1."""
+    place = sentence.rpartition(f"{Path(file).name}:")[2].partition(")")[0] if file else ""
+    return int(place) if place.isdecimal() else 1

@@ -2,17 +2,25 @@
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from inferfleet.api.documents import Documents
 from inferfleet.api.kinds.settings import AllowedPlugin, Settings
 from inferfleet.api.problems import InvalidDocuments, Problem, Where
-from inferfleet.api.wording import one_of, shown
+from inferfleet.api.wording import listing, one_of, shown
 from inferfleet.plugins.contract import Plugin
-from inferfleet.plugins.loading.candidates import FOLDER, GROUP, Candidate, in_folder, installed
+from inferfleet.plugins.loading.candidates import (
+    FOLDER,
+    GROUP,
+    Candidate,
+    in_folder,
+    installed,
+    leads_outside,
+)
 from inferfleet.plugins.loading.importing import Refusal, imported
 from inferfleet.plugins.loading.quiet import output_caught
+from inferfleet.plugins.loading.slow import told_when_slow
 from inferfleet.plugins.registry import Registry, builtin
 
 # Set to BUILT_IN where documents are read that nobody has reviewed: the allow-list is among them.
@@ -47,18 +55,33 @@ def registered(documents: Documents, root: Path | None, *, outside: bool = True)
         return
     registry = found_plugins(documents.settings, root, wanted=_named(documents), outside=outside)
     problems: tuple[Problem, ...] = ()
-    with output_caught() as caught:
+    with told_when_slow(), output_caught() as caught:
         try:
             yield registry
         except InvalidDocuments as invalid:
             problems = invalid.problems
     if caught.text:
-        what = f"a plugin wrote {caught.text!r} while it edited templates, which would spoil the output"
-        step = "Remove that from the plugin, and from programs that it runs"
-        wrote = Problem(what, step, "allowedPlugins", kind="Settings", key=documents.settings.stack)
-        problems = (*problems, *documents.located([wrote]))
+        problems = (*problems, *documents.located([_wrote(caught.text, documents)]))
     if problems:
         raise InvalidDocuments(problems)
+
+
+def _wrote(text: str, documents: Documents) -> Problem:
+    """Return the problem of what was written past Python; which plugin did it is known if only one could."""
+    allowed = {
+        plugin.name: f"allowedPlugins[{place}]"
+        for place, plugin in enumerate(documents.settings.allowed_plugins)
+    }
+    named = _named(documents)
+    could = {name: path for name, path in allowed.items() if name in named} or allowed
+    whose = f"plugin {next(iter(could))}" if len(could) == 1 else f"one of the plugins {listing(could)}"
+    return Problem(
+        f"{whose} wrote {text!r} while it edited templates, which would spoil the output",
+        "Remove that from the plugin, and from programs that it runs",
+        next(iter(could.values())) if len(could) == 1 else "allowedPlugins",
+        kind="Settings",
+        key=documents.settings.stack,
+    )
 
 
 def found_plugins(
@@ -79,15 +102,15 @@ def found_plugins(
         _loaded(plugin, place, settings, candidates, root, outside=outside)
         for place, plugin in enumerate(settings.allowed_plugins)
     ]
-    return Registry(
-        (*registry.plugins, *(one.plugin for one in loaded if one.plugin)),
-        origins={one.name: one.origin for one in loaded},
+    return replace(
+        registry.with_(*(made.plugin for made in loaded if made.plugin)),
+        origins={made.name: made.origin for made in loaded},
         not_allowed={
             candidate.name: candidate.origin
             for candidate in candidates
             if candidate.name not in allowed and candidate.name not in registry.names
         },
-        refused={one.name: one.problem for one in loaded if one.problem},
+        unusable={made.name: made.problem for made in loaded if made.problem},
     )
 
 
@@ -120,6 +143,9 @@ def _loaded(
     if allowed.name in builtin().names:
         return refused("comes with inferfleet and is always allowed", "Remove it from the list")
     matching = [candidate for candidate in candidates if candidate.name == allowed.name]
+    if not matching and root and leads_outside(root):
+        what = f"is not looked for in {FOLDER}, which is a link to a folder outside of the project"
+        return refused(what, f"Put a folder {FOLDER} with its modules in its place, or install its package")
     if not matching:
         file = f"{FOLDER}/{allowed.name.replace('-', '_')}.py"
         names = {candidate.name for candidate in candidates}
@@ -130,6 +156,9 @@ def _loaded(
         origins = " and in ".join(candidate.origin for candidate in matching)
         return refused(f"is in {origins}", "Remove or rename one of them")
     (candidate,) = matching
+    if candidate.is_package:
+        step = f"Make it one module, {candidate.origin}.py, or install it as a package with an entry point"
+        return refused(f"is the folder {candidate.origin}, and a plugin there is one module", step)
     try:
         plugin = imported(candidate, root, allowed=allowed.version)
     except Refusal as refusal:

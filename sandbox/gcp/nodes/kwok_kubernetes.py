@@ -17,6 +17,7 @@ from sandbox.gcp.nodes.pool_nodes import POOL_LABEL
 from sandbox.gcp.rules.names import cluster_path
 from sandbox.gcp.store import Record
 from sandbox.locking import locked
+from sandbox.lws import installation
 from sandbox.places import StackPlaces
 from sandbox.toolchain.tools import Tools
 
@@ -87,6 +88,7 @@ class KwokKubernetes:
         """Define what the cluster's settings bring along: GKE's own kinds, and the Gateway API's classes."""
         kubectl = kwok.kubectl(self.tools)
         define(kwok, kubectl, self._crds(cluster))
+        installation.install(kwok, kubectl, self.tools)
         if _has_gateway_api(cluster):
             gateway_classes(kubectl, GATEWAY_CLASSES)
 
@@ -94,7 +96,7 @@ class KwokKubernetes:
         files = self.tools.crds
         if not _has_gateway_api(cluster):
             files = tuple(file for file in files if file.name.startswith("leaderworkerset"))
-        return (*files, _GKE_CRDS)
+        return (*files, _GKE_CRDS, *installation.crds(self.places, self.tools))
 
     def _nodes(self, pool: Record) -> list[dict[str, Any]]:
         kwok = self._kwok(pool.id)

@@ -164,10 +164,6 @@ CASES = {
         "  replicas: 2", "  replicas: 2\n  prefill: {}",
         22, "spec.prefill", "prefill is not yet offered", "Remove it",
     ),
-    "scheduler not yet offered": (
-        "serving: {", "serving: {scheduler: {type: Kueue}, ",
-        15, "spec.serving.scheduler", "scheduler Kueue is not yet offered", "Use None",
-    ),
     "source without its block": (
         "source: Existing, existing: {kubeconfig: {path: x}}", "source: GKE",
         12, "spec.cluster", "source GKE needs a block gke", "Add gke: {project: ..., region: ...}",
@@ -186,10 +182,9 @@ CASES = {
         14, "spec.nodePools[0].capacity",
         "capacity is for pools that inferfleet creates, and this cluster exists already", "Remove capacity",
     ),
-    "many pods per worker": (
-        "{tensor: 1}", "{tensor: 1, pipeline: 2}",
-        24, "spec.workers.topology", "workers of 2 pods (pipeline x data / dataLocal) are not yet offered",
-        "Keep pipeline at 1 and data equal to dataLocal",
+    "copies that do not divide": (
+        "{tensor: 1}", "{tensor: 1, data: 3, dataLocal: 2}",
+        24, "spec.workers.topology", "data 3 must be a multiple of dataLocal 2", "Change one of the two",
     ),
     "two sizes of a pool": (
         "nodeCount: 3", "nodeCount: 3, maxNodeCount: 4",

@@ -46,16 +46,34 @@ def test_numbers_have_their_limits() -> None:
     topology = json_schema()["$defs"]["Topology"]
     assert topology["required"] == ["tensor"]
     assert _rules(topology["properties"]) == {
-        "tensor": {"type": "integer", "minimum": 1, "maximum": 64},
+        "tensor": {"type": "integer", "minimum": 1, "maximum": 1024},
         "pipeline": {"type": "integer", "minimum": 1, "maximum": 64, "default": 1},
         "data": {"type": "integer", "minimum": 1, "maximum": 512, "default": 1},
         "dataLocal": {"type": "integer", "minimum": 1, "maximum": 64, "default": 1},
     }
 
 
+def test_roles_are_at_most_eight_workers_by_name() -> None:
+    roles = json_schema()["$defs"]["ModelDeploymentSpec"]["properties"]["roles"]
+    assert _rules({"roles": roles}) == {
+        "roles": {
+            "type": "object",
+            "additionalProperties": {"$ref": "#/$defs/Role"},
+            "default": {},
+            "maxProperties": 8,
+        }
+    }
+
+
+def test_workers_have_one_template_or_one_for_each_position() -> None:
+    workers = json_schema()["$defs"]["Workers"]
+    assert workers["required"] == ["topology"]
+    assert {"template", "entry", "follower"} < {*workers["properties"]}
+
+
 def test_what_is_not_yet_offered_is_absent() -> None:
     text = json.dumps(json_schema())
-    assert [word for word in ("prefill", "Volcano", "Kueue") if word in text] == []
+    assert [word for word in ("prefill",) if word in text] == []
 
 
 def test_editors_know_how_a_cluster_and_its_pools_are_created() -> None:

@@ -17,6 +17,10 @@ SECRET = (
     "Remove it, and set the values: "
     """pulumi config set --secret --path 'inferfleet:secrets["NAMESPACE/NAME"].KEY'"""
 )
+WORKERS = (
+    "Write a ModelDeployment: its leaderTemplate is spec.workers.entry.template, its workerTemplate "
+    "spec.workers.follower.template, and its size follows from spec.workers.topology"
+)
 
 
 @pytest.mark.parametrize(
@@ -30,6 +34,7 @@ SECRET = (
         ("workload.serving.volcano.sh/v1alpha1", "ModelServing", "Kthena or Volcano", POD),
         ("serving.kserve.io/v1beta1", "InferenceService", "KServe", POD),
         ("serving.kserve.io/v1alpha1", "LLMInferenceService", "KServe", POD),
+        ("leaderworkerset.x-k8s.io/v1", "LeaderWorkerSet", "LeaderWorkerSet", WORKERS),
         ("example.com/v1", "Foo", "example.com/v1", KUBECTL),
     ],
 )  # fmt: skip

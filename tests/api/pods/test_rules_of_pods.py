@@ -64,6 +64,44 @@ def _engine(**fields: Any) -> dict[str, Any]:
             "the containers have requests of 2 cpu, the pod of 1",
         ),
         (
+            {"resources": {"requests": {"cpu": 1}}, **_engine(resources={"limits": {"cpu": 2}})},
+            "resources.requests.cpu",
+            "the containers have requests of 2 cpu, the pod of 1",
+        ),
+        (
+            {
+                "resources": {"limits": {"cpu": 1}},
+                "initContainers": [{"name": "a", "image": "x", "resources": {"requests": {"cpu": 2}}}],
+            },
+            "resources.limits.cpu",
+            "the containers have requests of 2 cpu, the pod a limit of 1",
+        ),
+        (
+            {"resources": {"limits": {"cpu": 1}}, **_engine(resources={"limits": {"cpu": 2}})},
+            "containers[0].resources.limits.cpu",
+            "container engine: the limit of 2 cpu is more than that of the pod, 1",
+        ),
+        (
+            {"overhead": {}},
+            "overhead",
+            "overhead is what a RuntimeClass takes, and the pod has no runtimeClassName",
+        ),
+        (
+            _engine(image="engine:1 "),
+            "containers[0].image",
+            "container engine: {field} 'engine:1 ' must be a name without blanks around it",
+        ),
+        (
+            {"volumes": [{"name": "model", "image": {}}]},
+            "volumes[0].image.reference",
+            "volume model: field reference is missing",
+        ),
+        (
+            {"securityContext": {"sysctls": [{"name": "a.b", "value": "1"}, {"name": "a.b", "value": "2"}]}},
+            "securityContext.sysctls[1].name",
+            "a second entry of sysctls has the name 'a.b'",
+        ),
+        (
             {"dnsPolicy": "None"},
             "dnsConfig.nameservers",
             "dnsPolicy None needs a name server",
@@ -91,6 +129,18 @@ def test_what_the_parts_of_a_pod_are_to_each_other(spec: dict[str, Any], path: s
 
 def test_a_hook_may_sleep_for_the_grace_period_that_is_generated() -> None:
     assert _said(_engine(lifecycle={"preStop": {"sleep": {"seconds": 130}}})) == []
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        {"resources": {"limits": {"cpu": 1}}, **_engine(resources={"requests": {"cpu": 1}})},
+        {"overhead": {"cpu": 1}, "runtimeClassName": "kata"},
+        {"volumes": [{"name": "model", "image": {"reference": "model:1"}}]},
+    ],
+)
+def test_what_a_pod_has_to_go_with_it_is_right(spec: dict[str, Any]) -> None:
+    assert _said(spec) == []
 
 
 def test_devices_of_the_engine_may_be_requested_without_a_limit_which_is_generated() -> None:

@@ -48,6 +48,13 @@ def _leaving(pods: int, gpus: int, *, pool: str = "l4") -> Leaving:
             id="replicas that are there never",
         ),
         pytest.param(
+            fleet(EAST, deployment("a", 4)),
+            lock({"a east/l4": 4}),
+            [Leaving("east", "ml", "a-decode-l4", "l4", 4, 1)],
+            ["a east/l4"],
+            id="replicas whose workload becomes one of another kind",
+        ),
+        pytest.param(
             fleet(EAST, deployment("a", 2), deployment("b", 2)),
             lock({}),
             [_leaving(2, 1)],

@@ -6,6 +6,7 @@ from inferfleet.api.kinds.inference_cluster import InferenceCluster
 from inferfleet.api.kinds.model_deployment import ModelDeployment
 from inferfleet.api.kinds.settings import Settings
 from inferfleet.fleet.placement.ledger import nodes_used
+from inferfleet.fleet.shapes import written
 from inferfleet.fleet.spot import Spot
 
 SPEC = {"node": {"cpu": "16", "memory": "64Gi"}, "resources": {"gpu": {"count": 4, "memory": "24Gi"}}}
@@ -36,7 +37,7 @@ def used(gpus: int, replicas: int) -> int:
         }
     )
     documents = Documents(Settings(stack="prod"), {"l4": CLASS}, {"east": CLUSTER}, {"ml/a": deployment})
-    used = nodes_used(documents, {Spot("ml/a", "east", (("decode", "l4"),)): replicas})
+    used = nodes_used(documents, {Spot("ml/a", "east", (("decode", "l4"),)): replicas}, written(documents))
     assert used["east", "more"] == 0
     return used["east", "l4"]
 
@@ -52,4 +53,4 @@ def test_no_more_nodes_are_needed_than_the_pool_may_have() -> None:
 def test_replicas_of_deployments_that_are_gone_need_none() -> None:
     documents = Documents(Settings(stack="prod"), {"l4": CLASS}, {"east": CLUSTER})
     spot = Spot("ml/gone", "east", (("decode", "l4"),))
-    assert nodes_used(documents, {spot: 2}) == {("east", "l4"): 0, ("east", "more"): 0}
+    assert nodes_used(documents, {spot: 2}, written(documents)) == {("east", "l4"): 0, ("east", "more"): 0}

@@ -12,6 +12,7 @@ from inferfleet.fleet.selectors import cel
 
 EMPTY = lock({})
 EAST = cluster("east", {"l4": ("l4", 2)})
+FOUR = "has 4 GPUs per node, needs 8, and class l4 has no network between its nodes"
 WEST = cluster("west", {"h100": ("h100", 2), "l4": ("l4", 1)})
 
 
@@ -30,7 +31,7 @@ def _messages(plan: Plan) -> tuple[list[str], list[str]]:
         ),
         (
             fleet(EAST, cluster("west", {"h100": ("h100", 0)}), deployment("a", 1, gpus=8)),
-            [Reason("east", "l4", "has 4 GPUs per node, needs 8"), Reason("west", "h100", "has no nodes")],
+            [Reason("east", "l4", FOUR), Reason("west", "h100", "has no nodes")],
         ),
         (
             fleet(
@@ -53,20 +54,6 @@ def _messages(plan: Plan) -> tuple[list[str], list[str]]:
                 deployment("a", 1),
             ),
             [Reason("east", "", "taint k=v:NoSchedule is not tolerated")],
-        ),
-        (
-            fleet(
-                class_("claimed", 8, allocation="DRA"),
-                cluster("east", {"h100": ("claimed", 2)}),
-                deployment("a", 1),
-            ),
-            [
-                Reason(
-                    "east",
-                    "h100",
-                    "class claimed allocates GPUs by DRA claims, which is not supported yet",
-                )
-            ],
         ),
         (
             fleet(EAST, deployment("a", 1, resources={"requests": {"cpu": "300"}})),
@@ -103,8 +90,8 @@ def test_a_placed_deployment_says_why_it_is_not_elsewhere() -> None:
     planned = plan(fleet(EAST, WEST, deployment("a", 1, gpus=8), deployment("b", 1)), EMPTY)
     assert planned.reasons == {
         "ml/a": (
-            Reason("east", "l4", "has 4 GPUs per node, needs 8"),
-            Reason("west", "l4", "has 4 GPUs per node, needs 8"),
+            Reason("east", "l4", FOUR),
+            Reason("west", "l4", FOUR),
         ),
         "ml/b": (Reason("west", "h100", "has room"), Reason("west", "l4", "has room")),
     }
@@ -128,7 +115,8 @@ def test_a_placed_deployment_says_why_it_is_not_elsewhere() -> None:
             fleet(EAST, deployment("a", 2, gpus=16)),
             {"a east/l4": 1},
             "each pod needs 16 GPUs (tensor x dataLocal); "
-            "no node of the fleet has more than 4 GPUs (class l4)",
+            "no node of the fleet has more than 4 GPUs (class l4), and several together do not do: "
+            "class l4 has no network between its nodes",
         ),
         (
             fleet(EAST, deployment("a", 2, selector={"tier": "prod"})),
@@ -206,7 +194,7 @@ def test_a_shape_that_outgrew_its_nodes_and_finds_no_room_is_kept_with_a_problem
     )
     assert placed(planned) == {"a east/l4": 1, "b west/h100": 1}
     assert _messages(planned)[0] == [
-        "1 replica of ml/a cannot leave east/l4 (has 4 GPUs per node, needs 8): "
+        f"1 replica of ml/a cannot leave east/l4 ({FOUR}): "
         "west/h100: 1 of 1 nodes full: 0 free GPUs on the emptiest node, needs 8"
     ]
 

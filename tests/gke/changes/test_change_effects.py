@@ -48,6 +48,7 @@ EDITS: dict[str, Edit] = {
     "spec.node.cpu": ("5", {}),
     "spec.node.memory": ("9Gi", {}),
     "spec.node.pods": (64, {}),
+    "spec.node.hugepages": ({"2Mi": "2Gi"}, {}),
     "spec.resources": ({"gpu": {"count": 4, "memory": "24Gi"}}, {}),
     "spec.allocation": ("DRA", {}),
     "spec.price": ({"onDemand": "1", "currency": "USD", "asOf": "2026-01-01", "source": "s"}, {}),

@@ -10,6 +10,7 @@ from inferfleet.api.documents import Documents
 from inferfleet.api.kinds.inference_cluster import InferenceCluster
 from inferfleet.fleet.decisions import Placement, Plan
 from inferfleet.fleet.lock.lock import Lock, LockedCluster, LockedPool
+from inferfleet.fleet.shapes import written
 from inferfleet.fleet.spot import Spot
 from inferfleet.gke.changes.locked import with_clouds
 from inferfleet.gke.quota.needs import Need, needs
@@ -44,7 +45,8 @@ def taken(
         lock = Lock(stack="prod", clusters={"east": LockedCluster("GKE")}, placements={SPOT: stood})
         lock = with_clouds(old, lock, clouds_of(old, lock, Plan()))
         there = {"east": ["system-0", *names_in(old).values()]}
-    planned = Plan(placements=(Placement(SPOT, replicas),) if replicas else ())
+    placements = (Placement(SPOT, replicas),) if replicas else ()
+    planned = Plan(placements=placements, demands=written(documents))
     return list(needs(documents, clouds_of(documents, lock, planned), lock, planned, there))
 
 

@@ -34,6 +34,27 @@ DRA = {"allocation": "DRA", "driver": "INSTALLATION_DISABLED"}
             "(GoogleCloudPlatform/cluster-toolkit#4058, AI-Hypercomputer/xpk#434)",
         ),
         (
+            recipe("g2-standard-8", node={"hugepages": {"1Gi": "8Gi"}}),
+            "OnDemand",
+            {},
+            "class p has huge pages of 1Gi on g2-standard-8; of two pages of Google one names such machines "
+            "for them (GKE, node system configuration; gcloud, system-config-from-file)",
+        ),
+        (
+            recipe("g4-standard-48", node={"hugepages": {"1Gi": "8Gi"}}),
+            "OnDemand",
+            {},
+            "class p has huge pages of 1Gi on g4-standard-48; no page of Google names such machines for them "
+            "(GKE, node system configuration; gcloud, system-config-from-file)",
+        ),
+        (
+            recipe("g2-standard-8", node={"memory": "3Gi", "hugepages": {"2Mi": "20Gi"}}),
+            "OnDemand",
+            {},
+            "class p has 20Gi in huge pages; Google's pages disagree whether they may be 80% or 60% of the "
+            "32 GB of g2-standard-8 (GKE, node system configuration; gcloud, system-config-from-file)",
+        ),
+        (
             recipe("g2-standard-4"),
             "Queued",
             {},

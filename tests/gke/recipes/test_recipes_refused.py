@@ -235,6 +235,29 @@ CASES: dict[str, tuple[Pool, str, Pool]] = {
         f"says 17Gi of memory per node; g2-standard-4 has 16 GB {GPUS}",
         pool(recipe("g2-standard-4", node={"memory": "13Gi"})),
     ),
+    "huge-small": (
+        pool(recipe("g2-standard-4", node={"memory": "3Gi", "hugepages": {"2Mi": "10Gi"}})),
+        "has 10Gi in huge pages; GKE gives them at most 60% of the 16 GB of g2-standard-4 "
+        "(GKE, node system configuration)",
+        pool(recipe("g2-standard-4", node={"memory": "3Gi", "hugepages": {"2Mi": "9Gi"}})),
+    ),
+    "huge-none": (
+        pool(recipe("g2-standard-4", node={"hugepages": {"1Gi": 0}})),
+        "writes 0 of huge pages of 1Gi, and GKE takes numbers from 1 on (gcloud, system-config-from-file)",
+        pool(recipe("g2-standard-4", node={"hugepages": {}})),
+    ),
+    "huge-large": (
+        pool(recipe("g2-standard-8", node={"memory": "3Gi", "hugepages": {"2Mi": "26Gi"}})),
+        "has 26Gi in huge pages; GKE gives them at most 80% of the 32 GB of g2-standard-8 "
+        "(GKE, node system configuration)",
+        pool(recipe("g2-standard-8", node={"memory": "3Gi", "hugepages": {"2Mi": "25Gi"}})),
+    ),
+    "huge-twice": (
+        pool(recipe("g2-standard-4", node={"memory": "13Gi", "hugepages": {"2Mi": "4Gi"}})),
+        "has 4Gi in huge pages; with the 13Gi of memory beside them that is more than g2-standard-4 has "
+        "(GKE, node system configuration)",
+        pool(recipe("g2-standard-4", node={"memory": "9Gi", "hugepages": {"2Mi": "4Gi"}})),
+    ),
 }
 # How that begins which is told of the pool; the rest is told of its class.
 _OF_POOLS = (

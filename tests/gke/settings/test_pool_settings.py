@@ -3,8 +3,9 @@
 from typing import Any
 
 import pytest
-from small_clouds import BARE, clouds, cluster, made, node_pool, pool, recipe, resources
+from small_clouds import BARE, L4, clouds, cluster, made, node_pool, pool, recipe, resources
 
+from inferfleet.api.kinds.node_size import Node
 from inferfleet.gke.facts.schema import CLUSTER
 
 ZONE = ["us-east5-a"]
@@ -101,6 +102,23 @@ def test_zones_of_the_cluster_are_those_of_pools_that_name_none() -> None:
         "nodeLocations": ["us-east5-a", "us-east5-c"],
         "nodeCount": 2,
     }
+
+
+@pytest.mark.parametrize(
+    ("hugepages", "expected"),
+    [
+        ({}, None),
+        ({"2Mi": "4Gi"}, {"hugepagesConfig": {"hugepageSize2m": 2048}}),
+        ({"2Mi": "2Mi", "1Gi": "3Gi"}, {"hugepagesConfig": {"hugepageSize2m": 1, "hugepageSize1g": 3}}),
+        ({"1Gi": 0}, None),
+    ],
+)
+def test_huge_pages_are_counted_and_no_zero_is_sent(
+    hugepages: dict[str, Any], expected: dict[str, Any] | None
+) -> None:
+    node = Node.model_validate({"cpu": "4", "memory": "8Gi", "hugepages": hugepages})
+    paged = L4.model_copy(update={"spec": L4.spec.model_copy(update={"node": node})})
+    assert inputs(pool(), paged)["nodeConfig"].get("linuxNodeConfig") == expected
 
 
 def test_the_driver_partitions_and_sharing_of_gpus() -> None:

@@ -10,9 +10,11 @@ from inferfleet.api.kinds.base import Taint
 from inferfleet.api.kinds.inference_class import Device
 from inferfleet.api.kinds.model_deployment import ModelDeployment
 from inferfleet.api.kinds.node_pool import NodePool
+from inferfleet.fleet.shapes import Shape
 from inferfleet.fleet.spot import Spot
-from inferfleet.manifests.pod.clashes import clashes
+from inferfleet.manifests.pod.clashes import document_contradictions
 from inferfleet.manifests.pod.hardware import Hardware, hardware
+from inferfleet.manifests.pod.stand import Stand
 from inferfleet.manifests.pod.template import pod_template
 
 Make = Callable[..., ModelDeployment]
@@ -59,8 +61,10 @@ ZONE = {"weight": 1, "podAffinityTerm": {"topologyKey": "zone"}}
 
 
 def _pod(document: ModelDeployment, spot: Spot, needs: Hardware) -> dict[str, Any]:
-    assert not list(clashes(deployment=document, spot=spot, role="decode", hardware=needs))
-    return pod_template(deployment=document, spot=spot, role="decode", hardware=needs)
+    assert not list(
+        document_contradictions(Stand(document, spot, "decode", "Entry", Shape(1, needs.gpus), needs))
+    )
+    return pod_template(Stand(document, spot, "decode", "Entry", Shape(1, needs.gpus), needs))
 
 
 def test_a_minimal_template_gets_all_that_serving_needs(
@@ -194,7 +198,7 @@ def test_nothing_is_shared_with_the_document_or_between_pods(
     document = deployment({"tolerations": [{"operator": "Exists"}]})
     before = document.model_dump_json()
     first, second = (
-        pod_template(deployment=document, spot=spot, role="decode", hardware=quarter) for _ in "ab"
+        pod_template(Stand(document, spot, "decode", "Entry", Shape(1, quarter.gpus), quarter)) for _ in "ab"
     )
     text = json.dumps(second)
     for one in (first["spec"]["tolerations"], first["spec"]["volumes"], first["metadata"]["labels"]):

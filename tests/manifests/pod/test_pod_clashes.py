@@ -5,11 +5,15 @@ from typing import Any
 
 import pytest
 
+from inferfleet.api.kinds.inference_class import Device
 from inferfleet.api.kinds.model_deployment import ModelDeployment
+from inferfleet.api.kinds.node_pool import NodePool
 from inferfleet.api.problems import Problem
+from inferfleet.fleet.shapes import Shape
 from inferfleet.fleet.spot import Spot
-from inferfleet.manifests.pod.clashes import clashes
-from inferfleet.manifests.pod.hardware import Hardware
+from inferfleet.manifests.pod.clashes import document_contradictions
+from inferfleet.manifests.pod.hardware import Hardware, hardware
+from inferfleet.manifests.pod.stand import Stand
 
 Make = Callable[..., ModelDeployment]
 
@@ -19,7 +23,9 @@ SIDECAR = "spec.containers[1]"
 
 
 def _found(document: ModelDeployment, spot: Spot, needs: Hardware) -> tuple[Problem, ...]:
-    return tuple(clashes(deployment=document, spot=spot, role="decode", hardware=needs))
+    return tuple(
+        document_contradictions(Stand(document, spot, "decode", "Entry", Shape(1, needs.gpus), needs))
+    )
 
 
 def _sidecar(**fields: Any) -> dict[str, Any]:
@@ -124,4 +130,28 @@ def test_a_pod_may_not_take_longer_to_end_than_a_deployment_can_count(
             kind="ModelDeployment",
             key="ml/qwen",
         ),
+    )
+
+
+def test_nodes_have_what_their_class_says_of_devices_that_only_selectors_see(
+    deployment: Make, spot: Spot, quarter: Hardware
+) -> None:
+    card = Device(name="nic", driver="nvidia.com/hostdev", claim="Synthetic")
+    pool = NodePool(name="h100", class_name="h100", node_count=1)
+    labels = {"tier": ("gold",), "topology.kubernetes.io/zone": ("us-east5-a", "us-east5-b")}
+    gpu = Device(name="gpu", driver="gpu.nvidia.com", device_class_name="gpu", count=8)
+    needs = hardware(device=gpu, gpus=2, pool=pool, devices=(gpu, card), labels=labels)
+    asks = {"resources": {"limits": {"nvidia.com/hostdev": 1}}}
+    zone = {"topology.kubernetes.io/zone": "us-east5-b", "tier": "gold"}
+    assert _found(deployment({"engine": asks, "nodeSelector": zone}), spot, needs) == ()
+    elsewhere = {"topology.kubernetes.io/zone": "us-east5-c", "tier": "silver"}
+    assert [problem.what for problem in _found(deployment({"nodeSelector": elsewhere}), spot, needs)] == [
+        "it is 'us-east5-c', but pool h100 of cluster east, where it was placed, has 'us-east5-a' and "
+        "'us-east5-b'",
+        "it is 'silver', but pool h100 of cluster east, where it was placed, has 'gold'",
+    ]
+    (problem,) = _found(deployment({"engine": asks}), spot, quarter)
+    assert problem.what == (
+        "container 'engine' asks for 1 nvidia.com/hostdev, but pool h100 of cluster east has "
+        "nvidia.com/gpu alone"
     )

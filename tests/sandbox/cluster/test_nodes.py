@@ -10,6 +10,9 @@ GPU = {"name": "gpu", "driver": "gpu.nvidia.com", "deviceClassName": "gpu.nvidia
 NIC = {"name": "nic", "driver": "dra.net", "claim": "Synthetic", "count": 8}
 
 
+PAGES = {"cpu": "11", "memory": "40Gi", "hugepages": {"2Mi": "4Gi"}}
+
+
 def _class(*devices: dict[str, Any], **spec: Any) -> InferenceClass:
     node = {"cpu": "11", "memory": "40Gi", "pods": 100}
     return InferenceClass.model_validate(
@@ -56,6 +59,20 @@ def test_a_pool_node_has_its_class_s_capacity_and_gke_s_labels_and_taint() -> No
             "capacity": {"cpu": "11", "memory": "40Gi", "pods": "100", "nvidia.com/gpu": "4"},
             "allocatable": {"cpu": "11", "memory": "40Gi", "pods": "100", "nvidia.com/gpu": "4"},
         },
+    }
+
+
+def test_a_node_has_huge_pages_and_resources_that_only_selectors_see() -> None:
+    adapter = {"name": "adapter", "driver": "rdma/ib", "claim": "Synthetic", "count": 8}
+    kind = _class({**GPU, "count": 4}, NIC, adapter, node=PAGES)
+    _, node = nodes(_cluster({"name": "l4", "nodeCount": 1}), {"kind": kind})
+    assert node["status"]["allocatable"] == {
+        "cpu": "11",
+        "memory": "40Gi",
+        "pods": "110",
+        "hugepages-2Mi": "4Gi",
+        "nvidia.com/gpu": "4",
+        "rdma/ib": "8",
     }
 
 

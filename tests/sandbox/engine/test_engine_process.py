@@ -10,12 +10,10 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
+from own_addresses import own_address
 
 from sandbox.engine.steering import PREFIX
 from sandbox.verbs import chat
-
-# Below the blocks that clusters get.
-POD = "127.3.254.{}"
 
 
 class Process:
@@ -30,7 +28,7 @@ class Process:
     def send(self, op: str, number: int, **more: Any) -> None:
         command = {"op": op, "id": f"uid-{number}", **more}
         if op == "start":
-            own = {"name": f"ml/q-{number}", "address": POD.format(number), "port": 18000, "engine": "vllm"}
+            own = {"name": f"ml/q-{number}", "address": own_address(number), "port": 18000, "engine": "vllm"}
             command = {**own, "args": ["--model=qwen", "--port=18000"], "gpus": 1, **command}
         assert self._process.stdin
         self._process.stdin.write(json.dumps(command) + "\n")
@@ -92,7 +90,7 @@ def test_pods_answer_on_their_own_addresses_until_they_are_stopped(process: Proc
         assert process.hears("started") == {"event": "started", "id": f"uid-{number}"}
         process.hears_log("startup complete")
         process.logs.clear()
-    first, second = (f"http://{POD.format(number)}:18000" for number in (1, 2))
+    first, second = (f"http://{own_address(number)}:18000" for number in (1, 2))
     assert chat.model_of(first) == "qwen"
     text = "qwen on ml/q-2: you said 1 tokens, 'ping'"
     for stream in (False, True):
@@ -114,11 +112,11 @@ def test_what_runs_when_an_engine_is_stopped_may_end_within_its_grace(process: P
         process.logs.clear()
     with ThreadPoolExecutor() as clients:
         patient, cut = (
-            clients.submit(chat.chat, f"http://{POD.format(number)}:18000", "qwen", "ping")
+            clients.submit(chat.chat, f"http://{own_address(number)}:18000", "qwen", "ping")
             for number in (6, 7)
         )
         for number, grace in ((6, 30), (7, 0)):
-            until_running(f"http://{POD.format(number)}:18000")
+            until_running(f"http://{own_address(number)}:18000")
             process.send("stop", number, grace=grace)
         assert {process.hears("stopped")["id"] for _ in range(2)} == {"uid-6", "uid-7"}
     assert patient.result().pod == "ml/q-6"
@@ -129,12 +127,12 @@ def test_what_runs_when_an_engine_is_stopped_may_end_within_its_grace(process: P
 def test_a_loading_engine_is_not_healthy_and_a_failing_one_says_why(process: Process) -> None:
     process.send("start", 3, annotations={PREFIX + "startup": "1h"})
     process.hears("started")
-    loading = f"http://{POD.format(3)}:18000"
+    loading = f"http://{own_address(3)}:18000"
     assert (status(loading + "/health"), status(loading + "/metrics")) == (503, 200)
     process.send("start", 4, annotations={PREFIX + "fail": "at start: CUDA out of memory"})
     assert process.hears("failed") == {"event": "failed", "id": "uid-4", "message": "CUDA out of memory"}
-    process.send("start", 5, address=POD.format(3))
-    message = f"cannot listen on {POD.format(3)}:18000: Address already in use"
+    process.send("start", 5, address=own_address(3))
+    message = f"cannot listen on {own_address(3)}:18000: Address already in use"
     assert process.hears("failed") == {"event": "failed", "id": "uid-5", "message": message}
     process.send("start", 4)
     assert process.hears("started") == {"event": "started", "id": "uid-4"}

@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 
 from sandbox.engine.failure import EngineFailure
-from sandbox.engine.protocol import BadCommand, Start, Stop, command
+from sandbox.engine.group import Group
+from sandbox.engine.protocol import BadCommand, Resolved, Start, Stop, command
 from sandbox.engine.settings import Settings, settings
 from sandbox.engine.steering import PREFIX, Steering, steering
 
@@ -49,8 +50,24 @@ SGLANG = {
         (read(), serving("Qwen/Qwen3-0.6B")),
         (read("Q", "--served-model-name", "a", "b", "--seed", "1"), serving("a", "b")),
         (read("Q", "--tensor_parallel_size", "2", gpus=2), serving("Q")),
-        (read("Q", "-tp=2", "--data-parallel-size=4", "--data-parallel-size-local=2", gpus=4), serving("Q")),
-        (read("Q", "-tp=8", "-pp=2", "--nnodes=2", gpus=8), serving("Q")),
+        (read("Q", "--enable-dbo", "--dbo-decode-token-threshold=32", "--moe-backend=m"), serving("Q")),
+        (read("Q", "--max-cudagraph-capture-size=64", "--kv-cache-memory-bytes=25.6G"), serving("Q")),
+        (
+            read("Q", "-tp=2", "--data-parallel-size=4", "--data-parallel-size-local=2", gpus=4),
+            serving(
+                "Q",
+                group=Group(
+                    "copies", "127.0.0.1", 29550, 4, count=2, alike="tensor 2, pipeline 1, data 4"
+                ),
+            ),
+        ),
+        (
+            read("Q", "-tp=8", "-pp=2", "--nnodes=2", gpus=8),
+            serving(
+                "Q",
+                group=Group("nodes", "127.0.0.1", 29501, 2, alike="--nnodes 2, tensor 8, pipeline 2, data 1"),
+            ),
+        ),
         (read("Q", "--max-num-seqs=4", "--max-model-len=32k"), serving("Q", slots=4, max_length=32000)),
         (
             read("Q", "--enable-lora", "--lora-modules", "sql=/a", "chat=/b", "--max-loras=2"),
@@ -171,6 +188,9 @@ def test_commands_are_lines_of_json() -> None:
     )
     assert command(line) == Start("u", "ml/q", "127.1.0.2", 8000, "vllm")
     assert command('{"op": "stop", "id": "u", "grace": 3}') == Stop("u", 3)
+    resolved = '{"op": "resolved", "id": "u", "name": "k-0.k.ml", "address": %s}'
+    assert command(resolved % '"127.1.0.2"') == Resolved("u", "k-0.k.ml", "127.1.0.2")
+    assert command(resolved % "null") == Resolved("u", "k-0.k.ml", None)
 
 
 @pytest.mark.parametrize(

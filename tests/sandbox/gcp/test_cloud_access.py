@@ -1,5 +1,6 @@
 """Programs find the simulated cloud by its announced environment, and its provider serves no other state."""
 
+import contextlib
 import json
 import os
 import ssl
@@ -85,6 +86,22 @@ def test_one_authority_signs_for_every_api_server(tmp_path: Path) -> None:
         cert for cert in trust.get_ca_certs() if (("commonName", "inferfleet sandbox"),) in cert["subject"]
     ]
     assert len(ours) == 1
+
+
+def test_a_python_that_holds_certificates_to_their_standard_trusts_the_servers(tmp_path: Path) -> None:
+    pki = shared_access(_cloud(tmp_path)).pki
+    serving = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    serving.load_cert_chain(pki / "admin.crt", pki / "admin.key")
+    trusting = ssl.create_default_context(cafile=str(pki / "ca.crt"))
+    # As Python does by default from 3.13 on.
+    trusting.verify_flags |= ssl.VERIFY_X509_STRICT
+    to_server, to_client = ssl.MemoryBIO(), ssl.MemoryBIO()
+    server = serving.wrap_bio(to_server, to_client, server_side=True)
+    client = trusting.wrap_bio(to_client, to_server, server_hostname="localhost")
+    for end in (client, server):
+        with contextlib.suppress(ssl.SSLWantReadError):
+            end.do_handshake()
+    client.do_handshake()
 
 
 @pytest.mark.parametrize(

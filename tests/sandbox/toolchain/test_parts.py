@@ -12,7 +12,17 @@ from sandbox.pulumi_state import _write_program
 from sandbox.toolchain import parts
 from sandbox.toolchain.build import _built_name
 from sandbox.toolchain.go import PACKAGE, PINNED
-from sandbox.toolchain.parts import KUBE, LANGUAGE_PYTHON_EXEC, PARTS, PROVIDER, Edit, Edited, Part, Program
+from sandbox.toolchain.parts import (
+    KUBE,
+    LANGUAGE_PYTHON_EXEC,
+    PARTS,
+    PROVIDER,
+    SCHEDULERS,
+    Edit,
+    Edited,
+    Part,
+    Program,
+)
 from sandbox.toolchain.resolve import without
 
 ROOT = Path(__file__).parents[3]
@@ -40,7 +50,7 @@ def test_the_key_follows_what_decides_the_result_and_nothing_else(
 
 
 def test_every_part_has_a_module_with_complete_sums_and_a_name_of_its_own() -> None:
-    for part in PARTS:
+    for part in (*PARTS, SCHEDULERS):
         assert (part.folder / "go.sum").stat().st_size > 0, part.name
     assert len({part.name for part in PARTS}) == len(PARTS)
 

@@ -48,6 +48,32 @@ def test_devices_in_use_are_those_of_pods_that_have_not_ended() -> None:
     )
 
 
+def test_devices_of_claims_are_those_that_drivers_published_and_the_scheduler_gave_away() -> None:
+    spec = {"driver": "gpu.nvidia.com", "nodeName": "n0", "devices": [{"name": "gpu-0"}, {"name": "gpu-1"}]}
+    results = [{"driver": "gpu.nvidia.com"}, {"driver": "dra.net"}]
+    claim = {
+        "kind": "ResourceClaim",
+        "metadata": {"name": "a-devices", "namespace": "ml"},
+        "status": {
+            "allocation": {"devices": {"results": results}},
+            "reservedFor": [{"resource": "pods", "name": "a", "uid": "u"}],
+        },
+    }
+    waiting = {"kind": "ResourceClaim", "metadata": {"name": "b-devices", "namespace": "ml"}}
+    objects = [
+        {"kind": "ResourceSlice", "metadata": {"name": "n0-gpu"}, "spec": spec},
+        {"kind": "ResourceSlice", "metadata": {"name": "n0-nic"}, "spec": {**spec, "driver": "dra.net"}},
+        claim,
+        waiting,
+        _pod("a", "n0", 0),
+        _node("n0", 0),
+    ]
+    assert node_and_pod_rows(objects) == (
+        (NodeRow("n0", "l4", 2, 1, True),),
+        (PodRow("ml", "a", "n0", "l4", 1, "Running", True),),
+    )
+
+
 def test_long_names_stay_whole_on_a_narrow_terminal() -> None:
     pod = PodRow("machine-learning", f"{'qwen3-' * 8}decode-7d9f8b6c5-x2x4z", "n0", "l4", 1, "Running", True)
     node = NodeRow("n0", "l4", 4, 1, True)

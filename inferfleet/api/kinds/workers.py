@@ -1,0 +1,127 @@
+"""The workers of a role: how an engine is spread over GPUs and pods, and the pods it runs in."""
+
+from typing import Literal
+
+from pydantic import Field, model_validator
+
+from inferfleet.api.kinds.base import Model
+from inferfleet.api.kinds.pod_template import PodTemplate
+from inferfleet.api.problems import Mistake, Mistaken, mistaken
+
+# Where a pod stands in its worker: it takes the worker's requests, or it is one of the others.
+Position = Literal["Entry", "Follower"]
+
+
+class Topology(Model):
+    """How an engine is spread over GPUs: GPUs per pod = tensor x dataLocal; pods per worker = pipeline x data
+    / dataLocal. With more `tensor` than a node has GPUs, each pod has a whole node's, and a worker has
+    pipeline x data x tensor / GPUs per node pods.
+    """
+
+    tensor: int = Field(ge=1, le=1024)
+    """Tensor parallelism: the number of GPUs that share each layer of the model. More than a node has need a
+    class with a fast network between its nodes.
+    """
+    pipeline: int = Field(default=1, ge=1, le=64)
+    """Pipeline parallelism: the number of stages the model's layers are split into."""
+    data: int = Field(default=1, ge=1, le=512)
+    """Data parallelism: the number of copies of the model's attention in one worker, each for requests of
+    its own.
+    """
+    data_local: int = Field(default=1, ge=1, le=64)
+    """How many of the `data` copies run in one pod."""
+
+    @model_validator(mode="after")
+    def _divides(self) -> "Topology":
+        if self.data % self.data_local:
+            what = f"data {self.data} must be a multiple of dataLocal {self.data_local}"
+            raise mistaken(what, "Change one of the two")
+        return self
+
+    @property
+    def gpus_per_pod(self) -> int:
+        """Number of GPUs that each pod asks for, where a node has that many."""
+        return self.tensor * self.data_local
+
+    @property
+    def pods_per_worker(self) -> int:
+        """Number of pods that make up one engine instance, where a node has the GPUs of a pod."""
+        return self.pipeline * self.data // self.data_local
+
+    @property
+    def gpus_per_worker(self) -> int:
+        """Number of GPUs of one engine instance."""
+        return self.tensor * self.pipeline * self.data
+
+
+class PodsOf(Model):
+    """The pods in one position of a worker."""
+
+    template: PodTemplate
+    """Template of these pods."""
+
+
+class Workers(Model):
+    """The engine instances of one replica, and the pods they run in."""
+
+    count: int = Field(default=1, ge=1, le=64)
+    """Number of engine instances in each replica; all of them run on the same node pool."""
+    topology: Topology
+    """How each engine instance is spread over GPUs. Flags in the engine's `args` that say the same must
+    agree.
+    """
+    template: PodTemplate | None = None
+    """Template of all pods of an engine instance. Instead of it, `entry` and `follower` have one each."""
+    entry: PodsOf | None = None
+    """The pod of each engine instance that takes its requests. Default: as `template` says."""
+    follower: PodsOf | None = None
+    """The other pods of each engine instance. Default: as `template` says."""
+
+    @model_validator(mode="after")
+    def _one_template_for_each_pod(self) -> "Workers":
+        mistakes = []
+        apart = [name for name in ("entry", "follower") if getattr(self, name)]
+        if self.template and apart:
+            mistakes.append(
+                Mistake(
+                    f"template is for all pods of a worker, and {' and '.join(apart)} beside it says another",
+                    "Keep template alone, or write entry.template and follower.template",
+                    (apart[0],),
+                )
+            )
+        elif not self.template and not self.entry:
+            mistakes.append(
+                Mistake(
+                    "{field} has no template for the pods that serve",
+                    "Write template for all pods, or entry.template and follower.template",
+                )
+            )
+        elif self.entry and not self.follower and self.topology.pods_per_worker > 1:
+            mistakes.append(
+                Mistake(
+                    f"workers have {self.topology.pods_per_worker} pods, and only the entry has a template",
+                    "Write follower.template, or template for all pods",
+                )
+            )
+        if mistakes:
+            raise Mistaken(*mistakes)
+        return self
+
+    def of(self, position: Position) -> PodTemplate | None:
+        """Return the template of the pods in a position. Followers may have none, and entries have one."""
+        apart = self.entry if position == "Entry" else self.follower
+        return apart.template if apart else self.template
+
+    @property
+    def entry_template(self) -> PodTemplate:
+        """Return the template of the pods that serve."""
+        template = self.of("Entry")
+        if template is None:
+            raise ValueError("workers without a template for their entries are refused when they are read")
+        return template
+
+    def path_of(self, position: Position) -> str:
+        """Return where the template of the pods in a position is written, below the workers."""
+        if self.template is not None:
+            return "template"
+        return "entry.template" if position == "Entry" else "follower.template"

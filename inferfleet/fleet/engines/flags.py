@@ -1,0 +1,82 @@
+"""The flags of a command line that say what a document says too, by the table of the engine."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from inferfleet.fleet.engines.words import Command, Word
+from inferfleet.profiles.engines import SWITCHES, AnyMeaning, EngineDefaults
+
+
+@dataclass(frozen=True)
+class Flag:
+    """A known flag with its value, variables replaced where they are known (None: nothing follows it)."""
+
+    name: str
+    meaning: AnyMeaning
+    value: str | None
+    word: Word
+
+
+@dataclass(frozen=True)
+class Flags:
+    """The known flags of a command line, in its order."""
+
+    all: tuple[Flag, ...]
+
+    def of(self, meaning: AnyMeaning) -> tuple[Flag, ...]:
+        """Return the flags with this meaning. An engine takes the last."""
+        return tuple(flag for flag in self.all if flag.meaning == meaning)
+
+    def last(self, meaning: AnyMeaning) -> Flag | None:
+        """Return the flag with this meaning that counts, or None without one."""
+        return next(iter(self.of(meaning)[::-1]), None)
+
+    def has(self, *meanings: AnyMeaning) -> bool:
+        """Return whether a flag has one of these meanings."""
+        return any(flag.meaning in meanings for flag in self.all)
+
+    def number(self, meaning: AnyMeaning) -> int | None:
+        """Return the number that the flag with this meaning gives, None where it gives none that is known."""
+        flag = self.last(meaning)
+        return int(flag.value) if flag and flag.value and flag.value.isdecimal() else None
+
+
+def flags_of(command: Command, table: EngineDefaults) -> Flags:
+    """Return the flags of a command line that the table of its engine has."""
+    flags = []
+    for i, word in enumerate(command.words):
+        name, equals, value = word.text.partition("=")
+        meaning = meaning_of(name, table)
+        if meaning is None or (len(name) == 2 and not _of_engine(command, i)):
+            continue
+        given: str | None = value if equals else None
+        if not equals and meaning not in SWITCHES and i + 1 < len(command.words):
+            following = command.words[i + 1].text
+            given = None if following.startswith("--") else following
+        if given is not None:
+            given = command.value(given, shell=word.shell)
+        flags.append(Flag(name, meaning, given, word))
+    return Flags(tuple(flags))
+
+
+def _of_engine(command: Command, place: int) -> bool:
+    """Return whether a flag of one letter is surely the engine's: `nice -n 10`, `[ -n "$X" ]` are of others.
+
+    So it is behind `serve`, or among arguments that an image gives to its own program; none in a script is.
+    """
+    before = command.words[:place]
+    own = all(word.at[-2] == "args" for word in before) or any(word.text == "serve" for word in before)
+    return own and not command.words[place].shell
+
+
+def meaning_of(name: str, table: EngineDefaults) -> AnyMeaning | None:
+    """Return what a flag says, None for one that the table does not have."""
+    if table.underscores and name.startswith("--"):
+        name = name.replace("_", "-")
+    return table.flags.get(name) or table.group_flags.get(name)
+
+
+def spelling(meaning: AnyMeaning, table: EngineDefaults) -> str | None:
+    """Return the flag that says something, in the form in which it is written here."""
+    both: Iterable[tuple[str, AnyMeaning]] = (*table.flags.items(), *table.group_flags.items())
+    return next((name for name, means in both if means == meaning), None)

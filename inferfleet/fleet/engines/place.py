@@ -1,0 +1,198 @@
+"""Flags that place a pod in its worker, against the worker: sizes, ranks, addresses, ports, who serves."""
+
+from collections.abc import Iterator
+from typing import Literal
+
+from inferfleet.api.problems import Mistake
+from inferfleet.fleet.engines.flags import Flag, Flags, spelling
+from inferfleet.fleet.engines.group import Group, argument, joins, missing
+from inferfleet.fleet.engines.launchers import launcher, launcher_mistakes
+from inferfleet.fleet.engines.words import INDEX, LEADER, OF_GROUP, SIZE, Command, Steps, is_known
+from inferfleet.profiles.engines import AnyMeaning
+
+_GIVEN = "which LeaderWorkerSets give each pod"
+_BALANCES: tuple[Literal["hybrid", "external", "multiPort"], ...] = ("hybrid", "external", "multiPort")
+
+
+def place_mistakes(command: Command, flags: Flags, group: Group, *, whole: bool) -> Iterator[Mistake]:
+    """Yield what a command line says wrong of the pod's worker, and of a `whole` one what it leaves out."""
+    if group.pods == 1:
+        yield from _alone(flags)
+        return
+    yield from _sizes(flags, group)
+    yield from _ranks(flags, group)
+    yield from _addresses(flags)
+    yield from _servers(command, flags, group)
+    yield from launcher_mistakes(
+        command, pods=group.pods, gpus=group.topology.gpus_per_worker, position=group.position
+    )
+    if group.engine == "TensorRT-LLM":
+        yield from _tensorrt(command, group)
+    elif whole and joins(group, flags):
+        yield from _left_out(command, flags, group)
+
+
+def port_mistakes(flags: Flags, group: Group) -> Iterator[Mistake]:
+    """Yield flags for a port on which the engine serves requests already."""
+    for meaning in ("rpcPort", "masterPort", "supervisorPort"):
+        port = flags.number(meaning)
+        flag = flags.last(meaning)
+        if flag and port in group.ports:
+            yield Mistake(
+                f"{flag.name} is {port}, but the engine serves requests on {_ports(group.ports)}",
+                f"Give {flag.name} another port, or change spec.engine.port",
+                flag.word.at,
+            )
+    supervisor = group.table.supervisor_port
+    if group.balance == "multiPort" and not flags.has("supervisorPort") and supervisor in group.ports:
+        flag = flags.last("multiPort")
+        yield Mistake(
+            f"the engine serves requests on {_ports(group.ports)}, and tells their health on {supervisor}",
+            "Set --data-parallel-supervisor-port to another port, or change spec.engine.port",
+            flag.word.at if flag else ("spec",),
+        )
+
+
+def _alone(flags: Flags) -> Iterator[Mistake]:
+    for flag in flags.all:
+        if flag.meaning == "nodes" and flag.value and flag.value.isdecimal() and int(flag.value) > 1:
+            what = f"{flag.name} is {flag.value!r}, but by its topology a worker has one pod"
+            yield Mistake(what, f"Remove {flag.name}, or raise the topology", flag.word.at)
+        elif flag.value and any(name in flag.value for name in OF_GROUP):
+            what = f"{flag.name} is {flag.value!r}, which is set in workers of several pods alone"
+            yield Mistake(what, f"Remove {flag.name}: this worker has one pod", flag.word.at)
+
+
+def _sizes(flags: Flags, group: Group) -> Iterator[Mistake]:
+    flag = flags.last("nodes")
+    if flag and not _means(flag, str(group.pods), SIZE):
+        what = f"{flag.name} {_is(flag)}, but by topology and nodes a worker has {group.pods} pods"
+        yield Mistake(what, f"Set {flag.name} to {SIZE}, {_GIVEN}", flag.word.at)
+
+
+def _ranks(flags: Flags, group: Group) -> Iterator[Mistake]:
+    """Yield ranks that are not the pod's. With two pods the only follower has number 1."""
+    number = {"Entry": 0, "Follower": 1 if group.pods == 2 else None}[group.position]
+    for meaning in ("nodeRank", "copyRank"):
+        if (flag := flags.last(meaning)) and not _means(flag, str(number), INDEX):
+            what = f"{flag.name} {_is(flag)}, but each pod of a worker has a number of its own"
+            yield Mistake(what, f"Set {flag.name} to {INDEX}, {_GIVEN}", flag.word.at)
+    flag = flags.last("startRank")
+    if flag is None:
+        return
+    local = group.topology.data_local
+    first = str(number * local) if number is not None else ""
+    if not _means(flag, first, INDEX if local == 1 else first):
+        own = INDEX if local == 1 else f"$((LWS_WORKER_INDEX * {local})) in a script"
+        yield Mistake(
+            f"{flag.name} {_is(flag)}, but each pod of a worker has {local} of its "
+            f"{group.topology.data} copies",
+            f"Set {flag.name} to {own}",
+            flag.word.at,
+        )
+
+
+def _addresses(flags: Flags) -> Iterator[Mistake]:
+    for meaning in ("master", "copiesAddress", "init"):
+        flag = flags.last(meaning)
+        if flag is None:
+            continue
+        host, colon, port = (
+            (flag.value or "").rpartition(":") if meaning == "init" else (flag.value or "", "", "")
+        )
+        if meaning == "init" and is_known(port) and not (colon and port.isdecimal()):
+            what = f"{flag.name} {_is(flag)}, but it takes host and port"
+            yield Mistake(what, f"Write {flag.name} {LEADER}:20000", flag.word.at)
+        elif host in (SIZE, INDEX) or is_known(host):
+            end = f":{port}" if meaning == "init" else ""
+            yield Mistake(
+                f"{flag.name} {_is(flag)}, but the pods of each worker meet at that of their own entry",
+                f"Set {flag.name} to {LEADER}{end}, {_GIVEN}",
+                flag.word.at,
+            )
+
+
+def _servers(command: Command, flags: Flags, group: Group) -> Iterator[Mistake]:
+    headless = flags.last("headless")
+    if headless and not (headless.word.shell and command.conditional):
+        if group.position == "Entry":
+            yield Mistake(
+                f"{headless.name} is given to the entry of a worker, which would serve no requests",
+                "Write entry.template and follower.template, and the flag in the latter alone",
+                headless.word.at,
+            )
+        elif group.balance != "internal":
+            yield Mistake(
+                f"{headless.name} is given to pods that serve: the entry has {_switch(group)}",
+                "Give both the same flags for load balancing, or remove those of the entry",
+                headless.word.at,
+            )
+    for meaning in _BALANCES:
+        flag = flags.last(meaning)
+        if flag and meaning != group.balance and not (meaning == "external" and flags.has("copyRank")):
+            yield Mistake(
+                f"{flag.name} contradicts what is known of the worker: requests are spread "
+                f"by {_switch(group)}",
+                "Give all pods of a worker the same flag for load balancing, in the document",
+                flag.word.at,
+            )
+
+
+def _tensorrt(command: Command, group: Group) -> Iterator[Mistake]:
+    """Yield a server that would run in its own pod alone: MPI starts its processes on all pods."""
+    if launcher(command) == "mpi" or command.conditional:
+        return
+    for word in command.words:
+        if word.text.rpartition("/")[2] == "trtllm-serve":
+            where = "the entry" if group.position == "Entry" else "a follower"
+            yield Mistake(
+                f"{where} of a worker of {group.pods} pods runs trtllm-serve by itself, on its own GPUs",
+                f"Start it by mpirun -n {group.topology.gpus_per_worker} trtllm-llmapi-launch in the entry, "
+                "and sshd in followers",
+                word.at,
+            )
+            return
+
+
+def _left_out(command: Command, flags: Flags, group: Group) -> Iterator[Mistake]:
+    kinds = group.table.group_flags.values()
+    for flag in missing(group, flags, command):
+        if not flag.needed or flag.meaning not in kinds or command.conditional:
+            continue
+        others = [spelling(meaning, group.table) for meaning in flag.instead]
+        names = " or ".join(filter(None, (spelling(flag.meaning, group.table), *others)))
+        yield Mistake(
+            f"the command line joins the pods of a worker and has no {names}{_whom(flag.meaning, group)}",
+            f"Add {argument(flag, group.table)}"
+            + (" to follower.template" if flag.meaning == "headless" else "")
+            + ", or add plugin engine-args",
+            _engine(command),
+        )
+
+
+def _whom(meaning: AnyMeaning, group: Group) -> str:
+    return " for followers, which serve no requests" if meaning == "headless" else ""
+
+
+def _engine(command: Command) -> Steps:
+    return command.words[0].at[:3] if command.words else ("spec",)
+
+
+def _means(flag: Flag, *values: str) -> bool:
+    """Return whether a flag has one of these values, or one that is not known here."""
+    value = flag.value or ""
+    return value in values or (not is_known(value) and not any(name in value for name in OF_GROUP))
+
+
+def _is(flag: Flag) -> str:
+    return f"is {flag.value!r}" if flag.value else "has no value"
+
+
+def _switch(group: Group) -> str:
+    return (
+        spelling(group.balance, group.table) or group.balance if group.balance != "internal" else "its entry"
+    )
+
+
+def _ports(ports: range) -> str:
+    return str(ports[0]) if len(ports) == 1 else f"{ports[0]} to {ports[-1]}"

@@ -1,0 +1,125 @@
+"""The words of an engine's command line, with the variables that its container has for them.
+
+Kubernetes replaces `$(NAME)` in command and args, the shell `$NAME` and `${NAME}` in a script:
+https://kubernetes.io/docs/tasks/inject-data-application/define-interdependent-environment-variables/
+"""
+
+import re
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any
+
+from inferfleet.api.kinds.containers import ENGINE
+from inferfleet.fleet.shell import script_at
+
+Steps = tuple[str | int, ...]
+
+# What the LeaderWorkerSet controller gives every container: kubernetes-sigs/lws, pkg/utils/pod/pod_utils.go.
+LEADER = "$(LWS_LEADER_ADDRESS)"
+SIZE = "$(LWS_GROUP_SIZE)"
+INDEX = "$(LWS_WORKER_INDEX)"
+OF_GROUP = (LEADER, SIZE, INDEX)
+
+_REFERENCE = re.compile(r"(?<!\$)\$\(([A-Za-z_][A-Za-z0-9_.-]*)\)")
+_IN_SHELL = re.compile(r"\$(?:\{([A-Za-z_]\w*)\}|([A-Za-z_]\w*))")
+# With one of these a script may give a flag to some pods alone.
+_CONDITIONS = frozenset(("if", "case", "[", "[[", "test", "&&", "||"))
+
+
+@dataclass(frozen=True)
+class Word:
+    """One word of the command line and its place. `shell`: it comes from the script of a shell."""
+
+    text: str
+    at: Steps
+    shell: bool = False
+
+
+@dataclass(frozen=True)
+class Command:
+    """A command line. `env` has the variables whose values are in the pod template."""
+
+    words: tuple[Word, ...]
+    env: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def conditional(self) -> bool:
+        """Return whether a script among the words does something under a condition."""
+        return any(word.shell and word.text in _CONDITIONS for word in self.words)
+
+    @property
+    def programs(self) -> frozenset[str]:
+        """Return the words as programs: without the folders before them."""
+        return frozenset(word.text.rpartition("/")[2] for word in self.words)
+
+    def value(self, text: str, *, shell: bool) -> str:
+        """Return the text with known variables replaced; those of the group stay as `$(NAME)`."""
+        text = _REFERENCE.sub(lambda found: self._of(found[1], found[0]), text)
+        return _IN_SHELL.sub(lambda found: self._of(found[1] or found[2], found[0]), text) if shell else text
+
+    def _of(self, name: str, written: str) -> str:
+        if any(word.shell and word.text.startswith(f"{name}=") for word in self.words):
+            return written  # the script sets it itself
+        reference = f"$({name})"
+        return self.env.get(name, reference if reference in OF_GROUP else written)
+
+
+def command_of(spec: Mapping[str, Any]) -> Command:
+    """Return the command line of the engine of a pod's spec; places begin with `spec`."""
+    place, container = next(
+        (place, container)
+        for place, container in enumerate(spec["containers"])
+        if container["name"] == ENGINE
+    )
+    words = [
+        Word(text, ("spec", "containers", place, key, i))
+        for key in ("command", "args")
+        for i, text in enumerate(container.get(key, []))
+    ]
+    return Command(tuple(_open_shells(words)), _env(container.get("env", [])))
+
+
+def is_known(value: str) -> bool:
+    """Return whether nothing in a value is substituted when the container starts."""
+    return "$" not in value and "`" not in value
+
+
+def _env(variables: Sequence[Mapping[str, Any]]) -> dict[str, str]:
+    """Return the variables by name; each may refer to those before it."""
+    env: dict[str, str] = {}
+    for variable in variables:
+        if "valueFrom" in variable:
+            env.pop(variable["name"], None)
+            continue
+        command = Command((), env)
+        env[variable["name"]] = command.value(variable.get("value", ""), shell=False)
+    return env
+
+
+def _open_shells(words: list[Word]) -> list[Word]:
+    """Return the words with `sh -c <script>` replaced by the words of the script, if it can be split."""
+    place = script_at([word.text for word in words])
+    if place is None:
+        return words
+    script = words[place]
+    opened = [Word(text, script.at, shell=True) for text in _split(script.text)]
+    return [*words[:place], *opened, *words[place + 1 :]]
+
+
+# The checks and each question for a port read the same few scripts, and a script takes a millisecond.
+@lru_cache(maxsize=256)
+def _split(script: str) -> tuple[str, ...]:
+    lines = script.replace("\\\n", " ").splitlines()
+    reader = shlex.shlex(
+        "\n".join(line for line in lines if not line.lstrip().startswith("#")),
+        posix=True,
+        punctuation_chars=";&|<>",
+    )
+    reader.whitespace_split = True
+    reader.commenters = ""
+    try:
+        return tuple(reader)
+    except ValueError:  # unbalanced quotes: nothing is said about a script that cannot be read
+        return ()

@@ -1,0 +1,257 @@
+"""The best spot for one more replica, found without looking at every pool.
+
+Clusters with the fewest replicas of the deployment come first; there, the class with the lowest price per
+GPU, then the pool where a node has the fewest GPUs free that suffice, then names. The role with the most GPUs
+chooses its pool by these; the others choose theirs on the same cluster in the same way.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+
+from inferfleet.api.documents import Documents
+from inferfleet.api.kinds.inference_class import InferenceClass
+from inferfleet.api.kinds.quantity import parse_quantity
+from inferfleet.fleet import names
+from inferfleet.fleet.placement.ledger import Ledger
+from inferfleet.fleet.placement.rooms import More, Room
+from inferfleet.fleet.placement.suitability import Suitability
+from inferfleet.fleet.roles import roles_of
+from inferfleet.fleet.shapes import PoolKey, accelerator
+from inferfleet.fleet.spot import Spot
+
+# Clusters up to which each of their pools is looked at; with more of them, the index is.
+_FEW = 16
+# Pools that are tried for the roles of one replica on one cluster.
+_TRIES = 200
+_Rank = tuple[bool, Fraction, int, int, str]
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """Where replicas of a deployment may run: the clusters, and by role the classes with their order.
+
+    The role with the most GPUs is the first. `nodes` are those of the classes that suit the role which fewest
+    suit, `gpus` those of the largest pod, `gang` the pods of the largest worker.
+    """
+
+    deployment: str
+    roles: tuple[str, ...]
+    clusters: frozenset[str]
+    classes: Mapping[str, Mapping[str, int]]
+    nodes: int
+    gpus: int
+    gang: int
+
+    @property
+    def scarcity(self) -> tuple[int, int, int, str]:
+        """Return the key by which deployments choose: large pods, large workers, few suitable nodes first."""
+        return -self.gpus, -self.gang, self.nodes, self.deployment
+
+
+class Candidates:
+    """Best spots in a ledger."""
+
+    def __init__(self, documents: Documents, suitability: Suitability, ledger: Ledger) -> None:
+        self._documents = documents
+        self._suitability = suitability
+        self._ledger = ledger
+        self._rooms = ledger.rooms
+        self._demands = ledger.demands
+        self._order = sorted(self._rooms.of_class, key=ranks(documents).__getitem__)
+        self._nodes = {name: sum(room.size for room in rooms) for name, rooms in self._rooms.of_class.items()}
+        self._wanted: dict[str, Wanted] = {}
+
+    def wanted(self, deployment: str) -> Wanted:
+        """Return where replicas of a deployment may run."""
+        if deployment not in self._wanted:
+            document, takes = self._documents.deployments[deployment], self._suitability.takes
+            classes = {
+                role: {name: rank for rank, name in enumerate(self._order) if takes(deployment, role, name)}
+                for role in roles_of(document)
+            }
+            written = {role: self._demands.written[deployment, role] for role in classes}
+            roles = sorted(classes, key=lambda role: (-written[role].gpus, role))
+            self._wanted[deployment] = Wanted(
+                deployment,
+                tuple(roles),
+                self._suitability.clusters(deployment),
+                classes,
+                min(sum(self._nodes[name] for name in of_role) for of_role in classes.values()),
+                max(demand.pod.gpus for demand in written.values()),
+                max(demand.gang for demand in written.values()),
+            )
+        return self._wanted[deployment]
+
+    def best(
+        self,
+        deployment: str,
+        replicas: int = 1,
+        *,
+        leaving: Spot | None = None,
+        thorough: bool = False,
+    ) -> Spot | None:
+        """Return the best spot for more replicas together, other than the one they leave, or None.
+
+        Only a `thorough` search finds room on nodes where pods would have to be put otherwise.
+        """
+        wanted = self.wanted(deployment)
+        there = self._ledger.by_cluster(deployment)
+        used = {cluster: number for cluster, number in there.items() if cluster in wanted.clusters}
+        levels = set(used.values())
+        if len(used) < len(wanted.clusters):
+            levels.add(0)
+        for level in sorted(levels):
+            at_level = (
+                [cluster for cluster, number in used.items() if number == level] if level else wanted.clusters
+            )
+            tried: set[int] = set()
+            for room in self._pools(wanted, at_level, thorough=thorough):
+                cluster = room.key[0]
+                if room.number in tried or there.get(cluster, 0) != level or cluster not in wanted.clusters:
+                    continue
+                tried.add(room.number)
+                spot = self.on_pool(wanted, room, replicas, leaving=leaving)
+                if spot is not None:
+                    return spot
+        return None
+
+    def on_pool(
+        self, wanted: Wanted, room: Room, replicas: int = 1, *, leaving: Spot | None = None
+    ) -> Spot | None:
+        """Return a spot with room for more replicas whose first role is on the pool, or None."""
+        first, key = wanted.roles[0], room.key
+        if room.class_name not in wanted.classes[first] or not self._suits(wanted, first, room):
+            return None
+        more = self._more(wanted, first, key, replicas)
+        if not room.fits(more):
+            return None
+        if len(wanted.roles) == 1:
+            spot = Spot(wanted.deployment, key[0], ((first, key[1]),))
+            return spot if spot != leaving else None
+        return self.completed(wanted, key[0], {first: key[1]}, replicas, leaving=leaving)
+
+    def completed(
+        self,
+        wanted: Wanted,
+        cluster: str,
+        fixed: Mapping[str, str],
+        replicas: int,
+        *,
+        leaving: Spot | None = None,
+    ) -> Spot | None:
+        """Return a spot with room on the cluster, with the pools that some roles have already, or None.
+
+        Two spots of a deployment on a cluster share no pool of a role: workloads are named by these two.
+        """
+        others = [
+            spot
+            for spot in self._ledger.on_cluster(wanted.deployment, cluster)
+            if len(spot.pools) == len(wanted.roles)
+        ]
+        for spot in others:
+            if all(spot.pool(role) == pool for role, pool in fixed.items()):
+                return spot if spot != leaving and self._ledger.fits(spot, replicas) else None
+        if any(spot.pool(role) == pool for spot in others for role, pool in fixed.items()):
+            return None
+        labels = {names.placement(spot) for spot in self._ledger.on_cluster(wanted.deployment, cluster)}
+        tries = _TRIES
+        open_roles = [role for role in wanted.roles if role not in fixed]
+
+        def chosen(index: int, pools: dict[str, str], added: dict[PoolKey, list[More]]) -> Spot | None:
+            nonlocal tries
+            if index == len(open_roles):
+                spot = Spot(wanted.deployment, cluster, tuple(sorted(pools.items())))
+                return spot if spot != leaving and names.placement(spot) not in labels else None
+            role = open_roles[index]
+            for room in self._near(wanted, role, cluster):
+                tries -= 1
+                if tries < 0:
+                    return None
+                if any(spot.pool(role) == room.key[1] for spot in others):
+                    continue
+                together = [*added.get(room.key, ()), self._more(wanted, role, room.key, replicas)]
+                if room.fits(*together):
+                    spot_ = chosen(index + 1, pools | {role: room.key[1]}, added | {room.key: together})
+                    if spot_ is not None:
+                        return spot_
+            return None
+
+        added: dict[PoolKey, list[More]] = {}
+        for role, pool in fixed.items():
+            key = cluster, pool
+            added.setdefault(key, []).append(self._more(wanted, role, key, replicas))
+        if not all(self._rooms.by_key[key].fits(*more) for key, more in added.items()):
+            return None
+        return chosen(0, dict(fixed), added)
+
+    def _pools(
+        self, wanted: Wanted, clusters: frozenset[str] | list[str], *, thorough: bool
+    ) -> Iterator[Room]:
+        """Yield pools for the first role, the best first, some of them on other clusters, some twice."""
+        role = wanted.roles[0]
+        if len(clusters) <= _FEW:
+            near = [
+                (self._preference(wanted, role, room), room)
+                for cluster in clusters
+                for room in self._rooms.on_cluster.get(cluster, ())
+                if room.class_name in wanted.classes[role]
+            ]
+            yield from (room for _, room in sorted(near, key=lambda pair: pair[0]))
+            return
+        for class_name in wanted.classes[role]:
+            gpus = self._gpus(wanted, role, class_name)
+            yield from self._rooms.with_free(class_name, gpus)
+            if thorough:
+                yield from self._rooms.of_class[class_name]
+
+    def _near(self, wanted: Wanted, role: str, cluster: str) -> list[Room]:
+        """Return the pools of a cluster that suit a role, the best first."""
+        return sorted(
+            (
+                room
+                for room in self._rooms.on_cluster.get(cluster, ())
+                if room.class_name in wanted.classes[role] and self._suits(wanted, role, room)
+            ),
+            key=lambda room: self._preference(wanted, role, room),
+        )
+
+    def _preference(self, wanted: Wanted, role: str, room: Room) -> tuple[int, int, int]:
+        gpus = self._gpus(wanted, role, room.class_name)
+        free = min((state.gpus for state in room.free if state.gpus >= gpus), default=room.node.gpus)
+        return wanted.classes[role][room.class_name], free, room.number
+
+    def _gpus(self, wanted: Wanted, role: str, class_name: str) -> int:
+        node_gpus = self._rooms.of_class[class_name][0].node.gpus
+        return self._demands.unedited(wanted.deployment, role, node_gpus).pod.gpus
+
+    def _suits(self, wanted: Wanted, role: str, room: Room) -> bool:
+        """Return whether the pool suits pods that plugins edit; for others, that of its class says all."""
+        edited = (wanted.deployment, role) in self._demands.edited
+        return not edited or not self._suitability.by_pool(wanted.deployment, role, room.key)
+
+    def _more(self, wanted: Wanted, role: str, pool: PoolKey, replicas: int) -> More:
+        return More((wanted.deployment, role), self._demands.of(wanted.deployment, role, pool), replicas)
+
+
+def ranks(documents: Documents) -> dict[str, _Rank]:
+    """Return keys by which classes are ordered: the price per GPU, and those without one last, by the GPUs
+    of a node and the memory of each.
+
+    Prices in another currency than that of most classes are not compared.
+    """
+    currencies = Counter(
+        document.spec.price.currency for document in documents.classes.values() if document.spec.price
+    )
+    common = min(currencies, key=lambda name: (-currencies[name], name), default="")
+    return {name: _rank(name, document, common) for name, document in documents.classes.items()}
+
+
+def _rank(name: str, document: InferenceClass, currency: str) -> _Rank:
+    device, price = accelerator(document), document.spec.price
+    gpus = device.count if device else 0
+    memory = device.capacity.get("memory") if device else None
+    known = price is not None and price.currency == currency and gpus > 0
+    per_gpu = Fraction(parse_quantity(price.on_demand)) / gpus if price and known else Fraction(0)
+    return not known, per_gpu, gpus, int(parse_quantity(memory.value)) if memory else 0, name

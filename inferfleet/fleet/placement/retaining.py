@@ -1,0 +1,123 @@
+"""Phase two of the plan: what may happen to the replicas that the lock has."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from inferfleet.api.documents import Documents
+from inferfleet.api.problems import Problem
+from inferfleet.fleet.lock.lock import Lock
+from inferfleet.fleet.roles import roles_of
+from inferfleet.fleet.spot import Spot
+
+
+@dataclass(frozen=True)
+class Retained:
+    """The replicas of the lock, by what may happen to them.
+
+    `movable` ones are planned with. `fixed` ones are on lost clusters and stay exactly as locked. `orphaned`
+    ones stay in the lock and cannot be planned: each is an error. A spot of `movable` has no role that its
+    document does not have, but may lack one that it has: its replicas get a pool for that, or move.
+    """
+
+    movable: dict[Spot, int]
+    fixed: dict[Spot, int]
+    orphaned: dict[Spot, int]
+    problems: tuple[Problem, ...]
+
+
+def retain(documents: Documents, lock: Lock) -> Retained:
+    """Sort the replicas of the lock; those of removed deployments and abandoned clusters are in no group."""
+    movable: dict[Spot, int] = {}
+    fixed: dict[Spot, int] = {}
+    orphaned: dict[Spot, int] = {}
+    problems = []
+    for spot, replicas in sorted(lock.placements.items()):
+        cluster = documents.clusters.get(spot.cluster)
+        state = cluster.spec.state if cluster else ""
+        if state == "abandoned":
+            continue
+        if orphan := _orphan(documents, spot, replicas):
+            problems.append(replace(orphan, where=lock.lines.get(f"placements/{spot}")))
+            orphaned[spot] = replicas
+        elif state == "lost":
+            fixed[spot] = replicas
+        elif spot.deployment in documents.deployments:
+            kept = _with_known_roles(documents, spot)
+            movable[kept] = movable.get(kept, 0) + replicas
+    problems += _sharing(documents, lock, movable)
+    return Retained(movable, fixed, orphaned, (*problems, *_orphaned_services(documents, lock)))
+
+
+def _orphan(documents: Documents, spot: Spot, replicas: int) -> Problem | None:
+    """Return the problem of replicas of the lock that cannot be planned, or None. It has no line yet."""
+    has = f"the lock has {replicas} {'replica' if replicas == 1 else 'replicas'} of {spot.deployment}"
+    cluster = documents.clusters.get(spot.cluster)
+    if cluster is None:
+        return Problem(
+            f"{has} on cluster {spot.cluster}, but that cluster has no document",
+            "Restore the document with state: drained (or abandoned), run pulumi up, then remove it",
+        )
+    removed = [name for _, name in spot.pools if name not in {pool.name for pool in cluster.spec.node_pools}]
+    if removed:
+        return Problem(
+            f"{has} on pool {removed[0]} of cluster {spot.cluster}, but the cluster has no such pool",
+            "Restore the pool with nodeCount: 0, run pulumi up so that the replicas move, then remove it",
+        )
+    if spot.deployment not in documents.deployments:
+        if cluster.spec.state != "lost":
+            return None
+        return Problem(
+            f"cluster {spot.cluster} is lost and {has} there, but that deployment has no document",
+            "Restore the document until the cluster is reachable again, "
+            "or set the cluster to state: abandoned",
+        )
+    roles = roles_of(documents.deployments[spot.deployment])
+    unknown = [role for role, _ in spot.pools if role not in roles]
+    if unknown and cluster.spec.state == "lost":
+        return Problem(
+            f"cluster {spot.cluster} is lost and {has} with role {unknown[0]} there, but the deployment has "
+            f"{', '.join(roles)} only",
+            "Restore the role until the cluster is reachable again, or set the cluster to state: abandoned",
+        )
+    if all(role in unknown for role, _ in spot.pools):
+        what = f"{has} with role {', '.join(unknown)} alone, but the deployment has {', '.join(roles)} only"
+        return Problem(what, "Restore the line from version control")
+    return None
+
+
+def _sharing(documents: Documents, lock: Lock, movable: dict[Spot, int]) -> Iterator[Problem]:
+    """Yield placements whose workloads have the names of another's: somebody wrote or merged them so."""
+    first: dict[tuple[str, str, str, str], Spot] = {}
+    for spot in sorted(movable):
+        if len(spot.pools) < len(roles_of(documents.deployments[spot.deployment])):
+            continue  # its replicas join the other, or move
+        for role, pool in spot.pools:
+            other = first.setdefault((spot.deployment, spot.cluster, role, pool), spot)
+            if other != spot:
+                yield Problem(
+                    f"the lock has {other} and {spot}, which share pool {pool} of role {role}: workloads are "
+                    "named by role and pool, so both would have the same one",
+                    "Restore the lines from version control, or write all of these replicas on one of them",
+                    where=lock.lines.get(f"placements/{spot}"),
+                )
+                break
+
+
+def _with_known_roles(documents: Documents, spot: Spot) -> Spot:
+    """Return the spot without the pools of roles that are no longer in the document."""
+    roles = roles_of(documents.deployments[spot.deployment])
+    return spot._replace(pools=tuple((role, pool) for role, pool in spot.pools if role in roles))
+
+
+def _orphaned_services(documents: Documents, lock: Lock) -> Iterator[Problem]:
+    lost = {name for name, cluster in documents.clusters.items() if cluster.spec.state == "lost"}
+    for service, clusters in sorted(lock.services.items()):
+        for cluster in clusters:
+            if cluster in lost and service not in documents.services:
+                yield Problem(
+                    f"cluster {cluster} is lost and the lock has service {service} there, "
+                    "but that service has no document",
+                    "Restore the document until the cluster is reachable again, "
+                    "or set the cluster to state: abandoned",
+                    where=lock.lines.get(f"services/{service}"),
+                )

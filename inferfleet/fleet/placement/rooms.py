@@ -1,0 +1,300 @@
+"""What is on each pool and what is left there, indexed by what is free on its nodes.
+
+A pool whose replicas only grew is not packed anew: what is added goes onto the fullest nodes that take it.
+Where that finds no room, and after a removal, the pool is packed from the beginning.
+"""
+
+from bisect import bisect_left, insort
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from operator import le
+from typing import NamedTuple
+
+from inferfleet.api.documents import Documents
+from inferfleet.fleet.placement.packing import Free, Gang, Packing, fit, pack, put
+from inferfleet.fleet.shapes import Demand, Node, Pod, PoolKey, RoleKey, node
+
+
+class More(NamedTuple):
+    """Replicas of a role to be added to a pool."""
+
+    role: RoleKey
+    demand: Demand
+    replicas: int
+
+
+class Room:
+    """The pods on one pool: how many replicas of which roles, and how they fill its nodes.
+
+    `number` orders pools by cluster and name.
+    """
+
+    __slots__ = (
+        "_free",
+        "_gangs",
+        "_gpus",
+        "_left",
+        "_most",
+        "_refused",
+        "_replicas",
+        "_singles",
+        "certain",
+        "class_name",
+        "key",
+        "node",
+        "number",
+        "shown",
+        "size",
+    )
+
+    def __init__(self, key: PoolKey, number: int, class_name: str, node: Node, size: int) -> None:
+        self.key = key
+        self.number = number
+        self.class_name = class_name
+        self.node = node
+        self.size = size
+        self.shown: frozenset[int] = frozenset()  # the free GPUs by which the index knows it
+        self._refused: list[tuple[Pod, int]] = []
+        self._most = node  # the most of each that a node has free, and the GPUs that all have
+        self._gpus = 0
+        self.certain = True
+        self._replicas: dict[RoleKey, int] = {}
+        self._singles: Counter[Pod] = Counter()
+        self._gangs: dict[RoleKey, Gang] = {}
+        self._free: Free | None = None
+        self._left = 0
+
+    @property
+    def free(self) -> Free:
+        """Return how many nodes have what free."""
+        self._pack()
+        return self._free or {}
+
+    @property
+    def holds(self) -> bool:
+        """Return whether every pod has a node."""
+        self._pack()
+        return not self._left
+
+    def _pack(self) -> None:
+        if self._free is None:
+            packing = self.packing()
+            self._left, self.certain = packing.left, packing.certain
+            self._set(dict(packing.free))
+
+    @property
+    def overfull(self) -> bool:
+        """Return whether the pods are sure not to fit."""
+        return not self.holds and self.certain
+
+    def packing(self) -> Packing:
+        """Return how the pods fill the nodes, packed from the beginning."""
+        return pack(self.node, self.size, self._singles, self._gangs.values())
+
+    def forget(self) -> None:
+        """Let the pool be packed from the beginning when it is looked at next."""
+        self._set(None)
+
+    def _set(self, free: Free | None) -> None:
+        self._free = free
+        self._refused.clear()
+        if free:
+            self._most = Node(*map(max, *free)) if len(free) > 1 else next(iter(free))
+            self._gpus = sum(state.gpus * count for state, count in free.items())
+
+    def add(self, more: More) -> None:
+        """Count more replicas of a role, or fewer with a negative number, whether they fit or not."""
+        role, demand, replicas = more
+        free = None
+        if replicas > 0 and self._free is not None and not self._left:
+            free = self.with_more((more,))
+        before = self._replicas.get(role, 0)
+        after = before + replicas
+        self._count(role, demand, before, after)
+        if after:
+            self._replicas[role] = after
+        else:
+            self._replicas.pop(role, None)
+        self._set(free)
+
+    def fits(self, *added: More) -> bool:
+        """Return whether more replicas of these roles fit together."""
+        if len(added) == 1 and self._fits_as_it_is(added[0]):
+            return True
+        return self.with_more(added) is not None
+
+    def _fits_as_it_is(self, more: More) -> bool:
+        """Return whether a single pod fits, with a quick answer; more of them are for a longer look."""
+        role, demand, replicas = more
+        if self._workers(role, demand, replicas) > 1 or demand.gang > 1 or not self.holds:
+            return False
+        if not fit(self._most, demand.pod):
+            return False
+        return any(fit(state, demand.pod) for state in self.free)
+
+    def with_more(self, added: tuple[More, ...]) -> Free | None:
+        """Return how the nodes are filled with more replicas; None if not every pod has a node then."""
+        if not self.holds or not self.size:
+            return None
+        gpus = sum(
+            self._workers(role, demand, replicas) * demand.gang * demand.pod.gpus
+            for role, demand, replicas in added
+        )
+        if gpus > self._gpus:
+            return None
+        alike = self._alike(added)
+        if alike and any(_no_more(refused, alike) for refused in self._refused):
+            return None
+        free = self._filled(added) or self._packed_anew(added)
+        if free is None and alike:
+            self._refused = [known for known in self._refused if not _no_more(alike, known)]
+            self._refused.append(alike)
+        return free
+
+    def _alike(self, added: tuple[More, ...]) -> tuple[Pod, int] | None:
+        """Return the pod and how many of it are added, if each is a worker by itself."""
+        if len(added) > 1 or added[0].demand.gang > 1:
+            return None
+        return added[0].demand.pod, self._workers(*added[0])
+
+    def without(self, role: RoleKey, demand: Demand) -> bool:
+        """Return whether the rest would hold if one replica of the role were removed."""
+        there = self._replicas.get(role, 0)
+        self._count(role, demand, there, there - 1)
+        holds = self.packing().holds
+        self._count(role, demand, there - 1, there)
+        return holds
+
+    def _filled(self, added: tuple[More, ...]) -> Free | None:
+        free = dict(self.free)
+        for role, demand, replicas in added:
+            workers = self._workers(role, demand, replicas)
+            if demand.gang == 1:
+                pods = {demand.pod: workers}
+            else:
+                gang = _gang(demand, workers + (self._gangs[role].workers if role in self._gangs else 0))
+                if gang.limits(self.node):
+                    return None
+                pods = gang._replace(workers=workers).pods()
+            for pod in sorted(pods, reverse=True):
+                if put(free, pod, pods[pod]):
+                    return None
+        return free
+
+    def _packed_anew(self, added: tuple[More, ...]) -> Free | None:
+        if any(not fit(self.node, pod) for more in added for pod in _pods(more.demand)):
+            return None
+        singles, gangs = Counter(self._singles), dict(self._gangs)
+        for role, demand, replicas in added:
+            workers = self._workers(role, demand, replicas)
+            if demand.gang == 1:
+                singles[demand.pod] += workers
+            else:
+                gangs[role] = _gang(demand, workers + (gangs[role].workers if role in gangs else 0))
+        packing = pack(self.node, self.size, singles, gangs.values())
+        return dict(packing.free) if packing.holds else None
+
+    def _workers(self, role: RoleKey, demand: Demand, replicas: int) -> int:
+        """Return how many workers come with more replicas: a new workload has one for rollouts."""
+        return replicas * demand.workers + (1 if demand.spare and role not in self._replicas else 0)
+
+    def _count(self, role: RoleKey, demand: Demand, before: int, after: int) -> None:
+        """Count other pods for another number of replicas of a role.
+
+        A pod that outgrew the nodes counts as a whole node. Otherwise the pool would be too small whatever
+        else left it, and its neighbours would be moved away.
+        """
+        counts = [
+            replicas * demand.workers + (1 if demand.spare else 0) if replicas > 0 else 0
+            for replicas in (before, after)
+        ]
+        if demand.gang == 1:
+            pod = _at_most(demand.pod, self.node)
+            self._singles[pod] += counts[1] - counts[0]
+            if not self._singles[pod]:
+                del self._singles[pod]
+            return
+        self._gangs.pop(role, None)
+        if counts[1]:
+            gang = _gang(demand, counts[1])
+            self._gangs[role] = gang._replace(
+                entry=_at_most(gang.entry, self.node), follower=_at_most(gang.follower, self.node)
+            )
+
+
+class Rooms:
+    """All pools that have nodes of a known size, and an index of them by class and free GPUs of a node."""
+
+    def __init__(self, documents: Documents, clusters: Iterable[str]) -> None:
+        nodes = {name: node(document) for name, document in documents.classes.items()}
+        self.all: list[Room] = []
+        self.by_key: dict[PoolKey, Room] = {}
+        self.on_cluster: dict[str, list[Room]] = {}
+        self.of_class: dict[str, list[Room]] = {}
+        self._index: dict[str, dict[int, list[int]]] = {}
+        self._stale: set[int] = set()
+        for name in sorted(clusters):
+            for pool in sorted(documents.clusters[name].spec.node_pools, key=lambda pool: pool.name):
+                if empty := nodes[pool.class_name]:
+                    room = Room((name, pool.name), len(self.all), pool.class_name, empty, pool.size)
+                    self.all.append(room)
+                    self.by_key[room.key] = room
+                    self.on_cluster.setdefault(name, []).append(room)
+                    self.of_class.setdefault(pool.class_name, []).append(room)
+                    self._stale.add(room.number)
+
+    def add(self, pool: PoolKey, more: More) -> None:
+        """Count more replicas of a role on a pool, or fewer."""
+        room = self.by_key[pool]
+        room.add(more)
+        self._stale.add(room.number)
+
+    def pack_anew(self) -> None:
+        """Let every pool be packed from the beginning, whatever was added in which order."""
+        for room in self.all:
+            room.forget()
+            self._stale.add(room.number)
+
+    def with_free(self, class_name: str, gpus: int) -> Iterator[Room]:
+        """Yield pools of a class with a node that has so many GPUs free, those with the fewest first."""
+        self._refresh()
+        by_gpus = self._index.get(class_name, {})
+        for level in sorted(level for level in by_gpus if level >= gpus):
+            for number in by_gpus[level]:
+                yield self.all[number]
+
+    def _refresh(self) -> None:
+        for number in self._stale:
+            room = self.all[number]
+            now = frozenset(state.gpus for state in room.free if state.gpus) if room.holds else frozenset()
+            by_gpus = self._index.setdefault(room.class_name, {})
+            for level in room.shown - now:
+                numbers = by_gpus[level]
+                del numbers[bisect_left(numbers, number)]
+            for level in now - room.shown:
+                insort(by_gpus.setdefault(level, []), number)
+            room.shown = now
+        self._stale.clear()
+
+
+def _no_more(one: tuple[Pod, int], other: tuple[Pod, int]) -> bool:
+    """Return whether one asks for no more of anything than the other."""
+    return one[1] <= other[1] and all(map(le, one[0], other[0]))
+
+
+def _gang(demand: Demand, workers: int) -> Gang:
+    return Gang(demand.pod, demand.follower or demand.pod, demand.gang, workers)
+
+
+def _pods(demand: Demand) -> tuple[Pod, ...]:
+    return (demand.pod,) if demand.follower is None else (demand.pod, demand.follower)
+
+
+def _at_most(pod: Pod, node: Node) -> Pod:
+    return Pod(
+        min(pod.gpus, node.gpus),
+        min(pod.cpu, node.cpu),
+        min(pod.memory, node.memory),
+        min(pod.huge_2mi, node.huge_2mi),
+        min(pod.huge_1gi, node.huge_1gi),
+    )

@@ -1,0 +1,108 @@
+"""The ports of an engine's pods: where requests, health and metrics are, and where pods of a worker meet.
+
+With data parallelism an engine may listen on one port for each copy of the model in a pod, counted from
+`engine.port` (vLLM's `--data-parallel-multi-port-external-lb`); an endpoint picker then chooses among pods
+and ports, one endpoint each. A worker whose engine spreads requests itself has one endpoint, its entry.
+"""
+
+from typing import NamedTuple
+
+from inferfleet.api.kinds.model_deployment import ModelDeployment
+from inferfleet.api.kinds.workers import Position
+from inferfleet.fleet.engine_args import port_of
+from inferfleet.fleet.engines.balance import balance, has_copies_apart
+from inferfleet.fleet.engines.flags import Flags, flags_of
+from inferfleet.fleet.engines.words import command_of
+from inferfleet.fleet.roles import DECODE, engine_of, workers_of
+from inferfleet.fleet.shapes import Shape
+from inferfleet.profiles.engines import engine
+
+
+class Health(NamedTuple):
+    """Where a pod tells its health: of all copies in it. `path` is None where an open port is all."""
+
+    port: int
+    path: str | None
+    ready: str | None
+
+
+def pool_ports(deployment: ModelDeployment, role: str = DECODE) -> tuple[int, ...]:
+    """Return the ports on which serving pods of a role take requests, that of the engine first.
+
+    Those of the role that serves are the target ports of the deployment's InferencePool on every cluster.
+    """
+    first = port_of(engine_of(deployment, role))
+    if balance(deployment, role) != "multiPort":
+        return (first,)
+    return tuple(range(first, first + workers_of(deployment, role).topology.data_local))
+
+
+def serving_ports(deployment: ModelDeployment, role: str, shape: Shape) -> tuple[int, ...]:
+    """Return the ports of each serving pod of a role, in workers of a shape."""
+    ports = pool_ports(deployment, role)
+    # With tensor parallelism over nodes a copy takes several pods of this shape, and only the entry serves.
+    return ports if shape.pods == workers_of(deployment, role).topology.pods_per_worker else ports[:1]
+
+
+def active_ports(ports: tuple[int, ...]) -> str:
+    """Return the ports of a serving pod as llm-d's pickers read them in an annotation: `8000,8001`."""
+    return ",".join(map(str, ports))
+
+
+def followers_serve(deployment: ModelDeployment, role: str, shape: Shape) -> bool:
+    """Return whether every pod of a worker of this shape takes requests, and not only its entry.
+
+    Followers do if each pod has copies of its own and an API server.
+    """
+    topology = workers_of(deployment, role).topology
+    apart = has_copies_apart(topology) and shape.pods == topology.pods_per_worker
+    return apart and balance(deployment, role) != "internal"
+
+
+def health(deployment: ModelDeployment, role: str = DECODE) -> Health:
+    """Return where a serving pod of a role tells its health.
+
+    With a port for each copy, vLLM's supervisor tells that of all on a port of its own: `/ready` once all
+    answer (vllm/entrypoints/openai/dp_supervisor.py).
+    """
+    table = engine(engine_of(deployment, role).type)
+    if len(pool_ports(deployment, role)) > 1 and table.supervisor_port:
+        return Health(supervisor_port(deployment, role) or table.supervisor_port, "/health", "/ready")
+    return Health(port_of(engine_of(deployment, role)), table.health_path, table.health_path)
+
+
+def metrics_ports(deployment: ModelDeployment, role: str = DECODE) -> tuple[int, ...]:
+    """Return the ports on which a serving pod of a role has metrics: those of its engine, or one beside."""
+    beside = engine(engine_of(deployment, role).type).metrics_port
+    return (beside,) if beside else pool_ports(deployment, role)
+
+
+def supervisor_port(deployment: ModelDeployment, role: str = DECODE) -> int | None:
+    """Return the port of what supervises the copies of a pod, None without one."""
+    table = engine(engine_of(deployment, role).type)
+    if balance(deployment, role) != "multiPort" or table.supervisor_port is None:
+        return None
+    return _flags(deployment, role, "Entry").number("supervisorPort") or table.supervisor_port
+
+
+def group_ports(deployment: ModelDeployment, role: str = DECODE) -> tuple[int, ...]:
+    """Return the ports on which pods of a worker meet. Nothing else may connect to them, no probe either."""
+    workers = workers_of(deployment, role)
+    table = engine(engine_of(deployment, role).type)
+    flags = _flags(deployment, role, "Entry")
+    ports = []
+    if workers.topology.data > 1 and table.rpc_port:
+        ports.append(flags.number("rpcPort") or table.rpc_port)
+    if flags.has("nodes") and table.master_port:
+        ports.append(flags.number("masterPort") or table.master_port)
+    if (init := flags.last("init")) and init.value:
+        end = init.value.rpartition(":")[2]
+        ports += [int(end)] if end.isdecimal() else []
+    return tuple(dict.fromkeys(ports))
+
+
+def _flags(deployment: ModelDeployment, role: str, position: Position) -> Flags:
+    template = workers_of(deployment, role).of(position)
+    if template is None:
+        return Flags(())
+    return flags_of(command_of(template.spec), engine(engine_of(deployment, role).type))

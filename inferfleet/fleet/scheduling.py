@@ -1,0 +1,119 @@
+"""Who schedules the pods of a deployment on a cluster: what both documents say, laid together."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from inferfleet.api.documents import Documents
+from inferfleet.api.kinds.inference_cluster import InferenceCluster
+from inferfleet.api.kinds.model_deployment import ModelDeployment
+from inferfleet.api.kinds.serving.scheduler import Closeness, DeploymentScheduler, SchedulerType, mistakes
+from inferfleet.api.problems import Problem
+from inferfleet.api.wording import below, one_of
+from inferfleet.fleet.roles import has_role, path_of_role, roles_of, workers_of
+from inferfleet.fleet.shapes import accelerator, shape
+from inferfleet.fleet.spot import Spot
+from inferfleet.profiles.schedulers import SCHEDULER_NAMES, VOLCANO_QUEUE
+
+ON_CLUSTER = "spec.serving.scheduler"
+ON_DEPLOYMENT = "spec.scheduler"
+
+
+@dataclass(frozen=True)
+class Scheduling:
+    """Who schedules pods: `type` is one with queues, or `None` where only the scheduler's name is another.
+
+    `gang` has the workers by role that must have room all at once.
+    """
+
+    type: SchedulerType
+    queue: str | None = None
+    scheduler_name: str | None = None
+    topology: Closeness | None = None
+    gang: Mapping[str, int] = field(default_factory=dict)
+
+
+def scheduling_of(deployment: ModelDeployment, cluster: InferenceCluster) -> Scheduling | None:
+    """Return who schedules the deployment's pods there, or None where nothing is to be said of it."""
+    both = _together(deployment, cluster)
+    kind = both.type or "None"
+    name = both.scheduler_name or SCHEDULER_NAMES.get(kind)
+    if kind == "None" and not name:
+        return None
+    return Scheduling(
+        kind,
+        both.queue or (VOLCANO_QUEUE if kind == "Volcano" else None),
+        name,
+        both.topology,
+        dict(both.gang.min_role_replicas) if both.gang else {},
+    )
+
+
+def scheduling_problems(deployment: ModelDeployment, cluster: InferenceCluster) -> Iterator[Problem]:
+    """Yield what the two blocks contradict together, and a queue that neither names."""
+    key, name = deployment.metadata.key, cluster.metadata.name
+    written = deployment.spec.scheduler
+    both = _together(deployment, cluster)
+    kind = both.type or "None"
+    if not written.type:  # what a block says of its own type was checked when it was read
+        for mistake in mistakes(both):
+            path = _path(mistake.at)
+            what = f"deployment {key} on cluster {name}: {mistake.what}"
+            yield Problem(what, mistake.next_step, path, kind="ModelDeployment", key=key)
+    if kind in ("KAI", "Kueue") and not both.queue:
+        object_ = "Queue" if kind == "KAI" else f"LocalQueue in namespace {deployment.metadata.namespace}"
+        yield Problem(
+            f"pods of deployment {key} wait in a queue of {kind} on cluster {name}, and nobody names it",
+            f"Write scheduler.queue, the name of a {object_}, here or as {ON_CLUSTER}.queue of the cluster",
+            ON_DEPLOYMENT,
+            kind="ModelDeployment",
+            key=key,
+        )
+
+
+def of_several_pods(documents: Documents, spot: Spot) -> bool:
+    """Return whether a worker of some role of the spot has several pods."""
+    deployment = documents.deployments[spot.deployment]
+    pools = {pool.name: pool for pool in documents.clusters[spot.cluster].spec.node_pools}
+    for role, pool in spot.pools:
+        device = accelerator(documents.classes[pools[pool].class_name])
+        if device and shape(workers_of(deployment, role).topology, device.count).pods > 1:
+            return True
+    return False
+
+
+def _together(deployment: ModelDeployment, cluster: InferenceCluster) -> DeploymentScheduler:
+    own, of_cluster = deployment.spec.scheduler, cluster.spec.serving.scheduler
+    written = {name: getattr(own, name) for name in own.model_fields_set if getattr(own, name) is not None}
+    if own.type and own.type != (of_cluster.type or "None"):
+        return own
+    theirs = {name: getattr(of_cluster, name) for name in type(of_cluster).model_fields}
+    return DeploymentScheduler.model_construct(**{**theirs, **written})
+
+
+def _path(at: tuple[str | int, ...]) -> str:
+    path = ON_DEPLOYMENT
+    for step in at:
+        path = below(path, step)
+    return path
+
+
+def gang_problems(deployment: ModelDeployment) -> Iterator[Problem]:
+    """Yield roles of a gang that the deployment does not have, or not so many workers of in a replica."""
+    gang = deployment.spec.scheduler.gang
+    key = deployment.metadata.key
+    for role, count in gang.min_role_replicas.items() if gang else ():
+        path = f"{ON_DEPLOYMENT}.gang.minRoleReplicas.{role}"
+        if not has_role(deployment, role):
+            what = f"the gang of deployment {key} waits for role {role}, which the deployment does not have"
+            yield Problem(
+                what, one_of(role, roles_of(deployment), "Its roles"), path, kind="ModelDeployment", key=key
+            )
+        elif count > (workers := workers_of(deployment, role).count):
+            yield Problem(
+                f"the gang of deployment {key} waits for {count} workers of role {role}, and a replica has "
+                f"{workers} ({path_of_role(role)}.workers.count)",
+                f"Write at most {workers}",
+                path,
+                kind="ModelDeployment",
+                key=key,
+            )

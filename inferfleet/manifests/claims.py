@@ -1,0 +1,246 @@
+"""What the pods of a role claim: templates of ResourceClaims, and the ComputeDomain of workers over nodes.
+
+A class with `allocation: DRA` has its accelerators claimed: as many as a pod of the shape has, so that the
+plan, which counts GPUs, counts what claims ask. Its other devices with `claim: DRA` are claimed by the share
+of the node's GPUs that the pod has, rounded down, so that pods that fill a node never ask for more than it
+has. A device of the driver of IMEX channels is claimed on classes of either allocation, by pods of workers
+that span nodes, through a ComputeDomain: the driver writes the claim template for it.
+
+A ResourceClaimTemplate cannot be changed, so its name ends in a digest of its contents: a changed one is a
+new object beside the old, and pods roll from one to the other. A ComputeDomain has nothing that could change.
+"""
+
+import hashlib
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from inferfleet.api.kinds.inference_class import Device, InferenceClass
+from inferfleet.api.kinds.model_deployment import ModelDeployment
+from inferfleet.api.pods.texts import DNS_LABEL, SUBDOMAIN
+from inferfleet.api.problems import Problem
+from inferfleet.api.wording import shown
+from inferfleet.fleet import names
+from inferfleet.fleet.roles import path_of_role, selector_of
+from inferfleet.fleet.selectors.claimed import Claimed, claimed, refused
+from inferfleet.fleet.shapes import Shape, accelerator
+from inferfleet.fleet.spot import Spot
+from inferfleet.manifests.metadata import metadata
+from inferfleet.manifests.pod.hardware import PodClaim
+from inferfleet.profiles.dra import (
+    CHANNEL_DRIVER,
+    COMPUTE_DOMAIN,
+    COMPUTE_DOMAIN_API,
+    MOST_DEVICES,
+    RESOURCE_API,
+)
+
+DEVICES, CHANNEL = "devices", "channel"
+
+
+@dataclass(frozen=True)
+class Claims:
+    """What pods of a role claim: `pods` as they name it, `objects` that stand before the workload."""
+
+    pods: tuple[PodClaim, ...] = ()
+    objects: tuple[dict[str, Any], ...] = ()
+    problems: tuple[Problem, ...] = ()
+
+
+def claims(
+    deployment: ModelDeployment,
+    spot: Spot,
+    role: str,
+    *,
+    inference_class: InferenceClass,
+    shape: Shape,
+    stack: str,
+) -> Claims:
+    """Return the claims of the pods of a role, entries and followers alike, on nodes of the class."""
+    first = accelerator(inference_class)
+    if first is None:
+        return Claims()  # a problem of the plan
+    workload = names.workload(spot, role)
+    pods: list[PodClaim] = []
+    objects: list[dict[str, Any]] = []
+    problems: list[Problem] = []
+    counts = counted(inference_class, shape)
+    if counts:
+        selector = selector_of(deployment, role)
+        asked = claimed(selector.cel, inference_class, devices=counts.keys()) if selector else Claimed()
+        problems += _problems(deployment, role, inference_class, counts=counts, asked=asked)
+        template = _template(inference_class, counts, asked)
+        name = names.claim_template(workload, _digest(template))
+        pods.append(PodClaim(DEVICES, name, counts[first.name]))
+        described = metadata(
+            name,
+            stack=stack,
+            namespace=spot.namespace,
+            deployment=spot.deployment,
+            labels=names.workload_selector(spot, role),
+            annotations=_left_out(asked),
+        )
+        objects.append(
+            {
+                "apiVersion": RESOURCE_API,
+                "kind": "ResourceClaimTemplate",
+                "metadata": described,
+                "spec": template,
+            }
+        )
+    if shape.pods > 1 and _has_channels(inference_class):
+        problems += _shared_channel(deployment, role, inference_class, shape=shape, gpus=first.count)
+        name = names.channel_template(workload)
+        pods.append(PodClaim(CHANNEL, name))
+        objects.append(
+            {
+                "apiVersion": COMPUTE_DOMAIN_API,
+                "kind": COMPUTE_DOMAIN,
+                "metadata": metadata(
+                    workload,
+                    stack=stack,
+                    namespace=spot.namespace,
+                    deployment=spot.deployment,
+                    labels=names.workload_selector(spot, role),
+                ),
+                # 0 is what NVIDIA asks for: nodes join as pods come to them, and workers wait for each other.
+                "spec": {"numNodes": 0, "channel": {"resourceClaimTemplate": {"name": name}}},
+            }
+        )
+    return Claims(tuple(pods), tuple(objects), tuple(problems))
+
+
+def counted(inference_class: InferenceClass, shape: Shape) -> dict[str, int]:
+    """Return how many devices of a class a pod of this shape claims, by name; 0 is left out."""
+    first = accelerator(inference_class)
+    if inference_class.spec.allocation != "DRA" or first is None:
+        return {}
+    shares = {
+        device.name: shape.gpus if device is first else device.count * shape.gpus // first.count
+        for device in inference_class.spec.all_devices
+        if device.claim == "DRA" and device.driver != CHANNEL_DRIVER
+    }
+    return {name: share for name, share in shares.items() if share}
+
+
+def _has_channels(inference_class: InferenceClass) -> bool:
+    return any(
+        device.claim == "DRA" and device.driver == CHANNEL_DRIVER
+        for device in inference_class.spec.all_devices
+    )
+
+
+def _template(inference_class: InferenceClass, counts: dict[str, int], asked: Claimed) -> dict[str, Any]:
+    return {
+        "spec": {
+            "devices": {
+                "requests": [
+                    _request(device, counts[device.name], asked.expression(device.name))
+                    for device in inference_class.spec.all_devices
+                    if device.name in counts
+                ]
+            }
+        }
+    }
+
+
+def _request(device: Device, count: int, expression: str) -> dict[str, Any]:
+    exactly: dict[str, Any] = {
+        "deviceClassName": device.device_class_name,
+        "allocationMode": "ExactCount",
+        "count": count,
+    }
+    if expression:
+        exactly["selectors"] = [{"cel": {"expression": expression}}]
+    return {"name": device.name, "exactly": exactly}
+
+
+def _digest(template: dict[str, Any]) -> str:
+    text = json.dumps(template, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()[:8]
+
+
+def _left_out(asked: Claimed) -> dict[str, str] | None:
+    """Return the annotation that says which conditions of the selector the claim does without."""
+    if not asked.left_out:
+        return None
+    return {names.NOT_CLAIMED: "; ".join(f"{text}: {why}" for text, why in asked.left_out)}
+
+
+def _problems(
+    deployment: ModelDeployment,
+    role: str,
+    inference_class: InferenceClass,
+    *,
+    counts: dict[str, int],
+    asked: Claimed,
+) -> Iterator[Problem]:
+    """Yield what the API server or the scheduler would refuse of the claim template."""
+    name = inference_class.metadata.name
+    yield from _names(inference_class, counts)
+    if (number := sum(counts.values())) > MOST_DEVICES:
+        listed = " and ".join(f"{count} {device}" for device, count in counts.items())
+        yield Problem(
+            f"each pod claims {number} devices of class {name} ({listed}); a claim gets {MOST_DEVICES}",
+            "Make the topology smaller, or let devices of the class be claim: Synthetic",
+            f"{path_of_role(role)}.workers.topology",
+            kind="ModelDeployment",
+            key=deployment.metadata.key,
+        )
+    for device, conditions in asked.conditions.items():
+        # Each by itself, to show the one that is wrong; together they may still be too long or too costly.
+        wrong = [(text, invalid) for text in conditions if (invalid := refused(text))]
+        whole = asked.expression(device)
+        if not wrong and (invalid := refused(whole)):
+            wrong = [(whole, invalid)]
+        for text, invalid in wrong:
+            yield Problem(
+                f"the API server would refuse {shown(text)!r} as a condition of claims for device {device} "
+                f"of class {name}, which allocates by DRA: {invalid.what}",
+                invalid.next_step,
+                _selector_path(deployment, role),
+                kind="ModelDeployment",
+                key=deployment.metadata.key,
+            )
+
+
+def _names(inference_class: InferenceClass, counts: dict[str, int]) -> Iterator[Problem]:
+    """Yield names of devices of the class that claims cannot have. The shorthand `resources` has none."""
+    for at, device in enumerate(inference_class.spec.devices):
+        if device.name not in counts:
+            continue
+        rules = (
+            ("name", device.name, DNS_LABEL, "gpu"),
+            ("deviceClassName", device.device_class_name or "", SUBDOMAIN, "gpu.nvidia.com"),
+        )
+        for field, written, rule, example in rules:
+            if not rule.allows(written):
+                yield Problem(
+                    f"{field} {shown(written)!r} of a device that pods claim must be {rule.words}",
+                    f"Write it like {example}",
+                    f"spec.devices[{at}].{field}",
+                    kind="InferenceClass",
+                    key=inference_class.metadata.name,
+                )
+
+
+def _selector_path(deployment: ModelDeployment, role: str) -> str:
+    own = role in deployment.spec.roles and deployment.spec.roles[role].node_selector is not None
+    return f"{path_of_role(role) if own else 'spec'}.nodeSelector.cel"
+
+
+def _shared_channel(
+    deployment: ModelDeployment, role: str, inference_class: InferenceClass, *, shape: Shape, gpus: int
+) -> Iterator[Problem]:
+    """Yield that pods with a channel leave GPUs to others, which the node's one channel would keep away."""
+    if shape.gpus < gpus:
+        yield Problem(
+            f"each pod has {shape.gpus} of the {gpus} GPUs of a node of class "
+            f"{inference_class.metadata.name}; a node has one IMEX channel, so no other worker of several "
+            "pods could have the rest",
+            f"Choose a topology whose pods have all {gpus} GPUs: tensor x dataLocal",
+            f"{path_of_role(role)}.workers.topology",
+            kind="ModelDeployment",
+            key=deployment.metadata.key,
+        )

@@ -1,0 +1,41 @@
+"""Where a pod template belongs: role, placement, position in its worker, and the hardware there."""
+
+from dataclasses import dataclass
+
+from inferfleet.api.kinds.model_deployment import Engine, ModelDeployment
+from inferfleet.api.kinds.pod_template import PodTemplate
+from inferfleet.api.kinds.workers import Position
+from inferfleet.fleet.roles import engine_of, template_path, workers_of
+from inferfleet.fleet.shapes import Shape
+from inferfleet.fleet.spot import Spot
+from inferfleet.manifests.pod.hardware import Hardware
+
+
+@dataclass(frozen=True)
+class Stand:
+    """Which pods a template is of: those of a role on a spot, in one position of workers of a shape."""
+
+    deployment: ModelDeployment
+    spot: Spot
+    role: str
+    position: Position
+    shape: Shape
+    hardware: Hardware
+
+    @property
+    def engine(self) -> Engine:
+        """Return the engine that these pods run."""
+        return engine_of(self.deployment, self.role)
+
+    @property
+    def path(self) -> str:
+        """Return where the template is written in the document."""
+        return template_path(self.deployment, self.role, self.position)
+
+    @property
+    def written(self) -> PodTemplate:
+        """Return the template as written. Raises KeyError for followers without one."""
+        template = workers_of(self.deployment, self.role).of(self.position)
+        if template is None:
+            raise KeyError(f"no template for the {self.position} of {self.role}")
+        return template

@@ -1,0 +1,43 @@
+"""The Service of a role that serves no requests of its deployment: how other roles reach it."""
+
+from typing import Any
+
+from inferfleet.api.kinds.model_deployment import ModelDeployment
+from inferfleet.fleet import names
+from inferfleet.fleet.engine_args import port_of
+from inferfleet.fleet.roles import engine_of
+from inferfleet.manifests.metadata import metadata
+from inferfleet.manifests.pod.template import PORT_NAME
+from inferfleet.manifests.workload import unawaited
+
+
+def role_service(*, deployment: ModelDeployment, role: str, stack: str) -> dict[str, Any]:
+    """Return the Service over the entries of a role on one cluster, on the port of the role's engine.
+
+    Nothing waits for it: the provider would wait for endpoints, and its pods are awaited themselves.
+    """
+    key = deployment.metadata.key
+    return unawaited(
+        {
+            "apiVersion": "v1",
+            "kind": "Service",
+            "metadata": metadata(
+                names.role_service(key, role),
+                stack=stack,
+                namespace=deployment.metadata.namespace,
+                deployment=key,
+                labels={names.ROLE: role},
+            ),
+            "spec": {
+                "selector": names.role_selector(key, role),
+                "ports": [
+                    {
+                        "name": PORT_NAME,
+                        "protocol": "TCP",
+                        "port": port_of(engine_of(deployment, role)),
+                        "targetPort": PORT_NAME,
+                    }
+                ],
+            },
+        }
+    )

@@ -1,0 +1,51 @@
+"""Plugin engine-args: writes the flags of an engine that its document says already.
+
+They are those that the check of command lines looks for: sizes of the topology, the port, and in workers of
+several pods what joins them, by the variables of the LeaderWorkerSet controller (LWS_LEADER_ADDRESS,
+LWS_GROUP_SIZE, LWS_WORKER_INDEX: kubernetes-sigs/lws, pkg/utils/pod/pod_utils.go, commit 1b17603c). A flag
+that is written stays as it is; one that contradicts the document is refused as without the plugin.
+
+vLLM (vllm/engine/arg_utils.py, vllm/entrypoints/openai/dp_supervisor.py) joins pods by `--nnodes`,
+`--node-rank` and `--master-addr`, and followers without requests are `--headless`; with whole copies in each
+pod it takes `--data-parallel-address`, and infers a pod's first copy from `--node-rank`, so that nothing has
+to be multiplied. SGLang (docs/references/multi_node_deployment) has `--nnodes`, `--node-rank` and
+`--dist-init-addr`. TensorRT-LLM is started by mpirun, and Ray joins pods by itself: there only sizes and port
+are written, in the entry.
+"""
+
+from inferfleet.plugins import api
+from inferfleet.plugins.api import (
+    Edited,
+    Plugin,
+    PodTemplate,
+    Request,
+    add_args,
+    engine,
+    expert_args,
+    missing_args,
+)
+
+
+class Config(api.Config):
+    """What does not follow from the topology."""
+
+    expert_parallel: bool = False
+    """Whether the experts of a mixture-of-experts model are spread over the GPUs of a worker instead of being
+    split: `--enable-expert-parallel` of vLLM, and the size of the tensor group for SGLang (`--ep-size`) and
+    TensorRT-LLM (`--ep_size`)."""
+
+
+def edit(template: PodTemplate, request: Request, config: Config) -> PodTemplate | Edited:
+    """Write the engine's flags for topology and port, and those that join the pods of a worker."""
+    container = engine(template)
+    if config.expert_parallel:
+        add_args(container, *expert_args(template, request))
+    add_args(container, *missing_args(template, request))
+    if request.deployment.engine == "Other":
+        return Edited(
+            template, remarks=("of an engine of type Other no flags are known, so none is written",)
+        )
+    return template
+
+
+PLUGIN = Plugin("engine-args", Config, edit, version="1.0.0")

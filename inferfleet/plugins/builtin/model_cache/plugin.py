@@ -1,0 +1,226 @@
+"""Plugin model-cache: where an engine keeps the models that it downloads, or finds those that are there.
+
+One volume, and the variables by which Hugging Face's libraries (HF_HOME) or NVIDIA's NIM (NIM_CACHE_PATH) use
+it. Claims, buckets, images and Secrets come from the stack; values of tokens are never in a config.
+
+* A claim that all replicas share has to be ReadWriteMany or ReadOnlyMany.
+* An image volume is named by digest, so that all replicas have the same files. It is alpha in Kubernetes
+  1.31, beta and off in 1.33, on by default from 1.35, stable in 1.36, and needs containerd 2.1 or CRI-O 1.31.
+* Cloud Storage FUSE gets a sidecar of GKE by an annotation; the driver is on in GKE clusters of the stack.
+  Pods read the bucket as their ServiceAccount, by Workload Identity Federation. The plan counts the sidecar.
+* An emptyDir is empty for each new pod, so it saves downloads of containers that restart, and nothing else.
+
+From a volume that is read-only nothing can be downloaded, so engines are told that they are offline.
+A template that has one of the variables with another value is refused: its engine would look elsewhere.
+
+Sources: huggingface_hub docs/source/en/package_reference/environment_variables.md (HF_HOME, HF_TOKEN,
+HF_HUB_OFFLINE) and src/huggingface_hub/constants.py (TRANSFORMERS_OFFLINE), transformers
+src/transformers/dynamic_module_utils.py (HF_MODULES_CACHE);
+docs.nvidia.com/nim/large-language-models/2.0.13 (NIM_CACHE_PATH, NIM_DISABLE_MODEL_DOWNLOAD,
+/opt/nim/.cache, NGC_API_KEY); vLLM vllm/envs.py (VLLM_CACHE_ROOT);
+kubernetes.io/docs/tasks/configure-pod-container/image-volumes (v1.35), and of kubernetes/kubernetes the pull
+requests 135195 (on in 1.35) and 136711 (stable in 1.36);
+cloud.google.com/kubernetes-engine/docs/how-to/cloud-storage-fuse-csi-driver-sidecar (2026); of
+GoogleCloudPlatform/gcs-fuse-csi-driver the defaults of the sidecar in deploy/base/webhook/deployment.yaml at
+0b99364, and pkg/webhook/config.go at 01870a9.
+"""
+
+from collections.abc import Iterator
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from inferfleet.plugins import api
+from inferfleet.plugins.api import (
+    Edited,
+    Mistake,
+    Plugin,
+    PluginError,
+    PodTemplate,
+    Request,
+    Written,
+    containers,
+    put_env,
+    put_field,
+    put_mount,
+    put_volume,
+)
+from inferfleet.plugins.builtin.model_cache.sources import Bucket, Claim, EmptyDir, Image, SecretKey
+
+VOLUME = "model-cache"
+NIM_PATH = "/opt/nim/.cache"
+HF_PATH = "/model-cache"
+GCS_ANNOTATION = "gke-gcsfuse/volumes"
+GCS_DRIVER = "gcsfuse.csi.storage.gke.io"
+_IMAGES_SINCE = (1, 35)
+# Code of a model that transformers copies there must be writable, also where HF_HOME is not.
+_MODULES = {"name": "HF_MODULES_CACHE", "value": "/tmp/hf-modules"}
+
+Path = Annotated[str, Written(r"(/[^/:]+)+", "an absolute path such as /model-cache", limit=1024)]
+
+
+class Config(api.Config):
+    """Exactly one of pvc, image, gcsFuse and emptyDir has to be set."""
+
+    pvc: Claim | None = None
+    """Models are on a PersistentVolumeClaim."""
+    image: Image | None = None
+    """Models are in an image volume."""
+    gcs_fuse: Bucket | None = None
+    """Models are in a bucket of Google Cloud Storage."""
+    empty_dir: EmptyDir | None = None
+    """Models are downloaded for each pod anew."""
+    layout: Literal["HuggingFace", "NIM"] = "HuggingFace"
+    """Whose cache it is: of Hugging Face's libraries (HF_HOME), or of NVIDIA's NIM (NIM_CACHE_PATH)."""
+    mount_path: Path | None = None
+    """Where it is mounted. Default: `/model-cache`, for NIM `/opt/nim/.cache`."""
+    offline: bool = False
+    """Whether nothing is downloaded: everything that the engine needs is there."""
+    hf_token: SecretKey | None = None
+    """Token for Hugging Face (HF_TOKEN), from a Secret."""
+    ngc_api_key: SecretKey | None = None
+    """Key for NVIDIA's registry (NGC_API_KEY), from a Secret; for NIM alone."""
+    compile_cache: bool = False
+    """Whether vLLM keeps what it compiles there too (VLLM_CACHE_ROOT), which shortens the next start."""
+    containers: Annotated[tuple[str, ...], Field(min_length=1)] = ("engine",)
+    """Containers that get them, such as an init container that downloads. Default: the engine."""
+
+    def mistakes(self) -> Iterator[Mistake]:
+        """Yield what source, layout, tokens and caches contradict."""
+        sources = [name for name, source in self.sources.items() if source is not None]
+        if len(sources) != 1:
+            has = " and ".join(sources) or "none"
+            yield Mistake(
+                f"model-cache needs one of {', '.join(self.sources)}, and has {has}",
+                "Keep one of them" if sources else "Add one of them",
+            )
+        if self.read_only and not self.offline:
+            yield Mistake(
+                "the volume is read-only, so what is missing in it cannot be downloaded",
+                "Set offline: true, or take a volume that can be written",
+            )
+        if self.offline and self.empty_dir:
+            yield Mistake("offline is true, and an emptyDir begins empty", "Remove offline, or take a claim")
+        if self.offline and (self.hf_token or self.ngc_api_key):
+            yield Mistake("offline is true, so no token is of use", "Remove the token, or offline")
+        if self.ngc_api_key and self.layout != "NIM":
+            yield Mistake("ngcApiKey is of use to NIM alone", "Set layout: NIM, or remove ngcApiKey")
+        if self.compile_cache and self.read_only:
+            yield Mistake("compileCache is true, and the volume is read-only", "Remove one of the two")
+
+    @property
+    def sources(self) -> dict[str, api.Config | None]:
+        """Return the possible sources by the names of their fields."""
+        return {
+            "pvc": self.pvc,
+            "image": self.image,
+            "gcsFuse": self.gcs_fuse,
+            "emptyDir": self.empty_dir,
+        }
+
+    @property
+    def read_only(self) -> bool:
+        """Return whether pods cannot write to the volume."""
+        return bool(
+            self.image or (self.pvc and self.pvc.read_only) or (self.gcs_fuse and self.gcs_fuse.read_only)
+        )
+
+    @property
+    def path(self) -> str:
+        """Return where the volume is mounted."""
+        return self.mount_path or (NIM_PATH if self.layout == "NIM" else HF_PATH)
+
+
+def edit(template: PodTemplate, request: Request, config: Config) -> Edited:
+    """Give engines a cache of models on a volume: a claim, an image, a bucket or the node's disk."""
+    if config.compile_cache and request.deployment.engine != "vLLM":
+        raise PluginError(
+            f"compileCache is for vLLM, and the engine is {request.deployment.engine}; remove it, or limit "
+            "the plugin to roles with vLLM"
+        )
+    mount: dict[str, Any] = {"name": VOLUME, "mountPath": config.path}
+    if config.read_only:
+        mount["readOnly"] = True
+    for source in (config.pvc, config.image):
+        if source and source.sub_path:
+            mount["subPath"] = source.sub_path
+    put_volume(template, {"name": VOLUME, **_source(config)})
+    by_name = {container["name"]: container for container in containers(template)}
+    for name in dict.fromkeys(config.containers):
+        if name not in by_name:
+            raise PluginError(
+                f"containers names {name}, which the pod does not have; it has {', '.join(by_name)}"
+            )
+        put_mount(by_name[name], mount.copy())
+        put_env(by_name[name], *_variables(config), replace=False)
+    if config.gcs_fuse:
+        return _with_bucket(template, request, config.gcs_fuse)
+    return Edited(template, remarks=_image_remarks(request) if config.image else ())
+
+
+def _image_remarks(request: Request) -> tuple[str, ...]:
+    """Return what explain says of image volumes. Raises PluginError for a cluster that may not have them."""
+    name, version = request.cluster.name, request.cluster.version
+    since = f"image volumes, which are on by default from Kubernetes {_IMAGES_SINCE[0]}.{_IMAGES_SINCE[1]}"
+    if version is None:
+        return (f"cluster {name} must have {since}",)
+    if tuple(int(number) for number in version.split(".")[:2]) < _IMAGES_SINCE:
+        raise PluginError(
+            f"cluster {name} is known to have Kubernetes {version} or later, which may be without {since}; "
+            "raise minVersion of the cluster, or take pvc or gcsFuse"
+        )
+    return ()
+
+
+def _source(config: Config) -> dict[str, Any]:
+    if config.pvc:
+        claim: dict[str, Any] = {"claimName": config.pvc.claim_name}
+        return {"persistentVolumeClaim": claim | ({"readOnly": True} if config.pvc.read_only else {})}
+    if config.image:
+        return {"image": {"reference": config.image.reference, "pullPolicy": config.image.pull_policy}}
+    if config.gcs_fuse:
+        attributes = {"bucketName": config.gcs_fuse.bucket}
+        if config.gcs_fuse.mount_options:
+            attributes["mountOptions"] = ",".join(config.gcs_fuse.mount_options)
+        return {
+            "csi": {
+                "driver": GCS_DRIVER,
+                "readOnly": config.gcs_fuse.read_only,
+                "volumeAttributes": attributes,
+            }
+        }
+    return {"emptyDir": {"sizeLimit": config.empty_dir.size_limit if config.empty_dir else None}}
+
+
+def _variables(config: Config) -> list[dict[str, Any]]:
+    values = {"NIM_CACHE_PATH" if config.layout == "NIM" else "HF_HOME": config.path}
+    if config.offline:
+        values |= {"HF_HUB_OFFLINE": "1", "TRANSFORMERS_OFFLINE": "1"}
+        if config.layout == "NIM":
+            values["NIM_DISABLE_MODEL_DOWNLOAD"] = "1"
+    if config.compile_cache:
+        values["VLLM_CACHE_ROOT"] = f"{config.path}/vllm"
+    variables: list[dict[str, Any]] = [{"name": name, "value": value} for name, value in values.items()]
+    if config.read_only and config.layout == "HuggingFace":
+        variables.append(_MODULES.copy())
+    for name, secret in (("HF_TOKEN", config.hf_token), ("NGC_API_KEY", config.ngc_api_key)):
+        if secret:
+            reference = {"name": secret.name, "key": secret.key}
+            variables.append({"name": name, "valueFrom": {"secretKeyRef": reference}})
+    return variables
+
+
+def _with_bucket(template: PodTemplate, request: Request, bucket: Bucket) -> Edited:
+    if request.cluster.source != "GKE" and not bucket.driver_installed:
+        raise PluginError(
+            f"cluster {request.cluster.name} is not created by this stack, so it may not have the driver "
+            f"{GCS_DRIVER}; set gcsFuse.driverInstalled: true if it does, or take another source"
+        )
+    put_field(template, "metadata", "annotations", GCS_ANNOTATION, value="true")
+    injected = bucket.sidecar.inject(template)
+    account = template["spec"].get("serviceAccountName", "default")
+    remark = f"ServiceAccount {request.namespace}/{account} needs access to the bucket {bucket.bucket}"
+    return Edited(template, remarks=(remark,), injected=injected)
+
+
+PLUGIN = Plugin("model-cache", Config, edit, version="1.1.0")

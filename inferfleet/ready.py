@@ -1,0 +1,115 @@
+"""Ready hooks while an update runs: each is called within a time limit, and an Event at its workload says so.
+
+Hooks run one after another, whichever workload is ready first: what a hook prints in its own thread is found
+by taking the program's output streams from it, and plugins need not be safe for threads.
+"""
+
+import asyncio
+import copy
+import sys
+import time
+from collections.abc import Mapping
+from functools import partial
+from typing import Any
+
+from inferfleet.api.problems import Problem
+from inferfleet.api.wording import one_line, shown
+from inferfleet.desired.values import Desired, ReadyHook, Tell, Told
+from inferfleet.manifests.event import Reason
+from inferfleet.plugins.calling import file_of, listened, shortened
+from inferfleet.plugins.contract import PluginError, Ready, ReadyFunction
+from inferfleet.plugins.link import BoundLink
+from inferfleet.reach.asked import Asked
+from inferfleet.reach.events import add_event
+
+# A hook announces a model or asks it something. An update must end, also when a hook waits for ever.
+SECONDS = 300.0
+EVENT_SECONDS = 10.0
+# Characters of a sentence. The note of an Event has at most 1,024 bytes.
+_LONGEST = 240
+_AGAIN = "The workload itself is up to date. Mend the plugin: the next update calls it again"
+
+
+def telling(
+    desired: Desired, kubeconfigs: Mapping[str, str], *, container_api: str, seconds: float = SECONDS
+) -> Tell:
+    """Return the function that calls a ready hook within `seconds`.
+
+    `kubeconfigs` holds texts by existing cluster. The Container API at the address `container_api` says where
+    the others are.
+    """
+    turn = asyncio.Lock()
+    without_events: set[str] = set()
+    event = partial(
+        add_event, desired, kubeconfigs=kubeconfigs, container_api=container_api, seconds=EVENT_SECONDS
+    )
+
+    def told(hook: ReadyHook) -> Told:
+        sentences, failure = _called(hook, seconds)
+        said = "; ".join(sentences) or "was told that the pods are ready"
+        note = one_line(failure.what if failure else f"{_title(hook)}: {said}")
+        reason: Reason = "PluginFailed" if failure else "PluginReady"
+        cluster = hook.request.cluster.name
+        warning = None if cluster in without_events else event(cluster, hook.workload, reason, note)
+        if warning:
+            without_events.add(cluster)
+        return Told(f"{note} ({hook.pods})", (warning,) if warning else (), str(failure) if failure else None)
+
+    async def tell(hook: ReadyHook) -> Told:
+        # Also while an Event is written, because what the client logs would count as said by the next hook.
+        async with turn:
+            return await asyncio.to_thread(told, hook)
+
+    return tell
+
+
+def _title(hook: ReadyHook) -> str:
+    return f"plugin {hook.plugin.name} {hook.plugin.version}"
+
+
+def _called(hook: ReadyHook, seconds: float) -> tuple[tuple[str, ...], Problem | None]:
+    """Call the hook, and return what it says and what is wrong."""
+    streams = sys.stdout, sys.stderr
+    called = Asked({hook.name: partial(_sentences, hook)})
+    try:
+        answers = called.answers(until=time.monotonic() + seconds)
+    except PluginError as error:
+        return (), _failure(hook, str(error))
+    except KeyboardInterrupt:
+        # Raised by the hook: an interrupt from outside reaches the main thread alone.
+        return (), _failure(hook, "raised KeyboardInterrupt")
+    if hook.name in answers:
+        return answers[hook.name], None
+    # Its thread has them until it ends, which may be never.
+    sys.stdout, sys.stderr = streams
+    return (), _failure(hook, f"did not come back within {seconds:.0f} s")
+
+
+def _sentences(hook: ReadyHook) -> tuple[str, ...]:
+    """Call the plugin for each link, and return what it says, on one line each.
+
+    Raises PluginError with the line of the plugin that raised or exited.
+    """
+    sentences = []
+    for bound in hook.links:
+        if bound.plugin.ready is not None:
+            sentence, printed = _sentence(bound.plugin.ready, hook, bound)
+            if sentence is not None and not isinstance(sentence, str):
+                raise PluginError(f"returned {sentence!r:.60}, but ready returns a sentence or nothing")
+            said = (sentence, printed)
+            sentences += [shown(" ".join(text.split()), _LONGEST) for text in said if text]
+    return tuple(sentences)
+
+
+def _sentence(function: ReadyFunction, hook: ReadyHook, bound: BoundLink) -> tuple[Any, str]:
+    """Return what a hook returns, and what it printed: there is no output of a command to be spoiled."""
+    ready = Ready(hook.request, copy.deepcopy(hook.workload.manifest))
+    # What a hook changes in its config must not be told to the hook of the next workload.
+    config = bound.config.model_copy(deep=True)
+    return listened(lambda: function(ready, config), file=file_of(function))
+
+
+def _failure(hook: ReadyHook, what: str) -> Problem:
+    link = hook.links[0].link
+    told = f"{_title(hook)} OnReady: {shortened(what.rstrip('.'))} ({hook.pods})"
+    return Problem(told, _AGAIN, link.path, link.where, link.kind, link.key)

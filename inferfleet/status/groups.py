@@ -1,0 +1,71 @@
+"""Groups of a LeaderWorkerSet: which are ready, and which pod holds up each of the others."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import datetime
+from typing import Any
+
+from inferfleet.api.kinds.containers import ENGINE
+from inferfleet.fleet.names import LWS_GROUP, LWS_WORKER
+from inferfleet.status.pods import pod_status, terminated
+from inferfleet.status.values import GroupStatus, Phase, PodStatus, worst
+
+# From the one that says most of why others wait: a leader that only waits for its followers comes last.
+_BLAME = (Phase.FAILED, Phase.PENDING, Phase.NOT_READY, Phase.STARTING, Phase.LEAVING)
+
+
+Member = tuple[Mapping[str, Any], PodStatus]
+
+
+def groups(pods: Iterable[Member], *, number: int, size: int) -> Iterator[GroupStatus]:
+    """Yield the status of each of `number` groups of `size` pods; `pods` are live ones with their status."""
+    by_group: dict[int, list[Member]] = {}
+    for pod, told in pods:
+        by_group.setdefault(_number(pod, LWS_GROUP), []).append((pod, told))
+    for index in sorted({*range(number), *by_group}):
+        members = sorted(by_group.get(index, ()), key=lambda member: _number(member[0], LWS_WORKER))
+        yield _group(index, members, size)
+
+
+def _group(index: int, members: list[Member], size: int) -> GroupStatus:
+    phases = [told.phase for _, told in members]
+    missing = [f"{len(members)} of {size} pods exist"] if len(members) < size else []
+    phase = worst([*phases, *(Phase.PENDING for _ in missing)])
+    ready = phases.count(Phase.READY)
+    # Of pods that wait alike a follower is named, the first: leaders wait for them.
+    waiting = [
+        (_BLAME.index(told.phase), not _number(pod, LWS_WORKER), place)
+        for place, (pod, told) in enumerate(members)
+        if told.phase != Phase.READY
+    ]
+    if not waiting:
+        return GroupStatus(index, phase, ready, size, message="; ".join(missing))
+    name, message = members[min(waiting)[2]][1].name, members[min(waiting)[2]][1].message
+    ends = [(told.name, end) for pod, told in members if (end := last_end(pod))]
+    if ends and not message:
+        # A group that begins anew: what ended first is still there for a while.
+        name, message = ends[0]
+    return GroupStatus(index, phase, ready, size, name, "; ".join(filter(None, [message, *missing])))
+
+
+def held_up(pods: Iterable[Mapping[str, Any]], now: datetime) -> Iterator[str]:
+    """Yield which pods are not ready, and why, in words."""
+    for pod in sorted(pods, key=lambda pod: str(pod["metadata"]["name"])):
+        told = pod_status(pod, main=ENGINE, deadline=None, now=now)
+        if told.phase != Phase.READY:
+            yield f"{told.name} {told.phase}" + (f": {told.message}" if told.message else "")
+
+
+def last_end(pod: Mapping[str, Any]) -> str:
+    """Return how containers of a pod ended the last time, with their own last words, "" if none has.
+
+    What ends without a word because its pod is deleted is left out.
+    """
+    leaving = "deletionTimestamp" in pod["metadata"]
+    statuses = (pod.get("status") or {}).get("containerStatuses") or []
+    ends = [f"{status['name']} {said}" for status in statuses for said in terminated(status, spoken=leaving)]
+    return "; ".join(ends)
+
+
+def _number(pod: Mapping[str, Any], label: str) -> int:
+    text = (pod["metadata"].get("labels") or {}).get(label, "")
+    return int(text) if text.isdecimal() else 0

@@ -1,0 +1,297 @@
+"""Works out which programs a container's script would run, as `sh -c` would, without running any.
+
+It knows what scripts that start an engine are made of: variables (also `${NAME:-default}`), sums
+(`$((LWS_WORKER_INDEX * 8))`), quotes, `if`, `&&`, `||`, tests, and substitutions of `echo` and `printf`.
+Loops are skipped: they wait for what the stand-ins wait for themselves. Other commands count as successful.
+"""
+
+import ast
+import operator
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+
+from sandbox.engine.failure import EngineFailure
+
+Words = tuple[str, ...]
+
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+# An ampersand of a redirection such as `2>&1` separates nothing.
+_SEPARATORS = re.compile(r"&&|\|\||[;|\n]|(?<![>&])&(?!>)")
+_REDIRECTION = re.compile(r"(?:\d*|&)(?:>>|>|<)(.*)", re.DOTALL)
+_EXPANSION = re.compile(r"(\w+)(?::?-(.*))?", re.DOTALL)
+_LOOPS = ("for", "while", "until")
+# After which separator and success a command does not run.
+_SKIPS = (("&&", False), ("||", True))
+_OF_IF = ("then", "elif", "else", "fi")
+_OPERATORS: dict[type[ast.operator], Callable[[int, int], int]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.FloorDiv: operator.floordiv,
+    ast.Mod: operator.mod,
+}
+_NUMBERS: dict[str, Callable[[int, int], bool]] = {
+    "-eq": operator.eq,
+    "-ne": operator.ne,
+    "-lt": operator.lt,
+    "-le": operator.le,
+    "-gt": operator.gt,
+    "-ge": operator.ge,
+}
+
+
+def programs(script: str, env: Mapping[str, str]) -> tuple[Words, ...]:
+    """Return the words of each command that the script runs, in order. Raises EngineFailure."""
+    shell = _Shell(dict(env))
+    try:
+        shell.run(script)
+    except (ValueError, SyntaxError, RecursionError) as error:
+        raise EngineFailure(f"sh: syntax error in the script of the container: {error}") from error
+    return tuple(shell.ran)
+
+
+@dataclass
+class _Branch:
+    """One `if`. `runs`: its present condition or branch runs. `done`: no later one does."""
+
+    runs: bool
+    done: bool
+
+    def enter(self, word: str, *, succeeded: bool) -> None:
+        """Go on behind `then`, `elif` or `else`."""
+        self.runs = self.runs and succeeded if word == "then" else not self.done
+        self.done = self.done or (self.runs and word != "elif")
+
+
+class _Shell:
+    """The state of one shell. `ran` has its commands."""
+
+    def __init__(self, env: dict[str, str]) -> None:
+        self.env = env
+        self.ran: list[Words] = []
+        self._printed: list[str] = []
+        self._branches: list[_Branch] = []
+        self._loops = 0
+        self._succeeded = True
+
+    def run(self, script: str) -> None:
+        before = ";"
+        for text, after in _commands(script.replace("\\\n", " ")):
+            self._step(text, before)
+            before = after
+        if self._branches:
+            raise ValueError("if without fi")
+
+    def _step(self, text: str, joined: str) -> None:
+        """Run a command unless it is in a branch or loop that is skipped; `joined` is what stands before."""
+        first, rest = [*text.split(maxsplit=1), ""][:2]
+        self._loops += first in _LOOPS
+        if self._loops:
+            self._loops -= first == "done"
+        elif first == "if":
+            active = all(branch.runs for branch in self._branches)
+            self._branches.append(_Branch(runs=active, done=not active))
+            self._step(rest, ";")
+        elif first in _OF_IF:
+            if not self._branches:
+                raise ValueError(f"{first} without if")
+            self._branches[-1].enter(first, succeeded=self._succeeded)
+            if first == "fi":
+                self._branches.pop()
+            elif rest:
+                self._step(rest, ";")
+        elif first == "{":
+            self._step(rest, ";")
+        elif all(branch.runs for branch in self._branches) and (joined, self._succeeded) not in _SKIPS:
+            self._command(text)
+
+    def _command(self, text: str) -> None:
+        words = self._words(text)
+        while words and (assigned := re.fullmatch(r"([A-Za-z_][A-Za-z0-9_]*)=(.*)", words[0], re.DOTALL)):
+            self.env[assigned[1]] = assigned[2]
+            words = words[1:]
+        if words and words[0] in ("export", "local", "readonly", "declare"):
+            for word in words[1:]:
+                name, equals, value = word.partition("=")
+                if equals:
+                    self.env[name] = value
+            words = ()
+        self._succeeded = True
+        if not words or words[0] == "}":
+            return
+        if words[0] == "!":
+            self._command(text.replace("!", "", 1))
+            self._succeeded = not self._succeeded
+            return
+        name = words[0]
+        if name in ("[", "[[", "test"):
+            self._succeeded = _test(words[1:] if name == "test" else words[1:-1])
+        elif name in ("true", "false"):
+            self._succeeded = name == "true"
+        else:
+            if name in ("echo", "printf"):
+                self._printed.append(" ".join(words[1:]))
+            self.ran.append(words[1:] if name == "exec" else words)
+
+    def _words(self, text: str) -> Words:
+        """Return the words of a command, expanded. What is expanded outside of quotes is split again."""
+        words: list[str] = []
+        raws = _raw_words(text)
+        for raw in raws:
+            if redirection := _REDIRECTION.fullmatch(raw):
+                if not redirection[1]:
+                    next(raws, None)
+                continue
+            expanded = self._expanded(raw)
+            assignment = _NAME.match(raw) and "=" in raw.partition("$")[0]
+            plain = not re.search(r"['\"\\]", raw)
+            words += expanded.split() if plain and "$" in raw and not assignment else [expanded]
+        return tuple(words)
+
+    def _expanded(self, raw: str) -> str:
+        """Return a word without its quotes, with variables, sums and substitutions replaced."""
+        parts, at, quoted = [], 0, False
+        while at < len(raw):
+            character = raw[at]
+            if character == "'" and not quoted:
+                end = _index(raw, "'", at + 1)
+                parts.append(raw[at + 1 : end])
+                at = end + 1
+            elif character == '"':
+                quoted, at = not quoted, at + 1
+            elif character == "\\" and at + 1 < len(raw):
+                kept = "" if not quoted or raw[at + 1] in '"\\$`' else "\\"
+                parts.append(kept + raw[at + 1])
+                at += 2
+            elif character == "$":
+                value, at = self._value(raw, at + 1)
+                parts.append(value)
+            else:
+                parts.append(character)
+                at += 1
+        return "".join(parts)
+
+    def _value(self, raw: str, at: int) -> tuple[str, int]:
+        """Return what the text behind a dollar sign stands for, and the position behind it."""
+        if raw.startswith("((", at):
+            end = _closing(raw, at)
+            return str(self._sum(raw[at + 2 : end - 1])), end + 1
+        if raw.startswith("(", at):
+            end = _closing(raw, at)
+            inner = _Shell(dict(self.env))
+            inner.run(raw[at + 1 : end])
+            return "\n".join(inner._printed), end + 1
+        if raw.startswith("{", at):
+            end = _index(raw, "}", at)
+            variable = _EXPANSION.fullmatch(raw, at + 1, end)
+            if variable is None:
+                raise ValueError(f"the sandbox does not know the expansion ${raw[at : end + 1]}")
+            return self.env.get(variable[1]) or self._expanded(variable[2] or ""), end + 1
+        if name := _NAME.match(raw, at):
+            return self.env.get(name[0], ""), name.end()
+        return "$", at
+
+    def _sum(self, text: str) -> int:
+        plain = self._expanded(text.replace("/", "//"))
+        return _evaluated(ast.parse(plain.strip(), mode="eval").body, self.env)
+
+
+def _evaluated(node: ast.expr, env: Mapping[str, str]) -> int:
+    if isinstance(node, ast.Constant) and isinstance(node.value, int):
+        return node.value
+    if isinstance(node, ast.Name):
+        return int(env.get(node.id) or 0)
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
+        return -_evaluated(node.operand, env)
+    if isinstance(node, ast.BinOp) and type(node.op) in _OPERATORS:
+        left, right = _evaluated(node.left, env), _evaluated(node.right, env)
+        if right == 0 and isinstance(node.op, ast.FloorDiv | ast.Mod):
+            raise ValueError("division by 0")
+        return _OPERATORS[type(node.op)](left, right)
+    raise ValueError(f"arithmetic: {ast.unparse(node)}")
+
+
+def _test(words: Words) -> bool:
+    if words[:1] == ("!",):
+        return not _test(words[1:])
+    match words:
+        case ("-n", text) | (text,):
+            return bool(text)
+        case ("-z", text):
+            return not text
+        case (left, "=" | "==", right):
+            return left == right
+        case (left, "!=", right):
+            return left != right
+        case (left, comparison, right) if comparison in _NUMBERS:
+            return _NUMBERS[comparison](int(left), int(right))
+    return False
+
+
+def _commands(script: str) -> Iterator[tuple[str, str]]:
+    """Yield the text of each simple command, and what separates it from the next."""
+    start = at = 0
+    while at < len(script):
+        if script[at] == "#" and (at == 0 or script[at - 1] in " \t\n;"):
+            end = script.find("\n", at)
+            script = script[:at] + (script[end:] if end >= 0 else "")
+        elif (end := _jump(script, at)) > at:
+            at = end
+        elif separator := _SEPARATORS.match(script, at):
+            if script[start:at].strip():
+                yield script[start:at], separator[0]
+            start = at = separator.end()
+        else:
+            at += 1
+    if script[start:].strip():
+        yield script[start:], ";"
+
+
+def _jump(script: str, at: int) -> int:
+    """Return the position behind the quotes or the substitution that begin here, else this one."""
+    if script[at] == "\\":
+        return at + 2
+    if script[at] == "'":
+        return _index(script, "'", at + 1) + 1
+    if script[at] == '"':
+        at += 1
+        while script[at : at + 1] != '"':
+            if at >= len(script):
+                raise ValueError("No closing quotation")
+            at = max(at + 1, _jump(script, at)) if script[at] in "\\$" else at + 1
+        return at + 1
+    if script.startswith("$(", at):
+        return _closing(script, at + 1) + 1
+    return at
+
+
+def _index(text: str, end: str, at: int) -> int:
+    position = text.find(end, at)
+    if position < 0:
+        raise ValueError(f"No closing {end}")
+    return position
+
+
+def _closing(text: str, at: int) -> int:
+    """Return the position of the parenthesis that closes the one here."""
+    depth = 0
+    for position in range(at, len(text)):
+        depth += (text[position] == "(") - (text[position] == ")")
+        if depth == 0:
+            return position
+    raise ValueError("No closing parenthesis")
+
+
+def _raw_words(text: str) -> Iterator[str]:
+    """Yield the words of a command with their quotes. Redirections are words like others."""
+    start = at = 0
+    while at < len(text):
+        if text[at].isspace():
+            if start < at:
+                yield text[start:at]
+            at = start = at + 1
+        else:
+            at = max(at + 1, _jump(text, at))
+    if start < at:
+        yield text[start:]

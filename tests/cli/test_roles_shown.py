@@ -1,0 +1,116 @@
+"""Replicas of several roles and workers of several pods, as `plan` and `explain` show them."""
+
+import pytest
+
+from inferfleet.api.documents import Documents
+from inferfleet.api.kinds.inference_class import InferenceClass
+from inferfleet.api.kinds.inference_cluster import InferenceCluster
+from inferfleet.api.kinds.model_deployment import ModelDeployment
+from inferfleet.api.kinds.settings import Settings
+from inferfleet.cli.show import explanation as explained
+from inferfleet.cli.show import plan as shown
+from inferfleet.cli.show.explanation_values import as_values
+from inferfleet.desired.values import Desired
+from inferfleet.fleet.lock.lock import Lock
+from inferfleet.fleet.planning import plan
+
+DEVICES = [
+    {"name": "gpu", "driver": "gpu.nvidia.com", "deviceClassName": "gpu.nvidia.com", "count": 8},
+    {"name": "nic", "driver": "dra.net", "claim": "Synthetic", "count": 8},
+]
+POD = {"spec": {"containers": [{"name": "engine", "image": "engine:1"}]}}
+
+
+def _documents(topology: dict[str, int]) -> Documents:
+    node = {"cpu": "200", "memory": "1Ti"}
+    node_class = {"metadata": {"name": "h100"}, "spec": {"node": node, "devices": DEVICES}}
+    cluster = {
+        "cluster": {"source": "Existing", "existing": {"kubeconfig": {"path": "kubeconfig"}}},
+        "nodePools": [{"name": "h100", "className": "h100", "nodeCount": 8}],
+        "serving": {"gateway": {"className": "istio"}},
+    }
+    encoder = {"workers": {"count": 2, "topology": {"tensor": 1}, "template": POD}}
+    spec = {
+        "replicas": 2,
+        "rollout": "Surge",
+        "workers": {"topology": topology, "template": POD},
+        "roles": {"encode": encoder},
+    }
+    return Documents(
+        Settings(stack="prod"),
+        {"h100": InferenceClass.model_validate(node_class)},
+        {"east": InferenceCluster.model_validate({"metadata": {"name": "east"}, "spec": cluster})},
+        {
+            "ml/a": ModelDeployment.model_validate(
+                {"metadata": {"name": "a", "namespace": "ml"}, "spec": spec}
+            )
+        },
+    )
+
+
+def _desired(documents: Documents) -> Desired:
+    return Desired("prod", (), plan(documents, Lock(stack="prod")), frozenset(), ())
+
+
+def test_a_plan_counts_pods_where_workers_have_several(capsys: pytest.CaptureFixture[str]) -> None:
+    desired = _desired(_documents({"tensor": 8, "pipeline": 2}))
+    shown.show(desired, remembered=False)
+    assert capsys.readouterr().out == (
+        "placements\n"
+        "deployment  cluster  pools                    replicas  GPUs  pods in all\n"
+        "ml/a        east     decode=h100 encode=h100         2    36            8\n"
+    )
+    (placement,) = shown.as_values(desired)["placements"]
+    assert placement == {
+        "deployment": "ml/a",
+        "cluster": "east",
+        "pools": {"decode": "h100", "encode": "h100"},
+        "replicas": 2,
+        "gpus": 36,
+        "pods": 8,
+    }
+
+
+def test_an_explanation_has_the_shape_of_each_role(capsys: pytest.CaptureFixture[str]) -> None:
+    documents = _documents({"tensor": 16})
+    told = explained.explanation("ml/a", documents, Lock(stack="prod"), _desired(documents))
+    explained.show(told)
+    assert capsys.readouterr().out == (
+        "ml/a: 2 of 2 replicas placed\n"
+        "\n"
+        "role decode\n"
+        "GPUs per pod       16 = tensor 16 x dataLocal 1\n"
+        "pods per worker     1 = pipeline 1 x data 1 / dataLocal 1\n"
+        "pods per replica    1 = 1 per worker x 1 worker\n"
+        "GPUs per replica   16 = 1 x 16\n"
+        "on nodes of 8 GPUs that a network joins, 2 pods per worker, each with 8 GPUs\n"
+        "kept free           1 pods per placement, for a new one beside an old one\n"
+        "role encode\n"
+        "GPUs per pod        1 = tensor 1 x dataLocal 1\n"
+        "pods per worker     1 = pipeline 1 x data 1 / dataLocal 1\n"
+        "pods per replica    2 = 1 per worker x 2 workers\n"
+        "GPUs per replica    2 = 2 x 1\n"
+        "kept free           1 pods per placement, for a new one beside an old one\n"
+        "\n"
+        "placements\n"
+        "cluster  pools                    replicas  in the lock  GPUs  class  waits at most\n"
+        "east     decode=h100 encode=h100         2            0    36  h100\n"
+        "\n"
+        "reached under /ml/deployments/a/\n"
+        "services that select it: none\n"
+    )
+    values = as_values(told)
+    assert values["roles"]["decode"]["acrossNodes"] == [{"nodeGpus": 8, "podsPerWorker": 2, "gpusPerPod": 8}]
+    assert values["roles"]["encode"] == {
+        "gpusPerPod": 1,
+        "podsPerWorker": 1,
+        "workersPerReplica": 2,
+        "gpusPerReplica": 2,
+        "sparePodsPerPlacement": 1,
+        "acrossNodes": [],
+    }
+    (placed,) = values["placements"]
+    assert [(role["role"], role["pods"], role["gpus"]) for role in placed["roles"]] == [
+        ("decode", 4, 32),
+        ("encode", 4, 4),
+    ]

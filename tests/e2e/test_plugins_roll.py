@@ -1,0 +1,294 @@
+"""What plugins do to pods that run: only what pods need restarts them, and companions block no update."""
+
+import copy
+import json
+import shutil
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from documents import deployment
+from project import Project
+
+from inferfleet.profiles.kubernetes import BUILT_IN, CLUSTER_SCOPED, GROUPS, NOT_STORED
+
+TWEAK = "demo-pod-tweaks"
+SHAPED, OTHER = "Deployment east/ml/shaped-decode-l4", "Deployment east/ml/other-decode-l4"
+PROVENANCE = 'metadata.annotations["inferfleet.dev/plugins"]'
+COMPANIONS = 'spec.template.metadata.annotations["inferfleet.dev/companions"]'
+# Kind and suffix of what the plugin `beside` adds, in its order.
+BESIDE = (("Service", "-peers"), ("ConfigMap", ""), ("ConfigMap", "-notes"), ("Service", "-late"))
+
+PLUGIN = '''
+from inferfleet.plugins.api import (
+    Companion, Config, Edited, Plugin, PodTemplate, Request, engine, put_mount, put_volume
+)
+
+
+class Beside(Config):
+    text: str
+    notes: str = "none"
+    words: str = ""
+
+
+def edit(template: PodTemplate, request: Request, config: Beside) -> Edited:
+    """Put settings beside the engine, notes that nobody reads, and two Services."""
+
+    def named(kind: str, suffix: str = "", **fields: object) -> dict[str, object]:
+        name = request.companion_name("beside", suffix)
+        return {"apiVersion": "v1", "kind": kind, "metadata": {"name": name}, **fields}
+
+    put_volume(template, {"name": "beside", "configMap": {"name": request.companion_name("beside")}})
+    put_mount(engine(template), {"name": "beside", "mountPath": "/etc/beside"})
+    spec = {"selector": dict(request.selector), "ports": [{"port": 80, "targetPort": "http"}]}
+    companions = (
+        named("Service", "peers", spec={**spec, "clusterIP": "None"}),
+        named("ConfigMap", data={"text": config.text}),
+        named("ConfigMap", "notes", data={"notes": config.notes}),
+        Companion(named("Service", "late", spec=spec), when="after"),
+    )
+    if config.words:
+        data = {"WORDS": config.words}
+        name = request.companion_name("beside", "words", contents=data)
+        engine(template)["envFrom"] = [{"configMapRef": {"name": name}}]
+        words = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}, "data": data}
+        companions = (*companions, {**words, "immutable": True})
+    return Edited(template, companions)
+
+
+PLUGIN = Plugin("beside", Beside, edit, version="1.0.0")
+'''
+
+# The program as it was: the annotation in the pod template, and none on the Deployment.
+BEFORE = """
+import inferfleet.desired.replicas as before
+from inferfleet.manifests.workload import marked
+
+now = before.workload
+
+def workload(*, plugins, **rest):
+    manifest = now(plugins="", **rest)
+    return marked(manifest, "demo-pod-tweaks@6b488294") if plugins else manifest
+
+before.workload = workload
+"""
+
+
+def tweak(**config: Any) -> dict[str, Any]:
+    return {"name": TWEAK, "config": config}
+
+
+def beside(text: str, **config: Any) -> dict[str, Any]:
+    return {"name": "beside", "config": {"text": text, **config}}
+
+
+LEVEL, TEAM = tweak(env=[{"name": "LEVEL", "value": "INFO"}]), tweak(annotations={"example.com/team": "chat"})
+START = [LEVEL, TEAM, beside("a")]
+
+
+@pytest.fixture(scope="module")
+def fleet(standing: Project) -> Iterator[Project]:
+    """`shaped` and `other` on east, each with companions of its own, as the tests below leave them."""
+    folder = standing.root / "plugins"
+    folder.mkdir()
+    (folder / "beside.py").write_text(PLUGIN)
+    standing.configure(allowedPlugins=[{"name": "beside", "version": "1.0.0"}])
+    shaped(standing, *START)
+    standing.write("other", deployment("other", on="east", plugins=[beside("b")]))
+    begun = standing.up()
+    assert begun.code == 0, begun.output
+    RUNS.append(begun)
+    yield standing
+    shutil.rmtree(folder)
+
+
+RUNS: list[Any] = []
+
+
+def shaped(project: Project, *plugins: dict[str, Any]) -> None:
+    project.write("shaped", deployment("shaped", on="east", plugins=list(plugins)))
+
+
+def pods(project: Project) -> dict[str, set[str]]:
+    """The UIDs of ReplicaSets, and of pods that are not on their way out, by deployment."""
+    uids: dict[str, set[str]] = {}
+    for item in (*project.items("east", "pods"), *project.items("east", "replicasets")):
+        metadata = item["metadata"]
+        if "inferfleet.dev/role" in metadata["labels"] and "deletionTimestamp" not in metadata:
+            uids.setdefault(metadata["labels"]["inferfleet.dev/deployment"], set()).add(metadata["uid"])
+    return uids
+
+
+def template(project: Project, name: str) -> dict[str, Any]:
+    """The pod template of a workload on the cluster."""
+    found = project.kubectl("east", "get", "deployment", "-n", "ml", f"{name}-decode-l4", "-o", "json")
+    whole: dict[str, Any] = json.loads(found)["spec"]["template"]
+    return whole
+
+
+def test_companions_stand_in_order_and_no_service_is_waited_for(fleet: Project) -> None:
+    (begun,) = RUNS
+    names = [f"{kind} east/ml/shaped-decode-l4-beside{suffix}" for kind, suffix in BESIDE]
+    steps = [*names[:3], SHAPED, names[3]]
+    timeline = [step for step in begun.timeline if step.partition(" ")[2] in steps]
+    assert timeline == [f"{word} {step}" for step in steps for word in ("start", "done")]
+    # Pulumi would wait for endpoints of a Service for ten minutes.
+    assert all(begun.seconds[name] <= 10 for name in names)
+
+
+def test_every_kind_of_the_api_server_that_belongs_to_a_whole_cluster_is_known(fleet: Project) -> None:
+    lines = fleet.kubectl("east", "api-resources", "--namespaced=false", "--no-headers").splitlines()
+    served = {(version.rpartition("/")[0], kind) for *_, version, _, kind in (line.split() for line in lines)}
+    assert served - CLUSTER_SCOPED - NOT_STORED == set()
+
+
+def test_every_kind_of_kubernetes_own_groups_is_known(fleet: Project) -> None:
+    lines = fleet.kubectl("east", "api-resources", "--no-headers").splitlines()
+    served = {(version.rpartition("/")[0], kind) for *_, version, _, kind in (line.split() for line in lines)}
+    ours = {(group, kind) for group, kind in served if group in GROUPS}
+    others = {group for group, _ in served} - GROUPS
+    assert (ours - BUILT_IN, {group for group in others if "." not in group}) == (set(), set())
+
+
+def test_an_edit_without_effect_is_no_edit(fleet: Project) -> None:
+    before = pods(fleet)
+    shaped(fleet, *START[:2], {**START[2], "config": {"text": "a", "notes": "none"}}, tweak(annotations={}))
+    assert fleet.preview().operations == {}
+    shaped(fleet, tweak(runtimeClassName="", **LEVEL["config"]), *START[1:])
+    done = fleet.up()
+    assert (done.code, done.operations, pods(fleet)) == (0, {}, before), done.output
+
+
+def test_a_swap_of_plugins_that_do_not_touch_each_other_restarts_no_pod(fleet: Project) -> None:
+    before = pods(fleet)
+    shaped(fleet, TEAM, LEVEL, beside("a"))
+    done = fleet.up()
+    assert (done.code, done.changed) == (0, {SHAPED: (PROVENANCE,)}), done.output
+    assert pods(fleet) == before
+
+
+def test_another_text_of_a_companion_rolls_the_pods_that_read_it_and_no_others(fleet: Project) -> None:
+    before = pods(fleet)
+    shaped(fleet, TEAM, LEVEL, beside("c"))
+    done = fleet.up()
+    assert (done.code, done.changed) == (
+        0,
+        {
+            "ConfigMap east/ml/shaped-decode-l4-beside": ("data.text",),
+            SHAPED: (PROVENANCE, COMPANIONS),
+        },
+    ), done.output
+    warning = "an update changes ConfigMap shaped-decode-l4-beside while pods of ml/shaped-decode-l4 run"
+    assert warning in done.output
+    after = pods(fleet)
+    assert after["other"] == before["other"]
+    assert not [pod for pod in _live(fleet, "shaped") if pod in before["shaped"]]
+
+
+def test_a_companion_named_by_its_contents_is_made_beside_and_the_old_one_ends_last(fleet: Project) -> None:
+    def roll(words: str) -> Any:
+        shaped(fleet, TEAM, LEVEL, beside("c", words=words))
+        done = fleet.up()
+        assert done.code == 0, done.output
+        return done
+
+    def words() -> dict[str, str]:
+        kept = {item["metadata"]["name"]: item.get("data", {}) for item in fleet.items("east", "configmaps")}
+        prefix = "shaped-decode-l4-beside-words-"
+        return {name: data["WORDS"] for name, data in kept.items() if name.startswith(prefix)}
+
+    roll("a")
+    ((old, _),) = words().items()
+    done = roll("b")
+    ((new, text),) = words().items()
+    assert (new != old, text) == (True, "b")
+    steps = [f"ConfigMap east/ml/{new}", SHAPED, f"ConfigMap east/ml/{old}"]
+    assert [step for step in done.timeline if step.partition(" ")[2] in steps] == [
+        f"{word} {step}" for step in steps for word in ("start", "done")
+    ]
+    assert "an update changes ConfigMap" not in done.output
+    assert set(roll("").operations) == {SHAPED, f"ConfigMap east/ml/{new}"}
+
+
+def test_a_companion_that_no_pod_reads_rolls_none(fleet: Project) -> None:
+    before = pods(fleet)
+    shaped(fleet, TEAM, LEVEL, beside("c", notes="new"))
+    done = fleet.up()
+    assert (done.code, done.changed) == (
+        0,
+        {"ConfigMap east/ml/shaped-decode-l4-beside-notes": ("data.notes",), SHAPED: (PROVENANCE,)},
+    ), done.output
+    assert pods(fleet) == before
+
+
+def test_a_plugin_rolls_the_pods_in_its_scope_alone(fleet: Project) -> None:
+    workers = {**tweak(env=[{"name": "RANK", "value": "1"}]), "scope": {"target": "Worker"}}
+    shaped(fleet, TEAM, LEVEL, beside("c", notes="new"), workers)
+    assert fleet.preview().operations == {}
+    decode = {**workers, "scope": {"roles": ["decode"]}}
+    shaped(fleet, TEAM, LEVEL, beside("c", notes="new"), decode)
+    previewed = fleet.preview()
+    assert (set(previewed.operations), previewed.code) == ({SHAPED}, 0), previewed.output
+
+
+def test_a_removed_plugin_takes_what_it_added(fleet: Project) -> None:
+    before = pods(fleet)
+    shaped(fleet)
+    done = fleet.up()
+    names = [f"{kind} east/ml/shaped-decode-l4-beside{suffix}" for kind, suffix in BESIDE]
+    assert (done.code, done.operations) == (0, {SHAPED: "update", **dict.fromkeys(names, "delete")}), (
+        done.output
+    )
+    bare = template(fleet, "shaped")
+    assert "annotations" not in bare["metadata"]
+    (engine,) = bare["spec"]["containers"]
+    assert "env" not in engine
+    assert [mount["name"] for mount in engine["volumeMounts"]] == ["dshm"]
+    assert pods(fleet)["other"] == before["other"]
+    left = {item["metadata"]["name"] for item in fleet.items("east", "configmaps")}
+    assert not {name for name in left if name.startswith("shaped-decode-l4-beside")}
+
+
+def test_a_stack_of_before_restarts_nothing_and_loses_its_annotation_with_its_plugins(fleet: Project) -> None:
+    shaped(fleet, LEVEL)
+    with fleet.with_code(BEFORE):
+        old = fleet.up()
+    assert old.code == 0, old.output
+    was = template(fleet, "shaped")
+    assert was["metadata"]["annotations"] == {"inferfleet.dev/plugins": "demo-pod-tweaks@6b488294"}
+    before = pods(fleet)
+
+    changed = {SHAPED: ("metadata.annotations",), OTHER: ("metadata.annotations",)}
+    assert fleet.preview().changed == changed
+    done = fleet.up()
+    assert (done.code, template(fleet, "shaped"), pods(fleet)) == (0, was, before), done.output
+    assert fleet.preview().operations == {}
+
+    refreshed = fleet.engine("refresh", "--yes", "--skip-preview")
+    assert refreshed.code == 0, refreshed.output
+    told = json.loads(fleet.cli("status", "--stack", fleet.stack, "--json").stdout)
+    assert [drift for drift in told["drift"] if "shaped" in json.dumps(drift)] == []
+    shaped(fleet, LEVEL, tweak(annotations={}))
+    done = fleet.up()
+    assert (done.code, done.operations, pods(fleet)) == (0, {}, before), done.output
+
+    shaped(fleet, tweak(env=[{"name": "LEVEL", "value": "DEBUG"}]))
+    done = fleet.up()
+    now, wanted = template(fleet, "shaped"), copy.deepcopy(was)
+    (level,) = (entry for entry in wanted["spec"]["containers"][0]["env"] if entry["name"] == "LEVEL")
+    level["value"] = "DEBUG"
+    assert (done.code, now) == (0, wanted), done.output
+    shaped(fleet)
+    done = fleet.up()
+    assert (done.code, "annotations" in template(fleet, "shaped")["metadata"]) == (0, False), done.output
+
+
+def _live(project: Project, name: str) -> list[str]:
+    """The UIDs of the pods of a deployment that are not on their way out."""
+    return [
+        item["metadata"]["uid"]
+        for item in project.items(
+            "east", "pods", "-l", f"inferfleet.dev/deployment={name},inferfleet.dev/role"
+        )
+        if "deletionTimestamp" not in item["metadata"]
+    ]

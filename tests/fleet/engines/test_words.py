@@ -1,0 +1,80 @@
+"""How a command line is read: its scripts, and the variables that its container has for it."""
+
+from typing import Any
+
+import pytest
+
+from inferfleet.fleet.engines.flags import flags_of
+from inferfleet.fleet.engines.words import command_of
+from inferfleet.profiles.engines import engine
+
+
+def _tensor(env: dict[str, Any], *, args: list[str] | None = None, script: str = "") -> str | None:
+    """The value of --tensor-parallel-size, as far as it is known."""
+    variables = [
+        {"name": name, **({"value": value} if isinstance(value, str) else {"valueFrom": value})}
+        for name, value in env.items()
+    ]
+    line = {"command": ["sh", "-c", script]} if script else {"args": args}
+    spec = {"containers": [{"name": "side"}, {"name": "engine", "env": variables, **line}]}
+    flag = flags_of(command_of(spec), engine("vLLM")).last("tensor")
+    return flag.value if flag else None
+
+
+@pytest.mark.parametrize(
+    ("env", "argument", "value"),
+    [
+        ({"TP": "8"}, "-tp=$(TP)", "8"),
+        ({"A": "8", "TP": "$(A)"}, "-tp=$(TP)", "8"),
+        ({"TP": "$(A)", "A": "8"}, "-tp=$(TP)", "$(A)"),
+        ({"TP": "8"}, "-tp=$$(TP)", "$$(TP)"),
+        ({"TP": "8"}, "-tp=$TP", "$TP"),
+        ({"TP": {"fieldRef": {"fieldPath": "status.podIP"}}}, "-tp=$(TP)", "$(TP)"),
+        ({}, "-tp=$(LWS_GROUP_SIZE)", "$(LWS_GROUP_SIZE)"),
+        ({"LWS_GROUP_SIZE": "3"}, "-tp=$(LWS_GROUP_SIZE)", "3"),
+    ],
+)
+def test_kubernetes_replaces_variables_in_arguments(env: dict[str, Any], argument: str, value: str) -> None:
+    assert _tensor(env, args=[argument]) == value
+
+
+@pytest.mark.parametrize(
+    ("env", "script", "value"),
+    [
+        ({"TP": "8"}, "vllm serve m -tp $TP", "8"),
+        ({"TP": "8"}, "vllm serve m -tp=${TP}", "8"),
+        ({"TP": "8"}, 'vllm serve m -tp "$(TP)"', "8"),
+        ({"TP": "8"}, "TP=4; vllm serve m -tp $TP", "$TP"),
+        ({"TP": "8"}, "vllm serve m -tp ${TP:-4}", "${TP:-4}"),
+        ({}, "vllm serve m -tp $LWS_GROUP_SIZE", "$(LWS_GROUP_SIZE)"),
+        ({}, "vllm serve m \\\n  -tp 8 # of them", "8"),
+        ({}, "vllm serve 'm", None),
+    ],
+)
+def test_a_shell_replaces_variables_in_its_script(
+    env: dict[str, Any], script: str, value: str | None
+) -> None:
+    assert _tensor(env, script=script) == value
+
+
+def test_a_flag_without_a_value_takes_no_flag_for_it() -> None:
+    assert _tensor({}, args=["-tp", "--port", "8000"]) is None
+    assert _tensor({}, args=["-tp"]) is None
+
+
+@pytest.mark.parametrize(
+    ("container", "nodes"),
+    [
+        ({"args": ["--model=m", "-n", "2"]}, "2"),
+        ({"command": ["vllm", "serve"], "args": ["m", "-n=2"]}, "2"),
+        ({"command": ["nice", "-n", "2", "vllm", "serve", "m"]}, None),
+        ({"command": ["python3", "start.py"], "args": ["-n", "2"]}, None),
+        ({"command": ["sh", "-c", '[ -n "$A" ] && vllm serve m']}, None),
+    ],
+)
+def test_a_flag_of_one_letter_may_be_that_of_another_program(
+    container: dict[str, Any], nodes: str | None
+) -> None:
+    spec = {"containers": [{"name": "engine", **container}]}
+    flag = flags_of(command_of(spec), engine("vLLM")).last("nodes")
+    assert (flag.value if flag else None) == nodes

@@ -1,0 +1,141 @@
+"""Where new replicas go: what is cheap and what is scarce, who waits, and what makes room for whom."""
+
+from typing import Any
+
+import pytest
+from small_fleet import Document, class_, cluster, deployment, fleet, lock, placed
+
+from inferfleet.fleet import plan
+from inferfleet.fleet.placement.rooms import More, Room
+
+EMPTY = lock({})
+
+
+def _priced(
+    name: str, gpus: int, price: str | None, *, memory: str = "80Gi", currency: str = "USD"
+) -> Document:
+    known = {"onDemand": price, "currency": currency, "asOf": "2026-04-14", "source": "a list"}
+    return class_(name, gpus, memory=memory, **({"price": known} if price else {}))
+
+
+def _at_least(memory: str) -> str:
+    return f"capacity['gpu.nvidia.com/memory'].compareTo(quantity('{memory}')) >= 0"
+
+
+def _placed(*documents: Document, locked: dict[str, int] | None = None) -> dict[str, int]:
+    return placed(plan(fleet(*documents), lock(locked or {})))
+
+
+@pytest.mark.parametrize(
+    ("classes", "goes_to"),
+    [
+        ([_priced("x", 8, "80"), _priced("y", 8, "16")], "y"),
+        # By GPU, not by node.
+        ([_priced("x", 4, "8"), _priced("y", 8, "12")], "y"),
+        # What has no price comes last, and so has one in a currency that most have not.
+        ([_priced("x", 8, None), _priced("y", 8, "99")], "y"),
+        ([_priced("x", 8, "1", currency="EUR"), _priced("y", 8, "9"), _priced("z", 8, "9")], "y"),
+        # Without prices: small nodes, then little memory, then names.
+        ([_priced("x", 8, None), _priced("y", 4, None)], "y"),
+        ([_priced("x", 8, None, memory="141Gi"), _priced("y", 8, None)], "y"),
+        ([_priced("x", 8, None), _priced("y", 8, None)], "x"),
+    ],
+)
+def test_a_replica_goes_to_the_class_with_the_lowest_price_per_gpu(classes: list[Any], goes_to: str) -> None:
+    pools = {document.metadata.name: (document.metadata.name, 1) for document in classes}
+    assert _placed(*classes, cluster("east", pools), deployment("a", 1)) == {f"a east/{goes_to}": 1}
+
+
+def test_clusters_are_spread_over_before_prices_are_compared() -> None:
+    cheap, dear = _priced("cheap", 8, "8"), _priced("dear", 8, "80")
+    east, west = cluster("east", {"p": ("dear", 1)}), cluster("west", {"p": ("cheap", 1)})
+    assert _placed(cheap, dear, east, west, deployment("a", 3)) == {"a east/p": 1, "a west/p": 2}
+
+
+def test_what_may_run_on_few_nodes_chooses_before_what_may_run_on_many() -> None:
+    b200, h100 = class_("b200", 8, memory="180Gi"), class_("h100", 8)
+    east = cluster("east", {"b": ("b200", 1), "h": ("h100", 1)})
+    wanted = [
+        deployment("a", 1, gpus=8, cel=_at_least("75Gi")),
+        deployment("b", 1, gpus=8, cel=_at_least("141Gi")),
+    ]
+    assert _placed(b200, h100, east, *wanted) == {"a east/h": 1, "b east/b": 1}
+
+
+def test_a_new_replica_makes_room_for_one_that_finds_none() -> None:
+    """The larger one chooses first and takes the cheap class, which is the only one of the smaller."""
+    cheap, dear = _priced("cheap", 8, "8", memory="180Gi"), _priced("dear", 8, "80")
+    east = cluster("east", {"c": ("cheap", 1), "d": ("dear", 1)})
+    wanted = [deployment("a", 1, gpus=8), deployment("b", 1, gpus=4, cel=_at_least("141Gi"))]
+    assert _placed(cheap, dear, east, *wanted) == {"a east/d": 1, "b east/c": 1}
+
+
+def test_new_replicas_move_one_after_another_to_make_room() -> None:
+    classes = [_priced(f"k{n}", 8, str(8 * n), memory=f"{100 - 10 * n}Gi") for n in (1, 2, 3)]
+    east = cluster("east", {f"p{n}": (f"k{n}", 1) for n in (1, 2, 3)})
+    wanted = [
+        deployment("x", 1, gpus=8),
+        deployment("y", 1, gpus=7, cel=_at_least("80Gi")),
+        deployment("z", 1, gpus=6, cel=_at_least("90Gi")),
+    ]
+    assert _placed(*classes, east, *wanted) == {"x east/p3": 1, "y east/p2": 1, "z east/p1": 1}
+
+
+def test_a_replica_that_runs_makes_no_room() -> None:
+    cheap, dear = _priced("cheap", 8, "8", memory="180Gi"), _priced("dear", 8, "80")
+    east = cluster("east", {"c": ("cheap", 1), "d": ("dear", 1)})
+    wanted = [deployment("a", 1, gpus=8), deployment("b", 1, gpus=4, cel=_at_least("141Gi"))]
+    assert _placed(cheap, dear, east, *wanted, locked={"a east/c": 1}) == {"a east/c": 1}
+
+
+def test_where_not_all_have_room_deployments_take_turns() -> None:
+    east = cluster("east", {"h100": ("h100", 4)})
+    wanted = [deployment("a-scratch", 6, gpus=8), deployment("prod-chat", 2, gpus=8)]
+    assert _placed(east, *wanted) == {"a-scratch east/h100": 2, "prod-chat east/h100": 2}
+
+
+def test_a_small_replica_leaves_the_only_large_node_to_a_large_one() -> None:
+    east = cluster("east", {"h100": ("h100", 1), "l4": ("l4", 1)})
+    wanted = [deployment("a", 4), deployment("big", 1, gpus=8)]
+    assert _placed(east, *wanted) == {"a east/l4": 4, "big east/h100": 1}
+
+
+def test_pods_that_the_largest_first_rule_would_leave_over_are_placed() -> None:
+    """Largest first has 5 4 and 3 3 3 on two nodes of ten, and no room for 2; 5 3 2 and 4 3 3 fill them."""
+    ten = class_("ten", 10)
+    east = cluster("east", {"p": ("ten", 2)})
+    sizes = {"a": (5, 1), "b": (4, 1), "c": (3, 3), "d": (2, 1)}
+    wanted = [deployment(name, number, gpus=size) for name, (size, number) in sizes.items()]
+    assert sum(_placed(ten, east, *wanted).values()) == 6
+
+
+def test_fewer_replicas_of_one_move_no_other_and_are_no_problem() -> None:
+    """Six pods that fill two nodes of ten exactly, as 5 3 2 and 4 3 3."""
+    ten = class_("ten", 10)
+    east = cluster("east", {"p": ("ten", 2)})
+    sizes = {"a": (5, 1), "b": (4, 1), "c": (3, 3), "d": (2, 1)}
+    running = {f"{name} east/p": number for name, (_, number) in sizes.items()}
+    for fewer in sizes:
+        wanted = [
+            deployment(name, number - (name == fewer), gpus=size) for name, (size, number) in sizes.items()
+        ]
+        planned = plan(fleet(ten, east, *wanted), lock(running))
+        left = {spot: number - spot.startswith(f"{fewer} ") for spot, number in running.items()}
+        assert (placed(planned), planned.problems) == ({s: n for s, n in left.items() if n}, ())
+
+
+def test_a_larger_fleet_is_not_looked_at_pool_by_pool(monkeypatch: pytest.MonkeyPatch) -> None:
+    looks: list[str] = []
+    original = Room.fits
+
+    def counted(self: Room, *added: More) -> bool:
+        looks.append(self.key[0])
+        return original(self, *added)
+
+    monkeypatch.setattr(Room, "fits", counted)
+    wanted = [deployment(f"d{number}", 3, gpus=1 + number % 8) for number in range(40)]
+    for clusters in (60, 600):
+        looks.clear()
+        pools = [cluster(f"c{number}", {"a": ("h100", 2), "b": ("l4", 1)}) for number in range(clusters)]
+        assert plan(fleet(*pools, *wanted), EMPTY).unplaced == ()
+        assert len(looks) < 2 * 3 * len(wanted)

@@ -1,0 +1,219 @@
+"""Selectors as conditions of claims: what moves into the claim of which device, and what is left out."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from inferfleet.api.kinds.inference_class import InferenceClass
+from inferfleet.fleet.selectors.cel import InvalidSelector, Selectors
+from inferfleet.fleet.selectors.claimed import Claimed, claimed, refused
+
+TABLE = Path(__file__).parent / "kubernetes" / "results.jsonl"
+ROWS = [json.loads(line) for line in TABLE.read_text().splitlines()]
+HOPPER = 'device.attributes["gpu.nvidia.com"].architecture == "Hopper"'
+RACK = InferenceClass.model_validate(
+    {
+        "metadata": {"name": "rack"},
+        "spec": {
+            "node": {"cpu": "208", "memory": "1872Gi"},
+            "allocation": "DRA",
+            "devices": [
+                {
+                    "name": "nic",
+                    "driver": "dra.net",
+                    "claim": "Synthetic",
+                    "attributes": {"linkType": {"string": "tcpxo"}},
+                },
+                {
+                    "name": "rdma",
+                    "driver": "rdma.example",
+                    "deviceClassName": "rdma.example",
+                    "attributes": {"fast": {"bool": True}},
+                },
+                {
+                    "name": "gpu",
+                    "driver": "gpu.nvidia.com",
+                    "deviceClassName": "gpu.nvidia.com",
+                    "count": 8,
+                    "attributes": {
+                        "architecture": {"string": "Hopper"},
+                        "acme.example/in": {"int": 1},
+                        "slot": {"int": 1},
+                    },
+                    "capacity": {"memory": {"value": "81559Mi"}},
+                },
+            ],
+        },
+    }
+)
+
+
+def _claimed(expression: str) -> Claimed:
+    return claimed(expression, RACK, devices={"gpu", "rdma"})
+
+
+@pytest.mark.parametrize(
+    ("written", "asked"),
+    [
+        (HOPPER, HOPPER),
+        ('attributes["gpu.nvidia.com/architecture"] == "Hopper"', HOPPER),
+        ("attributes['gpu.nvidia.com/architecture'] == \"Hopper\"", HOPPER),
+        (
+            'capacity["gpu.nvidia.com/memory"].compareTo(quantity("75Gi")) >= 0',
+            'device.capacity["gpu.nvidia.com"].memory.compareTo(quantity("75Gi")) >= 0',
+        ),
+        (
+            '"gpu.nvidia.com/architecture" in attributes',
+            '"architecture" in device.attributes["gpu.nvidia.com"]',
+        ),
+        (
+            'attributes[?"gpu.nvidia.com/architecture"].orValue("") == "Hopper"',
+            'device.attributes["gpu.nvidia.com"][?"architecture"].orValue("") == "Hopper"',
+        ),
+        ('attributes["acme.example/in"] == 1', 'device.attributes["acme.example"]["in"] == 1'),
+        (
+            'attributes["acme.example/in"] == 1 || device.driver == "x" // the old ones',
+            'device.attributes["acme.example"]["in"] == 1 || device.driver == "x"',
+        ),
+        (
+            'attributes["acme.example/in"] == 1 ? device.driver != "" : false',
+            'device.attributes["acme.example"]["in"] == 1 ? device.driver != "" : false',
+        ),
+    ],
+)
+def test_a_condition_on_the_accelerator_is_asked_of_each_device(written: str, asked: str) -> None:
+    assert _claimed(written) == Claimed({"gpu": (asked,)})
+
+
+def test_each_condition_goes_to_the_claim_of_its_device() -> None:
+    written = (
+        'attributes["gpu.nvidia.com/architecture"] == "Hopper" && // the GPU\n'
+        'attributes["rdma.example/fast"] && device.driver != ""'
+    )
+    asked = {
+        "gpu": (HOPPER, 'device.driver != ""'),
+        "rdma": ('device.attributes["rdma.example"].fast',),
+    }
+    assert _claimed(written) == Claimed(asked)
+
+
+@pytest.mark.parametrize(
+    ("condition", "why"),
+    [
+        ('attributes["dra.net/linkType"] == "tcpxo"', "it is about device nic, which is not claimed"),
+        (
+            '(attributes["dra.net/linkType"] == "x" || attributes["acme.example/in"] == 1)',
+            "it is about devices gpu, nic, and a claim sees one",
+        ),
+        (
+            'attributes.exists(key, key == "acme.example/in")',
+            "it uses attributes of all devices otherwise than by one key",
+        ),
+        (
+            'attributes["acme.example/" + "in"] == 1',
+            "it uses attributes of all devices otherwise than by one key",
+        ),
+        (
+            '["acme.example/in"].all(key, key in attributes)',
+            "it looks up a key of attributes that is worked out, or written with escapes",
+        ),
+        (
+            r'attributes["acme.example/\x69n"] == 1',
+            "it looks up a key of attributes that is worked out, or written with escapes",
+        ),
+        ('attributes["gpu.nvidia.com/slot"] == 1', "the driver gpu.nvidia.com publishes no slot"),
+        ('device.attributes["gpu.nvidia.com"].slot == 1', "the driver gpu.nvidia.com publishes no slot"),
+        (
+            'attributes["gpu.nvidia.com/form-factor"] == 1',
+            "the driver gpu.nvidia.com publishes no form-factor",
+        ),
+        (
+            "attributes['acme.example/\"in'] == 1",
+            "it looks up a key of attributes that is worked out, or written with escapes",
+        ),
+        ('!("architecture" in attributes)', "'architecture' has no domain"),
+        (
+            '("acme.example" + "/in" in attributes)',
+            "it uses attributes of all devices otherwise than by one key",
+        ),
+        ('cel.bind(d, device, d.driver == "x")', "it uses device as a whole"),
+        (
+            '"%s".format([device.driver]) == "x"',
+            "it calls format, whose arguments only the API server checks",
+        ),
+        ('int("4") == 4', "it calls int, whose arguments only the API server checks"),
+        ('.attributes["acme.example/in"] == 1', "it begins a name with a point"),
+    ],
+)
+def test_what_a_claim_cannot_ask_is_left_out_and_said(condition: str, why: str) -> None:
+    assert _claimed(f"{condition} && {HOPPER}") == Claimed({"gpu": (HOPPER,)}, ((condition, why),))
+
+
+def test_a_part_of_a_condition_is_looked_up_as_a_whole_one() -> None:
+    written = '!("acme.example/in" in attributes) || "acme.example/in" in attributes'
+    asked = '!("in" in device.attributes["acme.example"]) || "in" in device.attributes["acme.example"]'
+    assert _claimed(written) == Claimed({"gpu": (asked,)})
+
+
+@pytest.mark.parametrize("written", ["device.driver ==", "`", 'capacity["gpu.nvidia.com/memory"] >= 75', "1"])
+def test_what_is_no_selector_asks_nothing(written: str) -> None:
+    assert _claimed(written) == Claimed()
+
+
+def test_every_condition_that_is_asked_is_one_of_kubernetes() -> None:
+    """Over the flat maps no claim may ask anything, whatever else an expression has."""
+    for row in ROWS:
+        try:
+            Selectors().check(row["expression"])
+        except InvalidSelector:
+            continue
+        asked_of_all = _claimed(row["expression"])
+        for asked in map(asked_of_all.expression, asked_of_all.conditions):
+            Selectors().check(asked)
+            assert "attributes[" not in asked.replace("device.attributes[", "")
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: row["expression"])
+def test_what_kubernetes_refuses_is_refused(row: dict[str, object]) -> None:
+    if row["result"] in ("refused", "too costly"):
+        assert refused(str(row["expression"])) is not None
+
+
+@pytest.mark.parametrize(
+    ("expression", "what"),
+    [
+        (
+            'device.driver.split(".").join("") == "a"',
+            "Kubernetes cannot bound what join costs here, and takes it in no claim",
+        ),
+        ("type(1) == int", "Kubernetes cannot bound what type costs here, and takes it in no claim"),
+        (
+            '["a", device.driver].max() == "a"',
+            "Kubernetes cannot bound what max costs here, and takes it in no claim",
+        ),
+        (
+            '["a"].indexOf("a") == 0',
+            "Kubernetes cannot bound what indexOf costs here, and takes it in no claim",
+        ),
+        (
+            'device.driver.includes("a")',
+            "Kubernetes 1.36 has includes behind a gate of alpha (DRAListTypeAttributes)",
+        ),
+        (
+            'device.capacity["gpu.nvidia.com"].memory >= 75',
+            "quantities are compared with compareTo, not with >=",
+        ),
+    ],
+)
+def test_a_refused_condition_says_by_which_rule(expression: str, what: str) -> None:
+    invalid = refused(expression)
+    assert invalid is not None
+    assert invalid.what == what
+
+
+@pytest.mark.parametrize(
+    "expression", [HOPPER, "[1, 2].min() == 1", '"abc".indexOf("b") == 1', "[1].indexOf(1) == 0"]
+)
+def test_what_kubernetes_takes_is_taken(expression: str) -> None:
+    assert refused(expression) is None

@@ -1,0 +1,120 @@
+"""What pods of one worker have by their position: entries answer, followers compute, or serve copies too."""
+
+from typing import Any
+
+import pytest
+
+from inferfleet.api.kinds.model_deployment import ModelDeployment
+from inferfleet.fleet.shapes import Shape
+from inferfleet.fleet.spot import Spot
+from inferfleet.manifests.pod.hardware import Hardware
+from inferfleet.manifests.pod.stand import Stand
+from inferfleet.manifests.pod.template import pod_template
+
+SERVES, ENTRY = "inferfleet.dev/serves", "inferfleet.dev/entry"
+PORTS = "llm-d.ai/active-ports"
+SPOT = Spot("ml/qwen", "east", (("decode", "h100"), ("encoder", "h100")))
+
+
+def _workers(topology: dict[str, int], *args: str) -> dict[str, Any]:
+    engine = {"name": "engine", "image": "vllm:1", "args": list(args)}
+    return {"topology": topology, "template": {"spec": {"containers": [engine]}}}
+
+
+def _pod(
+    position: Any, topology: dict[str, int], *args: str, role: str = "decode", gpus: int = 8
+) -> dict[str, Any]:
+    document = ModelDeployment.model_validate(
+        {
+            "metadata": {"name": "qwen", "namespace": "ml"},
+            "spec": {
+                "replicas": 1,
+                "workers": _workers(topology, *args),
+                "roles": {"encoder": {"workers": _workers(topology, *args)}},
+            },
+        }
+    )
+    shape = Shape(document.spec.workers.topology.pods_per_worker, gpus)
+    hardware = Hardware("nvidia.com/gpu", gpus, 8, {"inferfleet.dev/pool": "h100"})
+    return pod_template(Stand(document, SPOT, role, position, shape, hardware))
+
+
+def _engine(pod: dict[str, Any]) -> dict[str, Any]:
+    [engine] = pod["spec"]["containers"]
+    return dict(engine)
+
+
+WIDE = {"tensor": 1, "data": 16, "dataLocal": 8}
+EACH = "--data-parallel-multi-port-external-lb"
+
+
+def test_a_follower_that_computes_has_no_port_probe_or_drain_and_takes_no_requests() -> None:
+    pod = _pod("Follower", {"tensor": 8, "pipeline": 2})
+    assert _engine(pod) == {
+        "name": "engine",
+        "image": "vllm:1",
+        "args": [],
+        "terminationMessagePolicy": "FallbackToLogsOnError",
+        "volumeMounts": [{"name": "dshm", "mountPath": "/dev/shm"}],
+        "resources": {"limits": {"nvidia.com/gpu": "8"}, "requests": {"nvidia.com/gpu": "8"}},
+    }
+    assert SERVES not in pod["metadata"]["labels"]
+    assert pod["metadata"]["labels"]["inferfleet.dev/role"] == "decode"
+
+
+def test_its_entry_is_the_pod_of_a_worker_of_one() -> None:
+    pod = _pod("Entry", {"tensor": 8, "pipeline": 2})
+    assert pod == _pod("Entry", {"tensor": 8})
+    assert pod["metadata"]["labels"][SERVES] == "true"
+
+
+@pytest.mark.parametrize("position", ["Entry", "Follower"])
+def test_with_data_parallelism_every_pod_serves_and_is_probed(position: str) -> None:
+    pod = _pod(position, WIDE, "vllm", "serve", "--data-parallel-hybrid-lb")
+    assert pod["metadata"]["labels"][SERVES] == "true"
+    assert _engine(pod)["readinessProbe"]["httpGet"] == {"path": "/health", "port": "http"}
+
+
+@pytest.mark.parametrize(
+    ("topology", "args"),
+    [
+        (WIDE, ("vllm", "serve", "--headless")),
+        ({"tensor": 8, "pipeline": 2, "data": 2}, ()),
+    ],
+)
+def test_followers_without_a_server_of_their_own_do_not_serve(
+    topology: dict[str, int], args: tuple[str, ...]
+) -> None:
+    assert SERVES not in _pod("Follower", topology, *args)["metadata"]["labels"]
+
+
+def test_a_pod_with_a_port_for_each_copy_says_which_and_is_asked_for_all_at_once() -> None:
+    pod = _pod("Entry", WIDE, "vllm", "serve", EACH)
+    assert pod["metadata"]["annotations"][PORTS] == "8000,8001,8002,8003,8004,8005,8006,8007"
+    engine = _engine(pod)
+    assert engine["readinessProbe"]["httpGet"] == {"path": "/ready", "port": 9256}
+    assert engine["livenessProbe"]["httpGet"] == {"path": "/health", "port": 9256}
+
+
+def test_entries_of_other_roles_answer_and_take_no_requests_of_the_deployment() -> None:
+    labels = _pod("Entry", {"tensor": 8}, role="encoder")["metadata"]["labels"]
+    assert (SERVES in labels, labels[ENTRY]) == (False, "true")
+    assert ENTRY not in _pod("Follower", {"tensor": 8, "pipeline": 2}, role="encoder")["metadata"]["labels"]
+
+
+def test_pods_of_one_worker_keep_apart_where_a_node_could_hold_two() -> None:
+    apart = {
+        "labelSelector": {
+            "matchLabels": {
+                "inferfleet.dev/deployment": "qwen",
+                "inferfleet.dev/role": "decode",
+                "inferfleet.dev/placement": "h100-h100",
+            }
+        },
+        "matchLabelKeys": ["leaderworkerset.sigs.k8s.io/group-key"],
+        "topologyKey": "kubernetes.io/hostname",
+    }
+    for position in ("Entry", "Follower"):
+        term = _pod(position, {"tensor": 4, "pipeline": 2}, gpus=4)["spec"]["affinity"]["podAntiAffinity"]
+        assert term == {"requiredDuringSchedulingIgnoredDuringExecution": [apart]}
+        assert "affinity" not in _pod(position, {"tensor": 8, "pipeline": 2})["spec"]

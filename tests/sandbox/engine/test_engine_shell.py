@@ -1,0 +1,58 @@
+"""A container's script is read as a shell would run it."""
+
+import pytest
+
+from sandbox.engine.command.shell import programs
+from sandbox.engine.failure import EngineFailure
+
+ENV = {"LWS_WORKER_INDEX": "1", "LWS_GROUP_SIZE": "2", "LWS_LEADER_ADDRESS": "k-0.k.ml", "M": "Q"}
+BY_INDEX = """
+# the leader has the API
+START_RANK=$(( ${LWS_WORKER_INDEX:-0} * 8 ))
+if [ "$LWS_WORKER_INDEX" -eq 0 ]; then
+  exec vllm serve lead --port 8000
+else
+  exec vllm serve $M --headless --start $START_RANK
+fi
+"""
+
+
+@pytest.mark.parametrize(
+    ("script", "ran"),
+    [
+        ("echo hi\nexec vllm $M \\\n -tp 2 | tee log",
+         [["echo", "hi"], ["vllm", "Q", "-tp", "2"], ["tee", "log"]]),
+        (BY_INDEX, [["vllm", "serve", "Q", "--headless", "--start", "8"]]),
+        ("vllm $( [ $LWS_WORKER_INDEX -gt 0 ] && echo --headless ) # really", [["vllm", "--headless"]]),
+        ("until getent hosts $LWS_LEADER_ADDRESS; do sleep 1; done; vllm", [["vllm"]]),
+        ("[ $LWS_WORKER_INDEX = 0 ] && vllm lead || vllm follow", [["vllm", "follow"]]),
+        ('A="x y"; export B=$A; vllm "$A" $B \'$M\' --j "{\\"a\\": 1}"',
+         [["vllm", "x y", "x", "y", "$M", "--j", '{"a": 1}']]),
+        ("if [ $M = Q ] && ! [ $LWS_GROUP_SIZE = 2 ]; then a; elif [ $M = Q ]; then "
+         "if true; then b; fi; else c; fi", [["b"]]),
+        ("vllm ${NOTHING:-some} $NOTHING $(( (1 + 5) / 4 )) > /dev/null 2>&1", [["vllm", "some", "1"]]),
+        ("NAME=1 vllm $M", [["vllm", "Q"]]),
+    ],
+)  # fmt: skip
+def test_what_a_script_runs(script: str, ran: list[list[str]]) -> None:
+    assert [list(words) for words in programs(script, ENV)] == ran
+
+
+@pytest.mark.parametrize(
+    ("script", "says"),
+    [
+        ("vllm serve 'Q", "No closing '"),
+        ('vllm "Q', "No closing quotation"),
+        ("if true; then vllm", "if without fi"),
+        ("fi", "fi without if"),
+        ("vllm $((1 +))", "invalid syntax"),
+        ("vllm $((1 / 0))", "division by 0"),
+        ("vllm $((print(1)))", "arithmetic: print(1)"),
+        ("vllm ${#M}", "does not know the expansion ${#M}"),
+        ("vllm $(echo", "No closing parenthesis"),
+    ],
+)
+def test_a_script_that_no_shell_runs_is_refused(script: str, says: str) -> None:
+    with pytest.raises(EngineFailure) as refusal:
+        programs(script, ENV)
+    assert says in str(refusal.value)
