@@ -17,7 +17,7 @@ from inferfleet.fleet.engines.balance import MOST_PORTS, balance
 from inferfleet.fleet.engines.flags import Flag, Flags, flags_of, spelling
 from inferfleet.fleet.engines.group import Group, argument, joins, missing, numbers
 from inferfleet.fleet.engines.place import place_mistakes, port_mistakes
-from inferfleet.fleet.engines.repeated import field_of, loopback_mistakes, number_mistakes
+from inferfleet.fleet.engines.repeated import field_of, loopback_mistakes, number_mistakes, ready_mistakes
 from inferfleet.fleet.engines.words import Command, command_of, is_known
 from inferfleet.fleet.roles import engine_of, path_of_role, roles_of, template_path, workers_of
 from inferfleet.fleet.shapes import Shape
@@ -114,11 +114,14 @@ def _of_role(
         ):
             at = f"{path}.{path_of(mistake.at)}"
             yield _problem(deployment, mistake.what, mistake.next_step, at)
+        group = group_of(deployment, role=role, position=position, pods=shape.pods)
+        for mistake in ready_mistakes(template.spec, group, engine_of(deployment, role)):
+            at = f"{path}.{path_of(mistake.at)}"
+            yield _problem(deployment, mistake.what, mistake.next_step, at, "warning")
         command = command_of(template.spec)
         found[position] = flags_of(command, engine(kind))
         # The template of all pods lacks for followers what it lacks for entries.
         if whole and (position == "Entry" or template is not workers.template):
-            group = group_of(deployment, role=role, position=position, pods=shape.pods)
             yield from _absent(deployment, group, found[position], command, f"{path}.spec")
     if shape.pods == 1 and workers.follower:
         yield _problem(

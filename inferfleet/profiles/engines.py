@@ -53,7 +53,8 @@ class EngineDefaults:
     the one that is written. With `underscores`, the parser takes them for dashes. Where the flag
     `data_in_tensor` is given, data parallelism takes no GPUs beyond the tensor group. `address_flag` takes
     the address on which the engine listens. The pods of a worker meet at `master_port`, its copies at
-    `rpc_port`; `supervisor_port` tells the health of all copies of a pod.
+    `rpc_port`; `supervisor_port` tells the health of all copies of a pod. An API server ends its pod where
+    one of its engines is not ready after `ready_limit` seconds, or those in the variable `ready_variable`.
     """
 
     port: int
@@ -70,6 +71,8 @@ class EngineDefaults:
     master_port: int | None = None
     rpc_port: int | None = None
     supervisor_port: int | None = None
+    ready_variable: str | None = None
+    ready_limit: int | None = None
 
 
 _ENGINES = {
@@ -129,6 +132,9 @@ _ENGINES = {
         master_port=29501,
         rpc_port=29550,
         supervisor_port=9256,
+        # vllm/envs.py, read in vllm/v1/engine/core_client.py.
+        ready_variable="VLLM_ENGINE_READY_TIMEOUT_S",
+        ready_limit=600,
     ),
     "SGLang": EngineDefaults(
         port=30000,

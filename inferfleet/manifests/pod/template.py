@@ -6,7 +6,8 @@ from typing import Any
 from inferfleet.api.kinds.containers import ENGINE
 from inferfleet.api.kinds.model_deployment import Engine
 from inferfleet.fleet import names
-from inferfleet.fleet.engine_args import port_of, startup_of
+from inferfleet.fleet.engine_args import group_of, port_of, startup_of
+from inferfleet.fleet.engines.repeated import ready_variable
 from inferfleet.fleet.ports import Health, active_ports, followers_serve, health, serving_ports
 from inferfleet.fleet.roles import DECODE
 from inferfleet.manifests.pod.claimed import ask_for_devices, claimed_gpus
@@ -86,6 +87,7 @@ def pod_template(stand: Stand) -> dict[str, Any]:
         _serve(container, stand)
     # The pod's status then says why an engine ended, and so does an update.
     container.setdefault("terminationMessagePolicy", "FallbackToLogsOnError")
+    _wait_for_copies(container, stand)
     _share_memory(spec, container)
     _drain(spec, container, answers=answers(stand))
     _schedule(spec, container, stand.hardware)
@@ -108,6 +110,15 @@ def _serve(container: dict[str, Any], stand: Stand) -> None:
             same["name"] = name
     if not any(key in container for key in ("startupProbe", "readinessProbe", "livenessProbe")):
         container.update(probes(stand.engine, health(stand.deployment, stand.role)))
+
+
+def _wait_for_copies(container: dict[str, Any], stand: Stand) -> None:
+    """Let the engine wait for its own processes as long as its startup probe does."""
+    group = group_of(stand.deployment, role=stand.role, position=stand.position, pods=stand.shape.pods)
+    variable = ready_variable(group)
+    if variable and not any(env["name"] == variable for env in container.get("env", [])):
+        seconds = str(startup_of(stand.engine))
+        container.setdefault("env", []).append({"name": variable, "value": seconds})
 
 
 def _active_ports(stand: Stand) -> dict[str, str]:

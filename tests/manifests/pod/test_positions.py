@@ -45,6 +45,7 @@ def _engine(pod: dict[str, Any]) -> dict[str, Any]:
 
 
 WIDE = {"tensor": 1, "data": 16, "dataLocal": 8}
+WAITS = {"name": "VLLM_ENGINE_READY_TIMEOUT_S", "value": "1800"}
 EACH = "--data-parallel-multi-port-external-lb"
 
 
@@ -55,6 +56,7 @@ def test_a_follower_that_computes_has_no_port_probe_or_drain_and_takes_no_reques
         "image": "vllm:1",
         "args": [],
         "terminationMessagePolicy": "FallbackToLogsOnError",
+        "env": [WAITS],
         "volumeMounts": [{"name": "dshm", "mountPath": "/dev/shm"}],
         "resources": {"limits": {"nvidia.com/gpu": "8"}, "requests": {"nvidia.com/gpu": "8"}},
     }
@@ -62,9 +64,9 @@ def test_a_follower_that_computes_has_no_port_probe_or_drain_and_takes_no_reques
     assert pod["metadata"]["labels"]["inferfleet.dev/role"] == "decode"
 
 
-def test_its_entry_is_the_pod_of_a_worker_of_one() -> None:
+def test_its_entry_is_the_pod_of_a_worker_of_one_that_waits_for_the_others() -> None:
     pod = _pod("Entry", {"tensor": 8, "pipeline": 2})
-    assert pod == _pod("Entry", {"tensor": 8})
+    assert _engine(pod) == {**_engine(_pod("Entry", {"tensor": 8})), "env": [WAITS]}
     assert pod["metadata"]["labels"][SERVES] == "true"
 
 
@@ -118,3 +120,9 @@ def test_pods_of_one_worker_keep_apart_where_a_node_could_hold_two() -> None:
         term = _pod(position, {"tensor": 4, "pipeline": 2}, gpus=4)["spec"]["affinity"]["podAntiAffinity"]
         assert term == {"requiredDuringSchedulingIgnoredDuringExecution": [apart]}
         assert "affinity" not in _pod(position, {"tensor": 8, "pipeline": 2})["spec"]
+
+
+def test_an_engine_with_a_port_for_each_copy_waits_for_all_copies_of_its_pod() -> None:
+    topology = {"tensor": 1, "data": 8, "dataLocal": 8}
+    assert _engine(_pod("Entry", topology, EACH))["env"] == [WAITS]
+    assert "env" not in _engine(_pod("Entry", topology))
