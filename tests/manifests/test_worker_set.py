@@ -116,6 +116,18 @@ def test_a_name_is_cut_so_that_labels_of_its_pods_fit(spot: Spot, name: str) -> 
     assert len(f"{made}-9999-0123456789") <= 63
 
 
+def test_a_set_is_never_called_like_the_followers_of_a_group_of_another() -> None:
+    """The controller calls the StatefulSet of followers `<set>-<group>`, and that of leaders `<set>`."""
+    pools = ("h200", "h200-1", "h200-17", "1")
+    made = [names.worker_set(Spot("ml/a", "east", (("decode", pool),)), "decode") for pool in pools]
+    assert made == [
+        "a-decode-h200",
+        "a-decode-h200-1-0d7079",
+        "a-decode-h200-17-544d70",
+        "a-decode-1-ae743c",
+    ]
+
+
 def test_names_that_are_cut_alike_differ() -> None:
     cut = [names.worker_set(spot, "decode") for spot in (LONG, OTHER)]
     assert cut[0][:40] == cut[1][:40]
