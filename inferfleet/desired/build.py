@@ -61,7 +61,7 @@ def desired(
     ]
     _refuse(documents, problems)
     clusters = _clusters(documents, planned, templates, lock=lock, cloud=cloud)
-    _refuse(documents, doubles(clusters))
+    _refuse(documents, doubles(documents, clusters))
     return Desired(
         stack=documents.settings.stack,
         clusters=clusters,

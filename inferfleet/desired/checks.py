@@ -10,7 +10,8 @@ from inferfleet.desired.pods import Pods
 from inferfleet.desired.values import Component, DesiredCluster, KubeObject
 from inferfleet.fleet import engine_args
 from inferfleet.fleet.decisions import Plan
-from inferfleet.fleet.roles import roles_of, workers_of
+from inferfleet.fleet.names import DEPLOYMENT, ROLE, SERVICE
+from inferfleet.fleet.roles import DECODE, path_of_role, roles_of, workers_of
 from inferfleet.fleet.shapes import Shape, accelerator, shape
 from inferfleet.fleet.spot import Spot
 from inferfleet.manifests.picker import check as picker_check
@@ -26,7 +27,7 @@ def engine_problems(documents: Documents, planned: Plan) -> Iterator[Problem]:
     """Yield command lines that contradict topology, worker or port, or do not show that they agree."""
     for _, deployment in sorted(documents.deployments.items()):
         shapes = {role: worker_shapes(documents, planned, deployment, role) for role in roles_of(deployment)}
-        yield from engine_args.check(deployment, shapes, written=_written(documents, deployment))
+        yield from engine_args.check(deployment, shapes, written=_flags_written(documents, deployment))
 
 
 def worker_shapes(
@@ -56,7 +57,7 @@ def worker_shapes(
     return tuple(sorted(placed)) or (shape(topology, largest),)
 
 
-def _written(documents: Documents, deployment: ModelDeployment) -> frozenset[tuple[str, Position]]:
+def _flags_written(documents: Documents, deployment: ModelDeployment) -> frozenset[tuple[str, Position]]:
     """Return the roles and positions in whose chain may be the plugin that writes flags."""
     chains = (
         documents.settings.plugins,
@@ -101,25 +102,25 @@ def scheduler_problems(documents: Documents, spot: Spot, made: Iterable[Pods]) -
         yield from contradictions(documents, spot, template, links=links, request=pods.request)
 
 
-def doubles(clusters: Iterable[DesiredCluster]) -> Iterator[Problem]:
+def doubles(documents: Documents, clusters: Iterable[DesiredCluster]) -> Iterator[Problem]:
     """Yield objects of the same kind and name on a cluster, and components of the same Pulumi name."""
     for cluster in clusters:
-        objects: dict[tuple[str, str, str | None, str], str] = {}
+        objects: dict[tuple[str, str, str | None, str], KubeObject] = {}
         components: dict[tuple[str, str], Component] = {}
         for component in cluster.components:
             before = components.setdefault((component.kind, component.name), component)
             if before is not component:
                 # Both have the same name, so each is described by its last object.
                 last = (before.objects[-1], component.objects[-1])
-                by = [f"{made.kind} {made.namespace}/{made.kubernetes_name}" for made in last]
-                yield _doubled(f"{component.kind} {component.name}", cluster, by)
+                by = [f"{_named(made)} of {_owner(documents, made)}" for made in last]
+                yield _doubled(f"{component.kind} {component.name}", cluster, by, component.objects[-1])
             for made in component.objects:
                 for group, kind in _kinds(made):
                     identity = group, kind, made.namespace, made.kubernetes_name
                     if identity in objects:
-                        by = sorted({objects[identity], f"{component.kind} {component.name}"})
-                        yield _doubled(f"{kind} {made.namespace}/{made.kubernetes_name}", cluster, by)
-                    objects[identity] = f"{component.kind} {component.name}"
+                        by = [_owner(documents, owned) for owned in (objects[identity], made)]
+                        yield _doubled(f"{kind} {made.namespace}/{made.kubernetes_name}", cluster, by, made)
+                    objects[identity] = made
 
 
 def _kinds(made: KubeObject) -> Iterator[tuple[str, str]]:
@@ -130,9 +131,41 @@ def _kinds(made: KubeObject) -> Iterator[tuple[str, str]]:
         yield "", "Service"
 
 
-def _doubled(what: str, cluster: DesiredCluster, by: Iterable[str] = ()) -> Problem:
-    wanted = f" (wanted by {' and '.join(by)})" if by else ""
+def _doubled(what: str, cluster: DesiredCluster, by: Iterable[str], made: KubeObject) -> Problem:
+    kind, key, path = _written(made)
+    wanted = " and by ".join(dict.fromkeys(by))
     return Problem(
-        f"two different things on cluster {cluster.connection.cluster} would be called {what}{wanted}",
-        "Rename one of the deployments, services or pools from which the name is derived",
+        f"two different things on cluster {cluster.connection.cluster} would be called {what} "
+        f"(wanted by {wanted})",
+        "Rename one of the deployments, roles, services or pools from which the name is derived",
+        path,
+        kind=kind,
+        key=key,
     )
+
+
+def _owner(documents: Documents, made: KubeObject) -> str:
+    """Return the document that an object is made for, its role if it is of one, and where that is written."""
+    kind, key, path = _written(made)
+    role = made.manifest["metadata"].get("labels", {}).get(ROLE)
+    where = documents.where(kind, key, path)
+    return (
+        (f"role {role} of " if role else "")
+        + (f"{kind} {key}" if kind else "the stack")
+        + (f" ({where})" if where else "")
+    )
+
+
+def _written(made: KubeObject) -> tuple[str, str, str]:
+    """Return kind, key and field of the document that an object is made for; "" where it is for all."""
+    labels = made.manifest["metadata"].get("labels", {})
+    for kind, label in (("ModelDeployment", DEPLOYMENT), ("ModelService", SERVICE)):
+        if label in labels:
+            role = labels.get(ROLE, DECODE)
+            path = "metadata.name" if role == DECODE else path_of_role(role)
+            return kind, f"{made.namespace}/{labels[label]}", path
+    return "", "", ""
+
+
+def _named(made: KubeObject) -> str:
+    return f"{made.kind} {made.namespace}/{made.kubernetes_name}"

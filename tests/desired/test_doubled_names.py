@@ -1,19 +1,24 @@
 """Names are joined from parts, so two things can come to one name. Each is told, with both owners."""
 
-import pytest
-from small_stack import NOTHING, Document, cluster, deployment, lock, made, service
+from dataclasses import replace
+from typing import Any
 
-from inferfleet.api.problems import InvalidDocuments, Problem
+import pytest
+from small_stack import NOTHING, Document, cluster, deployment, lock, made, service, stack
+
+from inferfleet.api.problems import InvalidDocuments, Problem, Where
+from inferfleet.desired import desired
 from inferfleet.fleet.lock.lock import Lock
 
-RENAME = "Rename one of the deployments, services or pools from which the name is derived"
+RENAME = "Rename one of the deployments, roles, services or pools from which the name is derived"
+NAME = "metadata.name"
 
 
-def _doubled(what: str, *by: str) -> Problem:
-    wanted = " and ".join(by)
-    return Problem(
-        f"two different things on cluster east would be called {what} (wanted by {wanted})", RENAME
-    )
+def _doubled(what: str, *by: str, at: str, path: str = NAME) -> Problem:
+    kind, _, key = at.partition(" ")
+    wanted = " and by ".join(by)
+    told = f"two different things on cluster east would be called {what} (wanted by {wanted})"
+    return Problem(told, RENAME, path, kind=kind, key=key)
 
 
 @pytest.mark.parametrize(
@@ -21,7 +26,14 @@ def _doubled(what: str, *by: str) -> Problem:
     [
         pytest.param(
             [cluster("east"), deployment("x-svc"), service("x")],
-            [_doubled("HTTPRoute ml/x-svc", "ModelEndpoint east/ml/x-svc", "ModelService east/ml/x")],
+            [
+                _doubled(
+                    "HTTPRoute ml/x-svc",
+                    "ModelDeployment ml/x-svc",
+                    "ModelService ml/x",
+                    at="ModelService ml/x",
+                )
+            ],
             id="a deployment called like a service's route",
         ),
         pytest.param(
@@ -29,8 +41,9 @@ def _doubled(what: str, *by: str) -> Problem:
             [
                 _doubled(
                     "Deployment ml/q-decode-epp",
-                    "ModelEndpoint east/ml/q-decode",
-                    "ModelReplicas east/ml/q-epp",
+                    "ModelDeployment ml/q-decode",
+                    "role decode of ModelDeployment ml/q",
+                    at="ModelDeployment ml/q",
                 )
             ],
             id="a workload called like another deployment's picker",
@@ -62,7 +75,37 @@ def test_deployments_and_pools_that_join_to_one_component_are_told_with_both_wor
     east = cluster("east", pools=("b-c", "c"))
     found = _problems(east, deployment("a"), deployment("a-b"), lock=lock({"a east/b-c": 1, "a-b east/c": 1}))
     assert found == [
-        _doubled("ModelReplicas east/ml/a-b-c", "Deployment ml/a-decode-b-c", "Deployment ml/a-b-decode-c")
+        _doubled(
+            "ModelReplicas east/ml/a-b-c",
+            "Deployment ml/a-decode-b-c of role decode of ModelDeployment ml/a",
+            "Deployment ml/a-b-decode-c of role decode of ModelDeployment ml/a-b",
+            at="ModelDeployment ml/a-b",
+        )
+    ]
+
+
+def _roles(*roles: str) -> dict[str, Any]:
+    container = {"name": "engine", "image": "x:1"}
+    workers = {"topology": {"tensor": 1}, "template": {"spec": {"containers": [container]}}}
+    return {"roles": {name: {"workers": workers} for name in roles}}
+
+
+def test_roles_that_join_to_one_name_are_told_with_the_line_of_each() -> None:
+    documents = stack(cluster("east"), deployment("a", **_roles("b-c")), deployment("a-b", **_roles("c")))
+    lines = {
+        ("ModelDeployment", "ml/a"): {"": Where("a.yaml", 1), "spec.roles.b-c": Where("a.yaml", 12)},
+        ("ModelDeployment", "ml/a-b"): {"": Where("b.yaml", 1), "spec.roles.c": Where("b.yaml", 21)},
+    }
+    with pytest.raises(InvalidDocuments) as raised:
+        desired(replace(documents, positions=lines), NOTHING)
+    by = (
+        "role b-c of ModelDeployment ml/a (a.yaml:12)",
+        "role c of ModelDeployment ml/a-b (b.yaml:21)",
+    )
+    here = {"at": "ModelDeployment ml/a-b", "path": "spec.roles.c"}
+    assert list(raised.value.problems) == [
+        replace(_doubled(f"{kind} {name}", *by, **here), where=Where("b.yaml", 21))
+        for kind, name in (("Deployment", "ml/a-b-c-l4"), ("Service", "ml/a-b-c"))
     ]
 
 

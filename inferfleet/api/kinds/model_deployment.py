@@ -121,15 +121,19 @@ class Route(Model):
 
 
 _ROLE = Dns1035(12)
+_TAKEN = {
+    "decode": "spec.workers",
+    "prefill": "spec.prefill",
+    "epp": "endpoint pickers, whose Service is called <deployment>-epp",
+}
 
 
 def _role_names(roles: dict[str, "Role"]) -> dict[str, "Role"]:
     """Names of roles, which become parts of names of workloads. Those of inferfleet's own are taken."""
     mistakes = []
     for name in roles:
-        if name in ("decode", "prefill"):
-            field = "spec.workers" if name == "decode" else "spec.prefill"
-            what = f"the name {name} of a role is taken: it is that of {field}"
+        if name in _TAKEN:
+            what = f"the name {name} of a role is taken: it is that of {_TAKEN[name]}"
             mistakes.append(Mistake(what, "Choose another name", (name,)))
         elif not _ROLE.allows(name):
             mistakes.append(Mistake(f"the role {shown(name)!r} must be {_ROLE.rule}", "Change it", (name,)))

@@ -91,6 +91,14 @@ CASES = {
         "the name decode of a role is taken: it is that of spec.workers",
         "Choose another name",
     ),
+    "a role that is called like endpoint pickers": (
+        f"{WORKERS}  roles:\n    epp: {{workers: {{{TWO}, template: {POD}}}}}\n",
+        8,
+        "spec.roles.epp",
+        "the name epp of a role is taken: it is that of endpoint pickers, whose Service is called "
+        "<deployment>-epp",
+        "Choose another name",
+    ),
     "a role of a name that no label takes": (
         f"{WORKERS}  roles:\n    Encode_1: {{workers: {{{TWO}, template: {POD}}}}}\n",
         8,
