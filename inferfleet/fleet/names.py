@@ -4,7 +4,6 @@ Names are state: one that changes replaces what runs. Deployments and services c
 """
 
 import hashlib
-import re
 
 from inferfleet.fleet.spot import Spot
 
@@ -38,7 +37,6 @@ _LABEL = 63
 # Pods of a StatefulSet have a label of its name with a hash of 11 characters. Those of followers are named
 # after the set and the number of their group, for which this leaves four digits.
 _SET = _LABEL - 11 - 5
-_NUMBERED = re.compile("-[0-9]+$")
 # What llm-d's endpoint pickers read, and what its guides select pods by.
 LLM_D_ROLE = "llm-d.ai/role"
 LLM_D_ENGINE = "llm-d.ai/engine-type"
@@ -60,12 +58,12 @@ def workload(spot: Spot, role: str) -> str:
 def worker_set(spot: Spot, role: str) -> str:
     """Return the name of the LeaderWorkerSet for one role of a placement, at most 47 characters.
 
-    Longer, and labels of its pods would have more characters than Kubernetes takes. With a number at its end,
-    such as `a-decode-h200-1`, it could be what the controller calls the followers of a group of another set,
-    `a-decode-h200`: both are StatefulSets. Such names end in a hash, which no group has for its number.
+    Longer, and labels of its pods would have more characters than Kubernetes takes; with a number at its end,
+    as in `a-decode-h200-1`, the controller could call a StatefulSet of the set `a-decode-h200` alike. Both
+    end in a hash.
     """
     whole = workload(spot, role)
-    fits = len(whole) <= _SET and not _NUMBERED.search(whole)
+    fits = len(whole) <= _SET and not whole.rpartition("-")[2].isdecimal()
     return whole if fits else f"{whole[: _SET - 7].rstrip('-')}-{_hex(6, whole)}"
 
 
