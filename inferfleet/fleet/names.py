@@ -43,11 +43,10 @@ LLM_D_ENGINE = "llm-d.ai/engine-type"
 LLM_D_SERVING = "llm-d.ai/inference-serving"
 # Which ports of its pool a pod serves on: of llm-d's pickers, and of those before them.
 ACTIVE_PORTS = ("inference.networking.k8s.io/active-ports", "llm-d.ai/active-ports")
-# What the controller of LeaderWorkerSets sets on its pods.
-LWS_NAME = "leaderworkerset.sigs.k8s.io/name"
-LWS_GROUP = "leaderworkerset.sigs.k8s.io/group-index"
-LWS_GROUP_KEY = "leaderworkerset.sigs.k8s.io/group-key"
-LWS_WORKER = "leaderworkerset.sigs.k8s.io/worker-index"
+# What the controller of LeaderWorkerSets sets on its pods (LWS 0.9, api/leaderworkerset/v1).
+LWS = "leaderworkerset.sigs.k8s.io/"
+LWS_NAME, LWS_GROUP, LWS_GROUP_KEY = f"{LWS}name", f"{LWS}group-index", f"{LWS}group-key"
+LWS_WORKER = f"{LWS}worker-index"
 
 
 def workload(spot: Spot, role: str) -> str:

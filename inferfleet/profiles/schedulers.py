@@ -56,7 +56,3 @@ TOPOLOGIES: Mapping[str, tuple[str, str]] = MappingProxyType(
         "Kueue": ("kueue.x-k8s.io", "Topology"),
     }
 )
-# A label that the LeaderWorkerSet controller sets on pods: the number of their group (LWS 0.9,
-# api/leaderworkerset/v1/leaderworkerset_types.go), and the workload's name.
-LWS_NAME = "leaderworkerset.sigs.k8s.io/name"
-LWS_GROUP_INDEX = "leaderworkerset.sigs.k8s.io/group-index"

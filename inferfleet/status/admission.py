@@ -10,6 +10,7 @@ Volcano and KAI tell the pod as well.
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from inferfleet.fleet import names
 from inferfleet.manifests.scheduling.scheduled import templates
 from inferfleet.profiles import schedulers
 from inferfleet.status.pods import one_line
@@ -34,7 +35,7 @@ def held_back(pod: Mapping[str, Any], admissions: Mapping[Owner, str]) -> str:
             (
                 "LeaderWorkerSet",
                 metadata.get("namespace") or "",
-                f"{labels.get(schedulers.LWS_NAME)}/{labels.get(schedulers.LWS_GROUP_INDEX)}",
+                f"{labels.get(names.LWS_NAME)}/{labels.get(names.LWS_GROUP)}",
             ),
         )
         why = next((admissions[owner] for owner in owners if owner in admissions), "")

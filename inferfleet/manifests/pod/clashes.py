@@ -1,6 +1,6 @@
 """What is wrong with pods for what they serve and where: as written, generated and edited by plugins."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from inferfleet.api.pods.resources import fractions
@@ -8,6 +8,7 @@ from inferfleet.api.pods.template import template_mistakes
 from inferfleet.api.problems import Mistake, Problem
 from inferfleet.api.wording import below, path_of
 from inferfleet.fleet.engine_args import disagreements, port_of
+from inferfleet.fleet.names import LWS
 from inferfleet.manifests.pod.contradictions import contradictions
 from inferfleet.manifests.pod.parts import Contradiction, containers
 from inferfleet.manifests.pod.ports import port_contradictions, scraped
@@ -18,7 +19,9 @@ from inferfleet.plugins.diff import place
 
 def document_contradictions(stand: Stand) -> Iterator[Problem]:
     """Yield every contradiction in what the team wrote, with both values."""
-    for mistake in scraped({"metadata": {"annotations": stand.written.metadata.annotations}}, stand):
+    metadata = stand.written.metadata
+    written = {"metadata": {"labels": metadata.labels, "annotations": metadata.annotations}}
+    for mistake in (*scraped(written, stand), *_of_controller(written, stand)):
         yield Problem(
             mistake.what,
             mistake.next_step,
@@ -51,7 +54,7 @@ def template_check(stand: Stand) -> Callable[[dict[str, Any]], Iterator[Mistake]
             spec, stand.deployment, role=stand.role, position=stand.position, shape=stand.shape
         ):
             yield Mistake(mistake.what, mistake.next_step, (place(template, mistake.at),))
-        for mistake in scraped(template, stand):
+        for mistake in (*scraped(template, stand), *_of_controller(template, stand)):
             yield Mistake(mistake.what, mistake.next_step, (place(template, mistake.at),))
 
     return check
@@ -66,6 +69,25 @@ def _contradictions(spec: dict[str, Any], stand: Stand) -> Iterator[Contradictio
         cluster=stand.spot.cluster,
     )
     yield from port_contradictions(spec, stand)
+
+
+def _of_controller(template: Mapping[str, Any], stand: Stand) -> Iterator[Mistake]:
+    """Yield labels and annotations by which the controller of LeaderWorkerSets knows pods of its groups.
+
+    A group's number or key that a pod already has stays (pkg/webhooks/pod_webhook.go), so that pods of
+    several groups would count as one, and `exclusive-topology` takes nodes that the plan gives to others.
+    """
+    if stand.shape.pods == 1:
+        return
+    for kind in ("labels", "annotations"):
+        for key in template.get("metadata", {}).get(kind, {}):
+            if key.startswith(LWS):
+                yield Mistake(
+                    f"the {kind[:-1]} {key} is one that the controller of LeaderWorkerSets sets on pods of "
+                    f"workers, and these workers have {stand.shape.pods} pods",
+                    "Remove it, or use a prefix of your own",
+                    ("metadata", kind, key),
+                )
 
 
 def api_server_refusals(template: dict[str, Any], stand: Stand) -> Iterator[Problem]:

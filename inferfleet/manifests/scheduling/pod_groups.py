@@ -22,6 +22,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from inferfleet.fleet.names import LWS_GROUP, LWS_NAME
 from inferfleet.fleet.requests import requests
 from inferfleet.fleet.scheduling import Scheduling
 from inferfleet.fleet.spot import Spot
@@ -96,8 +97,8 @@ def _sub_group(member: _Member, scheduling: Scheduling) -> dict[str, Any]:
         return {"name": member.role, **selected, "subGroupSize": member.workers, "minSubGroups": 1}
     made = {
         "name": member.role,
-        "labelSelector": {"matchLabels": {schedulers.LWS_NAME: member.manifest["metadata"]["name"]}},
-        "matchLabelKeys": [schedulers.LWS_GROUP_INDEX],
+        "labelSelector": {"matchLabels": {LWS_NAME: member.manifest["metadata"]["name"]}},
+        "matchLabelKeys": [LWS_GROUP],
         "subGroupSize": member.first,
         "minSubGroups": member.workers,
     }
