@@ -57,9 +57,8 @@ def workload(spot: Spot, role: str) -> str:
 def worker_set(spot: Spot, role: str) -> str:
     """Return the name of the LeaderWorkerSet for one role of a placement, at most 47 characters.
 
-    Longer, and labels of its pods would have more characters than Kubernetes takes; with a number at its end,
-    as in `a-decode-h200-1`, the controller could call a StatefulSet of the set `a-decode-h200` alike. Both
-    end in a hash.
+    Longer, and labels of its pods would not fit; with a number at its end, such as `a-decode-h200-1`, the
+    controller could call a StatefulSet of the set `a-decode-h200` alike. Both end in a hash.
     """
     whole = workload(spot, role)
     fits = len(whole) <= _SET and not whole.rpartition("-")[2].isdecimal()
@@ -127,7 +126,8 @@ def service_route(service: str) -> str:
 
 def placement(spot: Spot) -> str:
     """Return the pools of a spot, as a label value and as a part of its component's name."""
-    return "-".join(pool for _, pool in spot.pools)
+    whole = "-".join(pool for _, pool in spot.pools)
+    return whole if len(whole) <= _LABEL else f"{whole[: _LABEL - 7].rstrip('-')}-{_hex(6, whole)}"
 
 
 def deployment_path(deployment: str) -> str:

@@ -76,23 +76,24 @@ def leaving(cluster: DesiredCluster, workloads: Iterable[dict[str, Any]]) -> Ite
                 cluster=cluster.connection.cluster,
                 namespace=metadata["namespace"],
                 name=metadata["name"],
-                pool=_pool(metadata["name"], labels, template["spec"], cluster.connection.cloud),
+                pool=_pool(metadata, labels, template["spec"], cluster.connection.cloud),
                 pods=pods_of(item),
                 gpus_per_pod=_gpus(template),
             )
 
 
-def _pool(name: str, labels: dict[str, str], pod: dict[str, Any], cloud: CloudCluster | None) -> str:
-    """Return the pool of a workload from its node selector; for a pool with a selector of its own, from the
-    workload's name.
+def _pool(
+    metadata: dict[str, Any], labels: dict[str, str], pod: dict[str, Any], cloud: CloudCluster | None
+) -> str:
+    """Return the pool of a workload: the one of its annotation, which LeaderWorkerSets have, or that of its
+    node selector; for a Deployment on a pool with a selector of its own, the one in its name.
     """
-    label = (pod.get("nodeSelector") or {}).get(POOL)
-    if label:
+    if told := (metadata.get("annotations") or {}).get(POOL):
+        return str(told)
+    if label := (pod.get("nodeSelector") or {}).get(POOL):
         return _pool_in_document(str(label), cloud) if cloud else str(label)
-    prefix, pools = f"{labels[DEPLOYMENT]}-{labels[ROLE]}-", labels.get(PLACEMENT, "")
-    pool = name.removeprefix(prefix)
-    # A name that was cut ends in something else than the pool.
-    return pool if name.startswith(prefix) and (not pools or pool in pools) else pools
+    prefix, name = f"{labels[DEPLOYMENT]}-{labels[ROLE]}-", str(metadata["name"])
+    return name.removeprefix(prefix) if name.startswith(prefix) else labels.get(PLACEMENT, "")
 
 
 def _pool_in_document(label: str, cloud: CloudCluster) -> str:

@@ -121,6 +121,18 @@ def test_labels_stay_what_they_are(made: dict[str, str], pinned: dict[str, str])
     assert made == pinned
 
 
+def test_pools_of_many_roles_are_a_label_value_and_differ() -> None:
+    spots = [
+        Spot("ml/a", "east", (("decode", end), *((f"r{i}", f"pool-of-sixteen{i}") for i in range(4))))
+        for end in ("h200", "h100")
+    ]
+    made = [names.placement(spot) for spot in spots]
+    assert made == [
+        "h200-pool-of-sixteen0-pool-of-sixteen1-pool-of-sixteen2-917ba4",
+        "h100-pool-of-sixteen0-pool-of-sixteen1-pool-of-sixteen2-519ca9",
+    ]
+
+
 def test_followers_carry_no_serves_label() -> None:
     labels = names.pod_labels(UNIFIED, "decode", serves=False, engine_type="vllm")
     assert names.SERVES not in labels
