@@ -30,6 +30,7 @@ from inferfleet.manifests.metadata import metadata
 from inferfleet.manifests.pod.hardware import PodClaim
 from inferfleet.profiles.dra import (
     CHANNEL_DRIVER,
+    CLIQUE,
     COMPUTE_DOMAIN,
     COMPUTE_DOMAIN_API,
     MOST_DEVICES,
@@ -92,7 +93,7 @@ def claims(
     if shape.pods > 1 and _has_channels(inference_class):
         problems += _shared_channel(deployment, role, inference_class, shape=shape, gpus=first.count)
         name = names.channel_template(workload)
-        pods.append(PodClaim(CHANNEL, name))
+        pods.append(PodClaim(CHANNEL, name, shared_by=CLIQUE))
         objects.append(
             {
                 "apiVersion": COMPUTE_DOMAIN_API,

@@ -1,12 +1,17 @@
-"""Whether a cluster can hand out devices by claims: the API for them, and the DeviceClasses they name."""
+"""Whether a cluster can hand out devices by claims: the API for them, the DeviceClasses they name, and where
+nodes share what is claimed, the label that says which nodes do.
+"""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from inferfleet.api.problems import Problem
 from inferfleet.desired.values import DesiredCluster
+from inferfleet.manifests.worker_set import KIND
+from inferfleet.manifests.workload import templates_of
 from inferfleet.profiles.dra import (
     CHANNEL_CLASS,
+    CLIQUE,
     COMPUTE_DOMAIN,
     COMPUTE_DOMAIN_API,
     INSTALLED_BY,
@@ -14,7 +19,7 @@ from inferfleet.profiles.dra import (
     SINCE,
 )
 from inferfleet.reach.clusters import cluster_problem
-from inferfleet.reach.connect import Api
+from inferfleet.reach.connect import Api, RefusedError
 from inferfleet.reach.resources import ApiKind, ApiResource
 
 POOLS = "spec.nodePools"
@@ -68,3 +73,43 @@ def device_classes(
                 POOLS,
             )
             yield replace(problem, severity="warning") if cluster.connection.cloud else problem
+
+
+def unlabelled_nodes(api: Api, cluster: DesiredCluster) -> Iterator[Problem]:
+    """Yield a problem for each pool of which no node tells its NVLink domain, though its pods must share one.
+
+    Pools without nodes are left out, and who may not list nodes is told nothing. On a cluster that the stack
+    creates it is a warning, as above.
+    """
+    first = {selector: name for name, selector in _of_one_domain(cluster)}
+    for selector, name in first.items():
+        query = {"labelSelector": ",".join(f"{key}={value}" for key, value in selector)}
+        try:
+            nodes = list(api.items("/api/v1/nodes", metadata_only=True, query=query))
+        except RefusedError as refused:
+            if refused.status != 403:
+                raise
+            return
+        if nodes and not any(CLIQUE in node["metadata"].get("labels", {}) for node in nodes):
+            problem = cluster_problem(
+                cluster.connection.cluster,
+                f"none of the {len(nodes)} nodes of cluster {cluster.connection.cluster!r} with "
+                f"{query['labelSelector']} has the label {CLIQUE}, and pods of a worker of {name} must be on "
+                "nodes of one NVLink domain",
+                "Install NVIDIA's GPU feature discovery there, or set gpuCliqueLabelEnabled: true in the "
+                "chart dra-driver-nvidia-gpu",
+                POOLS,
+            )
+            yield replace(problem, severity="warning") if cluster.connection.cloud else problem
+
+
+def _of_one_domain(cluster: DesiredCluster) -> Iterator[tuple[str, tuple[tuple[str, str], ...]]]:
+    """Yield the workloads whose pods must share an NVLink domain, with the selector of their nodes."""
+    for wanted in cluster.objects:
+        if wanted.kind == KIND:
+            spec = templates_of(wanted.manifest)[0]["spec"]
+            together = spec.get("affinity", {}).get("podAffinity", {})
+            terms = together.get("requiredDuringSchedulingIgnoredDuringExecution", [])
+            if any(term["topologyKey"] == CLIQUE for term in terms):
+                name = f"{wanted.namespace}/{wanted.kubernetes_name}"
+                yield name, tuple(sorted(spec["nodeSelector"].items()))

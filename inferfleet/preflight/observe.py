@@ -9,7 +9,7 @@ from inferfleet.desired.addresses import Address
 from inferfleet.desired.values import Connection, Desired, DesiredCluster
 from inferfleet.fleet.decisions import Leaving
 from inferfleet.preflight import checks, ownership, schedulers
-from inferfleet.preflight.devices import device_classes
+from inferfleet.preflight.devices import device_classes, unlabelled_nodes
 from inferfleet.preflight.in_place import changed_in_place
 from inferfleet.preflight.leaving import leaving, marks, running
 from inferfleet.preflight.worker_sets import worker_set_problems
@@ -120,6 +120,7 @@ def _check(api: Api, cluster: DesiredCluster, stack: str) -> Observation:
         checks.gateway_class(api, cluster, resources),
         checks.gateway_ref(api, cluster, resources),
         device_classes(api, cluster, resources),
+        unlabelled_nodes(api, cluster),
         checks.secrets(api, cluster),
         worker_set_problems(api, cluster, resources),
         schedulers.needs(api, cluster),

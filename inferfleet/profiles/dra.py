@@ -28,6 +28,10 @@ CHANNEL_DRIVER = "compute-domain.nvidia.com"
 CHANNEL_CLASS = "compute-domain-default-channel.nvidia.com"
 COMPUTE_DOMAIN_API = "resource.nvidia.com/v1beta1"
 COMPUTE_DOMAIN = "ComputeDomain"
+# Nodes of one NVLink domain have the same value of this label: GPU feature discovery sets it
+# (k8s-device-plugin, internal/lm/imex.go), or this driver with `gpuCliqueLabelEnabled`. ComputeDomains need
+# it (site/content/docs/prerequisites.md).
+CLIQUE = "nvidia.com/gpu.clique"
 
 # Who installs what publishes a DeviceClass, for messages; others are told without a name.
 _CHART = "NVIDIA's DRA driver (chart dra-driver-nvidia-gpu"

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from inferfleet.fleet.names import POOL
 from inferfleet.profiles.devices import RESOURCE_BY_DRIVER
+from inferfleet.profiles.dra import CHANNEL_DRIVER, CLIQUE
 
 # Every process of the sandbox imports this module and few need the models of documents, which load slowly.
 if TYPE_CHECKING:
@@ -55,6 +56,7 @@ def _pool_node(
         POOL: pool.name,
         "cloud.google.com/gke-nodepool": pool.name,
         **_product_labels(inference_class),
+        **_domain_label(inference_class, pool.name),
         **(pool.node_selector or {}),
     }
     taints = [taint.model_dump() for taint in (*cluster.spec.taints, *pool.taints)]
@@ -97,6 +99,12 @@ def _product_labels(inference_class: "InferenceClass") -> dict[str, str]:
             labels["cloud.google.com/gke-accelerator"] = GKE_ACCELERATOR[product.string]
         return labels
     return {}
+
+
+def _domain_label(inference_class: "InferenceClass", pool: str) -> dict[str, str]:
+    """Return the label of the NVLink domain where nodes have IMEX channels: each pool is one."""
+    devices = inference_class.spec.all_devices
+    return {CLIQUE: f"{pool}.0"} if any(device.driver == CHANNEL_DRIVER for device in devices) else {}
 
 
 def _without_repeats(taints: list[dict[str, str]]) -> list[dict[str, str]]:

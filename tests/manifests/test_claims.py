@@ -144,7 +144,8 @@ def test_workers_over_several_nodes_share_memory_by_a_compute_domain(
 ) -> None:
     made = _claims(deployment(), spot, _class(GPU, IMEX, allocation=allocation), Shape(2, 8))
     assert made.objects[-1] == DOMAIN
-    assert made.pods[-1] == PodClaim("channel", "qwen-decode-h100-channel")
+    shared_by = "nvidia.com/gpu.clique"
+    assert made.pods[-1] == PodClaim("channel", "qwen-decode-h100-channel", shared_by=shared_by)
     assert (len(made.pods), made.problems) == (2 if allocation == "DRA" else 1, ())
 
 

@@ -18,6 +18,7 @@ DRA = {
     },
     "resource.nvidia.com/v1beta1": {"ComputeDomain": ("computedomains", True)},
 }
+CLIQUE = "nvidia.com/gpu.clique"
 GPU, CHANNEL = "gpu.nvidia.com", "compute-domain-default-channel.nvidia.com"
 
 
@@ -104,6 +105,54 @@ def test_a_cluster_without_compute_domains_is_told_where_they_come_from(cluster:
             "spec.nodePools",
         ),
     )
+
+
+def _node(name: str, **labels: str) -> dict[str, Any]:
+    named = {"name": name, "labels": {"inferfleet.dev/pool": "gb200", **labels}}
+    return {"apiVersion": "v1", "kind": "Node", "metadata": named}
+
+
+def _worker_set() -> dict[str, Any]:
+    term = {"topologyKey": CLIQUE}
+    affinity = {"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
+    spec = {"nodeSelector": {"inferfleet.dev/pool": "gb200"}, "affinity": affinity, "containers": []}
+    made = _object(
+        "leaderworkerset.x-k8s.io/v1",
+        "LeaderWorkerSet",
+        "qwen",
+        spec={"leaderWorkerTemplate": {"workerTemplate": {"spec": spec}}},
+    )
+    return {**made, "metadata": {**made["metadata"], "namespace": "ml"}}
+
+
+def _of_domains(nodes: list[dict[str, Any]]) -> dict[str, Any]:
+    sets = {"leaderworkerset.x-k8s.io/v1": {"LeaderWorkerSet": ("leaderworkersets", True)}}
+    v1 = {**KINDS["v1"], "Node": ("nodes", False)}
+    return {"kinds": {**KINDS, **sets, "v1": v1}, "objects": nodes}
+
+
+@pytest.mark.parametrize(
+    "nodes",
+    [[], [_node("a", **{CLIQUE: "c1.0"}), _node("b")], [_node("x") | {"metadata": {"name": "x"}}]],
+    ids=["a pool of no nodes yet", "a node that lost its label", "nodes of other pools"],
+)
+def test_nothing_is_said_where_nodes_tell_their_domain(cluster: Start, nodes: list[dict[str, Any]]) -> None:
+    fake = cluster(**_of_domains(nodes))
+    assert [one for one in look(fake, east(_worker_set())).problems if CLIQUE in one.what] == []
+
+
+def test_a_pool_whose_nodes_do_not_tell_their_nvlink_domain_is_told(cluster: Start) -> None:
+    fake = cluster(**_of_domains([_node("a"), _node("b")]))
+    told = [one for one in look(fake, east(_worker_set())).problems if CLIQUE in one.what]
+    assert told == [
+        east_problem(
+            "none of the 2 nodes of cluster 'east' with inferfleet.dev/pool=gb200 has the label "
+            "nvidia.com/gpu.clique, and pods of a worker of ml/qwen must be on nodes of one NVLink domain",
+            "Install NVIDIA's GPU feature discovery there, or set gpuCliqueLabelEnabled: true in the chart "
+            "dra-driver-nvidia-gpu",
+            "spec.nodePools",
+        )
+    ]
 
 
 def test_a_leaving_workload_that_claims_its_gpus_holds_them(cluster: Start) -> None:

@@ -16,12 +16,14 @@ from inferfleet.profiles.devices import RESOURCE_BY_DRIVER
 class PodClaim:
     """A claim of a pod by the name that it has there, and the template that it is made from.
 
-    `gpus` is how many accelerators it gives, 0 for a claim of something else.
+    `gpus` is how many accelerators it gives, 0 for a claim of something else. What it gives is shared by
+    nodes with the same value of the label `shared_by`.
     """
 
     name: str
     template: str
     gpus: int = 0
+    shared_by: str | None = None
 
 
 @dataclass(frozen=True)

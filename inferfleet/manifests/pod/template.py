@@ -91,8 +91,8 @@ def pod_template(stand: Stand) -> dict[str, Any]:
     _share_memory(spec, container)
     _drain(spec, container, answers=answers(stand))
     _schedule(spec, container, stand.hardware)
-    if stand.shape.pods > 1 and 2 * stand.hardware.gpus <= stand.hardware.gpus_per_node:
-        _keep_apart(spec, stand)
+    if stand.shape.pods > 1:
+        _gather(spec, stand)
     # A Service called "vllm" would otherwise inject VLLM_PORT, which vLLM takes for its own port.
     spec.setdefault("enableServiceLinks", False)
     return {"metadata": metadata, "spec": spec}
@@ -169,17 +169,35 @@ def _schedule(spec: dict[str, Any], container: dict[str, Any], hardware: Hardwar
         affinity.setdefault("preferredDuringSchedulingIgnoredDuringExecution", []).append(_together())
 
 
-def _keep_apart(spec: dict[str, Any], stand: Stand) -> None:
-    """Keep pods of one worker off each other's nodes, where a node has GPUs for two of them."""
-    affinity = spec.setdefault("affinity", {}).setdefault("podAntiAffinity", {})
-    affinity.setdefault("requiredDuringSchedulingIgnoredDuringExecution", []).append(
-        {
-            "labelSelector": {"matchLabels": names.workload_selector(stand.spot, stand.role)},
-            # The group of the pod itself: another one may have pods on the same nodes.
-            "matchLabelKeys": [names.LWS_GROUP_KEY],
-            "topologyKey": "kubernetes.io/hostname",
-        }
+def _gather(spec: dict[str, Any], stand: Stand) -> None:
+    """Keep pods of one worker off each other's nodes, and all of them on nodes that share what they claim.
+
+    LeaderWorkerSets have an annotation for the second, `exclusive-topology`, which also keeps other groups
+    away: of a rack of 18 nodes a worker of two would take all.
+    """
+    affinity = spec.setdefault("affinity", {})
+    if 2 * stand.hardware.gpus <= stand.hardware.gpus_per_node:
+        _require(affinity, "podAntiAffinity", _same_worker(stand, "kubernetes.io/hostname"))
+    for claim in stand.hardware.claims:
+        if claim.shared_by:
+            _require(affinity, "podAffinity", _same_worker(stand, claim.shared_by))
+    if not affinity:
+        del spec["affinity"]
+
+
+def _require(affinity: dict[str, Any], kind: str, term: dict[str, Any]) -> None:
+    affinity.setdefault(kind, {}).setdefault("requiredDuringSchedulingIgnoredDuringExecution", []).append(
+        term
     )
+
+
+def _same_worker(stand: Stand, topology_key: str) -> dict[str, Any]:
+    return {
+        "labelSelector": {"matchLabels": names.workload_selector(stand.spot, stand.role)},
+        # The group of the pod itself: another one may have pods on the same nodes.
+        "matchLabelKeys": [names.LWS_GROUP_KEY],
+        "topologyKey": topology_key,
+    }
 
 
 def _tolerations(hardware: Hardware) -> list[dict[str, Any]]:

@@ -15,7 +15,11 @@ from inferfleet.manifests.pod.stand import Stand
 from inferfleet.manifests.pod.template import pod_template
 
 Make = Callable[..., ModelDeployment]
-CLAIMS = (PodClaim("devices", "qwen-decode-h100-1", 2), PodClaim("channel", "qwen-decode-h100-channel"))
+CLIQUE = "nvidia.com/gpu.clique"
+CLAIMS = (
+    PodClaim("devices", "qwen-decode-h100-1", 2),
+    PodClaim("channel", "qwen-decode-h100-channel", shared_by=CLIQUE),
+)
 OURS = [
     {"name": "devices", "resourceClaimTemplateName": "qwen-decode-h100-1"},
     {"name": "channel", "resourceClaimTemplateName": "qwen-decode-h100-channel"},
@@ -49,6 +53,30 @@ def test_gpus_of_the_device_plugin_and_a_channel_go_together(deployment: Make, s
     assert engine["resources"] == {"limits": gpus, "requests": gpus, "claims": [{"name": "channel"}]}
     assert template["spec"]["resourceClaims"] == OURS[1:]
     assert "annotations" not in template["metadata"]
+
+
+def test_pods_of_one_worker_that_share_a_channel_are_in_one_nvlink_domain(
+    deployment: Make, spot: Spot
+) -> None:
+    theirs = {"podAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": []}}
+    document = deployment({"affinity": theirs})
+    together = {
+        "labelSelector": {
+            "matchLabels": {
+                "inferfleet.dev/deployment": "qwen",
+                "inferfleet.dev/role": "decode",
+                "inferfleet.dev/placement": "h100",
+            }
+        },
+        "matchLabelKeys": ["leaderworkerset.sigs.k8s.io/group-key"],
+        "topologyKey": CLIQUE,
+    }
+    assert pod_template(_stand(document, spot))["spec"]["affinity"] == {
+        "podAffinity": {
+            "preferredDuringSchedulingIgnoredDuringExecution": [],
+            "requiredDuringSchedulingIgnoredDuringExecution": [together],
+        }
+    }
 
 
 def test_what_a_team_asks_for_besides_stays(deployment: Make, spot: Spot) -> None:
