@@ -12,21 +12,22 @@ from inferfleet.fleet.decisions import Plan
 
 ENDED = {"terminated": {"exitCode": 1, "message": "1/2 clients joined"}}
 END = "engine ended with exit code 1: 1/2 clients joined"
+SET = "leaderworkerset.sigs.k8s.io/name"
 THING = "LeaderWorkerSet east/ml/kimi"
 
 
-def _workload(timeout: int) -> KubeObject:
+def _workload(name: str, timeout: int) -> KubeObject:
     manifest = {
         "apiVersion": "leaderworkerset.x-k8s.io/v1",
         "kind": "LeaderWorkerSet",
-        "metadata": {"name": "kimi", "namespace": "ml"},
+        "metadata": {"name": name, "namespace": "ml"},
     }
-    return KubeObject("east/ml/kimi", manifest, timeout=timeout)
+    return KubeObject(f"east/ml/{name}", manifest, timeout=timeout)
 
 
-def _pod(name: str, **status: Any) -> dict[str, Any]:
+def _pod(name: str, *, namespace: str = "ml", **status: Any) -> dict[str, Any]:
     return {
-        "metadata": {"name": name},
+        "metadata": {"name": name, "namespace": namespace, "labels": {SET: name.rpartition("-")[0]}},
         "spec": {"nodeName": "n", "containers": [{"name": "engine"}]},
         "status": {"containerStatuses": [{"name": "engine", **status}]},
     }
@@ -44,38 +45,62 @@ class _Api:
         yield from self.seen.pop(0) if len(self.seen) > 1 else self.seen[0]
 
 
-def _heard(api: _Api, monkeypatch: pytest.MonkeyPatch, *, timeout: int = 3) -> tuple[list[str], list[str]]:
-    """What is warned of, and told as a failure, in an update that gives up after so many seconds."""
-    workload = _workload(timeout)
+Told = tuple[list[str], list[str]]
+
+
+def _heard(api: _Api, monkeypatch: pytest.MonkeyPatch, *sets: str) -> tuple[list[Told], int]:
+    """What is warned of, and told as a failure, of each workload in an update that gives up after 3 s; and
+    how many threads asked.
+    """
+    workloads = tuple(_workload(name, 3) for name in sets)
     cluster = DesiredCluster(
-        Connection("east", "existing/east", "active"), (Component("ModelReplicas", "c", (workload,)),)
+        Connection("east", "existing/east", "active"), (Component("ModelReplicas", "c", workloads),)
     )
     desired = Desired("prod", (cluster,), Plan(), frozenset(), ())
+    askers: list[str] = []
 
     def ask(asked: Desired, kubeconfigs: Any, question: Any, **_: Any) -> None:
+        askers.append(asked.clusters[0].connection.cluster)
         question(asked.clusters[0].connection, api)
 
     monkeypatch.setattr(listening, "ask", ask)
     monkeypatch.setattr(listening, "_EVERY", 0.01)
     monkeypatch.setattr(listening, "_TOLD_EVERY", 0.01)
-    monkeypatch.setattr(listening, "_BEFORE", timeout - 0.2)
-    warned: list[str] = []
-    failed: list[str] = []
+    monkeypatch.setattr(listening, "_BEFORE", 2.8)
     listen = listening.listening(desired, {}, container_api="")
-    asyncio.run(listen(workload, warned.append, failed.append))
-    return warned, failed
+    told: list[Told] = [([], []) for _ in workloads]
+
+    async def update() -> None:
+        waits = [
+            listen(workload, warned.append, failed.append)
+            for workload, (warned, failed) in zip(workloads, told, strict=True)
+        ]
+        await asyncio.gather(*waits)
+
+    asyncio.run(update())
+    return told, len(askers)
 
 
 def test_an_end_is_told_once_and_again_with_what_was_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
     waiting = _pod("kimi-0", state={"waiting": {"reason": "ContainerCreating"}})
     api = _Api([_pod("kimi-0", state=ENDED)], [_pod("kimi-0", lastState=ENDED)], [waiting])
-    warned, failed = _heard(api, monkeypatch)
+    [(warned, failed)], _ = _heard(api, monkeypatch, "kimi")
     assert warned == [f"{THING}: pod kimi-0: {END}"]
     assert failed == [
         f"{THING} is not available after 3 s: kimi-0 Starting: ContainerCreating; kimi-0 before: {END}"
     ]
-    assert api.asked == {("/api/v1/namespaces/ml/pods", "leaderworkerset.sigs.k8s.io/name=kimi")}
+    assert api.asked == {("/api/v1/pods", f"{SET} in (kimi)")}
 
 
 def test_without_a_pod_there_is_nothing_to_tell(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert _heard(_Api([]), monkeypatch) == ([], [])
+    other = _pod("kimi-0", namespace="other", state=ENDED)
+    assert _heard(_Api([other]), monkeypatch, "kimi") == ([([], [])], 1)
+
+
+def test_all_workloads_of_a_cluster_are_read_in_one_request(monkeypatch: pytest.MonkeyPatch) -> None:
+    sets = [f"r{number}" for number in range(41)]
+    api = _Api([_pod("r7-0", lastState=ENDED, ready=True, state={"running": {}})])
+    told, askers = _heard(api, monkeypatch, *sets)
+    assert [thing for thing, (warned, _) in zip(sets, told, strict=True) if warned] == ["r7"]
+    assert ("/api/v1/pods", SET) in api.asked
+    assert askers == 1
