@@ -76,6 +76,15 @@ def test_a_node_has_huge_pages_and_resources_that_only_selectors_see() -> None:
     }
 
 
+def test_nodes_with_imex_channels_tell_their_nvlink_domain_one_for_each_pool() -> None:
+    channel = "compute-domain-default-channel.nvidia.com"
+    imex = {"name": "imex", "driver": "compute-domain.nvidia.com", "deviceClassName": channel}
+    pools = [{"name": name, "nodeCount": 2} for name in ("rack-a", "rack-b")]
+    _, *racks = nodes(_cluster(*pools), {"kind": _class(GPU, imex)})
+    told = [node["metadata"]["labels"]["nvidia.com/gpu.clique"] for node in racks]
+    assert told == ["rack-a.0", "rack-a.0", "rack-b.0", "rack-b.0"]
+
+
 def test_every_cluster_has_one_untainted_node_without_devices() -> None:
     node = nodes(_cluster({"name": "l4", "nodeCount": 0}), {"kind": _class(GPU)})[0]
     assert node["metadata"]["name"] == "cpu.east"
