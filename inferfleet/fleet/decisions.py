@@ -1,6 +1,6 @@
 """The values a plan is made of: placements, endpoints, service routes, and replicas without a place."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from inferfleet.api.problems import Problem
@@ -69,6 +69,39 @@ class Change:
     spot: Spot
     before: int
     after: int
+
+
+@dataclass(frozen=True)
+class Move:
+    """How many replicas of a deployment go from one spot to another, as far as numbers tell."""
+
+    replicas: int
+    before: Spot
+    after: Spot
+
+
+def moves(changes: Iterable[Change]) -> tuple[Move, ...]:
+    """Return which replicas of one deployment go from where to where.
+
+    They are alike, so those that leave a spot are taken for those that come to the one that shares most of
+    their pools, on their cluster first.
+    """
+    changed = sorted(changes)
+    leave = {change.spot: change.before - change.after for change in changed if change.before > change.after}
+    come = {change.spot: change.after - change.before for change in changed if change.after > change.before}
+    pairs = [(before, after) for before in leave for after in come]
+    made = []
+    for before, after in sorted(pairs, key=lambda pair: (-_shared(*pair), pair)):
+        if replicas := min(leave[before], come[after]):
+            leave[before] -= replicas
+            come[after] -= replicas
+            made.append(Move(replicas, before, after))
+    return tuple(sorted(made, key=lambda move: (move.before, move.after)))
+
+
+def _shared(one: Spot, other: Spot) -> int:
+    """Return how near two spots are: 0 on different clusters, else one more than the pools they share."""
+    return 1 + len({*one.pools} & {*other.pools}) if one.cluster == other.cluster else 0
 
 
 @dataclass(frozen=True)

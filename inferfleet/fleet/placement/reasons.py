@@ -183,10 +183,9 @@ def _of_others(spot: Spot, reasons: tuple[Reason, ...]) -> tuple[Reason, ...]:
 def _cannot_leave(
     spot: Spot, replicas: int, *, objection: Objection, elsewhere: tuple[Reason, ...]
 ) -> Problem:
-    pools = [pool for _, pool in spot.pools]
     number = f"{replicas} {'replica' if replicas == 1 else 'replicas'} of {spot.deployment}"
     return Problem(
-        f"{number} cannot leave {spot.cluster}/{'-'.join(pools)} ({objection.why}): "
+        f"{number} cannot leave {spot.place} ({objection.why}): "
         + (listed(elsewhere) or "there is no other pool"),
         "Make room on another cluster or pool, or lower replicas",
         kind="ModelDeployment",
