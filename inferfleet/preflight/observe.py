@@ -138,7 +138,7 @@ def _check(api: Api, cluster: DesiredCluster, stack: str) -> Observation:
             *ownership.terminating(connection.cluster, existing),
             *changed_in_place(cluster, workloads),
             *remade(cluster, workloads),
-            *schedulers.other_queues(cluster, workloads),
+            *schedulers.kueue_refuses(cluster, workloads),
         ),
         leaving=tuple(
             sorted(leaving(cluster, workloads), key=lambda workload: (workload.namespace, workload.name))
