@@ -73,6 +73,20 @@ def test_a_plan_counts_pods_where_workers_have_several(capsys: pytest.CaptureFix
     }
 
 
+def test_an_explanation_tells_one_reason_once(capsys: pytest.CaptureFixture[str]) -> None:
+    documents = _documents({"tensor": 8, "pipeline": 16})
+    explained.show(explained.explanation("ml/a", documents, Lock(stack="prod"), _desired(documents)))
+    assert capsys.readouterr().out.partition("kept free")[2].partition("\n\n")[2] == (
+        "2 without a place\n"
+        "cluster  pool  why not\n"
+        "east     h100  decode: has 8 nodes with 8 free GPUs, needs 16: one for each pod of a worker; "
+        "encode: has room\n"
+        "\n"
+        "reached under /ml/deployments/a/\n"
+        "services that select it: none\n"
+    )
+
+
 def _spot(cluster: str = "east", **pools: str) -> Spot:
     return Spot("ml/a", cluster, tuple(pools.items()))
 
