@@ -121,8 +121,8 @@ class Plan:
     """Everything the planner decided, sorted, so that equal inputs give equal plans.
 
     `demands` are what it counted with. `reasons` say for each deployment why its replicas do not run on the
-    other clusters and pools. `problems` have all severities and name fields without lines:
-    `Documents.located` adds these.
+    other clusters and pools, and `left` why some that ran had to leave a spot. `problems` have all severities
+    and name fields without lines: `Documents.located` adds these.
     """
 
     placements: tuple[Placement, ...] = ()
@@ -130,6 +130,7 @@ class Plan:
     services: tuple[ServiceRoute, ...] = ()
     unplaced: tuple[Unplaced, ...] = ()
     changes: tuple[Change, ...] = ()
+    left: Mapping[Spot, str] = field(default_factory=dict)
     reasons: Mapping[str, tuple[Reason, ...]] = field(default_factory=dict)
     problems: tuple[Problem, ...] = ()
     lock: Lock = field(default_factory=Lock)

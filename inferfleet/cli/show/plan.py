@@ -1,6 +1,6 @@
 """A plan as tables for people and as values for machines."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import groupby
 from typing import Any
 
@@ -53,7 +53,7 @@ def show(desired: Desired, *, remembered: bool) -> None:
     if plan.changes and remembered:
         print_line()
         print_line("changes against placement.lock")
-        for line in change_lines(plan.changes):
+        for line in change_lines(plan.changes, plan.left):
             print_line(f"  {line}")
     if desired.cloud_changes and remembered:
         print_line()
@@ -66,14 +66,17 @@ def show(desired: Desired, *, remembered: bool) -> None:
         print_table(title, ("cluster", "pool", "why not"), reason_rows(missing.reasons))
 
 
-def change_lines(changes: Iterable[Change]) -> Iterator[str]:
-    """Yield one line per deployment, `ml/x: east/l4 2 -> 1, west/l4 0 -> 1`, and below it the moves of
-    replicas with several roles, role by role.
+def change_lines(changes: Iterable[Change], left: Mapping[Spot, str]) -> Iterator[str]:
+    """Yield one line per deployment, `ml/x: east/l4 2 -> 1, west/l4 0 -> 1`, and below it why replicas leave
+    a spot, and the moves of those with several roles, role by role.
     """
     for deployment, group in groupby(sorted(changes), key=lambda change: change.spot.deployment):
         of_deployment = list(group)
         steps = (f"{change.spot.place} {change.before} -> {change.after}" for change in of_deployment)
         yield f"{deployment}: {', '.join(steps)}"
+        for change in of_deployment:
+            if change.spot in left:
+                yield f"  leaves {change.spot.place}: {left[change.spot]}"
         if any(len(change.spot.pools) > 1 for change in of_deployment):
             for move in moves(of_deployment):
                 yield f"  {_replicas(move.replicas)}: {'; '.join(_steps(move))}"
@@ -161,7 +164,8 @@ def as_values(desired: Desired) -> dict[str, Any]:
             for route in plan.services
         ],
         "changes": [
-            spot_values(change.spot) | {"before": change.before, "after": change.after}
+            spot_values(change.spot)
+            | {"before": change.before, "after": change.after, "why": plan.left.get(change.spot)}
             for change in plan.changes
         ],
         "cloudChanges": [
