@@ -104,7 +104,6 @@ def _templates(
         templates[spot] = made
         problems += wrong
         problems += dependent(worked, made, chains, documents)
-        problems += scheduler_problems(documents, spot, made)
         findings += more
         excluded, by_plugins = sibling_problems(documents, planned, placement, made)
         problems += excluded
@@ -114,6 +113,7 @@ def _templates(
     findings += by_plugins
     findings += unplaced_findings(worked, {spot.deployment for spot in templates})
     problems += told(findings)
+    problems += scheduler_problems(documents, templates)
     for spot, of in templates.items():
         problems += missing_keys(documents, spot.deployment, _reads(spot, of))
     reads: dict[str, list[Reference]] = {}

@@ -9,19 +9,21 @@ and again, if it failed or the update was interrupted.
 import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from inferfleet.api.documents import Documents
 from inferfleet.api.kinds.plugin_spec import PluginSpec
 from inferfleet.api.problems import Problem
+from inferfleet.api.wording import listing
 from inferfleet.desired.values import KubeObject, ReadyHook
 from inferfleet.fleet import names
-from inferfleet.fleet.roles import DECODE, roles_of
+from inferfleet.fleet.roles import DECODE, roles_of, workers_of
+from inferfleet.fleet.shapes import accelerator, shape
 from inferfleet.fleet.spot import Spot
 from inferfleet.manifests.workload import templates_of
 from inferfleet.plugins.chain import in_order
 from inferfleet.plugins.contract import Request
-from inferfleet.plugins.link import BoundLink, Origin, bind
+from inferfleet.plugins.link import BoundLink, Link, Origin, bind
 from inferfleet.plugins.link import links as links_of
 from inferfleet.plugins.registry import Registry
 
@@ -72,7 +74,47 @@ def chains(documents: Documents, registry: Registry) -> Chains:
             sound, registry, roles=roles[key] if origin == "deployment" else every
         )
         problems += wrong
+        problems += _idle(documents, [bound.link for bound in links[origin, key]])
     return Chains(links, tuple(problems), stack)
+
+
+def _idle(documents: Documents, links: Iterable[Link]) -> Iterator[Problem]:
+    """Yield a warning for each link whose scope no pod of the stack is in: of followers, where none of the
+    workers has any on nodes of the stack. Chains of classes are for stacks that have others.
+    """
+    for link in links:
+        if link.origin == "class" or not documents.deployments:
+            continue
+        whose = [link.key] if link.origin == "deployment" else sorted(documents.deployments)
+        roles = {role for key in whose for role in roles_of(documents.deployments[key])}
+        if any(link.in_scope(role, "Entry") for role in roles):
+            continue
+        if any(
+            link.in_scope(role, "Worker") and _has_followers(documents, key, role)
+            for key in whose
+            for role in roles_of(documents.deployments[key])
+        ):
+            continue
+        of = f"role {listing(link.spec.scope.roles)}" if link.spec.scope.roles else "any role"
+        in_words = f"deployment {link.key}" if link.origin == "deployment" else "deployments of the stack"
+        yield replace(
+            link.problem(
+                f"scope of plugin {link.spec.name} is target Worker, the followers of workers of several "
+                f"pods, and workers of {of} of {in_words} have one pod: the plugin does nothing",
+                "Write target: All or Entry, or remove the plugin",
+                field="scope.target",
+            ),
+            severity="warning",
+        )
+
+
+def _has_followers(documents: Documents, key: str, role: str) -> bool:
+    """Return whether workers of the role have several pods, on the nodes of some pool of the stack."""
+    topology = workers_of(documents.deployments[key], role).topology
+    used = {pool.class_name for cluster in documents.clusters.values() for pool in cluster.spec.node_pools}
+    devices = [accelerator(document) for name, document in documents.classes.items() if name in used]
+    sizes = {device.count for device in devices if device} | {topology.gpus_per_pod}
+    return any(shape(topology, size).pods > 1 for size in sizes)
 
 
 def ready_hooks(

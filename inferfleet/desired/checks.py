@@ -1,6 +1,6 @@
 """Problems that belong to no single manifest: command lines, pickers, doubled names."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 from inferfleet.api.documents import Documents
 from inferfleet.api.kinds.model_deployment import ModelDeployment
@@ -94,12 +94,13 @@ def picker_problems(documents: Documents, planned: Plan) -> Iterator[Problem]:
             )
 
 
-def scheduler_problems(documents: Documents, spot: Spot, made: Iterable[Pods]) -> Iterator[Problem]:
-    """Yield what documents and final pods of a placement contradict about queues and schedulers."""
-    yield from blocks(documents, spot)
-    for pods in made:
-        template, links = pods.outcome.template, pods.links
-        yield from contradictions(documents, spot, template, links=links, request=pods.request)
+def scheduler_problems(documents: Documents, made: Mapping[Spot, Iterable[Pods]]) -> Iterator[Problem]:
+    """Yield what documents and final pods of placements contradict about queues and schedulers."""
+    yield from blocks(documents, made)
+    for spot, of in made.items():
+        for pods in of:
+            template, links = pods.outcome.template, pods.links
+            yield from contradictions(documents, spot, template, links=links, request=pods.request)
 
 
 def doubles(documents: Documents, clusters: Iterable[DesiredCluster]) -> Iterator[Problem]:

@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from inferfleet.api.documents import Documents
 from inferfleet.api.problems import Problem, Severity
 from inferfleet.desired.values import Desired
-from inferfleet.fleet import names
 from inferfleet.fleet.decisions import Change, Unplaced
 from inferfleet.fleet.lock.lock import Lock, matches
 from inferfleet.fleet.placement.reasons import listed
@@ -38,8 +37,8 @@ def announcements(
     for spot in sorted(desired.waiting):
         warnings.append(
             Problem(
-                f"{spot.deployment} on {spot.cluster}/{names.placement(spot)} fits only once workloads that "
-                "are leaving are gone, so this update does not wait for its pods",
+                f"{spot.deployment} on {spot.place} fits only once workloads that are "
+                "leaving are gone, so this update does not wait for its pods",
                 "Run the next `pulumi up` when they are: it waits for them",
                 kind="ModelDeployment",
                 key=spot.deployment,
@@ -80,8 +79,7 @@ def unplaced_problem(unplaced: Unplaced, severity: Severity) -> Problem:
 def describe(change: Change) -> str:
     """Return the change in words: `ml/x on east/l4: 1 -> 2 replicas`."""
     spot = change.spot
-    where = f"{spot.cluster}/{names.placement(spot)}"
-    return f"{spot.deployment} on {where}: {change.before} -> {change.after} replicas"
+    return f"{spot.deployment} on {spot.place}: {change.before} -> {change.after} replicas"
 
 
 def _moves(desired: Desired, lock: Lock) -> Iterator[Problem]:

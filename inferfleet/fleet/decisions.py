@@ -1,6 +1,6 @@
 """The values a plan is made of: placements, endpoints, service routes, and replicas without a place."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from inferfleet.api.problems import Problem
@@ -72,6 +72,39 @@ class Change:
 
 
 @dataclass(frozen=True)
+class Move:
+    """How many replicas of a deployment go from one spot to another, as far as numbers tell."""
+
+    replicas: int
+    before: Spot
+    after: Spot
+
+
+def moves(changes: Iterable[Change]) -> tuple[Move, ...]:
+    """Return which replicas of one deployment go from where to where.
+
+    They are alike, so those that leave a spot are taken for those that come to the one that shares most of
+    their pools, on their cluster first.
+    """
+    changed = sorted(changes)
+    leave = {change.spot: change.before - change.after for change in changed if change.before > change.after}
+    come = {change.spot: change.after - change.before for change in changed if change.after > change.before}
+    pairs = [(before, after) for before in leave for after in come]
+    made = []
+    for before, after in sorted(pairs, key=lambda pair: (-_shared(*pair), pair)):
+        if replicas := min(leave[before], come[after]):
+            leave[before] -= replicas
+            come[after] -= replicas
+            made.append(Move(replicas, before, after))
+    return tuple(sorted(made, key=lambda move: (move.before, move.after)))
+
+
+def _shared(one: Spot, other: Spot) -> int:
+    """Return how near two spots are: 0 on different clusters, else one more than the pools they share."""
+    return 1 + len({*one.pools} & {*other.pools}) if one.cluster == other.cluster else 0
+
+
+@dataclass(frozen=True)
 class Leaving:
     """A workload that still runs on a cluster, has this stack's label, and is no longer desired."""
 
@@ -88,8 +121,8 @@ class Plan:
     """Everything the planner decided, sorted, so that equal inputs give equal plans.
 
     `demands` are what it counted with. `reasons` say for each deployment why its replicas do not run on the
-    other clusters and pools. `problems` have all severities and name fields without lines:
-    `Documents.located` adds these.
+    other clusters and pools, and `left` why some that ran had to leave a spot. `problems` have all severities
+    and name fields without lines: `Documents.located` adds these.
     """
 
     placements: tuple[Placement, ...] = ()
@@ -97,6 +130,7 @@ class Plan:
     services: tuple[ServiceRoute, ...] = ()
     unplaced: tuple[Unplaced, ...] = ()
     changes: tuple[Change, ...] = ()
+    left: Mapping[Spot, str] = field(default_factory=dict)
     reasons: Mapping[str, tuple[Reason, ...]] = field(default_factory=dict)
     problems: tuple[Problem, ...] = ()
     lock: Lock = field(default_factory=Lock)

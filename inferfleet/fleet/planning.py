@@ -84,7 +84,8 @@ def plan(documents: Documents, lock: Lock, demands: Demands | None = None) -> Pl
     for spot, number in retained.movable.items():
         ledger.add(spot, number)
     valid = [deployment for deployment in documents.deployments if deployment not in checked.invalid]
-    Placing(ledger, suitability, candidates, targets=targets, valid=valid).place()
+    placing = Placing(ledger, suitability, candidates, targets=targets, valid=valid)
+    placing.place()
     replicas = dict(retained.fixed)
     for deployment in documents.deployments:
         replicas.update(ledger.replicas(deployment))
@@ -101,6 +102,7 @@ def plan(documents: Documents, lock: Lock, demands: Demands | None = None) -> Pl
             for service in sorted({route.service for route in services})
         },
     )
+    changed = changes(lock, new)
     why = Why(documents, ledger, suitability, candidates)
     return Plan(
         placements=placements,
@@ -111,7 +113,12 @@ def plan(documents: Documents, lock: Lock, demands: Demands | None = None) -> Pl
             for deployment in sorted(valid)
             if (missing := targets[deployment] - ledger.total(deployment)) > 0
         ),
-        changes=changes(lock, new),
+        changes=changed,
+        left={
+            change.spot: placing.left[change.spot]
+            for change in changed
+            if change.before > change.after and change.spot in placing.left
+        },
         reasons=Reasons(documents.deployments.keys() - checked.invalid, why),
         problems=in_reading_order(
             [

@@ -33,6 +33,13 @@ class Spot(NamedTuple):
         """Return the node pool that runs the workers of `role`."""
         return dict(self.pools)[role]
 
+    @property
+    def place(self) -> str:
+        """Return cluster and pool as messages write them; of several roles, the pool of each."""
+        if len(self.pools) == 1:
+            return f"{self.cluster}/{self.pools[0][1]}"
+        return " ".join([self.cluster, *(f"{role}={pool}" for role, pool in self.pools)])
+
     def __str__(self) -> str:
         """Return the spot as the lock writes it: `ml/qwen3-coder east decode=h100`."""
         return " ".join([self.deployment, self.cluster, *(f"{role}={pool}" for role, pool in self.pools)])

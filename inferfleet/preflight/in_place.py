@@ -1,7 +1,10 @@
-"""Companions that an update changes under pods that run and read them.
+"""What an update changes where it is: companions under pods that read them, and all pods of a workload.
 
 A companion that keeps its name is changed before its workload rolls. Until a pod is replaced, the files that
 it mounts follow, and a container of it that restarts reads the new data too.
+
+Pods are replaced though no replica moves where a workload becomes one of the other kind, or its pods others.
+placement.lock knows where replicas run and not as what, so a plan without a cluster cannot tell.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -9,10 +12,15 @@ from typing import Any
 
 from inferfleet.api.problems import Problem
 from inferfleet.desired.values import DesiredCluster
-from inferfleet.fleet.names import COMPANIONS
+from inferfleet.fleet.names import CLAIMED_GPUS, COMPANIONS, DEPLOYMENT, PLACEMENT, ROLE
 from inferfleet.manifests.worker_set import KIND
-from inferfleet.manifests.workload import templates_of
+from inferfleet.manifests.workload import pods_of, templates_of
+from inferfleet.preflight.leaving import gpus_of_pod
+from inferfleet.profiles.schedulers import VOLCANO_GROUP_NAME, VOLCANO_QUEUE_NAME
 from inferfleet.reach.clusters import cluster_problem
+
+Workload = Mapping[str, Any]
+_DEFAULT_SCHEDULER = "default-scheduler"  # what the API server writes where pods name none
 
 
 def changed_in_place(cluster: DesiredCluster, workloads: Iterable[dict[str, Any]]) -> Iterator[Problem]:
@@ -50,3 +58,112 @@ def _read(workload: Mapping[str, Any]) -> dict[str, str]:
     ]
     entries = (entry.rpartition("@") for text in texts for entry in text.split(",") if "@" in entry)
     return {name: digest for name, _, digest in entries}
+
+
+def remade(cluster: DesiredCluster, workloads: Iterable[Workload]) -> Iterator[Problem]:
+    """Yield a warning for each engine workload that becomes one of the other kind, or whose pods are all
+    replaced because of its topology, how it gets its GPUs, or its scheduler.
+
+    `workloads` are those on the cluster. Other changes of a pod template are in Pulumi's preview alone.
+    """
+    running: dict[tuple[str, ...], list[Workload]] = {}
+    for workload in workloads:
+        if (whose := _whose(workload)) and pods_of(workload):
+            running.setdefault(whose, []).append(workload)
+    for wanted in cluster.objects:
+        if wanted.kind not in ("Deployment", KIND) or not (whose := _whose(wanted.manifest)):
+            continue
+        there = {str(workload["kind"]): workload for workload in running.get(whose, ())}
+        if same := there.get(wanted.kind):
+            yield from _rolled(cluster.connection.cluster, same, wanted.manifest)
+        elif there:
+            yield _another_kind(cluster.connection.cluster, next(iter(there.values())), wanted.manifest)
+
+
+def _whose(workload: Workload) -> tuple[str, ...] | None:
+    """Return namespace, deployment, role and pools of an engine's workload, None for others."""
+    metadata = workload["metadata"]
+    labels = metadata.get("labels") or {}
+    whose = tuple(str(labels.get(label, "")) for label in (DEPLOYMENT, ROLE, PLACEMENT))
+    return (str(metadata.get("namespace")), *whose) if all(whose) else None
+
+
+def _another_kind(cluster: str, before: Workload, after: Workload) -> Problem:
+    return cluster_problem(
+        cluster,
+        f"{_named(before)} on cluster {cluster!r} is {_shaped(before)} now and will be {_shaped(after)}: an "
+        "update makes the new one, waits until it is ready, and then ends all pods of the old one, which "
+        "take the requests until then",
+        "Where another warning says that it fits only once others are gone, the update does not wait, and "
+        "nothing serves there until the new pods have loaded their model: let another placement serve "
+        "meanwhile, or make room for both",
+        severity="warning",
+    )
+
+
+def _rolled(cluster: str, before: Workload, after: Workload) -> Iterator[Problem]:
+    was, will = _facts(before), _facts(after)
+    if differing := [f"{name} {was[name]} becomes {will[name]}" for name in will if was[name] != will[name]]:
+        how, next_step = _meanwhile(after)
+        yield cluster_problem(
+            cluster,
+            f"an update replaces all pods of {after['kind']} {_named(after)} on cluster {cluster!r} where "
+            f"they are ({'; '.join(differing)}): {how}",
+            next_step,
+            severity="warning",
+        )
+
+
+def _facts(workload: Workload) -> dict[str, str]:
+    """Return what a workload's pods are, as far as a change replaces all of them, in words by what it is."""
+    entry = templates_of(workload)[0]
+    annotations = (entry.get("metadata") or {}).get("annotations") or {}
+    facts = {
+        "size of groups": str(_size(workload)),
+        "GPUs of a pod": _gpus(entry),
+        "scheduler": str(entry["spec"].get("schedulerName") or _DEFAULT_SCHEDULER),
+    }
+    for name, key in (("queue", VOLCANO_QUEUE_NAME), ("PodGroup", VOLCANO_GROUP_NAME)):
+        facts[name] = str(annotations.get(key) or "none")
+    return facts
+
+
+def _gpus(template: Workload) -> str:
+    claimed = CLAIMED_GPUS in ((template.get("metadata") or {}).get("annotations") or {})
+    return f"{gpus_of_pod(template)} by {'claims (DRA)' if claimed else 'an extended resource'}"
+
+
+def _meanwhile(workload: Workload) -> tuple[str, str]:
+    """Return what serves while a workload rolls, and the next step."""
+    spec = workload["spec"]
+    what = "group" if workload["kind"] == KIND else "pod"
+    number = int(spec.get("replicas", 1))
+    rolling = (spec.get("strategy") or {}).get("rollingUpdate") or {}
+    rolling = rolling or (spec.get("rolloutStrategy") or {}).get("rollingUpdateConfiguration") or {}
+    if rolling.get("maxSurge"):
+        return f"a new {what} is ready before an old one ends", "Look at what changes, and let it run"
+    if number > 1:
+        return (
+            f"one {what} of {number} after another, and the others take the requests meanwhile",
+            "Let it run when they suffice",
+        )
+    return (
+        f"it has one {what}, and nothing serves there until the new one has loaded its model",
+        "Add a replica first, or write rollout: Surge where there is room for another",
+    )
+
+
+def _size(workload: Workload) -> int:
+    return int((workload["spec"].get("leaderWorkerTemplate") or {}).get("size", 1))
+
+
+def _shaped(workload: Workload) -> str:
+    number, size = int(workload["spec"].get("replicas", 1)), _size(workload)
+    pods = f"{size} pod{'' if size == 1 else 's'}"
+    if workload["kind"] == KIND:
+        return f"a {KIND} of {number} group{'' if number == 1 else 's'} of {pods}"
+    return f"a Deployment of {number} pod{'' if number == 1 else 's'}"
+
+
+def _named(workload: Workload) -> str:
+    return f"{workload['metadata']['namespace']}/{workload['metadata']['name']}"

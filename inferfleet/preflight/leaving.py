@@ -1,7 +1,7 @@
 """Workloads that run on a cluster: which are no longer desired, and which have an annotation of before."""
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from inferfleet.desired.values import DesiredCluster
@@ -78,7 +78,7 @@ def leaving(cluster: DesiredCluster, workloads: Iterable[dict[str, Any]]) -> Ite
                 name=metadata["name"],
                 pool=_pool(metadata, labels, template["spec"], cluster.connection.cloud),
                 pods=pods_of(item),
-                gpus_per_pod=_gpus(template),
+                gpus_per_pod=gpus_of_pod(template),
             )
 
 
@@ -104,7 +104,8 @@ def _pool_in_document(label: str, cloud: CloudCluster) -> str:
     return current.get(label) or _HASH.sub("", label)
 
 
-def _gpus(template: dict[str, Any]) -> int:
+def gpus_of_pod(template: Mapping[str, Any]) -> int:
+    """Return the accelerators that a pod of a template requests or claims."""
     claimed = ((template.get("metadata") or {}).get("annotations") or {}).get(CLAIMED_GPUS, "")
     if claimed.isdecimal():
         return int(claimed)

@@ -37,7 +37,7 @@ def test_plan_says_the_same_to_machines(project: Project) -> None:
         "services": [
             {"service": "ml/chat", "cluster": "east", "backends": [{"deployment": "ml/qwen", "weight": 1}]}
         ],
-        "changes": [{**PLACED, "before": 0, "after": 1}],
+        "changes": [{**PLACED, "before": 0, "after": 1, "why": None}],
         "cloudChanges": [],
         "unplaced": [],
         "lock": {"file": "stacks/prod/placement.lock", "matches": False, "written": False},

@@ -135,6 +135,26 @@ def test_a_pipe_in_place_of_a_file_does_not_hang(project: Project) -> None:
     assert (ran.code, "role-qwen-epp.yaml: No such device or address" in ran.err) == (1, True)
 
 
+@pytest.mark.parametrize("words", [(), ("--format", "json"), ("-o", "out")], ids=str)
+def test_replicas_without_a_place_end_a_rendering_of_the_others_with_code_3(
+    project: Project, words: tuple[str, ...]
+) -> None:
+    project.edit("stacks/prod/models.yaml", "replicas: 1", "replicas: 2")
+    fits = project.run("render", *words)
+    project.edit("stacks/prod/models.yaml", "replicas: 2", "replicas: 3")
+    ran = project.run("render", *("elsewhere" if word == "out" else word for word in words))
+    assert (fits.code, ran.code, ran.out) == (0, 3, fits.out.replace("out:", "elsewhere:"))
+    assert ran.err == project.run("plan").err
+    assert "1 of the replicas of ml/qwen found no place (east/l4: 1 of 1 nodes full" in ran.err
+
+
+def test_with_unplaced_warn_a_rendering_warns_of_replicas_without_a_place(project: Project) -> None:
+    project.write("stacks/Pulumi.prod.yaml", "config: {inferfleet:unplaced: warn}\n")
+    project.edit("stacks/prod/models.yaml", "replicas: 1", "replicas: 3")
+    ran = project.run("render")
+    assert (ran.code, ran.err) == (0, project.run("plan").err)
+
+
 def test_documents_with_problems_render_nothing(project: Project) -> None:
     project.edit("stacks/prod/models.yaml", "replicas: 1", "replicas: x")
     ran = project.run("render", "-o", "out")

@@ -11,8 +11,10 @@ from inferfleet.cli.show import explanation as explained
 from inferfleet.cli.show import plan as shown
 from inferfleet.cli.show.explanation_values import as_values
 from inferfleet.desired.values import Desired
+from inferfleet.fleet.decisions import Change
 from inferfleet.fleet.lock.lock import Lock
 from inferfleet.fleet.planning import plan
+from inferfleet.fleet.spot import Spot
 
 DEVICES = [
     {"name": "gpu", "driver": "gpu.nvidia.com", "deviceClassName": "gpu.nvidia.com", "count": 8},
@@ -69,6 +71,79 @@ def test_a_plan_counts_pods_where_workers_have_several(capsys: pytest.CaptureFix
         "gpus": 36,
         "pods": 8,
     }
+
+
+def test_an_explanation_tells_one_reason_once(capsys: pytest.CaptureFixture[str]) -> None:
+    documents = _documents({"tensor": 8, "pipeline": 16})
+    explained.show(explained.explanation("ml/a", documents, Lock(stack="prod"), _desired(documents)))
+    assert capsys.readouterr().out.partition("kept free")[2].partition("\n\n")[2] == (
+        "2 without a place\n"
+        "cluster  pool  why not\n"
+        "east     h100  decode: has 8 nodes with 8 free GPUs, needs 16: one for each pod of a worker; "
+        "encode: has room\n"
+        "\n"
+        "reached under /ml/deployments/a/\n"
+        "services that select it: none\n"
+    )
+
+
+def _spot(cluster: str = "east", **pools: str) -> Spot:
+    return Spot("ml/a", cluster, tuple(pools.items()))
+
+
+TOGETHER = _spot(decode="h100", encode="h100")
+
+
+@pytest.mark.parametrize(
+    ("changes", "lines"),
+    [
+        (
+            [
+                Change(_spot(decode="h100", encode="l4"), 3, 0),
+                Change(TOGETHER, 0, 2),
+                Change(_spot("west", decode="h100", encode="l4"), 0, 1),
+            ],
+            [
+                "ml/a: east decode=h100 encode=h100 0 -> 2, east decode=h100 encode=l4 3 -> 0, "
+                "west decode=h100 encode=l4 0 -> 1",
+                "  2 replicas: decode stays on east/h100, in new pods; "
+                "encode moves from east/l4 to east/h100",
+                "  1 replica: decode moves from east/h100 to west/h100; encode moves from east/l4 to west/l4",
+            ],
+        ),
+        (
+            [Change(_spot(decode="h100"), 1, 0), Change(TOGETHER, 0, 1)],
+            [
+                "ml/a: east/h100 1 -> 0, east decode=h100 encode=h100 0 -> 1",
+                "  1 replica: decode stays on east/h100, in new pods; encode starts on east/h100",
+            ],
+        ),
+        (
+            [Change(_spot(decode="h100"), 0, 1), Change(TOGETHER, 1, 0)],
+            [
+                "ml/a: east/h100 0 -> 1, east decode=h100 encode=h100 1 -> 0",
+                "  1 replica: decode stays on east/h100, in new pods; encode ends on east/h100",
+            ],
+        ),
+        ([Change(TOGETHER, 1, 3)], ["ml/a: east decode=h100 encode=h100 1 -> 3"]),
+        (
+            [Change(_spot(decode="l4"), 1, 0), Change(_spot("west", decode="l4"), 0, 1)],
+            ["ml/a: east/l4 1 -> 0, west/l4 0 -> 1"],
+        ),
+    ],
+)
+def test_moves_are_told_role_by_role_where_replicas_have_several(
+    changes: list[Change], lines: list[str]
+) -> None:
+    assert list(shown.change_lines(changes, {})) == lines
+
+
+def test_why_replicas_leave_a_spot_stands_below_the_change() -> None:
+    changes = [Change(_spot(decode="l4"), 1, 0), Change(_spot("west", decode="l4"), 0, 1)]
+    assert list(shown.change_lines(changes, {_spot(decode="l4"): "drained"})) == [
+        "ml/a: east/l4 1 -> 0, west/l4 0 -> 1",
+        "  leaves east/l4: drained",
+    ]
 
 
 def test_an_explanation_has_the_shape_of_each_role(capsys: pytest.CaptureFixture[str]) -> None:

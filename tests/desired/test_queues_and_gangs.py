@@ -213,3 +213,21 @@ def test_the_plugin_is_there_for_priorities_and_for_clusters_that_say_nothing() 
     )
     queue = [{"name": "scheduler", "config": {"system": "KAI", "queue": "team-a"}}]
     assert labels(made(cluster("east"), deployment("a", plugins=queue))) == {}
+
+
+def test_what_is_wrong_on_several_clusters_is_told_once_with_all_of_them() -> None:
+    east_and_west = [
+        cluster(name, serving={"gateway": GATEWAY, "scheduler": {"type": "Kueue", "queue": "shared"}})
+        for name in ("east", "west")
+    ]
+    close = deployment("a", replicas=2, scheduler={"topology": {"required": "x/block"}})
+    assert problems(*east_and_west, close) == [
+        Problem(
+            "topology says how close the pods of one worker are, and workers of deployment ml/a on clusters "
+            "east, west have one pod",
+            "Remove topology",
+            "spec.scheduler.topology",
+            kind="ModelDeployment",
+            key="ml/a",
+        )
+    ]

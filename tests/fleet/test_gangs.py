@@ -16,6 +16,7 @@ TWO_STAGES = {"tensor": 8, "pipeline": 2}
 FOUR = "has 4 GPUs per node, needs 8, and class l4 has no network between its nodes"
 SMALL = "capacity['gpu.nvidia.com/memory'].compareTo(quantity('40Gi')) < 0"
 LARGE = "capacity['gpu.nvidia.com/memory'].compareTo(quantity('40Gi')) > 0"
+TWO_NODES = "8 free GPUs, needs 2: one for each pod of a worker"
 FABRIC = class_(
     "joined",
     8,
@@ -47,10 +48,33 @@ def test_a_worker_of_two_pods_takes_two_nodes_of_one_pool() -> None:
         (
             1,
             [
-                Reason("east", "one", "room on 1 of the 2 nodes that a worker needs"),
-                Reason("east", "three", "room on 1 of the 2 nodes that a worker needs"),
+                Reason("east", "one", f"has 1 node with {TWO_NODES}"),
+                Reason("east", "three", f"has 1 of 3 nodes with {TWO_NODES}"),
             ],
         )
+    ]
+
+
+def test_cores_are_told_where_nodes_have_enough_free_gpus_for_a_worker() -> None:
+    hungry = deployment("a", 1, topology=TWO_STAGES, resources={"requests": {"cpu": "150"}})
+    busy = deployment("b", 1, cel=LARGE, resources={"requests": {"cpu": "100"}})
+    east = cluster("east", {"h100": ("h100", 2)})
+    locked = _lock({"ml/b east decode=h100": 1})
+    small = deployment("a", 1, topology={"tensor": 4, "pipeline": 2}, resources={"requests": {"cpu": "150"}})
+    assert _reasons(fleet(east, small, busy), locked) == [
+        (
+            1,
+            [
+                Reason(
+                    "east",
+                    "h100",
+                    "has 1 of 2 nodes with 4 free GPUs, cores 150, needs 2: one for each pod of a worker",
+                )
+            ],
+        )
+    ]
+    assert _reasons(fleet(east, hungry, busy), locked) == [
+        (1, [Reason("east", "h100", f"has 1 of 2 nodes with {TWO_NODES}")])
     ]
 
 
@@ -64,9 +88,11 @@ def test_pods_of_a_worker_share_no_node_though_they_are_smaller(nodes: int, plac
 def test_an_update_by_surge_keeps_a_whole_worker_free() -> None:
     east = cluster("east", {"h100": ("h100", 3)})
     surge = deployment("a", 1, topology=TWO_STAGES, rollout="Surge")
-    assert _reasons(fleet(east, surge)) == [
-        (1, [Reason("east", "h100", "room for 2 of the 2 pods of a replica and 2 kept free for rollouts")])
-    ]
+    why = (
+        "room for 3 of the 4 pods (2 of a replica, 2 kept free for rollouts), each of a worker on a node of "
+        "its own"
+    )
+    assert _reasons(fleet(east, surge)) == [(1, [Reason("east", "h100", why)])]
 
 
 def test_entries_and_followers_are_counted_apart() -> None:

@@ -101,7 +101,8 @@ def test_a_plugin_acts_where_role_and_place_are_both_in_scope(
     acts: bool,
 ) -> None:
     pod = dataclasses.replace(pod_request, role=role, position=position)
-    chain = [link("append", {"word": "x"}, roles=roles, target=target)]
+    scope = {"target": target} | ({"roles": roles} if roles else {})
+    chain = [link("append", {"word": "x"}, **scope)]
     outcome = outcome_of(generated, pod, chain, APPEND)
     assert [step.effect for step in outcome.steps] == ["changed" if acts else "out of scope"]
 

@@ -1,6 +1,6 @@
 """PluginSpec: one plugin of a chain, in the format of Kthena (name, type, config, scope)."""
 
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
@@ -10,7 +10,7 @@ from inferfleet.api.kinds.base import Model, RoleName
 class PluginScope(Model):
     """Which pods a plugin edits; a pod must meet both fields."""
 
-    roles: tuple[RoleName, ...] = ()
+    roles: Annotated[tuple[RoleName, ...], Field(min_length=1)] = ()
     """Roles whose pods are edited, such as `decode`. Default: all roles."""
     target: Literal["All", "Entry", "Worker"] = "All"
     """Which pods of a worker are edited: `Entry` (the pod that serves requests), `Worker` (the others) or

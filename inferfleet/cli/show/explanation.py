@@ -170,9 +170,10 @@ def show(explained: Explanation) -> None:
                 )
                 for line in _step(step, role.hook(step)):
                     print_line(f"  {line}")
-    if explained.reasons:
+    told = explained.unplaced.reasons if explained.unplaced else ()
+    if elsewhere := [reason for reason in explained.reasons if reason not in told]:
         print_line()
-        print_table("why not elsewhere", ("cluster", "pool", "why"), reason_rows(explained.reasons))
+        print_table("why not elsewhere", ("cluster", "pool", "why"), reason_rows(elsewhere))
     if explained.unplaced:
         print_line()
         title = f"{explained.unplaced.replicas} without a place"

@@ -1,14 +1,13 @@
 """A plan as tables for people and as values for machines."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import groupby
 from typing import Any
 
 from inferfleet.cli.output import print_line
 from inferfleet.cli.show.tables import print_table
 from inferfleet.desired.values import Desired
-from inferfleet.fleet import names
-from inferfleet.fleet.decisions import Change, Reason
+from inferfleet.fleet.decisions import Change, Move, Reason, moves
 from inferfleet.fleet.shapes import Demand, Demands
 from inferfleet.fleet.spot import Spot
 
@@ -54,7 +53,7 @@ def show(desired: Desired, *, remembered: bool) -> None:
     if plan.changes and remembered:
         print_line()
         print_line("changes against placement.lock")
-        for line in moves(plan.changes):
+        for line in change_lines(plan.changes, plan.left):
             print_line(f"  {line}")
     if desired.cloud_changes and remembered:
         print_line()
@@ -67,14 +66,39 @@ def show(desired: Desired, *, remembered: bool) -> None:
         print_table(title, ("cluster", "pool", "why not"), reason_rows(missing.reasons))
 
 
-def moves(changes: Iterable[Change]) -> Iterator[str]:
-    """Yield one line per deployment: `ml/x: east/l4 2 -> 1, west/l4 0 -> 1`."""
+def change_lines(changes: Iterable[Change], left: Mapping[Spot, str]) -> Iterator[str]:
+    """Yield one line per deployment, `ml/x: east/l4 2 -> 1, west/l4 0 -> 1`, and below it why replicas leave
+    a spot, and the moves of those with several roles, role by role.
+    """
     for deployment, group in groupby(sorted(changes), key=lambda change: change.spot.deployment):
-        steps = (
-            f"{change.spot.cluster}/{names.placement(change.spot)} {change.before} -> {change.after}"
-            for change in group
-        )
+        of_deployment = list(group)
+        steps = (f"{change.spot.place} {change.before} -> {change.after}" for change in of_deployment)
         yield f"{deployment}: {', '.join(steps)}"
+        for change in of_deployment:
+            if change.spot in left:
+                yield f"  leaves {change.spot.place}: {left[change.spot]}"
+        if any(len(change.spot.pools) > 1 for change in of_deployment):
+            for move in moves(of_deployment):
+                yield f"  {_replicas(move.replicas)}: {'; '.join(_steps(move))}"
+
+
+def _steps(move: Move) -> Iterator[str]:
+    """Yield what becomes of each role of replicas that move.
+
+    A label of pods names the pools of all roles, so those that stay have new pods too.
+    """
+    before, after = dict(move.before.pools), dict(move.after.pools)
+    for role in sorted({*before, *after}):
+        source, target = (
+            f"{spot.cluster}/{pools[role]}" if role in pools else ""
+            for spot, pools in ((move.before, before), (move.after, after))
+        )
+        if source == target:
+            yield f"{role} stays on {source}, in new pods"
+        elif source and target:
+            yield f"{role} moves from {source} to {target}"
+        else:
+            yield f"{role} starts on {target}" if target else f"{role} ends on {source}"
 
 
 def pools(spot: Spot) -> str:
@@ -140,7 +164,8 @@ def as_values(desired: Desired) -> dict[str, Any]:
             for route in plan.services
         ],
         "changes": [
-            spot_values(change.spot) | {"before": change.before, "after": change.after}
+            spot_values(change.spot)
+            | {"before": change.before, "after": change.after, "why": plan.left.get(change.spot)}
             for change in plan.changes
         ],
         "cloudChanges": [

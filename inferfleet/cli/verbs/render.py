@@ -7,10 +7,12 @@ from typing import Annotated, Any
 
 import typer
 
+from inferfleet.cli.exit_codes import ExitCode
 from inferfleet.cli.output import print_json, print_line, print_yaml, visible
 from inferfleet.cli.report import reporting
 from inferfleet.cli.show.manifests import Format, manifest_text, write_folder
 from inferfleet.cli.source import Paths, StackName, read_source
+from inferfleet.desired.gate import announcements, refusals
 from inferfleet.desired.values import Desired, KubeObject
 from inferfleet.gke.values import CloudResource
 
@@ -27,13 +29,18 @@ def render(
     """Print every Kubernetes object that should exist, per cluster, or write them into a folder.
 
     For clusters that the stack creates, their cloud settings too. Secrets are rendered without their values.
+    Replicas without a place are told as `plan` tells them, and all others are rendered.
     """
     with reporting() as report:
         source = read_source(paths, stack)
         report.documents = source.documents
         report.problems += source.notices
         desired = source.desired()
-        report.problems += desired.warnings
+        documents, lock = source.documents, source.lock
+        report.problems += announcements(desired, documents, lock, locked=False, preview=False)
+        if unplaced := refusals(desired, documents, lock, locked=False, preview=False):
+            report.problems += unplaced
+            report.code = ExitCode.UNPLACED
         if output is None:
             _print(desired, as_format)
             return

@@ -67,6 +67,8 @@ def _siblings(documents: Documents, planned: Plan, placement: Placement, pods: P
         namespace=spot.namespace,
         values=values | ({_ZONE: request.pool.zones} if request.pool.zones else {}),
         where=f"pool {pool.name} of cluster {spot.cluster}",
+        gang=planned.demands.of(spot.deployment, pods.role, (spot.cluster, pool.name)).gang,
+        roles=len(spot.pools),
     )
 
 

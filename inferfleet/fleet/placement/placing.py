@@ -7,6 +7,7 @@ it ran, until one changes nothing. The next plan starts there, so it changes not
 from collections import Counter
 from heapq import heapify, heapreplace
 
+from inferfleet.api.wording import listing
 from inferfleet.fleet.placement.candidates import Candidates
 from inferfleet.fleet.placement.exchange import Exchange
 from inferfleet.fleet.placement.ledger import Ledger
@@ -18,7 +19,8 @@ from inferfleet.fleet.spot import Spot
 class Placing:
     """The steps on one ledger. `targets` are replicas by deployment.
 
-    `valid` deployments may move and grow; all others may only shrink.
+    `valid` deployments may move and grow; all others may only shrink. `left` has why replicas were moved away
+    from a spot, also of those that were new.
     """
 
     def __init__(
@@ -34,6 +36,7 @@ class Placing:
         self._suitability = suitability
         self._candidates = candidates
         self._targets = targets
+        self.left: dict[Spot, str] = {}
         self._without_room: dict[str, int] = {}  # removals that were counted when a search found none
         self._valid = sorted(valid, key=lambda deployment: candidates.wanted(deployment).scarcity)
 
@@ -104,11 +107,13 @@ class Placing:
                 continue
             # Together they may keep the pools of roles that nothing is wrong with.
             if len(spot.pools) > 1 and replicas > 1 and self._move(spot, replicas):
+                self.left[spot] = objection.why
                 moved = True
                 continue
             for _ in range(replicas):
                 if not self._move(spot):
                     break
+                self.left[spot] = objection.why
                 moved = True
         return moved
 
@@ -122,10 +127,28 @@ class Placing:
             on_pool = self._ledger.on_pool(pool)
             spots = [spot for name in self._valid for spot in on_pool if spot.deployment == name]
             sufficient = [spot for spot in reversed(spots) if self._ledger.holds_without(pool, spot)]
-            if not any(self._move(spot) for spot in [*sufficient, *spots]):
+            why = self._overfull(pool)
+            mover = next((spot for spot in [*sufficient, *spots] if self._move(spot)), None)
+            if mover is None:
                 break
+            self.left[mover] = why
             moved = True
         return moved
+
+    def _overfull(self, pool: PoolKey) -> str:
+        """Return in words that the pool does not hold its pods, and which of them are room for rollouts."""
+        demands = self._ledger.demands
+        spare = {
+            (spot.deployment, role): demands.of(spot.deployment, role, pool).spare
+            for spot in self._ledger.on_pool(pool)
+            for role, name in spot.pools
+            if name == pool[1] and demands.has(spot.deployment, role)
+        }
+        why = f"pool {'/'.join(pool)} is too small for its pods"
+        if not (free := sum(spare.values())):
+            return why
+        whose = listing(sorted({deployment for (deployment, _), pods in spare.items() if pods}))
+        return f"{why} and the room for {free} more that rollout: Surge of {whose} keeps free"
 
     def _move(self, spot: Spot, replicas: int = 1) -> bool:
         """Move replicas to the best other spot. Return False when there is none."""

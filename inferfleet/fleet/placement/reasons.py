@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping
 
 from inferfleet.api.documents import Documents
+from inferfleet.api.kinds.workers import Position
 from inferfleet.api.problems import Problem
 from inferfleet.fleet.decisions import Reason
 from inferfleet.fleet.placement.candidates import Candidates
@@ -122,14 +123,45 @@ class Why:
             return "has no nodes"
         if not room.holds:
             return f"its {nodes} nodes have no room even for the replicas that are there"
-        with_room = sum(count for state, count in room.free.items() if fit(state, demand.pod))
-        if demand.gang > with_room > 0:
-            return f"room on {with_room} of the {demand.gang} nodes that a worker needs"
-        spare = f" and {demand.spare} kept free for rollouts" if demand.spare else ""
-        if places := sum(fit(state, demand.pod) * count for state, count in room.free.items()):
-            places = min(places, demand.pods)
-            return f"room for {places} of the {demand.pods} pods of a replica{spare}"
-        return f"{nodes} of {nodes} nodes full: {_short_of(list(room.free), demand)}"
+        if demand.gang > 1 and (why := _too_few_nodes(room.free, room.size, demand)):
+            return why
+        if not any(fit(state, demand.pod) for state in room.free):
+            return f"{nodes} of {nodes} nodes full: {_short_of(list(room.free), demand)}"
+        spots = self._ledger.on_pool(pool)
+        there = any(spot.deployment == deployment and (role, pool[1]) in spot.pools for spot in spots)
+        spare = 0 if there else demand.spare
+        pods = demand.pods + spare
+        parts = f" ({demand.pods} of a replica, {spare} kept free for rollouts)" if spare else " of a replica"
+        alone = ", each of a worker on a node of its own" if demand.gang > 1 else ""
+        # Of a worker a node takes one pod at most, and it has as many workers as come together.
+        most = pods // demand.gang
+        places = sum(min(fit(state, demand.pod), most) * count for state, count in room.free.items())
+        if places >= pods:
+            return f"no way to put the {pods} pods{parts} on what its nodes have free{alone}"
+        return f"room for {places} of the {pods} pods{parts}{alone}"
+
+
+def _too_few_nodes(free: Mapping[Node, int], size: int, demand: Demand) -> str | None:
+    """Return that fewer nodes have room for a pod of a worker than it has pods, or None where enough have."""
+    positions: list[Position] = ["Entry", "Follower"]
+    wanted = [demand.of(position) for position in positions]
+    fitting = sum(count for state, count in free.items() if any(fit(state, pod) for pod, _ in wanted))
+    if fitting >= demand.gang:
+        return None
+    pod, shares = wanted[1] if any(fit(state, demand.pod) for state in free) else wanted[0]
+    each = [f"{pod.gpus} free {'GPU' if pod.gpus == 1 else 'GPUs'}"]
+    # GPUs say it all where every node that has them free has room.
+    if sum(count for state, count in free.items() if state.gpus >= pod.gpus) > fitting:
+        names = {"cpu": "cores", "memory": "memory"} | {
+            field: f"{size} huge pages" for field, size in HUGE_PAGES.items()
+        }
+        each += [
+            f"{name} {needed(pod, shares, field)}" for field, name in names.items() if getattr(pod, field)
+        ]
+    number = (
+        f"{fitting} node{'' if fitting == 1 else 's'}" if fitting == size else f"{fitting} of {size} nodes"
+    )
+    return f"has {number} with {', '.join(each)}, needs {demand.gang}: one for each pod of a worker"
 
 
 def _short_of(nodes: list[Node], demand: Demand) -> str:
@@ -183,10 +215,9 @@ def _of_others(spot: Spot, reasons: tuple[Reason, ...]) -> tuple[Reason, ...]:
 def _cannot_leave(
     spot: Spot, replicas: int, *, objection: Objection, elsewhere: tuple[Reason, ...]
 ) -> Problem:
-    pools = [pool for _, pool in spot.pools]
     number = f"{replicas} {'replica' if replicas == 1 else 'replicas'} of {spot.deployment}"
     return Problem(
-        f"{number} cannot leave {spot.cluster}/{'-'.join(pools)} ({objection.why}): "
+        f"{number} cannot leave {spot.place} ({objection.why}): "
         + (listed(elsewhere) or "there is no other pool"),
         "Make room on another cluster or pool, or lower replicas",
         kind="ModelDeployment",

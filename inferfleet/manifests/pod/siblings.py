@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from inferfleet.fleet.names import LWS_GROUP_KEY
+from inferfleet.fleet.names import DEPLOYMENT, LWS_GROUP_KEY, ROLE
 from inferfleet.manifests.pod.parts import Contradiction, Spec, Steps, containers
 
 NODE = "kubernetes.io/hostname"
@@ -31,7 +31,8 @@ class Siblings:
 
     `spare` is how many more there are while an update replaces one. `values` are those that labels can have
     on nodes of the pool. On `left` of the nodes pods of others are sure to leave room for one, however they
-    are spread. `where` names pool and cluster.
+    are spread. `where` names pool and cluster. A worker has `gang` pods, on nodes of their own; a replica has
+    so many `roles`.
     """
 
     pods: int
@@ -42,11 +43,14 @@ class Siblings:
     namespace: str
     values: Mapping[str, tuple[str, ...]]
     where: str
+    gang: int
+    roles: int
 
 
 def separates(spec: Spec) -> bool:
     """Return whether a pod says anything that could keep it away from others."""
-    return bool(spec.get("topologySpreadConstraints")) or any(_terms(spec)) or any(_ports(spec))
+    terms = (*_terms(spec, "podAntiAffinity"), *_terms(spec, "podAffinity"))
+    return bool(spec.get("topologySpreadConstraints") or terms) or any(_ports(spec))
 
 
 def excluded(spec: Spec, siblings: Siblings) -> Iterator[Contradiction]:
@@ -61,6 +65,14 @@ def excluded(spec: Spec, siblings: Siblings) -> Iterator[Contradiction]:
                 f"no two pods of the workload may have the same {term['topologyKey']}",
                 f"{_were_placed(most, siblings)}, whose nodes have {places} between them",
                 _step(term["topologyKey"], most, siblings),
+            )
+    for at, term in _terms(spec, "podAffinity"):
+        if siblings.gang > 1 and term["topologyKey"] == NODE and _selects_them_alone(term, siblings):
+            yield Contradiction(
+                at,
+                "it requires all pods of the workload on one node",
+                f"the {siblings.gang} pods of a worker stand on nodes of their own in {siblings.where}",
+                "Remove it, or make it preferred",
             )
     for i, constraint in enumerate(spec.get("topologySpreadConstraints", [])):
         yield from _spread(("spec", "topologySpreadConstraints", i), constraint, spec, siblings=siblings)
@@ -127,10 +139,9 @@ def selects(term: Mapping[str, Any], labels: Mapping[str, str]) -> bool:
     return _matches(term["labelSelector"], labels, unknown=(_REVISION,))
 
 
-def _terms(spec: Spec) -> Iterator[tuple[Steps, Mapping[str, Any]]]:
-    terms = spec.get("affinity", {}).get("podAntiAffinity", {}).get(_REQUIRED, [])
-    for i, term in enumerate(terms):
-        yield ("spec", "affinity", "podAntiAffinity", _REQUIRED, i), term
+def _terms(spec: Spec, kind: str = "podAntiAffinity") -> Iterator[tuple[Steps, Mapping[str, Any]]]:
+    for i, term in enumerate(spec.get("affinity", {}).get(kind, {}).get(_REQUIRED, [])):
+        yield ("spec", "affinity", kind, _REQUIRED, i), term
 
 
 def _ports(spec: Spec) -> Iterator[tuple[Steps, int]]:
@@ -212,6 +223,17 @@ def _selects(term: Mapping[str, Any], siblings: Siblings) -> bool:
     if any(key == _REVISION or key in siblings.labels for key in term.get("mismatchLabelKeys", [])):
         return False
     return selects(term, siblings.labels)
+
+
+def _selects_them_alone(term: Mapping[str, Any], siblings: Siblings) -> bool:
+    """Return whether a term is sure to select pods of the workload, and no others that may be elsewhere."""
+    selector = term.get("labelSelector")
+    if selector is None or not selects(term, siblings.labels):
+        return False
+    named = selector.get("matchLabels", {}).keys()
+    alone = DEPLOYMENT in named and (ROLE in named or siblings.roles == 1)
+    of_group = LWS_GROUP_KEY in term.get("matchLabelKeys", [])
+    return (alone or of_group) and _same_namespace(term, siblings.namespace)
 
 
 def _same_namespace(term: Mapping[str, Any], namespace: str) -> bool:

@@ -5,13 +5,14 @@ clusters that say nothing of one, and for priorities: with both, one of two queu
 """
 
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 from inferfleet.api.documents import Documents
 from inferfleet.api.kinds.model_deployment import ModelDeployment
 from inferfleet.api.kinds.workers import Position
 from inferfleet.api.problems import Problem
-from inferfleet.api.wording import below, shown
+from inferfleet.api.wording import below, listing, shown
 from inferfleet.fleet.roles import template_path, workers_of
 from inferfleet.fleet.scheduling import (
     ON_CLUSTER,
@@ -31,8 +32,31 @@ from inferfleet.profiles import schedulers
 Template = Mapping[str, Any]
 
 
-def blocks(documents: Documents, spot: Spot) -> Iterator[Problem]:
-    """Yield what the blocks of a spot's cluster and deployment contradict, and a topology nobody can use."""
+def blocks(documents: Documents, spots: Iterable[Spot]) -> Iterator[Problem]:
+    """Yield what the blocks of clusters and deployments contradict, and a topology that nobody can use.
+
+    What is wrong with a field on several clusters is told once, with all of them.
+    """
+    clusters: dict[Problem, list[str]] = {}
+    for spot in sorted(spots):
+        for problem in _blocks(documents, spot):
+            named = clusters.setdefault(replace(problem, what=problem.what.replace(_on(spot), _ON)), [])
+            if spot.cluster not in named:
+                named.append(spot.cluster)
+    for problem, named in clusters.items():
+        where = f"on cluster{'' if len(named) == 1 else 's'} {listing(named)}"
+        yield replace(problem, what=problem.what.replace(_ON, where))
+
+
+# Stands for the clusters in what is told of several.
+_ON = "\0"
+
+
+def _on(spot: Spot) -> str:
+    return f"on cluster {spot.cluster}"
+
+
+def _blocks(documents: Documents, spot: Spot) -> Iterator[Problem]:
     deployment, cluster = documents.deployments[spot.deployment], documents.clusters[spot.cluster]
     yield from scheduling_problems(deployment, cluster)
     yield from gang_problems(deployment)

@@ -75,7 +75,7 @@ def _messages(plan: Plan) -> tuple[list[str], list[str]]:
         ),
         (
             fleet(cluster("east", {"l4": ("l4", 1)}), deployment("a", 1, gpus=4, rollout="Surge")),
-            [Reason("east", "l4", "room for 1 of the 1 pods of a replica and 1 kept free for rollouts")],
+            [Reason("east", "l4", "room for 1 of the 2 pods (1 of a replica, 1 kept free for rollouts)")],
         ),
     ],
 )
