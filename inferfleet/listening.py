@@ -1,14 +1,14 @@
 """What pods of workers of many pods say while an update waits for them.
 
 The provider knows no more of a LeaderWorkerSet than whether it is available. Its pods say why it is not, and
-its controller deletes them, with their words, as soon as one has restarted. So they are read all the time,
-in one request per cluster for all workloads that are waited for there.
+its controller deletes them, with their words, as soon as one has restarted. So they are watched, by one
+request at a time per cluster for all workloads that are waited for there.
 """
 
 import asyncio
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
@@ -17,11 +17,11 @@ from typing import Any
 from inferfleet.desired.values import Connection, Desired, KubeObject, Listen, Say
 from inferfleet.fleet import names
 from inferfleet.reach.at_once import ask
-from inferfleet.reach.connect import Api
+from inferfleet.reach.connect import Api, Event
 from inferfleet.status.groups import held_up, last_end
 
-# Seconds between two looks. Pods whose group begins anew are there for as long as their leader drains.
-_EVERY = 2.0
+# Seconds that one request follows the pods: so late it may be known that another workload is waited for.
+_EVERY = 2
 # Seconds between two times at which what was seen is told.
 _TOLD_EVERY = 1.0
 # Seconds after which a client is made again: tokens end, and a cluster that did not answer may be back.
@@ -33,6 +33,7 @@ _BEFORE = 2.0
 _MOST_NAMES = 40
 
 Question = Callable[[Connection, Api], None]
+_SetKey = tuple[str | None, str]
 
 
 def listening(desired: Desired, kubeconfigs: Mapping[str, str], *, container_api: str) -> Listen:
@@ -69,12 +70,25 @@ class _Heard:
         self.ends: dict[str, str] = {}
         self.waits: tuple[str, ...] = ()
 
-    def look(self, pods: Sequence[dict[str, Any]]) -> None:
-        """Take in what the pods of the workload say."""
-        ends = {pod["metadata"]["name"]: last_end(pod) for pod in pods}
-        # Pods that are made anew have the names of those before.
-        self.ends.update({name: end for name, end in ends.items() if end})
-        self.waits = tuple(held_up(pods, datetime.now(UTC)))
+    @property
+    def key(self) -> _SetKey:
+        """Return namespace and name of the LeaderWorkerSet."""
+        return self.workload.namespace, self.workload.kubernetes_name
+
+    def see(self, events: Iterable[Event]) -> None:
+        """Take in how pods ended. Those that are made anew have the names of those before."""
+        for _, pod in events:
+            if _set_of(pod) == self.key and (end := last_end(pod)):
+                self.ends[pod["metadata"]["name"]] = end
+
+    def look(self, pods: Iterable[dict[str, Any]]) -> None:
+        """Take in what the pods that there are wait for."""
+        self.waits = tuple(held_up([pod for pod in pods if _set_of(pod) == self.key], datetime.now(UTC)))
+
+
+def _set_of(pod: Mapping[str, Any]) -> _SetKey:
+    metadata = pod["metadata"]
+    return metadata["namespace"], metadata["labels"][names.LWS_NAME]
 
 
 class _Listener:
@@ -107,22 +121,28 @@ class _Listener:
             time.sleep(_PAUSE)
 
     def _hear(self, _: Connection, api: Api) -> None:
-        """Look at the pods until it is over, or until a new client is due."""
+        """Follow the pods until it is over, or until a new client is due."""
         until = time.monotonic() + _SPELL - _PAUSE
         while (waited := self._heard) and time.monotonic() < until:
-            pods: dict[tuple[str | None, str], list[dict[str, Any]]] = {}
-            for pod in api.items("/api/v1/pods", query={"labelSelector": _selector(waited)}):
-                metadata = pod["metadata"]
-                pods.setdefault((metadata["namespace"], metadata["labels"][names.LWS_NAME]), []).append(pod)
-            for heard in waited:
-                workload = heard.workload
-                heard.look(pods.get((workload.namespace, workload.kubernetes_name), ()))
-            time.sleep(_EVERY)
+            pods: dict[tuple[str, str], dict[str, Any]] = {}
+            for events in api.follow("/api/v1/pods", query=_query(waited), seconds=_EVERY):
+                for kind, pod in events:
+                    key = pod["metadata"]["namespace"], pod["metadata"]["name"]
+                    if kind == "DELETED":
+                        pods.pop(key, None)
+                    else:
+                        pods[key] = pod
+                for heard in waited:
+                    heard.see(events)
+                    heard.look(pods.values())
+                if self._heard != waited or time.monotonic() >= until:
+                    break
 
 
-def _selector(waited: Iterable[_Heard]) -> str:
+def _query(waited: Iterable[_Heard]) -> dict[str, str]:
     sets = sorted({heard.workload.kubernetes_name for heard in waited})
-    return f"{names.LWS_NAME} in ({','.join(sets)})" if len(sets) <= _MOST_NAMES else names.LWS_NAME
+    every = len(sets) > _MOST_NAMES
+    return {"labelSelector": names.LWS_NAME if every else f"{names.LWS_NAME} in ({','.join(sets)})"}
 
 
 async def _tell(heard: _Heard, warn: Say, fail: Say) -> None:

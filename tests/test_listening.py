@@ -1,6 +1,7 @@
 """What an update tells of the pods that it waits for: each end once, and at last what it waited for."""
 
 import asyncio
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -9,6 +10,7 @@ import pytest
 from inferfleet import listening
 from inferfleet.desired.values import Component, Connection, Desired, DesiredCluster, KubeObject
 from inferfleet.fleet.decisions import Plan
+from inferfleet.reach.connect import Event
 
 ENDED = {"terminated": {"exitCode": 1, "message": "1/2 clients joined"}}
 END = "engine ended with exit code 1: 1/2 clients joined"
@@ -34,15 +36,19 @@ def _pod(name: str, *, namespace: str = "ml", **status: Any) -> dict[str, Any]:
 
 
 class _Api:
-    """Pods as they are seen one time after the other; the last ones stay."""
+    """Pods as they become one after the other; behind them nothing happens."""
 
     def __init__(self, *seen: list[dict[str, Any]]) -> None:
-        self.seen = list(seen)
+        self.seen = seen
         self.asked: set[tuple[str, str]] = set()
 
-    def items(self, path: str, query: dict[str, str]) -> Iterator[dict[str, Any]]:
+    def follow(self, path: str, *, query: dict[str, str], seconds: float) -> Iterator[tuple[Event, ...]]:
         self.asked.add((path, query["labelSelector"]))
-        yield from self.seen.pop(0) if len(self.seen) > 1 else self.seen[0]
+        for pods in self.seen:
+            yield tuple(("MODIFIED", pod) for pod in pods)
+        while True:
+            time.sleep(seconds)
+            yield ()
 
 
 Told = tuple[list[str], list[str]]

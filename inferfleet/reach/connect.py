@@ -5,6 +5,7 @@ The `kubernetes` package takes a second to import, so it is imported where it is
 
 import base64
 import binascii
+import json
 import re
 import ssl
 import time
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
 CONNECT_SECONDS = 10.0
 PAGE = 500
 _JSON = "application/json"
+# What became of an object (ADDED, MODIFIED or DELETED), and the object.
+Event = tuple[str, dict[str, Any]]
 _METADATA = f"application/json;as=PartialObjectMetadata{{}};g=meta.k8s.io;v=v1,{_JSON}"
 
 
@@ -71,12 +74,28 @@ class Api:
             yield from page.get("items") or ()
             token = (page.get("metadata") or {}).get("continue") or ""
 
+    def follow(self, path: str, *, query: Mapping[str, Any], seconds: int) -> Iterator[tuple[Event, ...]]:
+        """Yield the items of a list as added, and then again and again what became of them in so many
+        seconds, as events of a watch. It ends when the API server no longer knows where it was.
+        """
+        page = self.get(path, query=query)
+        yield tuple(("ADDED", item) for item in page.get("items") or ())
+        version = (page.get("metadata") or {}).get("resourceVersion")
+        while version:
+            asked = {**query, "watch": 1, "timeoutSeconds": seconds, "resourceVersion": version}
+            events = _events(self._send("GET", path, _JSON, asked, as_text=True))
+            yield tuple(event for event in events if event[0] in ("ADDED", "MODIFIED", "DELETED"))
+            if any(kind == "ERROR" for kind, _ in events):
+                return
+            if events:
+                version = events[-1][1]["metadata"]["resourceVersion"]
+
     def add_event(self, namespace: str, event: Mapping[str, Any]) -> None:
         """Add an Event of `events.k8s.io/v1` to a namespace."""
         self._send("POST", f"/apis/events.k8s.io/v1/namespaces/{namespace}/events", _JSON, {}, event)
 
     def _get(self, path: str, accept: str, query: Mapping[str, Any]) -> dict[str, Any]:
-        return self._send("GET", path, accept, query)
+        return _object(self._send("GET", path, accept, query))
 
     def _send(
         self,
@@ -85,7 +104,10 @@ class Api:
         accept: str,
         query: Mapping[str, Any],
         body: Mapping[str, Any] | None = None,
-    ) -> dict[str, Any]:
+        *,
+        as_text: bool = False,
+    ) -> Any:
+        """Return what is answered: as bytes where it is wanted `as_text`, else as read from JSON."""
         from kubernetes.client.exceptions import ApiException
         from urllib3.exceptions import HTTPError
 
@@ -102,8 +124,10 @@ class Api:
                 auth_settings=["BearerToken"],
                 response_type="object",
                 _return_http_data_only=True,
+                _preload_content=not as_text,
                 _request_timeout=(min(left, CONNECT_SECONDS), left),
             )
+            return answer.data if as_text else answer
         except ApiException as error:
             if not error.status:
                 raise NoAnswerError(last_line(str(error.reason))) from error
@@ -113,9 +137,21 @@ class Api:
         except ValueError:
             # Its text may be a header, and so a credential.
             raise NoAnswerError("a request cannot be sent to its address with its credentials") from None
-        if not isinstance(answer, dict):
-            raise NoAnswerError("what answers there is not a Kubernetes API server")
-        return answer
+
+
+def _object(answer: Any) -> dict[str, Any]:
+    if not isinstance(answer, dict):
+        raise NoAnswerError("what answers there is not a Kubernetes API server")
+    return answer
+
+
+def _events(answer: bytes) -> list[Event]:
+    """Return the events of a watch, of which each line has one."""
+    try:
+        lines = [json.loads(line) for line in answer.splitlines()]
+        return [(line["type"], line["object"]) for line in lines]
+    except (ValueError, TypeError, KeyError):
+        raise NoAnswerError("what answers there is not a Kubernetes API server") from None
 
 
 def connect(connection: Connection, text: str, *, seconds: float) -> Api:
