@@ -13,7 +13,7 @@ from inferfleet.api.kinds.model_deployment import Engine, ModelDeployment
 from inferfleet.api.kinds.workers import Position
 from inferfleet.api.problems import Mistake, Problem, Severity
 from inferfleet.api.wording import path_of
-from inferfleet.fleet.engines.balance import MOST_PORTS, balance
+from inferfleet.fleet.engines.balance import MOST_PORTS, balance, copies_mistakes, undersized
 from inferfleet.fleet.engines.flags import Flag, Flags, flags_of, spelling
 from inferfleet.fleet.engines.group import Group, argument, joins, missing, numbers
 from inferfleet.fleet.engines.place import place_mistakes, port_mistakes
@@ -77,6 +77,7 @@ def disagreements(
     command = command_of(spec)
     flags = flags_of(command, group.table)
     yield from number_mistakes(command, flags, group)
+    yield from copies_mistakes(command, flags, group.topology, whole=whole)
     yield from place_mistakes(command, flags, group, whole=whole)
     yield from port_mistakes(flags, group)
     yield from loopback_mistakes(command, group.table)
@@ -204,9 +205,9 @@ def _absent(
 ) -> Iterator[Problem]:
     """Yield what a command line does not show, which an image or a configuration file may set."""
     left_out = missing(group, flags, command)
-    values = numbers(group)
+    values, refused = numbers(group), undersized(command, flags, group.topology)
     for flag in left_out:
-        if flag.meaning not in values:
+        if flag.meaning not in values or flag.meaning in refused:
             continue
         name, field = spelling(flag.meaning, group.table), field_of(flag.meaning)
         yield _problem(

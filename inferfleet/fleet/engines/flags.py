@@ -59,6 +59,17 @@ def flags_of(command: Command, table: EngineDefaults) -> Flags:
     return Flags(tuple(flags))
 
 
+def is_open(command: Command, table: EngineDefaults) -> bool:
+    """Return whether flags may come from what is not read here: a variable, a substitution, a file."""
+    before = ""
+    for word in command.words:
+        takes = before.startswith("-") and "=" not in before and meaning_of(before, table) not in SWITCHES
+        if word.text.partition("=")[0] == "--config" or (word.text[:1] in ("$", "`", "@") and not takes):
+            return True
+        before = word.text
+    return False
+
+
 def _of_engine(command: Command, place: int) -> bool:
     """Return whether a flag of one letter is surely the engine's: `nice -n 10`, `[ -n "$X" ]` are of others.
 

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from typing import Literal
 
 from inferfleet.api.problems import Mistake
+from inferfleet.fleet.engines.balance import modes
 from inferfleet.fleet.engines.flags import Flag, Flags, spelling
 from inferfleet.fleet.engines.group import Group, argument, joins, missing
 from inferfleet.fleet.engines.launchers import launcher, launcher_mistakes
@@ -17,7 +18,7 @@ _BALANCES: tuple[Literal["hybrid", "external", "multiPort"], ...] = ("hybrid", "
 def place_mistakes(command: Command, flags: Flags, group: Group, *, whole: bool) -> Iterator[Mistake]:
     """Yield what a command line says wrong of the pod's worker, and of a `whole` one what it leaves out."""
     if group.pods == 1:
-        yield from _alone(flags)
+        yield from _alone(command, flags)
         return
     yield from _sizes(flags, group)
     yield from _ranks(flags, group)
@@ -53,8 +54,11 @@ def port_mistakes(flags: Flags, group: Group) -> Iterator[Mistake]:
         )
 
 
-def _alone(flags: Flags) -> Iterator[Mistake]:
+def _alone(command: Command, flags: Flags) -> Iterator[Mistake]:
     for flag in flags.all:
+        if flag.meaning == "headless" and not (flag.word.shell and command.conditional):
+            what = f"{flag.name} is given to the only pod of a worker, which would serve no requests"
+            yield Mistake(what, f"Remove {flag.name}", flag.word.at)
         if flag.meaning == "nodes" and flag.value and flag.value.isdecimal() and int(flag.value) > 1:
             what = f"{flag.name} is {flag.value!r}, but by its topology a worker has one pod"
             yield Mistake(what, f"Remove {flag.name}, or raise the topology", flag.word.at)
@@ -127,7 +131,7 @@ def _servers(command: Command, flags: Flags, group: Group) -> Iterator[Mistake]:
                 "Give both the same flags for load balancing, or remove those of the entry",
                 headless.word.at,
             )
-    for meaning in _BALANCES:
+    for meaning in _BALANCES if len(modes(flags, command)) < 2 else ():
         flag = flags.last(meaning)
         if flag and meaning != group.balance and not (meaning == "external" and flags.has("copyRank")):
             yield Mistake(
