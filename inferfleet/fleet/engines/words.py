@@ -1,4 +1,4 @@
-"""The words of an engine's command line, with the variables that its container has for them.
+"""The words of a command line, read as shells read them, with the variables that its container has for them.
 
 Kubernetes replaces `$(NAME)` in command and args, the shell `$NAME` and `${NAME}` in a script:
 https://kubernetes.io/docs/tasks/inject-data-application/define-interdependent-environment-variables/
@@ -12,7 +12,6 @@ from functools import lru_cache
 from typing import Any
 
 from inferfleet.api.kinds.containers import ENGINE
-from inferfleet.fleet.shell import script_at
 
 Steps = tuple[str | int, ...]
 
@@ -26,6 +25,11 @@ _REFERENCE = re.compile(r"(?<!\$)\$\(([A-Za-z_][A-Za-z0-9_.-]*)\)")
 _IN_SHELL = re.compile(r"\$(?:\{([A-Za-z_]\w*)\}|([A-Za-z_]\w*))")
 # With one of these a script may give a flag to some pods alone.
 _CONDITIONS = frozenset(("if", "case", "[", "[[", "test", "&&", "||"))
+
+_SHELLS = ("sh", "bash", "dash", "ash", "zsh")
+# Long options of bash whose argument is the next word; bash takes them with one dash too (`long_args` in
+# shell.c, bash 5.2).
+_WITH_ARGUMENT = ("rcfile", "init-file")
 
 
 @dataclass(frozen=True)
@@ -84,6 +88,39 @@ def command_of(spec: Mapping[str, Any]) -> Command:
 def is_known(value: str) -> bool:
     """Return whether nothing in a value is substituted when the container starts."""
     return "$" not in value and "`" not in value
+
+
+def script_at(words: Sequence[str]) -> int | None:
+    """Return the position of the script in a command line, None without one.
+
+    The script is the first word after the options of a shell, if `c` is among them (IEEE Std 1003.1, `sh`).
+    In `bash run.sh -c x` the options are those of `run.sh`.
+    """
+    for place, word in enumerate(words):
+        if word.rpartition("/")[2] in _SHELLS:
+            at = _after_options(words, place + 1)
+            if at is not None:
+                return at
+    return None
+
+
+def _after_options(words: Sequence[str], start: int) -> int | None:
+    asked = False
+    place = start
+    while place < len(words) and words[place][:1] in ("-", "+"):
+        option = words[place]
+        place += 1
+        if option == "--":
+            break
+        if option.lstrip("-") in _WITH_ARGUMENT:
+            place += 1
+            continue
+        if option.startswith("--"):
+            continue
+        asked = asked or (option.startswith("-") and "c" in option)
+        if option[-1] in "oO":  # `-o pipefail`, `-euo pipefail`
+            place += 1
+    return place if asked and place < len(words) else None
 
 
 def _env(variables: Sequence[Mapping[str, Any]]) -> dict[str, str]:
