@@ -18,6 +18,7 @@ from inferfleet.fleet.engines.flags import Flag, Flags, flags_of, spelling
 from inferfleet.fleet.engines.group import Group, argument, joins, missing, numbers
 from inferfleet.fleet.engines.place import place_mistakes, port_mistakes
 from inferfleet.fleet.engines.repeated import field_of, loopback_mistakes, number_mistakes
+from inferfleet.fleet.engines.variables import variable_mistakes
 from inferfleet.fleet.engines.words import Command, command_of, is_known
 from inferfleet.fleet.roles import engine_of, path_of_role, roles_of, template_path, workers_of
 from inferfleet.fleet.shapes import Shape
@@ -67,7 +68,7 @@ def disagreements(
     shape: Shape,
     whole: bool = True,
 ) -> Iterator[Mistake]:
-    """Yield the flags of the engine in a pod's spec that contradict its document, worker or port.
+    """Yield the flags and variables in a pod's spec that contradict its document, worker or port.
 
     The spec is the one of the document, or one that plugins made of it; places begin with `spec`. The pod is
     in that position of a worker of the shape. Unless the spec is `whole`, nothing is said of what it leaves
@@ -81,6 +82,7 @@ def disagreements(
     yield from place_mistakes(command, flags, group, whole=whole)
     yield from port_mistakes(flags, group)
     yield from loopback_mistakes(command, group.table)
+    yield from variable_mistakes(spec)
 
 
 def group_of(deployment: ModelDeployment, *, role: str, position: Position, pods: int) -> Group:
