@@ -7,6 +7,7 @@ is told the rest there too.
 """
 
 from collections.abc import Container, Iterable, Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 from inferfleet.api.kinds.model_deployment import Engine, ModelDeployment
@@ -14,18 +15,15 @@ from inferfleet.api.kinds.workers import Position
 from inferfleet.api.problems import Mistake, Problem, Severity
 from inferfleet.api.wording import path_of
 from inferfleet.fleet.engines.balance import MOST_PORTS, balance, copies_mistakes, undersized
-from inferfleet.fleet.engines.flags import Flag, Flags, flags_of, spelling
-from inferfleet.fleet.engines.group import Group, argument, joins, missing, numbers
+from inferfleet.fleet.engines.flags import Flags, flags_of, spelling
+from inferfleet.fleet.engines.group import LAST_PORT, Group, argument, joins, missing, numbers
 from inferfleet.fleet.engines.place import place_mistakes, port_mistakes
-from inferfleet.fleet.engines.repeated import field_of, loopback_mistakes, number_mistakes
+from inferfleet.fleet.engines.repeated import Line, differences, field_of, loopback_mistakes, number_mistakes
 from inferfleet.fleet.engines.variables import variable_mistakes
-from inferfleet.fleet.engines.words import Command, command_of, is_known
+from inferfleet.fleet.engines.words import Command, command_of
 from inferfleet.fleet.roles import engine_of, path_of_role, roles_of, template_path, workers_of
 from inferfleet.fleet.shapes import Shape
-from inferfleet.profiles.engines import AnyMeaning, engine
-
-# All pods of a worker must be told these alike.
-_ALIKE: tuple[AnyMeaning, ...] = ("expert", "expertSize", "rpcPort", "masterPort")
+from inferfleet.profiles.engines import engine
 
 
 def port_of(engine_: Engine) -> int:
@@ -80,7 +78,7 @@ def disagreements(
     yield from number_mistakes(command, flags, group)
     yield from copies_mistakes(command, flags, group.topology, whole=whole)
     yield from place_mistakes(command, flags, group, whole=whole)
-    yield from port_mistakes(flags, group)
+    yield from port_mistakes(command, flags, group)
     yield from loopback_mistakes(command, group.table)
     yield from variable_mistakes(spec)
 
@@ -97,7 +95,7 @@ def _of_role(
 ) -> Iterator[Problem]:
     workers, kind = workers_of(deployment, role), engine_of(deployment, role).type
     yield from _of_topology(deployment, role, shape)
-    found: dict[Position, Flags] = {}
+    found: dict[Position, Line] = {}
     positions: tuple[Position, ...] = ("Entry", "Follower") if shape.pods > 1 else ("Entry",)
     for position in positions:
         template = workers.of(position)
@@ -118,11 +116,12 @@ def _of_role(
             at = f"{path}.{path_of(mistake.at)}"
             yield _problem(deployment, mistake.what, mistake.next_step, at)
         command = command_of(template.spec)
-        found[position] = flags_of(command, engine(kind))
+        flags = flags_of(command, engine(kind))
+        found[position] = Line(command, flags, whole)
         # The template of all pods lacks for followers what it lacks for entries.
         if whole and (position == "Entry" or template is not workers.template):
             group = group_of(deployment, role=role, position=position, pods=shape.pods)
-            yield from _absent(deployment, group, found[position], command, f"{path}.spec")
+            yield from _absent(deployment, group, flags, command, f"{path}.spec")
     if shape.pods == 1 and workers.follower:
         yield _problem(
             deployment,
@@ -131,9 +130,8 @@ def _of_role(
             f"{path_of_role(role)}.workers.follower",
             "warning",
         )
-    if len(found) == 2:
-        path = template_path(deployment, role, "Follower")
-        yield from _unalike(deployment, found["Entry"], found["Follower"], path)
+    if len(found) == 2 and not workers.template:
+        yield from _unalike(deployment, role, found, kind)
 
 
 def _of_topology(deployment: ModelDeployment, role: str, shape: Shape) -> Iterator[Problem]:
@@ -159,40 +157,30 @@ def _of_topology(deployment: ModelDeployment, role: str, shape: Shape) -> Iterat
             f"{path}.dataLocal",
         )
     last = port_of(kind) + topology.data_local - 1
-    if last > 65_535:
+    if last > LAST_PORT:
         yield _problem(
             deployment,
             f"engine.port is {port_of(kind)}, and its {topology.data_local} copies in a pod would listen up "
-            f"to port {last}, but the last port is 65535",
+            f"to port {last}, but the last port is {LAST_PORT}",
             "Lower engine.port",
             f"{path}.dataLocal",
         )
 
 
-def _unalike(deployment: ModelDeployment, entry: Flags, follower: Flags, path: str) -> Iterator[Problem]:
-    for meaning in _ALIKE:
-        one, other = entry.last(meaning), follower.last(meaning)
-        has = one or other
-        if has is None or not (entry.all and follower.all):
-            continue
-        if one and other and (one.value == other.value or not _both_known(one, other)):
-            continue
-        if bool(one) != bool(other) and has.word.shell:
-            continue
-        said = [
-            f"{flag.name} {flag.value or ''}".strip() if flag else f"no {has.name}" for flag in (one, other)
-        ]
-        yield _problem(
-            deployment,
-            f"the entry of a worker has {said[0]} and its followers have {said[1]}, but the pods of a worker "
-            "are one engine",
-            f"Write {has.name} alike in both templates",
-            f"{path}.{path_of(other.word.at)}" if other else f"{path}.spec",
+def _unalike(
+    deployment: ModelDeployment, role: str, lines: Mapping[Position, Line], kind: str
+) -> Iterator[Problem]:
+    """Yield what the templates of entry and followers say otherwise, in the latter's line."""
+    for difference in differences(lines["Entry"], lines["Follower"], engine(kind)):
+        yield replace(
+            _problem(
+                deployment,
+                difference.what,
+                difference.next_step,
+                f"{template_path(deployment, role, 'Follower')}.{path_of(difference.follower)}",
+            ),
+            beside=f"{template_path(deployment, role, 'Entry')}.{path_of(difference.entry)}",
         )
-
-
-def _both_known(one: Flag, other: Flag) -> bool:
-    return is_known(one.value or "") and is_known(other.value or "")
 
 
 def _problem(

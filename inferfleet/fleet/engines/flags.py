@@ -38,7 +38,12 @@ class Flags:
     def number(self, meaning: AnyMeaning) -> int | None:
         """Return the number that the flag with this meaning gives, None where it gives none that is known."""
         flag = self.last(meaning)
-        return int(flag.value) if flag and flag.value and flag.value.isdecimal() else None
+        return number_of(flag.value) if flag else None
+
+
+def number_of(value: str | None) -> int | None:
+    """Return the number that a text is, None for others and for numbers of more than 18 digits."""
+    return int(value) if value and value.isdecimal() and len(value) <= 18 else None
 
 
 def flags_of(command: Command, table: EngineDefaults) -> Flags:

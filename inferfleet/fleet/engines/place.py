@@ -5,10 +5,11 @@ from typing import Literal
 
 from inferfleet.api.problems import Mistake
 from inferfleet.fleet.engines.balance import modes
-from inferfleet.fleet.engines.flags import Flag, Flags, spelling
-from inferfleet.fleet.engines.group import Group, argument, joins, missing
+from inferfleet.fleet.engines.flags import Flag, Flags, number_of, spelling
+from inferfleet.fleet.engines.group import LAST_PORT, Group, Meeting, argument, joins, meetings, missing
 from inferfleet.fleet.engines.launchers import launcher, launcher_mistakes
-from inferfleet.fleet.engines.words import INDEX, LEADER, OF_GROUP, SIZE, Command, Steps, is_known
+from inferfleet.fleet.engines.repeated import place_of
+from inferfleet.fleet.engines.words import INDEX, LEADER, OF_GROUP, SIZE, Command, is_known
 from inferfleet.profiles.engines import AnyMeaning
 
 _GIVEN = "which LeaderWorkerSets give each pod"
@@ -33,25 +34,38 @@ def place_mistakes(command: Command, flags: Flags, group: Group, *, whole: bool)
         yield from _left_out(command, flags, group)
 
 
-def port_mistakes(flags: Flags, group: Group) -> Iterator[Mistake]:
-    """Yield flags for a port on which the engine serves requests already."""
+def port_mistakes(command: Command, flags: Flags, group: Group) -> Iterator[Mistake]:
+    """Yield ports of an engine that it uses for something else already, or that are none."""
     for meaning in ("rpcPort", "masterPort", "supervisorPort"):
-        port = flags.number(meaning)
-        flag = flags.last(meaning)
-        if flag and port in group.ports:
+        flag, port = flags.last(meaning), flags.number(meaning)
+        if flag and is_known(flag.value or "") and not 1 <= (port or 0) <= LAST_PORT:
+            what = f"{flag.name} {_is(flag)}, which is no port"
+            yield Mistake(what, f"Write a port of 1 to {LAST_PORT}", flag.word.at)
+    taken = dict.fromkeys(group.ports, f"the engine serves requests on {_ports(group.ports)}")
+    for meeting, use in (*_meetings(flags, group), *_supervisor(flags, group)):
+        given = f"{meeting.name} is {meeting.port}" + ("" if meeting.flag else " where it is not given")
+        if meeting.port in taken:
             yield Mistake(
-                f"{flag.name} is {port}, but the engine serves requests on {_ports(group.ports)}",
-                f"Give {flag.name} another port, or change spec.engine.port",
-                flag.word.at,
+                f"{given}, but {taken[meeting.port]}",
+                f"Give {meeting.name} another port"
+                + (", or change spec.engine.port" if meeting.port in group.ports else ""),
+                meeting.flag.word.at if meeting.flag else place_of(command),
             )
-    supervisor = group.table.supervisor_port
-    if group.balance == "multiPort" and not flags.has("supervisorPort") and supervisor in group.ports:
-        flag = flags.last("multiPort")
-        yield Mistake(
-            f"the engine serves requests on {_ports(group.ports)}, and tells their health on {supervisor}",
-            "Set --data-parallel-supervisor-port to another port, or change spec.engine.port",
-            flag.word.at if flag else ("spec",),
-        )
+        taken.setdefault(meeting.port, f"{use} on {meeting.port}, by {meeting.name}")
+
+
+def _meetings(flags: Flags, group: Group) -> Iterator[tuple[Meeting, str]]:
+    """Yield where pods meet. The entry alone listens there, and followers have to say the same."""
+    if group.pods > 1 and group.position == "Entry":
+        for meeting in meetings(flags, group.topology, group.table):
+            yield meeting, "the pods of the worker meet"
+
+
+def _supervisor(flags: Flags, group: Group) -> Iterator[tuple[Meeting, str]]:
+    flag, name = flags.last("supervisorPort"), spelling("supervisorPort", group.table)
+    port = flags.number("supervisorPort") if flag else group.table.supervisor_port
+    if name and port is not None and group.balance == "multiPort":
+        yield Meeting(flag.name if flag else name, port, flag), "the engine tells the health of its copies"
 
 
 def _alone(command: Command, flags: Flags) -> Iterator[Mistake]:
@@ -59,7 +73,7 @@ def _alone(command: Command, flags: Flags) -> Iterator[Mistake]:
         if flag.meaning == "headless" and not (flag.word.shell and command.conditional):
             what = f"{flag.name} is given to the only pod of a worker, which would serve no requests"
             yield Mistake(what, f"Remove {flag.name}", flag.word.at)
-        if flag.meaning == "nodes" and flag.value and flag.value.isdecimal() and int(flag.value) > 1:
+        if flag.meaning == "nodes" and (number_of(flag.value) or 0) > 1:
             what = f"{flag.name} is {flag.value!r}, but by its topology a worker has one pod"
             yield Mistake(what, f"Remove {flag.name}, or raise the topology", flag.word.at)
         elif flag.value and any(name in flag.value for name in OF_GROUP):
@@ -104,7 +118,7 @@ def _addresses(flags: Flags) -> Iterator[Mistake]:
         host, colon, port = (
             (flag.value or "").rpartition(":") if meaning == "init" else (flag.value or "", "", "")
         )
-        if meaning == "init" and is_known(port) and not (colon and port.isdecimal()):
+        if meaning == "init" and is_known(port) and not (colon and 1 <= (number_of(port) or 0) <= LAST_PORT):
             what = f"{flag.name} {_is(flag)}, but it takes host and port"
             yield Mistake(what, f"Write {flag.name} {LEADER}:20000", flag.word.at)
         elif host in (SIZE, INDEX) or is_known(host):
@@ -170,16 +184,12 @@ def _left_out(command: Command, flags: Flags, group: Group) -> Iterator[Mistake]
             f"Add {argument(flag, group.table)}"
             + (" to follower.template" if flag.meaning == "headless" else "")
             + ", or add plugin engine-args",
-            _engine(command),
+            place_of(command),
         )
 
 
 def _whom(meaning: AnyMeaning, group: Group) -> str:
     return " for followers, which serve no requests" if meaning == "headless" else ""
-
-
-def _engine(command: Command) -> Steps:
-    return command.words[0].at[:3] if command.words else ("spec",)
 
 
 def _means(flag: Flag, *values: str) -> bool:

@@ -1,14 +1,27 @@
-"""Flags that repeat a number of the document, and the address on which an engine listens."""
+"""Flags that repeat what is said elsewhere: by the document, and to the other pods of the worker.
+
+Of the address on which an engine listens only what nobody else could reach is wrong.
+"""
 
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from inferfleet.api.problems import Mistake
-from inferfleet.fleet.engines.flags import Flag, Flags
+from inferfleet.fleet.engines.flags import Flag, Flags, is_open, number_of
 from inferfleet.fleet.engines.group import Group, numbers
-from inferfleet.fleet.engines.words import SIZE, Command, is_known
+from inferfleet.fleet.engines.words import LEADER, SIZE, Command, Steps, is_known
 from inferfleet.profiles.engines import AnyMeaning, EngineDefaults, Meaning
 
+_ADDRESSES: tuple[AnyMeaning, ...] = ("master", "copiesAddress", "init")
+# All pods of a worker must be told these alike.
+_ALIKE: tuple[AnyMeaning, ...] = (
+    "expert",
+    "expertSize",
+    "rpcPort",
+    "masterPort",
+    *_ADDRESSES,
+)
 _LOOPBACK = re.compile(r"127(\.\d{1,3}){1,3}|\[?::1\]?")
 
 
@@ -44,6 +57,82 @@ def loopback_mistakes(command: Command, table: EngineDefaults) -> Iterator[Mista
         )
 
 
+@dataclass(frozen=True)
+class Line:
+    """The command line of an engine, and its flags. A plugin may add some where it is not `whole`."""
+
+    command: Command
+    flags: Flags
+    whole: bool = True
+
+    def lacks(self, meaning: AnyMeaning, table: EngineDefaults) -> bool:
+        """Return whether a flag is surely not given: no plugin, condition, variable or file may add it."""
+        sure = self.whole and self.flags.all and not self.command.conditional
+        return bool(sure) and not self.flags.has(meaning) and not is_open(self.command, table)
+
+
+@dataclass(frozen=True)
+class Difference:
+    """What entry and followers are told otherwise, and where: a place in the specs of both."""
+
+    what: str
+    next_step: str
+    entry: Steps
+    follower: Steps
+
+
+def differences(entry: Line, follower: Line, table: EngineDefaults) -> Iterator[Difference]:
+    """Yield what the pods of one worker must be told alike and are not, by the engine's defaults too."""
+    lines = (entry, follower)
+    for meaning in _ALIKE:
+        flags = [line.flags.last(meaning) for line in lines]
+        written = next(filter(None, flags), None)
+        if written is None or not all(
+            flag or line.lacks(meaning, table) for line, flag in zip(lines, flags, strict=True)
+        ):
+            continue
+        default = _default(meaning, table)
+        values = [(flag.value or "") if flag else default for flag in flags]
+        if values[0] == values[1] or not all(_is_said(meaning, value) for value in values):
+            continue
+        said = [
+            f"{flag.name} {flag.value or ''}".strip()
+            if flag
+            else f"no {written.name}" + (f" ({default} by default)" if default else "")
+            for flag in flags
+        ]
+        at = [
+            flag.word.at if flag else place_of(line.command) for line, flag in zip(lines, flags, strict=True)
+        ]
+        yield Difference(
+            f"the entry of a worker has {said[0]} and its followers have {said[1]}, but the pods of a worker "
+            "are one engine",
+            f"Write {written.name} alike in both templates",
+            *at,
+        )
+
+
+def place_of(command: Command) -> Steps:
+    """Return the place of a command line as a whole: that of its container."""
+    return command.words[0].at[:3] if command.words else ("spec",)
+
+
+def _default(meaning: AnyMeaning, table: EngineDefaults) -> str | None:
+    """Return what an engine takes where the flag is not given, None without a value."""
+    port = {"rpcPort": table.rpc_port, "masterPort": table.master_port}.get(meaning)
+    return str(port) if port else None
+
+
+def _is_said(meaning: AnyMeaning, value: str | None) -> bool:
+    """Return whether a value is known, but for variables that are the same in all pods of a worker.
+
+    Of addresses none is that is not the entry's: it is told by itself.
+    """
+    if meaning in _ADDRESSES and LEADER not in (value or ""):
+        return False
+    return is_known((value or "").replace(LEADER, "").replace(SIZE, ""))
+
+
 def field_of(meaning: AnyMeaning) -> str:
     """Return the field of a document that a flag repeats, as messages name it."""
     return "engine.port" if meaning == "port" else f"topology.{meaning}"
@@ -66,7 +155,7 @@ def _agrees(value: str | None, number: int, pods: int) -> bool:
         return pods == number
     if not is_known(value):
         return True  # substituted when the container starts, so its value is not known
-    return value.isdecimal() and int(value) == number
+    return number_of(value) == number
 
 
 def _disagreement(flag: Flag, meaning: Meaning, number: int) -> Mistake:

@@ -67,7 +67,10 @@ from inferfleet.profiles.engines import engine
         ),
         (
             worker((*DP, "-dpm", "-r=$(LWS_WORKER_INDEX)", "--port=9255"), engine={"port": 9255}, **COPIES),
-            ["the engine serves requests on 9255 to 9256, and tells their health on 9256"],
+            [
+                "--data-parallel-supervisor-port is 9256 where it is not given, but the engine serves "
+                "requests on 9255 to 9256"
+            ],
         ),
         (
             worker((*DP, "-dph", "-dpr=$(S)", "-ep"), (*DP, "-dph", "-dpr=$(S)"), **COPIES),
