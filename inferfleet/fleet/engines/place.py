@@ -9,7 +9,7 @@ from inferfleet.fleet.engines.flags import Flag, Flags, number_of, spelling
 from inferfleet.fleet.engines.group import LAST_PORT, Group, Meeting, argument, joins, meetings, missing
 from inferfleet.fleet.engines.launchers import launcher, launcher_mistakes
 from inferfleet.fleet.engines.repeated import place_of
-from inferfleet.fleet.engines.words import INDEX, LEADER, OF_GROUP, SIZE, Command, is_known
+from inferfleet.fleet.engines.words import INDEX, LEADER, OF_GROUP, SIZE, Command, index_factor, is_known
 from inferfleet.profiles.engines import AnyMeaning
 
 _GIVEN = "which LeaderWorkerSets give each pod"
@@ -100,7 +100,8 @@ def _ranks(flags: Flags, group: Group) -> Iterator[Mistake]:
         return
     local = group.topology.data_local
     first = str(number * local) if number is not None else ""
-    if not _means(flag, first, INDEX if local == 1 else first):
+    factor = index_factor(flag.value or "")
+    if factor != local if factor is not None else not _means(flag, first, INDEX if local == 1 else first):
         own = INDEX if local == 1 else f"$((LWS_WORKER_INDEX * {local})) in a script"
         yield Mistake(
             f"{flag.name} {_is(flag)}, but each pod of a worker has {local} of its "
@@ -195,6 +196,8 @@ def _whom(meaning: AnyMeaning, group: Group) -> str:
 def _means(flag: Flag, *values: str) -> bool:
     """Return whether a flag has one of these values, or one that is not known here."""
     value = flag.value or ""
+    if "$((" in value:
+        return index_factor(value) in (None, 1) or INDEX not in values
     return value in values or (not is_known(value) and not any(name in value for name in OF_GROUP))
 
 

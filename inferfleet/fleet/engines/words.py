@@ -23,6 +23,9 @@ OF_GROUP = (LEADER, SIZE, INDEX)
 
 _REFERENCE = re.compile(r"(?<!\$)\$\(([A-Za-z_][A-Za-z0-9_.-]*)\)")
 _IN_SHELL = re.compile(r"\$(?:\{([A-Za-z_]\w*)\}|([A-Za-z_]\w*))")
+_ARITHMETIC = re.compile(r"\$\(\(((?:(?!\)\)).)*)\)\)", re.DOTALL)
+_BARE = re.compile(r"(?<![\w$({])[A-Za-z_]\w*|(?<=\(\()[A-Za-z_]\w*")
+_OF_INDEX = re.compile(r"\$\(\((?:(\d+)\*)?\$\(LWS_WORKER_INDEX\)(?:\*(\d+))?\)\)")
 # With one of these a script may give a flag to some pods alone.
 _CONDITIONS = frozenset(("if", "case", "[", "[[", "test", "&&", "||"))
 
@@ -61,7 +64,12 @@ class Command:
     def value(self, text: str, *, shell: bool) -> str:
         """Return the text with known variables replaced; those of the group stay as `$(NAME)`."""
         text = _REFERENCE.sub(lambda found: self._of(found[1], found[0]), text)
-        return _IN_SHELL.sub(lambda found: self._of(found[1] or found[2], found[0]), text) if shell else text
+        if not shell:
+            return text
+        text = _IN_SHELL.sub(lambda found: self._of(found[1] or found[2], found[0]), text)
+        return _ARITHMETIC.sub(
+            lambda sum_: _BARE.sub(lambda found: self._of(found[0], found[0]), sum_[0]), text
+        )
 
     def _of(self, name: str, written: str) -> str:
         if any(word.shell and word.text.startswith(f"{name}=") for word in self.words):
@@ -123,6 +131,12 @@ def _after_options(words: Sequence[str], start: int) -> int | None:
     return place if asked and place < len(words) else None
 
 
+def index_factor(value: str) -> int | None:
+    """Return by how much a sum of a shell multiplies the number of a pod, None for other values."""
+    found = _OF_INDEX.fullmatch(value)
+    return int((found[1] or "1")[:18]) * int((found[2] or "1")[:18]) if found else None
+
+
 def _env(variables: Sequence[Mapping[str, Any]]) -> dict[str, str]:
     """Return the variables by name; each may refer to those before it."""
     env: dict[str, str] = {}
@@ -148,7 +162,9 @@ def _open_shells(words: list[Word]) -> list[Word]:
 # The checks and each question for a port read the same few scripts, and a script takes a millisecond.
 @lru_cache(maxsize=256)
 def _split(script: str) -> tuple[str, ...]:
-    lines = script.replace("\\\n", " ").splitlines()
+    # Sums are one word each, and nothing in them needs its spaces.
+    script = _ARITHMETIC.sub(lambda sum_: "".join(sum_[0].split()), script.replace("\\\n", " "))
+    lines = script.splitlines()
     reader = shlex.shlex(
         "\n".join(line for line in lines if not line.lstrip().startswith("#")),
         posix=True,

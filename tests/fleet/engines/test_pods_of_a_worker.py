@@ -61,6 +61,17 @@ from inferfleet.profiles.engines import engine
             worker((*DP, "-dph", "-dpr=$(LWS_WORKER_INDEX)"), **COPIES),
             ["-dpr is '$(LWS_WORKER_INDEX)', but each pod of a worker has 2 of its 4 copies"],
         ),
+        *(
+            (
+                worker(f"vllm serve -dp 4 -dpl 2 -dph -dpa $LWS_LEADER_ADDRESS -dpr {written}", **COPIES),
+                [f"-dpr is '{read}', but each pod of a worker has 2 of its 4 copies"],
+            )
+            for written, read in (
+                ("$((LWS_WORKER_INDEX * 4))", "$(($(LWS_WORKER_INDEX)*4))"),
+                ('"$(( 8 * ${LWS_WORKER_INDEX} ))"', "$((8*$(LWS_WORKER_INDEX)))"),
+                ("$(($LWS_WORKER_INDEX))", "$(($(LWS_WORKER_INDEX)))"),
+            )
+        ),
         (
             worker((*DP, "-dpm", "-r=$(LWS_WORKER_INDEX)", "-dpp=8001"), **COPIES),
             ["-dpp is 8001, but the engine serves requests on 8000 to 8001"],

@@ -48,6 +48,8 @@ def test_kubernetes_replaces_variables_in_arguments(env: dict[str, Any], argumen
         ({"TP": "8"}, "vllm serve m -tp ${TP:-4}", "${TP:-4}"),
         ({}, "vllm serve m -tp $LWS_GROUP_SIZE", "$(LWS_GROUP_SIZE)"),
         ({}, "vllm serve m \\\n  -tp 8 # of them", "8"),
+        ({"N": "4"}, "vllm serve m -tp $(( N * 2 ))", "$((4*2))"),
+        ({}, "vllm serve m -tp $((LWS_GROUP_SIZE * 2))", "$(($(LWS_GROUP_SIZE)*2))"),
         ({}, "vllm serve 'm", None),
     ],
 )
