@@ -96,6 +96,7 @@ def _of_role(
     workers, kind = workers_of(deployment, role), engine_of(deployment, role).type
     yield from _of_topology(deployment, role, shape)
     found: dict[Position, Line] = {}
+    told: dict[tuple[str, str], Problem] = {}
     positions: tuple[Position, ...] = ("Entry", "Follower") if shape.pods > 1 else ("Entry",)
     for position in positions:
         template = workers.of(position)
@@ -113,8 +114,11 @@ def _of_role(
         for mistake in disagreements(
             template.spec, deployment, role=role, position=position, shape=shape, whole=whole
         ):
-            at = f"{path}.{path_of(mistake.at)}"
-            yield _problem(deployment, mistake.what, mistake.next_step, at)
+            problem = _problem(deployment, mistake.what, mistake.next_step, f"{path}.{path_of(mistake.at)}")
+            first = told.setdefault((problem.what, problem.next_step), problem)
+            # What is wrong in both templates is one problem with two lines.
+            if position == "Follower" and first.path != problem.path and not first.beside:
+                told[problem.what, problem.next_step] = replace(first, beside=problem.path)
         command = command_of(template.spec)
         flags = flags_of(command, engine(kind))
         found[position] = Line(command, flags, whole)
@@ -122,6 +126,7 @@ def _of_role(
         if whole and (position == "Entry" or template is not workers.template):
             group = group_of(deployment, role=role, position=position, pods=shape.pods)
             yield from _absent(deployment, group, flags, command, f"{path}.spec")
+    yield from told.values()
     if shape.pods == 1 and workers.follower:
         yield _problem(
             deployment,

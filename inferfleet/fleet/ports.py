@@ -13,7 +13,7 @@ from inferfleet.api.kinds.workers import Position
 from inferfleet.fleet.engine_args import port_of
 from inferfleet.fleet.engines.balance import balance, has_copies_apart
 from inferfleet.fleet.engines.flags import Flags, flags_of
-from inferfleet.fleet.engines.group import meetings
+from inferfleet.fleet.engines.group import LAST_PORT, meetings
 from inferfleet.fleet.engines.words import command_of
 from inferfleet.fleet.roles import DECODE, engine_of, workers_of
 from inferfleet.fleet.shapes import Shape
@@ -36,7 +36,9 @@ def pool_ports(deployment: ModelDeployment, role: str = DECODE) -> tuple[int, ..
     first = port_of(engine_of(deployment, role))
     if balance(deployment, role) != "multiPort":
         return (first,)
-    return tuple(range(first, first + workers_of(deployment, role).topology.data_local))
+    # Ports beyond the last one are refused, by one message instead of one for each pod that has them.
+    last = min(first + workers_of(deployment, role).topology.data_local - 1, LAST_PORT)
+    return tuple(range(first, last + 1))
 
 
 def serving_ports(deployment: ModelDeployment, role: str, shape: Shape) -> tuple[int, ...]:

@@ -201,6 +201,21 @@ def test_pods_that_nothing_joins_are_a_warning(deployment: ModelDeployment, want
     assert (errors, warnings) == ([], wanted)
 
 
+def test_what_is_wrong_in_both_templates_is_one_problem_with_two_places() -> None:
+    entry = ("-tp=4", "-pp=2", *NODES)
+    assert list(check(worker(entry, (*entry, "--headless"), **TP_PP))) == [
+        Problem(
+            "-tp is '4', but topology.tensor is 8",
+            "Set -tp and topology.tensor to the same number; "
+            "inferfleet reserves GPUs and ports by topology.tensor",
+            "spec.workers.entry.template.spec.containers[0].args[0]",
+            kind="ModelDeployment",
+            key="default/kimi",
+            beside="spec.workers.follower.template.spec.containers[0].args[0]",
+        )
+    ]
+
+
 def test_a_problem_of_a_follower_points_into_its_template() -> None:
     deployment = worker((*SIZES, *NODES), (*SIZES, *NODES[:2], "--master-addr=a", "--headless"), **TP_PP)
     assert list(check(deployment)) == [
