@@ -16,9 +16,16 @@ from inferfleet.api.problems import Mistake, Problem, Severity
 from inferfleet.api.wording import path_of
 from inferfleet.fleet.engines.balance import MOST_PORTS, balance, copies_mistakes, undersized
 from inferfleet.fleet.engines.flags import Flags, flags_of, spelling
-from inferfleet.fleet.engines.group import LAST_PORT, Group, argument, joins, missing, numbers
+from inferfleet.fleet.engines.group import LAST_PORT, Group, argument, joins, lends, missing, numbers
 from inferfleet.fleet.engines.place import place_mistakes, port_mistakes
-from inferfleet.fleet.engines.repeated import Line, differences, field_of, loopback_mistakes, number_mistakes
+from inferfleet.fleet.engines.repeated import (
+    Line,
+    differences,
+    field_of,
+    loopback_mistakes,
+    number_mistakes,
+    spec_differences,
+)
 from inferfleet.fleet.engines.variables import variable_mistakes
 from inferfleet.fleet.engines.words import Command, command_of
 from inferfleet.fleet.roles import engine_of, path_of_role, roles_of, template_path, workers_of
@@ -136,7 +143,7 @@ def _of_role(
             "warning",
         )
     if len(found) == 2 and not workers.template:
-        yield from _unalike(deployment, role, found, kind)
+        yield from _unalike(deployment, role, found, shape.pods)
 
 
 def _of_topology(deployment: ModelDeployment, role: str, shape: Shape) -> Iterator[Problem]:
@@ -173,18 +180,28 @@ def _of_topology(deployment: ModelDeployment, role: str, shape: Shape) -> Iterat
 
 
 def _unalike(
-    deployment: ModelDeployment, role: str, lines: Mapping[Position, Line], kind: str
+    deployment: ModelDeployment, role: str, lines: Mapping[Position, Line], pods: int
 ) -> Iterator[Problem]:
     """Yield what the templates of entry and followers say otherwise, in the latter's line."""
-    for difference in differences(lines["Entry"], lines["Follower"], engine(kind)):
+    group = group_of(deployment, role=role, position="Follower", pods=pods)
+    at = {position: template_path(deployment, role, position) for position in lines}
+    entry, follower = (template.spec for template in map(workers_of(deployment, role).of, at) if template)
+    found = [*spec_differences(entry, follower, group.engine)]
+    if not lends(group, lines["Follower"].command):
+        told = differences(
+            lines["Entry"], lines["Follower"], group.table, all_serve=group.balance != "internal"
+        )
+        found += told
+    for difference in found:
         yield replace(
             _problem(
                 deployment,
                 difference.what,
                 difference.next_step,
-                f"{template_path(deployment, role, 'Follower')}.{path_of(difference.follower)}",
+                f"{at['Follower']}.{path_of(difference.follower)}",
+                difference.severity,
             ),
-            beside=f"{template_path(deployment, role, 'Entry')}.{path_of(difference.entry)}",
+            beside=f"{at['Entry']}.{path_of(difference.entry)}",
         )
 
 

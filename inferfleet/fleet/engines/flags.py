@@ -89,7 +89,7 @@ def meaning_of(name: str, table: EngineDefaults) -> AnyMeaning | None:
     """Return what a flag says, None for one that the table does not have."""
     if table.underscores and name.startswith("--"):
         name = name.replace("_", "-")
-    return table.flags.get(name) or table.group_flags.get(name)
+    return table.flags.get(name) or table.group_flags.get(name) or table.model_flags.get(name)
 
 
 def spelling(meaning: AnyMeaning, table: EngineDefaults) -> str | None:

@@ -4,14 +4,19 @@ Of the address on which an engine listens only what nobody else could reach is w
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any
 
-from inferfleet.api.problems import Mistake
+from inferfleet.api.kinds.containers import ENGINE
+from inferfleet.api.problems import Mistake, Severity
+from inferfleet.api.wording import shown
 from inferfleet.fleet.engines.flags import Flag, Flags, is_open, number_of
 from inferfleet.fleet.engines.group import Group, numbers
-from inferfleet.fleet.engines.words import LEADER, SIZE, Command, Steps, is_known
+from inferfleet.fleet.engines.words import LEADER, SIZE, Command, Steps, Word, is_known
 from inferfleet.profiles.engines import AnyMeaning, EngineDefaults, Meaning
+
+Spec = Mapping[str, Any]
 
 _ADDRESSES: tuple[AnyMeaning, ...] = ("master", "copiesAddress", "init")
 # All pods of a worker must be told these alike.
@@ -21,6 +26,9 @@ _ALIKE: tuple[AnyMeaning, ...] = (
     "rpcPort",
     "masterPort",
     *_ADDRESSES,
+    "dtype",
+    "maxLength",
+    "cacheDtype",
 )
 _LOOPBACK = re.compile(r"127(\.\d{1,3}){1,3}|\[?::1\]?")
 
@@ -79,12 +87,29 @@ class Difference:
     next_step: str
     entry: Steps
     follower: Steps
+    severity: Severity = "error"
 
 
-def differences(entry: Line, follower: Line, table: EngineDefaults) -> Iterator[Difference]:
-    """Yield what the pods of one worker must be told alike and are not, by the engine's defaults too."""
+def differences(
+    entry: Line, follower: Line, table: EngineDefaults, *, all_serve: bool
+) -> Iterator[Difference]:
+    """Yield what the pods of one worker must be told alike and are not, by the engine's defaults too.
+
+    Where `all_serve`, clients ask each of them for the model by one name.
+    """
     lines = (entry, follower)
-    for meaning in _ALIKE:
+    one, other = (_model(line, table) for line in lines)
+    if one and other and one.text != other.text and is_known(one.text) and is_known(other.text):
+        yield Difference(
+            f"the entry of a worker has the model {one.text!r} and its followers have {other.text!r}, but "
+            "the "
+            "pods of a worker are one engine",
+            "Write the same model in both templates",
+            one.at,
+            other.at,
+        )
+    served: tuple[AnyMeaning, ...] = ("servedModel",) if all_serve else ()
+    for meaning in (*_ALIKE, *served):
         flags = [line.flags.last(meaning) for line in lines]
         written = next(filter(None, flags), None)
         if written is None or not all(
@@ -101,15 +126,68 @@ def differences(entry: Line, follower: Line, table: EngineDefaults) -> Iterator[
             else f"no {written.name}" + (f" ({default} by default)" if default else "")
             for flag in flags
         ]
-        at = [
+        entry_at, follower_at = (
             flag.word.at if flag else place_of(line.command) for line, flag in zip(lines, flags, strict=True)
-        ]
+        )
         yield Difference(
             f"the entry of a worker has {said[0]} and its followers have {said[1]}, but the pods of a worker "
             "are one engine",
             f"Write {written.name} alike in both templates",
-            *at,
+            entry_at,
+            follower_at,
         )
+
+
+def spec_differences(entry: Spec, follower: Spec, engine: str) -> Iterator[Difference]:
+    """Yield images and priorities in which entry and followers differ.
+
+    No engine compares versions of its pods, and MPI runs only its daemon in followers. A follower of lower
+    priority is preempted alone, and with it the whole group starts anew.
+    """
+    engines = [
+        next(
+            (("spec", "containers", i, "image"), container.get("image"))
+            for i, container in enumerate(spec["containers"])
+            if container["name"] == ENGINE
+        )
+        for spec in (entry, follower)
+    ]
+    (one_at, one), (other_at, other) = engines
+    if one != other and engine != "TensorRT-LLM":
+        yield Difference(
+            f"the entry of a worker runs {shown(str(one))} and its followers run {shown(str(other))}, "
+            "and "
+            "pods of one engine are only known to understand each other in the same version",
+            "Write the same image in both templates",
+            one_at,
+            other_at,
+            "warning",
+        )
+    names = [spec.get("priorityClassName") for spec in (entry, follower)]
+    if names[0] != names[1]:
+        said = [f"priorityClassName {shown(str(name))}" if name else "no priorityClassName" for name in names]
+        yield Difference(
+            f"the entry of a worker has {said[0]} and its followers have {said[1]}, but when one of its "
+            "pods is preempted, all start anew",
+            "Write the same priorityClassName in both templates",
+            ("spec", "priorityClassName"),
+            ("spec", "priorityClassName"),
+        )
+
+
+def _model(line: Line, table: EngineDefaults) -> Word | None:
+    """Return the model of a command line, its variables replaced: by flag, or the word behind `serve`.
+
+    That word counts more (vllm/entrypoints/cli/serve.py). Arguments without it may be those of any program.
+    """
+    if not table.model_flags:
+        return None
+    words = line.command.words
+    behind = next((words[i + 1] for i, word in enumerate(words[:-1]) if word.text == "serve"), None)
+    if behind and not behind.text.startswith("-"):
+        return Word(line.command.value(behind.text, shell=behind.shell), behind.at, behind.shell)
+    flag = line.flags.last("model")
+    return Word(flag.value, flag.word.at) if flag and flag.value else None
 
 
 def place_of(command: Command) -> Steps:
@@ -119,6 +197,8 @@ def place_of(command: Command) -> Steps:
 
 def _default(meaning: AnyMeaning, table: EngineDefaults) -> str | None:
     """Return what an engine takes where the flag is not given, None without a value."""
+    if meaning in ("dtype", "cacheDtype"):
+        return "auto"
     port = {"rpcPort": table.rpc_port, "masterPort": table.master_port}.get(meaning)
     return str(port) if port else None
 
