@@ -20,6 +20,7 @@ from inferfleet.fleet.engines.group import LAST_PORT, Group, argument, joins, le
 from inferfleet.fleet.engines.place import place_mistakes, port_mistakes
 from inferfleet.fleet.engines.repeated import (
     Line,
+    Spec,
     differences,
     field_of,
     loopback_mistakes,
@@ -132,7 +133,9 @@ def _of_role(
         # The template of all pods lacks for followers what it lacks for entries.
         if whole and (position == "Entry" or template is not workers.template):
             group = group_of(deployment, role=role, position=position, pods=shape.pods)
-            yield from _absent(deployment, group, flags, command, f"{path}.spec")
+            other: Position = "Follower" if position == "Entry" else "Entry"
+            half = shape.pods > 1 and (role, other) in written
+            yield from _absent(deployment, group, flags, command, f"{path}.spec", half=half)
     yield from told.values()
     if shape.pods == 1 and workers.follower:
         yield _problem(
@@ -143,7 +146,8 @@ def _of_role(
             "warning",
         )
     if len(found) == 2 and not workers.template:
-        yield from _unalike(deployment, role, found, shape.pods)
+        specs = {position: template.spec for position in found if (template := workers.of(position))}
+        yield from _unalike(deployment, role, found, specs, shape.pods)
 
 
 def _of_topology(deployment: ModelDeployment, role: str, shape: Shape) -> Iterator[Problem]:
@@ -179,14 +183,33 @@ def _of_topology(deployment: ModelDeployment, role: str, shape: Shape) -> Iterat
         )
 
 
-def _unalike(
-    deployment: ModelDeployment, role: str, lines: Mapping[Position, Line], pods: int
+def final_differences(
+    deployment: ModelDeployment, role: str, entry: Spec, follower: Spec, pods: int
 ) -> Iterator[Problem]:
-    """Yield what the templates of entry and followers say otherwise, in the latter's line."""
+    """Yield what plugins made of entry and followers that the pods of a worker must be told alike.
+
+    Both are the specs of pods after their chains.
+    """
+    table = engine(engine_of(deployment, role).type)
+    specs: dict[Position, Spec] = {"Entry": entry, "Follower": follower}
+    lines = {
+        position: Line(command := command_of(spec), flags_of(command, table))
+        for position, spec in specs.items()
+    }
+    yield from _unalike(deployment, role, lines, specs, pods)
+
+
+def _unalike(
+    deployment: ModelDeployment,
+    role: str,
+    lines: Mapping[Position, Line],
+    specs: Mapping[Position, Spec],
+    pods: int,
+) -> Iterator[Problem]:
+    """Yield what entry and followers say otherwise, in the line of the latter."""
     group = group_of(deployment, role=role, position="Follower", pods=pods)
     at = {position: template_path(deployment, role, position) for position in lines}
-    entry, follower = (template.spec for template in map(workers_of(deployment, role).of, at) if template)
-    found = [*spec_differences(entry, follower, group.engine)]
+    found = [*spec_differences(specs["Entry"], specs["Follower"], group.engine)]
     if not lends(group, lines["Follower"].command):
         told = differences(
             lines["Entry"], lines["Follower"], group.table, all_serve=group.balance != "internal"
@@ -213,9 +236,12 @@ def _problem(
 
 
 def _absent(
-    deployment: ModelDeployment, group: Group, flags: Flags, command: Command, path: str
+    deployment: ModelDeployment, group: Group, flags: Flags, command: Command, path: str, *, half: bool
 ) -> Iterator[Problem]:
-    """Yield what a command line does not show, which an image or a configuration file may set."""
+    """Yield what a command line does not show, which an image or a configuration file may set.
+
+    Where a plugin tells the pods in the other position alone what joins them, `half`, that is an error.
+    """
     left_out = missing(group, flags, command)
     values, refused = numbers(group), undersized(command, flags, group.topology)
     for flag in left_out:
@@ -230,7 +256,17 @@ def _absent(
             "warning",
         )
     joining = [argument(flag, group.table) for flag in left_out if flag.meaning not in values]
-    if joining and not joins(group, flags):
+    if joining and half and not joins(group, flags):
+        here, there = ("entry", "followers") if group.position == "Entry" else ("followers", "entry")
+        yield _problem(
+            deployment,
+            f"plugin engine-args joins the {there} of a worker to its {here}, and nothing in the command "
+            "line "
+            f"of the {here} joins them to the {there}",
+            f"Remove target from the scope of engine-args, or add {' '.join(joining)}",
+            path,
+        )
+    elif joining and not joins(group, flags):
         yield _problem(
             deployment,
             f"{_worker(group)}, and nothing in the command line joins them",
