@@ -83,6 +83,9 @@ def disagreements(
     group = group_of(deployment, role=role, position=position, pods=shape.pods)
     command = command_of(spec)
     flags = flags_of(command, group.table)
+    if command.unclosed:
+        yield command.unclosed
+        return
     yield from number_mistakes(command, flags, group)
     yield from copies_mistakes(command, flags, group.topology, whole=whole)
     yield from place_mistakes(command, flags, group, whole=whole)
@@ -131,7 +134,7 @@ def _of_role(
         flags = flags_of(command, engine(kind))
         found[position] = Line(command, flags, whole)
         # The template of all pods lacks for followers what it lacks for entries.
-        if whole and (position == "Entry" or template is not workers.template):
+        if whole and not command.unclosed and (position == "Entry" or template is not workers.template):
             group = group_of(deployment, role=role, position=position, pods=shape.pods)
             other: Position = "Follower" if position == "Entry" else "Entry"
             half = shape.pods > 1 and (role, other) in written

@@ -12,6 +12,7 @@ from functools import lru_cache
 from typing import Any
 
 from inferfleet.api.kinds.containers import ENGINE
+from inferfleet.api.problems import Mistake
 
 Steps = tuple[str | int, ...]
 
@@ -26,6 +27,8 @@ _IN_SHELL = re.compile(r"\$(?:\{([A-Za-z_]\w*)\}|([A-Za-z_]\w*))")
 _ARITHMETIC = re.compile(r"\$\(\(((?:(?!\)\)).)*)\)\)", re.DOTALL)
 _BARE = re.compile(r"(?<![\w$({])[A-Za-z_]\w*|(?<=\(\()[A-Za-z_]\w*")
 _OF_INDEX = re.compile(r"\$\(\((?:(\d+)\*)?\$\(LWS_WORKER_INDEX\)(?:\*(\d+))?\)\)")
+# Here-documents, `$'...'`, and a command within double quotes have quotes of their own.
+_QUOTED_OTHERWISE = re.compile(r"<<|\$'|\"[^\"]*(?:\$\((?!\()|`)")
 # With one of these a script may give a flag to some pods alone.
 _CONDITIONS = frozenset(("if", "case", "[", "[[", "test", "&&", "||"))
 
@@ -46,10 +49,14 @@ class Word:
 
 @dataclass(frozen=True)
 class Command:
-    """A command line. `env` has the variables whose values are in the pod template."""
+    """A command line. `env` has the variables whose values are in the pod template.
+
+    Where a script in it has a quote that is never closed, `unclosed` names it, and its words are not known.
+    """
 
     words: tuple[Word, ...]
     env: Mapping[str, str] = field(default_factory=dict)
+    unclosed: Mistake | None = None
 
     @property
     def conditional(self) -> bool:
@@ -90,7 +97,8 @@ def command_of(spec: Mapping[str, Any]) -> Command:
         for key in ("command", "args")
         for i, text in enumerate(container.get(key, []))
     ]
-    return Command(tuple(_open_shells(words)), _env(container.get("env", [])))
+    env = _env(container.get("env", []))
+    return Command(tuple(_open_shells(words)), env, _unclosed(words))
 
 
 def is_known(value: str) -> bool:
@@ -159,20 +167,49 @@ def _open_shells(words: list[Word]) -> list[Word]:
     return [*words[:place], *opened, *words[place + 1 :]]
 
 
+def _unclosed(words: list[Word]) -> Mistake | None:
+    place = script_at([word.text for word in words])
+    if place is None or _QUOTED_OTHERWISE.search(words[place].text):
+        return None
+    line = _read(words[place].text)[1]
+    # The line itself is not told, because there may be a token in it.
+    what = f"the script has a quote in its line {line} that is never closed, and no shell runs it"
+    return Mistake(what, "Close the quote", words[place].at) if line else None
+
+
+def _read(script: str) -> tuple[str, int | None]:
+    """Return a script without its comments, and the line with a quote that is never closed, from 1 on."""
+    kept: list[str] = []
+    quote, opened, line, place = "", 1, 1, 0
+    while place < len(script):
+        char = script[place]
+        if char == "\\" and quote != "'":
+            kept.append(script[place : place + 2])
+            line += script[place + 1 : place + 2] == "\n"
+            place += 2
+            continue
+        if not quote and char == "#" and (not kept or kept[-1] in " \t\n;&|("):
+            end = script.find("\n", place)
+            place = len(script) if end < 0 else end
+            continue
+        if char in ("'", '"') and quote in ("", char):
+            quote, opened = ("" if quote else char), line
+        line += char == "\n"
+        kept.append(char)
+        place += 1
+    return "".join(kept), opened if quote else None
+
+
 # The checks and each question for a port read the same few scripts, and a script takes a millisecond.
 @lru_cache(maxsize=256)
 def _split(script: str) -> tuple[str, ...]:
     # Sums are one word each, and nothing in them needs its spaces.
-    script = _ARITHMETIC.sub(lambda sum_: "".join(sum_[0].split()), script.replace("\\\n", " "))
-    lines = script.splitlines()
-    reader = shlex.shlex(
-        "\n".join(line for line in lines if not line.lstrip().startswith("#")),
-        posix=True,
-        punctuation_chars=";&|<>",
-    )
+    script = _read(script)[0].replace("\\\n", " ")
+    script = _ARITHMETIC.sub(lambda sum_: "".join(sum_[0].split()), script)
+    reader = shlex.shlex(script, posix=True, punctuation_chars=";&|<>")
     reader.whitespace_split = True
     reader.commenters = ""
     try:
         return tuple(reader)
-    except ValueError:  # unbalanced quotes: nothing is said about a script that cannot be read
+    except ValueError:  # an open quote, which is told by itself, or one in a here-document
         return ()
