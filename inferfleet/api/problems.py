@@ -65,8 +65,9 @@ class Problem:
     `what` names the thing, shows its value and states the rule, in one sentence; `next_step` is a sentence
     too, and neither has a full stop. `kind` and `key` name the document (`ModelDeployment`, `ml/qwen3`),
     `path` the field in it (`spec.nodePools[1].className`); they are "" for a problem of a whole document, of
-    a file, or of no document at all. `where` is the line of the field: `Documents.located` fills it in once,
-    where problems are raised to a person. As text it is one line that is safe to print.
+    a file, or of no document at all. `beside` is the path of another field that takes part. `where` is the
+    line of the field: `Documents.located` fills it in once, where problems are raised to a person, and adds
+    the line of `beside` to `what`. As text it is one line that is safe to print.
     """
 
     what: str
@@ -76,6 +77,7 @@ class Problem:
     kind: str = ""
     key: str = ""
     severity: Severity = "error"
+    beside: str = ""
 
     def __str__(self) -> str:
         place = f"{self.where}: " if self.where else ""

@@ -16,6 +16,7 @@ from inferfleet.api.problems import Problem
 from inferfleet.desired.chains import Chains
 from inferfleet.desired.pod_security import risk_problems
 from inferfleet.desired.request import request
+from inferfleet.fleet.engine_args import final_differences
 from inferfleet.fleet.roles import path_of_role, workers_of
 from inferfleet.fleet.shapes import Shape, accelerator, shape
 from inferfleet.fleet.spot import Spot
@@ -144,6 +145,7 @@ def pods(documents: Documents, spot: Spot, chains: Chains, cloud: Mapping[str, C
         whole = [of_position for of_position, _ in of_role if of_position]
         if len(whole) == len(of_role):
             problems += _clashing(*whole)
+            problems += _unalike(deployment, *whole)
             made += whole
     return tuple(made), tuple(problems), tuple(findings)
 
@@ -221,6 +223,13 @@ def _no_follower(deployment: ModelDeployment, role: str, of_worker: Shape, place
         kind="ModelDeployment",
         key=deployment.metadata.key,
     )
+
+
+def _unalike(deployment: ModelDeployment, entries: Pods, followers: Pods | None = None) -> Iterator[Problem]:
+    """Yield what plugins made of entry and followers that both must be told alike."""
+    if followers and any(pods.outcome.template != pods.generated for pods in (entries, followers)):
+        entry, follower = (pods.outcome.template["spec"] for pods in (entries, followers))
+        yield from final_differences(deployment, entries.role, entry, follower, entries.shape.pods)
 
 
 def _clashing(entries: Pods, followers: Pods | None = None) -> Iterator[Problem]:

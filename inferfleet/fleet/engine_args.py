@@ -7,24 +7,32 @@ is told the rest there too.
 """
 
 from collections.abc import Container, Iterable, Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 from inferfleet.api.kinds.model_deployment import Engine, ModelDeployment
 from inferfleet.api.kinds.workers import Position
 from inferfleet.api.problems import Mistake, Problem, Severity
 from inferfleet.api.wording import path_of
-from inferfleet.fleet.engines.balance import MOST_PORTS, balance
-from inferfleet.fleet.engines.flags import Flag, Flags, flags_of, spelling
-from inferfleet.fleet.engines.group import Group, argument, joins, missing, numbers
+from inferfleet.fleet.engines.balance import MOST_PORTS, balance, copies_mistakes, undersized
+from inferfleet.fleet.engines.flags import Flags, flags_of, spelling
+from inferfleet.fleet.engines.group import LAST_PORT, Group, argument, joins, lends, missing, numbers
 from inferfleet.fleet.engines.place import place_mistakes, port_mistakes
-from inferfleet.fleet.engines.repeated import field_of, loopback_mistakes, number_mistakes, ready_mistakes
-from inferfleet.fleet.engines.words import Command, command_of, is_known
+from inferfleet.fleet.engines.ready import ready_mistakes
+from inferfleet.fleet.engines.repeated import (
+    Line,
+    Spec,
+    differences,
+    field_of,
+    loopback_mistakes,
+    number_mistakes,
+    spec_differences,
+)
+from inferfleet.fleet.engines.variables import variable_mistakes
+from inferfleet.fleet.engines.words import Command, command_of
 from inferfleet.fleet.roles import engine_of, path_of_role, roles_of, template_path, workers_of
 from inferfleet.fleet.shapes import Shape
-from inferfleet.profiles.engines import AnyMeaning, engine
-
-# All pods of a worker must be told these alike.
-_ALIKE: tuple[AnyMeaning, ...] = ("expert", "expertSize", "rpcPort", "masterPort")
+from inferfleet.profiles.engines import engine
 
 
 def port_of(engine_: Engine) -> int:
@@ -67,7 +75,7 @@ def disagreements(
     shape: Shape,
     whole: bool = True,
 ) -> Iterator[Mistake]:
-    """Yield the flags of the engine in a pod's spec that contradict its document, worker or port.
+    """Yield the flags and variables in a pod's spec that contradict its document, worker or port.
 
     The spec is the one of the document, or one that plugins made of it; places begin with `spec`. The pod is
     in that position of a worker of the shape. Unless the spec is `whole`, nothing is said of what it leaves
@@ -76,10 +84,15 @@ def disagreements(
     group = group_of(deployment, role=role, position=position, pods=shape.pods)
     command = command_of(spec)
     flags = flags_of(command, group.table)
+    if command.unclosed:
+        yield command.unclosed
+        return
     yield from number_mistakes(command, flags, group)
+    yield from copies_mistakes(command, flags, group.topology, whole=whole)
     yield from place_mistakes(command, flags, group, whole=whole)
-    yield from port_mistakes(flags, group)
+    yield from port_mistakes(command, flags, group)
     yield from loopback_mistakes(command, group.table)
+    yield from variable_mistakes(spec)
 
 
 def group_of(deployment: ModelDeployment, *, role: str, position: Position, pods: int) -> Group:
@@ -94,7 +107,8 @@ def _of_role(
 ) -> Iterator[Problem]:
     workers, kind = workers_of(deployment, role), engine_of(deployment, role).type
     yield from _of_topology(deployment, role, shape)
-    found: dict[Position, Flags] = {}
+    found: dict[Position, Line] = {}
+    told: dict[tuple[str, str], Problem] = {}
     positions: tuple[Position, ...] = ("Entry", "Follower") if shape.pods > 1 else ("Entry",)
     for position in positions:
         template = workers.of(position)
@@ -112,17 +126,24 @@ def _of_role(
         for mistake in disagreements(
             template.spec, deployment, role=role, position=position, shape=shape, whole=whole
         ):
-            at = f"{path}.{path_of(mistake.at)}"
-            yield _problem(deployment, mistake.what, mistake.next_step, at)
+            problem = _problem(deployment, mistake.what, mistake.next_step, f"{path}.{path_of(mistake.at)}")
+            first = told.setdefault((problem.what, problem.next_step), problem)
+            # What is wrong in both templates is one problem with two lines.
+            if position == "Follower" and first.path != problem.path and not first.beside:
+                told[problem.what, problem.next_step] = replace(first, beside=problem.path)
         group = group_of(deployment, role=role, position=position, pods=shape.pods)
         for mistake in ready_mistakes(template.spec, group, engine_of(deployment, role)):
             at = f"{path}.{path_of(mistake.at)}"
             yield _problem(deployment, mistake.what, mistake.next_step, at, "warning")
         command = command_of(template.spec)
-        found[position] = flags_of(command, engine(kind))
+        flags = flags_of(command, engine(kind))
+        found[position] = Line(command, flags, whole)
         # The template of all pods lacks for followers what it lacks for entries.
-        if whole and (position == "Entry" or template is not workers.template):
-            yield from _absent(deployment, group, found[position], command, f"{path}.spec")
+        if whole and not command.unclosed and (position == "Entry" or template is not workers.template):
+            other: Position = "Follower" if position == "Entry" else "Entry"
+            half = shape.pods > 1 and (role, other) in written
+            yield from _absent(deployment, group, flags, command, f"{path}.spec", half=half)
+    yield from told.values()
     if shape.pods == 1 and workers.follower:
         yield _problem(
             deployment,
@@ -131,9 +152,9 @@ def _of_role(
             f"{path_of_role(role)}.workers.follower",
             "warning",
         )
-    if len(found) == 2:
-        path = template_path(deployment, role, "Follower")
-        yield from _unalike(deployment, found["Entry"], found["Follower"], path)
+    if len(found) == 2 and not workers.template:
+        specs = {position: template.spec for position in found if (template := workers.of(position))}
+        yield from _unalike(deployment, role, found, specs, shape.pods)
 
 
 def _of_topology(deployment: ModelDeployment, role: str, shape: Shape) -> Iterator[Problem]:
@@ -159,40 +180,59 @@ def _of_topology(deployment: ModelDeployment, role: str, shape: Shape) -> Iterat
             f"{path}.dataLocal",
         )
     last = port_of(kind) + topology.data_local - 1
-    if last > 65_535:
+    if last > LAST_PORT:
         yield _problem(
             deployment,
             f"engine.port is {port_of(kind)}, and its {topology.data_local} copies in a pod would listen up "
-            f"to port {last}, but the last port is 65535",
+            f"to port {last}, but the last port is {LAST_PORT}",
             "Lower engine.port",
             f"{path}.dataLocal",
         )
 
 
-def _unalike(deployment: ModelDeployment, entry: Flags, follower: Flags, path: str) -> Iterator[Problem]:
-    for meaning in _ALIKE:
-        one, other = entry.last(meaning), follower.last(meaning)
-        has = one or other
-        if has is None or not (entry.all and follower.all):
-            continue
-        if one and other and (one.value == other.value or not _both_known(one, other)):
-            continue
-        if bool(one) != bool(other) and has.word.shell:
-            continue
-        said = [
-            f"{flag.name} {flag.value or ''}".strip() if flag else f"no {has.name}" for flag in (one, other)
-        ]
-        yield _problem(
-            deployment,
-            f"the entry of a worker has {said[0]} and its followers have {said[1]}, but the pods of a worker "
-            "are one engine",
-            f"Write {has.name} alike in both templates",
-            f"{path}.{path_of(other.word.at)}" if other else f"{path}.spec",
+def final_differences(
+    deployment: ModelDeployment, role: str, entry: Spec, follower: Spec, pods: int
+) -> Iterator[Problem]:
+    """Yield what plugins made of entry and followers that the pods of a worker must be told alike.
+
+    Both are the specs of pods after their chains.
+    """
+    table = engine(engine_of(deployment, role).type)
+    specs: dict[Position, Spec] = {"Entry": entry, "Follower": follower}
+    lines = {
+        position: Line(command := command_of(spec), flags_of(command, table))
+        for position, spec in specs.items()
+    }
+    yield from _unalike(deployment, role, lines, specs, pods)
+
+
+def _unalike(
+    deployment: ModelDeployment,
+    role: str,
+    lines: Mapping[Position, Line],
+    specs: Mapping[Position, Spec],
+    pods: int,
+) -> Iterator[Problem]:
+    """Yield what entry and followers say otherwise, in the line of the latter."""
+    group = group_of(deployment, role=role, position="Follower", pods=pods)
+    at = {position: template_path(deployment, role, position) for position in lines}
+    found = [*spec_differences(specs["Entry"], specs["Follower"], group.engine)]
+    if not lends(group, lines["Follower"].command):
+        told = differences(
+            lines["Entry"], lines["Follower"], group.table, all_serve=group.balance != "internal"
         )
-
-
-def _both_known(one: Flag, other: Flag) -> bool:
-    return is_known(one.value or "") and is_known(other.value or "")
+        found += told
+    for difference in found:
+        yield replace(
+            _problem(
+                deployment,
+                difference.what,
+                difference.next_step,
+                f"{at['Follower']}.{path_of(difference.follower)}",
+                difference.severity,
+            ),
+            beside=f"{at['Entry']}.{path_of(difference.entry)}",
+        )
 
 
 def _problem(
@@ -203,13 +243,16 @@ def _problem(
 
 
 def _absent(
-    deployment: ModelDeployment, group: Group, flags: Flags, command: Command, path: str
+    deployment: ModelDeployment, group: Group, flags: Flags, command: Command, path: str, *, half: bool
 ) -> Iterator[Problem]:
-    """Yield what a command line does not show, which an image or a configuration file may set."""
+    """Yield what a command line does not show, which an image or a configuration file may set.
+
+    Where a plugin tells the pods in the other position alone what joins them, `half`, that is an error.
+    """
     left_out = missing(group, flags, command)
-    values = numbers(group)
+    values, refused = numbers(group), undersized(command, flags, group.topology)
     for flag in left_out:
-        if flag.meaning not in values:
+        if flag.meaning not in values or flag.meaning in refused:
             continue
         name, field = spelling(flag.meaning, group.table), field_of(flag.meaning)
         yield _problem(
@@ -220,7 +263,17 @@ def _absent(
             "warning",
         )
     joining = [argument(flag, group.table) for flag in left_out if flag.meaning not in values]
-    if joining and not joins(group, flags):
+    if joining and half and not joins(group, flags):
+        here, there = ("entry", "followers") if group.position == "Entry" else ("followers", "entry")
+        yield _problem(
+            deployment,
+            f"plugin engine-args joins the {there} of a worker to its {here}, and nothing in the command "
+            "line "
+            f"of the {here} joins them to the {there}",
+            f"Remove target from the scope of engine-args, or add {' '.join(joining)}",
+            path,
+        )
+    elif joining and not joins(group, flags):
         yield _problem(
             deployment,
             f"{_worker(group)}, and nothing in the command line joins them",

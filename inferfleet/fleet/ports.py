@@ -5,13 +5,15 @@ With data parallelism an engine may listen on one port for each copy of the mode
 and ports, one endpoint each. A worker whose engine spreads requests itself has one endpoint, its entry.
 """
 
-from typing import NamedTuple
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
 from inferfleet.api.kinds.model_deployment import ModelDeployment
 from inferfleet.api.kinds.workers import Position
 from inferfleet.fleet.engine_args import port_of
 from inferfleet.fleet.engines.balance import balance, has_copies_apart
 from inferfleet.fleet.engines.flags import Flags, flags_of
+from inferfleet.fleet.engines.group import LAST_PORT, meetings
 from inferfleet.fleet.engines.words import command_of
 from inferfleet.fleet.roles import DECODE, engine_of, workers_of
 from inferfleet.fleet.shapes import Shape
@@ -34,7 +36,9 @@ def pool_ports(deployment: ModelDeployment, role: str = DECODE) -> tuple[int, ..
     first = port_of(engine_of(deployment, role))
     if balance(deployment, role) != "multiPort":
         return (first,)
-    return tuple(range(first, first + workers_of(deployment, role).topology.data_local))
+    # Ports beyond the last one are refused, by one message instead of one for each pod that has them.
+    last = min(first + workers_of(deployment, role).topology.data_local - 1, LAST_PORT)
+    return tuple(range(first, last + 1))
 
 
 def serving_ports(deployment: ModelDeployment, role: str, shape: Shape) -> tuple[int, ...]:
@@ -85,20 +89,18 @@ def supervisor_port(deployment: ModelDeployment, role: str = DECODE) -> int | No
     return _flags(deployment, role, "Entry").number("supervisorPort") or table.supervisor_port
 
 
-def group_ports(deployment: ModelDeployment, role: str = DECODE) -> tuple[int, ...]:
-    """Return the ports on which pods of a worker meet. Nothing else may connect to them, no probe either."""
-    workers = workers_of(deployment, role)
+def group_ports(
+    deployment: ModelDeployment, role: str = DECODE, entry: Mapping[str, Any] | None = None
+) -> tuple[int, ...]:
+    """Return the ports on which pods of a worker meet. Nothing else may connect to them, no probe either.
+
+    `entry` is the spec of its entry, where plugins may have added flags to that of the document.
+    """
     table = engine(engine_of(deployment, role).type)
-    flags = _flags(deployment, role, "Entry")
-    ports = []
-    if workers.topology.data > 1 and table.rpc_port:
-        ports.append(flags.number("rpcPort") or table.rpc_port)
-    if flags.has("nodes") and table.master_port:
-        ports.append(flags.number("masterPort") or table.master_port)
-    if (init := flags.last("init")) and init.value:
-        end = init.value.rpartition(":")[2]
-        ports += [int(end)] if end.isdecimal() else []
-    return tuple(dict.fromkeys(ports))
+    topology = workers_of(deployment, role).topology
+    flags = flags_of(command_of(entry), table) if entry else _flags(deployment, role, "Entry")
+    found = meetings(flags, topology, table)
+    return tuple(dict.fromkeys(meeting.port for meeting in found))
 
 
 def _flags(deployment: ModelDeployment, role: str, position: Position) -> Flags:

@@ -35,7 +35,9 @@ GroupMeaning = Literal[
     "expert",
     "expertSize",
 ]
-AnyMeaning = Meaning | GroupMeaning
+# What all pods of a worker have to be told alike: they hold parts of one model, and of one cache.
+ModelMeaning = Literal["model", "servedModel", "dtype", "maxLength", "cacheDtype"]
+AnyMeaning = Meaning | GroupMeaning | ModelMeaning
 # Flags without a value.
 SWITCHES: frozenset[AnyMeaning] = frozenset(("headless", "hybrid", "external", "multiPort", "expert"))
 
@@ -50,11 +52,12 @@ class EngineDefaults:
     Without a `health_path`, probes only open the port; without a `metrics_port`, metrics are on the engine's
     port. `label` is the engine's name for endpoint pickers. `flags` has every spelling of flags that take one
     number, `group_flags` of those that say what a pod is to the others of its worker; the first spelling is
-    the one that is written. With `underscores`, the parser takes them for dashes. Where the flag
-    `data_in_tensor` is given, data parallelism takes no GPUs beyond the tensor group. `address_flag` takes
-    the address on which the engine listens. The pods of a worker meet at `master_port`, its copies at
-    `rpc_port`; `supervisor_port` tells the health of all copies of a pod. An API server ends its pod where
-    one of its engines is not ready after `ready_limit` seconds, or those in the variable `ready_variable`.
+    the one that is written. `model_flags` say which model is loaded, and how. With `underscores`, the parser
+    takes them for dashes. Where the flag `data_in_tensor` is given, data parallelism takes no GPUs beyond the
+    tensor group. `address_flag` takes the address on which the engine listens. The pods of a worker meet
+    at `master_port`, its copies at `rpc_port`; `supervisor_port` tells the health of all copies of a pod. An
+    API server ends its pod where one of its engines is not ready after `ready_limit` seconds, or those in the
+    variable `ready_variable`.
     """
 
     port: int
@@ -65,6 +68,7 @@ class EngineDefaults:
     startup: int = STARTUP_SECONDS
     flags: Mapping[str, Meaning] = field(default_factory=dict)
     group_flags: Mapping[str, GroupMeaning] = field(default_factory=dict)
+    model_flags: Mapping[str, ModelMeaning] = field(default_factory=dict)
     underscores: bool = False
     data_in_tensor: str | None = None
     address_flag: str | None = None
@@ -126,6 +130,13 @@ _ENGINES = {
             "--enable-expert-parallel": "expert",
             "-ep": "expert",
         },
+        model_flags={
+            "--model": "model",
+            "--served-model-name": "servedModel",
+            "--dtype": "dtype",
+            "--max-model-len": "maxLength",
+            "--kv-cache-dtype": "cacheDtype",
+        },
         underscores=True,
         address_flag="--host",
         # vllm/config/parallel.py.
@@ -161,6 +172,13 @@ _ENGINES = {
             "--expert-parallel-size": "expertSize",
             "--ep-size": "expertSize",
             "--ep": "expertSize",
+        },
+        model_flags={
+            "--model-path": "model",
+            "--model": "model",
+            "--dtype": "dtype",
+            "--context-length": "maxLength",
+            "--kv-cache-dtype": "cacheDtype",
         },
         data_in_tensor="--enable-dp-attention",
         address_flag="--host",

@@ -131,7 +131,7 @@ def test_a_problem_points_to_the_argument_and_says_what_to_do() -> None:
         ({}, "SGLang", 8000, {}, "engine.port is 8000, but --port"),
         ({}, "vLLM", None, {"data": 2, "data_local": 2}, "topology.data is 2, but --data-parallel-size"),
         (
-            {"command": ["sh", "-c", "it's"]},
+            {"command": ["sh", "-c", "cat <<E\nit's\nE"]},
             "TensorRT-LLM",
             None,
             {"tensor": 2},

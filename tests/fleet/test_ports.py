@@ -94,6 +94,17 @@ def test_pods_of_a_worker_meet_on_ports_of_their_own() -> None:
     assert ports.group_ports(sglang) == (20000,)
 
 
+def test_ports_end_at_the_last_one_there_is() -> None:
+    deployment = _deployment("-dpm", engine={"port": 65534}, data=4, data_local=4)
+    assert ports.pool_ports(deployment) == (65534, 65535)
+
+
+def test_where_pods_meet_is_read_of_what_plugins_made_of_an_entry() -> None:
+    deployment = _deployment(tensor=8, pipeline=2)
+    edited = _template(("--nnodes=2", "--master-port=7000"))["spec"]
+    assert ports.group_ports(deployment, "decode", edited) == (7000,)
+
+
 def test_pickers_read_the_ports_of_a_pod_in_one_text() -> None:
     deployment = _deployment(data=4, data_local=2)
     assert ports.active_ports(ports.serving_ports(deployment, "decode", Shape(2, 2))) == "8000,8001"

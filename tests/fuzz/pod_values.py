@@ -189,7 +189,10 @@ STRICTER: tuple[tuple[str, str], ...] = (
     ),
     ("no amount is more than 2^63", r"is more than anything can count"),
     ("the old name of a field follows the rules of the new one", r"^spec\.serviceAccount: "),
-    ("an image has no blanks around it, or its pods would be refused", r"a name without blanks around it$"),
+    (
+        "an image is ASCII without blanks, or no kubelet would pull it",
+        r"a name of ASCII characters without blanks in or around it$",
+    ),
     ("overhead has a RuntimeClass, or its pods would be refused", r"^spec\.overhead: overhead is what"),
     (
         "a limit without a request is a request, as in the pods, which would be refused",

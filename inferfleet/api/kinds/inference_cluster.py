@@ -9,7 +9,7 @@ from inferfleet.api.kinds.gke_cluster import Gke, IpRange
 from inferfleet.api.kinds.node_pool import NodePool
 from inferfleet.api.kinds.plugin_spec import PluginSpec
 from inferfleet.api.kinds.serving.scheduler import Scheduler, of_cluster
-from inferfleet.api.kinds.text_rules import SUBDOMAIN, Dns1035
+from inferfleet.api.kinds.text_rules import IMAGE, SUBDOMAIN, Dns1035
 from inferfleet.api.problems import Mistake, Mistaken, mistaken
 
 
@@ -54,7 +54,7 @@ class Gateway(Model):
 class Images(Model):
     """Container images that override the profile's."""
 
-    epp: str | None = Field(default=None, min_length=1)
+    epp: Annotated[str, IMAGE] | None = None
     """Image of the endpoint pickers on this cluster. Default: that of the profile."""
 
 

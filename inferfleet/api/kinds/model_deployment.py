@@ -17,7 +17,7 @@ from inferfleet.api.kinds.base import (
 from inferfleet.api.kinds.plugin_spec import PluginSpec
 from inferfleet.api.kinds.pod_template import ResourceRequirements
 from inferfleet.api.kinds.serving.scheduler import DeploymentScheduler, of_deployment
-from inferfleet.api.kinds.text_rules import HOSTNAME, Dns1035
+from inferfleet.api.kinds.text_rules import HOSTNAME, IMAGE, Dns1035
 from inferfleet.api.kinds.workers import Workers
 from inferfleet.api.problems import Mistake, Mistaken
 from inferfleet.api.wording import shown
@@ -27,7 +27,8 @@ Hostname = Annotated[str, HOSTNAME]
 
 
 def _http(headers: dict[str, str]) -> dict[str, str]:
-    """Headers as an HTTPRoute can match them: https://gateway-api.sigs.k8s.io/reference/spec/#httpheadermatch."""
+    """Headers as an HTTPRoute can match them: "
+    "https://gateway-api.sigs.k8s.io/reference/spec/#httpheadermatch."""
     mistakes = []
     seen: set[str] = set()
     for name, value in headers.items():
@@ -81,7 +82,7 @@ class EndpointPicker(Model):
     replicas of the deployment runs one.
     """
 
-    image: str | None = Field(default=None, min_length=1)
+    image: Annotated[str, IMAGE] | None = None
     """Container image of the picker. Default: the cluster's `serving.images.epp`, or else that of its
     profile.
     """

@@ -75,6 +75,8 @@ def Dns1035(limit: int) -> Written:  # noqa: N802 (metadata of a type, like pyda
 
 LABEL_KEY = Written(_LABEL_KEY, "a key such as tier or example.com/tier", 317)
 LABEL_VALUE = Written(_LABEL_VALUE, "letters, digits, '-', '_', '.', with a letter or digit at both ends", 63)
+# As of images in pods, which no kubelet pulls otherwise.
+IMAGE = Written(r"[!-~]+", "a name of ASCII characters without blanks", 4096)
 SUBDOMAIN = Written(SUBDOMAIN_PATTERN, "a name of lowercase letters, digits, '-' and '.'")
 HOSTNAME = Written(rf"(\*\.)?{SUBDOMAIN_PATTERN}", "a host name such as models.example.com or *.example.com")
 

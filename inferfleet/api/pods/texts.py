@@ -119,8 +119,12 @@ ISCSI = Text(
     ),
     "a name such as iqn.2015-02.example.com:test",
 )
-# Of a template the API server takes such an image, of its pods it does not.
-UNPADDED = Text(lambda text: text == text.strip() or not text.strip(), "a name without blanks around it")
+# The API server takes other images, at least of a template; no kubelet pulls them: the grammar of references
+# (github.com/distribution/reference, reference.go) has ASCII characters alone.
+IMAGE = Text(
+    lambda text: not text.strip() or (text.isascii() and len(text.split()) == 1 and text == text.strip()),
+    "a name of ASCII characters without blanks in or around it",
+)
 NONE_BLANK = Text(lambda text: bool(text), "a text that is not empty")
 
 # By definition: what the text of a field, or of each entry of a list, must be.
@@ -129,7 +133,7 @@ TEXTS: Mapping[tuple[str, str], Text] = {
     ("ConfigMapEnvSource", "name"): PREFIX,
     ("ConfigMapKeySelector", "key"): CONFIG_KEY,
     ("ConfigMapKeySelector", "name"): SUBDOMAIN,
-    ("Container", "image"): UNPADDED,
+    ("Container", "image"): IMAGE,
     ("Container", "name"): DNS_LABEL,
     ("ContainerPort", "name"): PORT_NAME.or_none,
     ("DownwardAPIVolumeFile", "path"): LOCAL,

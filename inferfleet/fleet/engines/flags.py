@@ -38,7 +38,12 @@ class Flags:
     def number(self, meaning: AnyMeaning) -> int | None:
         """Return the number that the flag with this meaning gives, None where it gives none that is known."""
         flag = self.last(meaning)
-        return int(flag.value) if flag and flag.value and flag.value.isdecimal() else None
+        return number_of(flag.value) if flag else None
+
+
+def number_of(value: str | None) -> int | None:
+    """Return the number that a text is, None for others and for numbers of more than 18 digits."""
+    return int(value) if value and value.isdecimal() and len(value) <= 18 else None
 
 
 def flags_of(command: Command, table: EngineDefaults) -> Flags:
@@ -59,6 +64,17 @@ def flags_of(command: Command, table: EngineDefaults) -> Flags:
     return Flags(tuple(flags))
 
 
+def is_open(command: Command, table: EngineDefaults) -> bool:
+    """Return whether flags may come from what is not read here: a variable, a substitution, a file."""
+    before = ""
+    for word in command.words:
+        takes = before.startswith("-") and "=" not in before and meaning_of(before, table) not in SWITCHES
+        if word.text.partition("=")[0] == "--config" or (word.text[:1] in ("$", "`", "@") and not takes):
+            return True
+        before = word.text
+    return False
+
+
 def _of_engine(command: Command, place: int) -> bool:
     """Return whether a flag of one letter is surely the engine's: `nice -n 10`, `[ -n "$X" ]` are of others.
 
@@ -73,7 +89,7 @@ def meaning_of(name: str, table: EngineDefaults) -> AnyMeaning | None:
     """Return what a flag says, None for one that the table does not have."""
     if table.underscores and name.startswith("--"):
         name = name.replace("_", "-")
-    return table.flags.get(name) or table.group_flags.get(name)
+    return table.flags.get(name) or table.group_flags.get(name) or table.model_flags.get(name)
 
 
 def spelling(meaning: AnyMeaning, table: EngineDefaults) -> str | None:

@@ -11,10 +11,12 @@ from dataclasses import dataclass
 
 from inferfleet.api.kinds.workers import Position, Topology
 from inferfleet.fleet.engines.balance import Balance, has_copies_apart
-from inferfleet.fleet.engines.flags import Flags, spelling
+from inferfleet.fleet.engines.flags import Flag, Flags, number_of, spelling
 from inferfleet.fleet.engines.launchers import launcher
 from inferfleet.fleet.engines.words import INDEX, LEADER, SIZE, Command
 from inferfleet.profiles.engines import AnyMeaning, EngineDefaults, Meaning, engine
+
+LAST_PORT = 65_535
 
 # Any port that nothing else of the pod has would do; SGLang's guides take this one.
 _SGLANG_MEETS = 20000
@@ -67,6 +69,34 @@ class Wanted:
     value: int | str | None
     instead: tuple[AnyMeaning, ...] = ()
     needed: bool = True
+
+
+@dataclass(frozen=True)
+class Meeting:
+    """A port of the entry on which the pods of a worker meet: by a flag, or else the default of `name`."""
+
+    name: str
+    port: int
+    flag: Flag | None
+
+
+def meetings(flags: Flags, topology: Topology, table: EngineDefaults) -> tuple[Meeting, ...]:
+    """Return the ports on which pods of a worker meet, as far as they are known, by its entry's flags."""
+    asked: list[tuple[AnyMeaning, int | None]] = []
+    if topology.data > 1:
+        asked.append(("rpcPort", table.rpc_port))
+    if flags.has("nodes"):
+        asked.append(("masterPort", table.master_port))
+    found = []
+    for meaning, default in asked:
+        name, flag = spelling(meaning, table), flags.last(meaning)
+        port = flags.number(meaning) if flag else default
+        if name and port is not None:
+            found.append(Meeting(flag.name if flag else name, port, flag))
+    if init := flags.last("init"):
+        port = number_of((init.value or "").rpartition(":")[2])
+        found += [Meeting(init.name, port, init)] if port is not None else []
+    return tuple(found)
 
 
 def numbers(group: Group) -> dict[Meaning, int]:

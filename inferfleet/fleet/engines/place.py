@@ -4,10 +4,12 @@ from collections.abc import Iterator
 from typing import Literal
 
 from inferfleet.api.problems import Mistake
-from inferfleet.fleet.engines.flags import Flag, Flags, spelling
-from inferfleet.fleet.engines.group import Group, argument, joins, missing
+from inferfleet.fleet.engines.balance import modes
+from inferfleet.fleet.engines.flags import Flag, Flags, number_of, spelling
+from inferfleet.fleet.engines.group import LAST_PORT, Group, Meeting, argument, joins, meetings, missing
 from inferfleet.fleet.engines.launchers import launcher, launcher_mistakes
-from inferfleet.fleet.engines.words import INDEX, LEADER, OF_GROUP, SIZE, Command, Steps, is_known
+from inferfleet.fleet.engines.repeated import place_of
+from inferfleet.fleet.engines.words import INDEX, LEADER, OF_GROUP, SIZE, Command, index_factor, is_known
 from inferfleet.profiles.engines import AnyMeaning
 
 _GIVEN = "which LeaderWorkerSets give each pod"
@@ -17,7 +19,7 @@ _BALANCES: tuple[Literal["hybrid", "external", "multiPort"], ...] = ("hybrid", "
 def place_mistakes(command: Command, flags: Flags, group: Group, *, whole: bool) -> Iterator[Mistake]:
     """Yield what a command line says wrong of the pod's worker, and of a `whole` one what it leaves out."""
     if group.pods == 1:
-        yield from _alone(flags)
+        yield from _alone(command, flags)
         return
     yield from _sizes(flags, group)
     yield from _ranks(flags, group)
@@ -32,30 +34,46 @@ def place_mistakes(command: Command, flags: Flags, group: Group, *, whole: bool)
         yield from _left_out(command, flags, group)
 
 
-def port_mistakes(flags: Flags, group: Group) -> Iterator[Mistake]:
-    """Yield flags for a port on which the engine serves requests already."""
+def port_mistakes(command: Command, flags: Flags, group: Group) -> Iterator[Mistake]:
+    """Yield ports of an engine that it uses for something else already, or that are none."""
     for meaning in ("rpcPort", "masterPort", "supervisorPort"):
-        port = flags.number(meaning)
-        flag = flags.last(meaning)
-        if flag and port in group.ports:
+        flag, port = flags.last(meaning), flags.number(meaning)
+        if flag and is_known(flag.value or "") and not 1 <= (port or 0) <= LAST_PORT:
+            what = f"{flag.name} {_is(flag)}, which is no port"
+            yield Mistake(what, f"Write a port of 1 to {LAST_PORT}", flag.word.at)
+    taken = dict.fromkeys(group.ports, f"the engine serves requests on {_ports(group.ports)}")
+    for meeting, use in (*_meetings(flags, group), *_supervisor(flags, group)):
+        given = f"{meeting.name} is {meeting.port}" + ("" if meeting.flag else " where it is not given")
+        if meeting.port in taken:
             yield Mistake(
-                f"{flag.name} is {port}, but the engine serves requests on {_ports(group.ports)}",
-                f"Give {flag.name} another port, or change spec.engine.port",
-                flag.word.at,
+                f"{given}, but {taken[meeting.port]}",
+                f"Give {meeting.name} another port"
+                + (", or change spec.engine.port" if meeting.port in group.ports else ""),
+                meeting.flag.word.at if meeting.flag else place_of(command),
             )
-    supervisor = group.table.supervisor_port
-    if group.balance == "multiPort" and not flags.has("supervisorPort") and supervisor in group.ports:
-        flag = flags.last("multiPort")
-        yield Mistake(
-            f"the engine serves requests on {_ports(group.ports)}, and tells their health on {supervisor}",
-            "Set --data-parallel-supervisor-port to another port, or change spec.engine.port",
-            flag.word.at if flag else ("spec",),
-        )
+        taken.setdefault(meeting.port, f"{use} on {meeting.port}, by {meeting.name}")
 
 
-def _alone(flags: Flags) -> Iterator[Mistake]:
+def _meetings(flags: Flags, group: Group) -> Iterator[tuple[Meeting, str]]:
+    """Yield where pods meet. The entry alone listens there, and followers have to say the same."""
+    if group.pods > 1 and group.position == "Entry":
+        for meeting in meetings(flags, group.topology, group.table):
+            yield meeting, "the pods of the worker meet"
+
+
+def _supervisor(flags: Flags, group: Group) -> Iterator[tuple[Meeting, str]]:
+    flag, name = flags.last("supervisorPort"), spelling("supervisorPort", group.table)
+    port = flags.number("supervisorPort") if flag else group.table.supervisor_port
+    if name and port is not None and group.balance == "multiPort":
+        yield Meeting(flag.name if flag else name, port, flag), "the engine tells the health of its copies"
+
+
+def _alone(command: Command, flags: Flags) -> Iterator[Mistake]:
     for flag in flags.all:
-        if flag.meaning == "nodes" and flag.value and flag.value.isdecimal() and int(flag.value) > 1:
+        if flag.meaning == "headless" and not (flag.word.shell and command.conditional):
+            what = f"{flag.name} is given to the only pod of a worker, which would serve no requests"
+            yield Mistake(what, f"Remove {flag.name}", flag.word.at)
+        if flag.meaning == "nodes" and (number_of(flag.value) or 0) > 1:
             what = f"{flag.name} is {flag.value!r}, but by its topology a worker has one pod"
             yield Mistake(what, f"Remove {flag.name}, or raise the topology", flag.word.at)
         elif flag.value and any(name in flag.value for name in OF_GROUP):
@@ -82,7 +100,8 @@ def _ranks(flags: Flags, group: Group) -> Iterator[Mistake]:
         return
     local = group.topology.data_local
     first = str(number * local) if number is not None else ""
-    if not _means(flag, first, INDEX if local == 1 else first):
+    factor = index_factor(flag.value or "")
+    if factor != local if factor is not None else not _means(flag, first, INDEX if local == 1 else first):
         own = INDEX if local == 1 else f"$((LWS_WORKER_INDEX * {local})) in a script"
         yield Mistake(
             f"{flag.name} {_is(flag)}, but each pod of a worker has {local} of its "
@@ -100,7 +119,7 @@ def _addresses(flags: Flags) -> Iterator[Mistake]:
         host, colon, port = (
             (flag.value or "").rpartition(":") if meaning == "init" else (flag.value or "", "", "")
         )
-        if meaning == "init" and is_known(port) and not (colon and port.isdecimal()):
+        if meaning == "init" and is_known(port) and not (colon and 1 <= (number_of(port) or 0) <= LAST_PORT):
             what = f"{flag.name} {_is(flag)}, but it takes host and port"
             yield Mistake(what, f"Write {flag.name} {LEADER}:20000", flag.word.at)
         elif host in (SIZE, INDEX) or is_known(host):
@@ -127,7 +146,7 @@ def _servers(command: Command, flags: Flags, group: Group) -> Iterator[Mistake]:
                 "Give both the same flags for load balancing, or remove those of the entry",
                 headless.word.at,
             )
-    for meaning in _BALANCES:
+    for meaning in _BALANCES if len(modes(flags, command)) < 2 else ():
         flag = flags.last(meaning)
         if flag and meaning != group.balance and not (meaning == "external" and flags.has("copyRank")):
             yield Mistake(
@@ -166,7 +185,7 @@ def _left_out(command: Command, flags: Flags, group: Group) -> Iterator[Mistake]
             f"Add {argument(flag, group.table)}"
             + (" to follower.template" if flag.meaning == "headless" else "")
             + ", or add plugin engine-args",
-            _engine(command),
+            place_of(command),
         )
 
 
@@ -174,13 +193,11 @@ def _whom(meaning: AnyMeaning, group: Group) -> str:
     return " for followers, which serve no requests" if meaning == "headless" else ""
 
 
-def _engine(command: Command) -> Steps:
-    return command.words[0].at[:3] if command.words else ("spec",)
-
-
 def _means(flag: Flag, *values: str) -> bool:
     """Return whether a flag has one of these values, or one that is not known here."""
     value = flag.value or ""
+    if "$((" in value:
+        return index_factor(value) in (None, 1) or INDEX not in values
     return value in values or (not is_known(value) and not any(name in value for name in OF_GROUP))
 
 

@@ -1,17 +1,35 @@
-"""What an engine is told of its document: sizes, ports and times, and the address on which it listens."""
+"""Flags that repeat what is said elsewhere: by the document, and to the other pods of the worker.
+
+Of the address on which an engine listens only what nobody else could reach is wrong.
+"""
 
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from inferfleet.api.kinds.containers import ENGINE
-from inferfleet.api.kinds.model_deployment import Engine
-from inferfleet.api.problems import Mistake
-from inferfleet.fleet.engines.flags import Flag, Flags
+from inferfleet.api.problems import Mistake, Severity
+from inferfleet.api.wording import shown
+from inferfleet.fleet.engines.flags import Flag, Flags, is_open, number_of
 from inferfleet.fleet.engines.group import Group, numbers
-from inferfleet.fleet.engines.words import SIZE, Command, is_known
+from inferfleet.fleet.engines.words import LEADER, SIZE, Command, Steps, Word, is_known
 from inferfleet.profiles.engines import AnyMeaning, EngineDefaults, Meaning
 
+Spec = Mapping[str, Any]
+
+_ADDRESSES: tuple[AnyMeaning, ...] = ("master", "copiesAddress", "init")
+# All pods of a worker must be told these alike.
+_ALIKE: tuple[AnyMeaning, ...] = (
+    "expert",
+    "expertSize",
+    "rpcPort",
+    "masterPort",
+    *_ADDRESSES,
+    "dtype",
+    "maxLength",
+    "cacheDtype",
+)
 _LOOPBACK = re.compile(r"127(\.\d{1,3}){1,3}|\[?::1\]?")
 
 
@@ -47,49 +65,152 @@ def loopback_mistakes(command: Command, table: EngineDefaults) -> Iterator[Mista
         )
 
 
-def ready_variable(group: Group) -> str | None:
-    """Return the variable that gives API servers `engine.startup` for their engines, None for none.
+@dataclass(frozen=True)
+class Line:
+    """The command line of an engine, and its flags. A plugin may add some where it is not `whole`."""
 
-    vLLM's wait 600 s, whatever a startup probe allows (VLLM_ENGINE_READY_TIMEOUT_S in vllm/envs.py, read in
-    vllm/v1/engine/core_client.py). Pods of workers of several pods are given more, and pods with a port for
-    each copy. Others are not, because they would restart for it.
+    command: Command
+    flags: Flags
+    whole: bool = True
+
+    def lacks(self, meaning: AnyMeaning, table: EngineDefaults) -> bool:
+        """Return whether a flag is surely not given: no plugin, condition, variable or file may add it."""
+        sure = self.whole and self.flags.all and not self.command.conditional
+        return bool(sure) and not self.flags.has(meaning) and not is_open(self.command, table)
+
+
+@dataclass(frozen=True)
+class Difference:
+    """What entry and followers are told otherwise, and where: a place in the specs of both."""
+
+    what: str
+    next_step: str
+    entry: Steps
+    follower: Steps
+    severity: Severity = "error"
+
+
+def differences(
+    entry: Line, follower: Line, table: EngineDefaults, *, all_serve: bool
+) -> Iterator[Difference]:
+    """Yield what the pods of one worker must be told alike and are not, by the engine's defaults too.
+
+    Where `all_serve`, clients ask each of them for the model by one name.
     """
-    return group.table.ready_variable if group.pods > 1 or len(group.ports) > 1 else None
+    lines = (entry, follower)
+    one, other = (_model(line, table) for line in lines)
+    if one and other and one.text != other.text and is_known(one.text) and is_known(other.text):
+        yield Difference(
+            f"the entry of a worker has the model {one.text!r} and its followers have {other.text!r}, but "
+            "the "
+            "pods of a worker are one engine",
+            "Write the same model in both templates",
+            one.at,
+            other.at,
+        )
+    served: tuple[AnyMeaning, ...] = ("servedModel",) if all_serve else ()
+    for meaning in (*_ALIKE, *served):
+        flags = [line.flags.last(meaning) for line in lines]
+        written = next(filter(None, flags), None)
+        if written is None or not all(
+            flag or line.lacks(meaning, table) for line, flag in zip(lines, flags, strict=True)
+        ):
+            continue
+        default = _default(meaning, table)
+        values = [(flag.value or "") if flag else default for flag in flags]
+        if values[0] == values[1] or not all(_is_said(meaning, value) for value in values):
+            continue
+        said = [
+            f"{flag.name} {flag.value or ''}".strip()
+            if flag
+            else f"no {written.name}" + (f" ({default} by default)" if default else "")
+            for flag in flags
+        ]
+        entry_at, follower_at = (
+            flag.word.at if flag else place_of(line.command) for line, flag in zip(lines, flags, strict=True)
+        )
+        yield Difference(
+            f"the entry of a worker has {said[0]} and its followers have {said[1]}, but the pods of a worker "
+            "are one engine",
+            f"Write {written.name} alike in both templates",
+            entry_at,
+            follower_at,
+        )
 
 
-def ready_mistakes(spec: Mapping[str, Any], group: Group, document: Engine) -> Iterator[Mistake]:
-    """Yield an engine that would end itself while `engine.startup` lets it load. Places begin with `spec`."""
-    variable, limit = group.table.ready_variable, group.table.ready_limit
-    if variable is None or limit is None:
-        return
-    place, container = next(
-        (place, container)
-        for place, container in enumerate(spec["containers"])
-        if container["name"] == ENGINE
-    )
-    at = ("spec", "containers", place)
-    written = {env["name"]: (i, env) for i, env in enumerate(container.get("env", []))}
-    several = group.topology.data > 1 and ready_variable(group) is None and "envFrom" not in container
-    if variable in written:
-        i, env = written[variable]
-        value, startup = env.get("value", ""), document.startup or group.table.startup
-        if "valueFrom" in env or not is_known(value) or (value.isdecimal() and int(value) >= startup):
-            return
-        yield Mistake(
-            f"{variable} is {value!r}, so the engine ends itself before the {startup} s of engine.startup"
-            if value.isdecimal()
-            else f"{variable} is {value!r}, and the engine reads it as whole seconds",
-            f"Write {startup}, or as many seconds as engine.startup has",
-            (*at, "env", i, "value"),
+def spec_differences(entry: Spec, follower: Spec, engine: str) -> Iterator[Difference]:
+    """Yield images and priorities in which entry and followers differ.
+
+    No engine compares versions of its pods, and MPI runs only its daemon in followers. A follower of lower
+    priority is preempted alone, and with it the whole group starts anew.
+    """
+    engines = [
+        next(
+            (("spec", "containers", i, "image"), container.get("image"))
+            for i, container in enumerate(spec["containers"])
+            if container["name"] == ENGINE
         )
-    # Of a time that nobody has written it is not known whether the model needs it.
-    elif several and document.startup and document.startup > limit:
-        yield Mistake(
-            f"a pod has {group.topology.data} copies and several API servers, which end it when a copy loads "
-            f"for more than {limit} s, but engine.startup is {document.startup} s",
-            f"Give the engine the variable {variable} with value {document.startup}; its pods restart",
-            at,
+        for spec in (entry, follower)
+    ]
+    (one_at, one), (other_at, other) = engines
+    if one != other and engine != "TensorRT-LLM":
+        yield Difference(
+            f"the entry of a worker runs {shown(str(one))} and its followers run {shown(str(other))}, "
+            "and "
+            "pods of one engine are only known to understand each other in the same version",
+            "Write the same image in both templates",
+            one_at,
+            other_at,
+            "warning",
         )
+    names = [spec.get("priorityClassName") for spec in (entry, follower)]
+    if names[0] != names[1]:
+        said = [f"priorityClassName {shown(str(name))}" if name else "no priorityClassName" for name in names]
+        yield Difference(
+            f"the entry of a worker has {said[0]} and its followers have {said[1]}, but when one of its "
+            "pods is preempted, all start anew",
+            "Write the same priorityClassName in both templates",
+            ("spec", "priorityClassName"),
+            ("spec", "priorityClassName"),
+        )
+
+
+def _model(line: Line, table: EngineDefaults) -> Word | None:
+    """Return the model of a command line, its variables replaced: by flag, or the word behind `serve`.
+
+    That word counts more (vllm/entrypoints/cli/serve.py). Arguments without it may be those of any program.
+    """
+    if not table.model_flags:
+        return None
+    words = line.command.words
+    behind = next((words[i + 1] for i, word in enumerate(words[:-1]) if word.text == "serve"), None)
+    if behind and not behind.text.startswith("-"):
+        return Word(line.command.value(behind.text, shell=behind.shell), behind.at, behind.shell)
+    flag = line.flags.last("model")
+    return Word(flag.value, flag.word.at) if flag and flag.value else None
+
+
+def place_of(command: Command) -> Steps:
+    """Return the place of a command line as a whole: that of its container."""
+    return command.words[0].at[:3] if command.words else ("spec",)
+
+
+def _default(meaning: AnyMeaning, table: EngineDefaults) -> str | None:
+    """Return what an engine takes where the flag is not given, None without a value."""
+    if meaning in ("dtype", "cacheDtype"):
+        return "auto"
+    port = {"rpcPort": table.rpc_port, "masterPort": table.master_port}.get(meaning)
+    return str(port) if port else None
+
+
+def _is_said(meaning: AnyMeaning, value: str | None) -> bool:
+    """Return whether a value is known, but for variables that are the same in all pods of a worker.
+
+    Of addresses none is that is not the entry's: it is told by itself.
+    """
+    if meaning in _ADDRESSES and LEADER not in (value or ""):
+        return False
+    return is_known((value or "").replace(LEADER, "").replace(SIZE, ""))
 
 
 def field_of(meaning: AnyMeaning) -> str:
@@ -114,7 +235,7 @@ def _agrees(value: str | None, number: int, pods: int) -> bool:
         return pods == number
     if not is_known(value):
         return True  # substituted when the container starts, so its value is not known
-    return value.isdecimal() and int(value) == number
+    return number_of(value) == number
 
 
 def _disagreement(flag: Flag, meaning: Meaning, number: int) -> Mistake:

@@ -1,4 +1,4 @@
-"""The words of an engine's command line, with the variables that its container has for them.
+"""The words of a command line, read as shells read them, with the variables that its container has for them.
 
 Kubernetes replaces `$(NAME)` in command and args, the shell `$NAME` and `${NAME}` in a script:
 https://kubernetes.io/docs/tasks/inject-data-application/define-interdependent-environment-variables/
@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import Any
 
 from inferfleet.api.kinds.containers import ENGINE
-from inferfleet.fleet.shell import script_at
+from inferfleet.api.problems import Mistake
 
 Steps = tuple[str | int, ...]
 
@@ -24,8 +24,18 @@ OF_GROUP = (LEADER, SIZE, INDEX)
 
 _REFERENCE = re.compile(r"(?<!\$)\$\(([A-Za-z_][A-Za-z0-9_.-]*)\)")
 _IN_SHELL = re.compile(r"\$(?:\{([A-Za-z_]\w*)\}|([A-Za-z_]\w*))")
+_ARITHMETIC = re.compile(r"\$\(\(((?:(?!\)\)).)*)\)\)", re.DOTALL)
+_BARE = re.compile(r"(?<![\w$({])[A-Za-z_]\w*|(?<=\(\()[A-Za-z_]\w*")
+_OF_INDEX = re.compile(r"\$\(\((?:(\d+)\*)?\$\(LWS_WORKER_INDEX\)(?:\*(\d+))?\)\)")
+# Here-documents, `$'...'`, and a command within double quotes have quotes of their own.
+_QUOTED_OTHERWISE = re.compile(r"<<|\$'|\"[^\"]*(?:\$\((?!\()|`)")
 # With one of these a script may give a flag to some pods alone.
 _CONDITIONS = frozenset(("if", "case", "[", "[[", "test", "&&", "||"))
+
+_SHELLS = ("sh", "bash", "dash", "ash", "zsh")
+# Long options of bash whose argument is the next word; bash takes them with one dash too (`long_args` in
+# shell.c, bash 5.2).
+_WITH_ARGUMENT = ("rcfile", "init-file")
 
 
 @dataclass(frozen=True)
@@ -39,10 +49,14 @@ class Word:
 
 @dataclass(frozen=True)
 class Command:
-    """A command line. `env` has the variables whose values are in the pod template."""
+    """A command line. `env` has the variables whose values are in the pod template.
+
+    Where a script in it has a quote that is never closed, `unclosed` names it, and its words are not known.
+    """
 
     words: tuple[Word, ...]
     env: Mapping[str, str] = field(default_factory=dict)
+    unclosed: Mistake | None = None
 
     @property
     def conditional(self) -> bool:
@@ -57,7 +71,12 @@ class Command:
     def value(self, text: str, *, shell: bool) -> str:
         """Return the text with known variables replaced; those of the group stay as `$(NAME)`."""
         text = _REFERENCE.sub(lambda found: self._of(found[1], found[0]), text)
-        return _IN_SHELL.sub(lambda found: self._of(found[1] or found[2], found[0]), text) if shell else text
+        if not shell:
+            return text
+        text = _IN_SHELL.sub(lambda found: self._of(found[1] or found[2], found[0]), text)
+        return _ARITHMETIC.sub(
+            lambda sum_: _BARE.sub(lambda found: self._of(found[0], found[0]), sum_[0]), text
+        )
 
     def _of(self, name: str, written: str) -> str:
         if any(word.shell and word.text.startswith(f"{name}=") for word in self.words):
@@ -78,12 +97,52 @@ def command_of(spec: Mapping[str, Any]) -> Command:
         for key in ("command", "args")
         for i, text in enumerate(container.get(key, []))
     ]
-    return Command(tuple(_open_shells(words)), _env(container.get("env", [])))
+    env = _env(container.get("env", []))
+    return Command(tuple(_open_shells(words)), env, _unclosed(words))
 
 
 def is_known(value: str) -> bool:
     """Return whether nothing in a value is substituted when the container starts."""
     return "$" not in value and "`" not in value
+
+
+def script_at(words: Sequence[str]) -> int | None:
+    """Return the position of the script in a command line, None without one.
+
+    The script is the first word after the options of a shell, if `c` is among them (IEEE Std 1003.1, `sh`).
+    In `bash run.sh -c x` the options are those of `run.sh`.
+    """
+    for place, word in enumerate(words):
+        if word.rpartition("/")[2] in _SHELLS:
+            at = _after_options(words, place + 1)
+            if at is not None:
+                return at
+    return None
+
+
+def _after_options(words: Sequence[str], start: int) -> int | None:
+    asked = False
+    place = start
+    while place < len(words) and words[place][:1] in ("-", "+"):
+        option = words[place]
+        place += 1
+        if option == "--":
+            break
+        if option.lstrip("-") in _WITH_ARGUMENT:
+            place += 1
+            continue
+        if option.startswith("--"):
+            continue
+        asked = asked or (option.startswith("-") and "c" in option)
+        if option[-1] in "oO":  # `-o pipefail`, `-euo pipefail`
+            place += 1
+    return place if asked and place < len(words) else None
+
+
+def index_factor(value: str) -> int | None:
+    """Return by how much a sum of a shell multiplies the number of a pod, None for other values."""
+    found = _OF_INDEX.fullmatch(value)
+    return int((found[1] or "1")[:18]) * int((found[2] or "1")[:18]) if found else None
 
 
 def _env(variables: Sequence[Mapping[str, Any]]) -> dict[str, str]:
@@ -108,18 +167,49 @@ def _open_shells(words: list[Word]) -> list[Word]:
     return [*words[:place], *opened, *words[place + 1 :]]
 
 
+def _unclosed(words: list[Word]) -> Mistake | None:
+    place = script_at([word.text for word in words])
+    if place is None or _QUOTED_OTHERWISE.search(words[place].text):
+        return None
+    line = _read(words[place].text)[1]
+    # The line itself is not told, because there may be a token in it.
+    what = f"the script has a quote in its line {line} that is never closed, and no shell runs it"
+    return Mistake(what, "Close the quote", words[place].at) if line else None
+
+
+def _read(script: str) -> tuple[str, int | None]:
+    """Return a script without its comments, and the line with a quote that is never closed, from 1 on."""
+    kept: list[str] = []
+    quote, opened, line, place = "", 1, 1, 0
+    while place < len(script):
+        char = script[place]
+        if char == "\\" and quote != "'":
+            kept.append(script[place : place + 2])
+            line += script[place + 1 : place + 2] == "\n"
+            place += 2
+            continue
+        if not quote and char == "#" and (not kept or kept[-1] in " \t\n;&|("):
+            end = script.find("\n", place)
+            place = len(script) if end < 0 else end
+            continue
+        if char in ("'", '"') and quote in ("", char):
+            quote, opened = ("" if quote else char), line
+        line += char == "\n"
+        kept.append(char)
+        place += 1
+    return "".join(kept), opened if quote else None
+
+
 # The checks and each question for a port read the same few scripts, and a script takes a millisecond.
 @lru_cache(maxsize=256)
 def _split(script: str) -> tuple[str, ...]:
-    lines = script.replace("\\\n", " ").splitlines()
-    reader = shlex.shlex(
-        "\n".join(line for line in lines if not line.lstrip().startswith("#")),
-        posix=True,
-        punctuation_chars=";&|<>",
-    )
+    # Sums are one word each, and nothing in them needs its spaces.
+    script = _read(script)[0].replace("\\\n", " ")
+    script = _ARITHMETIC.sub(lambda sum_: "".join(sum_[0].split()), script)
+    reader = shlex.shlex(script, posix=True, punctuation_chars=";&|<>")
     reader.whitespace_split = True
     reader.commenters = ""
     try:
         return tuple(reader)
-    except ValueError:  # unbalanced quotes: nothing is said about a script that cannot be read
+    except ValueError:  # an open quote, which is told by itself, or one in a here-document
         return ()

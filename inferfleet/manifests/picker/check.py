@@ -29,11 +29,6 @@ def check_cluster(cluster: InferenceCluster, profile: Profile) -> Iterator[Probl
         path = path_of(("spec", "serving", "eppFlags", *mistake.at))
         name = cluster.metadata.name
         yield Problem(mistake.what, mistake.next_step, path, kind="InferenceCluster", key=name)
-    for mistake in _image_mistakes(cluster.spec.serving.images.epp):
-        name = cluster.metadata.name
-        yield Problem(
-            mistake.what, mistake.next_step, "spec.serving.images.epp", kind="InferenceCluster", key=name
-        )
 
 
 def check_deployment(deployment: ModelDeployment, *, serving: Serving, profile: Profile) -> Iterator[Problem]:
@@ -41,7 +36,6 @@ def check_deployment(deployment: ModelDeployment, *, serving: Serving, profile: 
     picker = deployment.spec.endpoint_picker
     flags = list(picker_flags.mistakes(picker.flags, profile))
     for field, mistakes in (
-        ("image", _image_mistakes(picker.image)),
         ("resources", _resource_mistakes(picker.resources)),
         ("flags", flags),
         ("port", [] if flags else _port_mistakes(deployment, serving, profile)),
@@ -95,11 +89,6 @@ def _config_mistakes(config: dict[str, Any] | None, profile: Profile) -> Iterato
     if (size := len(config_text(config).encode())) > _CONFIG_MAP_BYTES:
         what = f"it has {size} bytes, and the ConfigMap that holds it takes at most {_CONFIG_MAP_BYTES}"
         yield Mistake(what, "Shorten it")
-
-
-def _image_mistakes(image: str | None) -> Iterator[Mistake]:
-    if image is not None and image != image.strip():
-        yield Mistake(f"the image {shown(image)!r} begins or ends with a space", "Remove the space")
 
 
 def _resource_mistakes(resources: ResourceRequirements | None) -> Iterator[Mistake]:

@@ -7,7 +7,7 @@ from inferfleet.api.kinds.containers import ENGINE
 from inferfleet.api.kinds.model_deployment import Engine
 from inferfleet.fleet import names
 from inferfleet.fleet.engine_args import group_of, port_of, startup_of
-from inferfleet.fleet.engines.repeated import ready_variable
+from inferfleet.fleet.engines.ready import ready_variable
 from inferfleet.fleet.ports import Health, active_ports, followers_serve, health, serving_ports
 from inferfleet.fleet.roles import DECODE
 from inferfleet.manifests.pod.claimed import ask_for_devices, claimed_gpus

@@ -71,6 +71,16 @@ CASES = {
         "\n    - {name: l4, className: l4, nodeCount: 3}", " []",
         13, "spec.nodePools", "nodePools must not be empty", "Give it a value, or remove the field",
     ),
+    "space behind an image of a picker": (
+        "engine: {type: vLLM}", "endpointPicker: {image: 'epp:1 '}",
+        22, "spec.endpointPicker.image",
+        "image 'epp:1 ' must be a name of ASCII characters without blanks", "Change it",
+    ),
+    "image of a picker with a letter that is not of ASCII": (
+        "engine: {type: vLLM}", "endpointPicker: {image: \u0261hcr.io/epp:1}",
+        22, "spec.endpointPicker.image",
+        "image '\u0261hcr.io/epp:1' must be a name of ASCII characters without blanks", "Change it",
+    ),
     "list in a flag": (
         "engine: {type: vLLM}", "endpointPicker: {flags: {v: [1]}}",
         22, "spec.endpointPicker.flags.v",

@@ -36,6 +36,11 @@ CASES = {
         "serving: {", "serving: {scheduler: {type: Volcano, topology: {required: -1}}, ",
         15, "spec.serving.scheduler.topology.required", "tier -1 is below the lowest, 0", "Write 0 or more",
     ),
+    "tier above the highest": (
+        "serving: {", "serving: {scheduler: {type: Volcano, topology: {required: 1000000000000}}, ",
+        15, "spec.serving.scheduler.topology.required", "tier 1000000000000 is above the highest, 2147483647",
+        "Write less",
+    ),
     "no level": (
         "serving: {", "serving: {scheduler: {type: Volcano, topology: {}}, ",
         15, "spec.serving.scheduler.topology", "topology names no level", "Write required or preferred",

@@ -87,9 +87,16 @@ def _engine(**fields: Any) -> dict[str, Any]:
             "overhead is what a RuntimeClass takes, and the pod has no runtimeClassName",
         ),
         (
+            _engine(image="\u0261hcr.io/engine:1"),
+            "containers[0].image",
+            "container engine: {field} '\u0261hcr.io/engine:1' must be a name of ASCII characters without "
+            "blanks in or around it",
+        ),
+        (
             _engine(image="engine:1 "),
             "containers[0].image",
-            "container engine: {field} 'engine:1 ' must be a name without blanks around it",
+            "container engine: {field} 'engine:1 ' must be a name of ASCII characters without blanks in or "
+            "around it",
         ),
         (
             {"volumes": [{"name": "model", "image": {}}]},

@@ -61,13 +61,27 @@ from inferfleet.profiles.engines import engine
             worker((*DP, "-dph", "-dpr=$(LWS_WORKER_INDEX)"), **COPIES),
             ["-dpr is '$(LWS_WORKER_INDEX)', but each pod of a worker has 2 of its 4 copies"],
         ),
+        *(
+            (
+                worker(f"vllm serve -dp 4 -dpl 2 -dph -dpa $LWS_LEADER_ADDRESS -dpr {written}", **COPIES),
+                [f"-dpr is '{read}', but each pod of a worker has 2 of its 4 copies"],
+            )
+            for written, read in (
+                ("$((LWS_WORKER_INDEX * 4))", "$(($(LWS_WORKER_INDEX)*4))"),
+                ('"$(( 8 * ${LWS_WORKER_INDEX} ))"', "$((8*$(LWS_WORKER_INDEX)))"),
+                ("$(($LWS_WORKER_INDEX))", "$(($(LWS_WORKER_INDEX)))"),
+            )
+        ),
         (
             worker((*DP, "-dpm", "-r=$(LWS_WORKER_INDEX)", "-dpp=8001"), **COPIES),
             ["-dpp is 8001, but the engine serves requests on 8000 to 8001"],
         ),
         (
             worker((*DP, "-dpm", "-r=$(LWS_WORKER_INDEX)", "--port=9255"), engine={"port": 9255}, **COPIES),
-            ["the engine serves requests on 9255 to 9256, and tells their health on 9256"],
+            [
+                "--data-parallel-supervisor-port is 9256 where it is not given, but the engine serves "
+                "requests on 9255 to 9256"
+            ],
         ),
         (
             worker((*DP, "-dph", "-dpr=$(S)", "-ep"), (*DP, "-dph", "-dpr=$(S)"), **COPIES),
@@ -185,6 +199,21 @@ def test_pods_that_nothing_joins_are_a_warning(deployment: ModelDeployment, want
     shape = Shape(2, 8) if deployment.spec.workers.topology.tensor == 16 else None
     errors, warnings = said(deployment, *([shape] if shape else []))
     assert (errors, warnings) == ([], wanted)
+
+
+def test_what_is_wrong_in_both_templates_is_one_problem_with_two_places() -> None:
+    entry = ("-tp=4", "-pp=2", *NODES)
+    assert list(check(worker(entry, (*entry, "--headless"), **TP_PP))) == [
+        Problem(
+            "-tp is '4', but topology.tensor is 8",
+            "Set -tp and topology.tensor to the same number; "
+            "inferfleet reserves GPUs and ports by topology.tensor",
+            "spec.workers.entry.template.spec.containers[0].args[0]",
+            kind="ModelDeployment",
+            key="default/kimi",
+            beside="spec.workers.follower.template.spec.containers[0].args[0]",
+        )
+    ]
 
 
 def test_a_problem_of_a_follower_points_into_its_template() -> None:

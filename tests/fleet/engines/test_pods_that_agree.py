@@ -22,6 +22,15 @@ from inferfleet.fleet.shapes import Shape
         worker(
             "vllm serve -dp 4 -dpl 2 -dph -dpa $LWS_LEADER_ADDRESS -dpr $((LWS_WORKER_INDEX * 2))", **COPIES
         ),
+        *(
+            worker(f"vllm serve -dp 4 -dpl 2 -dph -dpa $LWS_LEADER_ADDRESS -dpr {start}", **COPIES)
+            for start in (
+                '"$(( 2 * $LWS_WORKER_INDEX ))"',
+                "$(( LWS_WORKER_INDEX * LOCAL ))",
+                "$(( LWS_WORKER_INDEX * LOCAL + 0 ))",
+                "$(( $LWS_WORKER_INDEX * $LOCAL ))",
+            )
+        ),
         worker(("-dp=2", "-dpn=$(LWS_WORKER_INDEX)", DP[2]), tensor=1, data=2),
         worker((*DP,), (*DP, "-dpr=2", "--headless"), **COPIES),
         worker((*SGLANG, MEETS), engine="SGLang", tensor=16, pipeline=1),

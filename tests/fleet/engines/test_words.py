@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from inferfleet.api.problems import Mistake
 from inferfleet.fleet.engines.flags import flags_of
 from inferfleet.fleet.engines.words import command_of
 from inferfleet.profiles.engines import engine
@@ -48,6 +49,9 @@ def test_kubernetes_replaces_variables_in_arguments(env: dict[str, Any], argumen
         ({"TP": "8"}, "vllm serve m -tp ${TP:-4}", "${TP:-4}"),
         ({}, "vllm serve m -tp $LWS_GROUP_SIZE", "$(LWS_GROUP_SIZE)"),
         ({}, "vllm serve m \\\n  -tp 8 # of them", "8"),
+        ({"N": "4"}, "vllm serve m -tp $(( N * 2 ))", "$((4*2))"),
+        ({}, "vllm serve m -tp $((LWS_GROUP_SIZE * 2))", "$(($(LWS_GROUP_SIZE)*2))"),
+        ({}, "vllm serve m -tp 8 # don't", "8"),
         ({}, "vllm serve 'm", None),
     ],
 )
@@ -55,6 +59,25 @@ def test_a_shell_replaces_variables_in_its_script(
     env: dict[str, Any], script: str, value: str | None
 ) -> None:
     assert _tensor(env, script=script) == value
+
+
+@pytest.mark.parametrize(
+    ("script", "line"),
+    [
+        ("vllm serve 'm", 1),
+        ('set -e\nvllm serve "m\n  -tp 8\n', 2),
+        ("# don't\nvllm serve m # it's\necho 'a' \"b\" \\' 'c", 3),
+        ("# don't\nvllm serve m -tp 8 # it's", None),
+        ("""echo "it's" 'say "hi"' \\" $'it\\'s'""", None),
+        ("""vllm serve "$(cat "it's")\"""", None),
+        ("cat <<END\nit's\nEND", None),
+    ],
+)
+def test_a_quote_that_is_never_closed_is_told_with_its_line(script: str, line: int | None) -> None:
+    unclosed = command_of({"containers": [{"name": "engine", "command": ["sh", "-c", script]}]}).unclosed
+    what = f"the script has a quote in its line {line} that is never closed, and no shell runs it"
+    at = ("spec", "containers", 0, "command", 2)
+    assert unclosed == (Mistake(what, "Close the quote", at) if line else None)
 
 
 def test_a_flag_without_a_value_takes_no_flag_for_it() -> None:

@@ -216,19 +216,6 @@ def test_resources_of_a_picker_that_are_fine(deployment: Make, serving: Serve, r
     assert _found(deployment(endpointPicker={"resources": resources}), serving()) == ((), ())
 
 
-def test_an_image_with_a_space_at_its_end_is_refused_where_it_is_written(
-    deployment: Make, serving: Serve
-) -> None:
-    what, next_step = "the image 'epp:1 ' begins or ends with a space", "Remove the space"
-    (problem,), _ = _found(deployment(endpointPicker={"image": "epp:1 "}), serving())
-    assert problem == Problem(
-        what, next_step, "spec.endpointPicker.image", kind="ModelDeployment", key="ml/qwen"
-    )
-    assert list(check_cluster(_cluster(serving(images={"epp": "epp:1 "})), GIE)) == [
-        Problem(what, next_step, "spec.serving.images.epp", kind="InferenceCluster", key="east")
-    ]
-
-
 def test_a_config_that_no_config_map_holds_is_refused_with_its_size(deployment: Make, serving: Serve) -> None:
     config = {
         "apiVersion": "inference.networking.x-k8s.io/v1alpha1",

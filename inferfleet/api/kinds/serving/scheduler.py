@@ -21,9 +21,15 @@ SchedulerType = Literal["None", "Volcano", "KAI", "Kueue"]
 QueueName = Annotated[str, replace(SUBDOMAIN, rule=f"{SUBDOMAIN.rule}, at most 63 characters", limit=63)]
 
 
+# Tiers count the levels of switches, of which networks have few; more digits are none of a CRD's int32.
+_HIGHEST_TIER = 2**31 - 1
+
+
 def _level(level: int | str) -> int | str:
     if isinstance(level, int) and level < 0:
         raise mistaken(f"tier {level} is below the lowest, 0", "Write 0 or more")
+    if isinstance(level, int) and level > _HIGHEST_TIER:
+        raise mistaken(f"tier {shown(str(level))} is above the highest, {_HIGHEST_TIER}", "Write less")
     if isinstance(level, str) and not LABEL_KEY.allows(level):
         next_step = "Write it like cloud.google.com/gce-topology-block"
         raise mistaken(f"{{field}} {shown(level)!r} must be {LABEL_KEY.rule}", next_step)

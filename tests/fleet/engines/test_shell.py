@@ -2,7 +2,7 @@
 
 import pytest
 
-from inferfleet.fleet.shell import script_at
+from inferfleet.fleet.engines.words import script_at
 
 
 @pytest.mark.parametrize(
