@@ -16,7 +16,7 @@ from inferfleet.api.problems import Problem
 from inferfleet.desired.chains import Chains
 from inferfleet.desired.pod_security import risk_problems
 from inferfleet.desired.request import request
-from inferfleet.fleet.roles import path_of_role, workers_of
+from inferfleet.fleet.roles import image_of, path_of_role, workers_of
 from inferfleet.fleet.shapes import Shape, accelerator, shape
 from inferfleet.fleet.spot import Spot
 from inferfleet.gke.settings.nodes import pod_taints
@@ -162,8 +162,9 @@ def _role(
     if of_worker.pods > 1 and workers.of("Follower") is None:
         return [(None, [_no_follower(deployment, role, of_worker, place)])]
     positions: tuple[Position, ...] = ("Entry", "Follower") if of_worker.pods > 1 else ("Entry",)
+    image = image_of(deployment, role, documents.clusters[spot.cluster].spec.serving.images)
     return [
-        _position(documents, Stand(deployment, spot, role, position, of_worker, needs), place, chains)
+        _position(documents, Stand(deployment, spot, role, position, of_worker, needs, image), place, chains)
         for position in positions
     ]
 

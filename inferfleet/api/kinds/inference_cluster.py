@@ -6,10 +6,11 @@ from pydantic import AfterValidator, Field, model_validator
 
 from inferfleet.api.kinds.base import API_VERSION, ClusterMetadata, LabelSelector, Model, Taint
 from inferfleet.api.kinds.gke_cluster import Gke, IpRange
+from inferfleet.api.kinds.model_deployment import EngineType
 from inferfleet.api.kinds.node_pool import NodePool
 from inferfleet.api.kinds.plugin_spec import PluginSpec
 from inferfleet.api.kinds.serving.scheduler import Scheduler, of_cluster
-from inferfleet.api.kinds.text_rules import SUBDOMAIN, Dns1035
+from inferfleet.api.kinds.text_rules import SUBDOMAIN, Dns1035, Written
 from inferfleet.api.problems import Mistake, Mistaken, mistaken
 
 
@@ -51,11 +52,18 @@ class Gateway(Model):
         return self
 
 
+_IMAGE = Written(r"\S+", "an image without blanks, such as docker.io/vllm/vllm-openai:v0.30.0", 1024)
+
+
 class Images(Model):
-    """Container images that override the profile's."""
+    """Container images of a cluster."""
 
     epp: str | None = Field(default=None, min_length=1)
     """Image of the endpoint pickers on this cluster. Default: that of the profile."""
+    engine: dict[EngineType, Annotated[str, _IMAGE]] = {}
+    """Images of engines by their type, such as `{vLLM: docker.io/vllm/vllm-openai:v0.30.0}`, for containers
+    `engine` whose template names none; another image restarts their pods. Default: none.
+    """
 
 
 class Tracing(Model):
@@ -113,7 +121,7 @@ class Serving(Model):
     1.34.0-gke.1626000 on).
     """
     images: Images = Images()
-    """Container images that override the profile's. Default: none."""
+    """Container images of endpoint pickers and engines. Default: that of the profile's picker alone."""
     epp_flags: dict[str, str | int | float | bool] = {}
     """Command-line flags of all endpoint pickers on the cluster, by name without dashes; flags of a
     deployment override them. Default: none beside the profile's.

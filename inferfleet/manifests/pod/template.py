@@ -82,6 +82,8 @@ def pod_template(stand: Stand) -> dict[str, Any]:
         metadata["annotations"] = annotations
     spec = copy.deepcopy(template.spec)
     container = next(container for container in spec["containers"] if container["name"] == ENGINE)
+    if stand.image:
+        container.setdefault("image", stand.image)
     if answers(stand):
         _serve(container, stand)
     # The pod's status then says why an engine ended, and so does an update.
