@@ -146,7 +146,8 @@ class Request:
     `workload` is the name of the Kubernetes object, a Deployment or a LeaderWorkerSet, and `selector` has
     labels of all its pods. `position` is Entry for the pod of a worker that takes its requests, Worker for
     the others. `group_size` is the number of pods of each worker: with more than one, the object is a
-    LeaderWorkerSet. `accelerator` is the device that the pod asks for, `gpus` how many of it.
+    LeaderWorkerSet. `accelerator` is the device that the pod asks for, `gpus` how many of it; None and 0 for
+    a deployment with `accelerator: None`.
     """
 
     stack: str
@@ -156,7 +157,7 @@ class Request:
     workload: str
     selector: Mapping[str, str]
     node_class: ClassFacts
-    accelerator: DeviceFacts
+    accelerator: DeviceFacts | None
     gpus: int
     cluster: ClusterFacts
     pool: PoolFacts

@@ -23,7 +23,8 @@ from inferfleet.fleet.shapes import (
     Demands,
     PoolKey,
     RoleKey,
-    accelerator,
+    has_accelerators,
+    node,
     written,
 )
 from inferfleet.fleet.spot import Spot
@@ -148,8 +149,13 @@ def _groups(
     several = topology.gpus_per_worker > 1
     for cluster, pool, own in acting.pools(deployment, role, several=several):
         spot = Spot(deployment, cluster, ((role, pool.name),))
-        if accelerator(documents.classes[pool.class_name]) is not None and (
-            (key, pool_of(spot)) in locked or _may_run(documents, spot, role, pool.class_name, selectors)
+        empty = node(documents.classes[pool.class_name])
+        if empty is not None and (
+            (key, pool_of(spot)) in locked
+            or (
+                bool(empty.gpus) == has_accelerators(document)
+                and _may_run(documents, spot, role, pool.class_name, selectors)
+            )
         ):
             images = documents.clusters[cluster].spec.serving.images
             image = None if has_image else image_of(document, role, images)

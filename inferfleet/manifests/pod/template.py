@@ -175,7 +175,7 @@ def _keep_apart(spec: dict[str, Any], stand: Stand) -> None:
 
 def _tolerations(hardware: Hardware) -> list[dict[str, Any]]:
     device: dict[str, Any] = {"key": hardware.resource, "operator": "Exists", "effect": "NoSchedule"}
-    return [device] + [
+    return ([device] if hardware.resource else []) + [
         {"key": taint.key, "operator": "Equal", "value": taint.value, "effect": taint.effect}
         for taint in hardware.taints
         if (taint.key, taint.effect) != (hardware.resource, "NoSchedule")
