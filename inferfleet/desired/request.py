@@ -102,6 +102,7 @@ def _cluster(document: InferenceCluster) -> ClusterFacts:
         gateway=spec.serving.gateway.provider,
         profile=spec.serving.profile,
         version=spec.cluster.gke.min_version if spec.cluster.gke else None,
+        kit_image=spec.serving.images.kit,
     )
 
 

@@ -102,6 +102,7 @@ class ClusterFacts:
 
     `gateway` is the provider of its gateway (`gke`, `istio`, `envoy` or `none`), `profile` the version of its
     serving software, and `version` the lowest one of Kubernetes, None where the document does not say.
+    `kit_image` is the image with kit that the cluster names, None where it names none.
     """
 
     name: str
@@ -111,6 +112,7 @@ class ClusterFacts:
     gateway: str
     profile: str
     version: str | None = None
+    kit_image: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

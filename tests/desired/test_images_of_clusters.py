@@ -85,3 +85,12 @@ def test_pods_are_planned_with_the_image_of_their_cluster() -> None:
         "ml/a east decode=l4": 8,
         "ml/a west decode=l4": 2,
     }
+
+
+def test_kit_has_the_image_of_the_cluster() -> None:
+    oci = {"reference": "registry.example.com/qwen:v1", "sizeLimit": "20Gi"}
+    serving = {"gateway": {"className": "any"}, "images": {"kit": "mirror.example.com/kit:1"}}
+    plugins = [{"name": "model-cache", "config": {"oci": oci}}]
+    found = made(cluster("east", serving=serving), deployment("a", plugins=plugins))
+    pod = find(found, "Deployment", "east/ml/a-decode-l4").manifest["spec"]["template"]["spec"]
+    assert [container["image"] for container in pod["initContainers"]] == ["mirror.example.com/kit:1"]

@@ -64,6 +64,10 @@ class Images(Model):
     """Images of engines by their type, such as `{vLLM: docker.io/vllm/vllm-openai:v0.30.0}`, for containers
     `engine` whose template names none; another image restarts their pods. Default: none.
     """
+    kit: Annotated[str, _IMAGE] | None = None
+    """Image with kit (https://kitops.org), by which the plugin `model-cache` unpacks models from an OCI
+    registry. Default: that of the plugin.
+    """
 
 
 class Tracing(Model):
