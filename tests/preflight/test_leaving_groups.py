@@ -6,6 +6,7 @@ import pytest
 
 from inferfleet.desired.values import Component, Connection, DesiredCluster, KubeObject
 from inferfleet.fleet.decisions import Leaving
+from inferfleet.fleet.shapes import Pod
 from inferfleet.preflight.leaving import leaving
 
 PREFIX = "inferfleet.dev"
@@ -46,6 +47,13 @@ def test_a_group_leaves_with_all_its_pods_and_where_another_kind_takes_its_name(
     desired: list[dict[str, Any]], held: list[Leaving]
 ) -> None:
     assert _leaving(WANTED, *desired) == held
+
+
+def test_pods_without_accelerators_hold_what_they_request() -> None:
+    template = _template("l4")
+    template["spec"]["containers"] = [{"name": "engine", "resources": {"requests": {"cpu": "8"}}}]
+    [gone] = _leaving(_set("a-decode-l4", template))
+    assert (gone.gpus_per_pod, gone.requests) == (0, Pod(0, 8000, 0))
 
 
 @pytest.mark.parametrize(
