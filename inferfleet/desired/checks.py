@@ -38,11 +38,12 @@ def worker_shapes(
     `tensor` GPUs.
     """
     topology = workers_of(deployment, role).topology
+    nodes = {name: node(document) for name, document in documents.classes.items()}
     sizes = {
         (name, pool.name): empty.gpus
         for name, cluster in documents.clusters.items()
         for pool in cluster.spec.node_pools
-        if pool.class_name in documents.classes and (empty := node(documents.classes[pool.class_name]))
+        if (empty := nodes.get(pool.class_name))
     }
     placed = {
         shape(topology, sizes[placement.spot.cluster, pool])

@@ -21,6 +21,7 @@ from inferfleet.fleet.selectors.cel import InvalidSelector, Selectors
 from inferfleet.fleet.shapes import (
     Demand,
     Demands,
+    Node,
     PoolKey,
     RoleKey,
     has_accelerators,
@@ -55,13 +56,14 @@ def worked_out(documents: Documents, lock: Lock, chains: Chains) -> Worked:
     clouds: Mapping[str, Mapping[str, CloudPool]] | None = None
     acting = _Acting(documents, chains)
     selectors = Selectors()
+    nodes = {name: node(document) for name, document in documents.classes.items()}
     locked = {
         ((spot.deployment, role), (spot.cluster, pool))
         for spot in lock.placements
         for role, pool in spot.pools
     }
     for key in demands.written:
-        for spots in _groups(documents, locked, key, acting=acting, selectors=selectors):
+        for spots in _groups(documents, locked, key, acting=acting, selectors=selectors, nodes=nodes):
             if clouds is None:
                 clouds = cloud_pools(documents)
             first = _first(documents, spots, chains, made=made, clouds=clouds)
@@ -133,6 +135,7 @@ def _groups(
     *,
     acting: _Acting,
     selectors: Selectors,
+    nodes: Mapping[str, Node | None],
 ) -> list[list[Spot]]:
     """Return the spots where links act on the pods of a role, those with alike pods together.
 
@@ -149,7 +152,7 @@ def _groups(
     several = topology.gpus_per_worker > 1
     for cluster, pool, own in acting.pools(deployment, role, several=several):
         spot = Spot(deployment, cluster, ((role, pool.name),))
-        empty = node(documents.classes[pool.class_name])
+        empty = nodes[pool.class_name]
         if empty is not None and (
             (key, pool_of(spot)) in locked
             or (
