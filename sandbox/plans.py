@@ -7,7 +7,7 @@ from typing import Any
 from inferfleet.api.documents import Documents
 from inferfleet.api.kinds.inference_cluster import InferenceCluster
 from inferfleet.fleet.roles import roles_of, workers_of
-from inferfleet.fleet.shapes import accelerator, has_fabric, shape
+from inferfleet.fleet.shapes import has_fabric, node, shape
 from sandbox.cluster.nodes import Node, nodes
 from sandbox.devices.published import published
 from sandbox.places import StackPlaces
@@ -63,11 +63,11 @@ def has_workers_of_many_pods(documents: Documents) -> bool:
     ]
     # On nodes without a network between them no group of `tensor` is larger than a node.
     sizes = {
-        device.count
+        empty.gpus
         for cluster in documents.clusters.values()
         for pool in cluster.spec.node_pools
         if has_fabric(documents.classes[pool.class_name])
-        and (device := accelerator(documents.classes[pool.class_name]))
+        and (empty := node(documents.classes[pool.class_name]))
     }
     return any(
         topology.pods_per_worker > 1 or any(shape(topology, size).pods > 1 for size in sizes)

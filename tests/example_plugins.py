@@ -77,6 +77,14 @@ EXAMPLES: dict[str, Any] = {
         },
         {"emptyDir": {"sizeLimit": "200Gi"}},
         {
+            "oci": {
+                "reference": f"registry.example.com/qwen@sha256:{DIGEST}",
+                "sizeLimit": "20Gi",
+                "pullSecret": "registry",
+            },
+            "offline": True,
+        },
+        {
             "pvc": {"claimName": "nim"},
             "layout": "NIM",
             "ngcApiKey": {"name": "ngc", "key": "api-key"},

@@ -12,7 +12,7 @@ from inferfleet.fleet import engine_args
 from inferfleet.fleet.decisions import Plan
 from inferfleet.fleet.names import DEPLOYMENT, ROLE, SERVICE
 from inferfleet.fleet.roles import DECODE, path_of_role, roles_of, workers_of
-from inferfleet.fleet.shapes import Shape, accelerator, shape
+from inferfleet.fleet.shapes import Shape, has_accelerators, node, shape
 from inferfleet.fleet.spot import Spot
 from inferfleet.manifests.picker import check as picker_check
 from inferfleet.manifests.scheduling.contradictions import blocks, contradictions
@@ -39,12 +39,12 @@ def worker_shapes(
     `tensor` GPUs.
     """
     topology = workers_of(deployment, role).topology
+    nodes = {name: node(document) for name, document in documents.classes.items()}
     sizes = {
-        (name, pool.name): device.count
+        (name, pool.name): empty.gpus
         for name, cluster in documents.clusters.items()
         for pool in cluster.spec.node_pools
-        if pool.class_name in documents.classes
-        and (device := accelerator(documents.classes[pool.class_name]))
+        if (empty := nodes.get(pool.class_name))
     }
     placed = {
         shape(topology, sizes[placement.spot.cluster, pool])
@@ -53,7 +53,7 @@ def worker_shapes(
         for of_role, pool in placement.spot.pools
         if of_role == role and (placement.spot.cluster, pool) in sizes
     }
-    largest = max(sizes.values(), default=topology.gpus_per_pod)
+    largest = max(sizes.values(), default=topology.gpus_per_pod) if has_accelerators(deployment) else 0
     return tuple(sorted(placed)) or (shape(topology, largest),)
 
 

@@ -17,8 +17,8 @@ from inferfleet.desired.chains import Chains
 from inferfleet.desired.pod_security import risk_problems
 from inferfleet.desired.request import request
 from inferfleet.fleet.engine_args import final_differences
-from inferfleet.fleet.roles import path_of_role, workers_of
-from inferfleet.fleet.shapes import Shape, accelerator, shape
+from inferfleet.fleet.roles import image_of, path_of_role, workers_of
+from inferfleet.fleet.shapes import Shape, accelerator, node, shape
 from inferfleet.fleet.spot import Spot
 from inferfleet.gke.settings.nodes import pod_taints
 from inferfleet.gke.values import CloudPool
@@ -99,13 +99,14 @@ def by_role(made: Iterable[Pods]) -> Iterator[Role]:
 
 @dataclass(frozen=True)
 class _Place:
-    """The pool of a role, its class and accelerator, what pods claim there, and, where the stack creates it,
-    what it is in Google Cloud.
+    """The pool of a role, its class and what that has of accelerators, what pods claim there, and, where the
+    stack creates it, what it is in Google Cloud.
     """
 
     pool: NodePool
     inference_class: InferenceClass
-    device: Device
+    device: Device | None
+    node_gpus: int
     claims: Claims
     cloud: CloudPool | None
 
@@ -122,12 +123,12 @@ def pods(documents: Documents, spot: Spot, chains: Chains, cloud: Mapping[str, C
         pool = next(
             pool for pool in documents.clusters[spot.cluster].spec.node_pools if pool.name == pool_name
         )
-        device = accelerator(documents.classes[pool.class_name])
-        if device is None:
-            continue  # a problem of the plan
         inference_class = documents.classes[pool.class_name]
+        empty = node(inference_class)
+        if empty is None:
+            continue  # a problem of the plan
         deployment = documents.deployments[spot.deployment]
-        of_worker = shape(workers_of(deployment, role).topology, device.count)
+        of_worker = shape(workers_of(deployment, role).topology, empty.gpus)
         claimed = claims(
             deployment,
             spot,
@@ -137,7 +138,9 @@ def pods(documents: Documents, spot: Spot, chains: Chains, cloud: Mapping[str, C
             stack=documents.settings.stack,
         )
         problems += claimed.problems
-        place = _Place(pool, inference_class, device, claimed, cloud.get(pool_name) if cloud else None)
+        created = cloud.get(pool_name) if cloud else None
+        device = accelerator(inference_class)
+        place = _Place(pool, inference_class, device, empty.gpus, claimed, created)
         of_role = _role(documents, spot, role, place, chains, of_worker=of_worker)
         for of_position, wrong in of_role:
             problems += [problem for problem in wrong if problem not in problems]
@@ -164,8 +167,9 @@ def _role(
     if of_worker.pods > 1 and workers.of("Follower") is None:
         return [(None, [_no_follower(deployment, role, of_worker, place)])]
     positions: tuple[Position, ...] = ("Entry", "Follower") if of_worker.pods > 1 else ("Entry",)
+    image = image_of(deployment, role, documents.clusters[spot.cluster].spec.serving.images)
     return [
-        _position(documents, Stand(deployment, spot, role, position, of_worker, needs), place, chains)
+        _position(documents, Stand(deployment, spot, role, position, of_worker, needs, image), place, chains)
         for position in positions
     ]
 
@@ -216,7 +220,7 @@ def _position(documents: Documents, stand: Stand, place: _Place, chains: Chains)
 
 def _no_follower(deployment: ModelDeployment, role: str, of_worker: Shape, place: _Place) -> Problem:
     return Problem(
-        f"on pool {place.pool.name}, whose nodes have {place.device.count} GPUs, a worker has "
+        f"on pool {place.pool.name}, whose nodes have {place.node_gpus} GPUs, a worker has "
         f"{of_worker.pods} pods, and only the entry has a template",
         "Write follower.template, or template for all pods",
         f"{path_of_role(role)}.workers.entry",

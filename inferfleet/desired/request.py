@@ -26,7 +26,7 @@ from inferfleet.profiles.devices import GKE_ACCELERATOR, RESOURCE_BY_DRIVER
 
 
 def request(
-    documents: Documents, stand: Stand, *, class_name: str, device: Device, cloud: CloudPool | None
+    documents: Documents, stand: Stand, *, class_name: str, device: Device | None, cloud: CloudPool | None
 ) -> Request:
     """Return what plugins are told of pods; `cloud` is their pool, if the stack creates it."""
     spot, role = stand.spot, stand.role
@@ -38,7 +38,7 @@ def request(
         workload=names.worker_set(spot, role) if stand.shape.pods > 1 else names.workload(spot, role),
         selector=MappingProxyType(names.workload_selector(spot, role)),
         node_class=_class(documents.classes[class_name]),
-        accelerator=_device(device, stand.hardware.allocation),
+        accelerator=_device(device, stand.hardware.allocation) if device else None,
         gpus=stand.hardware.gpus,
         cluster=_cluster(documents.clusters[spot.cluster]),
         pool=_pool(spot.pool(role), stand.hardware, cloud),
@@ -102,13 +102,15 @@ def _cluster(document: InferenceCluster) -> ClusterFacts:
         gateway=spec.serving.gateway.provider,
         profile=spec.serving.profile,
         version=spec.cluster.gke.min_version if spec.cluster.gke else None,
+        kit_image=spec.serving.images.kit,
     )
 
 
 def _pool(name: str, needs: Hardware, cloud: CloudPool | None) -> PoolFacts:
     made = cloud.pool if cloud else None
     # GKE sets this label: https://cloud.google.com/kubernetes-engine/docs/how-to/gpus
-    own = {GKE_ACCELERATOR: made.gke_class.recipe.accelerator.type} if made else {}
+    gpu = made.gke_class.recipe.accelerator if made else None
+    own = {GKE_ACCELERATOR: gpu.type} if gpu else {}
     labels = {**own, **(made.document.labels if made else {}), **needs.node_selector}
     return PoolFacts(
         name=name,

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from inferfleet.api.problems import Problem
 from inferfleet.fleet.lock.lock import Lock
-from inferfleet.fleet.shapes import Demands
+from inferfleet.fleet.shapes import Demands, Pod
 from inferfleet.fleet.spot import Spot as Spot
 
 
@@ -106,7 +106,10 @@ def _shared(one: Spot, other: Spot) -> int:
 
 @dataclass(frozen=True)
 class Leaving:
-    """A workload that still runs on a cluster, has this stack's label, and is no longer desired."""
+    """A workload that still runs on a cluster, has this stack's label, and is no longer desired.
+
+    `requests` are those of each pod where it has no accelerators; of others the accelerators alone are known.
+    """
 
     cluster: str
     namespace: str
@@ -114,6 +117,7 @@ class Leaving:
     pool: str
     pods: int
     gpus_per_pod: int
+    requests: Pod | None = None
 
 
 @dataclass(frozen=True)

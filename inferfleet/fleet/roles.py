@@ -1,5 +1,6 @@
 """The roles of a deployment: what each runs, and where its document says so."""
 
+from inferfleet.api.kinds.inference_cluster import Images
 from inferfleet.api.kinds.model_deployment import Engine, ModelDeployment, NodeSelector
 from inferfleet.api.kinds.workers import Position, Workers
 
@@ -26,6 +27,14 @@ def engine_of(deployment: ModelDeployment, role: str) -> Engine:
     """Return the engine of a role: its own, or that of the deployment."""
     own = None if role == DECODE else deployment.spec.roles[role].engine
     return own or deployment.spec.engine
+
+
+def image_of(deployment: ModelDeployment, role: str, images: Images) -> str | None:
+    """Return the image that a cluster with these images has for a role's engine, or None.
+
+    Templates that name one have their own.
+    """
+    return images.engine.get(engine_of(deployment, role).type)
 
 
 def selector_of(deployment: ModelDeployment, role: str) -> NodeSelector | None:

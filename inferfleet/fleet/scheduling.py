@@ -10,7 +10,7 @@ from inferfleet.api.kinds.serving.scheduler import Closeness, DeploymentSchedule
 from inferfleet.api.problems import Problem
 from inferfleet.api.wording import below, one_of
 from inferfleet.fleet.roles import has_role, path_of_role, roles_of, workers_of
-from inferfleet.fleet.shapes import accelerator, shape
+from inferfleet.fleet.shapes import node, shape
 from inferfleet.fleet.spot import Spot
 from inferfleet.profiles.schedulers import SCHEDULER_NAMES, VOLCANO_QUEUE
 
@@ -75,8 +75,8 @@ def of_several_pods(documents: Documents, spot: Spot) -> bool:
     deployment = documents.deployments[spot.deployment]
     pools = {pool.name: pool for pool in documents.clusters[spot.cluster].spec.node_pools}
     for role, pool in spot.pools:
-        device = accelerator(documents.classes[pools[pool].class_name])
-        if device and shape(workers_of(deployment, role).topology, device.count).pods > 1:
+        empty = node(documents.classes[pools[pool].class_name])
+        if empty and shape(workers_of(deployment, role).topology, empty.gpus).pods > 1:
             return True
     return False
 

@@ -31,6 +31,11 @@ def accelerator(inference_class: InferenceClass) -> Device | None:
     return devices[0] if len(devices) == 1 else None
 
 
+def has_accelerators(deployment: ModelDeployment) -> bool:
+    """Return whether pods of the deployment ask for accelerators."""
+    return deployment.spec.accelerator == "Required"
+
+
 def resource(inference_class: InferenceClass) -> str | None:
     """Return the extended resource that pods on this class request, such as `nvidia.com/gpu`."""
     device = accelerator(inference_class)
@@ -156,7 +161,7 @@ def written(documents: Documents) -> Demands:
         (name, pool.name): empty.gpus
         for name, cluster in documents.clusters.items()
         for pool in cluster.spec.node_pools
-        if (empty := by_class.get(pool.class_name))
+        if (empty := by_class.get(pool.class_name)) and empty.gpus
     }
     sizes = sorted(set(node_gpus.values()))
     demands: dict[RoleKey, Demand] = {}
@@ -165,6 +170,8 @@ def written(documents: Documents) -> Demands:
         for role in roles_of(document):
             topology = workers_of(document, role).topology
             demands[key, role] = demand(document, role)
+            if not has_accelerators(document):
+                continue
             wide = {
                 size: demand(document, role, size)
                 for size in sizes
@@ -177,10 +184,13 @@ def written(documents: Documents) -> Demands:
 
 def demand(deployment: ModelDeployment, role: str = DECODE, node_gpus: int | None = None) -> Demand:
     """Return what a role of one replica needs, by the templates in the document, of nodes with so many GPUs;
-    without a number, of nodes with as many as a pod of the document's shape asks for.
+    without a number, of nodes with as many as a pod of the document's shape asks for. Without accelerators a
+    pod has none.
     """
     workers = workers_of(deployment, role)
     topology = workers.topology
+    if not has_accelerators(deployment):
+        node_gpus = 0
     pods, gpus = shape(topology, topology.gpus_per_pod if node_gpus is None else node_gpus)
     follower = workers.of("Follower") if pods > 1 else None
     return Demand(
@@ -189,14 +199,6 @@ def demand(deployment: ModelDeployment, role: str = DECODE, node_gpus: int | Non
         pods if deployment.spec.rollout == "Surge" else 0,
         gang=pods,
         follower=pod_of(follower.spec, gpus=gpus) if follower else None,
-    )
-
-
-def gpus_of(deployment: ModelDeployment) -> int:
-    """Return the GPUs of one replica, all its roles together."""
-    return sum(
-        workers.count * workers.topology.gpus_per_worker
-        for workers in (workers_of(deployment, role) for role in roles_of(deployment))
     )
 
 
@@ -210,12 +212,14 @@ class Shape(NamedTuple):
 def shape(topology: Topology, node_gpus: int) -> Shape:
     """Return the pods of a worker on nodes with so many GPUs. They need not fit there.
 
+    On nodes without any, pods have none: `tensor` then says how an engine splits a model over cores.
+
     A group of `tensor` GPUs that a node cannot hold takes whole nodes. Where it does not divide into them, or
     a pod has several copies, it has the shape of the document, which fits on no such node.
     """
     if spans_nodes(topology, node_gpus) and topology.tensor % node_gpus == 0 and topology.data_local == 1:
         return Shape(topology.gpus_per_worker // node_gpus, node_gpus)
-    return Shape(topology.pods_per_worker, topology.gpus_per_pod)
+    return Shape(topology.pods_per_worker, topology.gpus_per_pod if node_gpus else 0)
 
 
 def spans_nodes(topology: Topology, node_gpus: int) -> bool:
@@ -241,13 +245,15 @@ def pod_of(spec: PodSpec, *, gpus: int) -> Pod:
 
 
 def node(inference_class: InferenceClass) -> Node | None:
-    """Return an empty node of the class, or None without exactly one accelerator: nothing is placed there."""
-    device = accelerator(inference_class)
-    if device is None:
+    """Return an empty node of the class; None where nothing is placed: the class has devices that pods could
+    claim, and not exactly one kind of them is an accelerator.
+    """
+    device, devices = accelerator(inference_class), inference_class.spec.all_devices
+    if device is None and any(other.claim != "Synthetic" for other in devices):
         return None
     size = inference_class.spec.node
     return Node(
-        device.count,
+        device.count if device else 0,
         int((parse_quantity(size.cpu) * 1000).to_integral_value(ROUND_FLOOR)),
         int(parse_quantity(size.memory).to_integral_value(ROUND_FLOOR)),
         size.pods,

@@ -94,7 +94,8 @@ class GkePool:
         labels: dict[str, tuple[str, ...]] = {key: (value,) for key, value in self.document.labels.items()}
         labels["kubernetes.io/os"] = ("linux",)
         labels["topology.kubernetes.io/region"] = (self.gke.region,)
-        labels["cloud.google.com/gke-accelerator"] = (self.recipe.accelerator.type,)
+        if gpu := self.recipe.accelerator:
+            labels["cloud.google.com/gke-accelerator"] = (gpu.type,)
         if self.zones:
             labels["topology.kubernetes.io/zone"] = self.zones
         if self.machine.known:

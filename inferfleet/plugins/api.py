@@ -33,7 +33,15 @@ from inferfleet.plugins.fields import (
     RuntimeClassName,
     SidecarConfig,
 )
-from inferfleet.plugins.pod import containers, engine, expert_args, mapping, missing_args, sequence
+from inferfleet.plugins.pod import (
+    accelerator,
+    containers,
+    engine,
+    expert_args,
+    mapping,
+    missing_args,
+    sequence,
+)
 from inferfleet.plugins.put import (
     add_args,
     add_capability,
@@ -79,6 +87,7 @@ __all__ = [
     "SidecarConfig",
     "TaintFacts",
     "Written",
+    "accelerator",
     "add_args",
     "add_capability",
     "containers",

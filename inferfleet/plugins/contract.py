@@ -102,6 +102,7 @@ class ClusterFacts:
 
     `gateway` is the provider of its gateway (`gke`, `istio`, `envoy` or `none`), `profile` the version of its
     serving software, and `version` the lowest one of Kubernetes, None where the document does not say.
+    `kit_image` is the image with kit that the cluster names, None where it names none.
     """
 
     name: str
@@ -111,6 +112,7 @@ class ClusterFacts:
     gateway: str
     profile: str
     version: str | None = None
+    kit_image: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -146,7 +148,8 @@ class Request:
     `workload` is the name of the Kubernetes object, a Deployment or a LeaderWorkerSet, and `selector` has
     labels of all its pods. `position` is Entry for the pod of a worker that takes its requests, Worker for
     the others. `group_size` is the number of pods of each worker: with more than one, the object is a
-    LeaderWorkerSet. `accelerator` is the device that the pod asks for, `gpus` how many of it.
+    LeaderWorkerSet. `accelerator` is the device that the pod asks for, `gpus` how many of it; None and 0 for
+    a deployment with `accelerator: None`.
     """
 
     stack: str
@@ -156,7 +159,7 @@ class Request:
     workload: str
     selector: Mapping[str, str]
     node_class: ClassFacts
-    accelerator: DeviceFacts
+    accelerator: DeviceFacts | None
     gpus: int
     cluster: ClusterFacts
     pool: PoolFacts

@@ -107,7 +107,7 @@ def _shared_memory(template: PodTemplate) -> bool | None:
 
 
 def _devices(before: PodTemplate, after: PodTemplate, request: Request) -> Iterator[Mistake]:
-    own = RESOURCE_BY_DRIVER.get(request.accelerator.driver)
+    own = RESOURCE_BY_DRIVER.get(request.accelerator.driver) if request.accelerator else None
     for kind in ("containers", "initContainers"):
         old_containers, new_containers = _containers(before, kind), _containers(after, kind)
         for name in dict.fromkeys([*old_containers, *new_containers]):

@@ -70,7 +70,7 @@ def facts_of(request: Request) -> Facts:
         request.deployment,
         request.node_class,
         *request.node_class.devices,
-        request.accelerator,
+        *((request.accelerator,) if request.accelerator else ()),
         request.cluster,
         request.pool,
         *request.pool.taints,

@@ -13,7 +13,7 @@ from inferfleet.api.wording import path_of
 from inferfleet.fleet.engines.flags import Flags, flags_of, spelling
 from inferfleet.fleet.engines.group import Group, Wanted, argument, lends, missing
 from inferfleet.fleet.engines.words import Command, command_of
-from inferfleet.plugins.contract import PluginCodeError, PluginError, PodTemplate, Request
+from inferfleet.plugins.contract import DeviceFacts, PluginCodeError, PluginError, PodTemplate, Request
 
 
 def mapping(template: PodTemplate, *path: str) -> dict[str, Any]:
@@ -52,6 +52,16 @@ def containers(template: PodTemplate) -> list[dict[str, Any]]:
 def engine(template: PodTemplate) -> dict[str, Any]:
     """Return the container that serves the model."""
     return next(container for container in template["spec"]["containers"] if container["name"] == ENGINE)
+
+
+def accelerator(request: Request) -> DeviceFacts:
+    """Return the device that the pod asks for. Raises PluginError for pods that ask for none."""
+    if request.accelerator is None:
+        raise PluginError(
+            "the pods have no accelerator (accelerator: None of the deployment); name the plugin in chains "
+            "of classes with accelerators, or of deployments that ask for them"
+        )
+    return request.accelerator
 
 
 def missing_args(template: PodTemplate, request: Request) -> tuple[str, ...]:

@@ -17,6 +17,7 @@ from inferfleet.fleet.names import (
     ROLE,
     STACK,
 )
+from inferfleet.fleet.shapes import pod_of
 from inferfleet.gke.values import CloudCluster
 from inferfleet.manifests.worker_set import API_VERSION, KIND
 from inferfleet.manifests.workload import pods_of, templates_of
@@ -61,7 +62,7 @@ def marks(cluster: str, workloads: Iterable[dict[str, Any]]) -> dict[tuple[str, 
 
 
 def leaving(cluster: DesiredCluster, workloads: Iterable[dict[str, Any]]) -> Iterator[Leaving]:
-    """Yield the running workloads that hold accelerators until the update deletes them, at its end.
+    """Yield the running workloads that hold accelerators or cores until the update deletes them, at its end.
 
     One of the other kind leaves too, though what takes its place has its name.
     """
@@ -72,13 +73,15 @@ def leaving(cluster: DesiredCluster, workloads: Iterable[dict[str, Any]]) -> Ite
         # The pods of an endpoint picker have the label of their deployment too, but none of a role.
         is_engine = DEPLOYMENT in labels and ROLE in labels
         if is_engine and (item["kind"], metadata["namespace"], metadata["name"]) not in desired:
+            gpus = gpus_of_pod(template)
             yield Leaving(
                 cluster=cluster.connection.cluster,
                 namespace=metadata["namespace"],
                 name=metadata["name"],
                 pool=_pool(metadata, labels, template["spec"], cluster.connection.cloud),
                 pods=pods_of(item),
-                gpus_per_pod=gpus_of_pod(template),
+                gpus_per_pod=gpus,
+                requests=None if gpus else pod_of(template["spec"], gpus=0),
             )
 
 

@@ -9,6 +9,8 @@ from inferfleet.api.loading.load import load
 
 CATALOGUE = load([]).classes
 RECIPES = {name: one for name, one in CATALOGUE.items() if one.spec.provisioning is not None}
+GPU_RECIPES = {name: one for name, one in RECIPES.items() if one.spec.devices}
+WITH_GPUS = {name: one for name, one in CATALOGUE.items() if one.spec.devices}
 TWINS = {name: one for name, one in CATALOGUE.items() if one.spec.provisioning is None}
 
 

@@ -3,7 +3,7 @@
 from decimal import Decimal
 
 import pytest
-from made_of import CATALOGUE, RECIPES, TWINS, gke, gpu, product
+from made_of import CATALOGUE, GPU_RECIPES, RECIPES, TWINS, WITH_GPUS, gke, gpu, product
 
 from inferfleet.api.kinds.quantity import parse_quantity
 from inferfleet.gke.facts.machine_table import machines
@@ -58,7 +58,7 @@ def test_the_reservations_agree_with_nodes_and_with_another_reading_of_the_page(
 def test_every_machine_with_nvidia_gpus_has_a_recipe() -> None:
     known = {one.type for one in machines() if not one.doubt and not one.unsupported}
     attached = {"n1-standard-8", "n1-standard-16", "n1-standard-32"}
-    assert {gke(one).machine_type for one in RECIPES.values()} == known - LEFT_OUT | attached
+    assert {gke(one).machine_type for one in GPU_RECIPES.values()} == known - LEFT_OUT | attached
 
 
 @pytest.mark.parametrize("name", RECIPES)
@@ -70,7 +70,7 @@ def test_cores_and_memory_are_what_gke_leaves_to_pods(name: str) -> None:
     assert node == allocatable(facts.vcpus, facts.memory_gib)
 
 
-@pytest.mark.parametrize("name", CATALOGUE)
+@pytest.mark.parametrize("name", WITH_GPUS)
 def test_devices_are_as_their_driver_reports_them(name: str) -> None:
     one, device = CATALOGUE[name], gpu(CATALOGUE[name])
     accelerators, architecture, capability, memory = PRODUCTS[product(one) or ""]
@@ -83,10 +83,11 @@ def test_devices_are_as_their_driver_reports_them(name: str) -> None:
     assert device.capacity["memory"].value == f"{memory}Mi"
     if one.spec.provisioning:
         accelerator = gke(one).accelerator
+        assert accelerator
         assert (accelerator.type in accelerators, accelerator.count) == (True, device.count)
 
 
-@pytest.mark.parametrize("name", RECIPES)
+@pytest.mark.parametrize("name", GPU_RECIPES)
 def test_a_recipe_with_gpudirect_shows_placement_its_adapters(name: str) -> None:
     direct = gke(RECIPES[name]).networking.gpu_direct
     seen = [
@@ -103,7 +104,9 @@ def test_a_recipe_with_gpudirect_shows_placement_its_adapters(name: str) -> None
 def test_a_class_without_a_recipe_promises_no_more_than_googles_nodes_have(name: str) -> None:
     twin = TWINS[name]
     nodes = [
-        one for one in RECIPES.values() if (product(one), gpu(one).count) == (product(twin), gpu(twin).count)
+        one
+        for one in GPU_RECIPES.values()
+        if (product(one), gpu(one).count) == (product(twin), gpu(twin).count)
     ]
     assert any(_within(twin.spec.node.cpu, one.spec.node.cpu) for one in nodes)
     assert any(_within(twin.spec.node.memory, one.spec.node.memory) for one in nodes)
@@ -114,7 +117,7 @@ def _within(less: str, more: str) -> bool:
 
 
 def test_every_gpu_of_a_recipe_is_known_on_nodes_that_exist_too() -> None:
-    assert {product(one) for one in TWINS.values()} == {product(one) for one in RECIPES.values()}
+    assert {product(one) for one in TWINS.values()} == {product(one) for one in GPU_RECIPES.values()}
 
 
 def test_names_say_who_makes_the_nodes_and_nothing_has_an_invented_price() -> None:

@@ -6,6 +6,7 @@ import pytest
 
 from inferfleet.desired.values import Component, Connection, DesiredCluster, KubeObject
 from inferfleet.fleet.decisions import Leaving
+from inferfleet.fleet.shapes import Pod
 from inferfleet.preflight.leaving import leaving
 
 PREFIX = "inferfleet.dev"
@@ -63,3 +64,10 @@ def test_a_deployment_leaves_the_pool_of_its_nodes_or_its_name(selector: dict[st
     template = _template("h200-h100", **selector)
     [gone] = _leaving({"kind": "Deployment", "metadata": metadata, "spec": {"template": template}})
     assert gone.pool == pool
+
+
+def test_pods_without_accelerators_hold_what_they_request() -> None:
+    template = _template("l4")
+    template["spec"]["containers"] = [{"name": "engine", "resources": {"requests": {"cpu": "8"}}}]
+    [gone] = _leaving(_set("a-decode-l4", template))
+    assert (gone.gpus_per_pod, gone.requests) == (0, Pod(0, 8000, 0))

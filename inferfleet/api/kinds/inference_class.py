@@ -66,8 +66,8 @@ class GkeProvisioning(Model):
 
     machine_type: Annotated[str, _NAME]
     """Compute Engine machine type, such as `a3-highgpu-8g`."""
-    accelerator: GkeAccelerator
-    """The GPUs of a node."""
+    accelerator: GkeAccelerator | None = None
+    """The GPUs of a node. Default: none, for deployments with `accelerator: None`."""
     disk_size_gb: int = Field(default=100, ge=10, le=65_536)
     """Size of the boot disk in GB."""
     disk_type: Annotated[str, _NAME] | None = None
@@ -78,7 +78,7 @@ class GkeProvisioning(Model):
     """Local SSDs of a node. Default: those that are part of the machine type, if any."""
     driver: Driver = "DEFAULT"
     """NVIDIA driver that GKE installs: its default version, the latest one, or none
-    (`INSTALLATION_DISABLED`), where you install one yourself.
+    (`INSTALLATION_DISABLED`), where you install one yourself. Of use with `accelerator` alone.
     """
     image_streaming: bool = False
     """Whether containers start while their image is still being pulled (GKE image streaming)."""
@@ -227,18 +227,20 @@ class Price(Model):
 
 
 class InferenceClassSpec(Model):
-    """What nodes of the class have, and how they are made. One of `devices` and `resources` is required."""
+    """What nodes of the class have, and how they are made. Without `devices` and `resources` they have cores
+    and memory alone, for deployments with `accelerator: None`.
+    """
 
     description: str = ""
     """A line for people that `inferfleet classes` shows. Default: empty."""
     node: Node
     """What one node offers to pods, which the planner counts on."""
     devices: Annotated[tuple[Device, ...], Field(max_length=16)] = ()
-    """Devices of each node, exactly one kind of which must be an accelerator for replicas to run there.
-    Either this or `resources` is required.
+    """Devices of each node: one kind is the accelerator that pods ask for, or all are `Synthetic`. Default:
+    none.
     """
     resources: Resources | None = None
-    """Short form for nodes with NVIDIA GPUs. Either this or `devices` is required."""
+    """Short form for nodes with NVIDIA GPUs, instead of `devices`. Default: none."""
     allocation: Literal["DevicePlugin", "DRA"] = "DevicePlugin"
     """How pods ask for GPUs: `DevicePlugin` by an extended resource such as `nvidia.com/gpu`, `DRA` by
     claims (Dynamic Resource Allocation), for which the cluster needs Kubernetes 1.34 and the driver.
@@ -252,8 +254,10 @@ class InferenceClassSpec(Model):
 
     @model_validator(mode="after")
     def _devices_once(self) -> "InferenceClassSpec":
-        if bool(self.devices) == bool(self.resources):
-            raise mistaken("a class has either devices or the shorthand resources", "Write one of them")
+        if self.devices and self.resources:
+            raise mistaken("a class has either devices or the shorthand resources", "Keep one of them")
+        if self.allocation == "DRA" and not self.all_devices:
+            raise mistaken("allocation DRA is for classes with devices", "Remove it, or describe the devices")
         names = [device.name for device in self.devices]
         if len(set(names)) != len(names):
             raise mistaken(f"device names must differ, got {', '.join(names)}", "Rename one")

@@ -6,6 +6,7 @@ from pydantic import AfterValidator, Field, model_validator
 
 from inferfleet.api.kinds.base import API_VERSION, ClusterMetadata, LabelSelector, Model, Taint
 from inferfleet.api.kinds.gke_cluster import Gke, IpRange
+from inferfleet.api.kinds.model_deployment import EngineType
 from inferfleet.api.kinds.node_pool import NodePool
 from inferfleet.api.kinds.plugin_spec import PluginSpec
 from inferfleet.api.kinds.serving.scheduler import Scheduler, of_cluster
@@ -52,10 +53,18 @@ class Gateway(Model):
 
 
 class Images(Model):
-    """Container images that override the profile's."""
+    """Container images of a cluster."""
 
     epp: Annotated[str, IMAGE] | None = None
     """Image of the endpoint pickers on this cluster. Default: that of the profile."""
+    engine: dict[EngineType, Annotated[str, IMAGE]] = {}
+    """Images of engines by their type, such as `{vLLM: docker.io/vllm/vllm-openai:v0.30.0}`, for containers
+    `engine` whose template names none; another image restarts their pods. Default: none.
+    """
+    kit: Annotated[str, IMAGE] | None = None
+    """Image with kit (https://kitops.org), by which the plugin `model-cache` unpacks models from an OCI
+    registry. Default: that of the plugin.
+    """
 
 
 class Tracing(Model):
@@ -113,7 +122,7 @@ class Serving(Model):
     1.34.0-gke.1626000 on).
     """
     images: Images = Images()
-    """Container images that override the profile's. Default: none."""
+    """Container images of endpoint pickers and engines. Default: that of the profile's picker alone."""
     epp_flags: dict[str, str | int | float | bool] = {}
     """Command-line flags of all endpoint pickers on the cluster, by name without dashes; flags of a
     deployment override them. Default: none beside the profile's.

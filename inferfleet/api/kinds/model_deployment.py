@@ -165,6 +165,10 @@ class ModelDeploymentSpec(Model):
     """Clusters that may run replicas, by the labels of their documents. Default: all clusters."""
     node_selector: NodeSelector | None = None
     """Condition on the devices of a pool's class. Default: any class with enough GPUs, cores and memory."""
+    accelerator: Literal["Required", "None"] = "Required"
+    """`Required`: pods ask for the GPUs of their topology. `None`: they ask for none, whatever the topology
+    says, and run on pools whose class has no accelerator, and nowhere else.
+    """
     tolerations: tuple[Toleration, ...] = ()
     """Taints of whole clusters (`spec.taints` of an InferenceCluster) that the deployment accepts; taints of
     node pools are tolerated without this. Default: none.

@@ -15,10 +15,18 @@ from inferfleet.api.wording import shown
 
 
 def _shaped(spec: dict[str, Any]) -> dict[str, Any]:
-    if mistakes := list(spec_mistakes(spec)):
+    if mistakes := [mistake for mistake in spec_mistakes(spec) if not _left_to_clusters(mistake, spec)]:
         raise Mistaken(*mistakes)
     written: dict[str, Any] = without_nulls(spec)
     return written
+
+
+def _left_to_clusters(mistake: Mistake, spec: dict[str, Any]) -> bool:
+    """Return whether all that is wrong is that the engine has no image, which clusters may give it."""
+    if mistake.at[:1] != ("containers",) or mistake.at[2:] != ("image",):
+        return False
+    container = spec["containers"][mistake.at[1]]
+    return container.get("name") == ENGINE and container.get("image") is None
 
 
 def _own_labels(labels: dict[str, str]) -> dict[str, str]:
@@ -60,8 +68,9 @@ class PodTemplate(Model):
     metadata: TemplateMetadata = TemplateMetadata()
     """Labels and annotations of the pods. Default: none."""
     spec: PodSpec
-    """A Kubernetes PodSpec with exactly one container named `engine`, which serves the model; other
-    containers are kept as sidecars. `command` and `args` are never changed.
+    """A Kubernetes PodSpec with exactly one container named `engine`, which serves the model, by default with
+    the image of `serving.images.engine` of its cluster; other containers are kept as sidecars. `command` and
+    `args` are never changed.
     """
 
     @model_validator(mode="after")

@@ -92,7 +92,7 @@ def _row(hardware: InferenceClass) -> tuple[object, ...]:
     machine_type = provisioning.gke.machine_type if provisioning and provisioning.gke else None
     return (
         hardware.metadata.name,
-        ", ".join(_device(device) for device in hardware.spec.all_devices),
+        ", ".join(_device(device) for device in hardware.spec.all_devices) or "cpu",
         cores(int(parse_quantity(node.cpu) * 1000)),
         gib(int(parse_quantity(node.memory))),
         provider(hardware) if provisioning else None,

@@ -9,13 +9,13 @@ from inferfleet.api.documents import Documents
 from inferfleet.api.kinds.model_deployment import ModelDeployment
 from inferfleet.api.kinds.workers import Position
 from inferfleet.cli.output import print_line
-from inferfleet.cli.show.plan import pools, reason_rows
+from inferfleet.cli.show.plan import gpus_or_cpu, pools, reason_rows
 from inferfleet.cli.show.tables import print_table
 from inferfleet.desired.values import Desired, ReadyHook
 from inferfleet.fleet import names
 from inferfleet.fleet.decisions import Reason, Unplaced
 from inferfleet.fleet.lock.lock import Lock
-from inferfleet.fleet.placement.suitability import needed
+from inferfleet.fleet.placement.suitability import cores, gib, needed
 from inferfleet.fleet.roles import roles_of, workers_of
 from inferfleet.fleet.shapes import RESOURCES, Demand, Demands, Pod, PoolKey
 from inferfleet.fleet.spot import Spot
@@ -191,10 +191,14 @@ def _shape(explained: Explanation) -> Iterator[str]:
             yield f"role {role}"
         workers = workers_of(explained.document, role)
         topology = workers.topology
-        yield (
-            f"GPUs per pod     {demand.pod.gpus:>4} = tensor {topology.tensor} x dataLocal "
-            f"{topology.data_local}"
-        )
+        if demand.pod.gpus:
+            yield (
+                f"GPUs per pod     {demand.pod.gpus:>4} = tensor {topology.tensor} x dataLocal "
+                f"{topology.data_local}"
+            )
+        else:
+            without = f"{cores(demand.pod.cpu)} cores and {gib(demand.pod.memory)} of memory"
+            yield f"GPUs per pod     none (accelerator: None); {without}"
         yield (
             f"pods per worker  {demand.gang:>4} = pipeline {topology.pipeline} x data "
             f"{topology.data} / dataLocal {topology.data_local}"
@@ -203,7 +207,8 @@ def _shape(explained: Explanation) -> Iterator[str]:
             f"pods per replica {demand.pods:>4} = {demand.gang} per worker x {workers.count} "
             f"worker{'' if workers.count == 1 else 's'}"
         )
-        yield f"GPUs per replica {demand.gpus:>4} = {demand.pods} x {demand.pod.gpus}"
+        if demand.gpus:
+            yield f"GPUs per replica {demand.gpus:>4} = {demand.pods} x {demand.pod.gpus}"
         for node_gpus, wide in explained.spread[role].items():
             yield (
                 f"on nodes of {node_gpus} GPUs that a network joins, {wide.gang} pods per worker, each with "
@@ -233,7 +238,7 @@ ASKED = dict(zip(Pod._fields[1:], RESOURCES, strict=True))
 
 
 def _row(placed: Placed, explained: Explanation) -> tuple[object, ...]:
-    gpus = sum(role.gpus for role in placed.roles)
+    gpus = gpus_or_cpu(sum(role.gpus for role in placed.roles))
     classes = ", ".join(dict.fromkeys(role.class_name for role in placed.roles))
     budgets = [role.await_seconds for role in placed.roles if role.await_seconds is not None]
     waits = f"{-(-max(budgets) // 60)} min" if budgets else ""

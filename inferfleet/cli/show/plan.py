@@ -25,7 +25,7 @@ def show(desired: Desired, *, remembered: bool) -> None:
             placement.spot.cluster,
             pools(placement.spot),
             placement.replicas,
-            gpus(placement.spot, placement.replicas, plan.demands),
+            gpus_or_cpu(gpus(placement.spot, placement.replicas, plan.demands)),
         )
         for placement in plan.placements
     ]
@@ -111,6 +111,11 @@ def gpus(spot: Spot, replicas: int, demands: Demands) -> int | None:
     if not all(demands.has(spot.deployment, role) for role, _ in spot.pools):
         return None
     return replicas * sum(needs.gpus for needs in _demands(spot, demands))
+
+
+def gpus_or_cpu(number: int | None) -> int | str | None:
+    """Return how a table tells a number of GPUs: replicas without any run on cores alone."""
+    return "cpu" if number == 0 else number
 
 
 def pods(spot: Spot, replicas: int, demands: Demands) -> int | None:

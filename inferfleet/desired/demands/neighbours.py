@@ -152,7 +152,8 @@ def _by_label(workloads: list[_Workload]) -> dict[tuple[str, str], list[_Workloa
 
 def _packed(workloads: list[_Workload]) -> int:
     """Return how many nodes the pods need at least, by their devices."""
-    per_node = max((workload.pods.request.accelerator.count for workload in workloads), default=1)
+    devices = [workload.pods.request.accelerator for workload in workloads]
+    per_node = max((device.count for device in devices if device), default=1)
     return -(-sum(workload.gpus for workload in workloads) // per_node)
 
 

@@ -53,7 +53,7 @@ def _siblings(documents: Documents, planned: Plan, placement: Placement, pods: P
     spot, request = pods.spot, pods.request
     pool = _pool(documents, spot.cluster, request.pool.name)
     count, spare = counted(planned, placement, pods)
-    free = request.accelerator.count - request.gpus
+    free = (request.accelerator.count if request.accelerator else 0) - request.gpus
     others = sum(_gpus(planned, other, pool.name) for other in _beside(planned, placement, pool.name))
     # Where two of them do not fit on a node, the plan has given each a node of its own.
     blocked = others // (free + 1) if free >= request.gpus else 0

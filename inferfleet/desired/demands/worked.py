@@ -1,9 +1,10 @@
 """What replicas need once plugins have edited their pods, worked out before the plan.
 
 Pods of a role on nodes of one class are alike wherever they run, so their chain runs once, for one of
-the pools where they may run; on clusters with a chain of their own, once for each. A plugin that asks for
-more on one cluster than on another, by facts of it, would make the plan wrong: that is found where its pods
-are placed, and is an error. No chain runs where no link acts on the pods: the document says all then.
+the pools where they may run; on clusters with a chain of their own, or another image for their engine, once
+for each. A plugin that asks for more on one cluster than on another, by facts of it, would make the plan
+wrong: that is found where its pods are placed, and is an error. No chain runs where no link acts on the pods:
+the document says all then.
 """
 
 from collections.abc import Iterator, Mapping, Set
@@ -15,14 +16,16 @@ from inferfleet.desired.chains import Chains
 from inferfleet.desired.demands.shares import edited
 from inferfleet.desired.pods import Made, pods
 from inferfleet.fleet.lock.lock import Lock
-from inferfleet.fleet.roles import selector_of, workers_of
+from inferfleet.fleet.roles import image_of, selector_of, workers_of
 from inferfleet.fleet.selectors.cel import InvalidSelector, Selectors
 from inferfleet.fleet.shapes import (
     Demand,
     Demands,
+    Node,
     PoolKey,
     RoleKey,
-    accelerator,
+    has_accelerators,
+    node,
     written,
 )
 from inferfleet.fleet.spot import Spot
@@ -53,13 +56,14 @@ def worked_out(documents: Documents, lock: Lock, chains: Chains) -> Worked:
     clouds: Mapping[str, Mapping[str, CloudPool]] | None = None
     acting = _Acting(documents, chains)
     selectors = Selectors()
+    nodes = {name: node(document) for name, document in documents.classes.items()}
     locked = {
         ((spot.deployment, role), (spot.cluster, pool))
         for spot in lock.placements
         for role, pool in spot.pools
     }
     for key in demands.written:
-        for spots in _groups(documents, locked, key, acting=acting, selectors=selectors):
+        for spots in _groups(documents, locked, key, acting=acting, selectors=selectors, nodes=nodes):
             if clouds is None:
                 clouds = cloud_pools(documents)
             first = _first(documents, spots, chains, made=made, clouds=clouds)
@@ -131,22 +135,34 @@ def _groups(
     *,
     acting: _Acting,
     selectors: Selectors,
+    nodes: Mapping[str, Node | None],
 ) -> list[list[Spot]]:
     """Return the spots where links act on the pods of a role, those with alike pods together.
 
     Each has the pool of that role alone. Those of the lock come first: most likely they are placed again.
     """
     deployment, role = key
-    topology = workers_of(documents.deployments[deployment], role).topology
-    groups: dict[tuple[str, str], list[Spot]] = {}
+    document = documents.deployments[deployment]
+    workers = workers_of(document, role)
+    topology = workers.topology
+    groups: dict[tuple[str, str, str | None], list[Spot]] = {}
+    templates = filter(None, (workers.of("Entry"), workers.of("Follower")))
+    has_image = all("image" in template.engine for template in templates)
     # Where a group of `tensor` is larger than a node, a worker has several pods too.
     several = topology.gpus_per_worker > 1
     for cluster, pool, own in acting.pools(deployment, role, several=several):
         spot = Spot(deployment, cluster, ((role, pool.name),))
-        if accelerator(documents.classes[pool.class_name]) is not None and (
-            (key, pool_of(spot)) in locked or _may_run(documents, spot, role, pool.class_name, selectors)
+        empty = nodes[pool.class_name]
+        if empty is not None and (
+            (key, pool_of(spot)) in locked
+            or (
+                bool(empty.gpus) == has_accelerators(document)
+                and _may_run(documents, spot, role, pool.class_name, selectors)
+            )
         ):
-            groups.setdefault((pool.class_name, cluster if own else ""), []).append(spot)
+            images = documents.clusters[cluster].spec.serving.images
+            image = None if has_image else image_of(document, role, images)
+            groups.setdefault((pool.class_name, cluster if own else "", image), []).append(spot)
     return [
         sorted(spots, key=lambda spot: ((key, pool_of(spot)) not in locked, spot))
         for spots in groups.values()

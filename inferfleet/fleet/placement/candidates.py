@@ -1,7 +1,8 @@
 """The best spot for one more replica, found without looking at every pool.
 
 Clusters with the fewest replicas of the deployment come first; there, the class with the lowest price per
-GPU, then the pool where a node has the fewest GPUs free that suffice, then names. The role with the most GPUs
+GPU, then the pool where a node has the fewest GPUs free that suffice, then names. On classes without
+accelerators it is the price per core, and the cores that are free. The role with the most GPUs
 chooses its pool by these; the others choose theirs on the same cluster in the same way.
 """
 
@@ -25,7 +26,7 @@ from inferfleet.fleet.spot import Spot
 _FEW = 16
 # Pools that are tried for the roles of one replica on one cluster.
 _TRIES = 200
-_Rank = tuple[bool, Fraction, int, int, str]
+_Rank = tuple[bool, Fraction, Fraction, int, str]
 
 
 @dataclass(frozen=True)
@@ -218,8 +219,12 @@ class Candidates:
         )
 
     def _preference(self, wanted: Wanted, role: str, room: Room) -> tuple[int, int, int]:
-        gpus = self._gpus(wanted, role, room.class_name)
-        free = min((state.gpus for state in room.free if state.gpus >= gpus), default=room.node.gpus)
+        if room.node.gpus:
+            gpus = self._gpus(wanted, role, room.class_name)
+            free = min((state.gpus for state in room.free if state.gpus >= gpus), default=room.node.gpus)
+        else:
+            cpu = self._demands.unedited(wanted.deployment, role, 0).pod.cpu
+            free = min((state.cpu for state in room.free if state.cpu >= cpu), default=room.node.cpu)
         return wanted.classes[role][room.class_name], free, room.number
 
     def _gpus(self, wanted: Wanted, role: str, class_name: str) -> int:
@@ -237,7 +242,7 @@ class Candidates:
 
 def ranks(documents: Documents) -> dict[str, _Rank]:
     """Return keys by which classes are ordered: the price per GPU, and those without one last, by the GPUs
-    of a node and the memory of each.
+    of a node and the memory of each; where nodes have none, the price per core, then cores and memory.
 
     Prices in another currency than that of most classes are not compared.
     """
@@ -249,9 +254,12 @@ def ranks(documents: Documents) -> dict[str, _Rank]:
 
 
 def _rank(name: str, document: InferenceClass, currency: str) -> _Rank:
-    device, price = accelerator(document), document.spec.price
-    gpus = device.count if device else 0
-    memory = device.capacity.get("memory") if device else None
-    known = price is not None and price.currency == currency and gpus > 0
-    per_gpu = Fraction(parse_quantity(price.on_demand)) / gpus if price and known else Fraction(0)
-    return not known, per_gpu, gpus, int(parse_quantity(memory.value)) if memory else 0, name
+    device, price, size = accelerator(document), document.spec.price, document.spec.node
+    if device:
+        units, stated = Fraction(device.count), device.capacity.get("memory")
+        memory = int(parse_quantity(stated.value)) if stated else 0
+    else:
+        units, memory = Fraction(parse_quantity(size.cpu)), int(parse_quantity(size.memory))
+    known = price is not None and price.currency == currency and units > 0
+    each = Fraction(parse_quantity(price.on_demand)) / units if price and known else Fraction(0)
+    return not known, each, units, memory, name

@@ -24,7 +24,7 @@ def waiting(documents: Documents, plan: Plan, leaving: Collection[Leaving], befo
     standing: dict[PoolKey, Counter[Pod]] = {}
     for workload in leaving:
         on_pool = standing.setdefault((workload.cluster, workload.pool), Counter())
-        on_pool[Pod(workload.gpus_per_pod, 0, 0)] += workload.pods
+        on_pool[workload.requests or Pod(workload.gpus_per_pod, 0, 0)] += workload.pods
     if not standing or of_severity(plan.problems, "error"):
         return frozenset()
     pools = {

@@ -173,17 +173,19 @@ def _short_of(nodes: list[Node], demand: Demand) -> str:
     nodes = [node for node in nodes if node.gpus >= pod.gpus]
     free = max(node.cpu for node in nodes)
     if free < pod.cpu:
-        return f"{cores(free)} free cores beside enough GPUs, needs {needed(pod, shares, 'cpu')}"
+        where = "beside enough GPUs" if pod.gpus else "on the emptiest node"
+        return f"{cores(free)} free cores {where}, needs {needed(pod, shares, 'cpu')}"
+    enough = "GPUs" if pod.gpus else "cores"
     nodes = [node for node in nodes if node.cpu >= pod.cpu]
     free = max(node.memory for node in nodes)
     if free < pod.memory:
-        return f"{gib(free)} of free memory beside enough GPUs, needs {needed(pod, shares, 'memory')}"
+        return f"{gib(free)} of free memory beside enough {enough}, needs {needed(pod, shares, 'memory')}"
     nodes = [node for node in nodes if node.memory >= pod.memory]
     for field, size in HUGE_PAGES.items():
         free = max(getattr(node, field) for node in nodes)
         if free < getattr(pod, field):
             needs = needed(pod, shares, field)
-            return f"{gib(free)} of free {size} huge pages beside enough GPUs, needs {needs}"
+            return f"{gib(free)} of free {size} huge pages beside enough {enough}, needs {needs}"
         nodes = [node for node in nodes if getattr(node, field) >= getattr(pod, field)]
     return f"no node may run another pod (the emptiest may run {max(node.pods for node in nodes)} more)"
 

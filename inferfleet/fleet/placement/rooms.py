@@ -128,9 +128,7 @@ class Room:
         role, demand, replicas = more
         if self._workers(role, demand, replicas) > 1 or demand.gang > 1 or not self.holds:
             return False
-        if not fit(self._most, demand.pod):
-            return False
-        return any(fit(state, demand.pod) for state in self.free)
+        return bool(fit(self._most, demand.pod)) and any(fit(state, demand.pod) for state in self.free)
 
     def with_more(self, added: tuple[More, ...]) -> Free | None:
         """Return how the nodes are filled with more replicas; None if not every pod has a node then."""
@@ -266,7 +264,8 @@ class Rooms:
     def _refresh(self) -> None:
         for number in self._stale:
             room = self.all[number]
-            now = frozenset(state.gpus for state in room.free if state.gpus) if room.holds else frozenset()
+            free = room.free if room.holds else {}
+            now = frozenset(state.gpus for state in free if state.gpus or not room.node.gpus)
             by_gpus = self._index.setdefault(room.class_name, {})
             for level in room.shown - now:
                 numbers = by_gpus[level]

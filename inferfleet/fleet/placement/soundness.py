@@ -9,7 +9,7 @@ from inferfleet.api.problems import Problem
 from inferfleet.fleet.placement.suitability import NO_FOLLOWER, gpus, spread_over
 from inferfleet.fleet.roles import DECODE, path_of_role, roles_of, selector_of, workers_of
 from inferfleet.fleet.selectors.cel import InvalidSelector, Selectors
-from inferfleet.fleet.shapes import FABRIC_DRIVER, Demands, Node, accelerators, node, shape
+from inferfleet.fleet.shapes import FABRIC_DRIVER, Demands, Node, accelerators, has_accelerators, node, shape
 from inferfleet.profiles.devices import RESOURCE_BY_DRIVER
 
 
@@ -57,11 +57,11 @@ def _classes(documents: Documents) -> Iterator[Problem]:
         return
     used = {pool.class_name for cluster in documents.clusters.values() for pool in cluster.spec.node_pools}
     for name in sorted(used):
-        devices = accelerators(documents.classes[name])
-        if len(devices) != 1:
+        if node(documents.classes[name]) is None:
+            devices = accelerators(documents.classes[name])
             yield Problem(
                 f"class {name} has {len(devices)} claimable devices of a supported driver; "
-                "a class in use must have exactly one",
+                "a class in use must have exactly one, or none that pods could claim",
                 f"Supported drivers are {', '.join(sorted(RESOURCE_BY_DRIVER))}; "
                 "set claim: Synthetic on all other devices",
                 "spec.devices",
@@ -79,6 +79,9 @@ def _pods(
 ) -> Iterator[Problem]:
     """Yield a problem if no node of the fleet has the GPUs of a pod, and no group of nodes can."""
     document = documents.deployments[key]
+    if not has_accelerators(document):
+        return
+    nodes = {name: empty for name, empty in nodes.items() if empty.gpus}
     workers, path = workers_of(document, role), f"{path_of_role(role)}.workers"
     wanted = workers.topology.gpus_per_pod
     largest = max(((node.gpus, name) for name, node in nodes.items()), default=None)

@@ -19,6 +19,7 @@ from inferfleet.fleet.shapes import (
     PoolKey,
     Share,
     accelerators,
+    has_accelerators,
     has_fabric,
     node,
     spans_nodes,
@@ -141,6 +142,13 @@ class Suitability:
         if empty is None:
             number = len(accelerators(inference_class))
             why = f"class {class_name} has {number} devices of a supported driver, needs exactly one"
+            return [Objection(Consequence.IMPOSSIBLE, why, final=True)]
+        if bool(empty.gpus) != has_accelerators(document):
+            why = (
+                f"class {class_name} has accelerators, and accelerator of the deployment is None"
+                if empty.gpus
+                else f"class {class_name} has no accelerator"
+            )
             return [Objection(Consequence.IMPOSSIBLE, why, final=True)]
         objections: list[Objection] = []
         if not_spread := spread_over(document, role, inference_class, empty):

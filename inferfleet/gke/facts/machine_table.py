@@ -34,6 +34,8 @@ def _capacity(
 
 
 ALL = _capacity()
+# Google's page on flex-start names machines with accelerators, and few others.
+CPU_ONLY = _capacity(waited="disputed")
 _NO_ON_DEMAND = _capacity(on_demand="no")
 _ONLY_RESERVED = _capacity(on_demand="no", spot="no", waited="no")
 # Google's page: "must be Spot or flex-start"; nothing certain is said of reservations.

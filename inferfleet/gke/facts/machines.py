@@ -7,7 +7,17 @@ from math import ceil
 from inferfleet.api.kinds.inference_class import GkeProvisioning, GpuDirect, InferenceClass
 from inferfleet.api.kinds.quantity import parse_quantity
 from inferfleet.gke.facts.machine import Accelerator, Fabric, LocalSsds, Machine
-from inferfleet.gke.facts.machine_table import ALL, N1_ACCELERATORS, N1_SSDS, RDMA, TCPX, TCPXO, machines
+from inferfleet.gke.facts.machine_table import (
+    ALL,
+    CPU_ONLY,
+    HYPERDISK,
+    N1_ACCELERATORS,
+    N1_SSDS,
+    RDMA,
+    TCPX,
+    TCPXO,
+    machines,
+)
 
 _GIB = 2**30
 # GiB per vCPU, and numbers of vCPUs: https://docs.cloud.google.com/compute/docs/general-purpose-machines
@@ -77,7 +87,9 @@ def _general(machine_type: str) -> Machine | None:
         return None
     if series == "n1":
         return Machine(machine_type, "N1", cpus, memory, ALL, N1_ACCELERATORS, N1_SSDS)
-    return Machine(machine_type, series.upper(), cpus, memory, ALL)
+    # N4 boots from Hyperdisk alone: https://docs.cloud.google.com/compute/docs/general-purpose-machines
+    disk = HYPERDISK if series == "n4" else None
+    return Machine(machine_type, series.upper(), cpus, memory, CPU_ONLY, boot_disk=disk)
 
 
 def _as_class_says(recipe: GkeProvisioning, inference_class: InferenceClass) -> Machine:
@@ -85,14 +97,14 @@ def _as_class_says(recipe: GkeProvisioning, inference_class: InferenceClass) -> 
     capacities = [device.capacity for device in inference_class.spec.all_devices]
     memories = [parse_quantity(each["memory"].value) for each in capacities if "memory" in each]
     memory = max(memories, default=0)
-    fabric = _fabric(recipe.networking.gpu_direct, gpus.count)
+    fabric = _fabric(recipe.networking.gpu_direct, gpus.count if gpus else 0)
     return Machine(
         recipe.machine_type,
         "unknown",
         ceil(parse_quantity(node.cpu)),
         float(parse_quantity(node.memory) / _GIB),
         ALL,
-        accelerators=(Accelerator(gpus.type, (gpus.count,), ceil(memory / _GIB)),),
+        accelerators=(Accelerator(gpus.type, (gpus.count,), ceil(memory / _GIB)),) if gpus else (),
         ssds=LocalSsds((recipe.local_ssd.count,) if recipe.local_ssd else ()),
         nics=1 + (fabric.interfaces if fabric else 0),
         fabric=fabric,

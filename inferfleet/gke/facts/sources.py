@@ -39,5 +39,7 @@ NODE_SIZES = "GKE, plan node sizes"
 TOOLKIT = "cluster-toolkit, gke-node-pool"
 BROKEN_SPOT = "GoogleCloudPlatform/cluster-toolkit#4058, AI-Hypercomputer/xpk#434"
 A4X_DISKS = "NVIDIA/aicr#2338"
+# https://docs.cloud.google.com/compute/docs/general-purpose-machines: N4 takes Hyperdisk alone
+GENERAL = "Google, general-purpose machines"
 A3_DISKS = "skypilot-org/skypilot#5351"
 DRA_FROM_ZERO = "modelplaneai/modelplane#306"

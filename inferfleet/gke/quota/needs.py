@@ -156,6 +156,8 @@ def _nodes(pool: GkePool, used: Mapping[PoolKey, int]) -> int:
 
 def _node(pool: GkePool) -> _Node:
     gpus = pool.recipe.accelerator
+    if gpus is None:
+        return _Node(pool.recipe.machine_type, pool.capacity_model)
     return _Node(pool.recipe.machine_type, pool.capacity_model, gpus.count, gpus.type)
 
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from inferfleet.api.kinds.inference_class import NVIDIA_DRIVER, GkeAccelerator
 from inferfleet.api.kinds.quantity import parse_quantity
-from inferfleet.fleet.shapes import accelerator
+from inferfleet.fleet.shapes import accelerator, node
 from inferfleet.gke.facts.machine_table import DISPUTED, PARTITIONS
 from inferfleet.gke.facts.sources import (
     DRA,
@@ -90,8 +90,17 @@ def _huge_pages(gke_class: GkeClass) -> Iterator[Finding]:
 def _devices(gke_class: GkeClass) -> Iterator[Finding]:
     device, gpu = accelerator(gke_class.document), gke_class.recipe.accelerator
     path = "spec.devices" if gke_class.document.spec.devices else "spec.resources.gpu"
+    if gpu is None:
+        if device:
+            what = f"has devices of driver {device.driver}, and its recipe names no accelerator for its nodes"
+            yield Finding("rule", path, what, "", f"Add {GKE}.accelerator, or remove the devices")
+        return
     if device is None:
-        return  # Placement reports it.
+        if node(gke_class.document):
+            what = f"describes no devices, and its recipe makes nodes with {gpu.type}"
+            next_step = "Describe them in spec.devices, or remove accelerator from the recipe"
+            yield Finding("rule", f"{GKE}.accelerator", what, "", next_step)
+        return  # Placement reports devices of several drivers.
     if device.driver != NVIDIA_DRIVER:
         what = f"has devices of driver {device.driver}, but its nodes get {gpu.type}"
         yield Finding("rule", path, what, "", f"Write driver: {NVIDIA_DRIVER}")
@@ -128,6 +137,8 @@ def _partition_gib(size: str) -> int:
 
 def _partition(gke_class: GkeClass) -> Iterator[Finding]:
     gpu, path = gke_class.recipe.accelerator, f"{GKE}.accelerator.partitionSize"
+    if gpu is None:
+        return
     size, sizes = gpu.partition_size, PARTITIONS.get(gpu.type, {})
     if size is None or not gke_class.machine.known:
         return
@@ -144,6 +155,11 @@ def _partition(gke_class: GkeClass) -> Iterator[Finding]:
 
 def _allocation(gke_class: GkeClass) -> Iterator[Finding]:
     gpu, driver = gke_class.recipe.accelerator, gke_class.recipe.driver
+    if gpu is None:
+        if driver != "DEFAULT":
+            what = f"asks for driver {driver}, and names no accelerator that it would be for"
+            yield Finding("rule", f"{GKE}.driver", what, "", "Remove driver")
+        return
     if gke_class.document.spec.allocation == "DRA":
         ways = (
             ("sharing", gpu.sharing and f"shares them by {gpu.sharing.strategy}"),

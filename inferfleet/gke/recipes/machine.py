@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from inferfleet.api.wording import nearest
 from inferfleet.gke.facts.machine_table import HYPERDISK
 from inferfleet.gke.facts.machines import known_types, with_gpus
-from inferfleet.gke.facts.sources import A3_DISKS, A4X_DISKS, GPUS, LOCAL_SSD, TOOLKIT, VERIFIED
+from inferfleet.gke.facts.sources import A3_DISKS, A4X_DISKS, GENERAL, GPUS, LOCAL_SSD, TOOLKIT, VERIFIED
 from inferfleet.gke.pool import GkeClass
 from inferfleet.gke.recipes.findings import GKE, ClassRule, Finding, either
 
@@ -44,6 +44,14 @@ def _machine(gke_class: GkeClass) -> Iterator[Finding]:
 
 def _accelerator(gke_class: GkeClass) -> Iterator[Finding]:
     asked, machine = gke_class.recipe.accelerator, gke_class.machine
+    if asked is None:
+        # N1 machines have GPUs only where a pool attaches some.
+        if machine.accelerators and machine.family != "N1":
+            types = either([gpu.type for gpu in machine.accelerators])
+            what = f"names no accelerator, and {machine.type} comes with {types}"
+            next_step = "Add accelerator, or use a machine type of CPUs such as n4-standard-32"
+            yield Finding("fact", f"{GKE}.machineType", what, GPUS, next_step)
+        return
     has, name = machine.accelerator(asked.type), machine.type
     if not machine.accelerators:
         others = with_gpus(asked.type)
@@ -88,9 +96,9 @@ def _boot_disk(gke_class: GkeClass) -> Iterator[Finding]:
         what = f"{boots}, but the only Hyperdisk that nodes boot from is {HYPERDISK}"
         yield Finding("rule", path, what, TOOLKIT, next_step)
     elif machine.boot_disk:
-        yield Finding(
-            "fact", path, f"{boots}, but it boots from {machine.boot_disk} only", A4X_DISKS, next_step
-        )
+        source = GENERAL if machine.family == "N4" else A4X_DISKS
+        what = f"{boots}, but it boots from {machine.boot_disk} only"
+        yield Finding("fact", path, what, source, next_step)
     elif machine.family in _MAY_TAKE_NO_PD:
         yield Finding("doubt", path, f"{boots}, but it may boot from {HYPERDISK} only", GPUS, next_step)
     elif machine.family.startswith("A3") and disk == "pd-standard":

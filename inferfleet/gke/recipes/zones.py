@@ -45,8 +45,9 @@ def _even(pool: GkePool) -> Iterator[Finding]:
 def _left_to_google(pool: GkePool) -> Iterator[Finding]:
     if pool.zones or pool.document.node_count is not None or any(_reasons(pool)):
         return
-    gpu, region = pool.recipe.accelerator.type, pool.gke.region
-    what = f"names no zone; GKE picks some of {region}, where not all may have {gpu}"
+    gpu, region = pool.recipe.accelerator, pool.gke.region
+    what = f"names no zone; GKE picks some of {region}, where not all may have "
+    what += gpu.type if gpu else pool.machine.type
     yield Finding("doubt", pool.path("zones"), what, GPU_ZONES, "Name zones that have it")
 
 

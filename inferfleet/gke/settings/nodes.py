@@ -1,4 +1,4 @@
-"""The settings of the nodes of a pool of accelerators, and the taints that GKE puts on them by itself."""
+"""The settings of the nodes of a pool for models, and the taints that GKE puts on them by itself."""
 
 from typing import Any
 
@@ -25,20 +25,21 @@ _SHARING = {"TimeSharing": "TIME_SHARING", "MPS": "MPS"}
 
 
 def node_config(cluster: GkeCluster, pool: GkePool) -> dict[str, Any]:
-    """Return the settings of a GPU node without its pool label, which holds the digest of these settings."""
+    """Return the settings of a node without its pool label, which holds the digest of these settings."""
     recipe, machine, written = pool.recipe, pool.machine, pool.document
+    gpu = recipe.accelerator
     return {
         "machineType": recipe.machine_type,
         "imageType": IMAGE_TYPE,
         "bootDisk": _boot_disk(recipe, machine),
-        "guestAccelerators": [_accelerator(recipe.accelerator, recipe.driver)],
+        **({"guestAccelerators": [_accelerator(gpu, recipe.driver)]} if gpu else {}),
         **_local_ssd(recipe),
         **_huge_pages(pool.gke_class.document.spec.node.hugepages),
         "gcfsConfig": {"enabled": recipe.image_streaming},
         "gvnic": {"enabled": True},
         **_capacity(written.capacity),
         "labels": written.labels | (DRA_LABELS if pool.gke_class.document.spec.allocation == "DRA" else {}),
-        "taints": [_taint(GPU_TAINT, "present", "NoSchedule"), *_taints(written.taints)],
+        "taints": [*([_taint(GPU_TAINT, "present", "NoSchedule")] if gpu else []), *_taints(written.taints)],
         # GKE would keep away pods that say nothing about Arm. The taint of GPUs keeps all others away.
         **({"taintConfig": {"architectureTaintBehavior": "NONE"}} if machine.architecture == "arm64" else {}),
         "resourceLabels": cluster.labels,

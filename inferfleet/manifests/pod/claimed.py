@@ -7,12 +7,17 @@ from inferfleet.fleet import names
 from inferfleet.manifests.pod.hardware import Hardware
 from inferfleet.manifests.pod.parts import Contradiction, Spec
 
+# What lets pods have devices again.
+WITHOUT = "accelerator: None of the deployment"
+
 
 def ask_for_devices(spec: dict[str, Any], container: dict[str, Any], hardware: Hardware) -> None:
     """Let the engine's container ask for the devices of the pod, and the pod have its claims.
 
     Nothing asks for the extended resource beside claims: the two would be given different devices.
     """
+    if hardware.resource is None:
+        return
     resources = container.setdefault("resources", {})
     if hardware.allocation == "DevicePlugin":
         for kind in ("limits", "requests"):
@@ -42,10 +47,16 @@ def foreign_claims(spec: Spec, hardware: Hardware) -> Iterator[Contradiction]:
     """
     ours = generated(hardware)
     if any(claim not in ours for claim in spec.get("resourceClaims", [])):
-        by = "claims of the topology" if hardware.allocation == "DRA" else hardware.resource
+        by = (
+            "claims of the topology"
+            if hardware.allocation == "DRA"
+            else hardware.resource or "cores and memory"
+        )
         yield Contradiction(
             ("spec", "resourceClaims"),
             "the pod claims devices of its own",
             f"replicas are placed by {by}, and the plan does not see what a claim takes",
-            "Remove it: the engine gets the devices of its topology",
+            "Remove it: the engine gets the devices of its topology"
+            if hardware.resource
+            else f"Remove it, or remove {WITHOUT}",
         )

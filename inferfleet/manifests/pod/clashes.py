@@ -29,6 +29,7 @@ def document_contradictions(stand: Stand) -> Iterator[Problem]:
             kind="ModelDeployment",
             key=stand.deployment.metadata.key,
         )
+    yield from _no_image(stand)
     for contradiction in _contradictions(stand.written.spec, stand):
         yield Problem(
             contradiction.what,
@@ -37,6 +38,21 @@ def document_contradictions(stand: Stand) -> Iterator[Problem]:
             kind="ModelDeployment",
             key=stand.deployment.metadata.key,
         )
+
+
+def _no_image(stand: Stand) -> Iterator[Problem]:
+    """Yield an engine for which neither its template nor its cluster names an image."""
+    if stand.image or "image" in stand.written.engine:
+        return
+    place = stand.written.spec["containers"].index(stand.written.engine)
+    cluster, kind = stand.spot.cluster, stand.engine.type
+    yield Problem(
+        f"container engine has no image, and serving.images.engine of cluster {cluster} has none for {kind}",
+        f"Add image to the container, or serving: {{images: {{engine: {{{kind}: <image>}}}}}} to the cluster",
+        f"{stand.path}.spec.containers[{place}].image",
+        kind="ModelDeployment",
+        key=stand.deployment.metadata.key,
+    )
 
 
 def template_check(stand: Stand) -> Callable[[dict[str, Any]], Iterator[Mistake]]:

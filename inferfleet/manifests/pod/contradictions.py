@@ -12,7 +12,7 @@ from typing import Any
 from inferfleet.api.kinds.containers import ENGINE
 from inferfleet.api.kinds.quantity import parse_quantity
 from inferfleet.manifests.pod.asked import asked
-from inferfleet.manifests.pod.claimed import foreign_claims
+from inferfleet.manifests.pod.claimed import WITHOUT, foreign_claims
 from inferfleet.manifests.pod.hardware import Hardware
 from inferfleet.manifests.pod.node_affinity import REQUIRED, excluded
 from inferfleet.manifests.pod.parts import Contradiction, Spec, containers, is_engine
@@ -75,6 +75,14 @@ def _devices(spec: Spec, hardware: Hardware, pool: str, cluster: str) -> Iterato
         for kind in ("limits", "requests"):
             for resource, amount in resources.get(kind, {}).items():
                 here = (*at, "resources", kind, resource)
+                if hardware.resource is None and _of_accelerators(resource, hardware):
+                    yield Contradiction(
+                        here,
+                        f"container {container['name']!r} asks for {amount} {resource}",
+                        f"{WITHOUT} places it on nodes without any",
+                        f"Remove it, or remove {WITHOUT}",
+                    )
+                    continue
                 if hardware.allocation == "DRA" and _of_accelerators(resource, hardware):
                     yield Contradiction(
                         here,

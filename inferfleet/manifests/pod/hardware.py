@@ -30,13 +30,15 @@ class PodClaim:
 class Hardware:
     """The devices of a pod: `gpus` of the extended resource `resource`, on nodes with `gpus_per_node`.
 
+    A pod without accelerators has no resource, and is on nodes that have none.
+
     With `allocation` DRA nodes have no such resource, only a taint that is called like it, and one of
     `claims` gives the pod its accelerators. `others` are resources that nodes of the class have besides;
     `labels` are those that nodes of the pool are known to have besides its selector, each with the values
     that one of them can have.
     """
 
-    resource: str
+    resource: str | None
     gpus: int
     gpus_per_node: int
     node_selector: Mapping[str, str]
@@ -49,7 +51,8 @@ class Hardware:
     @property
     def offered(self) -> tuple[str, ...]:
         """Return the extended resources that nodes of the class are known to have."""
-        return self.others if self.allocation == "DRA" else (self.resource, *self.others)
+        counted = self.allocation == "DevicePlugin" and self.resource
+        return (counted, *self.others) if counted else self.others
 
     @property
     def node_labels(self) -> Mapping[str, tuple[str, ...]]:
@@ -58,12 +61,13 @@ class Hardware:
 
     @property
     def shares_node(self) -> bool:
-        return self.gpus < self.gpus_per_node
+        """Return whether other pods may be on the node: those without accelerators never have a whole one."""
+        return self.gpus < self.gpus_per_node or self.resource is None
 
 
 def hardware(
     *,
-    device: Device,
+    device: Device | None,
     gpus: int,
     pool: NodePool,
     label: str | None = None,
@@ -73,7 +77,7 @@ def hardware(
     allocation: Literal["DevicePlugin", "DRA"] = "DevicePlugin",
     claims: tuple[PodClaim, ...] = (),
 ) -> Hardware:
-    """Return what a pod needs that asks for `gpus` of `device` on `pool`.
+    """Return what a pod needs that asks for `gpus` of `device` on `pool`, or for none of any without one.
 
     `label` is the value of the pool label where it is not the pool's name; `taints` are those of nodes
     besides the pool's, `labels` what is known of their labels. `allocation` is the class's, and `claims` are
@@ -83,9 +87,9 @@ def hardware(
     Raises KeyError for a driver whose device plugin is not in `profiles.devices`.
     """
     return Hardware(
-        resource=RESOURCE_BY_DRIVER[device.driver],
+        resource=RESOURCE_BY_DRIVER[device.driver] if device else None,
         gpus=gpus,
-        gpus_per_node=device.count,
+        gpus_per_node=device.count if device else 0,
         node_selector=dict(pool.node_selector or {names.POOL: label or pool.name}),
         taints=(*pool.taints, *taints),
         others=tuple(

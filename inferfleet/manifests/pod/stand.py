@@ -1,4 +1,4 @@
-"""Where a pod template belongs: role, placement, position in its worker, and the hardware there."""
+"""Where a pod template belongs: role, placement, position in its worker, and what is there for it."""
 
 from dataclasses import dataclass
 
@@ -13,7 +13,10 @@ from inferfleet.manifests.pod.hardware import Hardware
 
 @dataclass(frozen=True)
 class Stand:
-    """Which pods a template is of: those of a role on a spot, in one position of workers of a shape."""
+    """Which pods a template is of: those of a role on a spot, in one position of workers of a shape.
+
+    `image` is the one that their cluster has for engines of their type, None where it has none.
+    """
 
     deployment: ModelDeployment
     spot: Spot
@@ -21,6 +24,7 @@ class Stand:
     position: Position
     shape: Shape
     hardware: Hardware
+    image: str | None = None
 
     @property
     def engine(self) -> Engine:

@@ -83,6 +83,8 @@ def pod_template(stand: Stand) -> dict[str, Any]:
         metadata["annotations"] = annotations
     spec = copy.deepcopy(template.spec)
     container = next(container for container in spec["containers"] if container["name"] == ENGINE)
+    if stand.image:
+        container.setdefault("image", stand.image)
     if answers(stand):
         _serve(container, stand)
     # The pod's status then says why an engine ended, and so does an update.
@@ -202,7 +204,7 @@ def _same_worker(stand: Stand, topology_key: str) -> dict[str, Any]:
 
 def _tolerations(hardware: Hardware) -> list[dict[str, Any]]:
     device: dict[str, Any] = {"key": hardware.resource, "operator": "Exists", "effect": "NoSchedule"}
-    return [device] + [
+    return ([device] if hardware.resource else []) + [
         {"key": taint.key, "operator": "Equal", "value": taint.value, "effect": taint.effect}
         for taint in hardware.taints
         if (taint.key, taint.effect) != (hardware.resource, "NoSchedule")

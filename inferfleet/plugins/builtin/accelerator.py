@@ -25,6 +25,7 @@ from inferfleet.plugins.api import (
     PodTemplate,
     Request,
     RuntimeClassName,
+    accelerator,
     devices,
     engine,
     mistaken,
@@ -84,6 +85,7 @@ class Config(api.Config):
 
 def edit(template: PodTemplate, request: Request, config: Config) -> PodTemplate:
     """Set what pods on a kind of accelerator need: runtime class, product of the nodes, engine variables."""
+    accelerator(request)
     if config.runtime_class_name:
         put_field(template, "spec", "runtimeClassName", value=config.runtime_class_name)
     if config.product_label:
@@ -109,7 +111,7 @@ def _label_and_product(request: Request, *, required: bool) -> tuple[str, str | 
 
     Raises PluginError where no label is known, or no product although it is required.
     """
-    device = request.accelerator
+    device = accelerator(request)
     if on_gke := request.pool.node_labels.get(devices.GKE_ACCELERATOR):
         return devices.GKE_ACCELERATOR, on_gke
     if device.driver not in devices.PRODUCT_LABELS:
@@ -129,10 +131,10 @@ def _label_and_product(request: Request, *, required: bool) -> tuple[str, str | 
 
 def _is(product: str, name: str, request: Request) -> bool:
     """Return whether a name can be that of the class's product, in the vendor's or Google's words."""
-    vendors = request.accelerator.attributes.get(_PRODUCT)
+    vendors = accelerator(request).attributes.get(_PRODUCT)
     if vendors is None and not _OF_GOOGLE.fullmatch(name):
         return True  # Google's name of the product says nothing about the vendor's
-    _, space = devices.PRODUCT_LABELS.get(request.accelerator.driver, ("", "-"))
+    _, space = devices.PRODUCT_LABELS.get(accelerator(request).driver, ("", "-"))
     names = {product} if vendors is None else {product, _in_label(str(vendors), space)}
     return any(name == own or name.startswith((f"{own}-MIG-", f"{own}-SHARED")) for own in names)
 
@@ -143,7 +145,7 @@ def _in_label(name: str, space: str) -> str:
 
 
 def _require_topology(template: PodTemplate, request: Request, config: Config) -> None:
-    device = request.accelerator
+    device = accelerator(request)
     is_tpu = devices.PRODUCT_LABELS.get(device.driver, ("", ""))[0] == devices.GKE_TPU
     if config.topology and not is_tpu:
         raise PluginError(

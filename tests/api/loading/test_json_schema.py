@@ -79,7 +79,7 @@ def test_what_is_not_yet_offered_is_absent() -> None:
 def test_editors_know_how_a_cluster_and_its_pools_are_created() -> None:
     known = json_schema()["$defs"]
     assert known["Gke"]["required"] == ["project", "region"]
-    assert known["GkeProvisioning"]["required"] == ["machineType", "accelerator"]
+    assert known["GkeProvisioning"]["required"] == ["machineType"]
     assert _rules(known["Capacity"]["properties"]) == {
         "model": {
             "type": "string",

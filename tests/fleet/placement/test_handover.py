@@ -1,19 +1,28 @@
 """Handover: what fits only where a leaving workload still runs."""
 
 import pytest
-from small_fleet import cluster, deployment, fleet, lock, spot
+from small_fleet import class_, cluster, deployment, fleet, lock, spot
 
 from inferfleet.api.documents import Documents
 from inferfleet.fleet import plan
 from inferfleet.fleet.decisions import Leaving
 from inferfleet.fleet.lock.lock import Lock
 from inferfleet.fleet.placement.handover import waiting
+from inferfleet.fleet.shapes import Pod
 
 EAST = cluster("east", {"l4": ("l4", 1)})
 
 
-def _leaving(pods: int, gpus: int, *, pool: str = "l4") -> Leaving:
-    return Leaving("east", "ml", "old-decode-l4", pool, pods, gpus)
+# One node of 200 cores, of which a replica asks for 100.
+ON_CORES = fleet(
+    cluster("east", {"l4": ("cpu", 1)}),
+    class_("cpu", 0, devices=[]),
+    deployment("a", 1, accelerator="None", resources={"requests": {"cpu": "100"}}),
+)
+
+
+def _leaving(pods: int, gpus: int, *, pool: str = "l4", requests: Pod | None = None) -> Leaving:
+    return Leaving("east", "ml", "old-decode-l4", pool, pods, gpus, requests)
 
 
 @pytest.mark.parametrize(
@@ -46,6 +55,12 @@ def _leaving(pods: int, gpus: int, *, pool: str = "l4") -> Leaving:
             [_leaving(4, 1)],
             [],
             id="replicas that are there never",
+        ),
+        pytest.param(
+            ON_CORES, lock({}), [_leaving(1, 0, requests=Pod(0, 150_000, 0))], ["a east/l4"], id="cores"
+        ),
+        pytest.param(
+            ON_CORES, lock({}), [_leaving(1, 0, requests=Pod(0, 50_000, 0))], [], id="cores for both"
         ),
         pytest.param(
             fleet(EAST, deployment("a", 4)),

@@ -126,11 +126,12 @@ def test_a_placed_deployment_says_why_it_is_not_elsewhere() -> None:
         (
             fleet(
                 cluster("east", {"l4": ("odd", 1)}),
-                class_("odd", 0, devices=[{"name": "x", "driver": "x.dev", "claim": "Synthetic"}]),
+                class_("odd", 0, devices=[{"name": "x", "driver": "x.dev", "deviceClassName": "x"}]),
                 deployment("a", 1),
             ),
             {"a east/l4": 1},
-            "class odd has 0 claimable devices of a supported driver; a class in use must have exactly one",
+            "class odd has 0 claimable devices of a supported driver; a class in use must have exactly one, "
+            "or none that pods could claim",
         ),
     ],
 )
@@ -147,7 +148,7 @@ def test_every_problem_names_its_field_and_its_severity() -> None:
         fleet(
             cluster("east", {"l4": ("l4", 1)}),
             cluster("west", {"odd": ("odd", 1)}, state="drained"),
-            class_("odd", 0, devices=[{"name": "x", "driver": "x.dev", "claim": "Synthetic"}]),
+            class_("odd", 0, devices=[{"name": "x", "driver": "x.dev", "deviceClassName": "x"}]),
             deployment("a", 2, gpus=4),
             deployment("b", 0, labels={"size": "b"}),
             deployment("c", 1, cel="capcity"),

@@ -221,7 +221,7 @@ PVC = {"pvc": {"claimName": "m"}}
 @pytest.mark.parametrize(
     ("config", "said"),
     [
-        ({}, "needs one of pvc, image, gcsFuse, emptyDir, and has none"),
+        ({}, "needs one of pvc, image, gcsFuse, emptyDir, oci, and has none"),
         ({**PVC, "emptyDir": {"sizeLimit": "1Gi"}}, "and has pvc and emptyDir"),
         ({"image": {"reference": "qwen:latest"}, "offline": True}, "must be an image by digest"),
         ({"image": {"reference": IMAGE}}, "read-only, so what is missing in it cannot be downloaded"),

@@ -9,6 +9,8 @@ it. Claims, buckets, images and Secrets come from the stack; values of tokens ar
 * Cloud Storage FUSE gets a sidecar of GKE by an annotation; the driver is on in GKE clusters of the stack.
   Pods read the bucket as their ServiceAccount, by Workload Identity Federation. The plan counts the sidecar.
 * An emptyDir is empty for each new pod, so it saves downloads of containers that restart, and nothing else.
+* A model in an OCI registry is unpacked by kit, in an init container, to a folder with which engines are
+  started: no cache, so no variable names it.
 
 From a volume that is read-only nothing can be downloaded, so engines are told that they are offline.
 A template that has one of the variables with another value is refused: its engine would look elsewhere.
@@ -17,7 +19,9 @@ Sources: huggingface_hub docs/source/en/package_reference/environment_variables.
 HF_HUB_OFFLINE) and src/huggingface_hub/constants.py (TRANSFORMERS_OFFLINE), transformers
 src/transformers/dynamic_module_utils.py (HF_MODULES_CACHE);
 docs.nvidia.com/nim/large-language-models/2.0.13 (NIM_CACHE_PATH, NIM_DISABLE_MODEL_DOWNLOAD,
-/opt/nim/.cache, NGC_API_KEY); vLLM vllm/envs.py (VLLM_CACHE_ROOT);
+/opt/nim/.cache, NGC_API_KEY); of kitops-ml/kitops pkg/cmd/unpack/cmd.go at 908eee3 (kit unpack),
+pkg/lib/network/auth.go at 2e08698 (DOCKER_CONFIG is read where kit's own store has nothing) and its release
+Dockerfile (kit runs as user 1001); vLLM vllm/envs.py (VLLM_CACHE_ROOT);
 kubernetes.io/docs/tasks/configure-pod-container/image-volumes (v1.35), and of kubernetes/kubernetes the pull
 requests 135195 (on in 1.35) and 136711 (stable in 1.36);
 cloud.google.com/kubernetes-engine/docs/how-to/cloud-storage-fuse-csi-driver-sidecar (2026); of
@@ -45,7 +49,15 @@ from inferfleet.plugins.api import (
     put_mount,
     put_volume,
 )
-from inferfleet.plugins.builtin.model_cache.sources import Bucket, Claim, EmptyDir, Image, SecretKey
+from inferfleet.plugins.builtin.model_cache.sources import (
+    Bucket,
+    Claim,
+    EmptyDir,
+    Image,
+    Oci,
+    SecretKey,
+    unpack,
+)
 
 VOLUME = "model-cache"
 NIM_PATH = "/opt/nim/.cache"
@@ -60,7 +72,7 @@ Path = Annotated[str, Written(r"(/[^/:]+)+", "an absolute path such as /model-ca
 
 
 class Config(api.Config):
-    """Exactly one of pvc, image, gcsFuse and emptyDir has to be set."""
+    """Exactly one of pvc, image, gcsFuse, emptyDir and oci has to be set."""
 
     pvc: Claim | None = None
     """Models are on a PersistentVolumeClaim."""
@@ -70,6 +82,8 @@ class Config(api.Config):
     """Models are in a bucket of Google Cloud Storage."""
     empty_dir: EmptyDir | None = None
     """Models are downloaded for each pod anew."""
+    oci: Oci | None = None
+    """Models are unpacked from an OCI registry for each pod anew, into a folder that engines only read."""
     layout: Literal["HuggingFace", "NIM"] = "HuggingFace"
     """Whose cache it is: of Hugging Face's libraries (HF_HOME), or of NVIDIA's NIM (NIM_CACHE_PATH)."""
     mount_path: Path | None = None
@@ -94,7 +108,7 @@ class Config(api.Config):
                 f"model-cache needs one of {', '.join(self.sources)}, and has {has}",
                 "Keep one of them" if sources else "Add one of them",
             )
-        if self.read_only and not self.offline:
+        if self.read_only and not self.offline and not self.oci:
             yield Mistake(
                 "the volume is read-only, so what is missing in it cannot be downloaded",
                 "Set offline: true, or take a volume that can be written",
@@ -103,6 +117,8 @@ class Config(api.Config):
             yield Mistake("offline is true, and an emptyDir begins empty", "Remove offline, or take a claim")
         if self.offline and (self.hf_token or self.ngc_api_key):
             yield Mistake("offline is true, so no token is of use", "Remove the token, or offline")
+        if self.oci and self.layout == "NIM":
+            yield Mistake("NIM does not take a model by its folder", "Remove oci, or layout: NIM")
         if self.ngc_api_key and self.layout != "NIM":
             yield Mistake("ngcApiKey is of use to NIM alone", "Set layout: NIM, or remove ngcApiKey")
         if self.compile_cache and self.read_only:
@@ -116,13 +132,17 @@ class Config(api.Config):
             "image": self.image,
             "gcsFuse": self.gcs_fuse,
             "emptyDir": self.empty_dir,
+            "oci": self.oci,
         }
 
     @property
     def read_only(self) -> bool:
-        """Return whether pods cannot write to the volume."""
+        """Return whether engines cannot write to the volume."""
         return bool(
-            self.image or (self.pvc and self.pvc.read_only) or (self.gcs_fuse and self.gcs_fuse.read_only)
+            self.image
+            or self.oci
+            or (self.pvc and self.pvc.read_only)
+            or (self.gcs_fuse and self.gcs_fuse.read_only)
         )
 
     @property
@@ -132,7 +152,7 @@ class Config(api.Config):
 
 
 def edit(template: PodTemplate, request: Request, config: Config) -> Edited:
-    """Give engines a cache of models on a volume: a claim, an image, a bucket or the node's disk."""
+    """Give engines models on a volume: a claim, an image, a bucket, the node's disk, or unpacked by kit."""
     if config.compile_cache and request.deployment.engine != "vLLM":
         raise PluginError(
             f"compileCache is for vLLM, and the engine is {request.deployment.engine}; remove it, or limit "
@@ -145,6 +165,8 @@ def edit(template: PodTemplate, request: Request, config: Config) -> Edited:
         if source and source.sub_path:
             mount["subPath"] = source.sub_path
     put_volume(template, {"name": VOLUME, **_source(config)})
+    if config.oci:
+        unpack(template, request, config.oci, {"name": VOLUME, "mountPath": config.path})
     by_name = {container["name"]: container for container in containers(template)}
     for name in dict.fromkeys(config.containers):
         if name not in by_name:
@@ -155,7 +177,8 @@ def edit(template: PodTemplate, request: Request, config: Config) -> Edited:
         put_env(by_name[name], *_variables(config), replace=False)
     if config.gcs_fuse:
         return _with_bucket(template, request, config.gcs_fuse)
-    return Edited(template, remarks=_image_remarks(request) if config.image else ())
+    remarks = _image_remarks(request) if config.image else config.oci.remarks if config.oci else ()
+    return Edited(template, remarks=remarks)
 
 
 def _image_remarks(request: Request) -> tuple[str, ...]:
@@ -189,11 +212,13 @@ def _source(config: Config) -> dict[str, Any]:
                 "volumeAttributes": attributes,
             }
         }
-    return {"emptyDir": {"sizeLimit": config.empty_dir.size_limit if config.empty_dir else None}}
+    of_node = config.empty_dir or config.oci
+    return {"emptyDir": {"sizeLimit": of_node.size_limit if of_node else None}}
 
 
 def _variables(config: Config) -> list[dict[str, Any]]:
-    values = {"NIM_CACHE_PATH" if config.layout == "NIM" else "HF_HOME": config.path}
+    home = "NIM_CACHE_PATH" if config.layout == "NIM" else "HF_HOME"
+    values = {} if config.oci else {home: config.path}
     if config.offline:
         values |= {"HF_HUB_OFFLINE": "1", "TRANSFORMERS_OFFLINE": "1"}
         if config.layout == "NIM":
@@ -201,7 +226,7 @@ def _variables(config: Config) -> list[dict[str, Any]]:
     if config.compile_cache:
         values["VLLM_CACHE_ROOT"] = f"{config.path}/vllm"
     variables: list[dict[str, Any]] = [{"name": name, "value": value} for name, value in values.items()]
-    if config.read_only and config.layout == "HuggingFace":
+    if config.read_only and config.layout == "HuggingFace" and not config.oci:
         variables.append(_MODULES.copy())
     for name, secret in (("HF_TOKEN", config.hf_token), ("NGC_API_KEY", config.ngc_api_key)):
         if secret:
@@ -223,4 +248,4 @@ def _with_bucket(template: PodTemplate, request: Request, bucket: Bucket) -> Edi
     return Edited(template, remarks=(remark,), injected=injected)
 
 
-PLUGIN = Plugin("model-cache", Config, edit, version="1.1.0")
+PLUGIN = Plugin("model-cache", Config, edit, version="1.2.0")

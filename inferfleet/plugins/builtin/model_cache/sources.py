@@ -1,10 +1,21 @@
-"""What the volume of a cache may be: a claim, an image, a bucket with its sidecar, or space of the node."""
+"""What the volume of a cache may be: a claim, an image, a bucket with its sidecar, or space of the node, that
+is empty at first or has a model that kit unpacks.
+"""
 
 from collections.abc import Mapping
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from inferfleet.plugins import api
-from inferfleet.plugins.api import Amount, ObjectName, SidecarConfig, Written
+from inferfleet.plugins.api import (
+    Amount,
+    ObjectName,
+    PodTemplate,
+    Request,
+    SidecarConfig,
+    Written,
+    put_init_container,
+    put_volume,
+)
 
 SubPath = Annotated[
     str, Written(r"(?!(.*/)?\.\.(/|$))[^/:][^:]*", "a path inside the volume, without ..", limit=1024)
@@ -107,3 +118,68 @@ class EmptyDir(api.Config):
 
     size_limit: Size
     """The most that it may hold; pods that write more are evicted."""
+
+
+# The init container, its image where neither the cluster nor a config names one, and its own folders.
+UNPACK = "model-unpack"
+KIT_IMAGE = "ghcr.io/kitops-ml/kitops:v1.11.0"
+_KIT_HOME, _DOCKER_CONFIG = "/tmp/kit", "/.docker"
+
+
+class Oci(api.Config):
+    """A model in an OCI registry, a ModelKit or ModelPack, that kit unpacks for each pod anew."""
+
+    reference: Annotated[
+        str,
+        Written(
+            r"[^\s@/]+/[^\s@]+(:[A-Za-z0-9_][-A-Za-z0-9_.]*|@sha256:[0-9a-f]{64})",
+            "registry, repository and a tag or digest, such as registry.example.com/qwen:v1",
+            limit=1024,
+        ),
+    ]
+    """The artifact by registry, repository and tag or digest. A tag may be another model tomorrow."""
+    size_limit: Size
+    """The most that the unpacked model may take of the node's disk, and as much again for what kit keeps."""
+    image: Annotated[str, Written(r"\S+", "an image", limit=1024)] | None = None
+    """Image with kit. Default: `serving.images.kit` of the cluster, or else that of KitOps 1.11.0."""
+    pull_secret: ObjectName | None = None
+    """Secret of type `kubernetes.io/dockerconfigjson` for the registry. Default: the first of the pod's
+    `imagePullSecrets`, if it has any.
+    """
+    plain_http: bool = False
+    """Whether the registry is asked by http, where nobody checks what comes."""
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """Return what explain says of the reference."""
+        if "@" in self.reference:
+            return ()
+        return (f"each pod unpacks what {self.reference} is when it starts; a digest is always the same",)
+
+
+def unpack(template: PodTemplate, request: Request, source: Oci, mount: dict[str, Any]) -> None:
+    """Add an init container that unpacks the model into the volume of `mount`, before engines start."""
+    home = f"{mount['name']}-kit"
+    mounts = [mount, {"name": home, "mountPath": _KIT_HOME}]
+    variables = [{"name": "KITOPS_HOME", "value": _KIT_HOME}]
+    put_volume(template, {"name": home, "emptyDir": {"sizeLimit": source.size_limit}})
+    pull_secrets = template["spec"].get("imagePullSecrets", ())
+    secret = source.pull_secret or next((pull["name"] for pull in pull_secrets), None)
+    if secret:
+        name = f"{mount['name']}-docker"
+        items = [{"key": ".dockerconfigjson", "path": "config.json"}]
+        put_volume(template, {"name": name, "secret": {"secretName": secret, "items": items}})
+        mounts.append({"name": name, "mountPath": _DOCKER_CONFIG, "readOnly": True})
+        variables.append({"name": "DOCKER_CONFIG", "value": _DOCKER_CONFIG})
+    plain = ["--plain-http"] if source.plain_http else []
+    container = {
+        "name": UNPACK,
+        "image": source.image or request.cluster.kit_image or KIT_IMAGE,
+        "command": ["kit"],
+        # A container that is started again finds what the one before it unpacked.
+        "args": ["unpack", source.reference, "--dir", mount["mountPath"], "--overwrite", *plain],
+        "env": variables,
+        "volumeMounts": mounts,
+        "securityContext": {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}},
+    }
+    put_init_container(template, container, same=("image", "args"))

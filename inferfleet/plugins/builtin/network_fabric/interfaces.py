@@ -4,7 +4,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from inferfleet.plugins.api import PluginError, PodTemplate, Request, put_env, put_field
+from inferfleet.plugins.api import PluginError, PodTemplate, Request, accelerator, put_env, put_field
 from inferfleet.plugins.builtin.network_fabric import gpudirect
 
 _PATH = "LD_LIBRARY_PATH"
@@ -12,9 +12,9 @@ _PATH = "LD_LIBRARY_PATH"
 
 def whole_node(request: Request, fabric: str) -> None:
     """Raise PluginError unless the pod takes all GPUs of its node: it takes all interfaces between them."""
-    if request.gpus < request.accelerator.count:
+    if request.gpus < (count := accelerator(request).count):
         raise PluginError(
-            f"a pod with {request.gpus} of {request.accelerator.count} GPUs cannot use {fabric}, whose "
+            f"a pod with {request.gpus} of {count} GPUs cannot use {fabric}, whose "
             "interfaces belong to one pod of a node; give each pod a whole node, or use scope"
         )
 

@@ -11,6 +11,7 @@ from inferfleet.plugins.api import (
     PluginError,
     PodTemplate,
     Request,
+    accelerator,
     add_capability,
     engine,
     put_mount,
@@ -37,7 +38,7 @@ def use(
     entry_point: tuple[str, ...],
 ) -> None:
     """Let the engine use GPUDirect RDMA. Raises PluginError for what stands in its way."""
-    count = request.accelerator.count
+    count = accelerator(request).count
     # The network of the second gVNIC comes first, and then that of the adapters, with one subnetwork per GPU.
     rails = tuple(f"{part}-{rail}" for part in request.pool.networks[1:] for rail in range(count))
     attach(

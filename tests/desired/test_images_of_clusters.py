@@ -1,0 +1,96 @@
+"""Engines whose template names no image have that of their cluster."""
+
+from typing import Any
+
+import pytest
+from small_stack import NOTHING, Document, cluster, deployment, find, made, stack
+
+from inferfleet.api.problems import InvalidDocuments
+from inferfleet.desired import desired
+from inferfleet.desired.values import Desired
+from inferfleet.plugins.api import Config, Plugin, PodTemplate, Request, engine, mapping
+from inferfleet.plugins.registry import builtin
+
+
+def having(name: str, **images: str) -> Document:
+    return cluster(name, serving={"gateway": {"className": "any"}, "images": {"engine": images}})
+
+
+def without_image(replicas: int = 1, **spec: Any) -> Document:
+    return deployment("a", replicas, engine={"image": None}, **spec)
+
+
+def images(found: Desired, *names: str) -> list[str]:
+    """The images of the engines of these Deployments."""
+    templates = [find(found, "Deployment", name).manifest["spec"]["template"] for name in names]
+    return [template["spec"]["containers"][0]["image"] for template in templates]
+
+
+def test_an_engine_without_an_image_has_that_of_its_type_on_each_cluster() -> None:
+    clusters = having("east", vLLM="vllm:2", SGLang="sglang:2"), having("west", vLLM="vllm:3")
+    found = made(*clusters, without_image(10))
+    assert images(found, "east/ml/a-decode-l4", "west/ml/a-decode-l4") == ["vllm:2", "vllm:3"]
+
+
+def test_an_image_in_the_template_wins() -> None:
+    found = made(having("east", vLLM="vllm:2"), deployment("a", engine={"image": "mine:1"}))
+    assert images(found, "east/ml/a-decode-l4") == ["mine:1"]
+
+
+def test_an_engine_without_any_image_is_refused_with_both_places() -> None:
+    with pytest.raises(InvalidDocuments) as raised:
+        made(having("east", SGLang="sglang:2"), without_image())
+    assert [(problem.path, problem.what, problem.next_step) for problem in raised.value.problems] == [
+        (
+            "spec.workers.template.spec.containers[0].image",
+            "container engine has no image, and serving.images.engine of cluster east has none for vLLM",
+            "Add image to the container, or serving: {images: {engine: {vLLM: <image>}}} to the cluster",
+        )
+    ]
+
+
+def test_other_containers_need_an_image_of_their_own() -> None:
+    with pytest.raises(ValueError, match="container side: field image is missing"):
+        deployment("a", pod={"initContainers": [{"name": "side"}]})
+
+
+@pytest.mark.parametrize("name", ["two words", ""])
+def test_an_image_has_no_blanks(name: str) -> None:
+    with pytest.raises(ValueError, match="must be an image without blanks"):
+        having("east", vLLM=name)
+
+
+def test_images_are_by_types_of_engines() -> None:
+    with pytest.raises(ValueError, match="engine"):
+        having("east", vllm="vllm:2")
+
+
+def _by_image(template: PodTemplate, request: Request, config: Config) -> PodTemplate:
+    """Give engines of the image of west more memory."""
+    memory = "150Gi" if engine(template)["image"] == "vllm:3" else "8Gi"
+    mapping(engine(template), "resources", "requests")["memory"] = memory
+    return template
+
+
+def test_pods_are_planned_with_the_image_of_their_cluster() -> None:
+    registry = builtin().with_(Plugin("by-image", Config, _by_image, version="1.0.0"))
+    documents = stack(
+        having("east", vLLM="vllm:2"),
+        having("west", vLLM="vllm:3"),
+        without_image(10, plugins=[{"name": "by-image"}]),
+    )
+    found = desired(documents, NOTHING, registry=registry)
+    # Two nodes of 4 GPUs and 160Gi on each cluster.
+    assert {str(placed.spot): placed.replicas for placed in found.plan.placements} == {
+        "ml/a east decode=l4": 8,
+        "ml/a west decode=l4": 2,
+    }
+
+
+def test_kit_has_the_image_of_the_cluster() -> None:
+    oci = {"reference": "registry.example.com/qwen:v1", "sizeLimit": "20Gi"}
+    serving = {"gateway": {"className": "any"}, "images": {"kit": "mirror.example.com/kit:1"}}
+    plugins = [{"name": "model-cache", "config": {"oci": oci}}]
+    found = made(cluster("east", serving=serving), deployment("a", plugins=plugins))
+    pod = find(found, "Deployment", "east/ml/a-decode-l4").manifest["spec"]["template"]["spec"]
+    assert [container["image"] for container in pod["initContainers"]] == ["mirror.example.com/kit:1"]
