@@ -125,7 +125,7 @@ def service_route(service: str) -> str:
 
 
 def placement(spot: Spot) -> str:
-    """Return the pools of a spot, as a label value and as a part of its component's name."""
+    """Return the pools of a spot, as a part of the names of its component and gang."""
     return "-".join(pool for _, pool in spot.pools)
 
 
@@ -262,9 +262,10 @@ def group_selector(worker_set_name: str) -> dict[str, str]:
 def workload_selector(spot: Spot, role: str) -> dict[str, str]:
     """Return the labels that a workload selects its pods by.
 
-    Selectors are immutable in Kubernetes: nothing is among them that can change while the workload exists.
+    Selectors are immutable in Kubernetes: nothing is among them that can change while the workload exists, so
+    the pools of other roles are not.
     """
-    return {DEPLOYMENT: spot.name, ROLE: role, PLACEMENT: placement(spot)}
+    return {DEPLOYMENT: spot.name, ROLE: role, PLACEMENT: spot.pool(role)}
 
 
 def pool_selector(deployment: str) -> dict[str, str]:

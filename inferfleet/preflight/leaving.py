@@ -84,15 +84,12 @@ def leaving(cluster: DesiredCluster, workloads: Iterable[dict[str, Any]]) -> Ite
 
 def _pool(name: str, labels: dict[str, str], pod: dict[str, Any], cloud: CloudCluster | None) -> str:
     """Return the pool of a workload from its node selector; for a pool with a selector of its own, from the
-    workload's name.
+    label of its pods.
     """
     label = (pod.get("nodeSelector") or {}).get(POOL)
     if label:
         return _pool_in_document(str(label), cloud) if cloud else str(label)
-    prefix, pools = f"{labels[DEPLOYMENT]}-{labels[ROLE]}-", labels.get(PLACEMENT, "")
-    pool = name.removeprefix(prefix)
-    # A name that was cut ends in something else than the pool.
-    return pool if name.startswith(prefix) and (not pools or pool in pools) else pools
+    return labels.get(PLACEMENT) or name.removeprefix(f"{labels[DEPLOYMENT]}-{labels[ROLE]}-")
 
 
 def _pool_in_document(label: str, cloud: CloudCluster) -> str:
