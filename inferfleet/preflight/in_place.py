@@ -1,17 +1,23 @@
-"""Companions that an update changes under pods that run and read them.
+"""What an update in place does to pods that run, where fields that differ do not say it.
 
 A companion that keeps its name is changed before its workload rolls. Until a pod is replaced, the files that
-it mounts follow, and a container of it that restarts reads the new data too.
+it mounts follow, and a container of it that restarts reads the new data too. An InferencePool has its new
+ports from the first second of an update, long before the last old pod has gone. Groups of another size are
+all made anew.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from inferfleet.api.kinds.containers import ENGINE
 from inferfleet.api.problems import Problem
 from inferfleet.desired.values import DesiredCluster
-from inferfleet.fleet.names import COMPANIONS
+from inferfleet.fleet.names import ACTIVE_PORTS, COMPANIONS, DEPLOYMENT, SERVES
+from inferfleet.manifests.picker.pool import KIND as POOL
+from inferfleet.manifests.pod.template import PORT_NAME
 from inferfleet.manifests.worker_set import KIND
 from inferfleet.manifests.workload import templates_of
+from inferfleet.profiles.schedulers import KUEUE_QUEUE
 from inferfleet.reach.clusters import cluster_problem
 
 
@@ -42,6 +48,90 @@ def changed_in_place(cluster: DesiredCluster, workloads: Iterable[dict[str, Any]
             )
 
 
+def reshaped(cluster: DesiredCluster, workloads: Iterable[dict[str, Any]]) -> Iterator[Problem]:
+    """Yield a warning for each running workload whose groups get another size, or that changes its kind.
+
+    It is an error where Kueue manages the groups: its webhook takes no other size
+    (leaderworkerset_webhook.go, commit ff69552e).
+    """
+    wanted = {
+        (made.namespace, made.kubernetes_name): made.manifest
+        for made in cluster.objects
+        if made.kind in ("Deployment", KIND)
+    }
+    name = cluster.connection.cluster
+    for workload in workloads:
+        metadata, replicas = workload["metadata"], workload["spec"].get("replicas", 1)
+        after = wanted.get((metadata["namespace"], metadata["name"]))
+        if after is None or not replicas:
+            continue
+        shown = f"workload {metadata['namespace']}/{metadata['name']} on cluster {name!r}"
+        if after["kind"] != workload["kind"]:
+            yield cluster_problem(
+                name,
+                f"{shown} is {_in_words(workload)} and would be {_in_words(after)}: the new pods are made "
+                "beside the old ones, which end with the update",
+                "Where there is not room for both, this update does not wait for the new pods: run the next "
+                "`pulumi up` when the old ones have gone",
+                severity="warning",
+            )
+        elif _size(after) != _size(workload) and KUEUE_QUEUE in (metadata.get("labels") or {}):
+            yield cluster_problem(
+                name,
+                f"{shown} has {_in_words(workload)} and would have {_in_words(after)}, and Kueue, which "
+                "manages it, takes no other size",
+                "Write replicas: 0 for its deployment, run `pulumi up`, and change the topology then",
+            )
+        elif _size(after) != _size(workload):
+            spare = after["spec"]["rolloutStrategy"]["rollingUpdateConfiguration"]["maxSurge"]
+            alone = replicas == 1 and not spare
+            yield cluster_problem(
+                name,
+                f"{shown} has {_in_words(workload)} and would have {_in_words(after)}: every group is "
+                "replaced, one at a time" + (", and nothing serves until the new one is ready" * alone),
+                "Add a replica in an update before this one, or write rollout: Surge where there is room"
+                if alone
+                else "Wait until the others can serve all requests without one group",
+                severity="warning",
+            )
+
+
+def ports_ahead(cluster: DesiredCluster, workloads: Iterable[dict[str, Any]]) -> Iterator[Problem]:
+    """Yield a warning for each workload whose pods do not serve on the ports that requests will be sent to.
+
+    Pickers choose among the ports of a pool on each of its pods, or among those that an annotation of the pod
+    names.
+    """
+    pools = {
+        (made.namespace or "", made.kubernetes_name): [
+            port["number"] for port in (made.manifest.get("spec") or {}).get("targetPorts") or ()
+        ]
+        for made in cluster.objects
+        if made.kind == POOL
+    }
+    for workload in workloads:
+        template, metadata = templates_of(workload)[0], workload["metadata"]
+        labels = (template.get("metadata") or {}).get("labels") or {}
+        key = (str(metadata["namespace"]), str(labels.get(DEPLOYMENT, "")))
+        if SERVES not in labels or key not in pools or not workload["spec"].get("replicas", 1):
+            continue
+        before, after = _ports(template), pools[key]
+        annotations = (template.get("metadata") or {}).get("annotations") or {}
+        chosen = set(after) & set(before) if ACTIVE_PORTS[0] in annotations else set(after)
+        if before and (not chosen or chosen - set(before)):
+            yield Problem(
+                f"pods of {key[0]}/{metadata['name']} on cluster {cluster.connection.cluster!r} serve on "
+                f"{_listed(before)}, and their InferencePool would send requests to {_listed(after)} as soon "
+                "as the update begins: requests fail until the pods are replaced",
+                "If they must not, write a deployment of another name beside this one, let services select "
+                "both, and remove this one once the other serves",
+                "spec.engine.port" if before[0] != after[0] else "spec.workers.topology",
+                kind="ModelDeployment",
+                key="/".join(key),
+                severity="warning",
+            )
+
+
 def _read(workload: Mapping[str, Any]) -> dict[str, str]:
     """Return the hashes of the companions that pods of a workload read, by `<kind>/<name>`."""
     texts = [
@@ -50,3 +140,33 @@ def _read(workload: Mapping[str, Any]) -> dict[str, str]:
     ]
     entries = (entry.rpartition("@") for text in texts for entry in text.split(",") if "@" in entry)
     return {name: digest for name, _, digest in entries}
+
+
+def _size(workload: dict[str, Any]) -> int:
+    return int((workload["spec"].get("leaderWorkerTemplate") or {}).get("size", 1))
+
+
+def _in_words(workload: dict[str, Any]) -> str:
+    replicas = workload["spec"].get("replicas", 1)
+    if workload["kind"] != KIND:
+        return f"a Deployment of {_counted(replicas, 'pod')}"
+    return f"{_counted(replicas, 'group')} of {_counted(_size(workload), 'pod')}"
+
+
+def _counted(number: int, thing: str) -> str:
+    return f"{number} {thing}{'' if number == 1 else 's'}"
+
+
+def _ports(template: dict[str, Any]) -> list[int]:
+    """Return the ports on which the engine of a pod serves, by their names."""
+    return [
+        port["containerPort"]
+        for container in template["spec"].get("containers") or ()
+        if container["name"] == ENGINE
+        for port in container.get("ports") or ()
+        if str(port.get("name", "")).partition("-")[0] == PORT_NAME
+    ]
+
+
+def _listed(ports: list[int]) -> str:
+    return f"port{'' if len(ports) == 1 else 's'} {', '.join(map(str, ports))}"

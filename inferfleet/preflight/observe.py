@@ -10,7 +10,7 @@ from inferfleet.desired.values import Connection, Desired, DesiredCluster
 from inferfleet.fleet.decisions import Leaving
 from inferfleet.preflight import checks, ownership, schedulers
 from inferfleet.preflight.devices import device_classes
-from inferfleet.preflight.in_place import changed_in_place
+from inferfleet.preflight.in_place import changed_in_place, ports_ahead, reshaped
 from inferfleet.preflight.leaving import leaving, marks, running
 from inferfleet.preflight.worker_sets import worker_set_problems
 from inferfleet.reach.at_once import ask
@@ -138,6 +138,8 @@ def _check(api: Api, cluster: DesiredCluster, stack: str) -> Observation:
             *ownership.terminating(connection.cluster, existing),
             *changed_in_place(cluster, workloads),
             *schedulers.other_queues(cluster, workloads),
+            *reshaped(cluster, workloads),
+            *ports_ahead(cluster, workloads),
         ),
         leaving=tuple(
             sorted(leaving(cluster, workloads), key=lambda workload: (workload.namespace, workload.name))
