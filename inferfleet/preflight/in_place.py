@@ -10,9 +10,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from inferfleet.api.kinds.containers import ENGINE
-from inferfleet.api.problems import Problem
+from inferfleet.api.problems import Problem, Severity
 from inferfleet.desired.values import DesiredCluster
-from inferfleet.fleet.names import ACTIVE_PORTS, COMPANIONS, DEPLOYMENT, SERVES
+from inferfleet.fleet.names import ACTIVE_PORTS, COMPANIONS, DEPLOYMENT, ROLE, SERVES
+from inferfleet.fleet.roles import path_of_role
 from inferfleet.manifests.picker.pool import KIND as POOL
 from inferfleet.manifests.pod.template import PORT_NAME
 from inferfleet.manifests.worker_set import KIND
@@ -59,41 +60,53 @@ def reshaped(cluster: DesiredCluster, workloads: Iterable[dict[str, Any]]) -> It
         for made in cluster.objects
         if made.kind in ("Deployment", KIND)
     }
-    name = cluster.connection.cluster
     for workload in workloads:
-        metadata, replicas = workload["metadata"], workload["spec"].get("replicas", 1)
-        after = wanted.get((metadata["namespace"], metadata["name"]))
-        if after is None or not replicas:
+        metadata = workload["metadata"]
+        place = (metadata["namespace"], metadata["name"])
+        after = wanted.get(place)
+        if after is None or not _replicas(workload):
             continue
-        shown = f"workload {metadata['namespace']}/{metadata['name']} on cluster {name!r}"
-        if after["kind"] != workload["kind"]:
-            yield cluster_problem(
-                name,
-                f"{shown} is {_in_words(workload)} and would be {_in_words(after)}: the new pods are made "
-                "beside the old ones, which end with the update",
-                "Where there is not room for both, this update does not wait for the new pods: run the next "
-                "`pulumi up` when the old ones have gone",
-                severity="warning",
+        what, next_step, severity = _reshaped(workload, after)
+        if what:
+            labels = templates_of(workload)[0]["metadata"]["labels"]
+            yield Problem(
+                f"workload {'/'.join(place)} on cluster {cluster.connection.cluster!r} {what}",
+                next_step,
+                f"{path_of_role(labels[ROLE])}.workers.topology",
+                kind="ModelDeployment",
+                key=f"{place[0]}/{labels[DEPLOYMENT]}",
+                severity=severity,
             )
-        elif _size(after) != _size(workload) and KUEUE_QUEUE in (metadata.get("labels") or {}):
-            yield cluster_problem(
-                name,
-                f"{shown} has {_in_words(workload)} and would have {_in_words(after)}, and Kueue, which "
-                "manages it, takes no other size",
-                "Write replicas: 0 for its deployment, run `pulumi up`, and change the topology then",
-            )
-        elif _size(after) != _size(workload):
-            spare = after["spec"]["rolloutStrategy"]["rollingUpdateConfiguration"]["maxSurge"]
-            alone = replicas == 1 and not spare
-            yield cluster_problem(
-                name,
-                f"{shown} has {_in_words(workload)} and would have {_in_words(after)}: every group is "
-                "replaced, one at a time" + (", and nothing serves until the new one is ready" * alone),
-                "Add a replica in an update before this one, or write rollout: Surge where there is room"
-                if alone
-                else "Wait until the others can serve all requests without one group",
-                severity="warning",
-            )
+
+
+def _reshaped(before: dict[str, Any], after: dict[str, Any]) -> tuple[str, str, Severity]:
+    """Return what is said of a workload that gets another shape, the next step and how bad it is."""
+    if after["kind"] != before["kind"]:
+        return (
+            f"is {_in_words(before)} and would be {_in_words(after)}: the new pods are made beside the old "
+            "ones, which end with the update",
+            "Where there is not room for both, this update does not wait for the new pods: run the next "
+            "`pulumi up` when the old ones have gone",
+            "warning",
+        )
+    if _size(after) == _size(before):
+        return "", "", "notice"
+    sizes = f"has {_in_words(before)} and would have {_in_words(after)}"
+    if KUEUE_QUEUE in (before["metadata"].get("labels") or {}):
+        return (
+            f"{sizes}, and Kueue, which manages it, takes no other size",
+            "Write replicas: 0 for its deployment, run `pulumi up`, and change the topology then",
+            "error",
+        )
+    replaced = f"{sizes}: every group is replaced, one at a time"
+    rolling = after["spec"]["rolloutStrategy"]["rollingUpdateConfiguration"]
+    if _replicas(before) == 1 and not rolling["maxSurge"]:
+        return (
+            f"{replaced}, and nothing serves until the new one is ready",
+            "Add a replica in an update before this one, or write rollout: Surge where there is room",
+            "warning",
+        )
+    return replaced, "Wait until the others can serve all requests without one group", "warning"
 
 
 def ports_ahead(cluster: DesiredCluster, workloads: Iterable[dict[str, Any]]) -> Iterator[Problem]:
@@ -113,7 +126,7 @@ def ports_ahead(cluster: DesiredCluster, workloads: Iterable[dict[str, Any]]) ->
         template, metadata = templates_of(workload)[0], workload["metadata"]
         labels = (template.get("metadata") or {}).get("labels") or {}
         key = (str(metadata["namespace"]), str(labels.get(DEPLOYMENT, "")))
-        if SERVES not in labels or key not in pools or not workload["spec"].get("replicas", 1):
+        if SERVES not in labels or key not in pools or not _replicas(workload):
             continue
         before, after = _ports(template), pools[key]
         annotations = (template.get("metadata") or {}).get("annotations") or {}
@@ -146,8 +159,12 @@ def _size(workload: dict[str, Any]) -> int:
     return int((workload["spec"].get("leaderWorkerTemplate") or {}).get("size", 1))
 
 
+def _replicas(workload: dict[str, Any]) -> int:
+    return int(workload["spec"].get("replicas", 1))
+
+
 def _in_words(workload: dict[str, Any]) -> str:
-    replicas = workload["spec"].get("replicas", 1)
+    replicas = _replicas(workload)
     if workload["kind"] != KIND:
         return f"a Deployment of {_counted(replicas, 'pod')}"
     return f"{_counted(replicas, 'group')} of {_counted(_size(workload), 'pod')}"

@@ -1,21 +1,23 @@
 """Workloads that run and get another shape: what an update is announced to do to their pods."""
 
+from functools import partial
 from typing import Any
 
 import pytest
-from own_cluster import east_problem
 
 from inferfleet.api.problems import Problem
 from inferfleet.desired.values import Component, Connection, DesiredCluster, KubeObject
 from inferfleet.preflight.in_place import ports_ahead, reshaped
 
 PREFIX = "inferfleet.dev"
+PORT, TOPOLOGY = "spec.engine.port", "spec.workers.topology"
+deployment_problem = partial(Problem, path=TOPOLOGY, kind="ModelDeployment", key="ml/a")
 WHERE = "workload ml/a-decode-l4 on cluster 'east'"
 WAIT = "Wait until the others can serve all requests without one group"
 
 
 def template(*ports: int, active: bool = False) -> dict[str, Any]:
-    labels = {f"{PREFIX}/deployment": "a", f"{PREFIX}/serves": "true"}
+    labels = {f"{PREFIX}/deployment": "a", f"{PREFIX}/role": "decode", f"{PREFIX}/serves": "true"}
     annotations = {"inference.networking.k8s.io/active-ports": ",".join(map(str, ports))} if active else {}
     listed = [{"name": f"http-{i}" if i else "http", "containerPort": port} for i, port in enumerate(ports)]
     listed.append({"name": "metrics", "containerPort": 9090})
@@ -59,7 +61,7 @@ def wanting(*manifests: dict[str, Any]) -> DesiredCluster:
 
 def test_groups_of_another_size_are_announced_to_be_replaced() -> None:
     assert list(reshaped(wanting(groups(4)), [groups(2)])) == [
-        east_problem(
+        deployment_problem(
             f"{WHERE} has 2 groups of 2 pods and would have 2 groups of 4 pods: every group is replaced, one "
             "at a time",
             WAIT,
@@ -70,7 +72,7 @@ def test_groups_of_another_size_are_announced_to_be_replaced() -> None:
 
 def test_a_single_group_of_another_size_is_announced_to_serve_nothing_meanwhile() -> None:
     assert list(reshaped(wanting(groups(4, 2)), [groups(2, 1)])) == [
-        east_problem(
+        deployment_problem(
             f"{WHERE} has 1 group of 2 pods and would have 2 groups of 4 pods: every group is replaced, one "
             "at a time, and nothing serves until the new one is ready",
             "Add a replica in an update before this one, or write rollout: Surge where there is room",
@@ -92,7 +94,7 @@ def test_a_workload_of_another_kind_is_announced_to_stand_beside_the_old_one(
     before: dict[str, Any], after: dict[str, Any], said: str
 ) -> None:
     assert list(reshaped(wanting(after), [before])) == [
-        east_problem(
+        deployment_problem(
             f"{WHERE} {said}: the new pods are made beside the old ones, which end with the update",
             "Where there is not room for both, this update does not wait for the new pods: run the next "
             "`pulumi up` when the old ones have gone",
@@ -101,10 +103,18 @@ def test_a_workload_of_another_kind_is_announced_to_stand_beside_the_old_one(
     ]
 
 
+def test_groups_of_a_role_of_its_own_are_told_where_the_role_is_written() -> None:
+    before = groups(2)
+    leader = before["spec"]["leaderWorkerTemplate"]["leaderTemplate"]
+    leader["metadata"]["labels"][f"{PREFIX}/role"] = "encode"
+    [told] = reshaped(wanting(groups(4)), [before])
+    assert (told.path, told.key) == ("spec.roles.encode.workers.topology", "ml/a")
+
+
 def test_kueue_takes_no_groups_of_another_size() -> None:
     managed = {"kueue.x-k8s.io/queue-name": "team-a"}
     assert list(reshaped(wanting(groups(4, **managed)), [groups(2, **managed)])) == [
-        east_problem(
+        deployment_problem(
             f"{WHERE} has 2 groups of 2 pods and would have 2 groups of 4 pods, and Kueue, which manages it, "
             "takes no other size",
             "Write replicas: 0 for its deployment, run `pulumi up`, and change the topology then",
@@ -137,9 +147,6 @@ def ahead(before: str, after: str, path: str) -> list[Problem]:
         "remove this one once the other serves"
     )
     return [Problem(what, next_step, path, kind="ModelDeployment", key="ml/a", severity="warning")]
-
-
-PORT, TOPOLOGY = "spec.engine.port", "spec.workers.topology"
 
 
 @pytest.mark.parametrize(
