@@ -11,8 +11,10 @@ from inferfleet.cli.show import explanation as explained
 from inferfleet.cli.show import plan as shown
 from inferfleet.cli.show.explanation_values import as_values
 from inferfleet.desired.values import Desired
+from inferfleet.fleet.decisions import Change
 from inferfleet.fleet.lock.lock import Lock
 from inferfleet.fleet.planning import plan
+from inferfleet.fleet.spot import Spot
 
 DEVICES = [
     {"name": "gpu", "driver": "gpu.nvidia.com", "deviceClassName": "gpu.nvidia.com", "count": 8},
@@ -114,3 +116,21 @@ def test_an_explanation_has_the_shape_of_each_role(capsys: pytest.CaptureFixture
         ("decode", 4, 32),
         ("encode", 4, 4),
     ]
+
+
+def _change(cluster: str, pools: str, before: int, after: int) -> Change:
+    roles = tuple((role, pool) for role, _, pool in (text.partition("=") for text in pools.split()))
+    return Change(Spot("ml/a", cluster, roles), before, after)
+
+
+@pytest.mark.parametrize(
+    ("after", "told"),
+    [
+        (("east", "decode=l4 encode=t4"), "east/l4 1 -> 0, east/l4-t4 0 -> 1 (decode=l4 of east stays)"),
+        (("east", "decode=t4"), "east/l4 1 -> 0, east/t4 0 -> 1"),
+        (("west", "decode=l4 encode=t4"), "east/l4 1 -> 0, west/l4-t4 0 -> 1"),
+    ],
+)
+def test_a_role_that_comes_is_told_from_a_move(after: tuple[str, str], told: str) -> None:
+    changes = [_change("east", "decode=l4", 1, 0), _change(*after, 0, 1)]
+    assert list(shown.moves(changes)) == [f"ml/a: {told}"]

@@ -13,6 +13,7 @@ from gke_edits import Edit, on_pods, planned
 from project import PROGRAM, ROOT, Project, Run
 from sandboxes import running
 
+from inferfleet.fleet.names import DEPLOYMENT, ROLE
 from inferfleet.gke.changes.page import DEPLOYMENT_FIELDS
 from sandbox.toolchain.build import build
 from sandbox.toolchain.parts import SCHEDULERS
@@ -90,3 +91,27 @@ def test_an_edit_of_workers_is_planned_and_announced_as_written(previews: Previe
     )
     assert "Traceback" not in run.output
     assert on_pods(run) == edit.expected
+
+
+def test_pods_of_other_roles_run_on_and_groups_of_another_size_come_up(fleet: Project) -> None:
+    before = _pods(fleet, "duo")
+    edited = documents()
+    for title in ("a role more", "pipeline of 2 becomes 4"):
+        edited = next(edit for edit in EDITS if edit.title == title).of(edited)
+    fleet.write("clusters", *edited.values())
+    done = fleet.up()
+    assert done.code == 0, done.output
+    after = _pods(fleet, "duo")
+    assert {name: uid for name, uid in after.items() if "-rerank-" not in name} == before
+    assert len(after) == len(before) + 1
+    assert len(_pods(fleet, "kimi")) == 8
+
+
+def _pods(project: Project, deployment: str) -> dict[str, str]:
+    """The engines' pods of a deployment that run, and their UIDs."""
+    listed = project.items("east", "pods", "-l", f"{DEPLOYMENT}={deployment},{ROLE}")
+    return {
+        pod["metadata"]["name"]: pod["metadata"]["uid"]
+        for pod in listed
+        if pod["status"]["phase"] == "Running"
+    }

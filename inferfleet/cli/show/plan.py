@@ -68,13 +68,27 @@ def show(desired: Desired, *, remembered: bool) -> None:
 
 
 def moves(changes: Iterable[Change]) -> Iterator[str]:
-    """Yield one line per deployment: `ml/x: east/l4 2 -> 1, west/l4 0 -> 1`."""
+    """Yield one line per deployment: `ml/x: east/l4 2 -> 1, west/l4 0 -> 1`.
+
+    Where replicas only get or lose a role, or its pool is another, the workloads of their other roles stay.
+    That is told behind: `(decode=l4 of east stays)`.
+    """
     for deployment, group in groupby(sorted(changes), key=lambda change: change.spot.deployment):
-        steps = (
+        steps = [*group]
+        told = (
             f"{change.spot.cluster}/{names.placement(change.spot)} {change.before} -> {change.after}"
-            for change in group
+            for change in steps
         )
-        yield f"{deployment}: {', '.join(steps)}"
+        kept = dict.fromkeys(
+            f"{role}={pool} of {before.spot.cluster} stays"
+            for before in steps
+            for after in steps
+            if before.after < before.before and after.before < after.after
+            if before.spot.cluster == after.spot.cluster
+            for role, pool in before.spot.pools
+            if (role, pool) in after.spot.pools
+        )
+        yield f"{deployment}: {', '.join(told)}" + (f" ({', '.join(kept)})" if kept else "")
 
 
 def pools(spot: Spot) -> str:
