@@ -228,7 +228,7 @@ def _replicas(
     previous: dict[str, tuple[str, ...]] = {}
     for placement in planned.placements:
         spot = placement.spot
-        rolls = spot in lock.placements and documents.clusters[spot.cluster].spec.state != "lost"
+        rolls = lock.runs(spot) and documents.clusters[spot.cluster].spec.state != "lost"
         made = replicas(
             documents,
             placement,

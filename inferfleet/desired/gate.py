@@ -99,7 +99,7 @@ def _rolling_together(desired: Desired, documents: Documents, lock: Lock) -> Ite
     for placement in desired.plan.placements:
         spot = placement.spot
         # What is new does not roll, and nothing on a lost cluster is touched.
-        if spot in lock.placements and documents.clusters[spot.cluster].spec.state != "lost":
+        if lock.runs(spot) and documents.clusters[spot.cluster].spec.state != "lost":
             rolling[spot.deployment] += 1
     for deployment, count in sorted(rolling.items()):
         if count > 1:

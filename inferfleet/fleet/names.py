@@ -37,7 +37,6 @@ _LABEL = 63
 # Pods of a StatefulSet have a label of its name with a hash of 11 characters. Those of followers are named
 # after the set and the number of their group, for which this leaves four digits.
 _SET = _LABEL - 11 - 5
-# What llm-d's endpoint pickers read, and what its guides select pods by.
 LLM_D_ROLE = "llm-d.ai/role"
 LLM_D_ENGINE = "llm-d.ai/engine-type"
 LLM_D_SERVING = "llm-d.ai/inference-serving"
@@ -125,7 +124,7 @@ def service_route(service: str) -> str:
 
 
 def placement(spot: Spot) -> str:
-    """Return the pools of a spot, as a label value and as a part of its component's name."""
+    """Return the pools of a spot, as a part of the names of its component and gang."""
     whole = "-".join(pool for _, pool in spot.pools)
     return whole if len(whole) <= _LABEL else f"{whole[: _LABEL - 7].rstrip('-')}-{_hex(6, whole)}"
 
@@ -263,9 +262,10 @@ def group_selector(worker_set_name: str) -> dict[str, str]:
 def workload_selector(spot: Spot, role: str) -> dict[str, str]:
     """Return the labels that a workload selects its pods by.
 
-    Selectors are immutable in Kubernetes: nothing is among them that can change while the workload exists.
+    Selectors are immutable in Kubernetes: nothing is among them that can change while the workload exists, so
+    the pools of other roles are not.
     """
-    return {DEPLOYMENT: spot.name, ROLE: role, PLACEMENT: placement(spot)}
+    return {DEPLOYMENT: spot.name, ROLE: role, PLACEMENT: spot.pool(role)}
 
 
 def pool_selector(deployment: str) -> dict[str, str]:

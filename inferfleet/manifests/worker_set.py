@@ -67,8 +67,7 @@ def worker_set(
             namespace=spot.namespace,
             deployment=spot.deployment,
             labels=names.workload_selector(spot, role),
-            # Its name does not always end in it, and labels of a selector name the pools of all roles.
-            annotations={names.POOL: spot.pool(role)} | ({names.PLUGINS: plugins} if plugins else {}),
+            annotations={names.PLUGINS: plugins} if plugins else None,
         ),
         "spec": spec,
     }

@@ -1,7 +1,8 @@
-"""What an update changes where it is: companions under pods that read them, and all pods of a workload.
+"""What an update changes where it is: companions under pods that read them, ports, all pods of a workload.
 
 A companion that keeps its name is changed before its workload rolls. Until a pod is replaced, the files that
-it mounts follow, and a container of it that restarts reads the new data too.
+it mounts follow, and a container of it that restarts reads the new data too. An InferencePool has its new
+ports from the first second of an update, long before the last old pod has gone.
 
 Pods are replaced though no replica moves where a workload becomes one of the other kind, or its pods others.
 placement.lock knows where replicas run and not as what, so a plan without a cluster cannot tell.
@@ -10,9 +11,13 @@ placement.lock knows where replicas run and not as what, so a plan without a clu
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from inferfleet.api.kinds.containers import ENGINE
 from inferfleet.api.problems import Problem
 from inferfleet.desired.values import DesiredCluster
-from inferfleet.fleet.names import CLAIMED_GPUS, COMPANIONS, DEPLOYMENT, PLACEMENT, ROLE
+from inferfleet.fleet.names import ACTIVE_PORTS, CLAIMED_GPUS, COMPANIONS, DEPLOYMENT, PLACEMENT, ROLE, SERVES
+from inferfleet.fleet.roles import path_of_role
+from inferfleet.manifests.picker.pool import KIND as INFERENCE_POOL
+from inferfleet.manifests.pod.template import PORT_NAME
 from inferfleet.manifests.worker_set import KIND
 from inferfleet.manifests.workload import pods_of, templates_of
 from inferfleet.preflight.leaving import gpus_of_pod
@@ -46,6 +51,42 @@ def changed_in_place(cluster: DesiredCluster, workloads: Iterable[dict[str, Any]
                 "before they are replaced",
                 "If they must not, let the plugin name it by its contents: "
                 "request.companion_name(..., contents=data)",
+                severity="warning",
+            )
+
+
+def ports_ahead(cluster: DesiredCluster, workloads: Iterable[dict[str, Any]]) -> Iterator[Problem]:
+    """Yield a warning for each workload whose pods do not serve on the ports that requests will be sent to.
+
+    Pickers choose among the ports of a pool on each of its pods, or among those that an annotation of the pod
+    names.
+    """
+    pools = {
+        (made.namespace or "", made.kubernetes_name): [
+            port["number"] for port in (made.manifest.get("spec") or {}).get("targetPorts") or ()
+        ]
+        for made in cluster.objects
+        if made.kind == INFERENCE_POOL
+    }
+    for workload in workloads:
+        template, metadata = templates_of(workload)[0], workload["metadata"]
+        labels = (template.get("metadata") or {}).get("labels") or {}
+        key = (str(metadata["namespace"]), str(labels.get(DEPLOYMENT, "")))
+        if SERVES not in labels or key not in pools or not pods_of(workload):
+            continue
+        before, after = _ports(template), pools[key]
+        annotations = (template.get("metadata") or {}).get("annotations") or {}
+        chosen = set(after) & set(before) if ACTIVE_PORTS[0] in annotations else set(after)
+        if before and (not chosen or chosen - set(before)):
+            yield Problem(
+                f"pods of {key[0]}/{metadata['name']} on cluster {cluster.connection.cluster!r} serve on "
+                f"{_listed(before)}, and their InferencePool would send requests to {_listed(after)} as soon "
+                "as the update begins: requests fail until the pods are replaced",
+                "If they must not, write a deployment of another name beside this one, let services select "
+                "both, and remove this one once the other serves",
+                "spec.engine.port" if before[0] != after[0] else "spec.workers.topology",
+                kind="ModelDeployment",
+                key="/".join(key),
                 severity="warning",
             )
 
@@ -89,15 +130,14 @@ def _whose(workload: Workload) -> tuple[str, ...] | None:
 
 
 def _another_kind(cluster: str, before: Workload, after: Workload) -> Problem:
-    return cluster_problem(
-        cluster,
+    return _of_deployment(
+        after,
         f"{_named(before)} on cluster {cluster!r} is {_shaped(before)} now and will be {_shaped(after)}: an "
         "update makes the new one, waits until it is ready, and then ends all pods of the old one, which "
         "take the requests until then",
         "Where another warning says that it fits only once others are gone, the update does not wait, and "
         "nothing serves there until the new pods have loaded their model: let another placement serve "
         "meanwhile, or make room for both",
-        severity="warning",
     )
 
 
@@ -105,13 +145,26 @@ def _rolled(cluster: str, before: Workload, after: Workload) -> Iterator[Problem
     was, will = _facts(before), _facts(after)
     if differing := [f"{name} {was[name]} becomes {will[name]}" for name in will if was[name] != will[name]]:
         how, next_step = _meanwhile(after)
-        yield cluster_problem(
-            cluster,
+        yield _of_deployment(
+            after,
             f"an update replaces all pods of {after['kind']} {_named(after)} on cluster {cluster!r} where "
             f"they are ({'; '.join(differing)}): {how}",
             next_step,
-            severity="warning",
         )
+
+
+def _of_deployment(workload: Workload, what: str, next_step: str) -> Problem:
+    """Return a warning at the line of the role that a workload is for."""
+    metadata = workload["metadata"]
+    labels = metadata["labels"]
+    return Problem(
+        what,
+        next_step,
+        f"{path_of_role(labels[ROLE])}.workers",
+        kind="ModelDeployment",
+        key=f"{metadata['namespace']}/{labels[DEPLOYMENT]}",
+        severity="warning",
+    )
 
 
 def _facts(workload: Workload) -> dict[str, str]:
@@ -167,3 +220,18 @@ def _shaped(workload: Workload) -> str:
 
 def _named(workload: Workload) -> str:
     return f"{workload['metadata']['namespace']}/{workload['metadata']['name']}"
+
+
+def _ports(template: dict[str, Any]) -> list[int]:
+    """Return the ports on which the engine of a pod serves, by their names."""
+    return [
+        port["containerPort"]
+        for container in template["spec"].get("containers") or ()
+        if container["name"] == ENGINE
+        for port in container.get("ports") or ()
+        if str(port.get("name", "")).partition("-")[0] == PORT_NAME
+    ]
+
+
+def _listed(ports: list[int]) -> str:
+    return f"port{'' if len(ports) == 1 else 's'} {', '.join(map(str, ports))}"

@@ -78,25 +78,20 @@ def leaving(cluster: DesiredCluster, workloads: Iterable[dict[str, Any]]) -> Ite
                 cluster=cluster.connection.cluster,
                 namespace=metadata["namespace"],
                 name=metadata["name"],
-                pool=_pool(metadata, labels, template["spec"], cluster.connection.cloud),
+                pool=_pool(metadata["name"], labels, template["spec"], cluster.connection.cloud),
                 pods=pods_of(item),
                 gpus_per_pod=gpus,
                 requests=None if gpus else pod_of(template["spec"], gpus=0),
             )
 
 
-def _pool(
-    metadata: dict[str, Any], labels: dict[str, str], pod: dict[str, Any], cloud: CloudCluster | None
-) -> str:
-    """Return the pool of a workload: the one of its annotation, which LeaderWorkerSets have, or that of its
-    node selector; for a Deployment on a pool with a selector of its own, the one in its name.
+def _pool(name: str, labels: dict[str, str], pod: dict[str, Any], cloud: CloudCluster | None) -> str:
+    """Return the pool of a workload from its node selector; for a pool with a selector of its own, from the
+    label of its pods.
     """
-    if told := (metadata.get("annotations") or {}).get(POOL):
-        return str(told)
     if label := (pod.get("nodeSelector") or {}).get(POOL):
         return _pool_in_document(str(label), cloud) if cloud else str(label)
-    prefix, name = f"{labels[DEPLOYMENT]}-{labels[ROLE]}-", str(metadata["name"])
-    return name.removeprefix(prefix) if name.startswith(prefix) else labels.get(PLACEMENT, "")
+    return labels.get(PLACEMENT) or name.removeprefix(f"{labels[DEPLOYMENT]}-{labels[ROLE]}-")
 
 
 def _pool_in_document(label: str, cloud: CloudCluster) -> str:

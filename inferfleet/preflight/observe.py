@@ -10,7 +10,7 @@ from inferfleet.desired.values import Connection, Desired, DesiredCluster
 from inferfleet.fleet.decisions import Leaving
 from inferfleet.preflight import checks, ownership, schedulers
 from inferfleet.preflight.devices import device_classes, unlabelled_nodes
-from inferfleet.preflight.in_place import changed_in_place, remade
+from inferfleet.preflight.in_place import changed_in_place, ports_ahead, remade
 from inferfleet.preflight.leaving import leaving, marks, running
 from inferfleet.preflight.worker_sets import worker_set_problems
 from inferfleet.reach.at_once import ask
@@ -139,6 +139,7 @@ def _check(api: Api, cluster: DesiredCluster, stack: str) -> Observation:
             *ownership.terminating(connection.cluster, existing),
             *changed_in_place(cluster, workloads),
             *remade(cluster, workloads),
+            *ports_ahead(cluster, workloads),
             *schedulers.kueue_refuses(cluster, workloads),
         ),
         leaving=tuple(

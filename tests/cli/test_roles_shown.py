@@ -106,8 +106,7 @@ TOGETHER = _spot(decode="h100", encode="h100")
             [
                 "ml/a: east decode=h100 encode=h100 0 -> 2, east decode=h100 encode=l4 3 -> 0, "
                 "west decode=h100 encode=l4 0 -> 1",
-                "  2 replicas: decode stays on east/h100, in new pods; "
-                "encode moves from east/l4 to east/h100",
+                "  2 replicas: decode stays on east/h100; encode moves from east/l4 to east/h100",
                 "  1 replica: decode moves from east/h100 to west/h100; encode moves from east/l4 to west/l4",
             ],
         ),
@@ -115,14 +114,14 @@ TOGETHER = _spot(decode="h100", encode="h100")
             [Change(_spot(decode="h100"), 1, 0), Change(TOGETHER, 0, 1)],
             [
                 "ml/a: east/h100 1 -> 0, east decode=h100 encode=h100 0 -> 1",
-                "  1 replica: decode stays on east/h100, in new pods; encode starts on east/h100",
+                "  1 replica: decode stays on east/h100; encode starts on east/h100",
             ],
         ),
         (
             [Change(_spot(decode="h100"), 0, 1), Change(TOGETHER, 1, 0)],
             [
                 "ml/a: east/h100 0 -> 1, east decode=h100 encode=h100 1 -> 0",
-                "  1 replica: decode stays on east/h100, in new pods; encode ends on east/h100",
+                "  1 replica: decode stays on east/h100; encode ends on east/h100",
             ],
         ),
         ([Change(TOGETHER, 1, 3)], ["ml/a: east decode=h100 encode=h100 1 -> 3"]),

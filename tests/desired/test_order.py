@@ -105,6 +105,18 @@ def test_new_placements_wait_for_no_other_and_no_other_waits_for_them() -> None:
     assert _ways(found, "a", *here) == {"east": set(), "mid": set(), "west": {"east"}}
 
 
+def test_a_role_that_comes_leaves_the_workloads_that_run_and_their_order_as_they_are() -> None:
+    engine = {"name": "engine", "image": "encoder:1"}
+    encode = {"workers": {"topology": {"tensor": 1}, "template": {"spec": {"containers": [engine]}}}}
+    clusters = [cluster("east"), cluster("west")]
+    old = lock({"a east/l4": 1, "a west/l4": 1})
+    before = made(*clusters, deployment("a", 2), lock=old)
+    more = made(*clusters, deployment("a", 2, roles={"encode": encode}), lock=old)
+    for name in ("east/ml/a-decode-l4", "west/ml/a-decode-l4"):
+        assert find(more, "Deployment", name).manifest == find(before, "Deployment", name).manifest
+    assert _ways(more, "a", spot("a west/l4")) == {"west": {"east"}}
+
+
 def test_at_first_nothing_waits_for_another_placement() -> None:
     found = made(cluster("east"), cluster("west"), deployment("a", 2))
     assert _ways(found, "a", spot("a east/l4"), spot("a west/l4")) == {"east": set(), "west": set()}

@@ -9,6 +9,7 @@ from typing import Any
 from gke_edits_stack import Documents, documents
 from project import Run
 
+from inferfleet.gke.changes.page import PodEffect
 from inferfleet.gke.facts.change_table import Effect, Row, field_table
 from inferfleet.gke.facts.create_only import recreates, without_places
 
@@ -24,15 +25,16 @@ class Edit:
 
     A plan reads "update <paths>", "replace <the paths that force it>", "create" or "delete", by resource;
     places in lists are left out of paths. The effect is that of the field's row in the table of changes; for
-    another one `why` has the reason.
+    another one `why` has the reason. `says` is what the preview announces besides.
     """
 
     title: str
     changes: tuple[Value, ...]
     plans: Mapping[str, str] = field(default_factory=dict)
     refused: str = ""
-    effect: Effect | None = None
+    effect: Effect | PodEffect | None = None
     why: str = ""
+    says: str = ""
 
     @property
     def path(self) -> str:
@@ -50,7 +52,8 @@ class Edit:
         return max(rows, key=lambda row: len(row.path), default=None)
 
     @property
-    def expected(self) -> Effect:
+    def expected(self) -> Effect | PodEffect:
+        """What is done in the cloud, and of edits of workers to their pods."""
         if self.refused:
             return Effect.REFUSED
         return self.effect or (self.row.effect if self.row else Effect.NOTHING)
@@ -81,6 +84,26 @@ def effect(run: Run) -> Effect:
     if {Effect.CREATES, Effect.DELETES} <= effects:
         return Effect.ANOTHER
     return max(effects, key=list(Effect).index, default=Effect.NOTHING)
+
+
+def on_pods(run: Run) -> Effect | PodEffect:
+    """The most that a preview does to pods of engines."""
+    if run.code:
+        return Effect.REFUSED
+    workloads = {name: verb for name, verb in run.operations.items() if _is_engine(name)}
+    if "replace" in workloads.values():
+        return PodEffect.AT_ONCE
+    if {"create", "delete"} <= set(workloads.values()):
+        return PodEffect.ANOTHER
+    paths = {path for name in workloads for path in run.changed[name]}
+    if any(path.startswith(("spec.template.", "spec.leaderWorkerTemplate.")) for path in paths):
+        return PodEffect.ROLL
+    return PodEffect.COME_OR_GO if workloads and (not paths or "spec.replicas" in paths) else PodEffect.NONE
+
+
+def _is_engine(name: str) -> bool:
+    kind, _, place = name.partition(" ")
+    return kind in ("Deployment", "LeaderWorkerSet") and not place.endswith("-epp")
 
 
 def _operation(run: Run, name: str) -> str:

@@ -91,7 +91,7 @@ def test_names_stay_what_they_are(made: str, pinned: str) -> None:
             {
                 "inferfleet.dev/deployment": "deepseek",
                 "inferfleet.dev/role": "decode",
-                "inferfleet.dev/placement": "h200-h100",
+                "inferfleet.dev/placement": "h200",
                 "inferfleet.dev/serves": "true",
                 "llm-d.ai/role": "decode",
                 "llm-d.ai/engine-type": "vllm",

@@ -70,7 +70,6 @@ def test_a_worker_of_many_pods_is_a_group_that_lives_and_rolls_as_one(deployment
     written = annotations["inferfleet.dev/spec"]
     assert annotations == {
         "inferfleet.dev/spec": written,
-        "inferfleet.dev/pool": "h100",
         "inferfleet.dev/plugins": "istio@1/aa",
         "pulumi.com/waitFor": '["condition=Available",'
         f"\"jsonpath={{.metadata.annotations['inferfleet.dev/spec']}}={written}\"]",

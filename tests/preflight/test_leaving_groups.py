@@ -49,25 +49,18 @@ def test_a_group_leaves_with_all_its_pods_and_where_another_kind_takes_its_name(
     assert _leaving(WANTED, *desired) == held
 
 
-@pytest.mark.parametrize("selector", [{}, {f"{PREFIX}/pool": "h200-1a2b3c"}])
-def test_a_group_leaves_the_pool_of_its_role(selector: dict[str, str]) -> None:
-    """Its name was cut, the labels have the pools of all roles, and its nodes another name for theirs."""
-    wanted = _set("a-decode-pool-4a6f4e", _template("h200-h100", **selector))
-    wanted["metadata"]["annotations"] = {f"{PREFIX}/pool": "h200"}
-    [gone] = _leaving(wanted)
-    assert gone.pool == "h200"
-
-
-@pytest.mark.parametrize(("selector", "pool"), [({}, "h100"), ({f"{PREFIX}/pool": "other"}, "other")])
-def test_a_deployment_leaves_the_pool_of_its_nodes_or_its_name(selector: dict[str, str], pool: str) -> None:
-    metadata = {"name": "a-decode-h100", "namespace": "ml"}
-    template = _template("h200-h100", **selector)
-    [gone] = _leaving({"kind": "Deployment", "metadata": metadata, "spec": {"template": template}})
-    assert gone.pool == pool
-
-
 def test_pods_without_accelerators_hold_what_they_request() -> None:
     template = _template("l4")
     template["spec"]["containers"] = [{"name": "engine", "resources": {"requests": {"cpu": "8"}}}]
     [gone] = _leaving(_set("a-decode-l4", template))
     assert (gone.gpus_per_pod, gone.requests) == (0, Pod(0, 8000, 0))
+
+
+@pytest.mark.parametrize(
+    ("selector", "pool"), [({}, "pool-of-20-characters"), ({f"{PREFIX}/pool": "other"}, "other")]
+)
+def test_a_group_whose_name_was_cut_leaves_the_pool_of_its_placement(
+    selector: dict[str, str], pool: str
+) -> None:
+    [gone] = _leaving(_set("a-decode-pool-4a6f4e", _template("pool-of-20-characters", **selector)))
+    assert gone.pool == pool

@@ -3,7 +3,6 @@
 from typing import Any
 
 import pytest
-from own_cluster import east_problem
 
 from inferfleet.api.problems import Problem
 from inferfleet.desired.values import Component, Connection, DesiredCluster, KubeObject
@@ -36,6 +35,10 @@ def grouped(replicas: int = 1, size: int = 2, *, surge: int = 0, **pod: Any) -> 
     return _made("LeaderWorkerSet", spec, LABELS)
 
 
+def _warning(what: str, next_step: str) -> Problem:
+    return Problem(what, next_step, "spec.workers", kind="ModelDeployment", key="ml/a", severity="warning")
+
+
 def _remade(before: Any, after: Any) -> list[Problem]:
     components = (Component("ModelReplicas", "east", (KubeObject("n", after),)),)
     cluster = DesiredCluster(Connection("east", "existing/east", "active"), components)
@@ -59,14 +62,13 @@ def _remade(before: Any, after: Any) -> list[Problem]:
 )
 def test_a_workload_that_becomes_one_of_the_other_kind_is_told(before: Any, after: Any, shapes: str) -> None:
     assert _remade(before, after) == [
-        east_problem(
+        _warning(
             f"ml/{before['metadata']['name']} on cluster 'east' is {shapes}: an update makes the new one, "
             "waits until it is ready, and then ends all pods of the old one, which take the requests until "
             "then",
             "Where another warning says that it fits only once others are gone, the update does not wait, "
             "and nothing serves there until the new pods have loaded their model: let another placement "
             "serve meanwhile, or make room for both",
-            severity="warning",
         )
     ]
 
@@ -109,11 +111,10 @@ def test_pods_that_are_all_replaced_where_they_are_are_told_with_what_serves_mea
 ) -> None:
     how, next_step = meanwhile
     assert _remade(before, after) == [
-        east_problem(
+        _warning(
             f"an update replaces all pods of {after['kind']} ml/a-decode-h on cluster 'east' where they are "
             f"({changes}): {how}",
             next_step,
-            severity="warning",
         )
     ]
 
@@ -130,3 +131,9 @@ def test_pods_that_are_all_replaced_where_they_are_are_told_with_what_serves_mea
 )
 def test_numbers_others_workloads_and_those_without_pods_are_not_told(before: Any, after: Any) -> None:
     assert _remade(before, after) == []
+
+
+def test_a_role_of_its_own_is_told_where_it_is_written() -> None:
+    labels = {**LABELS, "inferfleet.dev/role": "encode"}
+    [told] = _remade(single(labels=labels), single(labels=labels, schedulerName="kai-scheduler"))
+    assert (told.path, told.key) == ("spec.roles.encode.workers", "ml/a")

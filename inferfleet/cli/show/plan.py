@@ -83,10 +83,7 @@ def change_lines(changes: Iterable[Change], left: Mapping[Spot, str]) -> Iterato
 
 
 def _steps(move: Move) -> Iterator[str]:
-    """Yield what becomes of each role of replicas that move.
-
-    A label of pods names the pools of all roles, so those that stay have new pods too.
-    """
+    """Yield what becomes of each role of replicas that move; pods of one that stays run on."""
     before, after = dict(move.before.pools), dict(move.after.pools)
     for role in sorted({*before, *after}):
         source, target = (
@@ -94,7 +91,7 @@ def _steps(move: Move) -> Iterator[str]:
             for spot, pools in ((move.before, before), (move.after, after))
         )
         if source == target:
-            yield f"{role} stays on {source}, in new pods"
+            yield f"{role} stays on {source}"
         elif source and target:
             yield f"{role} moves from {source} to {target}"
         else:

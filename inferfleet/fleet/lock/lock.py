@@ -76,6 +76,14 @@ class Lock:
     lines: Mapping[str, Where] = field(default_factory=dict, compare=False)
     """Line of each entry in the file, by section and key (`pools/<cluster>/<pool>`); it is not written."""
 
+    def runs(self, spot: Spot) -> bool:
+        """Return whether workloads of the spot run: those of a role stay when others are added or removed."""
+        return spot in self.placements or any(
+            (known.deployment, known.cluster) == (spot.deployment, spot.cluster)
+            and not set(known.pools).isdisjoint(spot.pools)
+            for known in self.placements
+        )
+
 
 def matches(old: Lock, new: Lock) -> bool:
     """Return True when two locks agree. A UID that only one of them knows makes no difference."""

@@ -1,6 +1,13 @@
-"""The page docs/changes.md: what a change of each field does, as people read it."""
+"""The page docs/changes.md: what a change of each field does, as people read it.
+
+Fields of classes and clusters are in the table of changes, by which updates are decided. A deployment is
+nothing in the cloud; what its fields do to pods that run follows from manifests, so its table is here, and
+tests hold it against what the engine does.
+"""
 
 from collections.abc import Iterable, Iterator, Mapping
+from enum import StrEnum
+from typing import NamedTuple
 
 from inferfleet.gke.facts.change_table import Row, field_table
 from inferfleet.gke.facts.create_only import ALSO, NOT
@@ -27,6 +34,20 @@ The plan compares with `placement.lock`, which records the immutable settings of
 whose change makes GKE replace nodes. Other changes in place (sizes, labels, taints, channels) are shown by
 `pulumi preview` only.
 """
+_DEPLOYMENTS = """\
+## Fields of a ModelDeployment
+
+Nothing of a deployment is in Google Cloud. What a change does to its pods that run:
+
+- **no pod restarts**: objects beside them change, or nothing does.
+- **pods come or go**: others than these are created or deleted.
+- **pods roll**: a Deployment replaces its pods one at a time, a LeaderWorkerSet its groups, as `spec.rollout`
+  says.
+- **another workload**: new pods are created beside the old ones, which are deleted at the end of the update.
+
+| field | effect | why |
+|---|---|---|
+"""
 _CORRECTIONS = """\
 ## Where the provider's table alone is wrong
 
@@ -35,6 +56,80 @@ A change replaces a pool when the provider's table of fields says so (`forceNew`
 | resource | setting | counts as | why |
 |---|---|---|---|
 """
+
+
+class PodEffect(StrEnum):
+    """What happens to pods that run, from the least to the most severe."""
+
+    NONE = "no pod restarts"
+    COME_OR_GO = "pods come or go"
+    ROLL = "pods roll"
+    ANOTHER = "another workload"
+    AT_ONCE = "all pods end at once"
+
+
+class DeploymentField(NamedTuple):
+    """One field of a ModelDeployment; those below it that have no entry do the same."""
+
+    path: str
+    effect: PodEffect
+    why: str
+
+
+_OF_ROLES = "spec.roles.<name>."
+DEPLOYMENT_FIELDS = (
+    DeploymentField("apiVersion", PodEffect.NONE, "it has a single value"),
+    DeploymentField("kind", PodEffect.NONE, "it says what the document is"),
+    DeploymentField("metadata.name", PodEffect.ANOTHER, "another name is another deployment"),
+    DeploymentField("metadata.namespace", PodEffect.ANOTHER, "another namespace is another deployment"),
+    DeploymentField("metadata.labels", PodEffect.NONE, "services select deployments by them"),
+    DeploymentField("spec.replicas", PodEffect.COME_OR_GO, "each has so many pods or groups"),
+    DeploymentField("spec.clusterSelector", PodEffect.NONE, "where a cluster is excluded, its replicas move"),
+    DeploymentField(
+        "spec.nodeSelector",
+        PodEffect.NONE,
+        "where a class is excluded, its replicas move; pods whose GPUs are claimed roll to another claim",
+    ),
+    DeploymentField("spec.tolerations", PodEffect.NONE, "where a taint is not tolerated, replicas move"),
+    DeploymentField("spec.engine.type", PodEffect.ROLL, "probes, metrics and labels follow from it"),
+    DeploymentField(
+        "spec.engine.port",
+        PodEffect.ROLL,
+        "the InferencePool has the new port first: requests fail until pods are replaced, which is announced",
+    ),
+    DeploymentField("spec.engine.startup", PodEffect.ROLL, "the probe at start allows so much time"),
+    DeploymentField("spec.workers.count", PodEffect.COME_OR_GO, "each replica has so many pods or groups"),
+    DeploymentField(
+        "spec.workers.topology",
+        PodEffect.ROLL,
+        "groups of another size are announced; where one pod becomes several, or several one, it is another "
+        "workload",
+    ),
+    DeploymentField("spec.workers.template", PodEffect.ROLL, "all pods are made of it"),
+    DeploymentField("spec.workers.entry", PodEffect.ROLL, "whole groups roll"),
+    DeploymentField("spec.workers.follower", PodEffect.ROLL, "whole groups roll"),
+    DeploymentField("spec.roles", PodEffect.COME_OR_GO, "those of the role; pods of other roles run on"),
+    DeploymentField(f"{_OF_ROLES}workers.count", PodEffect.COME_OR_GO, "each replica has so many of them"),
+    DeploymentField(
+        f"{_OF_ROLES}workers.topology", PodEffect.ROLL, "as that of the deployment, for the role"
+    ),
+    DeploymentField(f"{_OF_ROLES}workers.template", PodEffect.ROLL, "all pods of the role are made of it"),
+    DeploymentField(f"{_OF_ROLES}workers.entry", PodEffect.ROLL, "whole groups of the role roll"),
+    DeploymentField(f"{_OF_ROLES}workers.follower", PodEffect.ROLL, "whole groups of the role roll"),
+    DeploymentField(f"{_OF_ROLES}nodeSelector", PodEffect.ANOTHER, "where it excludes the pool of the role"),
+    DeploymentField(f"{_OF_ROLES}engine", PodEffect.ROLL, "as that of the deployment, for the role"),
+    DeploymentField("spec.prefill", PodEffect.NONE, "it is not offered yet"),
+    DeploymentField("spec.endpointPicker", PodEffect.NONE, "it is about the picker, which restarts"),
+    DeploymentField("spec.route", PodEffect.NONE, "it is about the HTTPRoute"),
+    DeploymentField("spec.rollout", PodEffect.NONE, "it says how pods are replaced"),
+    DeploymentField(
+        "spec.scheduler",
+        PodEffect.ROLL,
+        "but for queues of KAI, which are labels of workloads; a queue of Kueue must not change under pods "
+        "that are ready: that is refused",
+    ),
+    DeploymentField("spec.plugins", PodEffect.ROLL, "where they make other pods"),
+)
 
 
 def page() -> str:
@@ -47,6 +142,9 @@ def page() -> str:
             *_section(
                 "Fields of an InferenceCluster", (row for row in rows if row.kind == "InferenceCluster")
             ),
+            _DEPLOYMENTS
+            + "\n".join(f"| `{path}` | {effect} | {why} |" for path, effect, why in DEPLOYMENT_FIELDS),
+            "",
             _CORRECTIONS + "\n".join([*_corrections("create-only", ALSO), *_corrections("nothing", NOT)]),
             "",
         ]

@@ -9,6 +9,8 @@ from pydantic import BaseModel
 
 from inferfleet.api.kinds.inference_class import InferenceClass
 from inferfleet.api.kinds.inference_cluster import InferenceCluster
+from inferfleet.api.kinds.model_deployment import ModelDeployment, Role
+from inferfleet.gke.changes.page import DEPLOYMENT_FIELDS
 from inferfleet.gke.facts import schema
 from inferfleet.gke.facts.change_table import POOLS, Effect, Row, field_table
 from inferfleet.gke.facts.create_only import is_create_only, recreates
@@ -47,6 +49,15 @@ def test_every_field_of_the_documents_has_a_row_or_a_parent_with_one(model: type
     assert [one for one in leaves if not any(_inside(one, row) for row in parents)] == []
     assert [row for row in rows if not any(_inside(one, row) for one in leaves)] == []
     assert sorted({row for row in rows if rows.count(row) > 1}) == []
+
+
+def test_every_field_of_a_deployment_has_a_row_or_a_parent_with_one() -> None:
+    rows = [row.path for row in DEPLOYMENT_FIELDS]
+    role = [f"spec.roles.<name>.{field}" for field in _leaves(Role, "")]
+    leaves = [*_leaves(ModelDeployment, ""), *role]
+    assert [field for field in leaves if not any(_inside(field, row) for row in rows)] == []
+    assert [row for row in rows if not any(_inside(field, row) for field in leaves)] == []
+    assert len(set(rows)) == len(rows)
 
 
 def _inside(path: str, row: str) -> bool:

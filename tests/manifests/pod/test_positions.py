@@ -110,7 +110,7 @@ def test_pods_of_one_worker_keep_apart_where_a_node_could_hold_two() -> None:
             "matchLabels": {
                 "inferfleet.dev/deployment": "qwen",
                 "inferfleet.dev/role": "decode",
-                "inferfleet.dev/placement": "h100-h100",
+                "inferfleet.dev/placement": "h100",
             }
         },
         "matchLabelKeys": ["leaderworkerset.sigs.k8s.io/group-key"],
