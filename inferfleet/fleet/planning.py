@@ -43,7 +43,7 @@ documents and lock give the same plan in a pull request, on a laptop and in an u
 Cost. Whether a pool suits a role is worked out once per class, whether a cluster does once per selector.
 Pools are found by an index over class and free GPUs, and packed by counting alike nodes and alike pods.
 Reasons are put in words when they are asked for. A thousand deployments on a thousand clusters take half a
-second (`bench/planning.py`).
+second (`bench/planner.py`).
 """
 
 from collections import Counter
