@@ -2,10 +2,10 @@
 bench/planner.py`.
 
 Printed for each fleet, as one line: replicas placed of the bound, and of the greedy; the price of the GPUs
-that they hold as a multiple of the least one at equal spread (`bench/bounds.py`), for the greedy as a
-multiple of the plan's; CPU seconds of a plan from nothing and of the next one; MiB that the plan adds to
-the process; and the replicas that the next plan moves. Last comes what 1,000 deployments take, as a
-multiple of ten times 100. Everything takes half an hour, most of it the bounds; options pick parts.
+that they hold as a multiple of the least one at equal spread (`bench/bounds.py`), and for the greedy; CPU
+seconds of a plan from nothing and of the next one; MiB that the plan adds to the process; and the replicas
+that the next plan moves. Last comes what 1,000 deployments take, as a multiple of ten times 100. Everything
+takes half an hour, most of it the bounds; options pick parts.
 
 Where there are more nodes than the deployments ask for (100 x 100, and all with 1,000 clusters), the load
 changes nothing. Each fleet is planned in a process of its own.

@@ -6,6 +6,7 @@ it ran, until one changes nothing. The next plan starts there, so it changes not
 
 from collections import Counter
 from heapq import heapify, heapreplace
+from itertools import groupby
 
 from inferfleet.fleet.placement.candidates import Candidates
 from inferfleet.fleet.placement.exchange import Exchange
@@ -137,8 +138,10 @@ class Placing:
     def _grow(self) -> bool:
         """Add missing replicas. Return True when any was added.
 
-        Where there is room for all, the scarcest shapes choose first. Else deployments take turns, so that
-        one with many replicas leaves something for the others; replicas added here then make room for more.
+        Where there is room for all, the scarcest shapes choose first. Else those with the fewest GPUs do, so
+        that most replicas have a place, and deployments of one size take turns, so that one with many
+        replicas leaves something for the others. Replicas added here then make room for more, and move to
+        where they cost less.
         """
         missing = Counter(
             {
@@ -147,33 +150,45 @@ class Placing:
                 if (number := self._targets[deployment] - self._ledger.total(deployment)) > 0
             }
         )
-        added = [spot for deployment, number in missing.items() for spot in self._add(deployment, number)]
+        added: list[Spot] = []
+        for deployment, number in missing.items():
+            spots = self._add(deployment, number)
+            added += spots
+            if len(spots) < number:
+                break
         if len(added) == missing.total():
+            Exchange(self._ledger, self._candidates, Counter(added)).cheapen()
             return bool(added)
         for spot in added:
             self._ledger.add(spot, -1)
         added = self._in_turns(missing)
         exchange = Exchange(self._ledger, self._candidates, Counter(added))
-        for deployment, number in missing.items():
-            for _ in range(number):
+        for deployment in sorted(missing, key=self._size):
+            for _ in range(missing[deployment]):
                 if not exchange.place(deployment):
                     break
+        exchange.cheapen()
         return bool(added)
 
     def _in_turns(self, missing: Counter[str]) -> list[Spot]:
-        """Add missing replicas, one of each deployment in a turn. Return where, and count them."""
+        """Add missing replicas, one of each deployment of a size in a turn. Return where, and count them."""
         added: list[Spot] = []
-        waiting = list(missing)
-        while waiting:
-            still = []
-            for deployment in waiting:
-                spots = self._add(deployment, 1)
-                missing[deployment] -= len(spots)
-                added += spots
-                if spots and missing[deployment]:
-                    still.append(deployment)
-            waiting = still
+        for _, group in groupby(sorted(missing, key=self._size), key=self._size):
+            waiting = list(group)
+            while waiting:
+                still = []
+                for deployment in waiting:
+                    spots = self._add(deployment, 1)
+                    missing[deployment] -= len(spots)
+                    added += spots
+                    if spots and missing[deployment]:
+                        still.append(deployment)
+                waiting = still
         return added
+
+    def _size(self, deployment: str) -> int:
+        """Return the GPUs of a replica."""
+        return self._candidates.wanted(deployment).total
 
     def _add(self, deployment: str, number: int) -> list[Spot]:
         """Add up to so many replicas, as far as there is room. Return where."""
