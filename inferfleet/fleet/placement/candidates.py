@@ -45,6 +45,7 @@ class Wanted:
     gpus: int
     gang: int
     total: int
+    priority: int
 
     @property
     def scarcity(self) -> tuple[int, int, int, str]:
@@ -85,6 +86,7 @@ class Candidates:
                 max(demand.pod.gpus for demand in written.values()),
                 max(demand.gang for demand in written.values()),
                 sum(demand.gpus for demand in written.values()),
+                document.spec.priority,
             )
         return self._wanted[deployment]
 

@@ -34,9 +34,9 @@ class _Loss(NamedTuple):
 
 
 class Exchange:
-    """Moves among `new` replicas, counted by their spots."""
+    """Moves among `new` replicas, counted by their spots: those that were noted."""
 
-    def __init__(self, ledger: Ledger, candidates: Candidates, new: Counter[Spot]) -> None:
+    def __init__(self, ledger: Ledger, candidates: Candidates) -> None:
         self._ledger = ledger
         self._candidates = candidates
         self.new: Counter[Spot] = Counter()
@@ -46,8 +46,12 @@ class Exchange:
         self._tries = _TRIES
         self._allowance = _TRIES_OF_ONE
         self._losses: dict[int, list[_Loss]] = {}
-        for spot, replicas in new.items():
-            self._note(spot, replicas)
+
+    def note(self, spots: list[Spot]) -> None:
+        """Let the replicas that were added to these spots move from now on."""
+        for spot in spots:
+            self._note(spot, 1)
+        self._losses.clear()
 
     def place(self, deployment: str) -> bool:
         """Place one more replica of a deployment, by moves of others if it must. Return False if none do."""

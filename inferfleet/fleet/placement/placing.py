@@ -138,10 +138,9 @@ class Placing:
     def _grow(self) -> bool:
         """Add missing replicas. Return True when any was added.
 
-        Where there is room for all, the scarcest shapes choose first. Else those with the fewest GPUs do, so
-        that most replicas have a place, and deployments of one size take turns, so that one with many
-        replicas leaves something for the others. Replicas added here then make room for more, and move to
-        where they cost less.
+        Where there is room for all, the scarcest shapes choose first, whatever their priority. Else those of
+        the highest priority are served first. Replicas added here make room for more, and move to where they
+        cost less.
         """
         missing = Counter(
             {
@@ -150,25 +149,40 @@ class Placing:
                 if (number := self._targets[deployment] - self._ledger.total(deployment)) > 0
             }
         )
+        exchange = Exchange(self._ledger, self._candidates)
+        if not self._all(missing, exchange):
+            for _, group in groupby(sorted(missing, key=self._rank), key=self._rank):
+                self._serve(Counter({deployment: missing[deployment] for deployment in group}), exchange)
+        added = bool(exchange.new)
+        exchange.cheapen()
+        return added
+
+    def _all(self, missing: Counter[str], exchange: Exchange) -> bool:
+        """Add all missing replicas, in their order. Return False, and add none, where one has no room."""
         added: list[Spot] = []
         for deployment, number in missing.items():
             spots = self._add(deployment, number)
             added += spots
             if len(spots) < number:
-                break
-        if len(added) == missing.total():
-            Exchange(self._ledger, self._candidates, Counter(added)).cheapen()
-            return bool(added)
-        for spot in added:
-            self._ledger.add(spot, -1)
-        added = self._in_turns(missing)
-        exchange = Exchange(self._ledger, self._candidates, Counter(added))
+                for spot in added:
+                    self._ledger.add(spot, -1)
+                return False
+        exchange.note(added)
+        return True
+
+    def _serve(self, missing: Counter[str], exchange: Exchange) -> None:
+        """Add missing replicas of one priority, as many as possible.
+
+        Where not all have room, those with the fewest GPUs choose first, and deployments of one size take
+        turns, so that one with many replicas leaves something for the others.
+        """
+        if self._all(missing, exchange):
+            return
+        exchange.note(self._in_turns(missing))
         for deployment in sorted(missing, key=self._size):
             for _ in range(missing[deployment]):
                 if not exchange.place(deployment):
                     break
-        exchange.cheapen()
-        return bool(added)
 
     def _in_turns(self, missing: Counter[str]) -> list[Spot]:
         """Add missing replicas, one of each deployment of a size in a turn. Return where, and count them."""
@@ -185,6 +199,9 @@ class Placing:
                         still.append(deployment)
                 waiting = still
         return added
+
+    def _rank(self, deployment: str) -> int:
+        return -self._candidates.wanted(deployment).priority
 
     def _size(self, deployment: str) -> int:
         """Return the GPUs of a replica."""

@@ -94,6 +94,41 @@ def test_where_not_all_have_room_deployments_take_turns() -> None:
     assert _placed(east, *wanted) == {"a-scratch east/h100": 2, "prod-chat east/h100": 2}
 
 
+def test_a_higher_priority_is_served_first() -> None:
+    east = cluster("east", {"h100": ("h100", 4)})
+    wanted = [
+        deployment("a-scratch", 6, gpus=4, priority=-1),
+        deployment("b", 1, gpus=8),
+        deployment("prod-chat", 3, gpus=8, priority=5),
+    ]
+    assert _placed(east, *wanted) == {"b east/h100": 1, "prod-chat east/h100": 3}
+
+
+def test_where_all_have_room_the_priority_changes_nothing() -> None:
+    """The scarce shape chooses first, though another one has the priority."""
+    east = cluster("east", {"h100": ("h100", 1), "l4": ("l4", 1)})
+    wanted = [deployment("a", 4, priority=9), deployment("big", 1, gpus=8)]
+    assert _placed(east, *wanted) == {"a east/l4": 4, "big east/h100": 1}
+
+
+def test_a_higher_priority_ends_and_moves_no_replica_that_runs() -> None:
+    east = cluster("east", {"h100": ("h100", 1), "l4": ("l4", 1)})
+    wanted = [deployment("low", 1), deployment("high", 1, gpus=8, priority=100)]
+    running = {"low east/h100": 1}
+    assert _placed(east, *wanted, locked=running) == running
+
+
+def test_a_new_replica_of_low_priority_makes_room_where_it_has_another_place() -> None:
+    cheap, dear = _priced("cheap", 8, "8", memory="180Gi"), _priced("dear", 8, "80")
+    east = cluster("east", {"c": ("cheap", 1), "d": ("dear", 1)})
+    wanted = [
+        deployment("first", 1, gpus=8, priority=1),
+        deployment("second", 1, gpus=4, cel=_at_least("141Gi")),
+        deployment("third", 2, gpus=4, priority=-1),
+    ]
+    assert _placed(cheap, dear, east, *wanted) == {"first east/d": 1, "second east/c": 1, "third east/c": 1}
+
+
 def test_as_many_replicas_as_possible_have_a_place() -> None:
     east = cluster("east", {"h100": ("h100", 1)})
     wanted = [deployment("large", 1, gpus=8), deployment("medium", 2, gpus=2), deployment("small", 4)]
