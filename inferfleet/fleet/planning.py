@@ -15,12 +15,14 @@ Phases, in order:
    clusters are dropped. Those on lost clusters are fixed: they count and are never touched. Those whose
    cluster or pool no longer exists are errors and stay in the lock alone. All others are taken over as they
    are, whether they still fit or not.
-3. *Place* (`placement/placing.py`): remove surplus replicas, then move replicas away from where they must not
-   be, relieve pools that are too small, and add missing replicas; the last three repeat until none of them
-   finds room. The shapes with the most GPUs per pod, and those that few nodes suit, choose first. A replica
-   goes to a cluster that has the fewest of its deployment, there to the class with the lowest price per GPU,
-   then to the pool with a node that it fills best, then by name (`placement/candidates.py`). Where not all
-   have room, deployments take turns, and replicas that are new make room for others by moving to other pools
+3. *Place* (`placement/placing.py`): remove surplus replicas, then move replicas away from where they must
+   not be, relieve pools that are too small, and add missing replicas; the last three repeat until none of
+   them finds room. The shapes with the most GPUs per pod, and those that few nodes suit, choose first. A
+   replica goes to a cluster that has the fewest of its deployment, there to the class with the lowest
+   price per GPU, then to the pool with a node that it fills best, then by name
+   (`placement/candidates.py`). Where not all have room, the highest priority is served first, then those
+   with few GPUs choose first, and deployments of one size take turns. Replicas that are new then make room
+   for others by moving to other pools, and move to where all of them cost less and none is spread worse
    (`placement/exchange.py`).
 4. *Route*: endpoints follow from placements, service routes and their weights from endpoints.
 
@@ -42,8 +44,8 @@ documents and lock give the same plan in a pull request, on a laptop and in an u
 
 Cost. Whether a pool suits a role is worked out once per class, whether a cluster does once per selector.
 Pools are found by an index over class and free GPUs, and packed by counting alike nodes and alike pods.
-Reasons are put in words when they are asked for. A thousand deployments on a thousand clusters take half a
-second (`bench/planning.py`).
+Reasons are put in words when they are asked for. A thousand deployments on a thousand clusters take less
+than a second; the moves that save cost are bounded in number (`bench/planner.py`).
 """
 
 from collections import Counter

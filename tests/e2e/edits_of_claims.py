@@ -85,8 +85,8 @@ SCHEDULERS = (
     refused(
         "a longer pipeline, in a queue of Kueue",
         "queued", f"{WORKERS}.topology.pipeline", 4,
-        "has 1 group of 2 pods and would have 1 group of 4 pods, and Kueue, which manages it, "
-        "takes no other size",
+        "is in queue team-a of Kueue, and an update would change size of leaderWorkerTemplate, which Kueue "
+        "refuses for as long as the workload exists",
     ),
     refused(
         "another queue of Kueue",

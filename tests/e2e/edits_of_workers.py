@@ -30,9 +30,8 @@ from inferfleet.gke.changes.page import PodEffect
 _RERANK = {"workers": {"topology": {"tensor": 1}, "template": template()}}
 _SEEN = [{"name": "SEEN", "value": "1"}]
 _COME, _ROLL, _ANOTHER = PodEffect.COME_OR_GO, PodEffect.ROLL, PodEffect.ANOTHER
-_REPLACED = "every group is replaced, one at a time"
-_ALONE = f"{_REPLACED}, and nothing serves until the new one is ready"
-_BESIDE = "the new pods are made beside the old ones, which end with the update"
+_ALONE = "it has one group, and nothing serves there until the new one has loaded its model"
+_BESIDE = "an update makes the new one, waits until it is ready, and then ends all pods of the old one"
 _AHEAD = "as soon as the update begins: requests fail until the pods are replaced"
 
 _TOPOLOGY = (
@@ -40,27 +39,27 @@ _TOPOLOGY = (
         "pipeline of 2 becomes 4",
         "kimi", f"{WORKERS}.topology.pipeline", 4, _ROLL,
         group("kimi-decode-plain", f"{GROUP}.size", both=(ARGS,)),
-        says=f"has 2 groups of 2 pods and would have 2 groups of 4 pods: {_REPLACED}",
+        says="(size of groups 2 becomes 4): one group of 2 after another, and the others take the requests",
     ),
     edit(
         "a pipeline of 2 becomes one pod",
         "kimi", f"{WORKERS}.topology.pipeline", 1, _ANOTHER,
         created("Deployment kimi-decode-plain"), deleted("LeaderWorkerSet kimi-decode-plain"),
-        says=f"is 2 groups of 2 pods and would be a Deployment of 2 pods: {_BESIDE}",
+        says=f"is a LeaderWorkerSet of 2 groups of 2 pods now and will be a Deployment of 2 pods: {_BESIDE}",
         why="workers have one pod then",
     ),
     edit(
         "one pod becomes a pipeline of 2",
         "single", f"{WORKERS}.topology.pipeline", 2, _ANOTHER,
         created("LeaderWorkerSet single-decode-plain"), deleted("Deployment single-decode-plain"),
-        says=f"is a Deployment of 1 pod and would be 1 group of 2 pods: {_BESIDE}",
+        says=f"is a Deployment of 1 pod now and will be a LeaderWorkerSet of 1 group of 2 pods: {_BESIDE}",
         why="workers have several pods then",
     ),
     edit(
         "4 copies become 8",
         "wide", f"{WORKERS}.topology.data", 8, _ROLL,
         group("wide-decode-plain", f"{GROUP}.size", both=(ARGS,)),
-        says=f"has 1 group of 2 pods and would have 1 group of 4 pods: {_ALONE}",
+        says=f"(size of groups 2 becomes 4): {_ALONE}",
     ),
     edit(
         "2 copies in a pod become 1",
@@ -71,21 +70,22 @@ _TOPOLOGY = (
             f"{GROUP}.size",
             both=(ANNOTATIONS, ARGS, f"{CONTAINER}.ports", *PROBED, *GPUS),
         ),
-        says=f"has 1 group of 2 pods and would have 1 group of 4 pods: {_ALONE}",
+        says="(size of groups 2 becomes 4; GPUs of a pod 2 by an extended resource becomes 1 by an "
+        f"extended resource): {_ALONE}",
     ),
     edit(
         "2 copies in a pod become all 4",
         "wide", f"{WORKERS}.topology.dataLocal", 4, _ANOTHER,
         pool("wide", "spec.targetPorts"),
         created("Deployment wide-decode-plain"), deleted("LeaderWorkerSet wide-decode-plain"),
-        says=f"is 1 group of 2 pods and would be a Deployment of 1 pod: {_BESIDE}",
+        says=f"is a LeaderWorkerSet of 1 group of 2 pods now and will be a Deployment of 1 pod: {_BESIDE}",
         why="workers have one pod then",
     ),
     edit(
         "a tensor group outgrows its node",
         "tall", f"{WORKERS}.topology.tensor", 8, _ANOTHER,
         created("LeaderWorkerSet tall-decode-joined"), deleted("Deployment tall-decode-joined"),
-        says=f"is a Deployment of 1 pod and would be 1 group of 2 pods: {_BESIDE}",
+        says=f"is a Deployment of 1 pod now and will be a LeaderWorkerSet of 1 group of 2 pods: {_BESIDE}",
         why="workers have several pods then",
     ),
     edit(

@@ -161,6 +161,10 @@ class ModelDeploymentSpec(Model):
 
     replicas: int = Field(ge=0, le=10_000)
     """Number of complete serving instances over all clusters. 0 keeps the document and runs nothing."""
+    priority: int = Field(default=0, ge=-1_000_000, le=1_000_000)
+    """Who is served first where not all replicas have room: those of the highest number. New replicas of a
+    higher priority neither move nor end running ones of a lower one.
+    """
     cluster_selector: LabelSelector = LabelSelector()
     """Clusters that may run replicas, by the labels of their documents. Default: all clusters."""
     node_selector: NodeSelector | None = None

@@ -34,7 +34,8 @@ class Wanted:
     """Where replicas of a deployment may run: the clusters, and by role the classes with their order.
 
     The role with the most GPUs is the first. `nodes` are those of the classes that suit the role which fewest
-    suit, `gpus` those of the largest pod, `gang` the pods of the largest worker.
+    suit, `gpus` those of the largest pod, `gang` the pods of the largest worker, `total` the GPUs of a
+    replica.
     """
 
     deployment: str
@@ -44,6 +45,8 @@ class Wanted:
     nodes: int
     gpus: int
     gang: int
+    total: int
+    priority: int
 
     @property
     def scarcity(self) -> tuple[int, int, int, str]:
@@ -63,6 +66,7 @@ class Candidates:
         self._order = sorted(self._rooms.of_class, key=ranks(documents).__getitem__)
         self._nodes = {name: sum(room.size for room in rooms) for name, rooms in self._rooms.of_class.items()}
         self._wanted: dict[str, Wanted] = {}
+        self._prices = prices(documents)
 
     def wanted(self, deployment: str) -> Wanted:
         """Return where replicas of a deployment may run."""
@@ -82,6 +86,8 @@ class Candidates:
                 min(sum(self._nodes[name] for name in of_role) for of_role in classes.values()),
                 max(demand.pod.gpus for demand in written.values()),
                 max(demand.gang for demand in written.values()),
+                sum(demand.gpus for demand in written.values()),
+                document.spec.priority,
             )
         return self._wanted[deployment]
 
@@ -187,6 +193,27 @@ class Candidates:
             return None
         return chosen(0, dict(fixed), added)
 
+    def cost(self, spot: Spot) -> int:
+        """Return what the GPUs of a replica cost on a spot, in a unit that is the same for all."""
+        classes = {role: self._rooms.by_key[spot.cluster, pool].class_name for role, pool in spot.pools}
+        return sum(self.cost_on(spot.deployment, role, name) for role, name in classes.items())
+
+    def cost_on(self, deployment: str, role: str, class_name: str) -> int:
+        """Return what the GPUs of a role of a replica cost on nodes of a class."""
+        return self.gpus(deployment, role, class_name) * self._prices[class_name]
+
+    def least(self, deployment: str) -> int:
+        """Return what a replica costs where each role is on the cheapest class that suits it."""
+        return sum(
+            min((self.cost_on(deployment, role, name) for name in of_role), default=0)
+            for role, of_role in self.wanted(deployment).classes.items()
+        )
+
+    def gpus(self, deployment: str, role: str, class_name: str) -> int:
+        """Return the GPUs of a role of a replica on nodes of a class."""
+        node_gpus = self._rooms.of_class[class_name][0].node.gpus
+        return self._demands.unedited(deployment, role, node_gpus).gpus
+
     def _pools(
         self, wanted: Wanted, clusters: frozenset[str] | list[str], *, thorough: bool
     ) -> Iterator[Room]:
@@ -251,6 +278,14 @@ def ranks(documents: Documents) -> dict[str, _Rank]:
     )
     common = min(currencies, key=lambda name: (-currencies[name], name), default="")
     return {name: _rank(name, document, common) for name, document in documents.classes.items()}
+
+
+def prices(documents: Documents) -> dict[str, int]:
+    """Return the price per GPU of each class in millionths. Those without one have the same, a thousand times
+    the highest: what has a price is cheaper, and no move between the others saves anything.
+    """
+    known = {name: int(rank[1] * 1_000_000) for name, rank in ranks(documents).items() if not rank[0]}
+    return dict.fromkeys(documents.classes, 1_000 * max(known.values(), default=0) + 1) | known
 
 
 def _rank(name: str, document: InferenceClass, currency: str) -> _Rank:

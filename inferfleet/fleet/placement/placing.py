@@ -6,6 +6,7 @@ it ran, until one changes nothing. The next plan starts there, so it changes not
 
 from collections import Counter
 from heapq import heapify, heapreplace
+from itertools import groupby
 
 from inferfleet.api.wording import listing
 from inferfleet.fleet.placement.candidates import Candidates
@@ -160,8 +161,9 @@ class Placing:
     def _grow(self) -> bool:
         """Add missing replicas. Return True when any was added.
 
-        Where there is room for all, the scarcest shapes choose first. Else deployments take turns, so that
-        one with many replicas leaves something for the others; replicas added here then make room for more.
+        Where there is room for all, the scarcest shapes choose first, whatever their priority. Else those of
+        the highest priority are served first. Replicas added here make room for more, and move to where they
+        cost less.
         """
         missing = Counter(
             {
@@ -170,33 +172,63 @@ class Placing:
                 if (number := self._targets[deployment] - self._ledger.total(deployment)) > 0
             }
         )
-        added = [spot for deployment, number in missing.items() for spot in self._add(deployment, number)]
-        if len(added) == missing.total():
-            return bool(added)
-        for spot in added:
-            self._ledger.add(spot, -1)
-        added = self._in_turns(missing)
-        exchange = Exchange(self._ledger, self._candidates, Counter(added))
+        exchange = Exchange(self._ledger, self._candidates)
+        if not self._all(missing, exchange):
+            for _, group in groupby(sorted(missing, key=self._rank), key=self._rank):
+                self._serve(Counter({deployment: missing[deployment] for deployment in group}), exchange)
+        added = bool(exchange.new)
+        exchange.cheapen()
+        return added
+
+    def _all(self, missing: Counter[str], exchange: Exchange) -> bool:
+        """Add all missing replicas, in their order. Return False, and add none, where one has no room."""
+        added: list[Spot] = []
         for deployment, number in missing.items():
-            for _ in range(number):
+            spots = self._add(deployment, number)
+            added += spots
+            if len(spots) < number:
+                for spot in added:
+                    self._ledger.add(spot, -1)
+                return False
+        exchange.note(added)
+        return True
+
+    def _serve(self, missing: Counter[str], exchange: Exchange) -> None:
+        """Add missing replicas of one priority, as many as possible.
+
+        Where not all have room, those with the fewest GPUs choose first, and deployments of one size take
+        turns, so that one with many replicas leaves something for the others.
+        """
+        if self._all(missing, exchange):
+            return
+        exchange.note(self._in_turns(missing))
+        for deployment in sorted(missing, key=self._size):
+            for _ in range(missing[deployment]):
                 if not exchange.place(deployment):
                     break
-        return bool(added)
 
     def _in_turns(self, missing: Counter[str]) -> list[Spot]:
-        """Add missing replicas, one of each deployment in a turn. Return where, and count them."""
+        """Add missing replicas, one of each deployment of a size in a turn. Return where, and count them."""
         added: list[Spot] = []
-        waiting = list(missing)
-        while waiting:
-            still = []
-            for deployment in waiting:
-                spots = self._add(deployment, 1)
-                missing[deployment] -= len(spots)
-                added += spots
-                if spots and missing[deployment]:
-                    still.append(deployment)
-            waiting = still
+        for _, group in groupby(sorted(missing, key=self._size), key=self._size):
+            waiting = list(group)
+            while waiting:
+                still = []
+                for deployment in waiting:
+                    spots = self._add(deployment, 1)
+                    missing[deployment] -= len(spots)
+                    added += spots
+                    if spots and missing[deployment]:
+                        still.append(deployment)
+                waiting = still
         return added
+
+    def _rank(self, deployment: str) -> int:
+        return -self._candidates.wanted(deployment).priority
+
+    def _size(self, deployment: str) -> int:
+        """Return the GPUs of a replica."""
+        return self._candidates.wanted(deployment).total
 
     def _add(self, deployment: str, number: int) -> list[Spot]:
         """Add up to so many replicas, as far as there is room. Return where."""

@@ -94,6 +94,90 @@ def test_where_not_all_have_room_deployments_take_turns() -> None:
     assert _placed(east, *wanted) == {"a-scratch east/h100": 2, "prod-chat east/h100": 2}
 
 
+def test_a_higher_priority_is_served_first() -> None:
+    east = cluster("east", {"h100": ("h100", 4)})
+    wanted = [
+        deployment("a-scratch", 6, gpus=4, priority=-1),
+        deployment("b", 1, gpus=8),
+        deployment("prod-chat", 3, gpus=8, priority=5),
+    ]
+    assert _placed(east, *wanted) == {"b east/h100": 1, "prod-chat east/h100": 3}
+
+
+def test_where_all_have_room_the_priority_changes_nothing() -> None:
+    """The scarce shape chooses first, though another one has the priority."""
+    east = cluster("east", {"h100": ("h100", 1), "l4": ("l4", 1)})
+    wanted = [deployment("a", 4, priority=9), deployment("big", 1, gpus=8)]
+    assert _placed(east, *wanted) == {"a east/l4": 4, "big east/h100": 1}
+
+
+def test_a_higher_priority_ends_and_moves_no_replica_that_runs() -> None:
+    east = cluster("east", {"h100": ("h100", 1), "l4": ("l4", 1)})
+    wanted = [deployment("low", 1), deployment("high", 1, gpus=8, priority=100)]
+    running = {"low east/h100": 1}
+    assert _placed(east, *wanted, locked=running) == running
+
+
+def test_a_new_replica_of_low_priority_makes_room_where_it_has_another_place() -> None:
+    cheap, dear = _priced("cheap", 8, "8", memory="180Gi"), _priced("dear", 8, "80")
+    east = cluster("east", {"c": ("cheap", 1), "d": ("dear", 1)})
+    wanted = [
+        deployment("first", 1, gpus=8, priority=1),
+        deployment("second", 1, gpus=4, cel=_at_least("141Gi")),
+        deployment("third", 2, gpus=4, priority=-1),
+    ]
+    assert _placed(cheap, dear, east, *wanted) == {"first east/d": 1, "second east/c": 1, "third east/c": 1}
+
+
+def test_as_many_replicas_as_possible_have_a_place() -> None:
+    east = cluster("east", {"h100": ("h100", 1)})
+    wanted = [deployment("large", 1, gpus=8), deployment("medium", 2, gpus=2), deployment("small", 4)]
+    assert _placed(east, *wanted) == {"medium east/h100": 2, "small east/h100": 4}
+
+
+def test_a_model_that_needs_little_memory_takes_no_large_gpu() -> None:
+    l4, h200 = _priced("small", 4, "4", memory="24Gi"), _priced("large", 8, "80", memory="141Gi")
+    east = cluster("east", {"a": ("large", 1), "b": ("small", 1)})
+    assert _placed(l4, h200, east, deployment("x", 1, cel=_at_least("20Gi"))) == {"x east/b": 1}
+
+
+def _three_prices() -> list[Document]:
+    """The larger of two deployments chooses first: the cheap class, which the smaller one needs more."""
+    return [
+        _priced("cheap", 8, "8"),
+        _priced("medium", 8, "16", memory="40Gi"),
+        _priced("dear", 8, "80"),
+        cluster("east", {"c": ("cheap", 1), "d": ("dear", 1), "m": ("medium", 1)}),
+        deployment("x", 1, gpus=8),
+        deployment("y", 1, gpus=4, cel=_at_least("80Gi")),
+    ]
+
+
+def test_new_replicas_change_places_where_both_cost_less() -> None:
+    assert _placed(*_three_prices()) == {"x east/m": 1, "y east/c": 1}
+
+
+def test_a_replica_that_runs_changes_no_place_to_save_cost() -> None:
+    assert _placed(*_three_prices(), locked={"x east/c": 1}) == {"x east/c": 1, "y east/d": 1}
+
+
+def test_no_deployment_is_spread_over_fewer_clusters_to_save_cost() -> None:
+    cheap, dear = _priced("cheap", 8, "8"), _priced("dear", 8, "80")
+    east, west = cluster("east", {"p": ("dear", 2)}), cluster("west", {"p": ("cheap", 2)})
+    placements = _placed(cheap, dear, east, west, deployment("a", 2, gpus=4), deployment("b", 2, gpus=4))
+    assert placements == {"a east/p": 1, "a west/p": 1, "b east/p": 1, "b west/p": 1}
+
+
+def test_classes_without_a_price_save_nothing() -> None:
+    """Nor does the larger replica leave the pool that it chose first."""
+    classes = [_priced("j", 4, None), _priced("k", 8, None)]
+    east = cluster("east", {"j": ("j", 1), "k": ("k", 1)})
+    assert _placed(*classes, east, deployment("x", 1, gpus=4), deployment("y", 1)) == {
+        "x east/j": 1,
+        "y east/k": 1,
+    }
+
+
 def test_a_small_replica_leaves_the_only_large_node_to_a_large_one() -> None:
     east = cluster("east", {"h100": ("h100", 1), "l4": ("l4", 1)})
     wanted = [deployment("a", 4), deployment("big", 1, gpus=8)]

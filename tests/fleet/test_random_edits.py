@@ -1,0 +1,124 @@
+"""Random edits of a full fleet: nothing moves but what the edit is about."""
+
+from collections import Counter
+from random import Random
+from typing import Any
+
+from small_fleet import Document, class_, cluster, deployment, fleet
+
+from inferfleet.api.kinds.inference_cluster import InferenceCluster
+from inferfleet.api.kinds.model_deployment import ModelDeployment
+from inferfleet.fleet import plan
+from inferfleet.fleet.decisions import Plan
+from inferfleet.fleet.lock.lock import Lock
+
+EDITS = 120
+LARGE = "capacity['gpu.nvidia.com/memory'].isGreaterThan(quantity('40Gi'))"
+SIX = class_("six", 6, memory="48Gi", cpu="40")
+_Documents = dict[tuple[str, str], Document]
+
+
+def test_an_edit_of_a_full_fleet_moves_only_what_it_is_about() -> None:
+    """Clusters come, nodes, deployments and replicas come and go; files are read in another order."""
+    assert needless_moves(EDITS, seed=1) == []
+
+
+def needless_moves(edits: int, seed: int) -> list[str]:
+    """Plan after each edit with the lock of the plan before; return what left a place without need."""
+    random = Random(seed)
+    documents: _Documents = {}
+    for number in range(4):
+        _put(documents, _cluster(f"c{number}", random))
+    for number in range(24):
+        _put(documents, _deployment(f"d{number}", random))
+    before = plan(fleet(SIX, *documents.values()), Lock(stack="test"))
+    moves = []
+    for number in range(edits):
+        about, edited = _edited(documents, random, f"n{number}")
+        order = list(edited.values())
+        random.shuffle(order)
+        planned = plan(fleet(SIX, *order), before.lock)
+        moves += [f"{number} {about}: {text}" for text in _left(before, planned, about)]
+        documents, before = edited, planned
+    return moves
+
+
+def _left(before: Plan, planned: Plan, about: str) -> list[str]:
+    """Return the spots that have fewer replicas than before, but for those of the edited document, and those
+    of clusters where a pool was too small already and nothing had room elsewhere.
+    """
+    had_to_leave = {problem.key for problem in before.problems if "too small" in problem.what}
+    return [
+        f"{change.spot} {change.before} -> {change.after}"
+        for change in planned.changes
+        if change.after < change.before
+        and about not in (change.spot.name, change.spot.cluster)
+        and change.spot.cluster not in had_to_leave
+    ]
+
+
+def _edited(documents: _Documents, random: Random, new: str) -> tuple[str, _Documents]:
+    """Return the name of the document that an edit is about, and all documents after it."""
+    edited = dict(documents)
+    clusters = [document for document in documents.values() if isinstance(document, InferenceCluster)]
+    models = [document for document in documents.values() if isinstance(document, ModelDeployment)]
+    kind = random.choice(["add", "remove", "scale", "scale", "scale", "nodes", "nodes", "join", "swap"])
+    if kind == "add" or len(models) < 12:
+        name = _put(edited, _deployment(new, random))
+    elif kind == "remove":
+        name = random.choice(models).metadata.name
+        del edited["ModelDeployment", name]
+    elif kind == "scale":
+        name = _put(edited, _with(random.choice(models), replicas=random.randint(0, 9)))
+    elif kind == "join" and len(clusters) < 8:
+        name = _put(edited, _cluster(new, random))
+    elif kind == "swap":
+        name = _put(edited, _with(random.choice(models), priority=random.randint(-3, 3)))
+    else:
+        chosen = random.choice(clusters)
+        pools = [
+            pool.model_copy(
+                update={"node_count": min(4, max(1, (pool.node_count or 0) + random.randint(-1, 1)))}
+            )
+            for pool in chosen.spec.node_pools
+        ]
+        name = _put(edited, _with(chosen, node_pools=tuple(pools)))
+    return name, edited
+
+
+def _put(documents: _Documents, document: Document) -> str:
+    documents[document.kind, document.metadata.name] = document
+    return document.metadata.name
+
+
+def _with(document: Any, **spec: Any) -> Any:
+    return document.model_copy(update={"spec": document.spec.model_copy(update=spec)})
+
+
+def _cluster(name: str, random: Random) -> InferenceCluster:
+    classes = random.sample(["h100", "l4", "six"], 2)
+    return cluster(name, {class_name: (class_name, random.randint(1, 3)) for class_name in classes})
+
+
+def _deployment(name: str, random: Random) -> ModelDeployment:
+    gang = random.random() < 0.15
+    return deployment(
+        name,
+        random.randint(1, 5),
+        topology={"tensor": 4, "pipeline": 2} if gang else {"tensor": random.choice((1, 2, 3, 4, 8))},
+        cel=random.choice((None, LARGE)),
+        resources={"requests": {"cpu": str(random.randint(1, 9))}},
+        rollout=random.choice(("DeleteFirst", "DeleteFirst", "Surge")),
+    )
+
+
+def test_such_a_fleet_is_full() -> None:
+    """Otherwise nothing would have to move in any case."""
+    random = Random(1)
+    documents: _Documents = {}
+    for number in range(4):
+        _put(documents, _cluster(f"c{number}", random))
+    for number in range(24):
+        _put(documents, _deployment(f"d{number}", random))
+    planned = plan(fleet(SIX, *documents.values()), Lock(stack="test"))
+    assert Counter(missing.replicas > 0 for missing in planned.unplaced)[True] > 4
