@@ -28,7 +28,6 @@ from plans_of_workers import (
 from inferfleet.gke.changes.page import PodEffect
 
 _RERANK = {"workers": {"topology": {"tensor": 1}, "template": template()}}
-_SEEN = [{"name": "SEEN", "value": "1"}]
 _COME, _ROLL, _ANOTHER = PodEffect.COME_OR_GO, PodEffect.ROLL, PodEffect.ANOTHER
 _ALONE = "it has one group, and nothing serves there until the new one has loaded its model"
 _BESIDE = "an update makes the new one, waits until it is ready, and then ends all pods of the old one"
@@ -113,14 +112,14 @@ _OF_TEMPLATES = (
         why="pods are the same",
     ),
     edit(
-        "another variable for followers",
-        "kimi", f"{WORKERS}.follower.template.{ENGINE}.env", _SEEN, _ROLL,
-        group("kimi-decode-plain", f"{TEMPLATES[1]}.{CONTAINER}.env"),
+        "images always pulled for followers",
+        "kimi", f"{WORKERS}.follower.template.{ENGINE}.imagePullPolicy", "Always", _ROLL,
+        group("kimi-decode-plain", f"{TEMPLATES[1]}.{CONTAINER}.imagePullPolicy"),
     ),
     edit(
-        "another variable for entries",
-        "kimi", f"{WORKERS}.entry.template.{ENGINE}.env", _SEEN, _ROLL,
-        group("kimi-decode-plain", f"{TEMPLATES[0]}.{CONTAINER}.env"),
+        "images always pulled for entries",
+        "kimi", f"{WORKERS}.entry.template.{ENGINE}.imagePullPolicy", "Always", _ROLL,
+        group("kimi-decode-plain", f"{TEMPLATES[0]}.{CONTAINER}.imagePullPolicy"),
     ),
     edit(
         "another image for all",
@@ -136,7 +135,12 @@ _OF_TEMPLATES = (
     edit(
         "more time to start",
         "kimi", "spec.engine.startup", "2h", _ROLL,
-        group("kimi-decode-plain", f"{TEMPLATES[0]}.{CONTAINER}.startupProbe.failureThreshold"),
+        group(
+            "kimi-decode-plain",
+            f"{TEMPLATES[0]}.{CONTAINER}.env.value",
+            f"{TEMPLATES[0]}.{CONTAINER}.startupProbe.failureThreshold",
+            f"{TEMPLATES[1]}.{CONTAINER}.env.value",
+        ),
     ),
     edit(
         "a spare group while rolling",
