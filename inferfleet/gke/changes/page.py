@@ -84,6 +84,10 @@ DEPLOYMENT_FIELDS = (
     DeploymentField("metadata.namespace", PodEffect.ANOTHER, "another namespace is another deployment"),
     DeploymentField("metadata.labels", PodEffect.NONE, "services select deployments by them"),
     DeploymentField("spec.replicas", PodEffect.COME_OR_GO, "each has so many pods or groups"),
+    DeploymentField("spec.priority", PodEffect.NONE, "new replicas choose by it; those that run stay"),
+    DeploymentField(
+        "spec.accelerator", PodEffect.NONE, "replicas move to pools with accelerators, or without any"
+    ),
     DeploymentField("spec.clusterSelector", PodEffect.NONE, "where a cluster is excluded, its replicas move"),
     DeploymentField(
         "spec.nodeSelector",
