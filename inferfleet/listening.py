@@ -16,8 +16,8 @@ from typing import Any
 
 from inferfleet.desired.values import Connection, Desired, KubeObject, Listen, Say
 from inferfleet.fleet import names
+from inferfleet.reach.api import Api, Event
 from inferfleet.reach.at_once import ask
-from inferfleet.reach.connect import Api, Event
 from inferfleet.status.groups import held_up, last_end
 
 # Seconds that one request follows the pods: so late it may be known that another workload is waited for.

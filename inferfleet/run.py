@@ -10,7 +10,7 @@ from inferfleet.api import InvalidDocuments, Problem
 from inferfleet.api.loading.files import write_text
 from inferfleet.api.loading.stack import load_stack
 from inferfleet.api.loading.stack_files import keys_in_repository, read_lock
-from inferfleet.api.problems import of_severity
+from inferfleet.api.problems import cluster_problem, of_severity
 from inferfleet.desired import desired
 from inferfleet.desired.addresses import Address
 from inferfleet.desired.awaiting import with_leaving, with_marks
@@ -22,7 +22,6 @@ from inferfleet.plugins.loading import registered
 from inferfleet.preflight.capacity import capacity_warnings
 from inferfleet.preflight.observe import SECONDS, identify, observe
 from inferfleet.reach.asked import Asked
-from inferfleet.reach.clusters import cluster_problem
 from inferfleet.reach.gke import path_of
 from inferfleet.reach.google_login import GOOGLE, Addresses
 from inferfleet.reach.kubeconfig import GIVEN_UP, read_kubeconfigs

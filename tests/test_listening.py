@@ -10,7 +10,7 @@ import pytest
 from inferfleet import listening
 from inferfleet.desired.values import Component, Connection, Desired, DesiredCluster, KubeObject
 from inferfleet.fleet.decisions import Plan
-from inferfleet.reach.connect import Event
+from inferfleet.reach.api import Event
 
 ENDED = {"terminated": {"exitCode": 1, "message": "1/2 clients joined"}}
 END = "engine ended with exit code 1: 1/2 clients joined"

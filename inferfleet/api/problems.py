@@ -128,3 +128,10 @@ class Mistaken(ValueError):  # noqa: N818 (the value is)
 def mistaken(what: str, next_step: str) -> Mistaken:
     """Return an exception with a single mistake, to be raised."""
     return Mistaken(Mistake(what, next_step))
+
+
+def cluster_problem(
+    cluster: str, what: str, next_step: str, path: str = "", *, severity: Severity = "error"
+) -> Problem:
+    """Return a problem of one cluster; `path` is the field of its document that leads to it."""
+    return Problem(what, next_step, path, kind="InferenceCluster", key=cluster, severity=severity)

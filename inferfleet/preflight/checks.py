@@ -3,15 +3,14 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
-from inferfleet.api.problems import Problem
+from inferfleet.api.problems import Problem, cluster_problem
 from inferfleet.desired.addresses import Address, address_of
 from inferfleet.desired.values import DesiredCluster, SecretNeed
 from inferfleet.manifests.worker_set import API_VERSION
 from inferfleet.preflight.devices import DEVICE_CLASS, POOLS, missing_kind, wanted_classes
 from inferfleet.preflight.worker_sets import INSTALL
 from inferfleet.profiles.schedulers import POD_GROUP
-from inferfleet.reach.clusters import cluster_problem
-from inferfleet.reach.connect import Api, RefusedError
+from inferfleet.reach.api import Api, RefusedError
 from inferfleet.reach.gke import path_of
 from inferfleet.reach.resources import ApiKind, ApiResource, served_versions
 

@@ -5,7 +5,7 @@ nodes share what is claimed, the label that says which nodes do.
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
-from inferfleet.api.problems import Problem
+from inferfleet.api.problems import Problem, cluster_problem
 from inferfleet.desired.values import DesiredCluster
 from inferfleet.manifests.worker_set import KIND
 from inferfleet.manifests.workload import templates_of
@@ -18,8 +18,7 @@ from inferfleet.profiles.dra import (
     RESOURCE_API,
     SINCE,
 )
-from inferfleet.reach.clusters import cluster_problem
-from inferfleet.reach.connect import Api, RefusedError
+from inferfleet.reach.api import Api, RefusedError
 from inferfleet.reach.resources import ApiKind, ApiResource
 
 POOLS = "spec.nodePools"

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from inferfleet.api.kinds.containers import ENGINE
-from inferfleet.api.problems import Problem
+from inferfleet.api.problems import Problem, cluster_problem
 from inferfleet.desired.values import DesiredCluster
 from inferfleet.fleet.names import ACTIVE_PORTS, CLAIMED_GPUS, COMPANIONS, DEPLOYMENT, PLACEMENT, ROLE, SERVES
 from inferfleet.fleet.roles import path_of_role
@@ -22,7 +22,6 @@ from inferfleet.manifests.worker_set import KIND
 from inferfleet.manifests.workload import pods_of, templates_of
 from inferfleet.preflight.leaving import gpus_of_pod
 from inferfleet.profiles.schedulers import VOLCANO_GROUP_NAME, VOLCANO_QUEUE_NAME
-from inferfleet.reach.clusters import cluster_problem
 
 Workload = Mapping[str, Any]
 _DEFAULT_SCHEDULER = "default-scheduler"  # what the API server writes where pods name none

@@ -22,7 +22,7 @@ from inferfleet.gke.values import CloudCluster
 from inferfleet.manifests.worker_set import API_VERSION, KIND
 from inferfleet.manifests.workload import pods_of, templates_of
 from inferfleet.profiles.devices import RESOURCE_BY_DRIVER
-from inferfleet.reach.connect import Api
+from inferfleet.reach.api import Api
 from inferfleet.reach.resources import ApiKind, known
 
 _ACCELERATORS = frozenset(RESOURCE_BY_DRIVER.values())

@@ -13,8 +13,8 @@ from inferfleet.preflight.devices import device_classes, unlabelled_nodes
 from inferfleet.preflight.in_place import changed_in_place, ports_ahead, remade
 from inferfleet.preflight.leaving import leaving, marks, running
 from inferfleet.preflight.worker_sets import worker_set_problems
+from inferfleet.reach.api import Api, RefusedError
 from inferfleet.reach.at_once import ask
-from inferfleet.reach.connect import Api, RefusedError
 from inferfleet.reach.gke import NotThere
 from inferfleet.reach.google_login import GOOGLE
 from inferfleet.reach.resources import known

@@ -3,11 +3,10 @@
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from inferfleet.api.problems import Problem
+from inferfleet.api.problems import Problem, cluster_problem
 from inferfleet.desired.values import DesiredCluster
 from inferfleet.fleet.names import MANAGED_BY, MANAGER, STACK
-from inferfleet.reach.clusters import cluster_problem
-from inferfleet.reach.connect import Api
+from inferfleet.reach.api import Api
 from inferfleet.reach.resources import ApiKind, ApiResource, ListedObject, listed
 
 # An existing object of these kinds is used, and only labels are added.

@@ -8,15 +8,14 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from inferfleet.api.problems import Problem
+from inferfleet.api.problems import Problem, cluster_problem
 from inferfleet.api.wording import listing
 from inferfleet.desired.values import DesiredCluster
 from inferfleet.fleet.names import SPEC
 from inferfleet.manifests.scheduling.needs import SchedulerNeed
 from inferfleet.manifests.scheduling.scheduled import LWS, counted_by_kueue
 from inferfleet.profiles import schedulers
-from inferfleet.reach.clusters import cluster_problem
-from inferfleet.reach.connect import Api, RefusedError
+from inferfleet.reach.api import Api, RefusedError
 from inferfleet.reach.resources import ApiKind, ApiResource, newest
 
 SCHEDULER = "spec.serving.scheduler"

@@ -3,11 +3,10 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from inferfleet.api.problems import Problem
+from inferfleet.api.problems import Problem, cluster_problem
 from inferfleet.desired.values import DesiredCluster
 from inferfleet.manifests.worker_set import API_VERSION, KIND
-from inferfleet.reach.clusters import cluster_problem
-from inferfleet.reach.connect import Api, RefusedError
+from inferfleet.reach.api import Api, RefusedError
 from inferfleet.reach.resources import ApiKind, ApiResource
 
 INSTALL = (

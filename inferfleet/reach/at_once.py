@@ -8,8 +8,9 @@ from typing import TypeVar
 
 from inferfleet.api.problems import Problem
 from inferfleet.desired.values import Connection, Desired
+from inferfleet.reach.api import Api, NoAnswerError, RefusedError
 from inferfleet.reach.asked import Asked
-from inferfleet.reach.connect import Api, NoAnswerError, RefusedError, connect
+from inferfleet.reach.connect import connect
 from inferfleet.reach.exec_command import CommandError
 from inferfleet.reach.gke import NotThere, Reached, reach
 from inferfleet.reach.google_apis import ContainerApi

@@ -10,12 +10,11 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import Any
 
-from inferfleet.api.problems import Problem
+from inferfleet.api.problems import Problem, cluster_problem
 from inferfleet.desired.values import Connection, Desired, KubeObject
 from inferfleet.manifests.event import Reason, event
+from inferfleet.reach.api import Api, NoAnswerError
 from inferfleet.reach.at_once import ask
-from inferfleet.reach.clusters import cluster_problem
-from inferfleet.reach.connect import Api, NoAnswerError
 from inferfleet.reach.gke import NotThere
 from inferfleet.reach.resources import known
 

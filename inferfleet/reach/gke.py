@@ -2,11 +2,10 @@
 
 from dataclasses import dataclass, field
 
-from inferfleet.api.problems import Problem
+from inferfleet.api.problems import Problem, cluster_problem
 from inferfleet.desired.values import Connection
 from inferfleet.gke.kubeconfig import kubeconfig
 from inferfleet.gke.values import CloudCluster
-from inferfleet.reach.clusters import cluster_problem
 from inferfleet.reach.google_apis import ContainerApi, ControlPlane
 from inferfleet.reach.kubeconfig_text import KUBECONFIG
 from inferfleet.reach.refusals import CloudError

@@ -13,7 +13,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from inferfleet.reach.connect import reason
+from inferfleet.reach.api import reason
 from inferfleet.reach.refusals import CloudError
 
 if TYPE_CHECKING:

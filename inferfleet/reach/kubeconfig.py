@@ -16,10 +16,9 @@ import yaml
 from pydantic import SecretStr
 
 from inferfleet.api.loading.border import Refused, read_regular
-from inferfleet.api.problems import Problem
+from inferfleet.api.problems import Problem, cluster_problem
 from inferfleet.api.wording import shown
 from inferfleet.desired.values import Connection
-from inferfleet.reach.clusters import cluster_problem
 from inferfleet.reach.kubeconfig_text import FORM, KUBECONFIG, Access, KubeconfigError, access
 from inferfleet.reach.repository import SETTING, Repository
 

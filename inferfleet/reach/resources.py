@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from inferfleet.reach.connect import Api, RefusedError
+from inferfleet.reach.api import Api, RefusedError
 
 ApiKind = tuple[str, str]  # (apiVersion, kind)
 # Up to this many namespaces are listed one by one, more of them in one list over the whole cluster.

@@ -2,10 +2,9 @@
 
 from dataclasses import replace
 
-from inferfleet.api.problems import Problem
+from inferfleet.api.problems import Problem, cluster_problem
 from inferfleet.desired.values import Connection
-from inferfleet.reach.clusters import cluster_problem
-from inferfleet.reach.connect import RefusedError
+from inferfleet.reach.api import RefusedError
 from inferfleet.reach.exec_command import CommandError
 from inferfleet.reach.gke import path_of
 from inferfleet.reach.kubeconfig import problem

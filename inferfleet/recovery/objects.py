@@ -3,13 +3,12 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from inferfleet.api.problems import Problem
+from inferfleet.api.problems import Problem, cluster_problem
 from inferfleet.desired.values import Connection, Desired
 from inferfleet.fleet.names import MANAGED_BY, MANAGER, STACK
 from inferfleet.preflight import checks
+from inferfleet.reach.api import Api, RefusedError
 from inferfleet.reach.at_once import ask
-from inferfleet.reach.clusters import cluster_problem
-from inferfleet.reach.connect import Api, RefusedError
 from inferfleet.reach.gke import NotThere
 from inferfleet.reach.kubeconfig import GIVEN_UP
 from inferfleet.reach.resources import known

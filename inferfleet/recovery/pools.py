@@ -8,12 +8,11 @@ import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from inferfleet.api.problems import Problem
+from inferfleet.api.problems import Problem, cluster_problem
 from inferfleet.desired.values import Desired
 from inferfleet.gke.facts.schema import NODE_POOL
 from inferfleet.gke.import_ids import cloud_id
 from inferfleet.gke.values import CloudCluster
-from inferfleet.reach.clusters import cluster_problem
 from inferfleet.reach.gke import GKE
 from inferfleet.reach.google_apis import ContainerApi
 from inferfleet.reach.kubeconfig import GIVEN_UP

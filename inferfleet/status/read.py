@@ -7,17 +7,16 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from inferfleet.api.problems import Problem
+from inferfleet.api.problems import Problem, cluster_problem
 from inferfleet.desired.values import Connection, Desired, DesiredCluster
 from inferfleet.fleet.names import DEPLOYMENT, MANAGED_BY, MANAGER, STACK
 from inferfleet.gke.facts.schema import NODE_POOL
 from inferfleet.gke.values import CloudCluster
 from inferfleet.preflight import checks
 from inferfleet.profiles.schedulers import KUEUE_WORKLOAD
+from inferfleet.reach.api import Api, RefusedError
 from inferfleet.reach.asked import Asked
 from inferfleet.reach.at_once import ask
-from inferfleet.reach.clusters import cluster_problem
-from inferfleet.reach.connect import Api, RefusedError
 from inferfleet.reach.gke import GKE, NotThere
 from inferfleet.reach.google_apis import ComputeApi, ContainerApi
 from inferfleet.reach.google_login import GOOGLE, Addresses, GoogleLogin, preload

@@ -37,6 +37,7 @@ class FakeCluster:
     status: dict[str, int] = field(default_factory=dict)  # path -> error status
     hang: bool = False
     tls: ssl.SSLContext | None = None
+    busy: int = 0  # so many requests are to be sent again later
     redirect: str = ""  # where every request is sent on to
     asked: list[tuple[str, str]] = field(default_factory=list)  # (path with query, Accept)
     posted: list[tuple[str, dict[str, Any]]] = field(default_factory=list)  # (path, object)
@@ -56,8 +57,14 @@ class FakeCluster:
                 fake.asked.append((self.path, self.headers["Accept"]))
                 fake.credentials.add(self.headers["Authorization"])
                 status, body = (307, {}) if fake.redirect else fake.answer(self.path)
+                later = fake.busy > 0
+                if later:
+                    fake.busy -= 1
+                    status, body = 429, {"kind": "Status"}
                 text = json.dumps(body).encode()
                 self.send_response(status)
+                if later:
+                    self.send_header("Retry-After", "1")
                 if fake.redirect:
                     self.send_header("Location", fake.redirect)
                 self.send_header("Content-Type", "application/json")

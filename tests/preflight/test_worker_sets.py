@@ -6,7 +6,7 @@ import pytest
 
 from inferfleet.desired.values import Component, Connection, DesiredCluster, KubeObject
 from inferfleet.preflight.worker_sets import INSTALL, worker_set_problems
-from inferfleet.reach.connect import RefusedError
+from inferfleet.reach.api import RefusedError
 from inferfleet.reach.resources import ApiResource
 
 KIND = ("leaderworkerset.x-k8s.io/v1", "LeaderWorkerSet")

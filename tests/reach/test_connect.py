@@ -1,6 +1,7 @@
 """A token of a kubeconfig is sent as a header, and is in no message."""
 
 import json
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,8 @@ from fake_cluster import FakeCluster, kubeconfig
 from listener import Listener
 
 from inferfleet.desired.values import Connection
-from inferfleet.reach.connect import Api, NoAnswerError, RefusedError, connect
+from inferfleet.reach.api import Api, NoAnswerError, RefusedError
+from inferfleet.reach.connect import connect
 from inferfleet.reach.kubeconfig_text import KubeconfigError, access
 from inferfleet.reach.unreachable import refusal
 
@@ -116,3 +118,21 @@ def test_a_server_that_only_hangs_up_is_told_in_our_words() -> None:
         api.get("/version")
     listener.close()
     assert str(failed.value) in ("it closed the connection without an answer", "Connection reset by peer")
+
+
+def test_a_server_that_asks_for_a_later_try_gets_one_in_time(
+    cluster: Callable[..., FakeCluster], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waited: list[float] = []
+    monkeypatch.setattr(time, "sleep", waited.append)
+    fake = cluster(busy=2)
+    api = connect(EAST, fake.kubeconfig, seconds=5)
+    assert api.get("/api/v1/namespaces/kube-system")["metadata"]["uid"] == "uid-1"
+    assert waited == [1, 1]
+    fake.busy = 20
+    with pytest.raises(RefusedError) as refused:
+        api.get("/api/v1/namespaces/kube-system")
+    assert (refused.value.status, fake.busy, len(waited)) == (429, 9, 12)
+    fake.busy = 1
+    with pytest.raises(RefusedError):
+        connect(EAST, fake.kubeconfig, seconds=0.5).get("/api/v1/namespaces/kube-system")

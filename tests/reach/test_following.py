@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from inferfleet.reach.connect import Api, NoAnswerError
+from inferfleet.reach.api import Api, NoAnswerError
 
 
 def _pod(version: int, name: str = "kimi-0") -> dict[str, Any]:

@@ -11,7 +11,7 @@ from rich.console import Console, Group, RenderableType
 from rich.live import Live
 from rich.text import Text
 
-from inferfleet.api.problems import Problem
+from inferfleet.api.problems import Problem, cluster_problem
 from inferfleet.api.wording import one_line
 from inferfleet.cli.exit_codes import ExitCode
 from inferfleet.cli.report import reporting
@@ -20,7 +20,6 @@ from inferfleet.cli.show.tables import table
 from inferfleet.cli.source import AsJson, StackName, google, read_source
 from inferfleet.desired.values import Desired
 from inferfleet.reach.asked import Asked
-from inferfleet.reach.clusters import cluster_problem
 from inferfleet.reach.kubeconfig import read_kubeconfigs
 from inferfleet.reach.repository import Repository
 from inferfleet.status.read import Seen, read, read_cloud
