@@ -24,6 +24,9 @@ KUEUE_ADMISSION_GATE = "kueue.x-k8s.io/admission"
 KUEUE_TOPOLOGY_GATE = "kueue.x-k8s.io/topology"
 
 KAI_QUEUE = "kai.scheduler/queue"
+# A label of the workload or its pods that names their priority, and comes before what pods name themselves.
+KAI_PRIORITY = "priorityClassName"
+KAI_INFERENCE = "inference"
 KAI_TOPOLOGY = "kai.scheduler/topology"
 KAI_REQUIRED = "kai.scheduler/topology-required-placement"
 KAI_PREFERRED = "kai.scheduler/topology-preferred-placement"

@@ -6,9 +6,10 @@ ff69552e). It admits each pod of a Deployment alone, and each group of a LeaderW
 close to each other it chooses by annotations of both templates, which one name joins, or it would place
 leader and workers apart (jobframework/tas_validation.go). KAI reads queue and topology from the workload and
 makes the PodGroups itself: one per pod of a Deployment, one per group of a LeaderWorkerSet (defaultgrouper,
-deployment and leaderworkerset in pkg/podgrouper/podgrouper/plugins, commit 72de64fc). Volcano reads both from
-pods: pg_controller_handler.go, commit ed72c7c8, makes a PodGroup per ReplicaSet for pods that
-name none, of which one pod at a time may start.
+deployment and leaderworkerset in pkg/podgrouper/podgrouper/plugins, commit 72de64fc), and takes
+only the former for inference: the latter are `train`, which it preempts, unless a label or a pod says
+otherwise. Volcano reads both from pods: pg_controller_handler.go, commit ed72c7c8, makes a PodGroup per
+ReplicaSet for pods that name none, of which one pod at a time may start.
 
 So a pod template gets what must stand there alone: the scheduler's name, Volcano's queue or group, and what
 keeps the nodes of one worker close. A queue of Kueue or KAI changes without a restart. Whoever has none of
@@ -42,6 +43,8 @@ def scheduled(manifest: Manifest, scheduling: Scheduling | None, *, spot: Spot, 
         _mark(made, "labels", {schedulers.KAI_QUEUE: scheduling.queue})
         if made["kind"] == LWS:
             _mark(made, "annotations", _kai_topology(scheduling))
+            if not any(_has_priority(template) for template in templates(made)):
+                _mark(made, "labels", {schedulers.KAI_PRIORITY: schedulers.KAI_INFERENCE})
     for template in templates(made):
         if scheduling.scheduler_name:
             template["spec"]["schedulerName"] = scheduling.scheduler_name
@@ -128,6 +131,11 @@ def _of_pods(manifest: Manifest, scheduling: Scheduling, spot: Spot, role: str) 
         joined = {schedulers.KUEUE_GROUP: _ONE_WORKER} if len(templates(manifest)) == 2 else {}
         return {key: str(level), **joined}
     return {}
+
+
+def _has_priority(template: Manifest) -> bool:
+    labels = template.get("metadata", {}).get("labels", {})
+    return bool(template["spec"].get("priorityClassName") or schedulers.KAI_PRIORITY in labels)
 
 
 def _kai_topology(scheduling: Scheduling) -> dict[str, str]:

@@ -109,13 +109,27 @@ def test_kai_reads_queue_and_topology_from_the_workload_and_its_name_from_pods()
     made = scheduled(group(entry={}), scheduling, spot=SPOT, role="decode")
     assert made == labelled(
         group(entry=ours, follower=ours),
-        labels={"kai.scheduler/queue": "team-a"},
+        labels={"kai.scheduler/queue": "team-a", "priorityClassName": "inference"},
         annotations={
             "kai.scheduler/topology": "cluster-topology",
             "kai.scheduler/topology-required-placement": BLOCK,
             "kai.scheduler/topology-preferred-placement": RACK,
         },
     )
+
+
+@pytest.mark.parametrize(
+    "said",
+    [{"spec": {"priorityClassName": "serving"}}, {"metadata": {"labels": {"priorityClassName": "serving"}}}],
+)
+def test_kai_preempts_no_group_but_where_pods_have_a_priority_of_their_own(said: dict[str, Any]) -> None:
+    """KAI takes a LeaderWorkerSet for training, and the label of the workload would hide one of its pods."""
+    ours = {"spec": {"schedulerName": "kai-scheduler"}}
+    theirs = {**said, "spec": {**said.get("spec", {}), **ours["spec"]}}
+    made = scheduled(group(entry={}, follower=said), KAI, spot=SPOT, role="decode")
+    assert made == labelled(group(entry=ours, follower=theirs), labels={"kai.scheduler/queue": "team-a"})
+    unsaid = scheduled(group(entry={}), KAI, spot=SPOT, role="decode")
+    assert unsaid["metadata"]["labels"]["priorityClassName"] == "inference"
 
 
 def test_pods_that_are_workers_of_their_own_are_close_to_nobody() -> None:
