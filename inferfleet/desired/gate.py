@@ -5,9 +5,10 @@ Problems name their field; who asks adds the lines (`Documents.located`).
 
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 
 from inferfleet.api.documents import Documents
-from inferfleet.api.problems import Problem, Severity
+from inferfleet.api.problems import Problem
 from inferfleet.desired.values import Desired
 from inferfleet.fleet.decisions import Change, Unplaced
 from inferfleet.fleet.lock.lock import Lock, matches
@@ -23,7 +24,7 @@ def refusals(
     """
     errors = list(_moves(desired, lock)) if locked else []
     if documents.settings.unplaced == "error" and not preview:
-        errors += [unplaced_problem(unplaced, "error") for unplaced in desired.plan.unplaced]
+        errors += [unplaced_problem(unplaced, documents) for unplaced in desired.plan.unplaced]
     return tuple(errors)
 
 
@@ -33,7 +34,10 @@ def announcements(
     """Return the warnings that reviewers should read before the update runs."""
     warnings = list(desired.warnings)
     if documents.settings.unplaced == "warn" or preview:
-        warnings += [unplaced_problem(unplaced, "warning") for unplaced in desired.plan.unplaced]
+        warnings += [
+            replace(unplaced_problem(unplaced, documents), severity="warning")
+            for unplaced in desired.plan.unplaced
+        ]
     for spot in sorted(desired.waiting):
         warnings.append(
             Problem(
@@ -63,16 +67,18 @@ def announcements(
     return tuple(warnings)
 
 
-def unplaced_problem(unplaced: Unplaced, severity: Severity) -> Problem:
+def unplaced_problem(unplaced: Unplaced, documents: Documents) -> Problem:
     """Return the problem of replicas without a place, with the reason of each cluster and pool."""
+    step = "Make room, lower replicas, or set inferfleet:unplaced to warn to go on without them"
+    if documents.settings.unplaced == "warn":
+        step = "Make room, or lower replicas: inferfleet:unplaced is warn, so updates go on without them"
     return Problem(
         f"{unplaced.replicas} of the replicas of {unplaced.deployment} found no place "
         f"({listed(unplaced.reasons) or 'there is no cluster'})",
-        "Make room, lower replicas, or set inferfleet:unplaced to warn to go on without them",
+        step,
         path="spec.replicas",
         kind="ModelDeployment",
         key=unplaced.deployment,
-        severity=severity,
     )
 
 

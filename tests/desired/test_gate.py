@@ -1,5 +1,7 @@
 """What stops an update, and what is only said."""
 
+from dataclasses import replace
+
 import pytest
 from small_stack import NOTHING, cluster, deployment, lock, made, service, stack
 
@@ -129,3 +131,10 @@ def test_warnings_of_the_plan_are_announced_first() -> None:
 def test_a_change_is_described_by_place_and_numbers() -> None:
     plan = made(cluster("east"), deployment("a", 3), lock=lock({"a east/l4": 1})).plan
     assert [describe(one) for one in plan.changes] == ["ml/a on east/l4: 1 -> 3 replicas"]
+
+
+def test_whoever_lets_updates_go_on_is_not_told_to() -> None:
+    documents = stack(deployment("a", 2), unplaced="warn")
+    step = "Make room, or lower replicas: inferfleet:unplaced is warn, so updates go on without them"
+    warning = replace(_unplaced(2, "there is no cluster"), next_step=step, severity="warning")
+    assert _announced(documents, NOTHING) == (warning,)
