@@ -61,21 +61,17 @@ def single() -> dict[str, Any]:
     return {"kind": "Deployment", "metadata": {"name": "kimi-encode-l4"}, "spec": spec}
 
 
-def group(**spec: Any) -> dict[str, Any]:
+def group() -> dict[str, Any]:
     pods = {"size": 4, "leaderTemplate": POD, "workerTemplate": POD}
     return {
         "kind": "LeaderWorkerSet",
         "metadata": {"name": "kimi-decode-h200"},
-        "spec": {"replicas": 2, "leaderWorkerTemplate": pods, **spec},
+        "spec": {"replicas": 2, "leaderWorkerTemplate": pods},
     }
 
 
 SHAPES: dict[str, tuple[Scheduling, dict[str, dict[str, Any]]]] = {
     "a worker": (Scheduling("Volcano", "team-a", "volcano"), {"decode": group()}),
-    "a leader first": (
-        Scheduling("Volcano", "team-a", "volcano"),
-        {"decode": group(startupPolicy="LeaderReady")},
-    ),
     "close by tier": (
         Scheduling("Volcano", "team-a", "volcano", Closeness(required=0)),
         {"decode": group()},

@@ -11,17 +11,13 @@ before anything starts: one worker, or what the gang waits for. More workers, an
 group one worker at a time. The fields are those of volcano-sh/volcano v1.15.1 (config/crd/volcano/bases,
 scheduling.volcano.sh_podgroups.yaml), and what they do is in pkg/scheduler/api/sub_job_info.go and
 plugins/gang/gang.go there.
-
-Followers that start only once their leader is ready (`startupPolicy: LeaderReady`) do not exist when the
-leader is to be scheduled, so nothing may wait for them; their resources count all the same. The
-LeaderWorkerSet controller does likewise (pkg/schedulerprovider/volcano_provider.go of kubernetes-sigs/lws,
-v0.9.0).
 """
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from inferfleet.api.kinds.serving.scheduler import Closeness
 from inferfleet.fleet.names import LWS_GROUP, LWS_NAME
 from inferfleet.fleet.requests import requests
 from inferfleet.fleet.scheduling import Scheduling
@@ -33,7 +29,7 @@ from inferfleet.profiles import schedulers
 
 @dataclass(frozen=True)
 class _Member:
-    """The workers of one role that a group waits for: `workers` of `size` pods, of which `first` start first.
+    """The workers of one role that a group waits for: `workers` of `size` pods each.
 
     `resources` are those of one worker, in thousandths of a core of `cpu` and whole units of others.
     """
@@ -42,25 +38,25 @@ class _Member:
     manifest: Manifest
     workers: int
     size: int
-    first: int
     resources: Mapping[str, int]
 
     @property
     def pods(self) -> int:
-        return self.workers * self.first
+        return self.workers * self.size
 
 
 def pod_groups(
     workloads: Mapping[str, Manifest], scheduling: Scheduling | None, *, spot: Spot, stack: str
 ) -> Iterator[Manifest]:
     """Yield the PodGroups of a placement, sized from its finished workloads by role."""
+    if scheduling is None:
+        return
     members: dict[str, list[_Member]] = {}
     for role, manifest in workloads.items():
-        if scheduling and (name := pod_group_of(manifest, scheduling, spot, role)):
+        if name := pod_group_of(manifest, scheduling, spot, role):
             members.setdefault(name, []).append(_member(role, manifest, scheduling.gang.get(role, 1)))
     for name, of in members.items():
-        if scheduling:
-            yield _pod_group(name, of, scheduling, spot=spot, stack=stack)
+        yield _pod_group(name, of, scheduling, spot=spot, stack=stack)
 
 
 def _pod_group(
@@ -99,16 +95,13 @@ def _sub_group(member: _Member, scheduling: Scheduling) -> dict[str, Any]:
         "name": member.role,
         "labelSelector": {"matchLabels": {LWS_NAME: member.manifest["metadata"]["name"]}},
         "matchLabelKeys": [LWS_GROUP],
-        "subGroupSize": member.first,
+        "subGroupSize": member.size,
         "minSubGroups": member.workers,
     }
-    return {**made, "networkTopology": _network(scheduling)} if scheduling.topology else made
+    return {**made, "networkTopology": _network(scheduling.topology)} if scheduling.topology else made
 
 
-def _network(scheduling: Scheduling) -> dict[str, Any]:
-    topology = scheduling.topology
-    if topology is None:
-        return {}
+def _network(topology: Closeness) -> dict[str, Any]:
     level = topology.required if topology.required is not None else topology.preferred
     tier = "highestTierAllowed" if isinstance(level, int) else "highestTierName"
     return {"mode": "hard" if topology.required is not None else "soft", tier: level}
@@ -119,14 +112,13 @@ def _member(role: str, manifest: Manifest, workers: int) -> _Member:
     spec = manifest["spec"]
     workers = min(workers, spec["replicas"])
     if manifest["kind"] != LWS:
-        return _Member(role, manifest, workers, 1, 1, _requests(spec["template"]["spec"]))
+        return _Member(role, manifest, workers, 1, _requests(spec["template"]["spec"]))
     size = spec["leaderWorkerTemplate"]["size"]
-    first = 1 if spec.get("startupPolicy") == "LeaderReady" else size
     entry, follower = templates(manifest)[0], templates(manifest)[-1]
     resources = dict(_requests(entry["spec"]))
     for resource, amount in _requests(follower["spec"]).items():
         resources[resource] = resources.get(resource, 0) + amount * (size - 1)
-    return _Member(role, manifest, workers, size, first, resources)
+    return _Member(role, manifest, workers, size, resources)
 
 
 def _requests(pod: Mapping[str, Any]) -> dict[str, int]:

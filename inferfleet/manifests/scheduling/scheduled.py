@@ -96,12 +96,12 @@ def counted_by_kueue(spec: Mapping[str, Any]) -> dict[_Path, Any]:
     return counted
 
 
-def pod_group_of(manifest: Manifest, scheduling: Scheduling | None, spot: Spot, role: str) -> str | None:
+def pod_group_of(manifest: Manifest, scheduling: Scheduling, spot: Spot, role: str) -> str | None:
     """Return the name of the PodGroup that we make for a workload's pods, None where nobody needs one of us.
 
     Roles of a gang share one, and every other LeaderWorkerSet has its own.
     """
-    if scheduling is None or scheduling.type != "Volcano":
+    if scheduling.type != "Volcano":
         return None
     if role in scheduling.gang:
         return names.gang(spot)

@@ -23,13 +23,13 @@ def single(replicas: int = 4) -> dict[str, Any]:
     return {"kind": "Deployment", "metadata": {"name": "kimi-encode-l4"}, "spec": spec}
 
 
-def group(*, replicas: int = 2, leader: dict[str, Any] | None = None, **spec: Any) -> dict[str, Any]:
+def group(*, replicas: int = 2, leader: dict[str, Any] | None = None) -> dict[str, Any]:
     """Workers of three pods with eight GPUs each."""
     pods = {"size": 3, "workerTemplate": pod(8, "500m"), **({"leaderTemplate": leader} if leader else {})}
     return {
         "kind": "LeaderWorkerSet",
         "metadata": {"name": "kimi-decode-h200"},
-        "spec": {"replicas": replicas, "leaderWorkerTemplate": pods, **spec},
+        "spec": {"replicas": replicas, "leaderWorkerTemplate": pods},
     }
 
 
@@ -96,15 +96,6 @@ def test_every_worker_of_a_group_is_as_close_as_the_topology_says(
 ) -> None:
     (group_,) = made(volcano(topology), decode=group())
     assert [policy["networkTopology"] for policy in group_["spec"]["subGroupPolicy"]] == [network]
-
-
-def test_followers_that_start_after_their_leader_count_and_are_not_waited_for() -> None:
-    """They do not exist when their leader is scheduled, which would wait for them forever."""
-    (group_,) = made(volcano(), decode=group(startupPolicy="LeaderReady"))
-    spec = group_["spec"]
-    (policy,) = spec["subGroupPolicy"]
-    sizes = (spec["minMember"], policy["subGroupSize"], spec["minResources"]["nvidia.com/gpu"])
-    assert sizes == (1, 1, "24")
 
 
 def test_the_roles_of_a_gang_share_a_group_that_waits_for_one_replica() -> None:
