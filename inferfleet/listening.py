@@ -14,6 +14,7 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import Any
 
+from inferfleet.api.problems import Problem
 from inferfleet.desired.values import Connection, Desired, KubeObject, Listen, Say
 from inferfleet.fleet import names
 from inferfleet.reach.api import Api, Event
@@ -43,8 +44,9 @@ def listening(desired: Desired, kubeconfigs: Mapping[str, str], *, container_api
     the others are.
     """
 
-    def put(asked: Desired, question: Question) -> None:
-        ask(asked, kubeconfigs, question, container_api=container_api, seconds=_SPELL)
+    def put(asked: Desired, question: Question) -> Problem | None:
+        answers = ask(asked, kubeconfigs, question, container_api=container_api, seconds=_SPELL)
+        return next((answer for answer in answers.values() if isinstance(answer, Problem)), None)
 
     listeners: dict[str, _Listener] = {}
     for cluster in desired.clusters:
@@ -53,11 +55,12 @@ def listening(desired: Desired, kubeconfigs: Mapping[str, str], *, container_api
 
     async def listen(workload: KubeObject, warn: Say, fail: Say) -> None:
         heard = _Heard(workload)
-        listeners[workload.key].begin(heard)
+        listener = listeners[workload.key]
+        listener.begin(heard)
         try:
-            await _tell(heard, warn, fail)
+            await _tell(heard, listener.deaf, warn, fail)
         finally:
-            listeners[workload.key].end(heard)
+            listener.end(heard)
 
     return listen
 
@@ -94,8 +97,10 @@ def _set_of(pod: Mapping[str, Any]) -> _SetKey:
 class _Listener:
     """Looks at the pods of a cluster in a thread of its own, while it is waited for any of its workloads."""
 
-    def __init__(self, put: Callable[[Question], None]) -> None:
+    def __init__(self, put: Callable[[Question], Problem | None]) -> None:
         self._put = put
+        self._problem: Problem | None = None
+        self._told = False
         self._lock = threading.Lock()
         self._heard: tuple[_Heard, ...] = ()
         self._runs = False
@@ -111,10 +116,21 @@ class _Listener:
         with self._lock:
             self._heard = tuple(other for other in self._heard if other is not heard)
 
+    def deaf(self) -> Problem | None:
+        """Return why the pods could not be followed, once for all workloads of the cluster."""
+        with self._lock:
+            if self._told or self._problem is None:
+                return None
+            self._told = True
+            problem = self._problem
+        what = f"what pods say while they are waited for is not known, and is asked for again: {problem.what}"
+        return replace(problem, what=what, severity="warning")
+
     def _follow(self) -> None:
         while True:
-            self._put(self._hear)
+            problem = self._put(self._hear)
             with self._lock:
+                self._problem = problem
                 self._runs = bool(self._heard)
                 if not self._runs:
                     return
@@ -145,12 +161,16 @@ def _query(waited: Iterable[_Heard]) -> dict[str, str]:
     return {"labelSelector": names.LWS_NAME if every else f"{names.LWS_NAME} in ({','.join(sets)})"}
 
 
-async def _tell(heard: _Heard, warn: Say, fail: Say) -> None:
-    """Tell how pods ended, each end once, and before the update gives up what it waited for."""
+async def _tell(heard: _Heard, deaf: Callable[[], Problem | None], warn: Say, fail: Say) -> None:
+    """Tell how pods ended, each end once, and before the update gives up what it waited for. `deaf` says why
+    nothing is heard of them.
+    """
     thing = f"{heard.workload.kind} {heard.workload.name}"
     until = time.monotonic() + (heard.workload.timeout or float("inf")) - _BEFORE
     told: set[str] = set()
     while time.monotonic() < until:
+        if problem := deaf():
+            warn(str(problem))
         for pod, end in sorted(heard.ends.items()):
             if end not in told:
                 told.add(end)

@@ -8,9 +8,11 @@ from typing import Any
 import pytest
 
 from inferfleet import listening
+from inferfleet.api.problems import Problem
 from inferfleet.desired.values import Component, Connection, Desired, DesiredCluster, KubeObject
 from inferfleet.fleet.decisions import Plan
-from inferfleet.reach.api import Event
+from inferfleet.reach.api import Event, RefusedError
+from inferfleet.reach.unreachable import refusal
 
 ENDED = {"terminated": {"exitCode": 1, "message": "1/2 clients joined"}}
 END = "engine ended with exit code 1: 1/2 clients joined"
@@ -65,13 +67,18 @@ def _heard(api: _Api, monkeypatch: pytest.MonkeyPatch, *sets: str) -> tuple[list
     desired = Desired("prod", (cluster,), Plan(), frozenset(), ())
     askers: list[str] = []
 
-    def ask(asked: Desired, kubeconfigs: Any, question: Any, **_: Any) -> None:
-        askers.append(asked.clusters[0].connection.cluster)
-        question(asked.clusters[0].connection, api)
+    def ask(asked: Desired, kubeconfigs: Any, question: Any, **_: Any) -> dict[str, Problem | None]:
+        connection = asked.clusters[0].connection
+        askers.append(connection.cluster)
+        try:
+            return {connection.cluster: question(connection, api)}
+        except RefusedError as refused:
+            return {connection.cluster: refusal(connection, refused)}
 
     monkeypatch.setattr(listening, "ask", ask)
     monkeypatch.setattr(listening, "_EVERY", 0.01)
     monkeypatch.setattr(listening, "_TOLD_EVERY", 0.01)
+    monkeypatch.setattr(listening, "_PAUSE", 0.01)
     monkeypatch.setattr(listening, "_BEFORE", 2.8)
     listen = listening.listening(desired, {}, container_api="")
     told: list[Told] = [([], []) for _ in workloads]
@@ -110,3 +117,23 @@ def test_all_workloads_of_a_cluster_are_read_in_one_request(monkeypatch: pytest.
     assert [thing for thing, (warned, _) in zip(sets, told, strict=True) if warned] == ["r7"]
     assert ("/api/v1/pods", SET) in api.asked
     assert askers == 1
+
+
+class _Refusing(_Api):
+    """Credentials that may not watch pods."""
+
+    def follow(self, path: str, *, query: dict[str, str], seconds: float) -> Iterator[tuple[Event, ...]]:
+        raise RefusedError(403, path)
+
+
+def test_credentials_that_may_not_watch_pods_are_told_of_once_for_a_cluster(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    told, askers = _heard(_Refusing(), monkeypatch, "kimi", "qwen")
+    warnings = [warning for warned, _ in told for warning in warned]
+    assert warnings == [
+        "spec.cluster.existing.kubeconfig: what pods say while they are waited for is not known, and is "
+        "asked for again: cluster 'east' refused GET /api/v1/pods (403): the credentials may not read this. "
+        "Give them the right to read and write it"
+    ]
+    assert askers > 1
