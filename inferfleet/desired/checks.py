@@ -14,6 +14,7 @@ from inferfleet.fleet.names import DEPLOYMENT, ROLE, SERVICE
 from inferfleet.fleet.roles import DECODE, path_of_role, roles_of, workers_of
 from inferfleet.fleet.shapes import Shape, has_accelerators, node, shape
 from inferfleet.fleet.spot import Spot
+from inferfleet.manifests.claims import device_classes
 from inferfleet.manifests.picker import check as picker_check
 from inferfleet.manifests.scheduling.contradictions import blocks, contradictions
 from inferfleet.manifests.worker_set import KIND
@@ -96,7 +97,10 @@ def picker_problems(documents: Documents, planned: Plan) -> Iterator[Problem]:
 
 def scheduler_problems(documents: Documents, made: Mapping[Spot, Iterable[Pods]]) -> Iterator[Problem]:
     """Yield what documents and final pods of placements contradict about queues and schedulers."""
-    yield from blocks(documents, made)
+    claimed = {
+        spot: {pods.role: device_classes(pods.claims.objects) for pods in of} for spot, of in made.items()
+    }
+    yield from blocks(documents, claimed)
     for spot, of in made.items():
         for pods in of:
             template, links = pods.outcome.template, pods.links

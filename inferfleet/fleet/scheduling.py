@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from inferfleet.api.documents import Documents
+from inferfleet.api.kinds.inference_class import InferenceClass
 from inferfleet.api.kinds.inference_cluster import InferenceCluster
 from inferfleet.api.kinds.model_deployment import ModelDeployment
 from inferfleet.api.kinds.serving.scheduler import Closeness, DeploymentScheduler, SchedulerType, mistakes
@@ -70,15 +71,17 @@ def scheduling_problems(deployment: ModelDeployment, cluster: InferenceCluster) 
         )
 
 
-def of_several_pods(documents: Documents, spot: Spot) -> bool:
-    """Return whether a worker of some role of the spot has several pods."""
+def of_several_pods(documents: Documents, spot: Spot) -> Mapping[str, InferenceClass]:
+    """Return the roles of the spot whose workers have several pods, with the class that each is on."""
     deployment = documents.deployments[spot.deployment]
     pools = {pool.name: pool for pool in documents.clusters[spot.cluster].spec.node_pools}
+    roles = {}
     for role, pool in spot.pools:
-        empty = node(documents.classes[pools[pool].class_name])
+        inference_class = documents.classes[pools[pool].class_name]
+        empty = node(inference_class)
         if empty and shape(workers_of(deployment, role).topology, empty.gpus).pods > 1:
-            return True
-    return False
+            roles[role] = inference_class
+    return roles
 
 
 def _together(deployment: ModelDeployment, cluster: InferenceCluster) -> DeploymentScheduler:

@@ -12,7 +12,7 @@ new object beside the old, and pods roll from one to the other. A ComputeDomain 
 
 import hashlib
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -29,6 +29,7 @@ from inferfleet.fleet.spot import Spot
 from inferfleet.manifests.metadata import metadata
 from inferfleet.manifests.pod.hardware import PodClaim
 from inferfleet.profiles.dra import (
+    CHANNEL_CLASS,
     CHANNEL_DRIVER,
     CLIQUE,
     COMPUTE_DOMAIN,
@@ -110,6 +111,19 @@ def claims(
             }
         )
     return Claims(tuple(pods), tuple(objects), tuple(problems))
+
+
+def device_classes(objects: Iterable[Mapping[str, Any]]) -> tuple[str, ...]:
+    """Return the DeviceClasses that pods claim by these objects, other kinds among them or not."""
+    classes = set()
+    for made in objects:
+        kind = (made["apiVersion"], made["kind"])
+        if kind == (COMPUTE_DOMAIN_API, COMPUTE_DOMAIN):
+            classes.add(CHANNEL_CLASS)
+        elif kind == (RESOURCE_API, "ResourceClaimTemplate"):
+            requests = made["spec"]["spec"]["devices"]["requests"]
+            classes |= {request["exactly"]["deviceClassName"] for request in requests}
+    return tuple(sorted(classes))
 
 
 def counted(inference_class: InferenceClass, shape: Shape) -> dict[str, int]:

@@ -7,12 +7,12 @@ from dataclasses import replace
 
 from inferfleet.api.problems import Problem, cluster_problem
 from inferfleet.desired.values import DesiredCluster
+from inferfleet.manifests.claims import device_classes as claimed_classes
 from inferfleet.manifests.worker_set import KIND
 from inferfleet.manifests.workload import templates_of
 from inferfleet.profiles.dra import (
     CHANNEL_CLASS,
     CLIQUE,
-    COMPUTE_DOMAIN,
     COMPUTE_DOMAIN_API,
     INSTALLED_BY,
     RESOURCE_API,
@@ -23,20 +23,11 @@ from inferfleet.reach.resources import ApiKind, ApiResource
 
 POOLS = "spec.nodePools"
 DEVICE_CLASS: ApiKind = (RESOURCE_API, "DeviceClass")
-_TEMPLATE: ApiKind = (RESOURCE_API, "ResourceClaimTemplate")
 
 
 def wanted_classes(cluster: DesiredCluster) -> tuple[str, ...]:
     """Return the DeviceClasses that claims of the stack name on the cluster."""
-    classes = set()
-    for wanted in cluster.objects:
-        kind = (wanted.api_version, wanted.kind)
-        if kind == (COMPUTE_DOMAIN_API, COMPUTE_DOMAIN):
-            classes.add(CHANNEL_CLASS)
-        elif kind == _TEMPLATE:
-            requests = wanted.manifest["spec"]["spec"]["devices"]["requests"]
-            classes |= {request["exactly"]["deviceClassName"] for request in requests}
-    return tuple(sorted(classes))
+    return claimed_classes(wanted.manifest for wanted in cluster.objects)
 
 
 def missing_kind(version: str) -> str | None:

@@ -32,14 +32,16 @@ from inferfleet.profiles import schedulers
 Template = Mapping[str, Any]
 
 
-def blocks(documents: Documents, spots: Iterable[Spot]) -> Iterator[Problem]:
-    """Yield what the blocks of clusters and deployments contradict, and a topology that nobody can use.
+def blocks(documents: Documents, claimed: Mapping[Spot, Mapping[str, tuple[str, ...]]]) -> Iterator[Problem]:
+    """Yield what the blocks of clusters and deployments contradict, a topology that nobody can use, and what
+    Kueue needs to be told of claims. `claimed` are the DeviceClasses that pods of each spot claim, by role.
 
     What is wrong with a field on several clusters is told once, with all of them.
     """
     clusters: dict[Problem, list[str]] = {}
-    for spot in sorted(spots):
-        for problem in _blocks(documents, spot):
+    for spot in sorted(claimed):
+        problems = (*_blocks(documents, spot), *_claims_in_kueue(documents, spot, claimed[spot]))
+        for problem in problems:
             named = clusters.setdefault(replace(problem, what=problem.what.replace(_on(spot), _ON)), [])
             if spot.cluster not in named:
                 named.append(spot.cluster)
@@ -68,6 +70,45 @@ def _blocks(documents: Documents, spot: Spot) -> Iterator[Problem]:
             f"{ON_DEPLOYMENT}.topology",
             kind="ModelDeployment",
             key=spot.deployment,
+        )
+
+
+def _claims_in_kueue(
+    documents: Documents, spot: Spot, claimed: Mapping[str, tuple[str, ...]]
+) -> Iterator[Problem]:
+    """Yield what Kueue does not do for pods with claims by template: count DeviceClasses that nobody mapped
+    (pkg/dra/claims.go of kubernetes-sigs/kueue, commit ff69552e), and choose close nodes by free devices
+    ("No DRA + TAS", site/content/en/docs/concepts/dynamic_resource_allocation.md).
+    """
+    deployment = documents.deployments[spot.deployment]
+    scheduling = scheduling_of(deployment, documents.clusters[spot.cluster])
+    classes = sorted({name for names in claimed.values() for name in names})
+    if scheduling is None or scheduling.type != "Kueue" or not classes:
+        return
+    yield Problem(
+        f"pods of deployment {spot.deployment} {_on(spot)} claim devices of DeviceClass {listing(classes)}, "
+        "and Kueue admits no pod with a claim of a class that its configuration does not map",
+        "See that resources.deviceClassMappings of Kueue's Configuration has each of them, and the queue a "
+        "quota for what they are mapped to",
+        ON_DEPLOYMENT,
+        kind="ModelDeployment",
+        key=spot.deployment,
+        severity="warning",
+    )
+    by_claims = [
+        role
+        for role, inference_class in of_several_pods(documents, spot).items()
+        if inference_class.spec.allocation == "DRA" and claimed.get(role)
+    ]
+    if scheduling.topology and by_claims:
+        own = bool(deployment.spec.scheduler.topology)
+        yield Problem(
+            f"Kueue chooses nodes for a topology without regard to devices that are claimed, and pods of "
+            f"deployment {spot.deployment}, role {listing(by_claims)}, {_on(spot)} claim their GPUs",
+            "Remove topology, or use classes with allocation: DevicePlugin",
+            f"{ON_DEPLOYMENT if own else ON_CLUSTER}.topology",
+            kind="ModelDeployment" if own else "InferenceCluster",
+            key=spot.deployment if own else spot.cluster,
         )
 
 

@@ -44,7 +44,7 @@ def scheduler_needs(documents: Documents, spots: Iterable[Spot]) -> tuple[Schedu
             spot,
             queue=bool(own.queue),
             topology=bool(own.topology),
-            spans=of_several_pods(documents, spot),
+            spans=bool(of_several_pods(documents, spot)),
         ):
             needs.setdefault((*need.levels, need.object_kind, need.namespace, need.name, need.path), need)
     return tuple(sorted(needs.values(), key=lambda need: (need.kind, need.key, need.path, need.whose)))
