@@ -11,6 +11,7 @@ from inferfleet.fleet.decisions import Leaving
 from inferfleet.preflight import checks, ownership, schedulers
 from inferfleet.preflight.devices import device_classes, unlabelled_nodes
 from inferfleet.preflight.in_place import changed_in_place, ports_ahead, remade
+from inferfleet.preflight.kueue import kueue_refuses
 from inferfleet.preflight.leaving import leaving, marks, running
 from inferfleet.preflight.worker_sets import worker_set_problems
 from inferfleet.reach.api import Api, RefusedError
@@ -140,7 +141,7 @@ def _check(api: Api, cluster: DesiredCluster, stack: str) -> Observation:
             *changed_in_place(cluster, workloads),
             *remade(cluster, workloads),
             *ports_ahead(cluster, workloads),
-            *schedulers.kueue_refuses(cluster, workloads),
+            *kueue_refuses(cluster, workloads),
         ),
         leaving=tuple(
             sorted(leaving(cluster, workloads), key=lambda workload: (workload.namespace, workload.name))

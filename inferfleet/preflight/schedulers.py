@@ -11,9 +11,7 @@ from typing import Any
 from inferfleet.api.problems import Problem, cluster_problem
 from inferfleet.api.wording import listing
 from inferfleet.desired.values import DesiredCluster
-from inferfleet.fleet.names import SPEC
 from inferfleet.manifests.scheduling.needs import SchedulerNeed
-from inferfleet.manifests.scheduling.scheduled import LWS, counted_by_kueue
 from inferfleet.profiles import schedulers
 from inferfleet.reach.api import Api, RefusedError
 from inferfleet.reach.resources import ApiKind, ApiResource, newest
@@ -23,7 +21,6 @@ SCHEDULER = "spec.serving.scheduler"
 # config/manager/kustomization.yaml and charts/lws/templates/manager/configmap.yaml).
 _LWS_SETTINGS = "/api/v1/namespaces/lws-system/configmaps/lws-manager-config"
 _LWS_MAKES_GROUPS = re.compile(r"""^\s*schedulerProvider:\s*["']?volcano\b""", re.MULTILINE)
-_LABELS, _QUEUE = ("f:metadata", "f:labels"), f"f:{schedulers.KUEUE_QUEUE}"
 _DEFINITION = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/podgroups.scheduling.volcano.sh"
 
 
@@ -161,106 +158,6 @@ def pod_groups(
             "Remove gangSchedulingManagement from its configuration and restart it",
             SCHEDULER,
         )
-
-
-def kueue_refuses(cluster: DesiredCluster, live: Iterable[Mapping[str, Any]]) -> Iterator[Problem]:
-    """Yield the workloads of this stack that run, `live`, and of which Kueue would refuse the update.
-
-    Its webhooks refuse another queue of a Deployment or LeaderWorkerSet while pods of it are ready, and to
-    take either out of its queue; and of a LeaderWorkerSet in a queue whatever it counts or places pods by
-    (ValidateUpdate in deployment_webhook.go and leaderworkerset_webhook.go, commit ff69552e). Pods of a
-    Deployment are admitted one by one, so its template may change. A queue that Kueue chose itself, where a
-    namespace has a default one, is not ours to take away.
-    """
-    wanted = {
-        (thing.kind, thing.namespace or "", thing.kubernetes_name): thing.manifest
-        for thing in cluster.objects
-        if thing.kind in ("Deployment", LWS)
-    }
-    for item in live:
-        metadata = item["metadata"]
-        after = wanted.get((item["kind"], metadata["namespace"], metadata["name"]))
-        if after is None:
-            continue
-        place, name = f"{metadata['namespace']}/{metadata['name']}", cluster.connection.cluster
-        ours = (after["metadata"].get("labels") or {}).get(schedulers.KUEUE_QUEUE)
-        theirs = (metadata.get("labels") or {}).get(schedulers.KUEUE_QUEUE)
-        ready = (item.get("status") or {}).get("readyReplicas", 0)
-        changed = ours is not None and ours != theirs and ready
-        ended = ours is None and theirs is not None and _written_by_us(metadata, (*_LABELS, _QUEUE))
-        if changed or ended:
-            yield _kueue_problem(
-                name,
-                f"workload {place} on cluster {name!r} is in {_in_words(theirs)} of Kueue and would be in "
-                f"{_in_words(ours)}, which Kueue refuses "
-                + (
-                    f"while pods are ready ({ready} are)" if changed else "for as long as the workload exists"
-                ),
-                "the queue",
-            )
-        if item["kind"] == LWS and (ours or theirs) and (others := tuple(_counted_otherwise(item, after))):
-            yield _kueue_problem(
-                name,
-                f"{LWS} {place} on cluster {name!r} is in {_in_words(theirs or ours)} of Kueue, and an "
-                f"update would change {listing(others)} of leaderWorkerTemplate, which Kueue refuses for "
-                "as long as the workload exists",
-                "it",
-            )
-
-
-def _kueue_problem(cluster: str, what: str, change: str) -> Problem:
-    return cluster_problem(
-        cluster,
-        what,
-        f"Write replicas: 0 for its deployment, run `pulumi up`, and change {change} then; or give the "
-        "deployment another name, and remove the old one once the new one serves",
-        SCHEDULER,
-    )
-
-
-def _counted_otherwise(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[str]:
-    """Yield what Kueue counts or places a group by and an update would change, by path.
-
-    What somebody else added stays, and is no change: an update removes what it wrote itself.
-    """
-    before_hash, after_hash = (
-        (item["metadata"].get("annotations") or {}).get(SPEC) for item in (before, after)
-    )
-    if after_hash and before_hash == after_hash:
-        return  # of the spec that the last update wrote
-    was, will = (item["spec"]["leaderWorkerTemplate"] for item in (before, after))
-    if was.get("size", 1) != will.get("size", 1):
-        yield "size"
-    for template in ("leaderTemplate", "workerTemplate"):
-        if (template in was) != (template in will):
-            yield template
-            continue
-        if template not in was:
-            continue
-        old, new = counted_by_kueue(was[template]["spec"]), counted_by_kueue(will[template]["spec"])
-        for path in sorted(old.keys() | new.keys()):
-            steps = ["f:spec", "f:leaderWorkerTemplate", f"f:{template}", "f:spec"]
-            # Fields of containers are managed below the container's name, and who has one has all of ours.
-            of_containers, index, _ = path[0].partition("[")
-            steps += [f"f:{of_containers}"] if index else [f"f:{step}" for step in path]
-            ended = path not in new and _written_by_us(before["metadata"], tuple(steps))
-            if ended or (path in new and old.get(path) != new[path]):
-                yield f"{template}.spec.{'.'.join(path)}"
-
-
-def _in_words(queue: str | None) -> str:
-    return f"queue {queue}" if queue else "no queue"
-
-
-def _written_by_us(metadata: Mapping[str, Any], path: tuple[str, ...]) -> bool:
-    """Return whether an update of ours wrote the field."""
-    for entry in metadata.get("managedFields") or ():
-        field = entry.get("fieldsV1") or {}
-        for step in path:
-            field = (field or {}).get(step)
-        if field is not None and str(entry.get("manager")).startswith("pulumi"):
-            return True
-    return False
 
 
 def _get(api: Api, path: str) -> Mapping[str, Any] | None:
