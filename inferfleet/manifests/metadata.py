@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from inferfleet.fleet import names
+from inferfleet.fleet.spot import Spot
 from inferfleet.profiles import pod_security
 
 # What Pulumi waits for before it goes on; see ReadyCondition in pulumi-kubernetes 4.25, pkg/metadata.
@@ -27,6 +28,18 @@ def metadata(
     if annotations:
         made["annotations"] = dict(annotations)
     return made
+
+
+def of_workload(name: str, *, spot: Spot, role: str, stack: str, plugins: str) -> dict[str, Any]:
+    """Return the metadata of a role's workload; `plugins` are those that shaped its pods, "" for none."""
+    return metadata(
+        name,
+        stack=stack,
+        namespace=spot.namespace,
+        deployment=spot.deployment,
+        labels=names.workload_selector(spot, role),
+        annotations={names.PLUGINS: plugins} if plugins else None,
+    )
 
 
 def namespace(name: str, *, stack: str, labels: Mapping[str, str] | None = None) -> dict[str, Any]:

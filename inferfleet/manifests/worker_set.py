@@ -13,7 +13,7 @@ from inferfleet.api.kinds.model_deployment import ModelDeployment
 from inferfleet.fleet import names
 from inferfleet.fleet.roles import workers_of
 from inferfleet.fleet.spot import Spot
-from inferfleet.manifests.metadata import WAIT_FOR, metadata
+from inferfleet.manifests.metadata import WAIT_FOR, of_workload
 
 API_VERSION, KIND = "leaderworkerset.x-k8s.io/v1", "LeaderWorkerSet"
 # Digits of the hash in the annotation by which an update knows what it wrote.
@@ -61,13 +61,8 @@ def worker_set(
     return {
         "apiVersion": API_VERSION,
         "kind": KIND,
-        "metadata": metadata(
-            names.worker_set(spot, role),
-            stack=stack,
-            namespace=spot.namespace,
-            deployment=spot.deployment,
-            labels=names.workload_selector(spot, role),
-            annotations={names.PLUGINS: plugins} if plugins else None,
+        "metadata": of_workload(
+            names.worker_set(spot, role), spot=spot, role=role, stack=stack, plugins=plugins
         ),
         "spec": spec,
     }

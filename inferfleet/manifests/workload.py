@@ -9,7 +9,7 @@ from inferfleet.fleet import names
 from inferfleet.fleet.engine_args import startup_of
 from inferfleet.fleet.roles import engine_of, workers_of
 from inferfleet.fleet.spot import Spot
-from inferfleet.manifests.metadata import metadata
+from inferfleet.manifests.metadata import of_workload
 
 SKIP_AWAIT = "pulumi.com/skipAwait"
 # A GPU node that has to be created first, with its driver: 5 to 10 minutes on GKE.
@@ -57,13 +57,8 @@ def workload(
     return {
         "apiVersion": "apps/v1",
         "kind": "Deployment",
-        "metadata": metadata(
-            names.workload(spot, role),
-            stack=stack,
-            namespace=spot.namespace,
-            deployment=spot.deployment,
-            labels=names.workload_selector(spot, role),
-            annotations={names.PLUGINS: plugins} if plugins else None,
+        "metadata": of_workload(
+            names.workload(spot, role), spot=spot, role=role, stack=stack, plugins=plugins
         ),
         "spec": {
             "replicas": replicas * workers_of(deployment, role).count,

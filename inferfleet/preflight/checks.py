@@ -12,7 +12,7 @@ from inferfleet.preflight.worker_sets import INSTALL
 from inferfleet.profiles.schedulers import POD_GROUP
 from inferfleet.reach.api import Api, RefusedError
 from inferfleet.reach.gke import path_of
-from inferfleet.reach.resources import ApiKind, ApiResource, served_versions
+from inferfleet.reach.resources import ApiKind, ApiResource, exists, served_versions
 
 GATEWAY = "spec.serving.gateway"
 CLASS_NAME = f"{GATEWAY}.className"
@@ -209,17 +209,6 @@ def _secret(cluster: DesiredCluster, need: SecretNeed, what: str) -> Problem:
         f"{what}",
         "Create it there, or let the stack hold it (setting `secrets`)",
     )
-
-
-def exists(api: Api, path: str) -> bool:
-    """Return whether there is an object at this path."""
-    try:
-        api.get(path, metadata_only=True)
-    except RefusedError as refused:
-        if refused.status != 404:
-            raise
-        return False
-    return True
 
 
 def _of(resources: Mapping[ApiKind, ApiResource], kind: str) -> ApiResource | None:

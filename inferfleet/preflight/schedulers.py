@@ -11,12 +11,12 @@ from typing import Any
 from inferfleet.api.problems import Problem, cluster_problem
 from inferfleet.api.wording import listing
 from inferfleet.desired.values import DesiredCluster
+from inferfleet.fleet.scheduling import ON_CLUSTER
 from inferfleet.manifests.scheduling.needs import SchedulerNeed
 from inferfleet.profiles import schedulers
-from inferfleet.reach.api import Api, RefusedError
-from inferfleet.reach.resources import ApiKind, ApiResource, newest
+from inferfleet.reach.api import Api
+from inferfleet.reach.resources import ApiKind, ApiResource, newest, readable
 
-SCHEDULER = "spec.serving.scheduler"
 # The controller's own settings, as its manifests and its chart with their usual names install them (lws 0.9,
 # config/manager/kustomization.yaml and charts/lws/templates/manager/configmap.yaml).
 _LWS_SETTINGS = "/api/v1/namespaces/lws-system/configmaps/lws-manager-config"
@@ -37,7 +37,7 @@ def needs(api: Api, cluster: DesiredCluster) -> Iterator[Problem]:
                 need,
                 f"cluster {cluster.connection.cluster!r} does not know {need.object_kind} of {need.group}: "
                 f"pods of deployment {need.whose} are handed to {need.scheduler}, which is not installed",
-                f"Install {need.scheduler} there, or choose another type in {SCHEDULER}",
+                f"Install {need.scheduler} there, or choose another type in {ON_CLUSTER}",
             )
         elif need.levels or need.name is None:
             yield from _topology(need, cluster, api.items(resource.path()))
@@ -55,7 +55,7 @@ def to_come(cluster: DesiredCluster) -> Iterator[Problem]:
             f"cluster {name!r} does not exist yet, so {scheduler} is not installed there, and pods of "
             f"deployment {whose} are handed to it",
             f"Create the cluster first, with replicas: 0 for its deployments, and install {scheduler} there",
-            SCHEDULER,
+            ON_CLUSTER,
             severity="warning",
         )
 
@@ -63,7 +63,7 @@ def to_come(cluster: DesiredCluster) -> Iterator[Problem]:
 def _queue(
     need: SchedulerNeed, cluster: DesiredCluster, api: Api, resource: ApiResource
 ) -> Iterator[Problem]:
-    queue = _get(api, resource.path(need.namespace, need.name))
+    queue = readable(api, resource.path(need.namespace, need.name))
     within = f" in namespace {need.namespace}" if need.namespace else ""
     named = f"{need.object_kind} {need.name!r} of {need.scheduler}{within}"
     if queue is None:
@@ -136,19 +136,19 @@ def pod_groups(
             name,
             f"cluster {name!r} does not know PodGroup of {schedulers.POD_GROUP[0]}, and {whose}",
             "Install Volcano 1.14 or newer there, or choose another type",
-            SCHEDULER,
+            ON_CLUSTER,
         )
         return
-    definition = _get(api, _DEFINITION)
+    definition = readable(api, _DEFINITION)
     if definition is not None and "subGroupPolicy" not in _fields(definition):
         yield cluster_problem(
             name,
             f"PodGroups of cluster {name!r} have no subGroupPolicy, which cuts a workload into its workers, "
             f"and {whose}",
             "Update Volcano there to 1.14 or newer, with its CRDs",
-            SCHEDULER,
+            ON_CLUSTER,
         )
-    settings = (_get(api, _LWS_SETTINGS) or {}).get("data") or {}
+    settings = (readable(api, _LWS_SETTINGS) or {}).get("data") or {}
     if any(_LWS_MAKES_GROUPS.search(str(text)) for text in settings.values()):
         yield cluster_problem(
             name,
@@ -156,18 +156,8 @@ def pod_groups(
             "(gangSchedulingManagement in lws-system/lws-manager-config), and inferfleet makes them for the "
             "same pods, which would take their room in the queue twice",
             "Remove gangSchedulingManagement from its configuration and restart it",
-            SCHEDULER,
+            ON_CLUSTER,
         )
-
-
-def _get(api: Api, path: str) -> Mapping[str, Any] | None:
-    """Return an object, None where there is none, or where nobody may say."""
-    try:
-        return api.get(path)
-    except RefusedError as refused:
-        if refused.status not in (403, 404):
-            raise
-        return None
 
 
 def _fields(definition: Mapping[str, Any]) -> set[str]:

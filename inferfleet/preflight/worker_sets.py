@@ -6,8 +6,8 @@ from typing import Any
 from inferfleet.api.problems import Problem, cluster_problem
 from inferfleet.desired.values import DesiredCluster
 from inferfleet.manifests.worker_set import API_VERSION, KIND
-from inferfleet.reach.api import Api, RefusedError
-from inferfleet.reach.resources import ApiKind, ApiResource
+from inferfleet.reach.api import Api
+from inferfleet.reach.resources import ApiKind, ApiResource, readable
 
 INSTALL = (
     "Install LeaderWorkerSet 0.9.0 or later there: helm install lws oci://registry.k8s.io/lws/charts/lws "
@@ -31,7 +31,7 @@ def worker_set_problems(
     if not wanted or (API_VERSION, KIND) not in resources:
         return
     name, first = cluster.connection.cluster, f"{wanted[0].namespace}/{wanted[0].kubernetes_name}"
-    definition = _read(api, _DEFINITION)
+    definition = readable(api, _DEFINITION)
     if definition is not None and not _is_new(definition):
         yield cluster_problem(
             name,
@@ -39,7 +39,7 @@ def worker_set_problems(
             f"generation it is of, so an update could not tell when {first} has rolled",
             INSTALL,
         )
-    webhooks = _read(api, _WEBHOOKS)
+    webhooks = readable(api, _WEBHOOKS)
     if webhooks is not None and not any(
         webhook.get("name") == _WEBHOOK
         for item in webhooks.get("items") or ()
@@ -51,15 +51,6 @@ def worker_set_problems(
             f"{_WEBHOOK} is configured, so no pods would be made of {first}",
             INSTALL,
         )
-
-
-def _read(api: Api, path: str) -> dict[str, Any] | None:
-    try:
-        return api.get(path)
-    except RefusedError as refused:
-        if refused.status not in (403, 404):
-            raise
-        return None
 
 
 def _is_new(definition: Mapping[str, Any]) -> bool:

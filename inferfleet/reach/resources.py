@@ -1,7 +1,8 @@
-"""Which kinds an API server serves, and where it lists their objects."""
+"""Which kinds an API server serves, where it lists their objects, and whether one of them is there."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from typing import Any
 
 from inferfleet.reach.api import Api, RefusedError
 
@@ -89,3 +90,24 @@ def listed(api: Api, resource: ApiResource, namespaces: set[str]) -> Iterator[Li
                 metadata.get("labels") or {},
                 "deletionTimestamp" in metadata,
             )
+
+
+def exists(api: Api, path: str) -> bool:
+    """Return whether there is an object at this path."""
+    try:
+        api.get(path, metadata_only=True)
+    except RefusedError as refused:
+        if refused.status != 404:
+            raise
+        return False
+    return True
+
+
+def readable(api: Api, path: str) -> dict[str, Any] | None:
+    """Return an object or list, None where there is none, or where the credentials may not read it."""
+    try:
+        return api.get(path)
+    except RefusedError as refused:
+        if refused.status not in (403, 404):
+            raise
+        return None

@@ -12,6 +12,7 @@ from typing import Any
 
 from inferfleet.fleet import names
 from inferfleet.manifests.scheduling.scheduled import templates
+from inferfleet.manifests.worker_set import KIND
 from inferfleet.profiles import schedulers
 from inferfleet.status.pods import one_line
 
@@ -33,7 +34,7 @@ def held_back(pod: Mapping[str, Any], admissions: Mapping[Owner, str]) -> str:
         owners = (
             ("Pod", metadata.get("namespace") or "", metadata["name"]),
             (
-                "LeaderWorkerSet",
+                KIND,
                 metadata.get("namespace") or "",
                 f"{labels.get(names.LWS_NAME)}/{labels.get(names.LWS_GROUP)}",
             ),
@@ -58,7 +59,7 @@ def admissions(workloads: Iterable[Mapping[str, Any]]) -> Iterator[tuple[Owner, 
         if message := one_line(condition.get("message") or ""):
             number = (metadata.get("annotations") or {}).get(_GROUP_NUMBER)
             for owner in metadata.get("ownerReferences") or ():
-                name = f"{owner['name']}/{number}" if owner["kind"] == "LeaderWorkerSet" else owner["name"]
+                name = f"{owner['name']}/{number}" if owner["kind"] == KIND else owner["name"]
                 yield (owner["kind"], metadata.get("namespace") or "", name), message
 
 

@@ -23,7 +23,8 @@ from inferfleet.fleet.requests import requests
 from inferfleet.fleet.scheduling import Scheduling
 from inferfleet.fleet.spot import Spot
 from inferfleet.manifests.metadata import metadata
-from inferfleet.manifests.scheduling.scheduled import LWS, Manifest, pod_group_of, templates, volcano_queue
+from inferfleet.manifests.scheduling.scheduled import Manifest, pod_group_of, templates, volcano_queue
+from inferfleet.manifests.worker_set import KIND
 from inferfleet.profiles import schedulers
 
 
@@ -86,7 +87,7 @@ def _pod_group(
 
 
 def _sub_group(member: _Member, scheduling: Scheduling) -> dict[str, Any]:
-    if member.manifest["kind"] != LWS:
+    if member.manifest["kind"] != KIND:
         # Its pods have nothing to tell them apart by, so they are one sub-group that waits for so many.
         labels = member.manifest["spec"]["selector"]["matchLabels"]
         selected = {"labelSelector": {"matchLabels": dict(labels)}}
@@ -111,7 +112,7 @@ def _member(role: str, manifest: Manifest, workers: int) -> _Member:
     """Return what a group waits for of a workload, at most as many workers as the workload has."""
     spec = manifest["spec"]
     workers = min(workers, spec["replicas"])
-    if manifest["kind"] != LWS:
+    if manifest["kind"] != KIND:
         return _Member(role, manifest, workers, 1, _requests(spec["template"]["spec"]))
     size = spec["leaderWorkerTemplate"]["size"]
     entry, follower = templates(manifest)[0], templates(manifest)[-1]

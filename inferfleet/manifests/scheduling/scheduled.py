@@ -24,10 +24,10 @@ from inferfleet.api.kinds.quantity import parse_quantity
 from inferfleet.fleet import names
 from inferfleet.fleet.scheduling import Scheduling
 from inferfleet.fleet.spot import Spot
+from inferfleet.manifests.worker_set import KIND
 from inferfleet.profiles import schedulers
 
 Manifest = dict[str, Any]
-LWS = "LeaderWorkerSet"
 # Of two templates of one workload, Kueue asks for a name that is no number.
 _ONE_WORKER = "worker"
 
@@ -41,7 +41,7 @@ def scheduled(manifest: Manifest, scheduling: Scheduling | None, *, spot: Spot, 
         _mark(made, "labels", {schedulers.KUEUE_QUEUE: scheduling.queue})
     if scheduling.type == "KAI" and scheduling.queue:
         _mark(made, "labels", {schedulers.KAI_QUEUE: scheduling.queue})
-        if made["kind"] == LWS:
+        if made["kind"] == KIND:
             _mark(made, "annotations", _kai_topology(scheduling))
             if not any(_has_priority(template) for template in templates(made)):
                 _mark(made, "labels", {schedulers.KAI_PRIORITY: schedulers.KAI_INFERENCE})
@@ -54,7 +54,7 @@ def scheduled(manifest: Manifest, scheduling: Scheduling | None, *, spot: Spot, 
 
 def templates(manifest: Manifest) -> list[Manifest]:
     """Return the pod templates in a workload: of a LeaderWorkerSet the leader's first, where it has one."""
-    if manifest["kind"] != LWS:
+    if manifest["kind"] != KIND:
         return [manifest["spec"]["template"]]
     pods = manifest["spec"]["leaderWorkerTemplate"]
     return [pods[name] for name in ("leaderTemplate", "workerTemplate") if name in pods]
@@ -105,7 +105,7 @@ def pod_group_of(manifest: Manifest, scheduling: Scheduling, spot: Spot, role: s
         return None
     if role in scheduling.gang:
         return names.gang(spot)
-    return str(manifest["metadata"]["name"]) if manifest["kind"] == LWS else None
+    return str(manifest["metadata"]["name"]) if manifest["kind"] == KIND else None
 
 
 def volcano_queue(scheduling: Scheduling) -> str | None:
@@ -125,7 +125,7 @@ def _of_pods(manifest: Manifest, scheduling: Scheduling, spot: Spot, role: str) 
         queue = volcano_queue(scheduling)
         return {schedulers.VOLCANO_QUEUE_NAME: queue} if queue else {}
     topology = scheduling.topology
-    if scheduling.type == "Kueue" and topology and manifest["kind"] == LWS:
+    if scheduling.type == "Kueue" and topology and manifest["kind"] == KIND:
         level = topology.required if topology.required is not None else topology.preferred
         key = schedulers.KUEUE_REQUIRED if topology.required is not None else schedulers.KUEUE_PREFERRED
         joined = {schedulers.KUEUE_GROUP: _ONE_WORKER} if len(templates(manifest)) == 2 else {}
