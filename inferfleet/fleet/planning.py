@@ -105,6 +105,7 @@ def plan(documents: Documents, lock: Lock, demands: Demands | None = None) -> Pl
         },
     )
     changed = changes(lock, new)
+    left = {**retained.left, **placing.left}
     why = Why(documents, ledger, suitability, candidates)
     return Plan(
         placements=placements,
@@ -117,9 +118,9 @@ def plan(documents: Documents, lock: Lock, demands: Demands | None = None) -> Pl
         ),
         changes=changed,
         left={
-            change.spot: placing.left[change.spot]
+            change.spot: left[change.spot]
             for change in changed
-            if change.before > change.after and change.spot in placing.left
+            if change.before > change.after and change.spot in left
         },
         reasons=Reasons(documents.deployments.keys() - checked.invalid, why),
         problems=in_reading_order(

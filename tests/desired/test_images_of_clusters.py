@@ -56,7 +56,7 @@ def test_other_containers_need_an_image_of_their_own() -> None:
 
 @pytest.mark.parametrize("name", ["two words", ""])
 def test_an_image_has_no_blanks(name: str) -> None:
-    with pytest.raises(ValueError, match="must be a name of ASCII characters without blanks"):
+    with pytest.raises(ValueError, match=f"image '{name}' must be a name of ASCII characters without blanks"):
         having("east", vLLM=name)
 
 

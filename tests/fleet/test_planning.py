@@ -102,12 +102,6 @@ def test_an_endpoint_carries_its_deployments_labels_before_its_clusters() -> Non
             id="lost: untouched, unchecked, counted",
         ),
         pytest.param(
-            fleet(cluster("east", {"l4": ("l4", 2)}, state="lost"), WEST, deployment("a", 1)),
-            {"a east/l4": 2, "a west/l4": 1},
-            {"a east/l4": 2},
-            id="lost: fewer replicas never touch it",
-        ),
-        pytest.param(
             fleet(
                 cluster("east", {"l4": ("l4", 2)}, taints=[{"key": "gone", "effect": "NoExecute"}]),
                 WEST,

@@ -1,5 +1,6 @@
 """Random edits of a full fleet: nothing moves but what the edit is about."""
 
+import re
 from collections import Counter
 from random import Random
 from typing import Any
@@ -47,7 +48,8 @@ def _left(before: Plan, planned: Plan, about: str) -> list[str]:
     """Return the spots that have fewer replicas than before, but for those of the edited document, and those
     of clusters where a pool was too small already and nothing had room elsewhere.
     """
-    had_to_leave = {problem.key for problem in before.problems if "too small" in problem.what}
+    told = (re.match(r"pool (\S+)/\S+ with .* is too small", problem.what) for problem in before.problems)
+    had_to_leave = {too_small[1] for too_small in told if too_small}
     return [
         f"{change.spot} {change.before} -> {change.after}"
         for change in planned.changes

@@ -183,6 +183,7 @@ STRICTER: tuple[tuple[str, str], ...] = (
         r"\b(clusterTrustBundle|podCertificate|schedulingGroup|stopSignal)\b",
     ),
     ("what the document of types requires must be there", r"field .* is missing$"),
+    ("what must be there is not empty", r" must not be empty$"),
     (
         "a label key of an affinity is not selected by twice, or its pods would be refused",
         r"is in matchLabelKeys and in labelSelector",

@@ -61,7 +61,7 @@ def _run(
             "spec",
             "containers",
             [{"name": "engine", "image": " "}],
-            "spec.containers[engine].image: container engine: field image is missing",
+            "spec.containers[engine].image: container engine: image must not be empty",
         ),
         (
             "spec",

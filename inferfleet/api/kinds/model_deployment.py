@@ -182,7 +182,9 @@ class ModelDeploymentSpec(Model):
     workers: Workers
     """The workers that serve the requests of each replica. Their role is `decode`."""
     roles: Annotated[dict[str, Role], Field(max_length=8), AfterValidator(_role_names)] = {}
-    """Further roles by their names, each with workers of its own in every replica. Default: none."""
+    """Further roles by their names (lowercase letters, digits and `-`, starting with a letter, at most 12
+    characters), each with workers of its own in every replica. Default: none.
+    """
     prefill: NotYetOffered = None
     """Workers of their own for the prefill phase. Not yet offered, and refused when it is written."""
     endpoint_picker: EndpointPicker = EndpointPicker()

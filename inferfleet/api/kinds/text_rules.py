@@ -20,13 +20,14 @@ _LABEL_VALUE = r"([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?"
 class Written:
     """Metadata of a text field whose whole value must match the pattern.
 
-    Messages quote the rule: "name 'X' must be <rule>".
+    Messages quote the rule: "name 'X' must be <rule>", with the name of the field, or with `thing`.
     """
 
     pattern: str
     rule: str
     limit: int = 253
     suggest: bool = False  # a value of lowercase letters, digits and '-' is likely what is meant
+    thing: str = "{field}"  # what the value is, where fields are named after what it is for
 
     def allows(self, value: str) -> bool:
         """Return whether the value matches and is not longer than the limit."""
@@ -38,7 +39,7 @@ class Written:
             close = re.sub(r"[^a-z0-9]+", "-", value[:300].lower()).strip("-")
             named = self.suggest and len(close) <= self.limit and re.fullmatch(self.pattern, close)
             next_step = f"Write it like {close}" if named else "Change it"
-            raise mistaken(f"{{field}} {shown(value)!r} must be {self.rule}", next_step)
+            raise mistaken(f"{self.thing} {shown(value)!r} must be {self.rule}", next_step)
         return value
 
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
@@ -76,7 +77,7 @@ def Dns1035(limit: int) -> Written:  # noqa: N802 (metadata of a type, like pyda
 LABEL_KEY = Written(_LABEL_KEY, "a key such as tier or example.com/tier", 317)
 LABEL_VALUE = Written(_LABEL_VALUE, "letters, digits, '-', '_', '.', with a letter or digit at both ends", 63)
 # As of images in pods, which no kubelet pulls otherwise.
-IMAGE = Written(r"[!-~]+", "a name of ASCII characters without blanks", 4096)
+IMAGE = Written(r"[!-~]+", "a name of ASCII characters without blanks", 4096, thing="image")
 SUBDOMAIN = Written(SUBDOMAIN_PATTERN, "a name of lowercase letters, digits, '-' and '.'")
 HOSTNAME = Written(rf"(\*\.)?{SUBDOMAIN_PATTERN}", "a host name such as models.example.com or *.example.com")
 

@@ -173,7 +173,8 @@ def _mistakes(
     model: type[BaseModel], steps: tuple[Step, ...], error: ErrorDetails
 ) -> list[tuple[tuple[Step, ...], str, str]]:
     """Return what an error that is not about the shape of a value says: where, what and the next step."""
-    kind, value, leaf, context = error["type"], error["input"], _leaf(steps), error.get("ctx", {})
+    kind, value, context = error["type"], error["input"], error.get("ctx", {})
+    leaf = "key" if _is_of_key(steps, error) else _leaf(steps)
     if kind == "too_short" and len(value) >= context["min_length"]:
         return []  # entries with errors of their own are not counted
     problem = context.get("error")
@@ -212,6 +213,11 @@ def _mistakes(
     else:
         what, next_step = f"{leaf}: {error['msg']}", "Change it to follow this rule"
     return [(steps, what, next_step)]
+
+
+def _is_of_key(steps: tuple[Step, ...], error: ErrorDetails) -> bool:
+    """Return whether an error is about a key of a map, which pydantic tells by a last step of its own."""
+    return len(error["loc"]) > len(steps) and error["loc"][-1] == "[key]"
 
 
 def _leaf(steps: tuple[Step, ...]) -> str:

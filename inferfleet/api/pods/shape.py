@@ -253,8 +253,7 @@ def _entries(value: dict[str, Any], name: tuple[str, str], at: Steps) -> Iterato
 def _twice(entries: list[Any], known: schema.Field, at: Steps) -> Iterator[Mistake]:
     """Yield entries of a list that must differ in their keys, and do not.
 
-    Server-side apply, by which Pulumi writes, refuses what a plain create would take: two variables of a
-    name.
+    Server-side apply, by which Pulumi writes, refuses two variables of a name, which a plain create takes.
     """
     seen: set[tuple[Any, ...]] = set()
     for place, entry in enumerate(entries):
@@ -280,9 +279,10 @@ def _missing(
     for key in dict.fromkeys([*needed, *REQUIRED.get(kind, ())]):
         value = written.get(key)
         blank = isinstance(value, str) and not value.strip() and (kind, key) not in MAY_BE_EMPTY
-        empty = value == [] and key in REQUIRED.get(kind, ())
-        if value is None or blank or empty:
+        if value is None:
             yield Mistake(f"field {key} is missing", f"Add {key}", (*at, key))
+        elif blank or (value == [] and key in REQUIRED.get(kind, ())):
+            yield Mistake("{field} must not be empty", "Give it a value", (*at, key))
 
 
 def _exclusive(value: dict[str, Any], kind: str) -> Iterator[Mistake]:

@@ -1,10 +1,11 @@
 """The replicas a plan has placed so far, by spot, and the room they leave in every pool."""
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 
 from inferfleet.api.documents import Documents
-from inferfleet.fleet.placement.rooms import More, Rooms
+from inferfleet.fleet.placement.rooms import More, Room, Rooms
 from inferfleet.fleet.shapes import Demands, PoolKey
 from inferfleet.fleet.spot import Spot
 
@@ -100,6 +101,31 @@ class Ledger:
         holds = self.rooms.by_key[pool].holds
         self.add(spot, 1)
         return holds
+
+    def kept_free(self, pool: PoolKey) -> Counter[str]:
+        """Return for how many pods each deployment on the pool keeps room there for rollouts."""
+        # Spots may share the workload of a role, which has such room once.
+        spare = {(more.role, more.demand.spare) for more in self._mores(pool) if more.demand.spare}
+        pods: Counter[str] = Counter()
+        for (deployment, _), number in spare:
+            pods[deployment] += number
+        return pods
+
+    def holds_without_kept_free(self, pool: PoolKey) -> bool:
+        """Return True when the pool would hold the replicas on it if none kept room free for rollouts."""
+        known = self.rooms.by_key[pool]
+        room = Room(known.key, known.number, known.class_name, known.node, known.size)
+        for more in self._mores(pool):
+            room.add(more._replace(demand=replace(more.demand, spare=0)))
+        return room.holds
+
+    def _mores(self, pool: PoolKey) -> Iterator[More]:
+        """Yield what is counted on a pool with a room, by spot and role."""
+        for spot, replicas in self.on_pool(pool).items():
+            for role, name in spot.pools:
+                if name == pool[1] and self.demands.has(spot.deployment, role):
+                    demand = self.demands.of(spot.deployment, role, pool)
+                    yield More((spot.deployment, role), demand, replicas)
 
 
 def nodes_used(documents: Documents, placements: Mapping[Spot, int], demands: Demands) -> dict[PoolKey, int]:

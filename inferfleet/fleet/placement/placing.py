@@ -8,10 +8,10 @@ from collections import Counter
 from heapq import heapify, heapreplace
 from itertools import groupby
 
-from inferfleet.api.wording import listing
 from inferfleet.fleet.placement.candidates import Candidates
 from inferfleet.fleet.placement.exchange import Exchange
 from inferfleet.fleet.placement.ledger import Ledger
+from inferfleet.fleet.placement.reasons import kept_free
 from inferfleet.fleet.placement.suitability import Consequence, Objection, Suitability
 from inferfleet.fleet.shapes import PoolKey
 from inferfleet.fleet.spot import Spot
@@ -138,18 +138,9 @@ class Placing:
 
     def _overfull(self, pool: PoolKey) -> str:
         """Return in words that the pool does not hold its pods, and which of them are room for rollouts."""
-        demands = self._ledger.demands
-        spare = {
-            (spot.deployment, role): demands.of(spot.deployment, role, pool).spare
-            for spot in self._ledger.on_pool(pool)
-            for role, name in spot.pools
-            if name == pool[1] and demands.has(spot.deployment, role)
-        }
         why = f"pool {'/'.join(pool)} is too small for its pods"
-        if not (free := sum(spare.values())):
-            return why
-        whose = listing(sorted({deployment for (deployment, _), pods in spare.items() if pods}))
-        return f"{why} and the room for {free} more that rollout: Surge of {whose} keeps free"
+        kept = kept_free(self._ledger, pool)
+        return f"{why} and {kept}" if kept else why
 
     def _move(self, spot: Spot, replicas: int = 1) -> bool:
         """Move replicas to the best other spot. Return False when there is none."""

@@ -1,10 +1,12 @@
 """Why a replica does not go to a cluster or pool, and why one runs where it should not, in words."""
 
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 
 from inferfleet.api.documents import Documents
 from inferfleet.api.kinds.workers import Position
 from inferfleet.api.problems import Problem
+from inferfleet.api.wording import listing
 from inferfleet.fleet.decisions import Reason
 from inferfleet.fleet.placement.candidates import Candidates
 from inferfleet.fleet.placement.ledger import Ledger
@@ -126,7 +128,9 @@ class Why:
         if demand.gang > 1 and (why := _too_few_nodes(room.free, room.size, demand)):
             return why
         if not any(fit(state, demand.pod) for state in room.free):
-            return f"{nodes} of {nodes} nodes full: {_short_of(list(room.free), demand)}"
+            kept = kept_free(self._ledger, pool)
+            full = f"{nodes} of {nodes} nodes full{' with ' if kept else ''}{kept}"
+            return f"{full}: {_short_of(list(room.free), demand)}"
         spots = self._ledger.on_pool(pool)
         there = any(spot.deployment == deployment and (role, pool[1]) in spot.pools for spot in spots)
         spare = 0 if there else demand.spare
@@ -235,17 +239,41 @@ def listed(reasons: Iterable[Reason]) -> str:
     )
 
 
+def kept_free(ledger: Ledger, pool: PoolKey) -> str:
+    """Return in words how much of the pool is kept for rollouts, and for whose; "" where nothing is."""
+    kept = ledger.kept_free(pool)
+    if not kept:
+        return ""
+    return f"the room for {kept.total()} more that rollout: Surge of {listing(sorted(kept))} keeps free"
+
+
 def _overfull(documents: Documents, ledger: Ledger, pool: PoolKey) -> Problem:
+    """Return the error at the pool, or at the rollout of a deployment that alone makes it too small."""
     cluster, name = pool
     pools = documents.clusters[cluster].spec.node_pools
     index, document = next((index, document) for index, document in enumerate(pools) if document.name == name)
     replicas = ", ".join(f"{number} of {spot.deployment}" for spot, number in ledger.on_pool(pool).items())
     nodes = f"{document.size} {'node' if document.size == 1 else 'nodes'}"
-    return Problem(
-        f"pool {cluster}/{name} with {nodes} is too small for the replicas that are placed on it "
-        f"({replicas}), and there is no room for them elsewhere",
+    what = (
+        f"pool {cluster}/{name} with {nodes} is too small for the replicas that are placed on it ({replicas})"
+    )
+    problem = Problem(
+        f"{what}, and there is no room for them elsewhere",
         "Give it more nodes, make room on another pool, or lower replicas",
         f"spec.nodePools[{index}]",
         kind="InferenceCluster",
         key=cluster,
     )
+    kept = kept_free(ledger, pool)
+    if not kept or not ledger.holds_without_kept_free(pool):
+        return problem
+    problem = replace(
+        problem,
+        what=f"{what} and {kept}, and there is no room for them elsewhere",
+        next_step="Give it more nodes, make room on another pool, lower replicas, "
+        "or write rollout: DeleteFirst",
+    )
+    surging = list(ledger.kept_free(pool))
+    if len(surging) > 1:
+        return problem
+    return replace(problem, path="spec.rollout", kind="ModelDeployment", key=surging[0])

@@ -1,10 +1,12 @@
 """Phase two of the plan: what may happen to the replicas that the lock has."""
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from inferfleet.api.documents import Documents
 from inferfleet.api.problems import Problem
+from inferfleet.api.wording import listing
 from inferfleet.fleet.lock.lock import Lock
 from inferfleet.fleet.roles import roles_of
 from inferfleet.fleet.spot import Spot
@@ -15,13 +17,15 @@ class Retained:
     """The replicas of the lock, by what may happen to them.
 
     `movable` ones are planned with. `fixed` ones are on lost clusters and stay exactly as locked. `orphaned`
-    ones stay in the lock and cannot be planned: each is an error. A spot of `movable` has no role that its
-    document does not have, but may lack one that it has: its replicas get a pool for that, or move.
+    ones stay in the lock and cannot be planned: each is an error. `left` has why those of deployments with a
+    document are dropped. A spot of `movable` has no role that its document does not have, but may lack one
+    that it has: its replicas get a pool for that, or move.
     """
 
     movable: dict[Spot, int]
     fixed: dict[Spot, int]
     orphaned: dict[Spot, int]
+    left: dict[Spot, str]
     problems: tuple[Problem, ...]
 
 
@@ -30,11 +34,14 @@ def retain(documents: Documents, lock: Lock) -> Retained:
     movable: dict[Spot, int] = {}
     fixed: dict[Spot, int] = {}
     orphaned: dict[Spot, int] = {}
+    left: dict[Spot, str] = {}
     problems = []
     for spot, replicas in sorted(lock.placements.items()):
         cluster = documents.clusters.get(spot.cluster)
         state = cluster.spec.state if cluster else ""
         if state == "abandoned":
+            if spot.deployment in documents.deployments:
+                left[spot] = state
             continue
         if orphan := _orphan(documents, spot, replicas):
             problems.append(replace(orphan, where=lock.lines.get(f"placements/{spot}")))
@@ -45,7 +52,8 @@ def retain(documents: Documents, lock: Lock) -> Retained:
             kept = _with_known_roles(documents, spot)
             movable[kept] = movable.get(kept, 0) + replicas
     problems += _sharing(documents, lock, movable)
-    return Retained(movable, fixed, orphaned, (*problems, *_orphaned_services(documents, lock)))
+    problems += _kept_by_lost(documents, fixed)
+    return Retained(movable, fixed, orphaned, left, (*problems, *_orphaned_services(documents, lock)))
 
 
 def _orphan(documents: Documents, spot: Spot, replicas: int) -> Problem | None:
@@ -101,6 +109,30 @@ def _sharing(documents: Documents, lock: Lock, movable: dict[Spot, int]) -> Iter
                     where=lock.lines.get(f"placements/{spot}"),
                 )
                 break
+
+
+def _kept_by_lost(documents: Documents, fixed: dict[Spot, int]) -> Iterator[Problem]:
+    """Yield a warning for each deployment that has more replicas on lost clusters than it should have."""
+    clusters: dict[str, list[str]] = {}
+    kept: Counter[str] = Counter()
+    for spot, replicas in fixed.items():
+        clusters.setdefault(spot.deployment, []).append(spot.cluster)
+        kept[spot.deployment] += replicas
+    for deployment, number in kept.items():
+        wanted = documents.deployments[deployment].spec.replicas
+        if number > wanted:
+            lost = list(dict.fromkeys(clusters[deployment]))
+            stay = "replica stays" if number == 1 else "replicas stay"
+            which = f"{listing(lost)}, which {'is' if len(lost) == 1 else 'are'} lost"
+            yield Problem(
+                f"replicas is {wanted}, but {number} {stay} on {which}",
+                "Surplus replicas end once their cluster is active again; "
+                "write state: abandoned for one that will not come back",
+                "spec.replicas",
+                kind="ModelDeployment",
+                key=deployment,
+                severity="warning",
+            )
 
 
 def _with_known_roles(documents: Documents, spot: Spot) -> Spot:

@@ -104,6 +104,11 @@ CASES = {
         22, "spec.engine.type", "type 'vllm' is not one of vLLM, SGLang, TensorRT-LLM, Triton, Other",
         "Did you mean vLLM?",
     ),
+    "key of one word in other case": (
+        "serving: {", "serving: {images: {engine: {vllm: x}}, ",
+        15, "spec.serving.images.engine.vllm",
+        "key 'vllm' is not one of vLLM, SGLang, TensorRT-LLM, Triton, Other", "Did you mean vLLM?",
+    ),
     "word far from all": (
         "  engine: {type: vLLM}", "  rollout: Blue",
         22, "spec.rollout", "rollout 'Blue' is not one of DeleteFirst, Surge",

@@ -129,7 +129,7 @@ def test_a_field_of_a_pod_of_another_type_is_a_mistake(
             'Write a list of entries such as {name: HF_HOME, value: "/models"}',
         ),
         ({"env": [{"value": "1"}]}, "env[0].name", "field name is missing", "Add name"),
-        ({"env": [{"name": " "}]}, "env[0].name", "field name is missing", "Add name"),
+        ({"env": [{"name": " "}]}, "env[0].name", "{field} must not be empty", "Give it a value"),
         ({"env": [{"name": "A", "value": 1}]}, "env[0].value", "{field} must be a string, not 1", "Quote it"),
         (
             {"env": [{"name": "A", "valueFrom": {"secretKeyRef": {"name": 5, "key": "k"}}}]},
@@ -161,12 +161,12 @@ def test_a_field_of_a_pod_of_another_type_is_a_mistake(
         (
             {"volumeMounts": [{"name": "", "mountPath": "/v"}]},
             "volumeMounts[0].name",
-            "field name is missing",
-            "Add name",
+            "{field} must not be empty",
+            "Give it a value",
         ),
         ({"lifecycle": []}, "lifecycle", "{field} must be a map, not a list", "Write a map"),
         ({"arg": []}, "arg", "Kubernetes 1.36 has no field 'arg' here", "Did you mean args?"),
-        ({"image": " "}, "image", "field image is missing", "Add image"),
+        ({"image": " "}, "image", "{field} must not be empty", "Give it a value"),
         ({"image": None}, "image", "field image is missing", "Add image"),
     ],
 )
@@ -188,11 +188,17 @@ def test_containers_are_maps_of_names_of_their_own_and_one_is_the_engine() -> No
     ]
 
 
-@pytest.mark.parametrize("spec", [{}, {"containers": None}, {"containers": []}])
-def test_a_pod_without_containers_is_one_mistake(spec: dict[str, Any]) -> None:
-    assert [(path_of(mistake.at), mistake.what) for mistake in spec_mistakes(spec)] == [
-        ("containers", "field containers is missing")
-    ]
+@pytest.mark.parametrize(
+    ("spec", "what"),
+    [
+        ({}, "field containers is missing"),
+        ({"containers": None}, "field containers is missing"),
+        ({"containers": []}, "{field} must not be empty"),
+    ],
+)
+def test_a_pod_without_containers_is_one_mistake(spec: dict[str, Any], what: str) -> None:
+    mistakes = [(path_of(mistake.at), mistake.what) for mistake in spec_mistakes(spec)]
+    assert mistakes == [("containers", what)]
 
 
 @pytest.mark.parametrize(
