@@ -9,6 +9,9 @@ from inferfleet.fleet import ports
 from inferfleet.fleet.ports import Health
 from inferfleet.fleet.shapes import Shape
 
+_SCRIPT = ("bash", "-c")
+_VLLM = "vllm serve m --data-parallel-size 16 --data-parallel-size-local 8"
+
 
 def _deployment(
     *args: str, follower: tuple[str, ...] | None = None, engine: Any = None, **topology: int
@@ -26,6 +29,10 @@ def _deployment(
             },
         }
     )
+
+
+def _by_ray(entry: str, follower: str, **topology: int) -> ModelDeployment:
+    return _deployment(*_SCRIPT, entry, follower=(*_SCRIPT, follower), **topology)
 
 
 def _template(args: tuple[str, ...]) -> dict[str, Any]:
@@ -70,6 +77,37 @@ def test_followers_serve_where_each_pod_has_copies_and_an_api_server_of_its_own(
     deployment: ModelDeployment, shape: Shape, wanted: bool
 ) -> None:
     assert ports.followers_serve(deployment, "decode", shape) is wanted
+
+
+@pytest.mark.parametrize(
+    ("deployment", "shape"),
+    [
+        (
+            _by_ray(
+                f"bash multi-node-serving.sh leader; {_VLLM} --data-parallel-backend=ray",
+                "bash multi-node-serving.sh worker --ray_address=$LWS_LEADER_ADDRESS",
+                data=16,
+                data_local=8,
+            ),
+            Shape(2, 8),
+        ),
+        (
+            _by_ray(
+                "ray start --head --port=6379; vllm serve m -tp 8 -dp 2",
+                "ray start --address=$LWS_LEADER_ADDRESS:6379 --block",
+                tensor=8,
+                data=2,
+            ),
+            Shape(2, 8),
+        ),
+    ],
+)
+def test_with_ray_the_entry_takes_the_requests_for_the_copies_of_all_pods(
+    deployment: ModelDeployment, shape: Shape
+) -> None:
+    assert ports.pool_ports(deployment, "decode") == (8000,)
+    assert ports.health(deployment, "decode") == Health(8000, "/health", "/health")
+    assert not ports.followers_serve(deployment, "decode", shape)
 
 
 def test_a_pod_with_several_ports_tells_its_health_on_that_of_its_supervisor() -> None:
