@@ -17,7 +17,7 @@ from inferfleet.api.problems import Mistake
 from inferfleet.fleet.engines.flags import Flag, Flags, flags_of, is_open, spelling
 from inferfleet.fleet.engines.launchers import launcher
 from inferfleet.fleet.engines.words import Command, command_of
-from inferfleet.fleet.roles import DECODE, engine_of, workers_of
+from inferfleet.fleet.roles import engine_of, workers_of
 from inferfleet.profiles.engines import AnyMeaning, engine
 
 # `internal`: the entry takes all requests and spreads them. `hybrid`: each pod takes requests on one port
@@ -38,7 +38,7 @@ _BY: dict[_Mode, tuple[AnyMeaning, ...]] = {
 }
 
 
-def balance(deployment: ModelDeployment, role: str = DECODE) -> Balance:
+def balance(deployment: ModelDeployment, role: str) -> Balance:
     """Return who spreads requests over the copies of a worker, by the document alone."""
     kind = engine_of(deployment, role).type
     workers = workers_of(deployment, role)
