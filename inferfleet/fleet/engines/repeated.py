@@ -221,7 +221,7 @@ def field_of(meaning: AnyMeaning) -> str:
 def _disagreeing(flags: tuple[Flag, ...], number: int, *, pods: int) -> Flag | None:
     """Return the flag that disagrees among those with one meaning, or None.
 
-    The last flag counts. A script may start several programs, so there one flag that agrees is enough.
+    The last flag counts. A script may start several engines, so there one flag that agrees is enough.
     """
     if not flags or any(flag.word.shell and _agrees(flag.value, number, pods) for flag in flags):
         return None
