@@ -268,8 +268,7 @@ def _absent(
         yield _problem(
             deployment,
             f"plugin engine-args joins the {there} of a worker to its {here}, and nothing in the command "
-            "line "
-            f"of the {here} joins them to the {there}",
+            f"line of the {here} joins them to the {there}",
             f"Remove target from the scope of engine-args, or add {' '.join(joining)}",
             path,
         )

@@ -102,8 +102,7 @@ def differences(
     if one and other and one.text != other.text and is_known(one.text) and is_known(other.text):
         yield Difference(
             f"the entry of a worker has the model {one.text!r} and its followers have {other.text!r}, but "
-            "the "
-            "pods of a worker are one engine",
+            "the pods of a worker are one engine",
             "Write the same model in both templates",
             one.at,
             other.at,
@@ -156,8 +155,7 @@ def spec_differences(entry: Spec, follower: Spec, engine: str) -> Iterator[Diffe
     if one != other and engine != "TensorRT-LLM":
         yield Difference(
             f"the entry of a worker runs {shown(str(one))} and its followers run {shown(str(other))}, "
-            "and "
-            "pods of one engine are only known to understand each other in the same version",
+            "and pods of one engine are only known to understand each other in the same version",
             "Write the same image in both templates",
             one_at,
             other_at,
