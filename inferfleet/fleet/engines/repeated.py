@@ -6,6 +6,7 @@ Of the address on which an engine listens only what nobody else could reach is w
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 from inferfleet.api.kinds.containers import ENGINE
@@ -38,9 +39,17 @@ def number_mistakes(command: Command, flags: Flags, group: Group) -> Iterator[Mi
     wanted = numbers(group)
     if any(word.text == group.table.data_in_tensor for word in command.words):
         del wanted["data"]
+    if _is_proxied(command, group.port):
+        del wanted["port"]
     for meaning, number in wanted.items():
         if flag := _disagreeing(flags.of(meaning), number, pods=group.pods):
             yield _disagreement(flag, meaning, number)
+
+
+def _is_proxied(command: Command, port: int) -> bool:
+    """Return whether a program in the script takes the port, which may pass requests on to the engine."""
+    texts = [word.text for word in command.words if word.shell]
+    return f"--port={port}" in texts or ("--port", str(port)) in pairwise(texts)
 
 
 def loopback_mistakes(command: Command, table: EngineDefaults) -> Iterator[Mistake]:

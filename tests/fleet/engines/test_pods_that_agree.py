@@ -50,6 +50,7 @@ from inferfleet.fleet.shapes import Shape
             **TP_PP,
         ),
         worker("python3 -m http.server --port 9999 & exec vllm serve m", tensor=1),
+        worker("vllm serve m --port 8001 & exec proxy --port 8000", tensor=1),
         worker(
             *(
                 "exec vllm serve m -tp 8 -pp 2 -n $LWS_GROUP_SIZE -r $LWS_WORKER_INDEX "
