@@ -59,7 +59,7 @@ def _deployment(stand: Stand) -> DeploymentFacts:
         pods_per_worker=topology.pods_per_worker,
         tensor=topology.tensor,
         pipeline=topology.pipeline,
-        balance=balance(document),
+        balance=balance(document, stand.role),
         data=topology.data,
         data_local=topology.data_local,
         engine=engine.type,

@@ -30,7 +30,7 @@ from inferfleet.fleet.engines.repeated import (
 )
 from inferfleet.fleet.engines.variables import variable_mistakes
 from inferfleet.fleet.engines.words import Command, command_of
-from inferfleet.fleet.roles import engine_of, path_of_role, roles_of, template_path, workers_of
+from inferfleet.fleet.roles import DECODE, engine_of, path_of_role, roles_of, template_path, workers_of
 from inferfleet.fleet.shapes import Shape
 from inferfleet.profiles.engines import engine
 
@@ -171,6 +171,15 @@ def _of_topology(deployment: ModelDeployment, role: str, shape: Shape) -> Iterat
         )
     if balance(deployment, role) != "multiPort":
         return
+    if role != DECODE:
+        yield _problem(
+            deployment,
+            "--data-parallel-multi-port-external-lb gives each copy in a pod a port, but the Service of role "
+            f"{role} has one",
+            "Write --data-parallel-hybrid-lb, with which a pod has one, or neither where a worker is one pod",
+            path,
+        )
+        return
     if topology.data_local > MOST_PORTS:
         yield _problem(
             deployment,
@@ -268,8 +277,7 @@ def _absent(
         yield _problem(
             deployment,
             f"plugin engine-args joins the {there} of a worker to its {here}, and nothing in the command "
-            "line "
-            f"of the {here} joins them to the {there}",
+            f"line of the {here} joins them to the {there}",
             f"Remove target from the scope of engine-args, or add {' '.join(joining)}",
             path,
         )

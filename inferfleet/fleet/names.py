@@ -269,7 +269,7 @@ def workload_selector(spot: Spot, role: str) -> dict[str, str]:
 
 
 def pool_selector(deployment: str) -> dict[str, str]:
-    """Return the labels that an InferencePool selects by: the entry pods of a deployment on the cluster."""
+    """Return the labels that an InferencePool selects by: the pods that serve a deployment on the cluster."""
     return {DEPLOYMENT: _name(deployment), SERVES: "true"}
 
 

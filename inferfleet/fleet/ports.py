@@ -15,7 +15,7 @@ from inferfleet.fleet.engines.balance import balance, has_copies_apart
 from inferfleet.fleet.engines.flags import Flags, flags_of
 from inferfleet.fleet.engines.group import LAST_PORT, meetings
 from inferfleet.fleet.engines.words import command_of
-from inferfleet.fleet.roles import DECODE, engine_of, workers_of
+from inferfleet.fleet.roles import engine_of, workers_of
 from inferfleet.fleet.shapes import Shape
 from inferfleet.profiles.engines import engine
 
@@ -28,7 +28,7 @@ class Health(NamedTuple):
     ready: str | None
 
 
-def pool_ports(deployment: ModelDeployment, role: str = DECODE) -> tuple[int, ...]:
+def pool_ports(deployment: ModelDeployment, role: str) -> tuple[int, ...]:
     """Return the ports on which serving pods of a role take requests, that of the engine first.
 
     Those of the role that serves are the target ports of the deployment's InferencePool on every cluster.
@@ -63,7 +63,7 @@ def followers_serve(deployment: ModelDeployment, role: str, shape: Shape) -> boo
     return apart and balance(deployment, role) != "internal"
 
 
-def health(deployment: ModelDeployment, role: str = DECODE) -> Health:
+def health(deployment: ModelDeployment, role: str) -> Health:
     """Return where a serving pod of a role tells its health.
 
     With a port for each copy, vLLM's supervisor tells that of all on a port of its own: `/ready` once all
@@ -75,13 +75,13 @@ def health(deployment: ModelDeployment, role: str = DECODE) -> Health:
     return Health(port_of(engine_of(deployment, role)), table.health_path, table.health_path)
 
 
-def metrics_ports(deployment: ModelDeployment, role: str = DECODE) -> tuple[int, ...]:
+def metrics_ports(deployment: ModelDeployment, role: str) -> tuple[int, ...]:
     """Return the ports on which a serving pod of a role has metrics: those of its engine, or one beside."""
     beside = engine(engine_of(deployment, role).type).metrics_port
     return (beside,) if beside else pool_ports(deployment, role)
 
 
-def supervisor_port(deployment: ModelDeployment, role: str = DECODE) -> int | None:
+def supervisor_port(deployment: ModelDeployment, role: str) -> int | None:
     """Return the port of what supervises the copies of a pod, None without one."""
     table = engine(engine_of(deployment, role).type)
     if balance(deployment, role) != "multiPort" or table.supervisor_port is None:
@@ -90,7 +90,7 @@ def supervisor_port(deployment: ModelDeployment, role: str = DECODE) -> int | No
 
 
 def group_ports(
-    deployment: ModelDeployment, role: str = DECODE, entry: Mapping[str, Any] | None = None
+    deployment: ModelDeployment, role: str, entry: Mapping[str, Any] | None = None
 ) -> tuple[int, ...]:
     """Return the ports on which pods of a worker meet. Nothing else may connect to them, no probe either.
 

@@ -10,6 +10,7 @@ from inferfleet.api.kinds.inference_cluster import NetworkPolicy, Serving
 from inferfleet.api.kinds.model_deployment import ModelDeployment
 from inferfleet.fleet import names
 from inferfleet.fleet.ports import metrics_ports, pool_ports
+from inferfleet.fleet.roles import DECODE
 from inferfleet.manifests.gateway import ENVOY_NAMESPACE
 from inferfleet.manifests.metadata import metadata
 from inferfleet.manifests.picker import flags as picker_flags
@@ -51,10 +52,10 @@ def policies(
             stack,
             selector=names.deployment_selector(key),
             ingress=[
-                _rule(gateway, *pool_ports(deployment)),
+                _rule(gateway, *pool_ports(deployment, DECODE)),
                 # Its own picker, on any port: its configuration may name another one for metrics.
                 {"from": [{"podSelector": {"matchLabels": picker_objects.selector(deployment)}}]},
-                *([_rule(monitoring, *metrics_ports(deployment))] if monitoring else []),
+                *([_rule(monitoring, *metrics_ports(deployment, DECODE))] if monitoring else []),
                 # Pods of one engine, and of the roles of one replica, talk on ports that engines choose.
                 *(
                     [{"from": [{"podSelector": {"matchLabels": names.deployment_selector(key)}}]}]

@@ -12,7 +12,7 @@ from inferfleet.manifests.workload import unawaited
 
 
 def role_service(*, deployment: ModelDeployment, role: str, stack: str) -> dict[str, Any]:
-    """Return the Service over the entries of a role on one cluster, on the port of the role's engine.
+    """Return the Service over the pods that answer for a role on one cluster, on the port of its engine.
 
     Nothing waits for it: the provider would wait for endpoints, and its pods are awaited themselves.
     """

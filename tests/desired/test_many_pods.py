@@ -169,3 +169,20 @@ def test_another_role_is_reached_by_a_service_over_its_entries() -> None:
         },
         "ports": [{"name": "http", "protocol": "TCP", "port": 9000, "targetPort": "http"}],
     }
+
+
+def test_plugins_are_told_how_the_copies_of_their_own_role_are_spread() -> None:
+    one = {"topology": {"tensor": 1}, "template": _engine()}
+    many = {"topology": {"tensor": 1, "data": 4, "dataLocal": 2}, "template": _engine("-dph")}
+    document = deployment(
+        "a", workers=one, roles={"encode": {"workers": many}}, plugins=[{"name": "engine-args"}]
+    )
+    found = find(made(cluster("east"), document), SET, "east/ml/a-encode-l4").manifest["spec"]
+    assert _args(found["leaderWorkerTemplate"]["workerTemplate"]) == [
+        "-dph",
+        "--data-parallel-size=4",
+        "--data-parallel-size-local=2",
+        "--nnodes=$(LWS_GROUP_SIZE)",
+        "--node-rank=$(LWS_WORKER_INDEX)",
+        "--master-addr=$(LWS_LEADER_ADDRESS)",
+    ]

@@ -9,6 +9,9 @@ from inferfleet.fleet import ports
 from inferfleet.fleet.ports import Health
 from inferfleet.fleet.shapes import Shape
 
+_SCRIPT = ("bash", "-c")
+_VLLM = "vllm serve m --data-parallel-size 16 --data-parallel-size-local 8"
+
 
 def _deployment(
     *args: str, follower: tuple[str, ...] | None = None, engine: Any = None, **topology: int
@@ -26,6 +29,10 @@ def _deployment(
             },
         }
     )
+
+
+def _by_ray(entry: str, follower: str, **topology: int) -> ModelDeployment:
+    return _deployment(*_SCRIPT, entry, follower=(*_SCRIPT, follower), **topology)
 
 
 def _template(args: tuple[str, ...]) -> dict[str, Any]:
@@ -50,7 +57,7 @@ def _template(args: tuple[str, ...]) -> dict[str, Any]:
 def test_each_copy_of_a_pod_has_a_port_only_where_a_picker_spreads_the_requests(
     args: tuple[str, ...], topology: dict[str, int], wanted: tuple[int, ...]
 ) -> None:
-    assert ports.pool_ports(_deployment(*args, **topology)) == wanted
+    assert ports.pool_ports(_deployment(*args, **topology), "decode") == wanted
 
 
 @pytest.mark.parametrize(
@@ -72,31 +79,62 @@ def test_followers_serve_where_each_pod_has_copies_and_an_api_server_of_its_own(
     assert ports.followers_serve(deployment, "decode", shape) is wanted
 
 
+@pytest.mark.parametrize(
+    ("deployment", "shape"),
+    [
+        (
+            _by_ray(
+                f"bash multi-node-serving.sh leader; {_VLLM} --data-parallel-backend=ray",
+                "bash multi-node-serving.sh worker --ray_address=$LWS_LEADER_ADDRESS",
+                data=16,
+                data_local=8,
+            ),
+            Shape(2, 8),
+        ),
+        (
+            _by_ray(
+                "ray start --head --port=6379; vllm serve m -tp 8 -dp 2",
+                "ray start --address=$LWS_LEADER_ADDRESS:6379 --block",
+                tensor=8,
+                data=2,
+            ),
+            Shape(2, 8),
+        ),
+    ],
+)
+def test_with_ray_the_entry_takes_the_requests_for_the_copies_of_all_pods(
+    deployment: ModelDeployment, shape: Shape
+) -> None:
+    assert ports.pool_ports(deployment, "decode") == (8000,)
+    assert ports.health(deployment, "decode") == Health(8000, "/health", "/health")
+    assert not ports.followers_serve(deployment, "decode", shape)
+
+
 def test_a_pod_with_several_ports_tells_its_health_on_that_of_its_supervisor() -> None:
-    assert ports.health(_deployment(data=4, data_local=2)) == Health(9256, "/health", "/ready")
+    assert ports.health(_deployment(data=4, data_local=2), "decode") == Health(9256, "/health", "/ready")
     own = _deployment("--data-parallel-supervisor-port=9300", data=4, data_local=2)
-    assert ports.health(own) == Health(9300, "/health", "/ready")
-    assert ports.health(_deployment(data=4)) == Health(8000, "/health", "/health")
-    assert ports.health(_deployment(engine={"type": "Other"})) == Health(8000, None, None)
+    assert ports.health(own, "decode") == Health(9300, "/health", "/ready")
+    assert ports.health(_deployment(data=4), "decode") == Health(8000, "/health", "/health")
+    assert ports.health(_deployment(engine={"type": "Other"}), "decode") == Health(8000, None, None)
 
 
 def test_metrics_are_on_every_port_of_a_pod_or_beside_them() -> None:
-    assert ports.metrics_ports(_deployment(data=4, data_local=2)) == (8000, 8001)
-    assert ports.metrics_ports(_deployment(engine={"type": "Triton"})) == (8002,)
+    assert ports.metrics_ports(_deployment(data=4, data_local=2), "decode") == (8000, 8001)
+    assert ports.metrics_ports(_deployment(engine={"type": "Triton"}), "decode") == (8002,)
 
 
 def test_pods_of_a_worker_meet_on_ports_of_their_own() -> None:
-    assert ports.group_ports(_deployment()) == ()
-    assert ports.group_ports(_deployment(data=4)) == (29550,)
-    assert ports.group_ports(_deployment("-dpp", "5555", data=4)) == (5555,)
-    assert ports.group_ports(_deployment("--nnodes=2", tensor=8, pipeline=2)) == (29501,)
+    assert ports.group_ports(_deployment(), "decode") == ()
+    assert ports.group_ports(_deployment(data=4), "decode") == (29550,)
+    assert ports.group_ports(_deployment("-dpp", "5555", data=4), "decode") == (5555,)
+    assert ports.group_ports(_deployment("--nnodes=2", tensor=8, pipeline=2), "decode") == (29501,)
     sglang = _deployment("--dist-init-addr", "$(LWS_LEADER_ADDRESS):20000", engine={"type": "SGLang"})
-    assert ports.group_ports(sglang) == (20000,)
+    assert ports.group_ports(sglang, "decode") == (20000,)
 
 
 def test_ports_end_at_the_last_one_there_is() -> None:
     deployment = _deployment("-dpm", engine={"port": 65534}, data=4, data_local=4)
-    assert ports.pool_ports(deployment) == (65534, 65535)
+    assert ports.pool_ports(deployment, "decode") == (65534, 65535)
 
 
 def test_where_pods_meet_is_read_of_what_plugins_made_of_an_entry() -> None:

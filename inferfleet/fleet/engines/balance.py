@@ -1,7 +1,8 @@
 """Who spreads requests over the copies of a model in one worker: the engine, or the endpoint picker.
 
 Its flags say it; without any, what is written here follows from the topology, and `engine-args` writes the
-flag for it. vLLM ends before it loads anything where they contradict each other, in workers of one pod too.
+flag for it. Ray starts the copies of all pods for one API server, that of the entry. vLLM ends before it
+loads anything where flags contradict each other, in workers of one pod too.
 Sources: docs/serving/data_parallel_deployment.md, vllm/entrypoints/cli/serve.py, vllm/config/parallel.py,
 validate_multi_port_external_lb_args in vllm/entrypoints/openai/dp_supervisor.py, and create_engine_config in
 vllm/engine/arg_utils.py.
@@ -14,6 +15,7 @@ from inferfleet.api.kinds.model_deployment import ModelDeployment
 from inferfleet.api.kinds.workers import Topology
 from inferfleet.api.problems import Mistake
 from inferfleet.fleet.engines.flags import Flag, Flags, flags_of, is_open, spelling
+from inferfleet.fleet.engines.launchers import launcher
 from inferfleet.fleet.engines.words import Command, command_of
 from inferfleet.fleet.roles import DECODE, engine_of, workers_of
 from inferfleet.profiles.engines import AnyMeaning, engine
@@ -36,31 +38,33 @@ _BY: dict[_Mode, tuple[AnyMeaning, ...]] = {
 }
 
 
-def balance(deployment: ModelDeployment, role: str = DECODE) -> Balance:
+def balance(deployment: ModelDeployment, role: str) -> Balance:
     """Return who spreads requests over the copies of a worker, by the document alone."""
     kind = engine_of(deployment, role).type
     workers = workers_of(deployment, role)
     if kind != "vLLM" or workers.topology.data == 1:
         return "internal"
     templates = [workers.of("Entry"), workers.of("Follower")]
-    for template in templates:
-        if template is not None:
-            command = command_of(template.spec)
-            if written := written_balance(flags_of(command, engine(kind)), command):
-                return written
-    return usual_balance(workers.topology)
+    commands = [command_of(template.spec) for template in templates if template is not None]
+    for command in commands:
+        if written := written_balance(flags_of(command, engine(kind)), command):
+            return written
+    if any(launcher(command) == "ray" for command in commands):
+        return "internal"
+    return usual_balance(workers.topology, role)
 
 
-def usual_balance(topology: Topology) -> Balance:
+def usual_balance(topology: Topology, role: str) -> Balance:
     """Return who spreads requests where no flag says it.
 
-    The engine does it in a worker of one pod, and where a copy takes several pods. Else every pod serves.
+    The engine does it in a worker of one pod, and where a copy takes several pods. Else every pod serves;
+    those of further roles on one port, because they have a Service in front of them and no endpoint picker.
     """
     if not has_copies_apart(topology):
         return "internal"
     if topology.data_local == 1:
         return "external"
-    return "multiPort" if topology.data_local <= MOST_PORTS else "hybrid"
+    return "multiPort" if role == DECODE and topology.data_local <= MOST_PORTS else "hybrid"
 
 
 def has_copies_apart(topology: Topology) -> bool:

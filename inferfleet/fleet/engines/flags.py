@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from inferfleet.fleet.engines.words import Command, Word
+from inferfleet.fleet.engines.words import Command, Word, own_places
 from inferfleet.profiles.engines import SWITCHES, AnyMeaning, EngineDefaults
 
 
@@ -47,15 +47,21 @@ def number_of(value: str | None) -> int | None:
 
 
 def flags_of(command: Command, table: EngineDefaults) -> Flags:
-    """Return the flags of a command line that the table of its engine has."""
-    flags = []
+    """Return the flags of a command line that the table of its engine has.
+
+    Of a script they are those behind the start of an engine; where none is seen, all are taken for them.
+    """
+    flags, own = [], own_places(command)
     for i, word in enumerate(command.words):
         name, equals, value = word.text.partition("=")
         meaning = meaning_of(name, table)
-        if meaning is None or (len(name) == 2 and not _of_engine(command, i)):
+        if meaning is None or (own and word.shell and i not in own):
+            continue
+        if len(name) == 2 and i not in own and not _of_engine(command, i):
             continue
         given: str | None = value if equals else None
-        if not equals and meaning not in SWITCHES and i + 1 < len(command.words):
+        ends = i + 1 == len(command.words) or (i in own and i + 1 not in own)
+        if not equals and meaning not in SWITCHES and not ends:
             following = command.words[i + 1].text
             given = None if following.startswith("--") else following
         if given is not None:
@@ -76,9 +82,9 @@ def is_open(command: Command, table: EngineDefaults) -> bool:
 
 
 def _of_engine(command: Command, place: int) -> bool:
-    """Return whether a flag of one letter is surely the engine's: `nice -n 10`, `[ -n "$X" ]` are of others.
+    """Return whether a flag of one letter outside of scripts is surely the engine's, unlike `nice -n 10`.
 
-    So it is behind `serve`, or among arguments that an image gives to its own program; none in a script is.
+    So it is behind `serve`, or among arguments that an image gives to its own program.
     """
     before = command.words[:place]
     own = all(word.at[-2] == "args" for word in before) or any(word.text == "serve" for word in before)

@@ -6,6 +6,7 @@ Of the address on which an engine listens only what nobody else could reach is w
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 from inferfleet.api.kinds.containers import ENGINE
@@ -38,9 +39,17 @@ def number_mistakes(command: Command, flags: Flags, group: Group) -> Iterator[Mi
     wanted = numbers(group)
     if any(word.text == group.table.data_in_tensor for word in command.words):
         del wanted["data"]
+    if _is_proxied(command, group.port):
+        del wanted["port"]
     for meaning, number in wanted.items():
         if flag := _disagreeing(flags.of(meaning), number, pods=group.pods):
             yield _disagreement(flag, meaning, number)
+
+
+def _is_proxied(command: Command, port: int) -> bool:
+    """Return whether a program in the script takes the port, which may pass requests on to the engine."""
+    texts = [word.text for word in command.words if word.shell]
+    return f"--port={port}" in texts or ("--port", str(port)) in pairwise(texts)
 
 
 def loopback_mistakes(command: Command, table: EngineDefaults) -> Iterator[Mistake]:
@@ -102,8 +111,7 @@ def differences(
     if one and other and one.text != other.text and is_known(one.text) and is_known(other.text):
         yield Difference(
             f"the entry of a worker has the model {one.text!r} and its followers have {other.text!r}, but "
-            "the "
-            "pods of a worker are one engine",
+            "the pods of a worker are one engine",
             "Write the same model in both templates",
             one.at,
             other.at,
@@ -156,8 +164,7 @@ def spec_differences(entry: Spec, follower: Spec, engine: str) -> Iterator[Diffe
     if one != other and engine != "TensorRT-LLM":
         yield Difference(
             f"the entry of a worker runs {shown(str(one))} and its followers run {shown(str(other))}, "
-            "and "
-            "pods of one engine are only known to understand each other in the same version",
+            "and pods of one engine are only known to understand each other in the same version",
             "Write the same image in both templates",
             one_at,
             other_at,
@@ -221,7 +228,7 @@ def field_of(meaning: AnyMeaning) -> str:
 def _disagreeing(flags: tuple[Flag, ...], number: int, *, pods: int) -> Flag | None:
     """Return the flag that disagrees among those with one meaning, or None.
 
-    The last flag counts. A script may start several programs, so there one flag that agrees is enough.
+    The last flag counts. A script may start several engines, so there one flag that agrees is enough.
     """
     if not flags or any(flag.word.shell and _agrees(flag.value, number, pods) for flag in flags):
         return None

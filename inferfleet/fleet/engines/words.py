@@ -32,6 +32,11 @@ _QUOTED_OTHERWISE = re.compile(r"<<|\$'|\"[^\"]*(?:\$\((?!\()|`)")
 # With one of these a script may give a flag to some pods alone.
 _CONDITIONS = frozenset(("if", "case", "[", "[[", "test", "&&", "||"))
 
+# Behind these an engine reads its own arguments: `python3 -m sglang.launch_server`. `vllm serve` is one too.
+_STARTS = ("launch_server", "api_server", "trtllm-serve")
+# All that a function or a script was given, which may be flags that stand elsewhere in it.
+_GIVEN = ("$@", "$*", "${@}", "${*}")
+
 _SHELLS = ("sh", "bash", "dash", "ash", "zsh")
 # Long options of bash whose argument is the next word; bash takes them with one dash too (`long_args` in
 # shell.c, bash 5.2).
@@ -40,7 +45,10 @@ _WITH_ARGUMENT = ("rcfile", "init-file")
 
 @dataclass(frozen=True)
 class Word:
-    """One word of the command line and its place. `shell`: it comes from the script of a shell."""
+    """One word of the command line and its place. `shell`: it comes from the script of a shell.
+
+    Of a script, ends of lines and operators such as `;` and `&&` are words too.
+    """
 
     text: str
     at: Steps
@@ -99,6 +107,32 @@ def command_of(spec: Mapping[str, Any]) -> Command:
     ]
     env = _env(container.get("env", []))
     return Command(tuple(_open_shells(words)), env, _unclosed(words))
+
+
+def own_places(command: Command) -> frozenset[int]:
+    """Return the places of the arguments of engines that a script starts, none where no start is seen.
+
+    They are behind `serve` and the like, up to the end of the simple command (IEEE Std 1003.1, 2.9.1).
+    Where a command within it, or what the script was given, makes further ones, none is sure.
+    """
+    found, inside = set(), False
+    for place, word in enumerate(command.words):
+        inside = inside and word.shell and bool(word.text.strip(";&|\n"))
+        if inside:
+            if word.text in _GIVEN or _substitutes(word.text):
+                return frozenset()
+            found.add(place)
+        inside = inside or (word.shell and _starts(word.text))
+    return frozenset(found)
+
+
+def _substitutes(text: str) -> bool:
+    """Return whether a command in `$(...)` or backquotes begins in a word and ends in a later one."""
+    return text.count("(") > text.count(")") or text.count("`") % 2 == 1
+
+
+def _starts(text: str) -> bool:
+    return text == "serve" or re.split(r"[./]", text)[-1] in _STARTS
 
 
 def is_known(value: str) -> bool:
@@ -178,7 +212,10 @@ def _unclosed(words: list[Word]) -> Mistake | None:
 
 
 def _read(script: str) -> tuple[str, int | None]:
-    """Return a script without its comments, and the line with a quote that is never closed, from 1 on."""
+    """Return a script without comments, and the line with a quote that is never closed, from 1 on.
+
+    Ends of lines are words by themselves then.
+    """
     kept: list[str] = []
     quote, opened, line, place = "", 1, 1, 0
     while place < len(script):
@@ -195,7 +232,7 @@ def _read(script: str) -> tuple[str, int | None]:
         if char in ("'", '"') and quote in ("", char):
             quote, opened = ("" if quote else char), line
         line += char == "\n"
-        kept.append(char)
+        kept += " \n " if char == "\n" and not quote else char
         place += 1
     return "".join(kept), opened if quote else None
 
@@ -204,9 +241,10 @@ def _read(script: str) -> tuple[str, int | None]:
 @lru_cache(maxsize=256)
 def _split(script: str) -> tuple[str, ...]:
     # Sums are one word each, and nothing in them needs its spaces.
-    script = _read(script)[0].replace("\\\n", " ")
+    script = _read(script.strip())[0].replace("\\\n", " ")
     script = _ARITHMETIC.sub(lambda sum_: "".join(sum_[0].split()), script)
     reader = shlex.shlex(script, posix=True, punctuation_chars=";&|<>")
+    reader.whitespace = " \t\r"
     reader.whitespace_split = True
     reader.commenters = ""
     try:

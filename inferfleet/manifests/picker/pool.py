@@ -8,6 +8,7 @@ from typing import Any
 from inferfleet.api.kinds.model_deployment import ModelDeployment
 from inferfleet.fleet import names
 from inferfleet.fleet.ports import pool_ports
+from inferfleet.fleet.roles import DECODE
 from inferfleet.manifests.metadata import metadata
 from inferfleet.manifests.picker.flags import grpc_port
 from inferfleet.profiles.profile import Profile
@@ -26,7 +27,7 @@ def inference_pool(*, deployment: ModelDeployment, profile: Profile, stack: str)
         ),
         "spec": {
             "selector": {"matchLabels": names.pool_selector(key)},
-            "targetPorts": [{"number": port} for port in pool_ports(deployment)],
+            "targetPorts": [{"number": port} for port in pool_ports(deployment, DECODE)],
             "endpointPickerRef": {
                 "group": "",
                 "kind": "Service",

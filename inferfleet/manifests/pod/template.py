@@ -64,7 +64,7 @@ def labels(stand: Stand) -> dict[str, str]:
     kind = engine(stand.engine.type)
     serves = stand.role == DECODE and answers(stand)
     ours = names.pod_labels(stand.spot, stand.role, serves=serves, engine_type=kind.label)
-    if stand.role != DECODE and stand.position == "Entry":
+    if stand.role != DECODE and answers(stand):
         ours |= names.entry()
     return ours | names.shares_node() if stand.hardware.shares_node else ours
 

@@ -1,7 +1,7 @@
 """Flags for load balancing with which vLLM ends at once, in workers of one pod and of several."""
 
 import pytest
-from worker_pods import COPIES, DP, said, worker
+from worker_pods import COPIES, DP, NODES, said, worker
 
 from inferfleet.api.kinds.model_deployment import ModelDeployment
 
@@ -100,3 +100,16 @@ def test_sizes_that_may_come_from_elsewhere_are_a_warning(args: str | tuple[str,
         "topology.data is 2, but --data-parallel-size is not among the arguments of the engine",
         "topology.dataLocal is 2, but --data-parallel-size-local is not among the arguments of the engine",
     ]
+
+
+def test_copies_of_a_further_role_have_one_port_in_each_pod() -> None:
+    def found(*args: str) -> list[str]:
+        document = worker(("-tp=8",), tensor=8).model_dump(by_alias=True, exclude_unset=True)
+        copies = worker((*DP, *args), **COPIES).model_dump(by_alias=True, exclude_unset=True)
+        document["spec"]["roles"] = {"encode": {"workers": copies["spec"]["workers"]}}
+        return said(ModelDeployment.model_validate(document))[0]
+
+    own = "--data-parallel-multi-port-external-lb"
+    refused = f"{own} gives each copy in a pod a port, but the Service of role encode has one"
+    assert found(own, RANK) == [refused]
+    assert found("-dph", *NODES) == []

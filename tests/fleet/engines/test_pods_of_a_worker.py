@@ -285,6 +285,6 @@ def test_any_command_lines_of_a_worker_can_be_read(
     deployment = worker(*lines, engine=kind, **topology)
     list(check(deployment))
     shape = Shape(4, 2)
-    assert ports.serving_ports(deployment, "decode", shape)[0] == ports.pool_ports(deployment)[0]
-    ports.group_ports(deployment)
-    ports.health(deployment)
+    assert ports.serving_ports(deployment, "decode", shape)[0] == ports.pool_ports(deployment, "decode")[0]
+    ports.group_ports(deployment, "decode")
+    ports.health(deployment, "decode")

@@ -45,6 +45,21 @@ from inferfleet.fleet.shapes import Shape
             **TP_PP,
         ),
         worker(
+            "ray start --head --port=6379; exec vllm serve m -tp 8 -pp 2 --distributed-executor-backend ray",
+            "ray start --block --address=$LWS_LEADER_ADDRESS:6379",
+            **TP_PP,
+        ),
+        worker("python3 -m http.server --port 9999 & exec vllm serve m", tensor=1),
+        worker("vllm serve m --port 8001 & exec proxy --port 8000", tensor=1),
+        worker(
+            *(
+                "exec vllm serve m -tp 8 -pp 2 -n $LWS_GROUP_SIZE -r $LWS_WORKER_INDEX "
+                f"--master-addr $LWS_LEADER_ADDRESS {last}"
+                for last in ("", "--headless")
+            ),
+            **TP_PP,
+        ),
+        worker(
             "mpirun --allow-run-as-root -n 16 trtllm-llmapi-launch trtllm-serve m --tp_size 8 --pp_size 2",
             "/usr/sbin/sshd -D",
             engine="TensorRT-LLM",

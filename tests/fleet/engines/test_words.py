@@ -93,6 +93,10 @@ def test_a_flag_without_a_value_takes_no_flag_for_it() -> None:
         ({"command": ["nice", "-n", "2", "vllm", "serve", "m"]}, None),
         ({"command": ["python3", "start.py"], "args": ["-n", "2"]}, None),
         ({"command": ["sh", "-c", '[ -n "$A" ] && vllm serve m']}, None),
+        ({"command": ["sh", "-c", "exec vllm serve m -n 2"]}, "2"),
+        ({"command": ["sh", "-c", "vllm serve m &\n[ -n 3 ]"]}, None),
+        ({"command": ["sh", "-c", "vllm serve m\n[ -n 3 ]"]}, None),
+        ({"command": ["sh", "-c", 'set -- -n 2; vllm serve m "$@"']}, None),
     ],
 )
 def test_a_flag_of_one_letter_may_be_that_of_another_program(
@@ -101,3 +105,29 @@ def test_a_flag_of_one_letter_may_be_that_of_another_program(
     spec = {"containers": [{"name": "engine", **container}]}
     flag = flags_of(command_of(spec), engine("vLLM")).last("nodes")
     assert (flag.value if flag else None) == nodes
+
+
+@pytest.mark.parametrize(
+    ("script", "port"),
+    [
+        ("ray start --head --port=6379; exec vllm serve m", None),
+        ("ray start --head --port=6379\nexec vllm serve m --port 8000", "8000"),
+        ("python3 -m http.server --port 9999 & exec vllm serve m", None),
+        ("vllm serve m --port 8000 & proxy --port 9999; wait", "8000"),
+        ("vllm serve m --port 8000 > /log 2>&1 || stop --port 1", "8000"),
+        ("vllm serve m \\\n  --port 8000\nstop --port 1", "8000"),
+        ("vllm serve m --port; 8000", None),
+        ("a --port 1 | python3 -m vllm.entrypoints.openai.api_server --port 8000 | tee", "8000"),
+        ("a --port 1; /opt/bin/trtllm-serve m --port 8000", "8000"),
+        ('set -- --port 8000; exec vllm serve m "$@"', "8000"),
+        ("vllm serve m $( [ $I -gt 0 ] && echo --headless ) --port 8000", "8000"),
+        ("vllm serve m `[ $I -gt 0 ] && echo --headless` --port 8000", "8000"),
+        ("./start.sh --port 8000", "8000"),
+    ],
+)
+def test_flags_of_a_script_are_those_of_the_command_that_starts_its_engine(
+    script: str, port: str | None
+) -> None:
+    spec = {"containers": [{"name": "engine", "command": ["bash", "-c", script]}]}
+    flag = flags_of(command_of(spec), engine("vLLM")).last("port")
+    assert (flag.value if flag else None) == port

@@ -126,3 +126,10 @@ def test_an_engine_with_a_port_for_each_copy_waits_for_all_copies_of_its_pod() -
     topology = {"tensor": 1, "data": 8, "dataLocal": 8}
     assert _engine(_pod("Entry", topology, EACH))["env"] == [WAITS]
     assert "env" not in _engine(_pod("Entry", topology))
+
+
+def test_every_pod_of_another_role_that_serves_copies_is_behind_its_service() -> None:
+    for args in ((), ("vllm", "serve", "--data-parallel-hybrid-lb")):
+        pod = _pod("Follower", WIDE, *args, role="encoder")
+        assert pod["metadata"]["labels"][ENTRY] == "true"
+        assert _engine(pod)["ports"] == [{"name": "http", "containerPort": 8000}]
