@@ -114,10 +114,16 @@ def test_a_tag_is_remarked(generated: dict[str, Any], pod_request: Request) -> N
     )
 
 
+def test_a_registry_may_be_known_by_its_port(generated: dict[str, Any], pod_request: Request) -> None:
+    local = {**OCI, "reference": "localhost:5000/qwen:v1"}
+    assert unpacking(generated, pod_request, local)["args"][1] == "localhost:5000/qwen:v1"
+
+
 @pytest.mark.parametrize(
     ("config", "said"),
     [
-        ({"oci": {"reference": "qwen:v1", "sizeLimit": "1Gi"}}, "registry, repository and a tag or digest"),
+        ({"oci": {"reference": "qwen:v1", "sizeLimit": "1Gi"}}, "a repository and a tag or digest"),
+        ({"oci": {"reference": "myorg/qwen:v1", "sizeLimit": "1Gi"}}, "a registry .with a dot or a port."),
         ({"oci": {"reference": "r.example.com/qwen", "sizeLimit": "1Gi"}}, "a tag or digest"),
         ({"oci": {"reference": MODEL}}, "sizeLimit"),
         ({"oci": OCI, "layout": "NIM"}, "NIM does not take a model by its folder"),

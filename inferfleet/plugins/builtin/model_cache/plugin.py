@@ -20,8 +20,9 @@ HF_HUB_OFFLINE) and src/huggingface_hub/constants.py (TRANSFORMERS_OFFLINE), tra
 src/transformers/dynamic_module_utils.py (HF_MODULES_CACHE);
 docs.nvidia.com/nim/large-language-models/2.0.13 (NIM_CACHE_PATH, NIM_DISABLE_MODEL_DOWNLOAD,
 /opt/nim/.cache, NGC_API_KEY); of kitops-ml/kitops pkg/cmd/unpack/cmd.go at 908eee3 (kit unpack),
-pkg/lib/network/auth.go at 2e08698 (DOCKER_CONFIG is read where kit's own store has nothing) and its release
-Dockerfile (kit runs as user 1001); vLLM vllm/envs.py (VLLM_CACHE_ROOT);
+pkg/lib/network/auth.go at 2e08698 (DOCKER_CONFIG is read where kit's own store has nothing),
+pkg/lib/repo/util/reference.go at a041892 (a registry has a dot or a port) and its release Dockerfile (kit
+runs as user 1001); vLLM vllm/envs.py (VLLM_CACHE_ROOT);
 kubernetes.io/docs/tasks/configure-pod-container/image-volumes (v1.35), and of kubernetes/kubernetes the pull
 requests 135195 (on in 1.35) and 136711 (stable in 1.36);
 cloud.google.com/kubernetes-engine/docs/how-to/cloud-storage-fuse-csi-driver-sidecar (2026); of
