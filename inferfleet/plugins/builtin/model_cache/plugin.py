@@ -31,6 +31,7 @@ GoogleCloudPlatform/gcs-fuse-csi-driver the defaults of the sidecar in deploy/ba
 """
 
 from collections.abc import Iterator
+from pathlib import PurePosixPath
 from typing import Annotated, Any, Literal
 
 from pydantic import Field
@@ -45,6 +46,8 @@ from inferfleet.plugins.api import (
     Request,
     Written,
     containers,
+    engine,
+    engine_model,
     put_env,
     put_field,
     put_mount,
@@ -178,8 +181,21 @@ def edit(template: PodTemplate, request: Request, config: Config) -> Edited:
         put_env(by_name[name], *_variables(config), replace=False)
     if config.gcs_fuse:
         return _with_bucket(template, request, config.gcs_fuse)
-    remarks = _image_remarks(request) if config.image else config.oci.remarks if config.oci else ()
-    return Edited(template, remarks=remarks)
+    if config.oci:
+        loaded = _loaded_elsewhere(template, request, config.path)
+        return Edited(template, remarks=(*config.oci.remarks, *loaded))
+    return Edited(template, remarks=_image_remarks(request) if config.image else ())
+
+
+def _loaded_elsewhere(template: PodTemplate, request: Request, folder: str) -> tuple[str, ...]:
+    """Return what explain says of an engine whose model is known, and is not what kit unpacks."""
+    model = engine_model(template, request)
+    if model is None or PurePosixPath(engine(template).get("workingDir", ""), model).is_relative_to(folder):
+        return ()
+    return (
+        f"each pod unpacks a model to {folder}, and the engine's is {model!r}, which it would load from "
+        f"elsewhere; name {folder} in its command line",
+    )
 
 
 def _image_remarks(request: Request) -> tuple[str, ...]:
