@@ -72,6 +72,10 @@ class Node(NamedTuple):
     huge_2mi: int = 0
     huge_1gi: int = 0
 
+    def level(self, amounts: "Node | Pod") -> int:
+        """Return the GPUs of what is free or asked for; where such nodes have none, thousandths of a core."""
+        return amounts.gpus if self.gpus else amounts.cpu
+
 
 @dataclass(frozen=True)
 class Share:
@@ -148,6 +152,11 @@ class Demands:
         """Return what a role needs of nodes with so many GPUs where no plugin edits its pods."""
         spread = self.spread.get((deployment, role))
         return (spread.get(node_gpus) if spread else None) or self.written[deployment, role]
+
+    def least_cpu(self, deployment: str, role: str) -> int:
+        """Return the least thousandths of a core that a pod of the role asks for on any pool."""
+        edited = self.edited.get((deployment, role), {})
+        return min(demand.pod.cpu for demand in (self.written[deployment, role], *edited.values()))
 
     def has(self, deployment: str, role: str) -> bool:
         """Return whether a document says what the role needs."""

@@ -10,9 +10,9 @@ from typing import Any
 from inferfleet.api.kinds.containers import ENGINE
 from inferfleet.api.kinds.workers import Topology
 from inferfleet.api.wording import path_of
-from inferfleet.fleet.engines.flags import Flags, flags_of, spelling
+from inferfleet.fleet.engines.flags import Flags, flags_of, model_of, spelling
 from inferfleet.fleet.engines.group import Group, Wanted, argument, lends, missing
-from inferfleet.fleet.engines.words import Command, command_of
+from inferfleet.fleet.engines.words import Command, command_of, is_known
 from inferfleet.plugins.contract import DeviceFacts, PluginCodeError, PluginError, PodTemplate, Request
 
 
@@ -89,6 +89,16 @@ def expert_args(template: PodTemplate, request: Request) -> tuple[str, ...]:
     raise PluginError(
         f"no flag for expert parallelism is known of an engine of type {group.engine}; remove expertParallel"
     )
+
+
+def engine_model(template: PodTemplate, request: Request) -> str | None:
+    """Return the model that the engine's command line names: a folder, or a name that it downloads by.
+
+    It is None where none is named, or one that only the container knows, or a script has conditions.
+    """
+    group, command, flags = _read(template, request)
+    named = model_of(command, flags, group.table)
+    return named.text if named and is_known(named.text) and not command.conditional else None
 
 
 def _read(template: PodTemplate, request: Request) -> tuple[Group, Command, Flags]:

@@ -70,6 +70,21 @@ def flags_of(command: Command, table: EngineDefaults) -> Flags:
     return Flags(tuple(flags))
 
 
+def model_of(command: Command, flags: Flags, table: EngineDefaults) -> Word | None:
+    """Return the model of a command line, its variables replaced: by flag, or the word behind `serve`.
+
+    That word counts more (vllm/entrypoints/cli/serve.py). Arguments without it may be those of any program.
+    """
+    if not table.model_flags:
+        return None
+    words = command.words
+    behind = next((words[i + 1] for i, word in enumerate(words[:-1]) if word.text == "serve"), None)
+    if behind and not behind.text.startswith("-"):
+        return Word(command.value(behind.text, shell=behind.shell), behind.at, behind.shell)
+    flag = flags.last("model")
+    return Word(flag.value, flag.word.at) if flag and flag.value else None
+
+
 def is_open(command: Command, table: EngineDefaults) -> bool:
     """Return whether flags may come from what is not read here: a variable, a substitution, a file."""
     before = ""

@@ -12,9 +12,9 @@ from typing import Any
 from inferfleet.api.kinds.containers import ENGINE
 from inferfleet.api.problems import Mistake, Severity
 from inferfleet.api.wording import shown
-from inferfleet.fleet.engines.flags import Flag, Flags, is_open, number_of
+from inferfleet.fleet.engines.flags import Flag, Flags, is_open, model_of, number_of
 from inferfleet.fleet.engines.group import Group, numbers
-from inferfleet.fleet.engines.words import LEADER, SIZE, Command, Steps, Word, is_known
+from inferfleet.fleet.engines.words import LEADER, SIZE, Command, Steps, is_known
 from inferfleet.profiles.engines import AnyMeaning, EngineDefaults, Meaning
 
 Spec = Mapping[str, Any]
@@ -107,7 +107,7 @@ def differences(
     Where `all_serve`, clients ask each of them for the model by one name.
     """
     lines = (entry, follower)
-    one, other = (_model(line, table) for line in lines)
+    one, other = (model_of(line.command, line.flags, table) for line in lines)
     if one and other and one.text != other.text and is_known(one.text) and is_known(other.text):
         yield Difference(
             f"the entry of a worker has the model {one.text!r} and its followers have {other.text!r}, but "
@@ -180,21 +180,6 @@ def spec_differences(entry: Spec, follower: Spec, engine: str) -> Iterator[Diffe
             ("spec", "priorityClassName"),
             ("spec", "priorityClassName"),
         )
-
-
-def _model(line: Line, table: EngineDefaults) -> Word | None:
-    """Return the model of a command line, its variables replaced: by flag, or the word behind `serve`.
-
-    That word counts more (vllm/entrypoints/cli/serve.py). Arguments without it may be those of any program.
-    """
-    if not table.model_flags:
-        return None
-    words = line.command.words
-    behind = next((words[i + 1] for i, word in enumerate(words[:-1]) if word.text == "serve"), None)
-    if behind and not behind.text.startswith("-"):
-        return Word(line.command.value(behind.text, shell=behind.shell), behind.at, behind.shell)
-    flag = line.flags.last("model")
-    return Word(flag.value, flag.word.at) if flag and flag.value else None
 
 
 def place_of(command: Command) -> Steps:

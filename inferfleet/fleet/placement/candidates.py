@@ -35,7 +35,7 @@ class Wanted:
 
     The role with the most GPUs is the first. `nodes` are those of the classes that suit the role which fewest
     suit, `gpus` those of the largest pod, `gang` the pods of the largest worker, `total` the GPUs of a
-    replica.
+    replica, `cpu` by role the least thousandths of a core that a pod asks for.
     """
 
     deployment: str
@@ -46,6 +46,7 @@ class Wanted:
     gpus: int
     gang: int
     total: int
+    cpu: Mapping[str, int]
     priority: int
 
     @property
@@ -87,6 +88,7 @@ class Candidates:
                 max(demand.pod.gpus for demand in written.values()),
                 max(demand.gang for demand in written.values()),
                 sum(demand.gpus for demand in written.values()),
+                {role: self._demands.least_cpu(deployment, role) for role in roles},
                 document.spec.priority,
             )
         return self._wanted[deployment]
@@ -229,8 +231,7 @@ class Candidates:
             yield from (room for _, room in sorted(near, key=lambda pair: pair[0]))
             return
         for class_name in wanted.classes[role]:
-            gpus = self._gpus(wanted, role, class_name)
-            yield from self._rooms.with_free(class_name, gpus)
+            yield from self._rooms.with_free(class_name, self._asked(wanted, role, class_name))
             if thorough:
                 yield from self._rooms.of_class[class_name]
 
@@ -246,17 +247,16 @@ class Candidates:
         )
 
     def _preference(self, wanted: Wanted, role: str, room: Room) -> tuple[int, int, int]:
-        if room.node.gpus:
-            gpus = self._gpus(wanted, role, room.class_name)
-            free = min((state.gpus for state in room.free if state.gpus >= gpus), default=room.node.gpus)
-        else:
-            cpu = self._demands.unedited(wanted.deployment, role, 0).pod.cpu
-            free = min((state.cpu for state in room.free if state.cpu >= cpu), default=room.node.cpu)
+        asked = self._asked(wanted, role, room.class_name)
+        levels = (room.node.level(state) for state in room.free)
+        free = min((free for free in levels if free >= asked), default=room.node.level(room.node))
         return wanted.classes[role][room.class_name], free, room.number
 
-    def _gpus(self, wanted: Wanted, role: str, class_name: str) -> int:
+    def _asked(self, wanted: Wanted, role: str, class_name: str) -> int:
+        """Return the GPUs of a pod on nodes of the class; where such nodes have none, its cores."""
         node_gpus = self._rooms.of_class[class_name][0].node.gpus
-        return self._demands.unedited(wanted.deployment, role, node_gpus).pod.gpus
+        gpus = self._demands.unedited(wanted.deployment, role, node_gpus).pod.gpus
+        return gpus if node_gpus else wanted.cpu[role]
 
     def _suits(self, wanted: Wanted, role: str, room: Room) -> bool:
         """Return whether the pool suits pods that plugins edit; for others, that of its class says all."""

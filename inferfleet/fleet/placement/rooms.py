@@ -53,7 +53,7 @@ class Room:
         self.class_name = class_name
         self.node = node
         self.size = size
-        self.shown: frozenset[int] = frozenset()  # the free GPUs by which the index knows it
+        self.shown: frozenset[int] = frozenset()  # the levels by which the index knows it
         self._refused: list[tuple[Pod, int]] = []
         self._most = node  # the most of each that a node has free, and the GPUs that all have
         self._gpus = 0
@@ -221,7 +221,7 @@ class Room:
 
 
 class Rooms:
-    """All pools that have nodes of a known size, and an index of them by class and free GPUs of a node."""
+    """All pools that have nodes of a known size, and an index of them by class and level of a node."""
 
     def __init__(self, documents: Documents, clusters: Iterable[str]) -> None:
         nodes = {name: node(document) for name, document in documents.classes.items()}
@@ -253,25 +253,26 @@ class Rooms:
             room.forget()
             self._stale.add(room.number)
 
-    def with_free(self, class_name: str, gpus: int) -> Iterator[Room]:
-        """Yield pools of a class with a node that has so many GPUs free, those with the fewest first."""
+    def with_free(self, class_name: str, asked: int) -> Iterator[Room]:
+        """Yield pools of a class with a node that has so much free, those with the least first."""
         self._refresh()
-        by_gpus = self._index.get(class_name, {})
-        for level in sorted(level for level in by_gpus if level >= gpus):
-            for number in by_gpus[level]:
-                yield self.all[number]
+        by_level = self._index.get(class_name, {})
+        for free in sorted(free for free in by_level if free >= asked):
+            yield from (self.all[number] for number in by_level[free])
 
     def _refresh(self) -> None:
         for number in self._stale:
             room = self.all[number]
             free = room.free if room.holds else {}
-            now = frozenset(state.gpus for state in free if state.gpus or not room.node.gpus)
-            by_gpus = self._index.setdefault(room.class_name, {})
-            for level in room.shown - now:
-                numbers = by_gpus[level]
+            now = frozenset(room.node.level(state) for state in free if state.gpus or not room.node.gpus)
+            by_level = self._index.setdefault(room.class_name, {})
+            for gone in room.shown - now:
+                numbers = by_level[gone]
                 del numbers[bisect_left(numbers, number)]
-            for level in now - room.shown:
-                insort(by_gpus.setdefault(level, []), number)
+                if not numbers:
+                    del by_level[gone]
+            for new in now - room.shown:
+                insort(by_level.setdefault(new, []), number)
             room.shown = now
         self._stale.clear()
 

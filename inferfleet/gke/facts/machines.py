@@ -20,20 +20,25 @@ from inferfleet.gke.facts.machine_table import (
 )
 
 _GIB = 2**30
-# GiB per vCPU, and numbers of vCPUs: https://docs.cloud.google.com/compute/docs/general-purpose-machines
-_PREDEFINED = re.compile(r"(n1|n2|n4|e2)-(standard|highmem|highcpu)-([0-9]{1,3})")
-_GIB_PER_CPU = {
-    "n1": {"standard": 3.75, "highmem": 6.5, "highcpu": 0.9},
-    "n2": {"standard": 4.0, "highmem": 8.0, "highcpu": 1.0},
-    "n4": {"standard": 4.0, "highmem": 8.0, "highcpu": 2.0},
-    "e2": {"standard": 4.0, "highmem": 8.0, "highcpu": 1.0},
+# GiB per vCPU and numbers of vCPUs, by series and kind:
+# https://docs.cloud.google.com/compute/docs/general-purpose-machines
+_N2 = (2, 4, 8, 16, 32, 48, 64, 80, 96)
+_PREDEFINED: dict[str, tuple[float, tuple[int, ...]]] = {
+    "n1-standard": (3.75, (1, 2, 4, 8, 16, 32, 64, 96)),
+    "n1-highmem": (6.5, (2, 4, 8, 16, 32, 64, 96)),
+    "n1-highcpu": (0.9, (2, 4, 8, 16, 32, 64, 96)),
+    "n2-standard": (4, (*_N2, 128)),
+    "n2-highmem": (8, (*_N2, 128)),
+    "n2-highcpu": (1, _N2),
+    "n4-standard": (4, _N2[:-1]),
+    "n4-highmem": (8, _N2[:-1]),
+    "n4-highcpu": (2, _N2[:-1]),
+    "e2-standard": (4, (2, 4, 8, 16, 32)),
+    "e2-highmem": (8, (2, 4, 8, 16)),
+    "e2-highcpu": (1, (2, 4, 8, 16, 32)),
 }
-_CPUS = {
-    "n1": (1, 2, 4, 8, 16, 32, 64, 96),
-    "n2": (2, 4, 8, 16, 32, 48, 64, 80, 96, 128),
-    "n4": (2, 4, 8, 16, 32, 48, 64, 80),
-    "e2": (2, 4, 8, 16, 32),
-}
+# The one whose memory is not by its vCPUs, in GiB.
+_MEMORY = {"n2-highmem-128": 864.0}
 # Custom machine types of N1 are named `custom-<vCPUs>-<MiB>`.
 _CUSTOM = re.compile(r"(?:n1-)?custom-([0-9]{1,3})-([0-9]{1,7})(?:-ext)?")
 
@@ -76,11 +81,11 @@ def _by_type() -> dict[str, Machine]:
 
 
 def _general(machine_type: str) -> Machine | None:
-    if name := _PREDEFINED.fullmatch(machine_type):
-        series, kind, cpus = name[1], name[2], int(name[3])
-        memory = cpus * _GIB_PER_CPU[series][kind]
-        if cpus not in _CPUS[series]:
-            return None
+    kind, _, number = machine_type.rpartition("-")
+    each, sizes = _PREDEFINED.get(kind, (0.0, ()))
+    if number in map(str, sizes):
+        series, cpus = kind[:2], int(number)
+        memory = _MEMORY.get(machine_type, cpus * each)
     elif name := _CUSTOM.fullmatch(machine_type):
         series, cpus, memory = "n1", int(name[1]), int(name[2]) / 1024
     else:

@@ -67,7 +67,7 @@ _CPU: dict[str, tuple[float, tuple[int, ...]]] = {
     "e2-standard": (4, (2, 4, 8, 16, 32)),
     "e2-highmem": (8, (2, 4, 8, 16)),
     "n2-standard": (4, (2, 4, 8, 16, 32, 48, 64, 80, 96, 128)),
-    "n2-highmem": (8, (2, 4, 8, 16, 32, 48, 64, 80, 96, 128)),
+    "n2-highmem": (8, (2, 4, 8, 16, 32, 48, 64, 80, 96)),
     "n4-standard": (4, (2, 4, 8, 16, 32, 48, 64, 80)),
     "n4-highmem": (8, (2, 4, 8, 16, 32, 48, 64, 80)),
 }
@@ -94,6 +94,7 @@ def _machines() -> Iterator[tuple[str, Machine]]:
         for family, (memory, sizes) in table.items():
             for size in sizes:
                 yield f"{family}-{size}", Machine(size, size * memory, attached)
+    yield "n2-highmem-128", Machine(128, 864)
     yield "e2-medium", Machine(2, 4, shared_cores=True)
 
 

@@ -223,3 +223,19 @@ def test_a_larger_fleet_is_not_looked_at_pool_by_pool(monkeypatch: pytest.Monkey
         pools = [cluster(f"c{number}", {"a": ("h100", 2), "b": ("l4", 1)}) for number in range(clusters)]
         assert plan(fleet(*pools, *wanted), EMPTY).unplaced == ()
         assert len(looks) < 2 * 3 * len(wanted)
+
+
+@pytest.mark.parametrize("clusters", [2, 16, 17])
+def test_cores_are_filled_up_first_however_many_clusters_there_are(clusters: int) -> None:
+    names = [f"c{number:02}" for number in range(clusters)]
+    all_ = [cluster(name, {"cpu": ("cores", 1)}, labels={"name": name}) for name in names]
+    cores = class_("cores", 0, cpu="60", devices=[])
+    big = _on_cores("a-big", "40", selector={"name": names[-1]})
+    assert _placed(cores, *all_, big, _on_cores("b-small", "20")) == {
+        f"a-big {names[-1]}/cpu": 1,
+        f"b-small {names[-1]}/cpu": 1,
+    }
+
+
+def _on_cores(name: str, cpu: str, **spec: Any) -> Document:
+    return deployment(name, 1, accelerator="None", resources={"requests": {"cpu": cpu}}, **spec)

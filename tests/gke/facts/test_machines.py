@@ -54,7 +54,11 @@ def test_no_machine_type_stands_in_the_table_twice() -> None:
         ("custom-12-79872", 12, 78, True),
         ("e2-standard-4", 4, 16, False),
         ("n2-standard-32", 32, 128, False),
+        ("n2-highmem-96", 96, 768, False),
+        ("n2-highmem-128", 128, 864, False),
         ("n4-standard-8", 8, 32, False),
+        ("n4-highcpu-80", 80, 160, False),
+        ("e2-highcpu-32", 32, 32, False),
     ],
 )
 def test_general_machines_are_read_from_their_names(
@@ -65,7 +69,19 @@ def test_general_machines_are_read_from_their_names(
     assert (found.vcpus, found.memory_gib, bool(found.accelerators)) == (vcpus, memory, gpus)
 
 
-@pytest.mark.parametrize("machine_type", ["a9-hypergpu-8g", "n1-standard-6", "e2-standard-64"])
+@pytest.mark.parametrize(
+    "machine_type",
+    [
+        "a9-hypergpu-8g",
+        "n1-standard-6",
+        "n1-highmem-1",
+        "e2-standard-64",
+        "e2-highmem-32",
+        "n2-highcpu-128",
+        "n2-standard-08",
+        "c9-standard-8",
+    ],
+)
 def test_a_machine_that_is_not_known_has_no_facts(machine_type: str) -> None:
     assert machine(machine_type) is None
 

@@ -115,9 +115,42 @@ def test_a_tag_is_remarked(generated: dict[str, Any], pod_request: Request) -> N
 
 
 @pytest.mark.parametrize(
+    ("engine", "model"),
+    [
+        ({"args": ["--model=Qwen/Qwen3-0.6B"]}, "Qwen/Qwen3-0.6B"),
+        ({"command": ["vllm", "serve", "Qwen/Qwen3-0.6B"]}, "Qwen/Qwen3-0.6B"),
+        ({"args": ["--model", "/models-of-others"]}, "/models-of-others"),
+        ({"args": ["--model=/models"]}, None),
+        ({"args": ["--model=/models/qwen/"]}, None),
+        ({"args": ["--model=qwen"], "workingDir": "/models"}, None),
+        ({"args": ["--model=$(MODEL)"]}, None),
+        ({"args": ["--port=8000"]}, None),
+    ],
+)
+def test_an_engine_that_loads_something_else_is_remarked(
+    generated: dict[str, Any], pod_request: Request, engine: dict[str, Any], model: str | None
+) -> None:
+    for key in ("command", "args"):
+        generated["spec"]["containers"][1].pop(key, None)
+    generated["spec"]["containers"][1] |= engine
+    said = (
+        f"each pod unpacks a model to /models, and the engine's is {model!r}, which it would load from "
+        "elsewhere; name /models in its command line"
+    )
+    remarks = edited(generated, pod_request, mountPath="/models").remarks
+    assert remarks == ((said,) if model else ())
+
+
+def test_a_registry_may_be_known_by_its_port(generated: dict[str, Any], pod_request: Request) -> None:
+    local = {**OCI, "reference": "localhost:5000/qwen:v1"}
+    assert unpacking(generated, pod_request, local)["args"][1] == "localhost:5000/qwen:v1"
+
+
+@pytest.mark.parametrize(
     ("config", "said"),
     [
-        ({"oci": {"reference": "qwen:v1", "sizeLimit": "1Gi"}}, "registry, repository and a tag or digest"),
+        ({"oci": {"reference": "qwen:v1", "sizeLimit": "1Gi"}}, "a repository and a tag or digest"),
+        ({"oci": {"reference": "myorg/qwen:v1", "sizeLimit": "1Gi"}}, "a registry .with a dot or a port."),
         ({"oci": {"reference": "r.example.com/qwen", "sizeLimit": "1Gi"}}, "a tag or digest"),
         ({"oci": {"reference": MODEL}}, "sizeLimit"),
         ({"oci": OCI, "layout": "NIM"}, "NIM does not take a model by its folder"),

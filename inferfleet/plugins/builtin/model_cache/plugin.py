@@ -20,8 +20,9 @@ HF_HUB_OFFLINE) and src/huggingface_hub/constants.py (TRANSFORMERS_OFFLINE), tra
 src/transformers/dynamic_module_utils.py (HF_MODULES_CACHE);
 docs.nvidia.com/nim/large-language-models/2.0.13 (NIM_CACHE_PATH, NIM_DISABLE_MODEL_DOWNLOAD,
 /opt/nim/.cache, NGC_API_KEY); of kitops-ml/kitops pkg/cmd/unpack/cmd.go at 908eee3 (kit unpack),
-pkg/lib/network/auth.go at 2e08698 (DOCKER_CONFIG is read where kit's own store has nothing) and its release
-Dockerfile (kit runs as user 1001); vLLM vllm/envs.py (VLLM_CACHE_ROOT);
+pkg/lib/network/auth.go at 2e08698 (DOCKER_CONFIG is read where kit's own store has nothing),
+pkg/lib/repo/util/reference.go at a041892 (a registry has a dot or a port) and its release Dockerfile (kit
+runs as user 1001); vLLM vllm/envs.py (VLLM_CACHE_ROOT);
 kubernetes.io/docs/tasks/configure-pod-container/image-volumes (v1.35), and of kubernetes/kubernetes the pull
 requests 135195 (on in 1.35) and 136711 (stable in 1.36);
 cloud.google.com/kubernetes-engine/docs/how-to/cloud-storage-fuse-csi-driver-sidecar (2026); of
@@ -30,6 +31,7 @@ GoogleCloudPlatform/gcs-fuse-csi-driver the defaults of the sidecar in deploy/ba
 """
 
 from collections.abc import Iterator
+from pathlib import PurePosixPath
 from typing import Annotated, Any, Literal
 
 from pydantic import Field
@@ -44,6 +46,8 @@ from inferfleet.plugins.api import (
     Request,
     Written,
     containers,
+    engine,
+    engine_model,
     put_env,
     put_field,
     put_mount,
@@ -177,8 +181,21 @@ def edit(template: PodTemplate, request: Request, config: Config) -> Edited:
         put_env(by_name[name], *_variables(config), replace=False)
     if config.gcs_fuse:
         return _with_bucket(template, request, config.gcs_fuse)
-    remarks = _image_remarks(request) if config.image else config.oci.remarks if config.oci else ()
-    return Edited(template, remarks=remarks)
+    if config.oci:
+        loaded = _loaded_elsewhere(template, request, config.path)
+        return Edited(template, remarks=(*config.oci.remarks, *loaded))
+    return Edited(template, remarks=_image_remarks(request) if config.image else ())
+
+
+def _loaded_elsewhere(template: PodTemplate, request: Request, folder: str) -> tuple[str, ...]:
+    """Return what explain says of an engine whose model is known, and is not what kit unpacks."""
+    model = engine_model(template, request)
+    if model is None or PurePosixPath(engine(template).get("workingDir", ""), model).is_relative_to(folder):
+        return ()
+    return (
+        f"each pod unpacks a model to {folder}, and the engine's is {model!r}, which it would load from "
+        f"elsewhere; name {folder} in its command line",
+    )
 
 
 def _image_remarks(request: Request) -> tuple[str, ...]:

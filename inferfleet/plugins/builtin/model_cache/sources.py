@@ -132,12 +132,15 @@ class Oci(api.Config):
     reference: Annotated[
         str,
         Written(
-            r"[^\s@/]+/[^\s@]+(:[A-Za-z0-9_][-A-Za-z0-9_.]*|@sha256:[0-9a-f]{64})",
-            "registry, repository and a tag or digest, such as registry.example.com/qwen:v1",
+            r"(?=[^/]*[.:])[^\s@/]+/[^\s@]+(:[A-Za-z0-9_][-A-Za-z0-9_.]*|@sha256:[0-9a-f]{64})",
+            "a registry (with a dot or a port), a repository and a tag or digest, such as "
+            "registry.example.com/qwen:v1",
             limit=1024,
         ),
     ]
-    """The artifact by registry, repository and tag or digest. A tag may be another model tomorrow."""
+    """The artifact by registry, repository and tag or digest. A tag may be another model tomorrow. kit takes
+    a first part without a dot or a port for a repository on localhost.
+    """
     size_limit: Size
     """The most that the unpacked model may take of the node's disk, and as much again for what kit keeps."""
     image: Annotated[str, Written(r"\S+", "an image", limit=1024)] | None = None
