@@ -161,12 +161,14 @@ def _of_topology(deployment: ModelDeployment, role: str, shape: Shape) -> Iterat
     """Yield copies that the engine does not spread over pods, and more ports than there may be."""
     topology, kind = workers_of(deployment, role).topology, engine_of(deployment, role)
     path = f"{path_of_role(role)}.workers.topology"
-    if shape.pods > 1 and topology.data > 1 and kind.type in ("SGLang", "TensorRT-LLM", "Triton"):
+    alone = kind.type == "TensorRT-LLM"
+    if topology.data > 1 and (alone or (shape.pods > 1 and kind.type in ("SGLang", "Triton"))):
+        within = "; --dp with --enable-dp-attention stays within the tensor group, and data is 1 then"
         yield _problem(
             deployment,
-            f"topology.data is {topology.data}, and {kind.type} starts no copies in other pods",
-            "Raise spec.replicas instead; --dp of SGLang with --enable-dp-attention stays within the tensor "
-            "group, and data is 1 then",
+            f"topology.data is {topology.data}, and {kind.type} starts "
+            + ("one copy of the model" if alone else "no copies in other pods"),
+            f"Raise spec.replicas instead{within if kind.type == 'SGLang' else ''}",
             f"{path}.data",
         )
     if balance(deployment, role) != "multiPort":
@@ -268,8 +270,7 @@ def _absent(
         yield _problem(
             deployment,
             f"plugin engine-args joins the {there} of a worker to its {here}, and nothing in the command "
-            "line "
-            f"of the {here} joins them to the {there}",
+            f"line of the {here} joins them to the {there}",
             f"Remove target from the scope of engine-args, or add {' '.join(joining)}",
             path,
         )

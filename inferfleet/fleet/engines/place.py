@@ -158,14 +158,16 @@ def _servers(command: Command, flags: Flags, group: Group) -> Iterator[Mistake]:
 
 
 def _tensorrt(command: Command, group: Group) -> Iterator[Mistake]:
-    """Yield a server that would run in its own pod alone: MPI starts its processes on all pods."""
-    if launcher(command) == "mpi" or command.conditional:
+    """Yield a server that would run in its own pod alone: MPI starts its processes on all pods.
+
+    Copies are refused by their topology, which MPI does not mend.
+    """
+    if launcher(command) == "mpi" or command.conditional or group.topology.data > 1:
         return
     for word in command.words:
         if word.text.rpartition("/")[2] == "trtllm-serve":
-            where = "the entry" if group.position == "Entry" else "a follower"
             yield Mistake(
-                f"{where} of a worker of {group.pods} pods runs trtllm-serve by itself, on its own GPUs",
+                f"a pod of a worker of {group.pods} pods runs trtllm-serve by itself, on its own GPUs",
                 f"Start it by mpirun -n {group.topology.gpus_per_worker} trtllm-llmapi-launch in the entry, "
                 "and sshd in followers",
                 word.at,
