@@ -18,7 +18,7 @@ from inferfleet.fleet.engines.balance import MOST_PORTS, balance, copies_mistake
 from inferfleet.fleet.engines.flags import Flags, flags_of, spelling
 from inferfleet.fleet.engines.group import LAST_PORT, Group, argument, joins, lends, missing, numbers
 from inferfleet.fleet.engines.place import place_mistakes, port_mistakes
-from inferfleet.fleet.engines.ready import ready_mistakes
+from inferfleet.fleet.engines.ready import other_engine, ready_mistakes
 from inferfleet.fleet.engines.repeated import (
     Line,
     Spec,
@@ -87,6 +87,10 @@ def disagreements(
     if command.unclosed:
         yield command.unclosed
         return
+    # Of flags of another engine nothing is known.
+    if other := other_engine(command, group.engine):
+        yield other
+        return
     yield from number_mistakes(command, flags, group)
     yield from copies_mistakes(command, flags, group.topology, whole=whole)
     yield from place_mistakes(command, flags, group, whole=whole)
@@ -139,7 +143,8 @@ def _of_role(
         flags = flags_of(command, engine(kind))
         found[position] = Line(command, flags, whole)
         # The template of all pods lacks for followers what it lacks for entries.
-        if whole and not command.unclosed and (position == "Entry" or template is not workers.template):
+        known = whole and not command.unclosed and not other_engine(command, kind)
+        if known and (position == "Entry" or template is not workers.template):
             other: Position = "Follower" if position == "Entry" else "Entry"
             half = shape.pods > 1 and (role, other) in written
             yield from _absent(deployment, group, flags, command, f"{path}.spec", half=half)

@@ -54,10 +54,12 @@ class EngineDefaults:
     number, `group_flags` of those that say what a pod is to the others of its worker; the first spelling is
     the one that is written. `model_flags` say which model is loaded, and how. With `underscores`, the parser
     takes them for dashes. Where the flag `data_in_tensor` is given, data parallelism takes no GPUs beyond the
-    tensor group. `address_flag` takes the address on which the engine listens. The pods of a worker meet
-    at `master_port`, its copies at `rpc_port`; `supervisor_port` tells the health of all copies of a pod. An
-    API server ends its pod where one of its engines is not ready after `ready_limit` seconds, or those in the
-    variable `ready_variable`.
+    tensor group.
+
+    `address_flag` takes the address on which the engine listens. `programs` start the engine: each is a
+    word, or a word and the verb behind it. The pods of a worker meet at `master_port`, its copies at
+    `rpc_port`; `supervisor_port` tells the health of all copies of a pod. An API server ends its pod where
+    one of its engines is not ready after `ready_limit` seconds, or those in the variable `ready_variable`.
     """
 
     port: int
@@ -72,6 +74,7 @@ class EngineDefaults:
     underscores: bool = False
     data_in_tensor: str | None = None
     address_flag: str | None = None
+    programs: tuple[str, ...] = ()
     master_port: int | None = None
     rpc_port: int | None = None
     supervisor_port: int | None = None
@@ -139,6 +142,7 @@ _ENGINES = {
         },
         underscores=True,
         address_flag="--host",
+        programs=("vllm serve", "vllm.entrypoints.openai.api_server"),
         # vllm/config/parallel.py.
         master_port=29501,
         rpc_port=29550,
@@ -182,6 +186,7 @@ _ENGINES = {
         },
         data_in_tensor="--enable-dp-attention",
         address_flag="--host",
+        programs=("sglang.launch_server", "sglang serve"),
     ),
     "TensorRT-LLM": EngineDefaults(
         port=8000,
@@ -198,6 +203,7 @@ _ENGINES = {
         },
         group_flags={"--ep_size": "expertSize"},
         address_flag="--host",
+        programs=("trtllm-serve",),
     ),
     "Triton": EngineDefaults(
         port=8000,
@@ -206,10 +212,16 @@ _ENGINES = {
         metrics_port=8002,
         label="triton-tensorrt-llm",
         flags={"--http-port": "port"},
+        programs=("tritonserver",),
     ),
     # Endpoint pickers expect vLLM's metrics of an engine they do not know, so it gets vLLM's label.
     "Other": EngineDefaults(port=8000, health_path=None, metrics_path="/metrics", label="vllm"),
 }
+
+
+def engine_types() -> tuple[str, ...]:
+    """Return the types of engines that documents can name."""
+    return tuple(_ENGINES)
 
 
 def engine(engine_type: str) -> EngineDefaults:

@@ -1,4 +1,4 @@
-"""How long an engine waits for its own processes, which a startup probe does not tell it."""
+"""Whether an engine ever becomes ready: which one starts, where it listens, how long it waits for itself."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -7,7 +7,8 @@ from inferfleet.api.kinds.containers import ENGINE
 from inferfleet.api.kinds.model_deployment import Engine
 from inferfleet.api.problems import Mistake
 from inferfleet.fleet.engines.group import Group
-from inferfleet.fleet.engines.words import is_known
+from inferfleet.fleet.engines.words import Command, is_known
+from inferfleet.profiles.engines import EngineDefaults, engine, engine_types
 
 
 def ready_variable(group: Group) -> str | None:
@@ -53,3 +54,30 @@ def ready_mistakes(spec: Mapping[str, Any], group: Group, document: Engine) -> I
             f"Give the engine the variable {variable} with value {document.startup}; its pods restart",
             at,
         )
+
+
+def other_engine(command: Command, engine_type: str) -> Mistake | None:
+    """Return that the command line starts an engine of another type, whose flags and ports are others.
+
+    None for a script with conditions, and of type Other may be any engine.
+    """
+    if engine_type == "Other" or command.conditional or _start(command, engine(engine_type)) is not None:
+        return None
+    for other in engine_types():
+        start = _start(command, engine(other))
+        if start is not None:
+            what = f"the command starts {other}, and engine.type is {engine_type}"
+            return Mistake(what, f"Write engine: {{type: {other}}}", command.words[start].at)
+    return None
+
+
+def _start(command: Command, table: EngineDefaults) -> int | None:
+    """Return which word starts the engine, None where none does: an image may start it."""
+    texts = [word.text for word in command.words]
+    for i, text in enumerate(texts):
+        for program in table.programs:
+            name, _, verb = program.partition(" ")
+            is_value = i > 0 and texts[i - 1].startswith("--")
+            if text.rpartition("/")[2] == name and verb in ("", *texts[i + 1 : i + 2]) and not is_value:
+                return i
+    return None

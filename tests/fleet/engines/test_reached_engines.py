@@ -1,11 +1,53 @@
-"""Copies of a model that an engine starts by itself."""
+"""Command lines by which an engine of the document's type starts, and takes requests that come to its pod."""
 
+from typing import Any
+
+import pytest
 from worker_pods import OPEN, said, worker
 
+from inferfleet.api.kinds.model_deployment import ModelDeployment
 from inferfleet.api.problems import Problem
 from inferfleet.fleet.engine_args import check
 
 START = ("python3", "-m", "sglang.launch_server")
+CONTAINER = "spec.workers.template.spec.containers[0]"
+
+
+def _one(line: Any, engine: str) -> ModelDeployment:
+    return worker(line, engine=engine, tensor=1)
+
+
+@pytest.mark.parametrize(
+    ("line", "engine", "starts"),
+    [
+        ((*START, "--tp=8", "--port=1"), "vLLM", "SGLang"),
+        (("/opt/bin/trtllm-serve", "m"), "SGLang", "TensorRT-LLM"),
+        ("exec vllm serve m -tp 8", "SGLang", "vLLM"),
+        (("python3", "-m", "vllm.entrypoints.openai.api_server"), "Triton", "vLLM"),
+        (("tritonserver",), "vLLM", "Triton"),
+        (START, "Other", None),
+        (("vllm", "serve", "m", "--served-model-name", "trtllm-serve"), "vLLM", None),
+        (("serve", "--model", "/models/vllm"), "vLLM", None),
+        ('if [ "$A" ]; then trtllm-serve m; else exec "$@"; fi', "vLLM", None),
+    ],
+)
+def test_a_command_that_starts_another_engine_is_told_alone(
+    line: Any, engine: str, starts: str | None
+) -> None:
+    wanted = [f"the command starts {starts}, and engine.type is {engine}"] if starts else []
+    assert said(_one(line, engine)) == (wanted, [])
+
+
+def test_the_type_of_the_engine_that_starts_is_what_to_write() -> None:
+    assert list(check(_one(START, "vLLM"))) == [
+        Problem(
+            "the command starts SGLang, and engine.type is vLLM",
+            "Write engine: {type: SGLang}",
+            f"{CONTAINER}.args[2]",
+            kind="ModelDeployment",
+            key="default/kimi",
+        )
+    ]
 
 
 def test_tensorrt_llm_starts_one_copy_in_a_pod_too() -> None:
