@@ -18,7 +18,7 @@ from inferfleet.fleet.engines.balance import MOST_PORTS, balance, copies_mistake
 from inferfleet.fleet.engines.flags import Flags, flags_of, spelling
 from inferfleet.fleet.engines.group import LAST_PORT, Group, argument, joins, lends, missing, numbers
 from inferfleet.fleet.engines.place import place_mistakes, port_mistakes
-from inferfleet.fleet.engines.ready import other_engine, ready_mistakes
+from inferfleet.fleet.engines.ready import closed_mistakes, other_engine, ready_mistakes
 from inferfleet.fleet.engines.repeated import (
     Line,
     Spec,
@@ -96,6 +96,7 @@ def disagreements(
     yield from place_mistakes(command, flags, group, whole=whole)
     yield from port_mistakes(command, flags, group)
     yield from loopback_mistakes(command, group.table)
+    yield from closed_mistakes(command, group)
     yield from variable_mistakes(spec)
 
 

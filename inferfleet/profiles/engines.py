@@ -56,10 +56,11 @@ class EngineDefaults:
     takes them for dashes. Where the flag `data_in_tensor` is given, data parallelism takes no GPUs beyond the
     tensor group.
 
-    `address_flag` takes the address on which the engine listens. `programs` start the engine: each is a
-    word, or a word and the verb behind it. The pods of a worker meet at `master_port`, its copies at
-    `rpc_port`; `supervisor_port` tells the health of all copies of a pod. An API server ends its pod where
-    one of its engines is not ready after `ready_limit` seconds, or those in the variable `ready_variable`.
+    `address_flag` takes the address on which the engine listens. With one of `closed_flags` it takes
+    requests only over what stands with the flag here. `programs` start the engine: each is a word, or a word
+    and the verb behind it. The pods of a worker meet at `master_port`, its copies at `rpc_port`;
+    `supervisor_port` tells the health of all copies of a pod. An API server ends its pod where one of its
+    engines is not ready after `ready_limit` seconds, or those in the variable `ready_variable`.
     """
 
     port: int
@@ -74,6 +75,7 @@ class EngineDefaults:
     underscores: bool = False
     data_in_tensor: str | None = None
     address_flag: str | None = None
+    closed_flags: Mapping[str, str] = field(default_factory=dict)
     programs: tuple[str, ...] = ()
     master_port: int | None = None
     rpc_port: int | None = None
@@ -142,6 +144,8 @@ _ENGINES = {
         },
         underscores=True,
         address_flag="--host",
+        # vllm/entrypoints/openai/cli_args.py; without --host it listens on all addresses.
+        closed_flags={"--ssl-keyfile": "TLS", "--ssl-certfile": "TLS", "--uds": "a Unix domain socket"},
         programs=("vllm serve", "vllm.entrypoints.openai.api_server"),
         # vllm/config/parallel.py.
         master_port=29501,
@@ -186,6 +190,7 @@ _ENGINES = {
         },
         data_in_tensor="--enable-dp-attention",
         address_flag="--host",
+        closed_flags={"--ssl-keyfile": "TLS", "--ssl-certfile": "TLS"},
         programs=("sglang.launch_server", "sglang serve"),
     ),
     "TensorRT-LLM": EngineDefaults(

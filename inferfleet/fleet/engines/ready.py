@@ -7,7 +7,7 @@ from inferfleet.api.kinds.containers import ENGINE
 from inferfleet.api.kinds.model_deployment import Engine
 from inferfleet.api.problems import Mistake
 from inferfleet.fleet.engines.group import Group
-from inferfleet.fleet.engines.words import Command, is_known
+from inferfleet.fleet.engines.words import Command, Word, is_known
 from inferfleet.profiles.engines import EngineDefaults, engine, engine_types
 
 
@@ -71,6 +71,26 @@ def other_engine(command: Command, engine_type: str) -> Mistake | None:
     return None
 
 
+def closed_mistakes(command: Command, group: Group) -> Iterator[Mistake]:
+    """Yield flags of a pod that serves with which its engine takes no plain HTTP, one for each reason."""
+    told: set[str] = set()
+    words = _own(command, group.table)
+    for i, word in enumerate(words) if group.serves else ():
+        name, equals, value = word.text.partition("=")
+        name = name.replace("_", "-") if group.table.underscores else name
+        only = group.table.closed_flags.get(name)
+        given = value if equals else next((following.text for following in words[i + 1 : i + 2]), "")
+        if only is None or only in told or not given:
+            continue
+        told.add(only)
+        yield Mistake(
+            f"with {name} the engine takes requests over {only} alone, but probes and routes send plain HTTP "
+            f"to port {group.port}",
+            "Remove the flags for TLS" if only == "TLS" else f"Remove {name}",
+            word.at,
+        )
+
+
 def _start(command: Command, table: EngineDefaults) -> int | None:
     """Return which word starts the engine, None where none does: an image may start it."""
     texts = [word.text for word in command.words]
@@ -81,3 +101,12 @@ def _start(command: Command, table: EngineDefaults) -> int | None:
             if text.rpartition("/")[2] == name and verb in ("", *texts[i + 1 : i + 2]) and not is_value:
                 return i
     return None
+
+
+def _own(command: Command, table: EngineDefaults) -> tuple[Word, ...]:
+    """Return the words of the engine's own program, none where a script has several and it is not seen."""
+    start = _start(command, table)
+    words = command.words[start or 0 :]
+    ends = (i for i, word in enumerate(words) if word.shell and word.text and not word.text.strip(";&|"))
+    end = next(ends, None)
+    return words[:end] if start is not None or end is None else ()

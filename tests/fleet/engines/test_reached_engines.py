@@ -50,6 +50,35 @@ def test_the_type_of_the_engine_that_starts_is_what_to_write() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("line", "engine", "wanted"),
+    [
+        (("serve", "m", "--ssl-keyfile=/k", "--ssl-certfile=/c"), "vLLM", {"--ssl-keyfile": "TLS"}),
+        (
+            ("vllm", "serve", "m", "--ssl_certfile", "/c", "--uds", "/s"),
+            "vLLM",
+            {"--ssl-certfile": "TLS", "--uds": "a Unix domain socket"},
+        ),
+        ((*START, OPEN, "--ssl-certfile=/c"), "SGLang", {"--ssl-certfile": "TLS"}),
+        ("proxy & vllm serve m --uds /s", "vLLM", {"--uds": "a Unix domain socket"}),
+        ("proxy --ssl-keyfile k & vllm serve m", "vLLM", {}),
+        ("proxy --ssl-keyfile k & start", "vLLM", {}),
+        (("--ssl-keyfile=",), "vLLM", {}),
+        (("--ssl-keyfile=/k",), "Other", {}),
+    ],
+)
+def test_an_engine_that_takes_no_plain_http_is_a_problem(
+    line: Any, engine: str, wanted: dict[str, str]
+) -> None:
+    port = 30000 if engine == "SGLang" else 8000
+    errors = [
+        f"with {flag} the engine takes requests over {only} alone, but probes and routes send plain HTTP to "
+        f"port {port}"
+        for flag, only in wanted.items()
+    ]
+    assert said(_one(line, engine)) == (errors, [])
+
+
 def test_tensorrt_llm_starts_one_copy_in_a_pod_too() -> None:
     line = ("trtllm-serve", "m", OPEN)
     assert list(check(worker(line, engine="TensorRT-LLM", tensor=1, data=8, data_local=8))) == [
