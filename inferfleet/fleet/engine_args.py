@@ -18,7 +18,7 @@ from inferfleet.fleet.engines.balance import MOST_PORTS, balance, copies_mistake
 from inferfleet.fleet.engines.flags import Flags, flags_of, spelling
 from inferfleet.fleet.engines.group import LAST_PORT, Group, argument, joins, lends, missing, numbers
 from inferfleet.fleet.engines.place import place_mistakes, port_mistakes
-from inferfleet.fleet.engines.ready import closed_mistakes, other_engine, ready_mistakes
+from inferfleet.fleet.engines.ready import address_mistake, closed_mistakes, other_engine, ready_mistakes
 from inferfleet.fleet.engines.repeated import (
     Line,
     Spec,
@@ -97,6 +97,8 @@ def disagreements(
     yield from port_mistakes(command, flags, group)
     yield from loopback_mistakes(command, group.table)
     yield from closed_mistakes(command, group)
+    if whole and (unheard := address_mistake(command, group)) and unheard[1]:
+        yield unheard[0]
     yield from variable_mistakes(spec)
 
 
@@ -257,6 +259,8 @@ def _absent(
 
     Where a plugin tells the pods in the other position alone what joins them, `half`, that is an error.
     """
+    if (unheard := address_mistake(command, group)) and not unheard[1]:
+        yield _problem(deployment, unheard[0].what, unheard[0].next_step, path, "warning")
     left_out = missing(group, flags, command)
     values, refused = numbers(group), undersized(command, flags, group.topology)
     for flag in left_out:

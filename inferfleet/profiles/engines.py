@@ -56,11 +56,12 @@ class EngineDefaults:
     takes them for dashes. Where the flag `data_in_tensor` is given, data parallelism takes no GPUs beyond the
     tensor group.
 
-    `address_flag` takes the address on which the engine listens. With one of `closed_flags` it takes
-    requests only over what stands with the flag here. `programs` start the engine: each is a word, or a word
-    and the verb behind it. The pods of a worker meet at `master_port`, its copies at `rpc_port`;
-    `supervisor_port` tells the health of all copies of a pod. An API server ends its pod where one of its
-    engines is not ready after `ready_limit` seconds, or those in the variable `ready_variable`.
+    `address_flag` takes the address on which the engine listens. An `address_default` is that of an engine
+    that only its own pod reaches without the flag. With one of `closed_flags` it takes requests only over
+    what stands with the flag here. `programs` start the engine: each is a word, or a word and the verb
+    behind it. The pods of a worker meet at `master_port`, its copies at `rpc_port`; `supervisor_port` tells
+    the health of all copies of a pod. An API server ends its pod where one of its engines is not ready after
+    `ready_limit` seconds, or those in the variable `ready_variable`.
     """
 
     port: int
@@ -75,6 +76,7 @@ class EngineDefaults:
     underscores: bool = False
     data_in_tensor: str | None = None
     address_flag: str | None = None
+    address_default: str | None = None
     closed_flags: Mapping[str, str] = field(default_factory=dict)
     programs: tuple[str, ...] = ()
     master_port: int | None = None
@@ -190,6 +192,7 @@ _ENGINES = {
         },
         data_in_tensor="--enable-dp-attention",
         address_flag="--host",
+        address_default="127.0.0.1",
         closed_flags={"--ssl-keyfile": "TLS", "--ssl-certfile": "TLS"},
         programs=("sglang.launch_server", "sglang serve"),
     ),
@@ -208,6 +211,7 @@ _ENGINES = {
         },
         group_flags={"--ep_size": "expertSize"},
         address_flag="--host",
+        address_default="localhost",
         programs=("trtllm-serve",),
     ),
     "Triton": EngineDefaults(

@@ -6,7 +6,9 @@ from typing import Any
 from inferfleet.api.kinds.containers import ENGINE
 from inferfleet.api.kinds.model_deployment import Engine
 from inferfleet.api.problems import Mistake
-from inferfleet.fleet.engines.group import Group
+from inferfleet.fleet.engines.flags import is_open
+from inferfleet.fleet.engines.group import Group, lends
+from inferfleet.fleet.engines.repeated import place_of
 from inferfleet.fleet.engines.words import Command, Word, is_known
 from inferfleet.profiles.engines import EngineDefaults, engine, engine_types
 
@@ -89,6 +91,35 @@ def closed_mistakes(command: Command, group: Group) -> Iterator[Mistake]:
             "Remove the flags for TLS" if only == "TLS" else f"Remove {name}",
             word.at,
         )
+
+
+def address_argument(command: Command, group: Group) -> str | None:
+    """Return the argument without which nobody else reaches a pod that serves, None where it has one."""
+    flag = group.table.address_flag
+    if flag is None or group.table.address_default is None or not group.serves or lends(group, command):
+        return None
+    if any(word.text.partition("=")[0] == flag for word in command.words):
+        return None
+    return f"{flag}=0.0.0.0"
+
+
+def address_mistake(command: Command, group: Group) -> tuple[Mistake, bool] | None:
+    """Return that an engine listens where nobody else reaches it, by default, and whether that is sure.
+
+    It is not where an image, a variable, a condition or a file may give the address.
+    """
+    argument = address_argument(command, group)
+    if argument is None:
+        return None
+    started = _start(command, group.table) is not None
+    sure = started and not command.conditional and not is_open(command, group.table)
+    mistake = Mistake(
+        f"{group.table.address_flag} is not among the arguments of the engine, and {group.engine} listens on "
+        f"{group.table.address_default} without it, but probes and requests come to the address of the pod",
+        f"Add {argument}" + (", or plugin engine-args" if sure else ", unless the image or a file sets it"),
+        place_of(command),
+    )
+    return mistake, sure
 
 
 def _start(command: Command, table: EngineDefaults) -> int | None:

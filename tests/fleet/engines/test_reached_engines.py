@@ -3,18 +3,68 @@
 from typing import Any
 
 import pytest
-from worker_pods import OPEN, said, worker
+from worker_pods import MEETS, OPEN, SGLANG, said, worker
 
 from inferfleet.api.kinds.model_deployment import ModelDeployment
 from inferfleet.api.problems import Problem
 from inferfleet.fleet.engine_args import check
+from inferfleet.fleet.shapes import Shape
 
 START = ("python3", "-m", "sglang.launch_server")
+SCRIPT = " ".join(START)
 CONTAINER = "spec.workers.template.spec.containers[0]"
+
+UNHEARD = (
+    "--host is not among the arguments of the engine, and {} without it, but probes and requests come to the "
+    "address of the pod"
+)
+SGLANG_UNHEARD = UNHEARD.format("SGLang listens on 127.0.0.1")
+TENSORRT_UNHEARD = UNHEARD.format("TensorRT-LLM listens on localhost")
 
 
 def _one(line: Any, engine: str) -> ModelDeployment:
     return worker(line, engine=engine, tensor=1)
+
+
+@pytest.mark.parametrize(
+    ("line", "engine", "errors", "warnings"),
+    [
+        (START, "SGLang", [SGLANG_UNHEARD], []),
+        (("sglang", "serve"), "SGLang", [SGLANG_UNHEARD], []),
+        (("trtllm-serve", "m"), "TensorRT-LLM", [TENSORRT_UNHEARD], []),
+        ("export A=b; exec trtllm-serve m", "TensorRT-LLM", [TENSORRT_UNHEARD], []),
+        (("--model-path=m",), "SGLang", [], [SGLANG_UNHEARD]),
+        ((*START, "--config", "a.yaml"), "SGLang", [], [SGLANG_UNHEARD]),
+        (f"{SCRIPT} $FLAGS", "SGLang", [], [SGLANG_UNHEARD]),
+        (f"test -e a && {SCRIPT}", "SGLang", [], [SGLANG_UNHEARD]),
+        ((*START, "--host", "$(POD_IP)"), "SGLang", [], []),
+        (("vllm", "serve", "m"), "vLLM", [], []),
+    ],
+)
+def test_an_engine_that_listens_in_its_own_pod_by_default_needs_an_address(
+    line: Any, engine: str, errors: list[str], warnings: list[str]
+) -> None:
+    assert said(_one(line, engine)) == (errors, warnings)
+
+
+def test_a_missing_address_points_to_the_container_and_names_the_plugin_that_writes_it() -> None:
+    deployment = _one(START, "SGLang")
+    assert list(check(deployment)) == [
+        Problem(
+            SGLANG_UNHEARD,
+            "Add --host=0.0.0.0, or plugin engine-args",
+            CONTAINER,
+            kind="ModelDeployment",
+            key="default/kimi",
+        )
+    ]
+    assert list(check(deployment, written={("decode", "Entry")})) == []
+
+
+def test_followers_that_take_no_requests_need_no_address() -> None:
+    follower = [flag for flag in SGLANG if flag != OPEN]
+    deployment = worker((*START, *SGLANG, MEETS), (*START, *follower, MEETS), engine="SGLang", tensor=16)
+    assert said(deployment, Shape(2, 8)) == ([], [])
 
 
 @pytest.mark.parametrize(
