@@ -14,11 +14,11 @@ from inferfleet.api.kinds.model_deployment import Engine, ModelDeployment
 from inferfleet.api.kinds.workers import Position
 from inferfleet.api.problems import Mistake, Problem, Severity
 from inferfleet.api.wording import path_of
-from inferfleet.fleet.engines.balance import MOST_PORTS, balance, copies_mistakes, undersized
+from inferfleet.fleet.engines.balance import balance, copies_mistakes, undersized
 from inferfleet.fleet.engines.flags import Flags, flags_of, spelling
-from inferfleet.fleet.engines.group import LAST_PORT, Group, argument, joins, lends, missing, numbers
-from inferfleet.fleet.engines.place import place_mistakes, port_mistakes
-from inferfleet.fleet.engines.ready import ready_mistakes
+from inferfleet.fleet.engines.group import Group, argument, joins, lends, missing, numbers
+from inferfleet.fleet.engines.place import place_mistakes, port_mistakes, topology_mistakes
+from inferfleet.fleet.engines.ready import address_mistake, closed_mistakes, other_engine, ready_mistakes
 from inferfleet.fleet.engines.repeated import (
     Line,
     Spec,
@@ -30,7 +30,7 @@ from inferfleet.fleet.engines.repeated import (
 )
 from inferfleet.fleet.engines.variables import variable_mistakes
 from inferfleet.fleet.engines.words import Command, command_of
-from inferfleet.fleet.roles import DECODE, engine_of, path_of_role, roles_of, template_path, workers_of
+from inferfleet.fleet.roles import engine_of, path_of_role, roles_of, template_path, workers_of
 from inferfleet.fleet.shapes import Shape
 from inferfleet.profiles.engines import engine
 
@@ -87,11 +87,18 @@ def disagreements(
     if command.unclosed:
         yield command.unclosed
         return
+    # Of flags of another engine nothing is known.
+    if other := other_engine(command, group.engine):
+        yield other
+        return
     yield from number_mistakes(command, flags, group)
     yield from copies_mistakes(command, flags, group.topology, whole=whole)
     yield from place_mistakes(command, flags, group, whole=whole)
     yield from port_mistakes(command, flags, group)
     yield from loopback_mistakes(command, group.table)
+    yield from closed_mistakes(command, group)
+    if whole and (unheard := address_mistake(command, group)) and unheard[1]:
+        yield unheard[0]
     yield from variable_mistakes(spec)
 
 
@@ -106,7 +113,9 @@ def _of_role(
     deployment: ModelDeployment, role: str, shape: Shape, *, written: Container[tuple[str, Position]]
 ) -> Iterator[Problem]:
     workers, kind = workers_of(deployment, role), engine_of(deployment, role).type
-    yield from _of_topology(deployment, role, shape)
+    for mistake in topology_mistakes(deployment, role, shape, port=port_of(engine_of(deployment, role))):
+        at = path_of(("workers", "topology", *mistake.at))
+        yield _problem(deployment, mistake.what, mistake.next_step, f"{path_of_role(role)}.{at}")
     found: dict[Position, Line] = {}
     told: dict[tuple[str, str], Problem] = {}
     positions: tuple[Position, ...] = ("Entry", "Follower") if shape.pods > 1 else ("Entry",)
@@ -139,7 +148,8 @@ def _of_role(
         flags = flags_of(command, engine(kind))
         found[position] = Line(command, flags, whole)
         # The template of all pods lacks for followers what it lacks for entries.
-        if whole and not command.unclosed and (position == "Entry" or template is not workers.template):
+        known = whole and not command.unclosed and not other_engine(command, kind)
+        if known and (position == "Entry" or template is not workers.template):
             other: Position = "Follower" if position == "Entry" else "Entry"
             half = shape.pods > 1 and (role, other) in written
             yield from _absent(deployment, group, flags, command, f"{path}.spec", half=half)
@@ -155,48 +165,6 @@ def _of_role(
     if len(found) == 2 and not workers.template:
         specs = {position: template.spec for position in found if (template := workers.of(position))}
         yield from _unalike(deployment, role, found, specs, shape.pods)
-
-
-def _of_topology(deployment: ModelDeployment, role: str, shape: Shape) -> Iterator[Problem]:
-    """Yield copies that the engine does not spread over pods, and more ports than there may be."""
-    topology, kind = workers_of(deployment, role).topology, engine_of(deployment, role)
-    path = f"{path_of_role(role)}.workers.topology"
-    if shape.pods > 1 and topology.data > 1 and kind.type in ("SGLang", "TensorRT-LLM", "Triton"):
-        yield _problem(
-            deployment,
-            f"topology.data is {topology.data}, and {kind.type} starts no copies in other pods",
-            "Raise spec.replicas instead; --dp of SGLang with --enable-dp-attention stays within the tensor "
-            "group, and data is 1 then",
-            f"{path}.data",
-        )
-    if balance(deployment, role) != "multiPort":
-        return
-    if role != DECODE:
-        yield _problem(
-            deployment,
-            "--data-parallel-multi-port-external-lb gives each copy in a pod a port, but the Service of role "
-            f"{role} has one",
-            "Write --data-parallel-hybrid-lb, with which a pod has one, or neither where a worker is one pod",
-            path,
-        )
-        return
-    if topology.data_local > MOST_PORTS:
-        yield _problem(
-            deployment,
-            f"dataLocal is {topology.data_local}, and with --data-parallel-multi-port-external-lb each of "
-            f"these copies has a port, but an InferencePool has at most {MOST_PORTS} target ports",
-            f"Lower dataLocal to {MOST_PORTS}, or write --data-parallel-hybrid-lb, with which a pod has one",
-            f"{path}.dataLocal",
-        )
-    last = port_of(kind) + topology.data_local - 1
-    if last > LAST_PORT:
-        yield _problem(
-            deployment,
-            f"engine.port is {port_of(kind)}, and its {topology.data_local} copies in a pod would listen up "
-            f"to port {last}, but the last port is {LAST_PORT}",
-            "Lower engine.port",
-            f"{path}.dataLocal",
-        )
 
 
 def final_differences(
@@ -258,6 +226,8 @@ def _absent(
 
     Where a plugin tells the pods in the other position alone what joins them, `half`, that is an error.
     """
+    if (unheard := address_mistake(command, group)) and not unheard[1]:
+        yield _problem(deployment, unheard[0].what, unheard[0].next_step, path, "warning")
     left_out = missing(group, flags, command)
     values, refused = numbers(group), undersized(command, flags, group.topology)
     for flag in left_out:

@@ -12,6 +12,7 @@ from inferfleet.api.kinds.workers import Topology
 from inferfleet.api.wording import path_of
 from inferfleet.fleet.engines.flags import Flags, flags_of, model_of, spelling
 from inferfleet.fleet.engines.group import Group, Wanted, argument, lends, missing
+from inferfleet.fleet.engines.ready import address_argument
 from inferfleet.fleet.engines.words import Command, command_of, is_known
 from inferfleet.plugins.contract import DeviceFacts, PluginCodeError, PluginError, PodTemplate, Request
 
@@ -65,13 +66,16 @@ def accelerator(request: Request) -> DeviceFacts:
 
 
 def missing_args(template: PodTemplate, request: Request) -> tuple[str, ...]:
-    """Return the flags that follow from topology, worker and port and are not in the command line.
+    """Return the flags that follow from topology, worker and port and are not in the command line, and the
+    address to listen on where the engine's default is one of its own pod.
 
     They are as `add_args` takes them: `--tensor-parallel-size=8`. Flags with another value are not among
     them, and none is for a pod that Ray or MPI joins to its worker.
     """
     group, command, flags = _read(template, request)
-    return tuple(argument(flag, group.table) for flag in missing(group, flags, command))
+    written = [argument(flag, group.table) for flag in missing(group, flags, command)]
+    address = address_argument(command, group)
+    return (*written, address) if address else tuple(written)
 
 
 def expert_args(template: PodTemplate, request: Request) -> tuple[str, ...]:

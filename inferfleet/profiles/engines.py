@@ -54,10 +54,14 @@ class EngineDefaults:
     number, `group_flags` of those that say what a pod is to the others of its worker; the first spelling is
     the one that is written. `model_flags` say which model is loaded, and how. With `underscores`, the parser
     takes them for dashes. Where the flag `data_in_tensor` is given, data parallelism takes no GPUs beyond the
-    tensor group. `address_flag` takes the address on which the engine listens. The pods of a worker meet
-    at `master_port`, its copies at `rpc_port`; `supervisor_port` tells the health of all copies of a pod. An
-    API server ends its pod where one of its engines is not ready after `ready_limit` seconds, or those in the
-    variable `ready_variable`.
+    tensor group.
+
+    `address_flag` takes the address on which the engine listens. An `address_default` is that of an engine
+    that only its own pod reaches without the flag. With one of `closed_flags` it takes requests only over
+    what stands with the flag here. `programs` start the engine: each is a word, or a word and the verb
+    behind it. The pods of a worker meet at `master_port`, its copies at `rpc_port`; `supervisor_port` tells
+    the health of all copies of a pod. An API server ends its pod where one of its engines is not ready after
+    `ready_limit` seconds, or those in the variable `ready_variable`.
     """
 
     port: int
@@ -72,6 +76,9 @@ class EngineDefaults:
     underscores: bool = False
     data_in_tensor: str | None = None
     address_flag: str | None = None
+    address_default: str | None = None
+    closed_flags: Mapping[str, str] = field(default_factory=dict)
+    programs: tuple[str, ...] = ()
     master_port: int | None = None
     rpc_port: int | None = None
     supervisor_port: int | None = None
@@ -134,6 +141,9 @@ _ENGINES = {
         },
         underscores=True,
         address_flag="--host",
+        # vllm/entrypoints/openai/cli_args.py; without --host it listens on all addresses.
+        closed_flags={"--ssl-keyfile": "TLS", "--ssl-certfile": "TLS", "--uds": "a Unix domain socket"},
+        programs=("vllm serve", "vllm.entrypoints.openai.api_server"),
         # vllm/config/parallel.py.
         master_port=29501,
         rpc_port=29550,
@@ -177,6 +187,9 @@ _ENGINES = {
         },
         data_in_tensor="--enable-dp-attention",
         address_flag="--host",
+        address_default="127.0.0.1",
+        closed_flags={"--ssl-keyfile": "TLS", "--ssl-certfile": "TLS"},
+        programs=("sglang.launch_server", "sglang serve"),
     ),
     "TensorRT-LLM": EngineDefaults(
         port=8000,
@@ -193,6 +206,8 @@ _ENGINES = {
         },
         group_flags={"--ep_size": "expertSize"},
         address_flag="--host",
+        address_default="localhost",
+        programs=("trtllm-serve",),
     ),
     "Triton": EngineDefaults(
         port=8000,
@@ -201,10 +216,16 @@ _ENGINES = {
         metrics_port=8002,
         label="triton-tensorrt-llm",
         flags={"--http-port": "port"},
+        programs=("tritonserver",),
     ),
     # Endpoint pickers expect vLLM's metrics of an engine they do not know, so it gets vLLM's label.
     "Other": EngineDefaults(port=8000, health_path=None, metrics_path="/metrics", label="vllm"),
 }
+
+
+def engine_types() -> tuple[str, ...]:
+    """Return the types of engines that documents can name."""
+    return tuple(_ENGINES)
 
 
 def engine(engine_type: str) -> EngineDefaults:

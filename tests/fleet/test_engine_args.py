@@ -10,6 +10,7 @@ from inferfleet.api.kinds.model_deployment import ModelDeployment
 from inferfleet.api.problems import Problem, of_severity
 from inferfleet.fleet.engine_args import check
 
+OPEN = "--host=0.0.0.0"
 CONTAINER = "spec.workers.template.spec.containers[0]"
 
 
@@ -54,9 +55,13 @@ def _messages(
         ({"args": ["--tensor-parallel-size", "$(TP)"]}, "vLLM", {"tensor": 8}),
         ({"args": ["--tensor-parallel-size=$(TP)"]}, "vLLM", {"tensor": 8}),
         ({"command": ["sh", "-c", "vllm serve m -tp ${TP} --port `port`"]}, "vLLM", {"tensor": 8}),
-        ({"args": ["--tp", "2", "--port", "30000"]}, "SGLang", {"tensor": 2}),
-        ({"args": ["--tp-size", "8", "--dp-size", "8", "--enable-dp-attention"]}, "SGLang", {"tensor": 8}),
-        ({"args": ["--tp_size", "2"]}, "TensorRT-LLM", {"tensor": 2}),
+        ({"args": ["--tp", "2", "--port", "30000", OPEN]}, "SGLang", {"tensor": 2}),
+        (
+            {"args": ["--tp-size", "8", "--dp-size", "8", "--enable-dp-attention", OPEN]},
+            "SGLang",
+            {"tensor": 8},
+        ),
+        ({"args": ["--tp_size", "2", OPEN]}, "TensorRT-LLM", {"tensor": 2}),
         ({"args": ["--tp", "7", "--port", "1"]}, "Other", {"tensor": 2}),
         ({}, "vLLM", {}),
     ],
@@ -89,9 +94,9 @@ def test_nothing_is_said_about_arguments_that_agree(
             {},
             "--port is '80', but engine.port is 8000",
         ),
-        ({"args": ["--dp-size", "2"]}, "SGLang", {}, "--dp-size is '2', but topology.data is 1"),
+        ({"args": ["--dp-size", "2", OPEN]}, "SGLang", {}, "--dp-size is '2', but topology.data is 1"),
         (
-            {"args": ["--tp_size=4"]},
+            {"args": ["--tp_size=4", OPEN]},
             "TensorRT-LLM",
             {"tensor": 2},
             "--tp_size is '4', but topology.tensor is 2",
@@ -128,10 +133,10 @@ def test_a_problem_points_to_the_argument_and_says_what_to_do() -> None:
             {"tensor": 8},
             "topology.tensor is 8, but --tensor-parallel-size",
         ),
-        ({}, "SGLang", 8000, {}, "engine.port is 8000, but --port"),
+        ({"args": [OPEN]}, "SGLang", 8000, {}, "engine.port is 8000, but --port"),
         ({}, "vLLM", None, {"data": 2, "data_local": 2}, "topology.data is 2, but --data-parallel-size"),
         (
-            {"command": ["sh", "-c", "cat <<E\nit's\nE"]},
+            {"command": ["sh", "-c", "cat <<E\nit's\nE"], "args": [OPEN]},
             "TensorRT-LLM",
             None,
             {"tensor": 2},

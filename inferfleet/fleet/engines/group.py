@@ -53,6 +53,11 @@ class Group:
         return self.chosen if self.pods == 1 or self.copies_apart else "internal"
 
     @property
+    def serves(self) -> bool:
+        """Return whether the pod takes requests: entries do, followers where something outside chooses."""
+        return self.position == "Entry" or self.balance != "internal"
+
+    @property
     def ports(self) -> range:
         """Return the ports on which the engine serves."""
         return range(self.port, self.port + (self.topology.data_local if self.balance == "multiPort" else 1))
@@ -162,11 +167,10 @@ def _is_joined(group: Group, command: Command) -> bool:
 
 def _numbers(group: Group) -> Iterator[Wanted]:
     ones: dict[Meaning, int] = {"tensor": 1, "pipeline": 1, "data": 1, "port": group.table.port}
-    silent = group.position == "Follower" and group.balance == "internal"
     for meaning, number in numbers(group).items():
         if number == ones.get(meaning, number) or spelling(meaning, group.table) is None:
             continue
-        if not (silent and meaning == "port"):
+        if group.serves or meaning != "port":
             yield Wanted(meaning, number)
 
 

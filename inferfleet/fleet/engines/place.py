@@ -3,13 +3,16 @@
 from collections.abc import Iterator
 from typing import Literal
 
+from inferfleet.api.kinds.model_deployment import ModelDeployment
 from inferfleet.api.problems import Mistake
-from inferfleet.fleet.engines.balance import modes
+from inferfleet.fleet.engines.balance import MOST_PORTS, balance, modes
 from inferfleet.fleet.engines.flags import Flag, Flags, number_of, spelling
 from inferfleet.fleet.engines.group import LAST_PORT, Group, Meeting, argument, joins, meetings, missing
 from inferfleet.fleet.engines.launchers import launcher, launcher_mistakes
 from inferfleet.fleet.engines.repeated import place_of
 from inferfleet.fleet.engines.words import INDEX, LEADER, OF_GROUP, SIZE, Command, index_factor, is_known
+from inferfleet.fleet.roles import DECODE, engine_of, workers_of
+from inferfleet.fleet.shapes import Shape
 from inferfleet.profiles.engines import AnyMeaning
 
 _GIVEN = "which LeaderWorkerSets give each pod"
@@ -158,14 +161,16 @@ def _servers(command: Command, flags: Flags, group: Group) -> Iterator[Mistake]:
 
 
 def _tensorrt(command: Command, group: Group) -> Iterator[Mistake]:
-    """Yield a server that would run in its own pod alone: MPI starts its processes on all pods."""
-    if launcher(command) == "mpi" or command.conditional:
+    """Yield a server that would run in its own pod alone: MPI starts its processes on all pods.
+
+    Copies are refused by their topology, which MPI does not mend.
+    """
+    if launcher(command) == "mpi" or command.conditional or group.topology.data > 1:
         return
     for word in command.words:
         if word.text.rpartition("/")[2] == "trtllm-serve":
-            where = "the entry" if group.position == "Entry" else "a follower"
             yield Mistake(
-                f"{where} of a worker of {group.pods} pods runs trtllm-serve by itself, on its own GPUs",
+                f"a pod of a worker of {group.pods} pods runs trtllm-serve by itself, on its own GPUs",
                 f"Start it by mpirun -n {group.topology.gpus_per_worker} trtllm-llmapi-launch in the entry, "
                 "and sshd in followers",
                 word.at,
@@ -213,3 +218,46 @@ def _switch(group: Group) -> str:
 
 def _ports(ports: range) -> str:
     return str(ports[0]) if len(ports) == 1 else f"{ports[0]} to {ports[-1]}"
+
+
+def topology_mistakes(
+    deployment: ModelDeployment, role: str, shape: Shape, *, port: int
+) -> Iterator[Mistake]:
+    """Yield copies that the engine does not spread over pods, and more ports, from `port` on, than may be.
+
+    Places begin with a field of the topology.
+    """
+    topology, kind = workers_of(deployment, role).topology, engine_of(deployment, role).type
+    alone = kind == "TensorRT-LLM"
+    if topology.data > 1 and (alone or (shape.pods > 1 and kind in ("SGLang", "Triton"))):
+        within = "; --dp with --enable-dp-attention stays within the tensor group, and data is 1 then"
+        yield Mistake(
+            f"topology.data is {topology.data}, and {kind} starts "
+            + ("one copy of the model" if alone else "no copies in other pods"),
+            f"Raise spec.replicas instead{within if kind == 'SGLang' else ''}",
+            ("data",),
+        )
+    if balance(deployment, role) != "multiPort":
+        return
+    if role != DECODE:
+        yield Mistake(
+            "--data-parallel-multi-port-external-lb gives each copy in a pod a port, but the Service of role "
+            f"{role} has one",
+            "Write --data-parallel-hybrid-lb, with which a pod has one, or neither where a worker is one pod",
+        )
+        return
+    if topology.data_local > MOST_PORTS:
+        yield Mistake(
+            f"dataLocal is {topology.data_local}, and with --data-parallel-multi-port-external-lb each of "
+            f"these copies has a port, but an InferencePool has at most {MOST_PORTS} target ports",
+            f"Lower dataLocal to {MOST_PORTS}, or write --data-parallel-hybrid-lb, with which a pod has one",
+            ("dataLocal",),
+        )
+    last = port + topology.data_local - 1
+    if last > LAST_PORT:
+        yield Mistake(
+            f"engine.port is {port}, and its {topology.data_local} copies in a pod would listen up "
+            f"to port {last}, but the last port is {LAST_PORT}",
+            "Lower engine.port",
+            ("dataLocal",),
+        )

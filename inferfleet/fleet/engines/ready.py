@@ -1,4 +1,4 @@
-"""How long an engine waits for its own processes, which a startup probe does not tell it."""
+"""Whether an engine ever becomes ready: which one starts, where it listens, how long it waits for itself."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -6,8 +6,11 @@ from typing import Any
 from inferfleet.api.kinds.containers import ENGINE
 from inferfleet.api.kinds.model_deployment import Engine
 from inferfleet.api.problems import Mistake
-from inferfleet.fleet.engines.group import Group
-from inferfleet.fleet.engines.words import is_known
+from inferfleet.fleet.engines.flags import is_open
+from inferfleet.fleet.engines.group import Group, lends
+from inferfleet.fleet.engines.repeated import place_of
+from inferfleet.fleet.engines.words import Command, Word, is_known
+from inferfleet.profiles.engines import EngineDefaults, engine, engine_types
 
 
 def ready_variable(group: Group) -> str | None:
@@ -53,3 +56,88 @@ def ready_mistakes(spec: Mapping[str, Any], group: Group, document: Engine) -> I
             f"Give the engine the variable {variable} with value {document.startup}; its pods restart",
             at,
         )
+
+
+def other_engine(command: Command, engine_type: str) -> Mistake | None:
+    """Return that the command line starts an engine of another type, whose flags and ports are others.
+
+    None for a script with conditions, and of type Other may be any engine.
+    """
+    if engine_type == "Other" or command.conditional or _start(command, engine(engine_type)) is not None:
+        return None
+    for other in engine_types():
+        start = _start(command, engine(other))
+        if start is not None:
+            what = f"the command starts {other}, and engine.type is {engine_type}"
+            return Mistake(what, f"Write engine: {{type: {other}}}", command.words[start].at)
+    return None
+
+
+def closed_mistakes(command: Command, group: Group) -> Iterator[Mistake]:
+    """Yield flags of a pod that serves with which its engine takes no plain HTTP, one for each reason."""
+    told: set[str] = set()
+    words = _own(command, group.table)
+    for i, word in enumerate(words) if group.serves else ():
+        name, equals, value = word.text.partition("=")
+        name = name.replace("_", "-") if group.table.underscores else name
+        only = group.table.closed_flags.get(name)
+        given = value if equals else next((following.text for following in words[i + 1 : i + 2]), "")
+        if only is None or only in told or not given:
+            continue
+        told.add(only)
+        yield Mistake(
+            f"with {name} the engine takes requests over {only} alone, but probes and routes send plain HTTP "
+            f"to port {group.port}",
+            "Remove the flags for TLS" if only == "TLS" else f"Remove {name}",
+            word.at,
+        )
+
+
+def address_argument(command: Command, group: Group) -> str | None:
+    """Return the argument without which nobody else reaches a pod that serves, None where it has one."""
+    flag = group.table.address_flag
+    if flag is None or group.table.address_default is None or not group.serves or lends(group, command):
+        return None
+    if any(word.text.partition("=")[0] == flag for word in command.words):
+        return None
+    return f"{flag}=0.0.0.0"
+
+
+def address_mistake(command: Command, group: Group) -> tuple[Mistake, bool] | None:
+    """Return that an engine listens where nobody else reaches it, by default, and whether that is sure.
+
+    It is not where an image, a variable, a condition or a file may give the address.
+    """
+    argument = address_argument(command, group)
+    if argument is None:
+        return None
+    started = _start(command, group.table) is not None
+    sure = started and not command.conditional and not is_open(command, group.table)
+    mistake = Mistake(
+        f"{group.table.address_flag} is not among the arguments of the engine, and {group.engine} listens on "
+        f"{group.table.address_default} without it, but probes and requests come to the address of the pod",
+        f"Add {argument}" + (", or plugin engine-args" if sure else ", unless the image or a file sets it"),
+        place_of(command),
+    )
+    return mistake, sure
+
+
+def _start(command: Command, table: EngineDefaults) -> int | None:
+    """Return which word starts the engine, None where none does: an image may start it."""
+    texts = [word.text for word in command.words]
+    for i, text in enumerate(texts):
+        for program in table.programs:
+            name, _, verb = program.partition(" ")
+            is_value = i > 0 and texts[i - 1].startswith("--")
+            if text.rpartition("/")[2] == name and verb in ("", *texts[i + 1 : i + 2]) and not is_value:
+                return i
+    return None
+
+
+def _own(command: Command, table: EngineDefaults) -> tuple[Word, ...]:
+    """Return the words of the engine's own program, none where a script has several and it is not seen."""
+    start = _start(command, table)
+    words = command.words[start or 0 :]
+    ends = (i for i, word in enumerate(words) if word.shell and word.text and not word.text.strip(";&|"))
+    end = next(ends, None)
+    return words[:end] if start is not None or end is None else ()

@@ -2,15 +2,16 @@
 
 They are those that the check of command lines looks for: sizes of the topology, the port, and in workers of
 several pods what joins them, by the variables of the LeaderWorkerSet controller (LWS_LEADER_ADDRESS,
-LWS_GROUP_SIZE, LWS_WORKER_INDEX: kubernetes-sigs/lws, pkg/utils/pod/pod_utils.go, commit 1b17603c). A flag
+LWS_GROUP_SIZE, LWS_WORKER_INDEX: kubernetes-sigs/lws, pkg/utils/pod/pod_utils.go, commit 1b17603c). Pods that
+serve get `--host=0.0.0.0` where the engine listens on 127.0.0.1 without it (SGLang, TensorRT-LLM). A flag
 that is written stays as it is; one that contradicts the document is refused as without the plugin.
 
 vLLM (vllm/engine/arg_utils.py, vllm/entrypoints/openai/dp_supervisor.py) joins pods by `--nnodes`,
 `--node-rank` and `--master-addr`, and followers without requests are `--headless`; with whole copies in each
 pod it takes `--data-parallel-address`, and infers a pod's first copy from `--node-rank`, so that nothing has
 to be multiplied. SGLang (docs/references/multi_node_deployment) has `--nnodes`, `--node-rank` and
-`--dist-init-addr`. TensorRT-LLM is started by mpirun, and Ray joins pods by itself: there only sizes and port
-are written, in the entry.
+`--dist-init-addr`. TensorRT-LLM is started by mpirun, and Ray joins pods by itself: there only sizes, port
+and address are written, in the entry.
 """
 
 from inferfleet.plugins import api

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from worker_pods import COPIES, DP, MEETS, NODES, RAY, SGLANG, SIZES, TP_PP, said, worker
+from worker_pods import COPIES, DP, MEETS, NODES, OPEN, RAY, SGLANG, SIZES, TP_PP, said, worker
 
 from inferfleet.api.kinds.model_deployment import ModelDeployment
 from inferfleet.api.problems import Problem
@@ -91,7 +91,7 @@ from inferfleet.profiles.engines import engine
             ],
         ),
         (
-            worker((*SGLANG[:2], "--node-rank=0", "--dist-init-addr=head"), engine="SGLang", tensor=16),
+            worker((*SGLANG[:3], "--node-rank=0", "--dist-init-addr=head"), engine="SGLang", tensor=16),
             [
                 "--dist-init-addr is 'head', but it takes host and port",
                 "--node-rank is '0', but each pod of a worker has a number of its own",
@@ -112,14 +112,14 @@ from inferfleet.profiles.engines import engine
         ),
         (
             worker(
-                "mpirun -n 8 trtllm-llmapi-launch trtllm-serve m --tp_size 8 --pp_size 2",
+                "mpirun -n 8 trtllm-llmapi-launch trtllm-serve m --host 0.0.0.0 --tp_size 8 --pp_size 2",
                 "trtllm-serve m --tp_size 8 --pp_size 2",
                 engine="TensorRT-LLM",
                 **TP_PP,
             ),
             [
                 "mpirun starts 8 processes, but a worker has 16 GPUs",
-                "a follower of a worker of 2 pods runs trtllm-serve by itself, on its own GPUs",
+                "a pod of a worker of 2 pods runs trtllm-serve by itself, on its own GPUs",
             ],
         ),
         (
@@ -190,7 +190,7 @@ def test_what_contradicts_the_worker_is_an_error(deployment: ModelDeployment, wa
             ],
         ),
         (
-            worker(("--tp=16",), engine="SGLang", tensor=16),
+            worker(SGLANG[:2], engine="SGLang", tensor=16),
             ["a worker has 2 pods, and nothing in the command line joins them"],
         ),
     ],
@@ -230,7 +230,7 @@ def test_a_problem_of_a_follower_points_into_its_template() -> None:
 
 
 def test_the_workers_of_a_further_role_are_checked_with_its_own_engine() -> None:
-    template = {"spec": {"containers": [{"name": "engine", "image": "x", "args": ["--tp", "4"]}]}}
+    template = {"spec": {"containers": [{"name": "engine", "image": "x", "args": ["--tp", "4", OPEN]}]}}
     document = {
         "metadata": {"name": "kimi"},
         "spec": {

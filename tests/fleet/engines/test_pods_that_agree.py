@@ -60,7 +60,8 @@ from inferfleet.fleet.shapes import Shape
             **TP_PP,
         ),
         worker(
-            "mpirun --allow-run-as-root -n 16 trtllm-llmapi-launch trtllm-serve m --tp_size 8 --pp_size 2",
+            "mpirun --allow-run-as-root -n 16 trtllm-llmapi-launch trtllm-serve m --host 0.0.0.0 "
+            "--tp_size 8 --pp_size 2",
             "/usr/sbin/sshd -D",
             engine="TensorRT-LLM",
             **TP_PP,

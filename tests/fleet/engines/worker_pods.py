@@ -16,7 +16,8 @@ NODES = (
 )
 SIZES = ("-tp=8", "-pp=2")
 DP = ("-dp=4", "-dpl=2", "-dpa=$(LWS_LEADER_ADDRESS)")
-SGLANG = ("--tp=16", "--nnodes=$(LWS_GROUP_SIZE)", "--node-rank=$(LWS_WORKER_INDEX)")
+OPEN = "--host=0.0.0.0"
+SGLANG = ("--tp=16", OPEN, "--nnodes=$(LWS_GROUP_SIZE)", "--node-rank=$(LWS_WORKER_INDEX)")
 MEETS = "--dist-init-addr=$(LWS_LEADER_ADDRESS):20000"
 RAY = "bash multi-node-serving.sh"
 

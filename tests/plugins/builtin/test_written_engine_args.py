@@ -12,6 +12,8 @@ from inferfleet.plugins.contract import Edited, PluginError, PodTemplate, Reques
 LEADER, SIZE, INDEX = (f"$(LWS_{name})" for name in ("LEADER_ADDRESS", "GROUP_SIZE", "WORKER_INDEX"))
 NODES = [f"--nnodes={SIZE}", f"--node-rank={INDEX}", f"--master-addr={LEADER}"]
 
+OPEN = "--host=0.0.0.0"
+
 
 def _request(engine: str = "vLLM", pods: int = 1, *, position: Any = "Entry", **facts: Any) -> Request:
     topology = {"tensor": 1, "pipeline": 1, "data": 1, "data_local": 1, "port": 8000, **facts}
@@ -94,10 +96,10 @@ def _written(request: Request, *args: str, command: tuple[str, ...] = (), **conf
         ),
         (
             _request("SGLang", 2, tensor=16, port=30000),
+            ["--tensor-parallel-size=16", *NODES[:2], f"--dist-init-addr={LEADER}:20000", OPEN],
             ["--tensor-parallel-size=16", *NODES[:2], f"--dist-init-addr={LEADER}:20000"],
-            None,
         ),
-        (_request("TensorRT-LLM", 2, tensor=8, pipeline=2), ["--tp_size=8", "--pp_size=2"], []),
+        (_request("TensorRT-LLM", 2, tensor=8, pipeline=2), ["--tp_size=8", "--pp_size=2", OPEN], []),
         (_request("Triton", port=9000), ["--http-port=9000"], None),
         (_request("Other", 2, tensor=8, pipeline=2), [], None),
     ],
@@ -120,6 +122,12 @@ def test_a_flag_that_does_the_same_is_enough() -> None:
     request = _request(pods=2, data=4, data_local=2, balance="hybrid")
     given = ("-dp=4", "-dpl=2", "-dpa", LEADER, "-dpr", "$(FIRST)")
     assert _written(request, *given) == []
+
+
+def test_an_address_that_is_written_stays() -> None:
+    assert _written(_request("SGLang", port=30000), "--host", "$(POD_IP)") == []
+    with pytest.raises(PluginError, match=r"write --host=0\.0\.0\.0 into the script"):
+        _written(_request("SGLang", port=30000), command=("sh", "-c", "python3 -m sglang.launch_server"))
 
 
 def test_ray_joins_pods_by_itself() -> None:
