@@ -13,7 +13,7 @@ from inferfleet.api.kinds.workers import Position, Topology
 from inferfleet.api.problems import Where
 from inferfleet.fleet.requests import PodSpec, requests
 from inferfleet.fleet.roles import DECODE, roles_of, workers_of
-from inferfleet.profiles.devices import RESOURCE_BY_DRIVER
+from inferfleet.profiles.devices import RESOURCE_BY_DRIVER, is_network
 
 
 def accelerators(inference_class: InferenceClass) -> tuple[Device, ...]:
@@ -46,8 +46,6 @@ def resource(inference_class: InferenceClass) -> str | None:
 RESOURCES = ("cpu", "memory", "hugepages-2Mi", "hugepages-1Gi")
 
 PoolKey = tuple[str, str]  # (cluster, pool)
-# Driver of network cards for Dynamic Resource Allocation: https://github.com/kubernetes-sigs/dranet.
-FABRIC_DRIVER = "dra.net"
 
 
 class Pod(NamedTuple):
@@ -234,8 +232,7 @@ def has_fabric(inference_class: InferenceClass) -> bool:
     spec = inference_class.spec
     gke = spec.provisioning.gke if spec.provisioning else None
     return bool(gke and gke.networking.gpu_direct != "None") or any(
-        device.driver == FABRIC_DRIVER or "linkType" in (key.rpartition("/")[2] for key in device.attributes)
-        for device in spec.all_devices
+        is_network(device.driver, device.attributes) for device in spec.all_devices
     )
 
 
