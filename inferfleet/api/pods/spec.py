@@ -68,9 +68,22 @@ def _never(spec: Spec) -> Iterator[Mistake]:
     if "activeDeadlineSeconds" in spec:
         what = "pods of a deployment serve for ever, so they have no activeDeadlineSeconds"
         yield Mistake(what, "Remove it", ("activeDeadlineSeconds",))
+    if not spec.get("priorityClassName"):
+        yield from _without_class(spec)
     if spec.get("ephemeralContainers"):
         what = "ephemeral containers are for pods that run, and no part of a template"
         yield Mistake(what, "Remove them, or make them containers", ("ephemeralContainers",))
+
+
+def _without_class(spec: Spec) -> Iterator[Mistake]:
+    """Yield what Kubernetes takes in a template and refuses in every pod: a PriorityClass has to say it.
+
+    Source: plugin/pkg/admission/priority/admission.go. A pod without a class has priority 0 and preempts.
+    """
+    for key, default in (("priority", 0), ("preemptionPolicy", "PreemptLowerPriority")):
+        if (value := spec.get(key, default)) not in (None, default):
+            what = f"{key} {value} is of a PriorityClass, and the pod names none"
+            yield Mistake(what, f"Write priorityClassName, and remove {key}", (key,))
 
 
 def _volumes(spec: Spec) -> Iterator[Mistake]:

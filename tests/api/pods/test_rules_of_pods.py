@@ -118,6 +118,12 @@ def _engine(**fields: Any) -> dict[str, Any]:
             "activeDeadlineSeconds",
             "pods of a deployment serve for ever, so they have no activeDeadlineSeconds",
         ),
+        ({"priority": 100}, "priority", "priority 100 is of a PriorityClass, and the pod names none"),
+        (
+            {"preemptionPolicy": "Never"},
+            "preemptionPolicy",
+            "preemptionPolicy Never is of a PriorityClass, and the pod names none",
+        ),
         (
             {"hostUsers": False, "hostPID": True},
             "hostPID",
