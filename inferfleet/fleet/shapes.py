@@ -14,6 +14,7 @@ from inferfleet.api.problems import Where
 from inferfleet.fleet.requests import PodSpec, requests
 from inferfleet.fleet.roles import DECODE, roles_of, workers_of
 from inferfleet.profiles.devices import RESOURCE_BY_DRIVER, is_network
+from inferfleet.profiles.dra import CHANNEL_DRIVER
 
 
 def accelerators(inference_class: InferenceClass) -> tuple[Device, ...]:
@@ -227,12 +228,13 @@ def spans_nodes(topology: Topology, node_gpus: int) -> bool:
 
 def has_fabric(inference_class: InferenceClass) -> bool:
     """Return whether a network joins the GPUs of different nodes of the class, as far as its document says:
-    GPUDirect on GKE, or a device that is a network card (`dra.net`, or one with a linkType).
+    GPUDirect on GKE, a device that is a network card (`dra.net`, or one with a linkType), or IMEX channels.
     """
     spec = inference_class.spec
     gke = spec.provisioning.gke if spec.provisioning else None
     return bool(gke and gke.networking.gpu_direct != "None") or any(
-        is_network(device.driver, device.attributes) for device in spec.all_devices
+        device.driver == CHANNEL_DRIVER or is_network(device.driver, device.attributes)
+        for device in spec.all_devices
     )
 
 

@@ -133,6 +133,20 @@ def test_a_group_larger_than_a_node_takes_whole_nodes_where_a_network_joins_them
     )
 
 
+def test_imex_channels_join_nodes_as_a_network_does() -> None:
+    devices = [
+        {"name": "gpu", "driver": "gpu.nvidia.com", "deviceClassName": "gpu.nvidia.com", "count": 4},
+        {
+            "name": "imex",
+            "driver": "compute-domain.nvidia.com",
+            "deviceClassName": "compute-domain-default-channel.nvidia.com",
+        },
+    ]
+    east = cluster("east", {"rack": ("gb200", 2)})
+    planned = plan(fleet(class_("gb200", 4, devices=devices), east, deployment("a", 1, gpus=8)), EMPTY)
+    assert standing(planned) == {"ml/a east decode=rack": 1}
+
+
 @pytest.mark.parametrize(
     ("topology", "why"),
     [

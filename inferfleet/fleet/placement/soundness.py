@@ -10,7 +10,7 @@ from inferfleet.fleet.placement.suitability import NO_FOLLOWER, gpus, spread_ove
 from inferfleet.fleet.roles import DECODE, path_of_role, roles_of, selector_of, workers_of
 from inferfleet.fleet.selectors.cel import InvalidSelector, Selectors
 from inferfleet.fleet.shapes import Demands, Node, accelerators, has_accelerators, node, shape
-from inferfleet.profiles.devices import NETWORK_DRIVER, RESOURCE_BY_DRIVER
+from inferfleet.profiles.devices import LINK_TYPE, NETWORK_DRIVER, RESOURCE_BY_DRIVER
 
 
 @dataclass(frozen=True)
@@ -110,7 +110,8 @@ def _pods(
         f"each pod needs {gpus_of_pod} GPUs (tensor x dataLocal); no node of the fleet has more than "
         f"{gpus(largest[0])} (class {largest[1]}), and several together do not do: {why}",
         "Make tensor x dataLocal smaller, add a pool of larger nodes, or say in a class which network joins "
-        f"its nodes (gpuDirect on GKE, or a Synthetic device of driver {NETWORK_DRIVER})",
+        f"its nodes (gpuDirect on GKE, or a Synthetic device of driver {NETWORK_DRIVER} or with "
+        f"the attribute {LINK_TYPE})",
         f"{path}.topology",
         kind="ModelDeployment",
         key=key,
