@@ -48,7 +48,8 @@ def _no_image(stand: Stand) -> Iterator[Problem]:
     cluster, kind = stand.spot.cluster, stand.engine.type
     yield Problem(
         f"container engine has no image, and serving.images.engine of cluster {cluster} has none for {kind}",
-        f"Add image to the container, or serving: {{images: {{engine: {{{kind}: <image>}}}}}} to the cluster",
+        f"Add image to the container, or serving: {{images: {{engine: {{{kind}: <image>}}}}}} to the "
+        "cluster, or leave it out by clusterSelector",
         f"{stand.path}.spec.containers[{place}].image",
         kind="ModelDeployment",
         key=stand.deployment.metadata.key,
