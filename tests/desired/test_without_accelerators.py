@@ -9,7 +9,7 @@ from small_stack import L4, NOTHING, Document, deployment, lock, stack
 from inferfleet.api.documents import Documents
 from inferfleet.api.kinds.inference_class import InferenceClass
 from inferfleet.api.kinds.inference_cluster import InferenceCluster
-from inferfleet.api.problems import InvalidDocuments
+from inferfleet.api.problems import InvalidDocuments, Problem
 from inferfleet.desired import desired
 from inferfleet.desired.values import Desired
 from inferfleet.fleet.decisions import Reason, Unplaced
@@ -94,6 +94,26 @@ def test_pods_are_packed_by_cores_and_memory() -> None:
     found = made(cluster(CPU), on_cores(4, cpu="1", memory="100Gi"))
     short = "2 of 2 nodes full: 28Gi of free memory beside enough cores, needs 100Gi"
     assert found.plan.unplaced == (Unplaced("ml/a", 2, (Reason("east", "cpu", short),)),)
+
+
+@pytest.mark.parametrize(
+    ("resources", "warned"),
+    [({}, 1), ({"requests": {"cpu": "8"}}, 0), ({"limits": {"memory": "16Gi"}}, 0)],
+)
+def test_pods_that_request_neither_cores_nor_memory_are_warned_of(
+    resources: dict[str, Any], warned: int
+) -> None:
+    found = made(cluster(CPU, {**CPU, "name": "more"}), on_cores(150, engine={"resources": resources}))
+    warning = Problem(
+        "the pods have accelerator: None and request neither cpu nor memory, so the plan puts as many on a "
+        "node as it may run",
+        "Write resources.requests with cpu and memory",
+        "spec.workers.template.spec.containers[0].resources",
+        kind="ModelDeployment",
+        key="ml/a",
+        severity="warning",
+    )
+    assert list(found.warnings) == [warning] * warned
 
 
 def test_each_kind_of_deployment_has_its_kind_of_pools() -> None:
