@@ -124,7 +124,7 @@ def _claims(spec: Spec) -> Iterator[Mistake]:
             name = claim.get("name")
             if name and name not in known:
                 what = f"the pod has no resource claim {shown(name)!r}"
-                next_step = "Add it to the resourceClaims of the pod"
+                next_step = "Remove it: the engine gets the devices of its topology"
                 yield Mistake(what, next_step, (*at, "resources", "claims", place, "name"))
 
 

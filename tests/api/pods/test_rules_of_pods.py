@@ -140,6 +140,11 @@ def test_what_the_parts_of_a_pod_are_to_each_other(spec: dict[str, Any], path: s
     assert _said(spec) == [(path, what)]
 
 
+def test_a_claim_that_the_pod_lacks_is_to_be_removed_and_not_added() -> None:
+    (mistake,) = spec_mistakes(_engine(resources={"claims": [{"name": "devices"}]}))
+    assert mistake.next_step == "Remove it: the engine gets the devices of its topology"
+
+
 def test_a_hook_may_sleep_for_the_grace_period_that_is_generated() -> None:
     assert _said(_engine(lifecycle={"preStop": {"sleep": {"seconds": 130}}})) == []
 
