@@ -171,10 +171,12 @@ def test_a_template_that_asks_for_accelerators_is_refused(container: str) -> Non
 def test_a_plugin_for_accelerators_is_refused() -> None:
     with pytest.raises(InvalidDocuments) as raised:
         made(cluster(CPU), on_cores(plugins=[{"name": "accelerator", "config": {"runtimeClassName": "x"}}]))
-    assert [problem.what for problem in raised.value.problems] == [
-        "plugin accelerator OnPodCreate: the pods have no accelerator (accelerator: None of the deployment); "
-        "name the plugin in chains of classes with accelerators, or of deployments that ask for them "
-        "(deployment ml/a, role decode on east/cpu)"
+    assert [(problem.what, problem.next_step) for problem in raised.value.problems] == [
+        (
+            "plugin accelerator: the pods have no accelerator (accelerator: None of the deployment) "
+            "(deployment ml/a, role decode on east/cpu)",
+            "Name the plugin in chains of classes with accelerators, or of deployments that ask for them",
+        )
     ]
 
 
