@@ -70,8 +70,9 @@ def deployment_of(driver: str, engine: str, chain: list[dict[str, Any]]) -> dict
     """Return the Deployment of one model, in the namespace `default`. Raises InvalidDocuments."""
     node = {"cpu": "96", "memory": "1Ti", "hugepages": {"2Mi": "64Gi", "1Gi": "64Gi"}}
     device = {"name": "gpu", "driver": driver, "deviceClassName": driver, "count": 8}
+    nic = {"name": "nic", "driver": "dra.net", "claim": "Synthetic", "count": 8}
     kind = InferenceClass.model_validate(
-        {"metadata": {"name": "node"}, "spec": {"node": node, "devices": [device]}}
+        {"metadata": {"name": "node"}, "spec": {"node": node, "devices": [device, nic]}}
     )
     cluster = InferenceCluster.model_validate(
         {

@@ -21,6 +21,7 @@ GPU = DeviceFacts(
     attributes={"architecture": "Hopper"},
     capacity={"memory": "80Gi"},
 )
+NIC = DeviceFacts(name="nic", driver="rdma/ib", count=8, attributes={"linkType": "infiniband"}, capacity={})
 REQUEST = Request(
     stack="prod",
     deployment=DeploymentFacts(
@@ -41,7 +42,7 @@ REQUEST = Request(
     position="Entry",
     workload="web-decode-h100",
     selector={"inferfleet.dev/deployment": "web", "inferfleet.dev/role": "decode"},
-    node_class=ClassFacts(name="h100-8x", labels={}, devices=(GPU,)),
+    node_class=ClassFacts(name="h100-8x", labels={}, devices=(GPU, NIC)),
     accelerator=GPU,
     gpus=2,
     cluster=ClusterFacts(

@@ -28,6 +28,7 @@ from inferfleet.manifests.pod.clashes import (
     document_contradictions,
     fractional_bytes,
     template_check,
+    without_requests,
 )
 from inferfleet.manifests.pod.hardware import Hardware, hardware
 from inferfleet.manifests.pod.stand import Stand
@@ -203,6 +204,7 @@ def _position(documents: Documents, stand: Stand, place: _Place, chains: Chains)
     asked = request(documents, stand, class_name=class_name, device=place.device, cloud=place.cloud)
     outcome = chain.run(generated, asked, links, template_check(stand))
     problems += outcome.problems
+    problems += without_requests(outcome.template, stand)
     problems += risk_problems(stand, outcome, [bound.link for bound in links], documents.settings)
     made = Pods(
         stand.spot,

@@ -37,6 +37,16 @@ def image_of(deployment: ModelDeployment, role: str, images: Images) -> str | No
     return images.engine.get(engine_of(deployment, role).type)
 
 
+def without_image(deployment: ModelDeployment) -> tuple[str, ...]:
+    """Return the types of engines whose image has to be that of a cluster: templates of entries name none."""
+    engines = {
+        engine_of(deployment, role).type
+        for role in roles_of(deployment)
+        if "image" not in workers_of(deployment, role).entry_template.engine
+    }
+    return tuple(sorted(engines))
+
+
 def selector_of(deployment: ModelDeployment, role: str) -> NodeSelector | None:
     """Return the condition on the devices of a role's pool: its own, or that of the deployment."""
     own = None if role == DECODE else deployment.spec.roles[role].node_selector

@@ -13,7 +13,8 @@ from inferfleet.api.kinds.workers import Position, Topology
 from inferfleet.api.problems import Where
 from inferfleet.fleet.requests import PodSpec, requests
 from inferfleet.fleet.roles import DECODE, roles_of, workers_of
-from inferfleet.profiles.devices import RESOURCE_BY_DRIVER
+from inferfleet.profiles.devices import RESOURCE_BY_DRIVER, is_network
+from inferfleet.profiles.dra import CHANNEL_DRIVER
 
 
 def accelerators(inference_class: InferenceClass) -> tuple[Device, ...]:
@@ -46,8 +47,6 @@ def resource(inference_class: InferenceClass) -> str | None:
 RESOURCES = ("cpu", "memory", "hugepages-2Mi", "hugepages-1Gi")
 
 PoolKey = tuple[str, str]  # (cluster, pool)
-# Driver of network cards for Dynamic Resource Allocation: https://github.com/kubernetes-sigs/dranet.
-FABRIC_DRIVER = "dra.net"
 
 
 class Pod(NamedTuple):
@@ -238,12 +237,12 @@ def spans_nodes(topology: Topology, node_gpus: int) -> bool:
 
 def has_fabric(inference_class: InferenceClass) -> bool:
     """Return whether a network joins the GPUs of different nodes of the class, as far as its document says:
-    GPUDirect on GKE, or a device that is a network card (`dra.net`, or one with a linkType).
+    GPUDirect on GKE, a device that is a network card (`dra.net`, or one with a linkType), or IMEX channels.
     """
     spec = inference_class.spec
     gke = spec.provisioning.gke if spec.provisioning else None
     return bool(gke and gke.networking.gpu_direct != "None") or any(
-        device.driver == FABRIC_DRIVER or "linkType" in (key.rpartition("/")[2] for key in device.attributes)
+        device.driver == CHANNEL_DRIVER or is_network(device.driver, device.attributes)
         for device in spec.all_devices
     )
 

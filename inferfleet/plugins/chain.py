@@ -196,8 +196,11 @@ def _link(progress: _Progress, bound: BoundLink, pod: _Pod, *, checked: bool) ->
     except PluginCodeError as error:
         finding(str(error), _KEEP_WORD if error.cause else _MEND, cause=error.cause)
         return
-    except (PluginError, ValueError) as error:
-        # A ValueError says that the template cannot be packed, which a checked run says in words.
+    except PluginError as error:
+        finding(*_with_step(str(error)))
+        return
+    except ValueError as error:
+        # The template cannot be packed, which a checked run says in words.
         finding(str(error))
         return
     differing = bound.trials.get(edited.trial)
@@ -244,6 +247,12 @@ def _link(progress: _Progress, bound: BoundLink, pod: _Pod, *, checked: bool) ->
     progress.written.add(bound.link, differing)
     progress.steps.append(_step(bound, differing.changes, added, edited))
     progress.data, progress.companions = data, companions
+
+
+def _with_step(text: str) -> tuple[str, str]:
+    """Return what a plugin says is wrong, and the next step, which it says behind the last semicolon."""
+    what, _, step = text.rstrip(".").rpartition("; ")
+    return (what, step[0].upper() + step[1:]) if what and step else (text, _STEP)
 
 
 def _mistakes(progress: _Progress, pod: _Pod, edited: Tried, template: PodTemplate) -> list[Mistake]:

@@ -75,7 +75,7 @@ def told(findings: Iterable[Finding]) -> Iterator[Problem]:
         first = group[0]
         pods = len(dict.fromkeys(_pod(finding.request) for finding in group))
         more = f", and {pods - 1} more" if pods > 1 else ""
-        what = f"plugin {first.link.spec.name} OnPodCreate: {first.what} ({_pod(first.request)}{more})"
+        what = f"plugin {first.link.spec.name}: {first.what} ({_pod(first.request)}{more})"
         yield first.link.problem(what, first.next_step)
 
 

@@ -1,6 +1,6 @@
 """Accelerators by the DRA driver that would publish them: extended resources, and node labels of products."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 
 # Names as the vendors' device plugins register them with the kubelet.
@@ -12,6 +12,10 @@ RESOURCE_BY_DRIVER = {
     # Atlas A2 and A3. The plugin registers other chips under other names (huawei.com/Ascend310P).
     "npu.huawei.com": "huawei.com/Ascend910",
 }
+# Driver of network cards for Dynamic Resource Allocation: https://github.com/kubernetes-sigs/dranet.
+NETWORK_DRIVER = "dra.net"
+# Attribute that says of which network a card is, whatever its driver.
+LINK_TYPE = "linkType"
 # Where the vendors' device plugins register what they hand out: whole devices, slices and shares of them.
 ACCELERATOR_DOMAINS = frozenset(resource.partition("/")[0] for resource in RESOURCE_BY_DRIVER.values())
 
@@ -32,3 +36,8 @@ PRODUCT_LABELS: Mapping[str, tuple[str, str]] = MappingProxyType(
         "npu.huawei.com": ("node.kubernetes.io/npu.chip.name", "-"),
     }
 )
+
+
+def is_network(driver: str, attributes: Iterable[str]) -> bool:
+    """Return whether a device with attributes of these names joins the GPUs of different nodes."""
+    return driver == NETWORK_DRIVER or LINK_TYPE in (name.rpartition("/")[2] for name in attributes)

@@ -79,8 +79,8 @@ def test_an_explanation_tells_one_reason_once(capsys: pytest.CaptureFixture[str]
     assert capsys.readouterr().out.partition("kept free")[2].partition("\n\n")[2] == (
         "2 without a place\n"
         "cluster  pool  why not\n"
-        "east     h100  decode: has 8 nodes with 8 free GPUs, needs 16: one for each pod of a worker; "
-        "encode: has room\n"
+        "east     h100  decode: room for one pod (8 GPUs) on 8 of 8 nodes, needs 16: one for each "
+        "pod of a worker; encode: has room\n"
         "\n"
         "reached under /ml/deployments/a/\n"
         "services that select it: none\n"

@@ -13,7 +13,7 @@ from inferfleet.plugins.registry import builtin
 
 Spec = dict[str, Any]
 Change = Callable[[Spec], Any]
-TRIED = "plugin mine OnPodCreate: "
+TRIED = "plugin mine: "
 
 
 def by_document(change: Change, replicas: int = 1, **spec: Any) -> list[str]:

@@ -3,17 +3,18 @@
 from typing import Any
 
 import pytest
-from small_stack import NOTHING, Document, cluster, deployment, find, made, stack
+from small_stack import NOTHING, Document, cluster, deployment, find, lock, made, stack
 
 from inferfleet.api.problems import InvalidDocuments
 from inferfleet.desired import desired
 from inferfleet.desired.values import Desired
+from inferfleet.fleet.decisions import Reason
 from inferfleet.plugins.api import Config, Plugin, PodTemplate, Request, engine, mapping
 from inferfleet.plugins.registry import builtin
 
 
-def having(name: str, **images: str) -> Document:
-    return cluster(name, serving={"gateway": {"className": "any"}, "images": {"engine": images}})
+def having(name: str, state: str = "active", **images: str) -> Document:
+    return cluster(name, state=state, serving={"gateway": {"className": "any"}, "images": {"engine": images}})
 
 
 def without_image(replicas: int = 1, **spec: Any) -> Document:
@@ -43,8 +44,37 @@ def test_an_engine_without_any_image_is_refused_with_both_places() -> None:
     assert [(problem.path, problem.what, problem.next_step) for problem in raised.value.problems] == [
         (
             "spec.workers.template.spec.containers[0].image",
+            "container engine has no image, and no cluster that clusterSelector matches has those of vLLM "
+            "(serving.images.engine)",
+            "Add image to the container, or serving: {images: {engine: {vLLM: <image>}}} to a cluster",
+        )
+    ]
+
+
+def test_a_cluster_without_the_image_takes_no_replicas() -> None:
+    found = made(having("east", SGLang="sglang:2"), having("west", vLLM="vllm:3"), without_image(10))
+    assert {str(placed.spot): placed.replicas for placed in found.plan.placements} == {
+        "ml/a west decode=l4": 8
+    }
+    reason = Reason("east", "", "no image for engine vLLM (serving.images.engine)")
+    assert reason in found.plan.unplaced[0].reasons
+
+
+def test_replicas_leave_a_cluster_that_has_lost_the_image() -> None:
+    clusters = having("east", SGLang="sglang:2"), having("west", vLLM="vllm:3")
+    found = made(*clusters, without_image(), lock=lock({"a east/l4": 1}))
+    assert [str(placed.spot) for placed in found.plan.placements] == ["ml/a west decode=l4"]
+
+
+def test_replicas_that_cannot_leave_such_a_cluster_are_refused_with_three_ways_out() -> None:
+    clusters = having("east", SGLang="sglang:2"), having("west", state="cordoned", vLLM="vllm:3")
+    with pytest.raises(InvalidDocuments) as raised:
+        made(*clusters, without_image(), lock=lock({"a east/l4": 1}))
+    assert [(problem.what, problem.next_step) for problem in raised.value.problems] == [
+        (
             "container engine has no image, and serving.images.engine of cluster east has none for vLLM",
-            "Add image to the container, or serving: {images: {engine: {vLLM: <image>}}} to the cluster",
+            "Add image to the container, or serving: {images: {engine: {vLLM: <image>}}} to the cluster, or "
+            "leave it out by clusterSelector",
         )
     ]
 

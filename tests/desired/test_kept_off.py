@@ -63,7 +63,7 @@ def test_an_affinity_of_a_plugin_that_excludes_the_pool_is_an_error_of_its_link(
     links = [{"name": "nodes", "config": {"key": "inferfleet.dev/pool", "value": "other"}}]
     documents = stack(cluster("east"), deployment("a"), plugins=links)
     (error,) = _errors(documents)
-    assert error.startswith("test plugins[0]: plugin nodes OnPodCreate: ")
+    assert error.startswith("test plugins[0]: plugin nodes: ")
 
 
 def test_labels_that_gke_gives_its_nodes_are_known() -> None:
@@ -79,7 +79,7 @@ def test_labels_that_gke_gives_its_nodes_are_known() -> None:
     settings = documents.settings.model_validate({"stack": "test", "plugins": links})
     step = f"(deployment ml/a, role decode on east/l4). {STEP}"
     assert _errors(replace(documents, settings=settings)) == [
-        f'test plugins[{number}]: plugin selector OnPodCreate: spec.nodeSelector["{key}"]: '
+        f'test plugins[{number}]: plugin selector: spec.nodeSelector["{key}"]: '
         f"it is {wrong!r}, but pool l4 of cluster east, where it was placed, has {right!r} {step}"
         for number, (key, (wrong, right)) in enumerate(values.items())
     ]

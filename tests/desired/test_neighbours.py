@@ -58,7 +58,7 @@ def test_a_plugin_that_takes_a_port_for_two_deployments_is_named() -> None:
     (problem,) = said(deployment("a", 2), deployment("b"), plugins=[{"name": "mine"}], edit=edit)
     what = SAME_PORT.replace("9000", "8000")
     where = "(deployment ml/a, role decode on east/l4)"
-    assert problem == ("test plugins[0]", f"plugin mine OnPodCreate: spec.hostNetwork: {what} {where}")
+    assert problem == ("test plugins[0]", f"plugin mine: spec.hostNetwork: {what} {where}")
 
 
 @pytest.mark.parametrize(

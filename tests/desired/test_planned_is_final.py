@@ -240,8 +240,7 @@ def test_a_link_that_fails_on_replicas_without_a_place_is_told_once(placed: tupl
     assert [(problem.path, problem.what) for problem in raised.value.problems] == [
         (
             "plugins[0]",
-            "plugin fails OnPodCreate: the licence is missing; give one (deployment ml/"
-            f"{first}, role decode on east/l4{more})",
+            f"plugin fails: the licence is missing (deployment ml/{first}, role decode on east/l4{more})",
         )
     ]
 

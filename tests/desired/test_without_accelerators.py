@@ -9,7 +9,7 @@ from small_stack import L4, NOTHING, Document, deployment, lock, stack
 from inferfleet.api.documents import Documents
 from inferfleet.api.kinds.inference_class import InferenceClass
 from inferfleet.api.kinds.inference_cluster import InferenceCluster
-from inferfleet.api.problems import InvalidDocuments
+from inferfleet.api.problems import InvalidDocuments, Problem
 from inferfleet.desired import desired
 from inferfleet.desired.values import Desired
 from inferfleet.fleet.decisions import Reason, Unplaced
@@ -96,6 +96,26 @@ def test_pods_are_packed_by_cores_and_memory() -> None:
     assert found.plan.unplaced == (Unplaced("ml/a", 2, (Reason("east", "cpu", short),)),)
 
 
+@pytest.mark.parametrize(
+    ("resources", "warned"),
+    [({}, 1), ({"requests": {"cpu": "8"}}, 0), ({"limits": {"memory": "16Gi"}}, 0)],
+)
+def test_pods_that_request_neither_cores_nor_memory_are_warned_of(
+    resources: dict[str, Any], warned: int
+) -> None:
+    found = made(cluster(CPU, {**CPU, "name": "more"}), on_cores(150, engine={"resources": resources}))
+    warning = Problem(
+        "the pods have accelerator: None and request neither cpu nor memory, so the plan puts as many on a "
+        "node as it may run",
+        "Write resources.requests with cpu and memory",
+        "spec.workers.template.spec.containers[0].resources",
+        kind="ModelDeployment",
+        key="ml/a",
+        severity="warning",
+    )
+    assert list(found.warnings) == [warning] * warned
+
+
 def test_each_kind_of_deployment_has_its_kind_of_pools() -> None:
     found = made(cluster(GPU, CPU), on_cores(), deployment("b", 9))
     assert placed(found) == {"ml/a east decode=cpu": 1, "ml/b east decode=l4": 8}
@@ -151,10 +171,12 @@ def test_a_template_that_asks_for_accelerators_is_refused(container: str) -> Non
 def test_a_plugin_for_accelerators_is_refused() -> None:
     with pytest.raises(InvalidDocuments) as raised:
         made(cluster(CPU), on_cores(plugins=[{"name": "accelerator", "config": {"runtimeClassName": "x"}}]))
-    assert [problem.what for problem in raised.value.problems] == [
-        "plugin accelerator OnPodCreate: the pods have no accelerator (accelerator: None of the deployment); "
-        "name the plugin in chains of classes with accelerators, or of deployments that ask for them "
-        "(deployment ml/a, role decode on east/cpu)"
+    assert [(problem.what, problem.next_step) for problem in raised.value.problems] == [
+        (
+            "plugin accelerator: the pods have no accelerator (accelerator: None of the deployment) "
+            "(deployment ml/a, role decode on east/cpu)",
+            "Name the plugin in chains of classes with accelerators, or of deployments that ask for them",
+        )
     ]
 
 

@@ -16,7 +16,7 @@ TWO_STAGES = {"tensor": 8, "pipeline": 2}
 FOUR = "has 4 GPUs per node, needs 8, and class l4 has no network between its nodes"
 SMALL = "capacity['gpu.nvidia.com/memory'].compareTo(quantity('40Gi')) < 0"
 LARGE = "capacity['gpu.nvidia.com/memory'].compareTo(quantity('40Gi')) > 0"
-TWO_NODES = "8 free GPUs, needs 2: one for each pod of a worker"
+NEEDS_TWO = "nodes, needs 2: one for each pod of a worker"
 FABRIC = class_(
     "joined",
     8,
@@ -48,11 +48,19 @@ def test_a_worker_of_two_pods_takes_two_nodes_of_one_pool() -> None:
         (
             1,
             [
-                Reason("east", "one", f"has 1 node with {TWO_NODES}"),
-                Reason("east", "three", f"has 1 of 3 nodes with {TWO_NODES}"),
+                Reason("east", "one", f"room for one pod (8 GPUs) on 1 of 1 {NEEDS_TWO}"),
+                Reason("east", "three", f"room for one pod (8 GPUs) on 1 of 3 {NEEDS_TWO}"),
             ],
         )
     ]
+
+
+def test_nodes_without_gpus_are_counted_by_the_pods_they_have_room_for() -> None:
+    cores = class_("cores", 0, devices=[])
+    three = deployment("a", 1, topology={"tensor": 1, "pipeline": 3}, accelerator="None")
+    east = cluster("east", {"cores": ("cores", 2)})
+    why = "room for one pod on 2 of 2 nodes, needs 3: one for each pod of a worker"
+    assert _reasons(fleet(cores, east, three)) == [(1, [Reason("east", "cores", why)])]
 
 
 def test_cores_are_told_where_nodes_have_enough_free_gpus_for_a_worker() -> None:
@@ -68,13 +76,13 @@ def test_cores_are_told_where_nodes_have_enough_free_gpus_for_a_worker() -> None
                 Reason(
                     "east",
                     "h100",
-                    "has 1 of 2 nodes with 4 free GPUs, cores 150, needs 2: one for each pod of a worker",
+                    f"room for one pod (4 GPUs, cores 150) on 1 of 2 {NEEDS_TWO}",
                 )
             ],
         )
     ]
     assert _reasons(fleet(east, hungry, busy), locked) == [
-        (1, [Reason("east", "h100", f"has 1 of 2 nodes with {TWO_NODES}")])
+        (1, [Reason("east", "h100", f"room for one pod (8 GPUs) on 1 of 2 {NEEDS_TWO}")])
     ]
 
 
@@ -131,6 +139,20 @@ def test_a_group_larger_than_a_node_takes_whole_nodes_where_a_network_joins_them
     assert planned.demands.of("ml/a", "decode", ("east", "joined")) == Demand(
         Pod(8, 0, 0), 2, 0, gang=2, follower=Pod(8, 0, 0)
     )
+
+
+def test_imex_channels_join_nodes_as_a_network_does() -> None:
+    devices = [
+        {"name": "gpu", "driver": "gpu.nvidia.com", "deviceClassName": "gpu.nvidia.com", "count": 4},
+        {
+            "name": "imex",
+            "driver": "compute-domain.nvidia.com",
+            "deviceClassName": "compute-domain-default-channel.nvidia.com",
+        },
+    ]
+    east = cluster("east", {"rack": ("gb200", 2)})
+    planned = plan(fleet(class_("gb200", 4, devices=devices), east, deployment("a", 1, gpus=8)), EMPTY)
+    assert standing(planned) == {"ml/a east decode=rack": 1}
 
 
 @pytest.mark.parametrize(

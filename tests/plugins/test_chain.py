@@ -224,7 +224,7 @@ def _sets(part: str, key: str, value: Any) -> contract.Edit:
 @pytest.mark.parametrize(
     ("edit", "said"),
     [
-        (_raises(PluginError("no such disk; add one.")), "no such disk; add one"),
+        (_raises(PluginError("no such disk; add one.")), "no such disk ("),
         (_raises(KeyError("disk")), "KeyError: 'disk' (at test_chain.py:"),
         (_raises(RecursionError("deep")), "RecursionError: deep"),
         (_returns(None), "returned NoneType, but a plugin must return the template it edited"),
@@ -245,11 +245,25 @@ def test_whatever_a_plugin_does_wrong_becomes_a_problem_with_plugin_deployment_a
     generated: dict[str, Any], pod_request: Request, edit: contract.Edit, said: str
 ) -> None:
     outcome, (problem,) = ran(generated, pod_request, [link("mine")], only(edit))
-    assert problem.what.startswith("plugin mine OnPodCreate: ")
+    assert problem.what.startswith("plugin mine: ")
     assert said in problem.what
     assert problem.what.endswith(POD)
     assert (problem.kind, problem.key, problem.path) == ("ModelDeployment", "ml/web", "spec.plugins[0]")
     assert dataclasses.replace(outcome, findings=()) == Outcome(generated)
+
+
+@pytest.mark.parametrize(
+    ("text", "next_step"),
+    [
+        ("no such disk; add one.", "Add one"),
+        ("no such disk", "Fix the plugin's config, or what it disagrees with"),
+    ],
+)
+def test_the_next_step_is_the_plugins_where_it_says_one(
+    generated: dict[str, Any], pod_request: Request, text: str, next_step: str
+) -> None:
+    _, (problem,) = ran(generated, pod_request, [link("mine")], only(_raises(PluginError(text))))
+    assert (problem.what, problem.next_step) == (f"plugin mine: no such disk {POD}", next_step)
 
 
 def test_a_value_that_contains_itself_is_refused(generated: dict[str, Any], pod_request: Request) -> None:
@@ -276,8 +290,8 @@ def test_one_failing_plugin_does_not_hide_the_problems_of_the_next(
             "spec.plugins[2].config.product",
             "build plugin accelerator: product must be the name of one product, or a list of names",
         ),
-        ("spec.plugins[0]", f"plugin mine OnPodCreate: no {POD}"),
-        ("spec.plugins[3]", f"plugin mine OnPodCreate: no {POD}"),
+        ("spec.plugins[0]", f"plugin mine: no {POD}"),
+        ("spec.plugins[3]", f"plugin mine: no {POD}"),
     ]
 
 

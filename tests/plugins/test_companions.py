@@ -285,7 +285,7 @@ def test_keys_that_pods_need_of_a_companion_are_among_its_data(
     _, problems = ran(generated, pod_request, [link("mine")], only(edit))
     assert [(problem.what, problem.next_step) for problem in problems] == [
         (
-            f"plugin mine OnPodCreate: {needs} of ConfigMap {NAME}, which has ranks (deployment ml/web, role "
+            f"plugin mine: {needs} of ConfigMap {NAME}, which has ranks (deployment ml/web, role "
             "decode on east/h100)",
             "Name a key that it has, or write optional: true",
         )

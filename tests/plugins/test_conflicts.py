@@ -52,7 +52,7 @@ def test_a_second_value_names_the_field_and_both_links(generated: PodTemplate, p
     first = link(0, {"runtimeClassName": "nvidia"}, name="accelerator", origin="class")
     second = link(1, {"runtimeClassName": "kata"}, name="demo-pod-tweaks")
     assert told(generated, pod_request, first, second) == [
-        "plugins[1]: plugin demo-pod-tweaks OnPodCreate: spec.runtimeClassName was set to 'nvidia' by plugin "
+        "plugins[1]: plugin demo-pod-tweaks: spec.runtimeClassName was set to 'nvidia' by plugin "
         "accelerator of the class chain, plugins[0] (stacks/Pulumi.prod.yaml:10), and this link changes it "
         "to 'kata' (deployment ml/web, role decode on east/h100). "
         "Remove one of the two, or write override: true in the later link"
@@ -190,7 +190,7 @@ def test_an_entry_of_a_list_without_keys_is_found_again_wherever_it_moves(
     (problem,) = ran(generated, pod_request, chain, REGISTRY)[1]
     assert (problem.path, problem.what) == (
         f"plugins[{len(chain) - 1}]",
-        f"plugin set OnPodCreate: {place} by plugin set of the stack chain, plugins[0] "
+        f"plugin set: {place} by plugin set of the stack chain, plugins[0] "
         f"(stacks/Pulumi.prod.yaml:10), and this link {did} (deployment ml/web, role decode on east/h100)",
     )
     chain[-1] = link(len(chain) - 1, configs[-1], override=True)
@@ -250,8 +250,7 @@ def test_a_link_that_breaks_what_an_earlier_one_holds_pods_to_is_refused(
     ]
     _, problems = ran(generated, pod_request, chain, REGISTRY)
     assert [(problem.path, problem.what, problem.next_step, problem.severity) for problem in problems] == [
-        ("plugins[1]", f"plugin set OnPodCreate: {HELD}{what} {ON}", next_step, "error")
-        for what, next_step in said
+        ("plugins[1]", f"plugin set: {HELD}{what} {ON}", next_step, "error") for what, next_step in said
     ]
     chain[1] = link(1, {"spec": WITH_SIDE}, origin="deployment", override=True)
     _, problems = ran(generated, pod_request, chain, REGISTRY)
@@ -292,4 +291,4 @@ def test_a_function_that_holds_pods_to_something_is_code_of_others(
 ) -> None:
     registry = Registry((dataclasses.replace(mine(_set, "set", Fields), holds=holds),))
     (what,) = told(generated, pod_request, link(0, {}), registry=registry)
-    assert what.startswith(f"plugins[0]: plugin set OnPodCreate: {said}")
+    assert what.startswith(f"plugins[0]: plugin set: {said}")

@@ -167,7 +167,7 @@ def test_the_chain_refuses_the_edit_of_exactly_the_plugin_that_broke_it(
     chain = links(specs, "stack", kind="Settings", key="prod")
     outcome, (problem,) = ran(generated, pod_request, chain, registry)
     assert str(problem) == (
-        "spec.plugins[1]: plugin bad OnPodCreate: spec.nodeSelector[\"inferfleet.dev/pool\"] was 'h100' "
+        "spec.plugins[1]: plugin bad: spec.nodeSelector[\"inferfleet.dev/pool\"] was 'h100' "
         "and was removed, but belongs to the system (deployment ml/web, role decode on east/h100). "
         "A plugin may only add to it; leave it as it is"
     )

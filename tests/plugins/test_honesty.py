@@ -115,7 +115,7 @@ def test_a_plugin_that_does_not_keep_its_word_is_told_with_the_field_or_line(
     generated: PodTemplate, pod_request: Request, capsys: pytest.CaptureFixture[str], edit: Any, said: str
 ) -> None:
     (problem,) = told(generated, pod_request, edit)
-    assert problem.startswith(f"plugin mine OnPodCreate: {said}")
+    assert problem.startswith(f"plugin mine: {said}")
     assert capsys.readouterr() == ("", "")
 
 
@@ -166,7 +166,7 @@ def test_what_a_plugin_does_wrong_on_many_pods_is_told_once_with_who_mends_it(
     untouched = copy.deepcopy(pods)
     outcomes = [run(generated, pod, bound, NO_CHECK) for pod in pods]
     (problem,) = findings.told(finding for outcome in outcomes for finding in outcome.findings)
-    assert problem.what.startswith(f"plugin mine OnPodCreate: {said}")
+    assert problem.what.startswith(f"plugin mine: {said}")
     assert problem.what.endswith("(deployment ml/web-0, role decode on east/h100, and 39 more)")
     assert (problem.next_step, problem.path, pods) == (next_step, "spec.plugins[0]", untouched)
 
@@ -184,8 +184,8 @@ def test_a_mistake_that_is_raised_is_told_with_its_own_next_step(
     chain = links((PluginSpec(name="mine"),), "stack", kind="Settings", key="prod")
     _, problems = ran(generated, pod_request, chain, Registry((mine(refusing),)))
     assert [(problem.what.partition(" (deployment")[0], problem.next_step) for problem in problems] == [
-        ("plugin mine OnPodCreate: disk.size: size is too large", "Write less"),
-        ("plugin mine OnPodCreate: it is odd", "Mend it"),
+        ("plugin mine: disk.size: size is too large", "Write less"),
+        ("plugin mine: it is odd", "Mend it"),
     ]
 
 

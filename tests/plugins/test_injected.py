@@ -134,7 +134,7 @@ def test_a_container_of_the_template_is_not_injected_too(
     _, problems = ran(generated, pod_request, [link("mine")], Registry([saying({name: {"cpu": "1"}})]))
     (problem,) = problems
     assert (problem.what.partition(" (deployment")[0], problem.next_step, problem.path) == (
-        f"plugin mine OnPodCreate: container {name} is in the template already, and this link says that a "
+        f"plugin mine: container {name} is in the template already, and this link says that a "
         "webhook injects it",
         "Remove the container, or let the plugin inject none of its name",
         "spec.plugins[0]",
@@ -152,7 +152,7 @@ def test_a_later_link_does_not_add_a_container_that_is_injected(
     _, problems = ran(generated, pod_request, [link("first"), link("second", 1, override=True)], registry)
     (problem,) = problems
     assert (problem.what.partition(" (deployment")[0], problem.key) == (
-        "plugin second OnPodCreate: container proxy is in the template already, and plugin first of the "
+        "plugin second: container proxy is in the template already, and plugin first of the "
         "deployment chain, spec.plugins[0], says that a webhook injects it",
         "spec.plugins[1]",
     )

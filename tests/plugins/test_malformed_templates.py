@@ -83,7 +83,7 @@ def test_a_malformed_template_is_refused(
     generated: PodTemplate, pod_request: Request, part: str, key: str, value: Any, said: str
 ) -> None:
     outcome, problems = _run(generated, pod_request, part, key, value)
-    begun = f"plugin mine OnPodCreate: returned a template that Kubernetes refuses: {said}"
+    begun = f"plugin mine: returned a template that Kubernetes refuses: {said}"
     assert any(problem.what.startswith(begun) for problem in problems)
     assert (outcome.template, outcome.steps) == (generated, ())
 

@@ -127,7 +127,6 @@ def test_a_pod_that_the_plugin_cannot_serve_is_refused_with_the_line_of_the_link
     ran = CliRunner().invoke(app, ["validate"], prog_name="inferfleet")
     assert ran.exit_code == 1
     assert ran.stderr.splitlines()[0] == (
-        "stacks/Pulumi.prod.yaml:8: plugins[1]: plugin rdma OnPodCreate: a pod with 1 of 2 devices shares "
-        "its node's adapters; take whole nodes (deployment ml/qwen, role decode on east/l4). "
-        "Fix the plugin's config, or what it disagrees with"
+        "stacks/Pulumi.prod.yaml:8: plugins[1]: plugin rdma: a pod with 1 of 2 devices shares "
+        "its node's adapters (deployment ml/qwen, role decode on east/l4). Take whole nodes"
     )

@@ -68,9 +68,22 @@ def _never(spec: Spec) -> Iterator[Mistake]:
     if "activeDeadlineSeconds" in spec:
         what = "pods of a deployment serve for ever, so they have no activeDeadlineSeconds"
         yield Mistake(what, "Remove it", ("activeDeadlineSeconds",))
+    if not spec.get("priorityClassName"):
+        yield from _without_class(spec)
     if spec.get("ephemeralContainers"):
         what = "ephemeral containers are for pods that run, and no part of a template"
         yield Mistake(what, "Remove them, or make them containers", ("ephemeralContainers",))
+
+
+def _without_class(spec: Spec) -> Iterator[Mistake]:
+    """Yield what Kubernetes takes in a template and refuses in every pod: a PriorityClass has to say it.
+
+    Source: plugin/pkg/admission/priority/admission.go. A pod without a class has priority 0 and preempts.
+    """
+    for key, default in (("priority", 0), ("preemptionPolicy", "PreemptLowerPriority")):
+        if (value := spec.get(key, default)) not in (None, default):
+            what = f"{key} {value} is of a PriorityClass, and the pod names none"
+            yield Mistake(what, f"Write priorityClassName, and remove {key}", (key,))
 
 
 def _volumes(spec: Spec) -> Iterator[Mistake]:
@@ -111,7 +124,7 @@ def _claims(spec: Spec) -> Iterator[Mistake]:
             name = claim.get("name")
             if name and name not in known:
                 what = f"the pod has no resource claim {shown(name)!r}"
-                next_step = "Add it to the resourceClaims of the pod"
+                next_step = "Remove it: the engine gets the devices of its topology"
                 yield Mistake(what, next_step, (*at, "resources", "claims", place, "name"))
 
 

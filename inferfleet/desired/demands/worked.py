@@ -16,7 +16,7 @@ from inferfleet.desired.chains import Chains
 from inferfleet.desired.demands.shares import edited
 from inferfleet.desired.pods import Made, pods
 from inferfleet.fleet.lock.lock import Lock
-from inferfleet.fleet.roles import image_of, selector_of, workers_of
+from inferfleet.fleet.roles import image_of, selector_of, without_image, workers_of
 from inferfleet.fleet.selectors.cel import InvalidSelector, Selectors
 from inferfleet.fleet.shapes import (
     Demand,
@@ -170,12 +170,14 @@ def _groups(
 
 
 def _may_run(documents: Documents, spot: Spot, role: str, class_name: str, selectors: Selectors) -> bool:
-    """Return whether the deployment selects the cluster and the class of the pool."""
+    """Return whether the deployment selects the cluster, with images there, and the class of the pool."""
     document = documents.deployments[spot.deployment]
     cluster = documents.clusters[spot.cluster]
     if cluster.spec.state == "abandoned" or not document.spec.cluster_selector.matches(
         cluster.metadata.labels
     ):
+        return False
+    if not {*without_image(document)} <= cluster.spec.serving.images.engine.keys():
         return False
     selector = selector_of(document, role)
     try:

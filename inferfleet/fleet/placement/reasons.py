@@ -20,6 +20,7 @@ from inferfleet.fleet.placement.suitability import (
     Suitability,
     cores,
     gib,
+    gpus,
     needed,
     strongest,
 )
@@ -153,7 +154,7 @@ def _too_few_nodes(free: Mapping[Node, int], size: int, demand: Demand) -> str |
     if fitting >= demand.gang:
         return None
     pod, shares = wanted[1] if any(fit(state, demand.pod) for state in free) else wanted[0]
-    each = [f"{pod.gpus} free {'GPU' if pod.gpus == 1 else 'GPUs'}"]
+    each = [gpus(pod.gpus)] if pod.gpus else []
     # GPUs say it all where every node that has them free has room.
     if sum(count for state, count in free.items() if state.gpus >= pod.gpus) > fitting:
         names = {"cpu": "cores", "memory": "memory"} | {
@@ -162,10 +163,11 @@ def _too_few_nodes(free: Mapping[Node, int], size: int, demand: Demand) -> str |
         each += [
             f"{name} {needed(pod, shares, field)}" for field, name in names.items() if getattr(pod, field)
         ]
-    number = (
-        f"{fitting} node{'' if fitting == 1 else 's'}" if fitting == size else f"{fitting} of {size} nodes"
+    asking = f" ({', '.join(each)})" if each else ""
+    return (
+        f"room for one pod{asking} on {fitting} of {size} nodes, needs {demand.gang}: "
+        "one for each pod of a worker"
     )
-    return f"has {number} with {', '.join(each)}, needs {demand.gang}: one for each pod of a worker"
 
 
 def _short_of(nodes: list[Node], demand: Demand) -> str:

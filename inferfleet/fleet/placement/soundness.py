@@ -7,10 +7,19 @@ from inferfleet.api.documents import Documents
 from inferfleet.api.kinds.base import LabelSelector
 from inferfleet.api.problems import Problem
 from inferfleet.fleet.placement.suitability import NO_FOLLOWER, gpus, spread_over
-from inferfleet.fleet.roles import DECODE, path_of_role, roles_of, selector_of, workers_of
+from inferfleet.fleet.roles import (
+    DECODE,
+    engine_of,
+    path_of_role,
+    roles_of,
+    selector_of,
+    template_path,
+    without_image,
+    workers_of,
+)
 from inferfleet.fleet.selectors.cel import InvalidSelector, Selectors
-from inferfleet.fleet.shapes import FABRIC_DRIVER, Demands, Node, accelerators, has_accelerators, node, shape
-from inferfleet.profiles.devices import RESOURCE_BY_DRIVER
+from inferfleet.fleet.shapes import Demands, Node, accelerators, has_accelerators, node, shape
+from inferfleet.profiles.devices import LINK_TYPE, NETWORK_DRIVER, RESOURCE_BY_DRIVER
 
 
 @dataclass(frozen=True)
@@ -45,6 +54,7 @@ def check(documents: Documents, selectors: Selectors, demands: Demands) -> Check
             ),
             *_clusters(documents, key, selected),
             *_selector(documents, key, selectors, selected),
+            *_images(documents, key),
         ]
         if own:
             invalid.add(key)
@@ -110,7 +120,8 @@ def _pods(
         f"each pod needs {gpus_of_pod} GPUs (tensor x dataLocal); no node of the fleet has more than "
         f"{gpus(largest[0])} (class {largest[1]}), and several together do not do: {why}",
         "Make tensor x dataLocal smaller, add a pool of larger nodes, or say in a class which network joins "
-        f"its nodes (gpuDirect on GKE, or a Synthetic device of driver {FABRIC_DRIVER})",
+        f"its nodes (gpuDirect on GKE, or a Synthetic device of driver {NETWORK_DRIVER} or with "
+        f"the attribute {LINK_TYPE})",
         f"{path}.topology",
         kind="ModelDeployment",
         key=key,
@@ -147,6 +158,34 @@ def _clusters(documents: Documents, key: str, selected: _Selected) -> Iterator[P
             kind="ModelDeployment",
             key=key,
         )
+
+
+def _images(documents: Documents, key: str) -> Iterator[Problem]:
+    """Yield engines whose templates name no image, where no cluster that is selected has one either."""
+    document = documents.deployments[key]
+    engines = without_image(document)
+    if not engines:
+        return
+    selector = document.spec.cluster_selector
+    matched = [
+        cluster for cluster in documents.clusters.values() if selector.matches(cluster.metadata.labels)
+    ]
+    if not matched or any({*engines} <= cluster.spec.serving.images.engine.keys() for cluster in matched):
+        return
+    for role in roles_of(document):
+        template = workers_of(document, role).entry_template
+        if "image" not in template.engine:
+            kind = engine_of(document, role).type
+            place = template.spec["containers"].index(template.engine)
+            yield Problem(
+                "container engine has no image, and no cluster that clusterSelector matches has those of "
+                f"{' and '.join(engines)} (serving.images.engine)",
+                f"Add image to the container, or serving: {{images: {{engine: {{{kind}: <image>}}}}}} to a "
+                "cluster",
+                f"{template_path(document, role)}.spec.containers[{place}].image",
+                kind="ModelDeployment",
+                key=key,
+            )
 
 
 def _selector(documents: Documents, key: str, selectors: Selectors, selected: _Selected) -> Iterator[Problem]:

@@ -9,7 +9,7 @@ from inferfleet.api.kinds.base import Taint, Toleration
 from inferfleet.api.kinds.inference_class import InferenceClass
 from inferfleet.api.kinds.inference_cluster import InferenceCluster
 from inferfleet.api.kinds.model_deployment import ModelDeployment
-from inferfleet.fleet.roles import roles_of, selector_of, workers_of
+from inferfleet.fleet.roles import roles_of, selector_of, without_image, workers_of
 from inferfleet.fleet.selectors.cel import InvalidSelector, Selectors
 from inferfleet.fleet.shapes import (
     Demand,
@@ -63,15 +63,16 @@ class Suitability:
 
     def clusters(self, deployment: str) -> frozenset[str]:
         """Return the clusters that take replicas of the deployment, as far as they are asked as a whole."""
-        spec = self._documents.deployments[deployment].spec
-        asked = (tuple(sorted(spec.cluster_selector.match_labels.items())), spec.tolerations)
+        document = self._documents.deployments[deployment]
+        spec, engines = document.spec, without_image(document)
+        asked = (tuple(sorted(spec.cluster_selector.match_labels.items())), spec.tolerations, engines)
         if asked not in self._by_selector:
             self._by_selector[asked] = frozenset(
                 name
                 for name, cluster in self._documents.clusters.items()
                 if cluster.spec.state == "active"
                 and spec.cluster_selector.matches(cluster.metadata.labels)
-                and not (cluster.spec.taints and self.cluster_objection(deployment, name))
+                and not ((cluster.spec.taints or engines) and self.cluster_objection(deployment, name))
             )
         return self._by_selector[asked]
 
@@ -101,7 +102,8 @@ class Suitability:
         return strongest(self._by_cluster(deployment, self._documents.clusters[cluster]))
 
     def _by_cluster(self, deployment: str, cluster: InferenceCluster) -> list[Objection]:
-        spec = self._documents.deployments[deployment].spec
+        document = self._documents.deployments[deployment]
+        spec = document.spec
         state = cluster.spec.state
         objections = []
         if state != "active":
@@ -117,6 +119,10 @@ class Suitability:
                 consequence = Consequence.EVICT if taint.effect == "NoExecute" else Consequence.CORDON
                 text = f"{taint.key}={taint.value}" if taint.value else taint.key
                 objections.append(Objection(consequence, f"taint {text}:{taint.effect} is not tolerated"))
+        for engine in without_image(document):
+            if engine not in cluster.spec.serving.images.engine:
+                why = f"no image for engine {engine} (serving.images.engine)"
+                objections.append(Objection(Consequence.EVICT, why))
         return objections
 
     def by_pool(self, deployment: str, role: str, pool: PoolKey) -> list[Objection]:

@@ -9,6 +9,8 @@ from inferfleet.api.problems import Mistake, Problem
 from inferfleet.api.wording import below, path_of
 from inferfleet.fleet.engine_args import disagreements, port_of
 from inferfleet.fleet.names import LWS
+from inferfleet.fleet.requests import requests
+from inferfleet.fleet.shapes import has_accelerators
 from inferfleet.manifests.pod.contradictions import contradictions
 from inferfleet.manifests.pod.parts import Contradiction, containers
 from inferfleet.manifests.pod.ports import port_contradictions, scraped
@@ -48,7 +50,8 @@ def _no_image(stand: Stand) -> Iterator[Problem]:
     cluster, kind = stand.spot.cluster, stand.engine.type
     yield Problem(
         f"container engine has no image, and serving.images.engine of cluster {cluster} has none for {kind}",
-        f"Add image to the container, or serving: {{images: {{engine: {{{kind}: <image>}}}}}} to the cluster",
+        f"Add image to the container, or serving: {{images: {{engine: {{{kind}: <image>}}}}}} to the "
+        "cluster, or leave it out by clusterSelector",
         f"{stand.path}.spec.containers[{place}].image",
         kind="ModelDeployment",
         key=stand.deployment.metadata.key,
@@ -139,3 +142,20 @@ def fractional_bytes(stand: Stand) -> Iterator[Problem]:
                 key=stand.deployment.metadata.key,
                 severity="warning",
             )
+
+
+def without_requests(template: Mapping[str, Any], stand: Stand) -> Iterator[Problem]:
+    """Yield a warning for a pod without accelerators whose template requests neither cores nor memory."""
+    spec = template["spec"]
+    if has_accelerators(stand.deployment) or requests(spec, "cpu") or requests(spec, "memory"):
+        return
+    place = stand.written.spec["containers"].index(stand.written.engine)
+    yield Problem(
+        "the pods have accelerator: None and request neither cpu nor memory, so the plan puts as many on a "
+        "node as it may run",
+        "Write resources.requests with cpu and memory",
+        f"{stand.path}.spec.containers[{place}].resources",
+        kind="ModelDeployment",
+        key=stand.deployment.metadata.key,
+        severity="warning",
+    )

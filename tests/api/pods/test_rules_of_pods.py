@@ -118,6 +118,12 @@ def _engine(**fields: Any) -> dict[str, Any]:
             "activeDeadlineSeconds",
             "pods of a deployment serve for ever, so they have no activeDeadlineSeconds",
         ),
+        ({"priority": 100}, "priority", "priority 100 is of a PriorityClass, and the pod names none"),
+        (
+            {"preemptionPolicy": "Never"},
+            "preemptionPolicy",
+            "preemptionPolicy Never is of a PriorityClass, and the pod names none",
+        ),
         (
             {"hostUsers": False, "hostPID": True},
             "hostPID",
@@ -132,6 +138,11 @@ def _engine(**fields: Any) -> dict[str, Any]:
 )
 def test_what_the_parts_of_a_pod_are_to_each_other(spec: dict[str, Any], path: str, what: str) -> None:
     assert _said(spec) == [(path, what)]
+
+
+def test_a_claim_that_the_pod_lacks_is_to_be_removed_and_not_added() -> None:
+    (mistake,) = spec_mistakes(_engine(resources={"claims": [{"name": "devices"}]}))
+    assert mistake.next_step == "Remove it: the engine gets the devices of its topology"
 
 
 def test_a_hook_may_sleep_for_the_grace_period_that_is_generated() -> None:

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 from gke_pods import RDMA, TCPXO, on_gke
-from one_request import REQUEST
+from one_request import GPU, NIC, REQUEST
 
 from inferfleet.plugins.builtin.network_fabric.gpudirect import RDMA_SCRIPT, TCPXO_ENV
 from inferfleet.plugins.builtin.network_fabric.plugin import Config, edit
-from inferfleet.plugins.contract import PluginError, Request
+from inferfleet.plugins.contract import DeviceFacts, Edited, PluginError, Request
 
 ELSEWHERE = replace(REQUEST, gpus=8)
 LIBRARIES = {"name": "LD_LIBRARY_PATH", "value": "/usr/local/nvidia/lib64"}
@@ -117,6 +117,30 @@ def test_infiniband_asks_for_one_of_the_resource_and_locked_memory(
     assert edit(generated, pod_request, Config(fabric="InfiniBand")) == expected
 
 
+@pytest.mark.parametrize("fabric", ["InfiniBand", "TCPXO", "RDMA"])
+def test_pods_without_an_accelerator_stay_as_they_are(generated: dict[str, Any], fabric: str) -> None:
+    pod = replace(REQUEST, accelerator=None, gpus=0)
+    remark = "these pods have no accelerator, so they need no such network"
+    expected = Edited(copy.deepcopy(generated), remarks=(remark,))
+    assert edit(generated, pod, Config.model_validate({"fabric": fabric})) == expected
+
+
+@pytest.mark.parametrize(
+    "nic",
+    [
+        replace(NIC, attributes={}),
+        replace(NIC, driver="dra.net", attributes={}),
+        replace(NIC, driver="acme.example", attributes={"acme.example/linkType": "roce"}),
+    ],
+)
+def test_a_class_has_infiniband_by_the_resource_or_a_network(
+    generated: dict[str, Any], nic: DeviceFacts
+) -> None:
+    described = replace(REQUEST.node_class, devices=(GPU, nic))
+    edited = edit(generated, replace(REQUEST, node_class=described), Config(fabric="InfiniBand"))
+    assert engine_of(edited)["resources"]["limits"] == {"nvidia.com/gpu": "2", "rdma/ib": "1"}
+
+
 def test_resource_and_devices_of_infiniband_are_the_configs(
     generated: dict[str, Any], pod_request: Request
 ) -> None:
@@ -183,6 +207,12 @@ EIGHT = tuple(f"n{number}" for number in range(8))
         (TCPXO, {"fabric": "InfiniBand"}, "fabric InfiniBand contradicts pool h100"),
         (on_gke("nvidia-h100-80gb", "TCPX"), {}, "has TCPX, for which this plugin has nothing"),
         (ELSEWHERE, {}, "what network pool h100 of cluster east has is not known; set fabric"),
+        (
+            replace(REQUEST, node_class=replace(REQUEST.node_class, devices=(GPU,))),
+            {"fabric": "InfiniBand"},
+            "class h100-8x has no network between its nodes, so pods cannot ask for rdma/ib; describe the "
+            "adapters in the class by a Synthetic device of driver rdma/ib, or use scope",
+        ),
         (ELSEWHERE, {"fabric": "RDMA"}, "the Network objects for GPUDirect RDMA are not known; set networks"),
         (
             TCPXO,

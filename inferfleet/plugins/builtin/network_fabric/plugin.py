@@ -10,7 +10,7 @@ from typing import Literal
 from pydantic import Field
 
 from inferfleet.plugins import api
-from inferfleet.plugins.api import Mistake, Plugin, PluginError, PodTemplate, Request
+from inferfleet.plugins.api import Edited, Mistake, Plugin, PluginError, PodTemplate, Request, devices
 from inferfleet.plugins.builtin.network_fabric import infiniband, rdma, tcpxo
 from inferfleet.plugins.builtin.network_fabric.interfaces import whole_node
 
@@ -64,10 +64,13 @@ class Config(api.Config):
             yield Mistake("networks has one name twice", "Write one name per interface", ("networks",))
 
 
-def edit(template: PodTemplate, request: Request, config: Config) -> PodTemplate:
+def edit(template: PodTemplate, request: Request, config: Config) -> PodTemplate | Edited:
     """Put pods on the network between GPUs of different nodes: TCPXO, RDMA or InfiniBand."""
+    if request.accelerator is None:
+        return Edited(template, remarks=("these pods have no accelerator, so they need no such network",))
     fabric = _fabric(request, config)
     if fabric == "InfiniBand":
+        _check_adapters(request, config.ib_resource)
         infiniband.use(
             template,
             resource=config.ib_resource,
@@ -112,6 +115,19 @@ def _fabric(request: Request, config: Config) -> str:
     if own not in ("TCPXO", "RDMA"):
         raise PluginError(f"{pool} has {own}, for which this plugin has nothing; {_SCOPE}")
     return own
+
+
+def _check_adapters(request: Request, resource: str) -> None:
+    """Raise PluginError unless the class of the pod's nodes has a network, or devices of the resource."""
+    described = request.node_class
+    if not any(
+        resource in (device.driver, device.resource) or devices.is_network(device.driver, device.attributes)
+        for device in described.devices
+    ):
+        raise PluginError(
+            f"class {described.name} has no network between its nodes, so pods cannot ask for {resource}; "
+            f"describe the adapters in the class by a Synthetic device of driver {resource}, or {_SCOPE}"
+        )
 
 
 PLUGIN = Plugin("network-fabric", Config, edit, version="1.0.0")
