@@ -149,7 +149,9 @@ def test_a_registry_may_be_known_by_its_port(generated: dict[str, Any], pod_requ
 @pytest.mark.parametrize(
     ("config", "said"),
     [
-        ({"oci": {"reference": "qwen:v1", "sizeLimit": "1Gi"}}, "a repository and a tag or digest"),
+        ({"oci": {"reference": "qwen:v1", "sizeLimit": "1Gi"}}, "in lower case and a tag or digest"),
+        ({"oci": {"reference": "oci://r.example.com/qwen:v1", "sizeLimit": "1Gi"}}, "a registry"),
+        ({"oci": {"reference": "r.example.com/Qwen/Qwen3:v1", "sizeLimit": "1Gi"}}, "in lower case"),
         ({"oci": {"reference": "myorg/qwen:v1", "sizeLimit": "1Gi"}}, "a registry .with a dot or a port."),
         ({"oci": {"reference": "r.example.com/qwen", "sizeLimit": "1Gi"}}, "a tag or digest"),
         ({"oci": {"reference": MODEL}}, "sizeLimit"),

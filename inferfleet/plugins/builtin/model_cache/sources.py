@@ -132,8 +132,9 @@ class Oci(api.Config):
     reference: Annotated[
         str,
         Written(
-            r"(?=[^/]*[.:])[^\s@/]+/[^\s@]+(:[A-Za-z0-9_][-A-Za-z0-9_.]*|@sha256:[0-9a-f]{64})",
-            "a registry (with a dot or a port), a repository and a tag or digest, such as "
+            r"(?=[^/]*[.:])[A-Za-z0-9.-]+(:[0-9]+)?(/[a-z0-9]+([._-]+[a-z0-9]+)*)+"
+            r"(:[A-Za-z0-9_][-A-Za-z0-9_.]*|@sha256:[0-9a-f]{64})",
+            "a registry (with a dot or a port), a repository in lower case and a tag or digest, such as "
             "registry.example.com/qwen:v1",
             limit=1024,
         ),
