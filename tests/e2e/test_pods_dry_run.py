@@ -131,6 +131,17 @@ def test_the_api_server_refuses_each_everyday_mistake(server: ApiServer, mistake
     assert server.refuses(deployment(mistake.template)) != ""
 
 
+@pytest.mark.parametrize("field", [{"priority": 3600}, {"preemptionPolicy": "Never"}])
+def test_a_priority_that_no_class_says_is_refused_of_each_pod(
+    server: ApiServer, field: dict[str, Any]
+) -> None:
+    spec = {"containers": [{"name": "engine", "image": "some/engine"}], **field}
+    template = {"metadata": {}, "spec": spec}
+    assert server.refuses(deployment(template)) == ""
+    assert "priority admission controller" in server.refuses_pod("default", template)
+    assert list(template_mistakes(template)) != []
+
+
 def test_random_templates_are_judged_as_the_api_server_judges_them(server: ApiServer) -> None:
     result = compare(server, seed=SEED, accepted=ACCEPTED, refused=REFUSED)
     assert (result.accepted, result.refused, result.wrong) == (ACCEPTED, REFUSED, [])

@@ -194,6 +194,10 @@ STRICTER: tuple[tuple[str, str], ...] = (
         "an image is ASCII without blanks, or no kubelet would pull it",
         r"a name of ASCII characters without blanks in or around it$",
     ),
+    (
+        "priority and preemption are of a PriorityClass, or its pods would be refused",
+        r"^spec\.(priority|preemptionPolicy): .* is of a PriorityClass, and the pod names none$",
+    ),
     ("overhead has a RuntimeClass, or its pods would be refused", r"^spec\.overhead: overhead is what"),
     (
         "a limit without a request is a request, as in the pods, which would be refused",
