@@ -7,7 +7,7 @@ A template has passed the check of shapes before each plugin, so types are taken
 
 from typing import Any
 
-from inferfleet.api.kinds.containers import ENGINE
+from inferfleet.api.kinds.containers import engine_container
 from inferfleet.api.kinds.workers import Topology
 from inferfleet.api.wording import path_of
 from inferfleet.fleet.engines.flags import Flags, flags_of, model_of, spelling
@@ -52,7 +52,7 @@ def containers(template: PodTemplate) -> list[dict[str, Any]]:
 
 def engine(template: PodTemplate) -> dict[str, Any]:
     """Return the container that serves the model."""
-    return next(container for container in template["spec"]["containers"] if container["name"] == ENGINE)
+    return engine_container(template["spec"])[1]
 
 
 def accelerator(request: Request) -> DeviceFacts:

@@ -1,4 +1,16 @@
-"""Names of containers that mean something in a pod template."""
+"""Containers that mean something in a pod template."""
+
+from collections.abc import Mapping
+from typing import Any
 
 # The one that serves the model.
 ENGINE = "engine"
+
+
+def engine_container(spec: Mapping[str, Any]) -> tuple[int, dict[str, Any]]:
+    """Return the place of the engine among the containers of a pod's spec, and its container.
+
+    A spec without one is refused when it is read.
+    """
+    containers = enumerate(spec["containers"])
+    return next((place, container) for place, container in containers if container["name"] == ENGINE)

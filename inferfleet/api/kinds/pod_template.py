@@ -6,7 +6,7 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, model_validator
 
 from inferfleet.api.kinds.base import Model, Quantity
-from inferfleet.api.kinds.containers import ENGINE
+from inferfleet.api.kinds.containers import ENGINE, engine_container
 from inferfleet.api.kinds.text_rules import label_mistakes
 from inferfleet.api.pods.template import annotation_mistakes, spec_mistakes, without_nulls
 from inferfleet.api.pods.texts import ANNOTATION_KEY
@@ -83,7 +83,7 @@ class PodTemplate(Model):
     @property
     def engine(self) -> dict[str, Any]:
         """Return the container of the engine, as written."""
-        return next(container for container in self.spec["containers"] if container["name"] == ENGINE)
+        return engine_container(self.spec)[1]
 
 
 class ResourceRequirements(Model):

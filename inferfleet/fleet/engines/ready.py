@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from inferfleet.api.kinds.containers import ENGINE
+from inferfleet.api.kinds.containers import engine_container
 from inferfleet.api.kinds.model_deployment import Engine
 from inferfleet.api.problems import Mistake
 from inferfleet.fleet.engines.flags import is_open
@@ -28,11 +28,7 @@ def ready_mistakes(spec: Mapping[str, Any], group: Group, document: Engine) -> I
     variable, limit = group.table.ready_variable, group.table.ready_limit
     if variable is None or limit is None:
         return
-    place, container = next(
-        (place, container)
-        for place, container in enumerate(spec["containers"])
-        if container["name"] == ENGINE
-    )
+    place, container = engine_container(spec)
     at = ("spec", "containers", place)
     written = {env["name"]: (i, env) for i, env in enumerate(container.get("env", []))}
     several = group.topology.data > 1 and ready_variable(group) is None and "envFrom" not in container

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
-from inferfleet.api.kinds.containers import ENGINE
+from inferfleet.api.kinds.containers import engine_container
 from inferfleet.api.problems import Mistake, Severity
 from inferfleet.api.wording import shown
 from inferfleet.fleet.engines.flags import Flag, Flags, is_open, model_of, number_of
@@ -152,15 +152,9 @@ def spec_differences(entry: Spec, follower: Spec, engine: str) -> Iterator[Diffe
     No engine compares versions of its pods, and MPI runs only its daemon in followers. A follower of lower
     priority is preempted alone, and with it the whole group starts anew.
     """
-    engines = [
-        next(
-            (("spec", "containers", i, "image"), container.get("image"))
-            for i, container in enumerate(spec["containers"])
-            if container["name"] == ENGINE
-        )
-        for spec in (entry, follower)
-    ]
-    (one_at, one), (other_at, other) = engines
+    engines = [engine_container(spec) for spec in (entry, follower)]
+    one, other = (container.get("image") for _, container in engines)
+    one_at, other_at = (("spec", "containers", place, "image") for place, _ in engines)
     if one != other and engine != "TensorRT-LLM":
         yield Difference(
             f"the entry of a worker runs {shown(str(one))} and its followers run {shown(str(other))}, "

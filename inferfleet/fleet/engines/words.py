@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
-from inferfleet.api.kinds.containers import ENGINE
+from inferfleet.api.kinds.containers import engine_container
 from inferfleet.api.problems import Mistake
 
 Steps = tuple[str | int, ...]
@@ -95,11 +95,7 @@ class Command:
 
 def command_of(spec: Mapping[str, Any]) -> Command:
     """Return the command line of the engine of a pod's spec; places begin with `spec`."""
-    place, container = next(
-        (place, container)
-        for place, container in enumerate(spec["containers"])
-        if container["name"] == ENGINE
-    )
+    place, container = engine_container(spec)
     words = [
         Word(text, ("spec", "containers", place, key, i))
         for key in ("command", "args")

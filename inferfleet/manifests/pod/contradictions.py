@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from decimal import Decimal
 from typing import Any
 
-from inferfleet.api.kinds.containers import ENGINE
+from inferfleet.api.kinds.containers import engine_container
 from inferfleet.api.kinds.quantity import parse_quantity
 from inferfleet.manifests.pod.asked import asked
 from inferfleet.manifests.pod.claimed import WITHOUT, foreign_claims
@@ -143,7 +143,7 @@ def _node(spec: Spec, hardware: Hardware, pool: str) -> Iterator[Contradiction]:
 
 
 def _shared_memory(spec: Spec) -> Iterator[Contradiction]:
-    engine = next(container for container in spec["containers"] if container["name"] == ENGINE)
+    _, engine = engine_container(spec)
     mounts = [mount for mount in engine.get("volumeMounts", []) if mount["mountPath"].rstrip("/") == SHM_PATH]
     for i, volume in enumerate(spec.get("volumes", [])):
         if volume["name"] == SHM and not mounts and volume.get("emptyDir", {}).get("medium") != "Memory":

@@ -3,7 +3,7 @@
 import copy
 from typing import Any
 
-from inferfleet.api.kinds.containers import ENGINE
+from inferfleet.api.kinds.containers import engine_container
 from inferfleet.api.kinds.model_deployment import Engine
 from inferfleet.fleet import names
 from inferfleet.fleet.engine_args import group_of, port_of, startup_of
@@ -82,7 +82,7 @@ def pod_template(stand: Stand) -> dict[str, Any]:
     if annotations := dict(template.metadata.annotations) | own:
         metadata["annotations"] = annotations
     spec = copy.deepcopy(template.spec)
-    container = next(container for container in spec["containers"] if container["name"] == ENGINE)
+    _, container = engine_container(spec)
     if stand.image:
         container.setdefault("image", stand.image)
     if answers(stand):
