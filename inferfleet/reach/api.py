@@ -89,7 +89,8 @@ class Api:
 
     def add_event(self, namespace: str, event: Mapping[str, Any]) -> None:
         """Add an Event of `events.k8s.io/v1` to a namespace."""
-        self._send("POST", f"/apis/events.k8s.io/v1/namespaces/{namespace}/events", _JSON, {}, event)
+        path = f"/apis/events.k8s.io/v1/namespaces/{namespace}/events"
+        _object(self._send("POST", path, _JSON, {}, event))
 
     def _get(self, path: str, accept: str, query: Mapping[str, Any]) -> dict[str, Any]:
         return _object(self._send("GET", path, accept, query))
@@ -108,14 +109,15 @@ class Api:
 
         A server that asks for a later try, as it does while it begins to store a new kind, gets one.
         """
-        for _ in range(_LATER_TRIES):
+        tries = 0
+        while True:
             try:
                 return self._send_once(method, path, accept, query, body, as_text=as_text)
             except _LaterError as error:
-                if time.monotonic() + error.seconds >= self._deadline:
+                tries += 1
+                if tries > _LATER_TRIES or time.monotonic() + error.seconds >= self._deadline:
                     raise
                 time.sleep(error.seconds)
-        return self._send_once(method, path, accept, query, body, as_text=as_text)
 
     def _send_once(
         self,

@@ -136,3 +136,10 @@ def test_a_server_that_asks_for_a_later_try_gets_one_in_time(
     fake.busy = 1
     with pytest.raises(RefusedError):
         connect(EAST, fake.kubeconfig, seconds=0.5).get("/api/v1/namespaces/kube-system")
+
+
+def test_an_event_that_something_else_took_is_told() -> None:
+    api = _connect(token="hunter2")
+    api._client.call_api = lambda *_, **__: "welcome"
+    with pytest.raises(NoAnswerError, match="what answers there is not a Kubernetes API server"):
+        api.add_event("ml", {"metadata": {"name": "it"}})
