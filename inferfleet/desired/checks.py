@@ -12,7 +12,7 @@ from inferfleet.fleet import engine_args
 from inferfleet.fleet.decisions import Plan
 from inferfleet.fleet.names import DEPLOYMENT, ROLE, SERVICE
 from inferfleet.fleet.roles import DECODE, path_of_role, roles_of, workers_of
-from inferfleet.fleet.shapes import Shape, has_accelerators, node, shape
+from inferfleet.fleet.shapes import RoleKey, Shape, has_accelerators, node, shape
 from inferfleet.fleet.spot import Spot
 from inferfleet.manifests.claims import device_classes
 from inferfleet.manifests.picker import check as picker_check
@@ -26,20 +26,18 @@ _WRITER = "engine-args"
 
 def engine_problems(documents: Documents, planned: Plan) -> Iterator[Problem]:
     """Yield command lines that contradict topology, worker or port, or do not show that they agree."""
-    for _, deployment in sorted(documents.deployments.items()):
-        shapes = {role: worker_shapes(documents, planned, deployment, role) for role in roles_of(deployment)}
-        yield from engine_args.check(deployment, shapes, written=_flags_written(documents, deployment))
+    shapes = worker_shapes(documents, planned)
+    for key, deployment in sorted(documents.deployments.items()):
+        by_role = {role: shapes[key, role] for role in roles_of(deployment)}
+        yield from engine_args.check(deployment, by_role, written=_flags_written(documents, deployment))
 
 
-def worker_shapes(
-    documents: Documents, planned: Plan, deployment: ModelDeployment, role: str
-) -> tuple[Shape, ...]:
-    """Return the shapes that workers of a role have where they are placed, each once.
+def worker_shapes(documents: Documents, planned: Plan) -> dict[RoleKey, tuple[Shape, ...]]:
+    """Return the shapes that workers of each role have where they are placed, each once.
 
     Without a place it is that of its topology, or that on the largest nodes where they do not hold a group of
     `tensor` GPUs.
     """
-    topology = workers_of(deployment, role).topology
     nodes = {name: node(document) for name, document in documents.classes.items()}
     sizes = {
         (name, pool.name): empty.gpus
@@ -47,15 +45,21 @@ def worker_shapes(
         for pool in cluster.spec.node_pools
         if (empty := nodes.get(pool.class_name))
     }
-    placed = {
-        shape(topology, sizes[placement.spot.cluster, pool])
-        for placement in planned.placements
-        if placement.spot.deployment == deployment.metadata.key
-        for of_role, pool in placement.spot.pools
-        if of_role == role and (placement.spot.cluster, pool) in sizes
-    }
-    largest = max(sizes.values(), default=topology.gpus_per_pod) if has_accelerators(deployment) else 0
-    return tuple(sorted(placed)) or (shape(topology, largest),)
+    placed: dict[RoleKey, set[int]] = {}
+    for spot in (placement.spot for placement in planned.placements):
+        for role, pool in spot.pools:
+            if (spot.cluster, pool) in sizes:
+                placed.setdefault((spot.deployment, role), set()).add(sizes[spot.cluster, pool])
+    largest = max(sizes.values(), default=None)
+    shapes: dict[RoleKey, tuple[Shape, ...]] = {}
+    for key, deployment in documents.deployments.items():
+        for role in roles_of(deployment):
+            topology = workers_of(deployment, role).topology
+            without = topology.gpus_per_pod if largest is None else largest
+            unplaced = {without if has_accelerators(deployment) else 0}
+            found = {shape(topology, gpus) for gpus in placed.get((key, role), unplaced)}
+            shapes[key, role] = tuple(sorted(found))
+    return shapes
 
 
 def _flags_written(documents: Documents, deployment: ModelDeployment) -> frozenset[tuple[str, Position]]:

@@ -42,7 +42,7 @@ def test_a_worker_has_the_shape_of_its_place(
         cluster("east", {"small": ("l4", 4), "large": ("h100", 2)}), deployment := _wide(**topology)
     )
     planned = replace(NOTHING, placements=tuple(Placement(spot(place), 1) for place in placed))
-    assert worker_shapes(documents, planned, deployment, "decode") == wanted
+    assert worker_shapes(documents, planned)[deployment.metadata.key, "decode"] == wanted
 
 
 def test_nothing_is_missing_where_a_plugin_writes_it() -> None:
