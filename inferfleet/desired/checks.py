@@ -77,7 +77,7 @@ def _flags_written(documents: Documents, deployment: ModelDeployment) -> frozens
         for role in roles_of(deployment)
         for position, target in positions
         for scope in scopes
-        if (not scope.roles or role in scope.roles) and scope.target in ("All", target)
+        if scope.has(role, target)
     )
 
 

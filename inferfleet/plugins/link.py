@@ -44,8 +44,7 @@ class Link:
 
     def in_scope(self, role: str, position: str) -> bool:
         """Return whether pods of the role at this position of a worker are in scope."""
-        scope = self.spec.scope
-        return (not scope.roles or role in scope.roles) and scope.target in ("All", position)
+        return self.spec.scope.has(role, position)
 
     def problem(self, what: str, next_step: str, *, field: str = "") -> Problem:
         """Return a problem of this link, or of a field below it."""

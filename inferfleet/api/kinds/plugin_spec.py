@@ -17,6 +17,10 @@ class PluginScope(Model):
     `All`.
     """
 
+    def has(self, role: str, position: str) -> bool:
+        """Return whether pods of the role at this position of a worker, Entry or Worker, are in scope."""
+        return (not self.roles or role in self.roles) and self.target in ("All", position)
+
 
 class PluginSpec(Model):
     """One plugin of a chain. Plugins edit generated pod templates in the order class, cluster, stack,

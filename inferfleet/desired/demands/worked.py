@@ -122,10 +122,8 @@ class _Acting:
 
     def _acts(self, origin: Origin, name: str, role: str, several: bool) -> bool:
         scopes = [bound.link.spec.scope for bound in self._links[origin, name]]
-        return any(
-            (not scope.roles or role in scope.roles) and (several or scope.target in ("All", "Entry"))
-            for scope in scopes
-        )
+        positions = ("Entry", "Worker") if several else ("Entry",)
+        return any(scope.has(role, position) for scope in scopes for position in positions)
 
 
 def _groups(
