@@ -103,7 +103,7 @@ def _templates(
         )
         templates[spot] = made
         problems += wrong
-        problems += dependent(worked, made, chains, documents)
+        problems += dependent(worked, made)
         findings += more
         excluded, by_plugins = sibling_problems(documents, planned, placement, made)
         problems += excluded

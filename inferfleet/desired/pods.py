@@ -36,8 +36,8 @@ from inferfleet.manifests.pod.template import pod_template
 from inferfleet.plugins import chain
 from inferfleet.plugins.companions.checked import add
 from inferfleet.plugins.contract import Companion, PluginError, PodTemplate, Request
-from inferfleet.plugins.findings import Finding
-from inferfleet.plugins.link import BoundLink
+from inferfleet.plugins.findings import Finding, Step
+from inferfleet.plugins.link import BoundLink, Link
 
 
 @dataclass(frozen=True)
@@ -57,6 +57,11 @@ class Pods:
     links: tuple[BoundLink, ...]
     shape: Shape
     claims: Claims = field(default_factory=Claims)
+
+    def link_of(self, step: Step) -> Link:
+        """Return the link of the chain that a step is of."""
+        place = step.origin, step.path
+        return next(bound.link for bound in self.links if (bound.link.origin, bound.link.path) == place)
 
 
 # The pods of every role of a spot, those of its entries before those of its followers, their problems, and
@@ -121,9 +126,7 @@ def pods(documents: Documents, spot: Spot, chains: Chains, cloud: Mapping[str, C
     made: list[Pods] = []
     problems: list[Problem] = []
     for role, pool_name in spot.pools:
-        pool = next(
-            pool for pool in documents.clusters[spot.cluster].spec.node_pools if pool.name == pool_name
-        )
+        pool = documents.clusters[spot.cluster].spec.pool(pool_name)
         inference_class = documents.classes[pool.class_name]
         empty = node(inference_class)
         if empty is None:
@@ -243,7 +246,6 @@ def _clashing(entries: Pods, followers: Pods | None = None) -> Iterator[Problem]
     if followers is None:
         return
     known = entries.outcome.companions
-    links = {(bound.link.origin, bound.link.path): bound.link for bound in followers.links}
     for step in followers.outcome.steps:
         for companion in step.companions:
             try:
@@ -251,4 +253,4 @@ def _clashing(entries: Pods, followers: Pods | None = None) -> Iterator[Problem]
             except PluginError as error:
                 what = f"plugin {step.plugin} makes it otherwise for followers than for entries: {error}"
                 next_step = "Give it the same contents for both, or limit scope.target to one"
-                yield links[step.origin, step.path].problem(what, next_step)
+                yield followers.link_of(step).problem(what, next_step)

@@ -249,6 +249,10 @@ class InferenceClusterSpec(Model):
             raise Mistaken(*mistakes)
         return self
 
+    def pool(self, name: str) -> NodePool:
+        """Return the pool of this name. Raises StopIteration for one that the cluster does not have."""
+        return next(pool for pool in self.node_pools if pool.name == name)
+
     @property
     def _own_network(self) -> bool:
         return self.cluster.gke is not None and self.cluster.gke.network.existing is None

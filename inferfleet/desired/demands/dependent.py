@@ -3,9 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from inferfleet.api.documents import Documents
 from inferfleet.api.problems import Problem
-from inferfleet.desired.chains import Chains
 from inferfleet.desired.demands.shares import PARTS, admitted
 from inferfleet.desired.demands.worked import Worked, pool_of
 from inferfleet.desired.pods import Pods
@@ -19,9 +17,7 @@ _STEP = (
 )
 
 
-def dependent(
-    worked: Worked, made: tuple[Pods, ...], chains: Chains, documents: Documents
-) -> Iterator[Problem]:
+def dependent(worked: Worked, made: tuple[Pods, ...]) -> Iterator[Problem]:
     """Yield what placed pods ask for otherwise than was planned, with the plugin that asks for it."""
     for placed in made:
         spot, role = placed.spot, placed.role
@@ -33,14 +29,6 @@ def dependent(
         planned = next((pods for pods in worked.made[first][0] if pods.request.position == position), None)
         if planned is None or planned.outcome.findings:
             continue
-        cluster, name = pool_of(alone)
-        class_name = next(
-            pool.class_name for pool in documents.clusters[cluster].spec.node_pools if pool.name == name
-        )
-        links = {
-            (bound.link.origin, bound.link.path): bound.link
-            for bound in chains.of(spot, class_name=class_name)
-        }
         before, after = (_asked(admitted(pods.outcome)) for pods in (planned, placed))
         for path, there, here in (leaf for change in changes(before, after) for leaf in leaves(change)):
             step = placed.outcome.changed_by(path) or planned.outcome.changed_by(path)
@@ -49,9 +37,9 @@ def dependent(
             what = (
                 f"plugin {step.plugin} makes {path} of pods of {spot.deployment} {_or_nothing(here)} on "
                 f"{_place(alone)}, and {_or_nothing(there)} on {_place(first)}, by which the plan counted; "
-                f"both are of class {class_name}"
+                f"both are of class {placed.request.node_class.name}"
             )
-            yield links[step.origin, step.path].problem(what, _STEP)
+            yield placed.link_of(step).problem(what, _STEP)
 
 
 def _asked(spec: Mapping[str, Any]) -> dict[str, Any]:

@@ -49,8 +49,7 @@ def neighbour_problems(
     problems: list[Problem] = []
     findings: list[Finding] = []
     for (cluster, name), workloads in by_pool.items():
-        pools = documents.clusters[cluster].spec.node_pools
-        nodes = next(pool.size for pool in pools if pool.name == name)
+        nodes = documents.clusters[cluster].spec.pool(name).size
         where = f"pool {name} of cluster {cluster}"
         for workload, contradiction, written in (
             *_same_port(workloads, nodes, where),

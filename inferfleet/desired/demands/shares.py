@@ -41,12 +41,11 @@ def _asked(before: Pod, of_position: Pods) -> tuple[Pod, tuple[Share, ...]]:
     generated = of_position.generated["spec"]
     owners: dict[str, set[tuple[str, str]]] = {}
     lines: dict[str, list[Where]] = {}
-    written = {(bound.link.origin, bound.link.path): bound.link.where for bound in of_position.links}
     for part, name in _parts(final, generated):
         step = of_position.outcome.changed_by(f"spec.{part}[{name}]" if name else f"spec.{part}")
         if step:
             owners.setdefault(step.plugin, set()).add((part, name))
-            if where := written[step.origin, step.path]:
+            if where := of_position.link_of(step).where:
                 lines.setdefault(step.plugin, []).append(where)
     shares = []
     for plugin, theirs in owners.items():

@@ -4,7 +4,6 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from inferfleet.api.documents import Documents
-from inferfleet.api.kinds.node_pool import NodePool
 from inferfleet.api.kinds.workers import Position
 from inferfleet.api.problems import Problem
 from inferfleet.api.wording import path_of
@@ -51,7 +50,7 @@ def sibling_problems(
 
 def _siblings(documents: Documents, planned: Plan, placement: Placement, pods: Pods) -> Siblings:
     spot, request = pods.spot, pods.request
-    pool = _pool(documents, spot.cluster, request.pool.name)
+    pool = documents.clusters[spot.cluster].spec.pool(request.pool.name)
     count, spare = counted(planned, placement, pods)
     free = (request.accelerator.count if request.accelerator else 0) - request.gpus
     others = sum(_gpus(planned, other, pool.name) for other in _beside(planned, placement, pool.name))
@@ -78,10 +77,6 @@ def counted(planned: Plan, placement: Placement, pods: Pods) -> tuple[int, int]:
     needs = planned.demands.of(placement.spot.deployment, pods.role, pool)
     in_worker = 1 if pods.request.position == "Entry" else needs.gang - 1
     return placement.replicas * needs.workers * in_worker, in_worker if needs.spare else 0
-
-
-def _pool(documents: Documents, cluster: str, name: str) -> NodePool:
-    return next(pool for pool in documents.clusters[cluster].spec.node_pools if pool.name == name)
 
 
 def _beside(planned: Plan, placement: Placement, pool: str) -> Iterator[Placement]:
@@ -119,8 +114,7 @@ def of_plugin(pods: Pods, contradiction: Contradiction) -> Finding:
     """Return the contradiction as that of the last link that changed what it is about."""
     where = place(pods.outcome.template, contradiction.at)
     step = pods.outcome.changed_by(where)
-    links = {(bound.link.origin, bound.link.path): bound.link for bound in pods.links}
     # Without such a step a link has narrowed the nodes, on which a term of the document cannot hold then.
     step = step or next(step for step in reversed(pods.outcome.steps) if step.changes)
     what = f"{where}: {contradiction.what}"
-    return Finding(links[step.origin, step.path], what, contradiction.next_step, pods.request)
+    return Finding(pods.link_of(step), what, contradiction.next_step, pods.request)
