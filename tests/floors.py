@@ -24,7 +24,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("inferfleet.fleet.decisions",),
     ("inferfleet.fleet.placement",),
     ("inferfleet.fleet",),
-    ("inferfleet.gke.facts",),
+    ("inferfleet.gke.facts", "inferfleet.gke.names"),
     ("inferfleet.gke.fabrics",),
     ("inferfleet.gke.pool",),
     ("inferfleet.gke.values",),

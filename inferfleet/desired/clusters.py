@@ -8,6 +8,7 @@ from inferfleet.api.documents import Documents
 from inferfleet.desired.values import Connection, KubeObject
 from inferfleet.fleet import names
 from inferfleet.fleet.lock.lock import Lock
+from inferfleet.gke import names as cloud_names
 from inferfleet.gke.values import SYSTEM_POOL, CloudCluster
 
 # Their controllers hold load balancers and disks: they must see the deletion before the cluster is deleted.
@@ -57,7 +58,7 @@ def connection(documents: Documents, cluster: str, lock: Lock, cloud: CloudClust
     locked = lock.clusters.get(cluster)
     return Connection(
         cluster=cluster,
-        identifier=names.gke_identity(cloud.project, cloud.region, cloud.cloud_name)
+        identifier=cloud_names.gke_identity(cloud.project, cloud.region, cloud.cloud_name)
         if cloud
         else names.existing_identity(cluster),
         state=documents.clusters[cluster].spec.state,

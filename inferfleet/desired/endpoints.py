@@ -39,11 +39,16 @@ def model_endpoint(
     stack = documents.settings.stack
     serving = documents.clusters[site.cluster].spec.serving
     space = shared.keys(deployment.metadata.namespace)
-    picker = endpoint_picker.objects(deployment=deployment, serving=serving, profile=profile, stack=stack)
-    pool = inference_pool(deployment=deployment, profile=profile, stack=stack)
+    revision = endpoint.revision
+    picker = endpoint_picker.objects(
+        deployment=deployment, serving=serving, profile=profile, stack=stack, revision=revision
+    )
+    pool = inference_pool(deployment=deployment, profile=profile, stack=stack, revision=revision)
     reads = [site.place(manifest, after=space) for manifest in (*picker.reads, pool)]
     first = (*space, *(made.key for made in reads))
-    extras = gateway_extras.objects(deployment=deployment, serving=serving, profile=profile, stack=stack)
+    extras = gateway_extras.objects(
+        deployment=deployment, serving=serving, profile=profile, stack=stack, revision=revision
+    )
     policies = network_policy.policies(
         deployment=deployment,
         serving=serving,
@@ -51,6 +56,7 @@ def model_endpoint(
         stack=stack,
         proxies=_proxies(documents, site),
         joined=joined,
+        revision=revision,
     )
     services = (
         role_service(deployment=deployment, role=role, stack=stack) for role in sorted(deployment.spec.roles)
@@ -64,7 +70,9 @@ def model_endpoint(
         *(site.place(manifest, after=space) for manifest in services),
     ]
     if deployment.spec.route.enabled:
-        route = deployment_route(deployment=deployment, gateway=serving.gateway, profile=profile, stack=stack)
+        route = deployment_route(
+            deployment=deployment, gateway=serving.gateway, profile=profile, stack=stack, revision=revision
+        )
         objects.append(_routed(site, route, shared))
     name = names.endpoint_component(site.cluster, endpoint.deployment)
     return Component("ModelEndpoint", name, tuple(objects))

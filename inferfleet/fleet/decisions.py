@@ -19,12 +19,16 @@ class Placement:
 
 @dataclass(frozen=True)
 class Endpoint:
-    """Where a deployment can be reached on one cluster; services select endpoints by `labels`."""
+    """Where a deployment can be reached on one cluster; services select endpoints by `labels`.
+
+    `revision` is that of the deployment's spots there.
+    """
 
     deployment: str
     cluster: str
     replicas: int
     labels: dict[str, str]
+    revision: str = ""
 
 
 @dataclass(frozen=True)
@@ -33,6 +37,7 @@ class Backend:
 
     deployment: str
     weight: int
+    revision: str = ""
 
 
 @dataclass(frozen=True)

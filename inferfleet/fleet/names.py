@@ -21,6 +21,8 @@ CLUSTER = f"{DOMAIN}/cluster"
 ROLE = f"{DOMAIN}/role"
 PLACEMENT = f"{DOMAIN}/placement"
 SERVES = f"{DOMAIN}/serves"
+# Of pods whose prefill and decode are apart: what both exchange, and with whom.
+REVISION = f"{DOMAIN}/revision"
 POOL = f"{DOMAIN}/pool"
 SHARES_NODE = f"{DOMAIN}/shares-node"
 ENTRY = f"{DOMAIN}/entry"
@@ -42,6 +44,8 @@ LLM_D_ENGINE = "llm-d.ai/engine-type"
 LLM_D_SERVING = "llm-d.ai/inference-serving"
 # Which ports of its pool a pod serves on: of llm-d's pickers, and of those before them.
 ACTIVE_PORTS = ("inference.networking.k8s.io/active-ports", "llm-d.ai/active-ports")
+# Between the pool and the revision in the label PLACEMENT; no name of a pool has it.
+_SEPARATOR = "."
 # What the controller of LeaderWorkerSets sets on its pods (LWS 0.9, api/leaderworkerset/v1).
 LWS = "leaderworkerset.sigs.k8s.io/"
 LWS_NAME, LWS_GROUP, LWS_GROUP_KEY = f"{LWS}name", f"{LWS}group-index", f"{LWS}group-key"
@@ -50,7 +54,7 @@ LWS_WORKER = f"{LWS}worker-index"
 
 def workload(spot: Spot, role: str) -> str:
     """Return the name of the Deployment for one role of a placement, whole, as in Pulumi's state."""
-    return f"{spot.name}-{role}-{spot.pool(role)}"
+    return _revised(f"{spot.name}-{role}-{spot.pool(role)}", spot.revision)
 
 
 def worker_set(spot: Spot, role: str) -> str:
@@ -61,7 +65,7 @@ def worker_set(spot: Spot, role: str) -> str:
     """
     whole = workload(spot, role)
     fits = len(whole) <= _SET and not whole.rpartition("-")[2].isdecimal()
-    return whole if fits else f"{whole[: _SET - 7].rstrip('-')}-{_hex(6, whole)}"
+    return whole if fits else f"{whole[: _SET - 7].rstrip('-')}-{short_hash(6, whole)}"
 
 
 def role_service(deployment: str, role: str) -> str:
@@ -94,28 +98,33 @@ def companion(workload_name: str, plugin: str, suffix: str = "") -> str:
     whole = f"{workload_name}-{plugin}"
     room = _LABEL - len(end)
     if len(whole) > room:
-        whole = f"{whole[: room - 9].rstrip('-')}-{_hex(8, workload_name, plugin)}"
+        whole = f"{whole[: room - 9].rstrip('-')}-{short_hash(8, workload_name, plugin)}"
     return whole + end
 
 
 def endpoint(deployment: str) -> str:
-    """Return the name of a deployment's InferencePool, HTTPRoute and NetworkPolicy."""
+    """Return the name of a deployment's HTTPRoute, whichever revision its pods are of."""
     return _name(deployment)
 
 
-def epp(deployment: str) -> str:
-    """Return the name of the namespaced objects of a deployment's endpoint picker."""
-    return f"{_name(deployment)}-epp"
+def inference_pool(deployment: str, revision: str) -> str:
+    """Return the name of the InferencePool, and of the NetworkPolicy, of the pods of a revision."""
+    return _revised(_name(deployment), revision)
 
 
-def epp_lease(deployment: str, suffix: str) -> str:
+def epp(deployment: str, revision: str) -> str:
+    """Return the name of the namespaced objects of the endpoint picker for the pods of a revision."""
+    return f"{inference_pool(deployment, revision)}-epp"
+
+
+def epp_lease(deployment: str, revision: str, suffix: str) -> str:
     """Return the name of the Lease by which replicas of a picker elect a leader; pickers make it so."""
-    return f"epp-{_namespace(deployment)}-{endpoint(deployment)}{suffix}"
+    return f"epp-{_namespace(deployment)}-{inference_pool(deployment, revision)}{suffix}"
 
 
-def epp_cluster_scoped(deployment: str) -> str:
+def epp_cluster_scoped(deployment: str, revision: str) -> str:
     """Return the name of a picker's ClusterRole and ClusterRoleBinding, which have no namespace."""
-    return f"inferfleet:{_namespace(deployment)}:{_name(deployment)}:epp"
+    return f"inferfleet:{_namespace(deployment)}:{inference_pool(deployment, revision)}:epp"
 
 
 def service_route(service: str) -> str:
@@ -125,8 +134,8 @@ def service_route(service: str) -> str:
 
 def placement(spot: Spot) -> str:
     """Return the pools of a spot, as a part of the names of its component and gang."""
-    whole = "-".join(pool for _, pool in spot.pools)
-    return whole if len(whole) <= _LABEL else f"{whole[: _LABEL - 7].rstrip('-')}-{_hex(6, whole)}"
+    whole = _revised("-".join(pool for _, pool in spot.pools), spot.revision)
+    return whole if len(whole) <= _LABEL else f"{whole[: _LABEL - 7].rstrip('-')}-{short_hash(6, whole)}"
 
 
 def deployment_path(deployment: str) -> str:
@@ -142,55 +151,6 @@ def service_path(service: str) -> str:
 def existing_identity(cluster: str) -> str:
     """Return the provider's cluster identifier: another one replaces everything on the cluster."""
     return f"existing/{cluster}"
-
-
-def gke_cluster(cluster: str, *, stack: str, project: str, region: str) -> str:
-    """Return the name in Google Cloud of a cluster that the stack creates, at most 31 characters.
-
-    In another project or region it has another name, and so have its networks: the old ones use the same
-    addresses and cannot be deleted before their cluster, so they exist beside the new ones for a while.
-    """
-    return f"{cluster}-{_hex(6, stack, project, region)}"
-
-
-def gke_part(cloud_name: str, part: str) -> str:
-    """Return the name of a network, subnetwork, router or policy of the GKE cluster with that cloud name."""
-    return f"{cloud_name}-{part}"
-
-
-def gke_pool(pool: str, digest: str) -> str:
-    """Return a node pool's name in Google Cloud, also its pool label; `digest` is that of its settings."""
-    return f"{pool}-{digest}"
-
-
-def gke_identity(project: str, region: str, cloud_name: str) -> str:
-    """Return what `existing_identity` is for a GKE cluster: another project or region is another cluster."""
-    return f"gke/{project}/{region}/{cloud_name}"
-
-
-def node_account(cluster: str, *, stack: str) -> str:
-    """Return the ID of the service account of a GKE cluster's nodes (Google takes 6 to 30 characters)."""
-    return f"if-{_hex(12, stack, cluster)}"
-
-
-def account_email(account: str, project: str) -> str:
-    """Return the e-mail address of a service account. A project `acme.com:ml` has its domain at the end."""
-    domain, _, name = project.rpartition(":")
-    return f"{account}@{name}{'.' if domain else ''}{domain}.iam.gserviceaccount.com"
-
-
-def cloud_resource(cluster: str, part: str) -> str:
-    """Return the Pulumi name of a resource of a GKE cluster; kinds differ by the type in their URN."""
-    return f"{cluster}/{part}"
-
-
-def cloud_labels(stack: str, *, cluster: str) -> dict[str, str]:
-    """Return the labels of resources in Google Cloud, which allows fewer characters than Kubernetes."""
-    return {
-        "managed-by": MANAGER,
-        f"{MANAGER}-cluster": cluster,
-        f"{MANAGER}-stack": stack.lower().replace(".", "-"),
-    }
 
 
 def cluster_component(cluster: str) -> str:
@@ -240,7 +200,9 @@ def pod_labels(spot: Spot, role: str, *, serves: bool, engine_type: str) -> dict
     """
     labels = workload_selector(spot, role)
     if serves:
-        labels[SERVES] = "true"
+        labels |= _serving(spot.revision)
+    if spot.revision:
+        labels[REVISION] = spot.revision
     return labels | {LLM_D_ROLE: role, LLM_D_ENGINE: engine_type, LLM_D_SERVING: "true"}
 
 
@@ -263,19 +225,30 @@ def workload_selector(spot: Spot, role: str) -> dict[str, str]:
     """Return the labels that a workload selects its pods by.
 
     Selectors are immutable in Kubernetes: nothing is among them that can change while the workload exists, so
-    the pools of other roles are not.
+    the pools of other roles are not. Workloads of two revisions share no pods.
     """
-    return {DEPLOYMENT: spot.name, ROLE: role, PLACEMENT: spot.pool(role)}
+    pool = spot.pool(role)
+    where = f"{pool}{_SEPARATOR}{spot.revision}" if spot.revision else pool
+    return {DEPLOYMENT: spot.name, ROLE: role, PLACEMENT: where}
 
 
-def pool_selector(deployment: str) -> dict[str, str]:
-    """Return the labels that an InferencePool selects by: the pods that serve a deployment on the cluster."""
-    return {DEPLOYMENT: _name(deployment), SERVES: "true"}
+def pool_of(placement_label: str) -> str:
+    """Return the node pool that the label PLACEMENT of a pod names."""
+    return placement_label.partition(_SEPARATOR)[0]
 
 
-def deployment_selector(deployment: str) -> dict[str, str]:
-    """Return the labels of all pods of a deployment's engines on the cluster, serving or not."""
-    return {DEPLOYMENT: _name(deployment)}
+def pool_selector(deployment: str, revision: str) -> dict[str, str]:
+    """Return the labels that an InferencePool selects by: pods that serve a deployment on the cluster, those
+    of a revision alone.
+    """
+    return {DEPLOYMENT: _name(deployment)} | _serving(revision)
+
+
+def deployment_selector(deployment: str, revision: str) -> dict[str, str]:
+    """Return the labels of all pods of a deployment's engines on the cluster, serving or not; of a revision
+    alone where there is one.
+    """
+    return {DEPLOYMENT: _name(deployment)} | ({REVISION: revision} if revision else {})
 
 
 def endpoint_labels(deployment: str, cluster: str) -> dict[str, str]:
@@ -288,6 +261,14 @@ def shares_node() -> dict[str, str]:
     return {SHARES_NODE: "true"}
 
 
+def _serving(revision: str) -> dict[str, str]:
+    return {SERVES: revision or "true"}
+
+
+def _revised(name: str, revision: str) -> str:
+    return f"{name}-{revision}" if revision else name
+
+
 def _namespace(key: str) -> str:
     return key.partition("/")[0]
 
@@ -296,5 +277,6 @@ def _name(key: str) -> str:
     return key.partition("/")[2]
 
 
-def _hex(digits: int, *parts: str) -> str:
+def short_hash(digits: int, *parts: str) -> str:
+    """Return so many hexadecimal digits of a hash of parts of names, of this project alone."""
     return hashlib.sha256("/".join((PROJECT, *parts)).encode()).hexdigest()[:digits]

@@ -1,31 +1,45 @@
 """The roles of a deployment: what each runs, and where its document says so."""
 
 from inferfleet.api.kinds.inference_cluster import Images
-from inferfleet.api.kinds.model_deployment import Engine, ModelDeployment, NodeSelector
-from inferfleet.api.kinds.workers import Position, Workers
+from inferfleet.api.kinds.model_deployment import Engine, ModelDeployment, Role
+from inferfleet.api.kinds.serving.prefill import Prefill
+from inferfleet.api.kinds.workers import NodeSelector, Position, Workers
 
 # The role that serves the requests of a deployment, and the only one where it does not split its work.
 DECODE = "decode"
+# The role that reads prompts for DECODE, where the document has `prefill`.
+PREFILL = "prefill"
 
 
 def roles_of(deployment: ModelDeployment) -> tuple[str, ...]:
-    """Return the roles of each replica: the one that serves first, then the others by name."""
-    return (DECODE, *sorted(deployment.spec.roles))
+    """Return the roles of each replica: the ones that serve first, then the others by name."""
+    return (*serving_roles(deployment), *sorted(deployment.spec.roles))
+
+
+def serving_roles(deployment: ModelDeployment) -> tuple[str, ...]:
+    """Return the roles whose pods a picker chooses from: DECODE, and PREFILL where that is apart."""
+    return (DECODE, PREFILL) if deployment.spec.prefill else (DECODE,)
+
+
+def is_disaggregated(deployment: ModelDeployment) -> bool:
+    """Return whether prefill and decode are apart."""
+    return deployment.spec.prefill is not None
 
 
 def has_role(deployment: ModelDeployment, role: str) -> bool:
     """Return whether the deployment's document has the role."""
-    return role == DECODE or role in deployment.spec.roles
+    return role in roles_of(deployment)
 
 
 def workers_of(deployment: ModelDeployment, role: str) -> Workers:
     """Return the workers of a role. Raises KeyError for a role that the document does not have."""
-    return deployment.spec.workers if role == DECODE else deployment.spec.roles[role].workers
+    return (_beside(deployment, role) or deployment.spec).workers
 
 
 def engine_of(deployment: ModelDeployment, role: str) -> Engine:
-    """Return the engine of a role: its own, or that of the deployment."""
-    own = None if role == DECODE else deployment.spec.roles[role].engine
+    """Return the engine of a role: its own, or that of the deployment. Prefill and decode have the same."""
+    beside = _beside(deployment, role)
+    own = beside.engine if isinstance(beside, Role) else None
     return own or deployment.spec.engine
 
 
@@ -49,15 +63,30 @@ def without_image(deployment: ModelDeployment) -> tuple[str, ...]:
 
 def selector_of(deployment: ModelDeployment, role: str) -> NodeSelector | None:
     """Return the condition on the devices of a role's pool: its own, or that of the deployment."""
-    own = None if role == DECODE else deployment.spec.roles[role].node_selector
+    beside = _beside(deployment, role)
+    own = beside.node_selector if beside else None
     return own or deployment.spec.node_selector
+
+
+def path_of_selector(deployment: ModelDeployment, role: str) -> str:
+    """Return where the condition on the devices of a role's pool is written in the document."""
+    beside = _beside(deployment, role)
+    own = beside.node_selector if beside else None
+    return f"{path_of_role(role) if own else 'spec'}.nodeSelector.cel"
 
 
 def path_of_role(role: str) -> str:
     """Return where a role is written in the document."""
-    return "spec" if role == DECODE else f"spec.roles.{role}"
+    return {DECODE: "spec", PREFILL: "spec.prefill"}.get(role, f"spec.roles.{role}")
 
 
 def template_path(deployment: ModelDeployment, role: str = DECODE, position: Position = "Entry") -> str:
     """Return where the template of a role's pods in a position is written in the document."""
     return f"{path_of_role(role)}.workers.{workers_of(deployment, role).path_of(position)}"
+
+
+def _beside(deployment: ModelDeployment, role: str) -> Role | Prefill | None:
+    """Return what the document says of a role other than DECODE. Raises KeyError for one it does not have."""
+    if role == DECODE:
+        return None
+    return deployment.spec.prefill if role == PREFILL else deployment.spec.roles[role]

@@ -8,8 +8,10 @@ class Spot(NamedTuple):
 
     Two replicas on the same spot are alike: same pods, same kind of nodes, one workload per role, so they are
     counted and never distinguished. Anything that makes two places differ is in the spot; anything that may
-    change while a replica runs (labels, images, numbers of replicas or nodes) is not. Spots are the keys of
-    placement.lock, and names of workloads are made of their parts (`fleet/names.py`), so a spot is state.
+    change while a replica runs (labels, images, numbers of replicas or nodes) is not. Where prefill and
+    decode are apart, pods of two revisions of what they exchange must not meet, so these are different spots.
+    Spots are the keys of placement.lock, and names of workloads are made of their parts (`fleet/names.py`),
+    so a spot is state.
 
     It is a tuple, because plans sort and hash spots by the thousand. Spot capacity of a cloud is something
     else: that is a capacity model of a pool.
@@ -18,6 +20,7 @@ class Spot(NamedTuple):
     deployment: str  # namespace/name
     cluster: str
     pools: tuple[tuple[str, str], ...]  # ((role, pool), ...), sorted by role
+    revision: str = ""  # of what prefill and decode exchange, six hexadecimal digits; "" where both are one
 
     @property
     def namespace(self) -> str:
@@ -41,5 +44,9 @@ class Spot(NamedTuple):
         return " ".join([self.cluster, *(f"{role}={pool}" for role, pool in self.pools)])
 
     def __str__(self) -> str:
-        """Return the spot as the lock writes it: `ml/qwen3-coder east decode=h100`."""
-        return " ".join([self.deployment, self.cluster, *(f"{role}={pool}" for role, pool in self.pools)])
+        """Return the spot as the lock writes it: `ml/qwen3-coder east decode=h100`.
+
+        With a revision it is `ml/qwen3-coder@3fa01c east decode=h100 prefill=l4`.
+        """
+        which = f"{self.deployment}@{self.revision}" if self.revision else self.deployment
+        return " ".join([which, self.cluster, *(f"{role}={pool}" for role, pool in self.pools)])

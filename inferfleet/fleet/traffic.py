@@ -22,10 +22,19 @@ BACKEND_LIMIT = 16
 def endpoints(documents: Documents, placements: tuple[Placement, ...]) -> tuple[Endpoint, ...]:
     """Return one endpoint for each deployment and cluster with replicas."""
     replicas: Counter[tuple[str, str]] = Counter()
+    revisions: dict[tuple[str, str], str] = {}
     for placement in placements:
-        replicas[placement.spot.deployment, placement.spot.cluster] += placement.replicas
+        spot = placement.spot
+        replicas[spot.deployment, spot.cluster] += placement.replicas
+        revisions[spot.deployment, spot.cluster] = spot.revision
     return tuple(
-        Endpoint(deployment, cluster, number, _labels(documents, deployment, cluster))
+        Endpoint(
+            deployment,
+            cluster,
+            number,
+            _labels(documents, deployment, cluster),
+            revisions[deployment, cluster],
+        )
         for (deployment, cluster), number in sorted(replicas.items())
         if number
     )
@@ -119,7 +128,9 @@ def _backends(service: ModelService, endpoints: list[Endpoint]) -> tuple[Backend
         for entry in service.spec.endpoints
     ]
     matched = [(weight, replicas) for weight, replicas in entries if replicas]
-    return tuple(Backend(name, weight) for name, weight in shares(matched).items()) if matched else ()
+    revisions = {endpoint.deployment: endpoint.revision for endpoint in endpoints}
+    weights = shares(matched) if matched else {}
+    return tuple(Backend(name, weight, revisions[name]) for name, weight in weights.items())
 
 
 def _matching_nothing(documents: Documents, key: str) -> Iterator[Problem]:

@@ -7,7 +7,7 @@ https://www.pulumi.com/registry/packages/gcp/api-docs/
 from collections.abc import Mapping
 from typing import Any
 
-from inferfleet.fleet import names
+from inferfleet.gke import names as cloud_names
 from inferfleet.gke.facts.schema import CLUSTER, NODE_POOL
 from inferfleet.gke.settings.accounts import ACCOUNT, MEMBER
 from inferfleet.gke.settings.network import FIREWALL, NETWORK, ROUTER, ROUTER_NAT, SUBNETWORK
@@ -36,7 +36,7 @@ def cloud_id(token: str, inputs: Mapping[str, Any]) -> str | None:
     """
     known = {name: value for name, value in inputs.items() if isinstance(value, str)}
     if "accountId" in known and "project" in known:
-        known["email"] = names.account_email(known["accountId"], known["project"])
+        known["email"] = cloud_names.account_email(known["accountId"], known["project"])
     try:
         return _FORMS[token].format_map(known)
     except KeyError:

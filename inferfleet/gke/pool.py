@@ -12,7 +12,7 @@ from inferfleet.api.kinds.gke_cluster import Gke
 from inferfleet.api.kinds.inference_class import GkeProvisioning, InferenceClass
 from inferfleet.api.kinds.inference_cluster import InferenceCluster
 from inferfleet.api.kinds.node_pool import CapacityModel, NodePool
-from inferfleet.fleet import names
+from inferfleet.gke import names as cloud_names
 from inferfleet.gke.fabrics import ExtraNetwork, extra_networks
 from inferfleet.gke.facts.machine import Fabric, Machine
 from inferfleet.gke.facts.machines import machine_of
@@ -120,19 +120,21 @@ class GkeCluster:
 
     @property
     def cloud_name(self) -> str:
-        return names.gke_cluster(
+        return cloud_names.gke_cluster(
             self.name, stack=self.stack, project=self.gke.project, region=self.gke.region
         )
 
     @property
     def account(self) -> str:
         """Return the address of the service account that its nodes act as."""
-        return names.account_email(names.node_account(self.name, stack=self.stack), self.gke.project)
+        return cloud_names.account_email(
+            cloud_names.node_account(self.name, stack=self.stack), self.gke.project
+        )
 
     @property
     def labels(self) -> dict[str, str]:
         """Return the labels of its resources in Google Cloud, which are not those of Kubernetes nodes."""
-        return self.gke.labels | names.cloud_labels(self.stack, cluster=self.name)
+        return self.gke.labels | cloud_names.cloud_labels(self.stack, cluster=self.name)
 
 
 def gke_clusters(documents: Documents) -> dict[str, GkeCluster]:

@@ -22,7 +22,7 @@ from inferfleet.api.pods.texts import DNS_LABEL, SUBDOMAIN
 from inferfleet.api.problems import Problem
 from inferfleet.api.wording import shown
 from inferfleet.fleet import names
-from inferfleet.fleet.roles import path_of_role, selector_of
+from inferfleet.fleet.roles import path_of_role, path_of_selector, selector_of
 from inferfleet.fleet.selectors.claimed import Claimed, claimed, refused
 from inferfleet.fleet.shapes import Shape, accelerator
 from inferfleet.fleet.spot import Spot
@@ -214,7 +214,7 @@ def _problems(
                 f"the API server would refuse {shown(text)!r} as a condition of claims for device {device} "
                 f"of class {name}, which allocates by DRA: {invalid.what}",
                 invalid.next_step,
-                _selector_path(deployment, role),
+                path_of_selector(deployment, role),
                 kind="ModelDeployment",
                 key=deployment.metadata.key,
             )
@@ -238,11 +238,6 @@ def _names(inference_class: InferenceClass, counts: dict[str, int]) -> Iterator[
                     kind="InferenceClass",
                     key=inference_class.metadata.name,
                 )
-
-
-def _selector_path(deployment: ModelDeployment, role: str) -> str:
-    own = role in deployment.spec.roles and deployment.spec.roles[role].node_selector is not None
-    return f"{path_of_role(role) if own else 'spec'}.nodeSelector.cel"
 
 
 def _shared_channel(

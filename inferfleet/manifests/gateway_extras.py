@@ -3,6 +3,7 @@
 Sources: config/charts/inferencepool of gateway-api-inference-extension v1.5.0 (istio.yaml, gke.yaml).
 """
 
+from collections.abc import Iterator
 from typing import Any
 
 from inferfleet.api.kinds.inference_cluster import Serving
@@ -18,58 +19,63 @@ from inferfleet.profiles.profile import Profile
 
 
 def objects(
-    *, deployment: ModelDeployment, serving: Serving, profile: Profile, stack: str
+    *, deployment: ModelDeployment, serving: Serving, profile: Profile, stack: str, revision: str = ""
 ) -> list[dict[str, Any]]:
     """Return what the gateway's provider needs: TLS settings of the picker for istio, policies for gke."""
     provider = serving.gateway.provider
     if provider == "istio":
         chosen = picker_flags.flags(deployment=deployment, serving=serving, profile=profile)
-        return [_destination_rule(deployment, stack)] if picker_flags.is_secure(chosen) else []
+        return [_destination_rule(deployment, stack, revision)] if picker_flags.is_secure(chosen) else []
     if provider == "gke":
-        return [_health_check(deployment, profile, stack), _backend_policy(deployment, profile, stack)]
+        return [
+            _policy(kind, deployment, profile, stack, revision, default)
+            for kind, default in _defaults(deployment)
+        ]
     return []
 
 
-def _destination_rule(deployment: ModelDeployment, stack: str) -> dict[str, Any]:
+def _destination_rule(deployment: ModelDeployment, stack: str, revision: str) -> dict[str, Any]:
     """Return a rule that skips verification: the picker serves TLS with a certificate it signed itself."""
     key, namespace = deployment.metadata.key, deployment.metadata.namespace
     return {
         "apiVersion": "networking.istio.io/v1",
         "kind": "DestinationRule",
-        "metadata": metadata(names.epp(key), stack=stack, namespace=namespace, deployment=key),
+        "metadata": metadata(names.epp(key, revision), stack=stack, namespace=namespace, deployment=key),
         "spec": {
-            "host": f"{names.epp(key)}.{namespace}.svc.cluster.local",
+            "host": f"{names.epp(key, revision)}.{namespace}.svc.cluster.local",
             "trafficPolicy": {"tls": {"mode": "SIMPLE", "insecureSkipVerify": True}},
         },
     }
 
 
-def _health_check(deployment: ModelDeployment, profile: Profile, stack: str) -> dict[str, Any]:
+def _defaults(deployment: ModelDeployment) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield the kinds of policies for the load balancer, and what each says."""
     port = port_of(deployment.spec.engine)
     path = engine(deployment.spec.engine.type).health_path
     config: dict[str, Any] = {"type": "TCP", "tcpHealthCheck": {"port": port}}
     if path:
         config = {"type": "HTTP", "httpHealthCheck": {"requestPath": path, "port": port}}
     # The defaults of 5 s leave pods that are gone in the load balancer for too long.
-    default = {"timeoutSec": 2, "checkIntervalSec": 2, "config": config}
-    return _policy("HealthCheckPolicy", deployment, profile, stack, default)
-
-
-def _backend_policy(deployment: ModelDeployment, profile: Profile, stack: str) -> dict[str, Any]:
-    default = {"timeoutSec": REQUEST_SECONDS, "logging": {"enabled": True}}
-    return _policy("GCPBackendPolicy", deployment, profile, stack, default)
+    yield "HealthCheckPolicy", {"timeoutSec": 2, "checkIntervalSec": 2, "config": config}
+    yield "GCPBackendPolicy", {"timeoutSec": REQUEST_SECONDS, "logging": {"enabled": True}}
 
 
 def _policy(
-    kind: str, deployment: ModelDeployment, profile: Profile, stack: str, default: dict[str, Any]
+    kind: str,
+    deployment: ModelDeployment,
+    profile: Profile,
+    stack: str,
+    revision: str,
+    default: dict[str, Any],
 ) -> dict[str, Any]:
     key = deployment.metadata.key
-    target = {"group": profile.pool_group, "kind": INFERENCE_POOL, "name": names.endpoint(key)}
+    pool = names.inference_pool(key, revision)
     return {
         "apiVersion": "networking.gke.io/v1",
         "kind": kind,
-        "metadata": metadata(
-            names.endpoint(key), stack=stack, namespace=deployment.metadata.namespace, deployment=key
-        ),
-        "spec": {"targetRef": target, "default": default},
+        "metadata": metadata(pool, stack=stack, namespace=deployment.metadata.namespace, deployment=key),
+        "spec": {
+            "targetRef": {"group": profile.pool_group, "kind": INFERENCE_POOL, "name": pool},
+            "default": default,
+        },
     }

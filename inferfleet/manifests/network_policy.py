@@ -10,7 +10,7 @@ from inferfleet.api.kinds.inference_cluster import NetworkPolicy, Serving
 from inferfleet.api.kinds.model_deployment import ModelDeployment
 from inferfleet.fleet import names
 from inferfleet.fleet.ports import metrics_ports, pool_ports
-from inferfleet.fleet.roles import DECODE
+from inferfleet.fleet.roles import DECODE, roles_of
 from inferfleet.manifests.gateway import ENVOY_NAMESPACE
 from inferfleet.manifests.metadata import metadata
 from inferfleet.manifests.picker import flags as picker_flags
@@ -29,6 +29,7 @@ def policies(
     stack: str,
     proxies: str | None = None,
     joined: bool = False,
+    revision: str = "",
 ) -> tuple[dict[str, Any], ...]:
     """Return the policies of engines and picker, or none where the cluster asks for none.
 
@@ -47,28 +48,28 @@ def policies(
         asked.append(picker_flags.health_port(chosen, profile))
     return (
         _policy(
-            names.endpoint(key),
+            names.inference_pool(key, revision),
             deployment,
             stack,
-            selector=names.deployment_selector(key),
+            selector=names.deployment_selector(key, revision),
             ingress=[
                 _rule(gateway, *pool_ports(deployment, DECODE)),
                 # Its own picker, on any port: its configuration may name another one for metrics.
-                {"from": [{"podSelector": {"matchLabels": picker_objects.selector(deployment)}}]},
+                {"from": [{"podSelector": {"matchLabels": picker_objects.selector(deployment, revision)}}]},
                 *([_rule(monitoring, *metrics_ports(deployment, DECODE))] if monitoring else []),
                 # Pods of one engine, and of the roles of one replica, talk on ports that engines choose.
                 *(
-                    [{"from": [{"podSelector": {"matchLabels": names.deployment_selector(key)}}]}]
-                    if joined or deployment.spec.roles
+                    [{"from": [{"podSelector": {"matchLabels": names.deployment_selector(key, revision)}}]}]
+                    if joined or len(roles_of(deployment)) > 1
                     else []
                 ),
             ],
         ),
         _policy(
-            names.epp(key),
+            names.epp(key, revision),
             deployment,
             stack,
-            selector=picker_objects.selector(deployment),
+            selector=picker_objects.selector(deployment, revision),
             ingress=[
                 _rule(gateway, *asked),
                 *([_rule(monitoring, picker_flags.metrics_port(chosen, profile))] if monitoring else []),

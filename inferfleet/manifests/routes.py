@@ -21,9 +21,9 @@ _ACCEPTED = 'jsonpath={.status.parents[0].conditions[?(@.type=="Accepted")].stat
 
 
 def deployment_route(
-    *, deployment: ModelDeployment, gateway: Gateway, profile: Profile, stack: str
+    *, deployment: ModelDeployment, gateway: Gateway, profile: Profile, stack: str, revision: str = ""
 ) -> dict[str, Any]:
-    """Return the route of a deployment, under `/<namespace>/deployments/<name>/`."""
+    """Return the route of a deployment, `/<namespace>/deployments/<name>/`, to its pods of a revision."""
     key, route = deployment.metadata.key, deployment.spec.route
     spec: dict[str, Any] = {"parentRefs": [_parent(gateway)]}
     if route.hostnames:
@@ -33,7 +33,7 @@ def deployment_route(
         match["headers"] = [
             {"type": "Exact", "name": name, "value": value} for name, value in sorted(route.headers.items())
         ]
-    spec["rules"] = [_rule(match, [_backend(key, profile)], gateway)]
+    spec["rules"] = [_rule(match, [_backend(key, revision, profile)], gateway)]
     return {
         "apiVersion": f"{_GROUP}/v1",
         "kind": "HTTPRoute",
@@ -51,7 +51,8 @@ def deployment_route(
 def service_route(*, route: ServiceRoute, gateway: Gateway, profile: Profile, stack: str) -> dict[str, Any]:
     """Return the route of a service on one cluster: its deployments there, by weight."""
     backends = [
-        _backend(backend.deployment, profile) | {"weight": backend.weight} for backend in route.backends
+        _backend(backend.deployment, backend.revision, profile) | {"weight": backend.weight}
+        for backend in route.backends
     ]
     return {
         "apiVersion": f"{_GROUP}/v1",
@@ -83,8 +84,12 @@ def _path(path: str) -> dict[str, Any]:
     return {"path": {"type": "PathPrefix", "value": path.rstrip("/")}}
 
 
-def _backend(deployment: str, profile: Profile) -> dict[str, Any]:
-    return {"group": profile.pool_group, "kind": INFERENCE_POOL, "name": names.endpoint(deployment)}
+def _backend(deployment: str, revision: str, profile: Profile) -> dict[str, Any]:
+    return {
+        "group": profile.pool_group,
+        "kind": INFERENCE_POOL,
+        "name": names.inference_pool(deployment, revision),
+    }
 
 
 def _rule(match: dict[str, Any], backends: list[dict[str, Any]], gateway: Gateway) -> dict[str, Any]:

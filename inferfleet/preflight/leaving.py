@@ -16,6 +16,7 @@ from inferfleet.fleet.names import (
     POOL,
     ROLE,
     STACK,
+    pool_of,
 )
 from inferfleet.fleet.shapes import pod_of
 from inferfleet.gke.values import CloudCluster
@@ -91,7 +92,7 @@ def _pool(name: str, labels: dict[str, str], pod: dict[str, Any], cloud: CloudCl
     """
     if label := (pod.get("nodeSelector") or {}).get(POOL):
         return _pool_in_document(str(label), cloud) if cloud else str(label)
-    return labels.get(PLACEMENT) or name.removeprefix(f"{labels[DEPLOYMENT]}-{labels[ROLE]}-")
+    return pool_of(labels.get(PLACEMENT, "")) or name.removeprefix(f"{labels[DEPLOYMENT]}-{labels[ROLE]}-")
 
 
 def _pool_in_document(label: str, cloud: CloudCluster) -> str:

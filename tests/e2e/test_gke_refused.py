@@ -12,7 +12,7 @@ from fake_google import FakeGoogle, error, running, service_account
 from gke_fleet import gke, l4
 from project import Project, checkout
 
-from inferfleet.fleet import names
+from inferfleet.gke import names as cloud_names
 from sandbox.environment import environment
 from sandbox.places import StackPlaces
 from sandbox.pulumi_state import prepare_pulumi
@@ -22,7 +22,7 @@ from sandbox.toolchain.tools import make_tools
 STACK, PLACE = "real", ("acme-ml", "us-east5")
 OVERRIDE = "CLOUDSDK_API_ENDPOINT_OVERRIDES_"
 SECONDS = 30
-CLUSTER = names.gke_cluster("far", stack=STACK, project=PLACE[0], region=PLACE[1])
+CLUSTER = cloud_names.gke_cluster("far", stack=STACK, project=PLACE[0], region=PLACE[1])
 PATH = f"/v1/projects/{PLACE[0]}/locations/{PLACE[1]}/clusters/{CLUSTER}"
 FORBIDDEN = error(403, "PERMISSION_DENIED", 'Required "container.clusters.get" permission.')
 DISABLED = error(403, "PERMISSION_DENIED", "Kubernetes Engine API is disabled.", reason="SERVICE_DISABLED")

@@ -7,13 +7,15 @@ import pytest
 
 from inferfleet.fleet import names
 from inferfleet.fleet.spot import Spot
+from inferfleet.gke import names as cloud_names
 
 UNIFIED = Spot("ml/qwen3-coder", "east", (("decode", "h100"),))
 SPLIT = Spot("ml/deepseek", "east", (("decode", "h200"), ("prefill", "h100")))
+REVISED = SPLIT._replace(revision="3fa01c")
 
 
 def _in_cloud(stack: str, project: str = "acme-ml", region: str = "us-east5") -> str:
-    return names.gke_cluster("east", stack=stack, project=project, region=region)
+    return cloud_names.gke_cluster("east", stack=stack, project=project, region=region)
 
 
 @pytest.mark.parametrize(
@@ -30,8 +32,8 @@ def _in_cloud(stack: str, project: str = "acme-ml", region: str = "us-east5") ->
         (names.PLUGINS, "inferfleet.dev/plugins"),
         (names.COMPANIONS, "inferfleet.dev/companions"),
         (names.endpoint("ml/qwen3-coder"), "qwen3-coder"),
-        (names.epp("ml/qwen3-coder"), "qwen3-coder-epp"),
-        (names.epp_cluster_scoped("ml/qwen3-coder"), "inferfleet:ml:qwen3-coder:epp"),
+        (names.epp("ml/qwen3-coder", ""), "qwen3-coder-epp"),
+        (names.epp_cluster_scoped("ml/qwen3-coder", ""), "inferfleet:ml:qwen3-coder:epp"),
         (names.service_route("ml/coder"), "coder-svc"),
         (names.placement(UNIFIED), "h100"),
         (names.placement(SPLIT), "h200-h100"),
@@ -49,18 +51,30 @@ def _in_cloud(stack: str, project: str = "acme-ml", region: str = "us-east5") ->
         (_in_cloud("dev"), "east-3d158c"),
         (_in_cloud("dev", project="acme-two"), "east-8350ee"),
         (_in_cloud("dev", region="us-east1"), "east-8d59e1"),
-        (names.gke_part("east-51d4d6", "nodes"), "east-51d4d6-nodes"),
-        (names.gke_pool("h100", "1a2b3c"), "h100-1a2b3c"),
-        (names.gke_identity("acme-ml", "us-east5", "east-51d4d6"), "gke/acme-ml/us-east5/east-51d4d6"),
-        (names.node_account("east", stack="prod"), "if-4fc28d546363"),
-        (names.node_account("west", stack="prod"), "if-3fc1fa15ada1"),
-        (names.account_email("if-1", "acme-ml"), "if-1@acme-ml.iam.gserviceaccount.com"),
-        (names.account_email("if-1", "acme.com:ml-prod"), "if-1@ml-prod.acme.com.iam.gserviceaccount.com"),
-        (names.cloud_resource("east", "nodes"), "east/nodes"),
+        (cloud_names.gke_part("east-51d4d6", "nodes"), "east-51d4d6-nodes"),
+        (cloud_names.gke_pool("h100", "1a2b3c"), "h100-1a2b3c"),
+        (cloud_names.gke_identity("acme-ml", "us-east5", "east-51d4d6"), "gke/acme-ml/us-east5/east-51d4d6"),
+        (cloud_names.node_account("east", stack="prod"), "if-4fc28d546363"),
+        (cloud_names.node_account("west", stack="prod"), "if-3fc1fa15ada1"),
+        (cloud_names.account_email("if-1", "acme-ml"), "if-1@acme-ml.iam.gserviceaccount.com"),
+        (
+            cloud_names.account_email("if-1", "acme.com:ml-prod"),
+            "if-1@ml-prod.acme.com.iam.gserviceaccount.com",
+        ),
+        (cloud_names.cloud_resource("east", "nodes"), "east/nodes"),
         (names.SYSTEM_NAMESPACE, "inferfleet-system"),
         (names.GATEWAY, "inferfleet"),
         (names.POOL, "inferfleet.dev/pool"),
         (str(SPLIT), "ml/deepseek east decode=h200 prefill=h100"),
+        (str(REVISED), "ml/deepseek@3fa01c east decode=h200 prefill=h100"),
+        (names.workload(REVISED, "prefill"), "deepseek-prefill-h100-3fa01c"),
+        (names.placement(REVISED), "h200-h100-3fa01c"),
+        (names.replicas_component(REVISED), "east/ml/deepseek-h200-h100-3fa01c"),
+        (names.inference_pool("ml/deepseek", "3fa01c"), "deepseek-3fa01c"),
+        (names.epp("ml/deepseek", "3fa01c"), "deepseek-3fa01c-epp"),
+        (names.epp_cluster_scoped("ml/deepseek", "3fa01c"), "inferfleet:ml:deepseek-3fa01c:epp"),
+        (names.pool_of("h100.3fa01c"), "h100"),
+        (names.pool_of("h100"), "h100"),
     ],
 )
 def test_names_stay_what_they_are(made: str, pinned: str) -> None:
@@ -71,7 +85,7 @@ def test_names_stay_what_they_are(made: str, pinned: str) -> None:
     ("made", "pinned"),
     [
         (
-            names.cloud_labels("Team.Prod_1", cluster="east"),
+            cloud_names.cloud_labels("Team.Prod_1", cluster="east"),
             {"managed-by": "inferfleet", "inferfleet-cluster": "east", "inferfleet-stack": "team-prod_1"},
         ),
         (
@@ -107,7 +121,7 @@ def test_names_stay_what_they_are(made: str, pinned: str) -> None:
             },
         ),
         (
-            names.pool_selector("ml/qwen3-coder"),
+            names.pool_selector("ml/qwen3-coder", ""),
             {"inferfleet.dev/deployment": "qwen3-coder", "inferfleet.dev/serves": "true"},
         ),
         (

@@ -1,7 +1,7 @@
 """What all documents share: strict frozen models, names, labels, quantities and durations."""
 
 from functools import partial
-from typing import Annotated, Any, Literal, NoReturn
+from typing import Annotated, Any, Literal
 
 from pydantic import (
     AfterValidator,
@@ -13,7 +13,6 @@ from pydantic import (
     model_validator,
 )
 from pydantic.alias_generators import to_camel
-from pydantic.fields import FieldInfo
 
 from inferfleet.api.kinds.quantity import parse_duration, parse_quantity
 from inferfleet.api.kinds.text_rules import LABEL_KEY, LABEL_VALUE, Dns1035, InEditors, label_mistakes
@@ -71,10 +70,6 @@ def seconds(value: Any, info: ValidationInfo, *, shortest: str, longest: str) ->
     return value
 
 
-def _not_yet(value: Any) -> NoReturn:
-    raise mistaken("{field} is not yet offered", "Remove it")
-
-
 Name = Annotated[str, Dns1035(NAME_LIMIT)]
 ClusterName = Annotated[str, Dns1035(CLUSTER_LIMIT)]
 PoolName = Annotated[str, Dns1035(POOL_LIMIT)]
@@ -95,14 +90,6 @@ Duration = Annotated[
     Field(ge=1, le=DAY),
     WRITTEN_DURATION,
 ]
-_NOT_YET = BeforeValidator(_not_yet)
-# A field whose meaning is settled and whose feature is not there: refused by name instead of as a typo.
-NotYetOffered = Annotated[Any, _NOT_YET]
-
-
-def is_offered(field: FieldInfo) -> bool:
-    """Return False for a field that is NotYetOffered."""
-    return _NOT_YET not in field.metadata
 
 
 class Metadata(Model):

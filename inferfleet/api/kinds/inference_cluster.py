@@ -61,6 +61,10 @@ class Images(Model):
     """Images of engines by their type, such as `{vLLM: docker.io/vllm/vllm-openai:v0.30.0}`, for containers
     `engine` whose template names none; another image restarts their pods. Default: none.
     """
+    proxy: Annotated[str, IMAGE] | None = None
+    """Image of the routing proxy in decode pods of deployments with `prefill`; another image restarts them.
+    Default: that of the profile.
+    """
     kit: Annotated[str, IMAGE] | None = None
     """Image with kit (https://kitops.org), by which the plugin `model-cache` unpacks models from an OCI
     registry. Default: that of the plugin.

@@ -11,14 +11,14 @@ from inferfleet.api.kinds.base import (
     LabelSelector,
     Model,
     NamespacedMetadata,
-    NotYetOffered,
     Toleration,
 )
 from inferfleet.api.kinds.plugin_spec import PluginSpec
 from inferfleet.api.kinds.pod_template import ResourceRequirements
+from inferfleet.api.kinds.serving.prefill import Prefill
 from inferfleet.api.kinds.serving.scheduler import DeploymentScheduler, of_deployment
 from inferfleet.api.kinds.text_rules import HOSTNAME, IMAGE, Dns1035
-from inferfleet.api.kinds.workers import Workers
+from inferfleet.api.kinds.workers import NodeSelector, Workers
 from inferfleet.api.problems import Mistake, Mistaken
 from inferfleet.api.wording import shown
 
@@ -47,16 +47,6 @@ def _http(headers: dict[str, str]) -> dict[str, str]:
     if mistakes:
         raise Mistaken(*mistakes)
     return headers
-
-
-class NodeSelector(Model):
-    """A condition on the devices of a class."""
-
-    cel: str = Field(min_length=1, max_length=10_240)
-    """CEL expression over `attributes`, `capacity` and `device` that must be true for a class's pools to be
-    used, such as `capacity["gpu.nvidia.com/memory"].compareTo(quantity("75Gi")) >= 0`. An evaluation that
-    fails counts as false.
-    """
 
 
 class Engine(Model):
@@ -185,8 +175,10 @@ class ModelDeploymentSpec(Model):
     """Further roles by their names (lowercase letters, digits and `-`, starting with a letter, at most 12
     characters), each with workers of its own in every replica. Default: none.
     """
-    prefill: NotYetOffered = None
-    """Workers of their own for the prefill phase. Not yet offered, and refused when it is written."""
+    prefill: Prefill | None = None
+    """Workers of their own for the prefill phase; those of `workers` then only decode, and all replicas on a
+    cluster share their pools. Default: the same workers do both.
+    """
     endpoint_picker: EndpointPicker = EndpointPicker()
     """Overrides for the endpoint picker of this deployment. Default: what the cluster's profile says."""
     route: Route = Route()
@@ -194,7 +186,9 @@ class ModelDeploymentSpec(Model):
     """
     rollout: Literal["DeleteFirst", "Surge"] = "DeleteFirst"
     """How pods are replaced when they change: `DeleteFirst` ends an old pod before its successor starts and
-    needs no spare GPUs; `Surge` starts the new one first, and the plan keeps room for it.
+    needs no spare GPUs; `Surge` starts the new one first, and the plan keeps room for it. With `prefill`,
+    what changes the KV cache (image, model, `tensor`, connector) comes as a whole new set of pods beside the
+    old one: `Surge` keeps room for it; with `DeleteFirst` the old set ends first where there is no room.
     """
     scheduler: Annotated[DeploymentScheduler, AfterValidator(of_deployment)] = DeploymentScheduler()
     """Who schedules the pods, where that differs from `serving.scheduler` of the cluster: each field that is

@@ -1,4 +1,4 @@
-"""The workers of a role: how an engine is spread over GPUs and pods, and the pods it runs in."""
+"""The workers of a role: how an engine is spread over GPUs and pods, which nodes, and the pods it runs in."""
 
 from typing import Literal
 
@@ -52,6 +52,16 @@ class Topology(Model):
     def gpus_per_worker(self) -> int:
         """Number of GPUs of one engine instance."""
         return self.tensor * self.pipeline * self.data
+
+
+class NodeSelector(Model):
+    """A condition on the devices of a class."""
+
+    cel: str = Field(min_length=1, max_length=10_240)
+    """CEL expression over `attributes`, `capacity` and `device` that must be true for a class's pools to be
+    used, such as `capacity["gpu.nvidia.com/memory"].compareTo(quantity("75Gi")) >= 0`. An evaluation that
+    fails counts as false.
+    """
 
 
 class PodsOf(Model):

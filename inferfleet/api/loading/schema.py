@@ -13,20 +13,19 @@ from pydantic.errors import PydanticInvalidForJsonSchema
 from pydantic.json_schema import GenerateJsonSchema, models_json_schema
 from pydantic_core import core_schema
 
-from inferfleet.api.kinds.base import is_offered
 from inferfleet.api.kinds.plugin_spec import PluginSpec
 from inferfleet.api.kinds.settings import Settings
 from inferfleet.api.loading.load import KINDS
 
 
 def json_schema(plugins: Mapping[str, type[BaseModel]] | None = None) -> dict[str, Any]:
-    """Return one schema: a document is one of the kinds. Fields and values not yet offered are absent.
+    """Return one schema: a document is one of the kinds.
 
     Editors complete the config of a link by the plugin's name: `plugins` has the model of each.
     """
     models = list(KINDS.values())
     names, schema = models_json_schema(
-        [(model, "validation") for model in models], by_alias=True, schema_generator=_Offered
+        [(model, "validation") for model in models], by_alias=True, schema_generator=_Described
     )
     definitions = schema["$defs"]
     for kind, model in KINDS.items():
@@ -81,7 +80,7 @@ def _moved(schema: Any, plugin: str) -> Any:
 
 def settings_schema() -> dict[str, Any]:
     """Return the schema of a stack's settings, with keys without the prefix `inferfleet:`."""
-    schema = Settings.model_json_schema(schema_generator=_Offered)
+    schema = Settings.model_json_schema(schema_generator=_Described)
     # The stack's name is not a setting.
     del schema["properties"]["stack"], schema["required"]
     return schema
@@ -118,18 +117,14 @@ def _texts_below_fields(definition: ast.ClassDef) -> Iterator[tuple[str, str]]:
                 yield field, " ".join(text.split())
 
 
-class _Offered(GenerateJsonSchema):
+class _Described(GenerateJsonSchema):
     def model_schema(self, schema: core_schema.ModelSchema) -> dict[str, Any]:
         written = super().model_schema(schema)
         model: type[BaseModel] = schema["cls"]
         texts = descriptions(model)
         written["description"] = " ".join((model.__doc__ or "").split())
         for name, field in model.model_fields.items():
-            key = field.alias or name
-            if is_offered(field):
-                written["properties"][key]["description"] = texts[name]
-            else:
-                del written["properties"][key]
+            written["properties"][field.alias or name]["description"] = texts[name]
         for property_ in written["properties"].values():
             property_.pop("title", None)  # the field's name, misspelt: "Apiversion"
         return written

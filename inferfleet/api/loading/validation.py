@@ -9,13 +9,12 @@ from typing import Annotated, Any, TypeVar, Union, get_args, get_origin
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
-from inferfleet.api.kinds.base import is_offered
 from inferfleet.api.problems import Mistaken, Problem
 from inferfleet.api.wording import named, one_of, path_of, shown
 
 
 def fields_at(model: type[BaseModel], steps: Iterable[str | int]) -> tuple[str, ...]:
-    """Return the names of all offered fields of a model at `steps`; () where any key is allowed."""
+    """Return the names of all fields of a model at `steps`; () where any key is allowed."""
     at: Any = model
     for step in steps:
         at = _inside(at, step)
@@ -23,8 +22,8 @@ def fields_at(model: type[BaseModel], steps: Iterable[str | int]) -> tuple[str, 
 
 
 def fields_of(model: type[BaseModel]) -> tuple[str, ...]:
-    """Return the names of all offered fields of a model, as they are written in documents."""
-    return tuple(field.alias or name for name, field in model.model_fields.items() if is_offered(field))
+    """Return the names of all fields of a model, as they are written in documents."""
+    return tuple(field.alias or name for name, field in model.model_fields.items())
 
 
 def _inside(annotation: Any, step: str | int) -> Any:

@@ -11,7 +11,7 @@ from inferfleet.fleet.spot import Spot
 _PART = r"[a-z](?:[-a-z0-9]{0,61}[a-z0-9])?"
 _KEY = re.compile(rf"^{_PART}/{_PART}$")
 _NAME = re.compile(rf"^{_PART}$")
-_SPOT = re.compile(rf"^({_PART}/{_PART}) ({_PART})((?: {_PART}={_PART})+)$")
+_SPOT = re.compile(rf"^({_PART}/{_PART})(?:@([0-9a-f]{{6}}))? ({_PART})((?: {_PART}={_PART})+)$")
 _COUNT = re.compile(r"^[1-9][0-9]{0,4}$")
 _LIST = re.compile(r"^\[(.*)\]$")
 
@@ -56,12 +56,13 @@ def placement(entry: Entry) -> tuple[Spot, int]:
     read = _SPOT.match(entry.key)
     if not read:
         raise ValueError(f"{quoted(entry.key)} does not have the form 'ml/qwen3-coder east decode=h100'")
-    pools = [tuple(pool.split("=")) for pool in read[3].split()]
+    pools = [tuple(pool.split("=")) for pool in read[4].split()]
     if len(dict(pools)) < len(pools):
         raise ValueError(f"{quoted(entry.key)} names a role twice")
     if not _COUNT.match(entry.value):
         raise ValueError(f"{quoted(entry.value)} is not a number of replicas (1 to 99999)")
-    return Spot(read[1], read[2], tuple(sorted((role, pool) for role, pool in pools))), int(entry.value)
+    sorted_pools = tuple(sorted((role, pool) for role, pool in pools))
+    return Spot(read[1], read[3], sorted_pools, read[2] or ""), int(entry.value)
 
 
 def service(entry: Entry) -> tuple[str, ...]:

@@ -8,9 +8,9 @@ from inferfleet.api.kinds.base import LabelSelector
 from inferfleet.api.problems import Problem
 from inferfleet.fleet.placement.suitability import NO_FOLLOWER, gpus, spread_over
 from inferfleet.fleet.roles import (
-    DECODE,
     engine_of,
     path_of_role,
+    path_of_selector,
     roles_of,
     selector_of,
     template_path,
@@ -197,8 +197,7 @@ def _selector(documents: Documents, key: str, selectors: Selectors, selected: _S
         if selector is None or selector.cel in told:
             continue
         told.add(selector.cel)
-        own = role != DECODE and document.spec.roles[role].node_selector is not None
-        path = f"{path_of_role(role) if own else 'spec'}.nodeSelector.cel"
+        path = path_of_selector(document, role)
         try:
             selectors.check(selector.cel)
             objections = {

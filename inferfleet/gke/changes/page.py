@@ -122,7 +122,9 @@ DEPLOYMENT_FIELDS = (
     DeploymentField(f"{_OF_ROLES}workers.follower", PodEffect.ROLL, "whole groups of the role roll"),
     DeploymentField(f"{_OF_ROLES}nodeSelector", PodEffect.ANOTHER, "where it excludes the pool of the role"),
     DeploymentField(f"{_OF_ROLES}engine", PodEffect.ROLL, "as that of the deployment, for the role"),
-    DeploymentField("spec.prefill", PodEffect.NONE, "it is not offered yet"),
+    DeploymentField(
+        "spec.prefill", PodEffect.COME_OR_GO, "all of the deployment, as a new set beside the old"
+    ),
     DeploymentField("spec.endpointPicker", PodEffect.NONE, "it is about the picker, which restarts"),
     DeploymentField("spec.route", PodEffect.NONE, "it is about the HTTPRoute"),
     DeploymentField("spec.rollout", PodEffect.NONE, "it says how pods are replaced"),

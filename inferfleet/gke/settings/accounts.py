@@ -1,6 +1,6 @@
 """The service account of a GKE cluster's nodes: one of their own, with as few roles as nodes need."""
 
-from inferfleet.fleet import names
+from inferfleet.gke import names as cloud_names
 from inferfleet.gke.pool import GkeCluster
 from inferfleet.gke.values import CloudResource
 from inferfleet.profiles.gke import NODE_ROLES
@@ -13,9 +13,9 @@ def accounts(cluster: GkeCluster) -> tuple[CloudResource, ...]:
     """Return the service account, then its roles on the project."""
     account = CloudResource(
         ACCOUNT,
-        names.cloud_resource(cluster.name, "nodes"),
+        cloud_names.cloud_resource(cluster.name, "nodes"),
         {
-            "accountId": names.node_account(cluster.name, stack=cluster.stack),
+            "accountId": cloud_names.node_account(cluster.name, stack=cluster.stack),
             "displayName": f"Nodes of {cluster.name} ({cluster.stack})"[:100],
             "project": cluster.gke.project,
         },
@@ -23,7 +23,7 @@ def accounts(cluster: GkeCluster) -> tuple[CloudResource, ...]:
     roles = (
         CloudResource(
             MEMBER,
-            names.cloud_resource(cluster.name, f"nodes/{role.rpartition('/')[2]}"),
+            cloud_names.cloud_resource(cluster.name, f"nodes/{role.rpartition('/')[2]}"),
             {
                 "member": f"serviceAccount:{cluster.account}",
                 "project": cluster.gke.project,

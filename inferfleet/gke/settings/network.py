@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from inferfleet.fleet import names
+from inferfleet.gke import names as cloud_names
 from inferfleet.gke.fabrics import ExtraNetwork
 from inferfleet.gke.pool import GkeCluster
 from inferfleet.gke.settings.ranges import Ranges
@@ -50,8 +51,8 @@ def network_settings(cluster: GkeCluster) -> dict[str, Any]:
         )
         pods, services = existing.pods_range, existing.services_range
     else:
-        project, network_name = gke.project, names.gke_part(cluster.cloud_name, _MAIN)
-        subnetwork, pods, services = names.gke_part(cluster.cloud_name, _NODES), PODS, SERVICES
+        project, network_name = gke.project, cloud_names.gke_part(cluster.cloud_name, _MAIN)
+        subnetwork, pods, services = cloud_names.gke_part(cluster.cloud_name, _NODES), PODS, SERVICES
     return {
         "network": _network_path(project, network_name),
         "subnetwork": f"projects/{project}/regions/{gke.region}/subnetworks/{subnetwork}",
@@ -64,8 +65,8 @@ def interfaces(cloud_name: str, extras: tuple[ExtraNetwork, ...]) -> list[dict[s
     """Return the settings of a NodePool about its nodes' extra interfaces, in order."""
     return [
         {
-            "network": names.gke_part(cloud_name, extra.part),
-            "subnetwork": names.gke_part(cloud_name, subnet),
+            "network": cloud_names.gke_part(cloud_name, extra.part),
+            "subnetwork": cloud_names.gke_part(cloud_name, subnet),
         }
         for extra in extras
         for subnet, _ in extra.subnets
@@ -79,13 +80,13 @@ class _Maker:
         self.cluster, self.cloud_name, self.gke = cluster.name, cluster.cloud_name, cluster.gke
 
     def name(self, part: str) -> str:
-        return names.gke_part(self.cloud_name, part)
+        return cloud_names.gke_part(self.cloud_name, part)
 
     def resource(self, token: str, part: str, inputs: dict[str, Any], *after: CloudResource) -> CloudResource:
         regional = {} if token in (NETWORK, FIREWALL) else {"region": self.gke.region}
         return CloudResource(
             token,
-            names.cloud_resource(self.cluster, part),
+            cloud_names.cloud_resource(self.cluster, part),
             {"name": self.name(part), "project": self.gke.project, **regional, **inputs},
             after=tuple(resource.key for resource in after),
         )

@@ -3,6 +3,7 @@
 from typing import Any
 
 from inferfleet.fleet import names
+from inferfleet.gke import names as cloud_names
 from inferfleet.gke.facts.create_only import create_only, digest, recreating
 from inferfleet.gke.facts.schema import CLUSTER, NODE_POOL
 from inferfleet.gke.pool import GkeCluster, GkePool
@@ -40,7 +41,7 @@ def gpu_pool(cluster: GkeCluster, pool: GkePool, *, after: tuple[str, ...]) -> C
     )
     resource = CloudResource(
         NODE_POOL,
-        names.cloud_resource(cluster.name, pool.name),
+        cloud_names.cloud_resource(cluster.name, pool.name),
         inputs,
         after=(*after, *([policy.key] if policy else [])),
         ignore=ignored(pool),
@@ -52,7 +53,7 @@ def gpu_pool(cluster: GkeCluster, pool: GkePool, *, after: tuple[str, ...]) -> C
     return CloudPool(
         pool,
         cloud_name,
-        CloudComponent("GpuNodePool", names.cloud_resource(cluster.name, pool.name), resources),
+        CloudComponent("GpuNodePool", cloud_names.cloud_resource(cluster.name, pool.name), resources),
         create_only(NODE_POOL, inputs) | recreating(inputs),
     )
 
@@ -68,7 +69,7 @@ def pool_of(cluster: GkeCluster) -> dict[str, Any]:
 
 def with_name(pool: str, inputs: dict[str, Any]) -> tuple[str, dict[str, Any]]:
     """Return the name of a pool with these inputs, and the inputs with it as name and as node label."""
-    cloud_name = names.gke_pool(pool, digest(create_only(NODE_POOL, inputs)))
+    cloud_name = cloud_names.gke_pool(pool, digest(create_only(NODE_POOL, inputs)))
     nodes = inputs["nodeConfig"]
     labels = {names.POOL: cloud_name} | nodes.get("labels", {})
     return cloud_name, {"name": cloud_name, **inputs, "nodeConfig": nodes | {"labels": labels}}
@@ -123,9 +124,9 @@ def _upkeep(pool: GkePool) -> dict[str, Any]:
 def _rack_policy(cluster: GkeCluster, pool: GkePool) -> CloudResource:
     return CloudResource(
         RESOURCE_POLICY,
-        names.cloud_resource(cluster.name, pool.name),
+        cloud_names.cloud_resource(cluster.name, pool.name),
         {
-            "name": names.gke_part(cluster.cloud_name, pool.name),
+            "name": cloud_names.gke_part(cluster.cloud_name, pool.name),
             "project": cluster.gke.project,
             "region": cluster.gke.region,
             "workloadPolicy": {"type": "HIGH_THROUGHPUT", "acceleratorTopology": RACK_TOPOLOGY},

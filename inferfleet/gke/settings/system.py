@@ -8,8 +8,8 @@ from inferfleet.api.kinds.gke_cluster import Gke
 from inferfleet.api.kinds.model_deployment import ModelDeployment
 from inferfleet.api.kinds.quantity import parse_quantity
 from inferfleet.api.problems import Problem
-from inferfleet.fleet import names
 from inferfleet.fleet.decisions import Plan
+from inferfleet.gke import names as cloud_names
 from inferfleet.gke.facts.machine import Machine
 from inferfleet.gke.facts.machines import machine
 from inferfleet.gke.facts.schema import CLUSTER, NODE_POOL
@@ -54,7 +54,7 @@ def system_pool(cluster: GkeCluster, *, needs: tuple[Need, ...], after: tuple[st
     }
     return CloudResource(
         NODE_POOL,
-        names.cloud_resource(cluster.name, SYSTEM_POOL),
+        cloud_names.cloud_resource(cluster.name, SYSTEM_POOL),
         with_name(SYSTEM_POOL, inputs)[1],
         after=after,
         # It says how the pool began, and Google changes it when somebody resizes the pool.

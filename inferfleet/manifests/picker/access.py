@@ -12,23 +12,23 @@ _RBAC = "rbac.authorization.k8s.io"
 _READ = ("get", "list", "watch")
 
 
-def account(*, deployment: ModelDeployment, stack: str) -> dict[str, Any]:
+def account(*, deployment: ModelDeployment, stack: str, revision: str) -> dict[str, Any]:
     """Return the ServiceAccount."""
     return {
         "apiVersion": "v1",
         "kind": "ServiceAccount",
-        "metadata": _metadata(deployment, stack),
+        "metadata": _metadata(deployment, stack, revision),
     }
 
 
-def role(*, deployment: ModelDeployment, profile: Profile, stack: str) -> dict[str, Any]:
+def role(*, deployment: ModelDeployment, profile: Profile, stack: str, revision: str) -> dict[str, Any]:
     """Return rights to read pods, pool and objectives; with several replicas also to elect a leader.
 
     A request to create has no name that RBAC could compare, so that right is for any Lease and Event of the
     namespace. A list or watch has one where it selects by `metadata.name`.
     """
     key = deployment.metadata.key
-    pool = [names.endpoint(key)] if profile.watches_pool_by_name else []
+    pool = [names.inference_pool(key, revision)] if profile.watches_pool_by_name else []
     rules = [
         _rule("", ["pods"], *_READ),
         _rule(profile.pool_group, ["inferencepools"], *_READ, only=pool),
@@ -38,7 +38,7 @@ def role(*, deployment: ModelDeployment, profile: Profile, stack: str) -> dict[s
         ),
     ]
     if deployment.spec.endpoint_picker.replicas > 1:
-        lease = names.epp_lease(key, profile.lease_suffix)
+        lease = names.epp_lease(key, revision, profile.lease_suffix)
         rules += [
             _rule("coordination.k8s.io", ["leases"], "create"),
             _rule("coordination.k8s.io", ["leases"], "get", "update", only=[lease]),
@@ -47,27 +47,27 @@ def role(*, deployment: ModelDeployment, profile: Profile, stack: str) -> dict[s
     return {
         "apiVersion": f"{_RBAC}/v1",
         "kind": "Role",
-        "metadata": _metadata(deployment, stack),
+        "metadata": _metadata(deployment, stack, revision),
         "rules": rules,
     }
 
 
-def role_binding(*, deployment: ModelDeployment, stack: str) -> dict[str, Any]:
+def role_binding(*, deployment: ModelDeployment, stack: str, revision: str) -> dict[str, Any]:
     """Return the binding of the role to the account."""
     return {
         "apiVersion": f"{_RBAC}/v1",
         "kind": "RoleBinding",
-        "metadata": _metadata(deployment, stack),
-        **_binds(deployment, "Role", names.epp(deployment.metadata.key)),
+        "metadata": _metadata(deployment, stack, revision),
+        **_binds(deployment, "Role", names.epp(deployment.metadata.key, revision), revision),
     }
 
 
-def cluster_role(*, deployment: ModelDeployment, stack: str) -> dict[str, Any]:
+def cluster_role(*, deployment: ModelDeployment, stack: str, revision: str) -> dict[str, Any]:
     """Return rights to check who reads the picker's metrics, and whether they may."""
     return {
         "apiVersion": f"{_RBAC}/v1",
         "kind": "ClusterRole",
-        "metadata": _cluster_metadata(deployment, stack),
+        "metadata": _cluster_metadata(deployment, stack, revision),
         "rules": [
             _rule("authentication.k8s.io", ["tokenreviews"], "create"),
             _rule("authorization.k8s.io", ["subjectaccessreviews"], "create"),
@@ -75,30 +75,34 @@ def cluster_role(*, deployment: ModelDeployment, stack: str) -> dict[str, Any]:
     }
 
 
-def cluster_role_binding(*, deployment: ModelDeployment, stack: str) -> dict[str, Any]:
+def cluster_role_binding(*, deployment: ModelDeployment, stack: str, revision: str) -> dict[str, Any]:
     """Return the binding of the cluster role to the account."""
     return {
         "apiVersion": f"{_RBAC}/v1",
         "kind": "ClusterRoleBinding",
-        "metadata": _cluster_metadata(deployment, stack),
-        **_binds(deployment, "ClusterRole", names.epp_cluster_scoped(deployment.metadata.key)),
+        "metadata": _cluster_metadata(deployment, stack, revision),
+        **_binds(
+            deployment, "ClusterRole", names.epp_cluster_scoped(deployment.metadata.key, revision), revision
+        ),
     }
 
 
-def _metadata(deployment: ModelDeployment, stack: str) -> dict[str, Any]:
+def _metadata(deployment: ModelDeployment, stack: str, revision: str) -> dict[str, Any]:
     key = deployment.metadata.key
-    return metadata(names.epp(key), stack=stack, namespace=deployment.metadata.namespace, deployment=key)
+    return metadata(
+        names.epp(key, revision), stack=stack, namespace=deployment.metadata.namespace, deployment=key
+    )
 
 
-def _cluster_metadata(deployment: ModelDeployment, stack: str) -> dict[str, Any]:
+def _cluster_metadata(deployment: ModelDeployment, stack: str, revision: str) -> dict[str, Any]:
     key = deployment.metadata.key
-    return metadata(names.epp_cluster_scoped(key), stack=stack, deployment=key)
+    return metadata(names.epp_cluster_scoped(key, revision), stack=stack, deployment=key)
 
 
-def _binds(deployment: ModelDeployment, kind: str, name: str) -> dict[str, Any]:
+def _binds(deployment: ModelDeployment, kind: str, name: str, revision: str) -> dict[str, Any]:
     subject = {
         "kind": "ServiceAccount",
-        "name": names.epp(deployment.metadata.key),
+        "name": names.epp(deployment.metadata.key, revision),
         "namespace": deployment.metadata.namespace,
     }
     return {"roleRef": {"apiGroup": _RBAC, "kind": kind, "name": name}, "subjects": [subject]}

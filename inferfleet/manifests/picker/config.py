@@ -58,13 +58,13 @@ def _metrics_plugins(deployment: ModelDeployment, profile: Profile) -> list[dict
     return plugins
 
 
-def config_map(*, deployment: ModelDeployment, profile: Profile, stack: str) -> dict[str, Any]:
+def config_map(*, deployment: ModelDeployment, profile: Profile, stack: str, revision: str) -> dict[str, Any]:
     key = deployment.metadata.key
     return {
         "apiVersion": "v1",
         "kind": "ConfigMap",
         "metadata": metadata(
-            names.epp(key), stack=stack, namespace=deployment.metadata.namespace, deployment=key
+            names.epp(key, revision), stack=stack, namespace=deployment.metadata.namespace, deployment=key
         ),
         "data": {CONFIG_FILE: config_text(picker_config(deployment=deployment, profile=profile))},
     }

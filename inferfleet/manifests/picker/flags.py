@@ -49,11 +49,11 @@ def flags(*, deployment: ModelDeployment, serving: Serving, profile: Profile) ->
     return {name: _text(value) for name, value in sorted(merged.items())}
 
 
-def args(*, deployment: ModelDeployment, serving: Serving, profile: Profile) -> list[str]:
+def args(*, deployment: ModelDeployment, serving: Serving, profile: Profile, revision: str) -> list[str]:
     """Return the picker's whole command line, one item per flag."""
     picker = deployment.spec.endpoint_picker
     system = {
-        "pool-name": names.endpoint(deployment.metadata.key),
+        "pool-name": names.inference_pool(deployment.metadata.key, revision),
         "pool-namespace": deployment.metadata.namespace,
         "pool-group": profile.pool_group,
         "config-file": f"{CONFIG_FOLDER}/{CONFIG_FILE}",

@@ -29,36 +29,42 @@ class PickerObjects:
     service: dict[str, Any]
 
 
-def objects(*, deployment: ModelDeployment, serving: Serving, profile: Profile, stack: str) -> PickerObjects:
-    """Return the objects of a deployment's endpoint picker on a cluster with this `serving` block."""
+def objects(
+    *, deployment: ModelDeployment, serving: Serving, profile: Profile, stack: str, revision: str = ""
+) -> PickerObjects:
+    """Return the objects of a deployment's endpoint picker on a cluster with this `serving` block, the one
+    for its pods of a revision.
+    """
     reads = [
-        picker_access.account(deployment=deployment, stack=stack),
-        picker_access.role(deployment=deployment, profile=profile, stack=stack),
-        picker_access.role_binding(deployment=deployment, stack=stack),
+        picker_access.account(deployment=deployment, stack=stack, revision=revision),
+        picker_access.role(deployment=deployment, profile=profile, stack=stack, revision=revision),
+        picker_access.role_binding(deployment=deployment, stack=stack, revision=revision),
     ]
     if serving.metrics_auth:
         reads += [
-            picker_access.cluster_role(deployment=deployment, stack=stack),
-            picker_access.cluster_role_binding(deployment=deployment, stack=stack),
+            picker_access.cluster_role(deployment=deployment, stack=stack, revision=revision),
+            picker_access.cluster_role_binding(deployment=deployment, stack=stack, revision=revision),
         ]
-    reads.append(picker_config.config_map(deployment=deployment, profile=profile, stack=stack))
+    reads.append(
+        picker_config.config_map(deployment=deployment, profile=profile, stack=stack, revision=revision)
+    )
     return PickerObjects(
         tuple(reads),
-        _deployment(deployment, serving, profile, stack),
-        _service(deployment, serving, profile, stack),
+        _deployment(deployment, serving, profile, stack, revision),
+        _service(deployment, serving, profile, stack, revision),
     )
 
 
-def selector(deployment: ModelDeployment) -> dict[str, str]:
+def selector(deployment: ModelDeployment, revision: str) -> dict[str, str]:
     """Return the labels of a picker's pods, which no pool and no workload of the deployment selects."""
-    return {"app.kubernetes.io/name": names.epp(deployment.metadata.key)}
+    return {"app.kubernetes.io/name": names.epp(deployment.metadata.key, revision)}
 
 
 def _deployment(
-    deployment: ModelDeployment, serving: Serving, profile: Profile, stack: str
+    deployment: ModelDeployment, serving: Serving, profile: Profile, stack: str, revision: str
 ) -> dict[str, Any]:
     picker = deployment.spec.endpoint_picker
-    name = names.epp(deployment.metadata.key)
+    name = names.epp(deployment.metadata.key, revision)
     annotations = {CONFIG_HASH: picker_config.config_hash(deployment=deployment, profile=profile)}
     return {
         "apiVersion": "apps/v1",
@@ -76,10 +82,10 @@ def _deployment(
             # Also with several replicas: a rolling update waits for followers, which never become ready.
             "strategy": {"type": "Recreate"},
             "revisionHistoryLimit": 2,
-            "selector": {"matchLabels": selector(deployment)},
+            "selector": {"matchLabels": selector(deployment, revision)},
             "template": {
                 "metadata": {
-                    "labels": selector(deployment) | {names.MANAGED_BY: names.MANAGER},
+                    "labels": selector(deployment, revision) | {names.MANAGED_BY: names.MANAGER},
                     "annotations": annotations,
                 },
                 "spec": {
@@ -90,7 +96,7 @@ def _deployment(
                         "runAsNonRoot": True,
                         "seccompProfile": {"type": "RuntimeDefault"},
                     },
-                    "containers": [_container(deployment, serving, profile)],
+                    "containers": [_container(deployment, serving, profile, revision)],
                     "volumes": [{"name": "config", "configMap": {"name": name}}],
                 },
             },
@@ -98,7 +104,9 @@ def _deployment(
     }
 
 
-def _container(deployment: ModelDeployment, serving: Serving, profile: Profile) -> dict[str, Any]:
+def _container(
+    deployment: ModelDeployment, serving: Serving, profile: Profile, revision: str
+) -> dict[str, Any]:
     picker = deployment.spec.endpoint_picker
     chosen = picker_flags.flags(deployment=deployment, serving=serving, profile=profile)
     health = picker_flags.health_port(chosen, profile)
@@ -108,7 +116,7 @@ def _container(deployment: ModelDeployment, serving: Serving, profile: Profile) 
         "name": "epp",
         "image": picker.image or serving.images.epp or profile.epp_image,
         "imagePullPolicy": "IfNotPresent",
-        "args": picker_flags.args(deployment=deployment, serving=serving, profile=profile),
+        "args": picker_flags.args(deployment=deployment, serving=serving, profile=profile, revision=revision),
         "env": [
             _field("NAMESPACE", "metadata.namespace"),
             _field("POD_NAME", "metadata.name"),
@@ -181,7 +189,9 @@ def _field(name: str, path: str) -> dict[str, Any]:
     return {"name": name, "valueFrom": {"fieldRef": {"apiVersion": "v1", "fieldPath": path}}}
 
 
-def _service(deployment: ModelDeployment, serving: Serving, profile: Profile, stack: str) -> dict[str, Any]:
+def _service(
+    deployment: ModelDeployment, serving: Serving, profile: Profile, stack: str, revision: str
+) -> dict[str, Any]:
     chosen = picker_flags.flags(deployment=deployment, serving=serving, profile=profile)
     grpc = picker_flags.grpc_port(deployment, profile)
     metrics = picker_flags.metrics_port(chosen, profile)
@@ -189,7 +199,7 @@ def _service(deployment: ModelDeployment, serving: Serving, profile: Profile, st
         "apiVersion": "v1",
         "kind": "Service",
         "metadata": metadata(
-            names.epp(deployment.metadata.key),
+            names.epp(deployment.metadata.key, revision),
             stack=stack,
             namespace=deployment.metadata.namespace,
             deployment=deployment.metadata.key,
@@ -198,7 +208,7 @@ def _service(deployment: ModelDeployment, serving: Serving, profile: Profile, st
         ),
         "spec": {
             "type": "ClusterIP",
-            "selector": selector(deployment),
+            "selector": selector(deployment, revision),
             "ports": [
                 {
                     "name": "grpc-ext-proc",

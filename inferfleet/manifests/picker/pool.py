@@ -16,22 +16,27 @@ from inferfleet.profiles.profile import Profile
 KIND = "InferencePool"
 
 
-def inference_pool(*, deployment: ModelDeployment, profile: Profile, stack: str) -> dict[str, Any]:
-    """Return the InferencePool."""
+def inference_pool(
+    *, deployment: ModelDeployment, profile: Profile, stack: str, revision: str = ""
+) -> dict[str, Any]:
+    """Return the InferencePool of the pods of a revision."""
     key = deployment.metadata.key
     return {
         "apiVersion": profile.pool_api_version,
         "kind": KIND,
         "metadata": metadata(
-            names.endpoint(key), stack=stack, namespace=deployment.metadata.namespace, deployment=key
+            names.inference_pool(key, revision),
+            stack=stack,
+            namespace=deployment.metadata.namespace,
+            deployment=key,
         ),
         "spec": {
-            "selector": {"matchLabels": names.pool_selector(key)},
+            "selector": {"matchLabels": names.pool_selector(key, revision)},
             "targetPorts": [{"number": port} for port in pool_ports(deployment, DECODE)],
             "endpointPickerRef": {
                 "group": "",
                 "kind": "Service",
-                "name": names.epp(key),
+                "name": names.epp(key, revision),
                 "port": {"number": grpc_port(deployment, profile)},
                 "failureMode": deployment.spec.endpoint_picker.failure_mode,
             },

@@ -9,7 +9,7 @@ from inferfleet.fleet import names
 from inferfleet.fleet.engine_args import group_of, port_of, startup_of
 from inferfleet.fleet.engines.ready import ready_variable
 from inferfleet.fleet.ports import Health, active_ports, followers_serve, health, serving_ports
-from inferfleet.fleet.roles import DECODE
+from inferfleet.fleet.roles import serving_roles
 from inferfleet.manifests.pod.claimed import ask_for_devices, claimed_gpus
 from inferfleet.manifests.pod.hardware import Hardware
 from inferfleet.manifests.pod.stand import Stand
@@ -62,9 +62,9 @@ GRACE_SECONDS = 130
 def labels(stand: Stand) -> dict[str, str]:
     """Return the generated labels of the pods."""
     kind = engine(stand.engine.type)
-    serves = stand.role == DECODE and answers(stand)
+    serves = stand.role in serving_roles(stand.deployment) and answers(stand)
     ours = names.pod_labels(stand.spot, stand.role, serves=serves, engine_type=kind.label)
-    if stand.role != DECODE and answers(stand):
+    if not serves and answers(stand):
         ours |= names.entry()
     return ours | names.shares_node() if stand.hardware.shares_node else ours
 
@@ -126,7 +126,7 @@ def _wait_for_copies(container: dict[str, Any], stand: Stand) -> None:
 def _active_ports(stand: Stand) -> dict[str, str]:
     """Return the annotation by which a picker knows on which of several ports of its pool a pod serves."""
     ports = serving_ports(stand.deployment, stand.role, stand.shape)
-    if stand.role != DECODE or len(ports) == 1 or not answers(stand):
+    if stand.role not in serving_roles(stand.deployment) or len(ports) == 1 or not answers(stand):
         return {}
     return dict.fromkeys(names.ACTIVE_PORTS, active_ports(ports))
 

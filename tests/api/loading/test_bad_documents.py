@@ -175,10 +175,6 @@ CASES = {
         14, "spec.nodePools[0].taints[0].key", "key 'a b' must be a key such as tier or example.com/tier",
         "Change it",
     ),
-    "field not yet offered": (
-        "  replicas: 2", "  replicas: 2\n  prefill: {}",
-        22, "spec.prefill", "prefill is not yet offered", "Remove it",
-    ),
     "source without its block": (
         "source: Existing, existing: {kubeconfig: {path: x}}", "source: GKE",
         12, "spec.cluster", "source GKE needs a block gke", "Add gke: {project: ..., region: ...}",

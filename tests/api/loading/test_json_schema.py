@@ -71,11 +71,6 @@ def test_workers_have_one_template_or_one_for_each_position() -> None:
     assert {"template", "entry", "follower"} < {*workers["properties"]}
 
 
-def test_what_is_not_yet_offered_is_absent() -> None:
-    text = json.dumps(json_schema())
-    assert [word for word in ("prefill",) if word in text] == []
-
-
 def test_editors_know_how_a_cluster_and_its_pools_are_created() -> None:
     known = json_schema()["$defs"]
     assert known["Gke"]["required"] == ["project", "region"]

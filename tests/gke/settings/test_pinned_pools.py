@@ -13,10 +13,10 @@ from small_clouds import clouds, cluster, made, pool, resources
 from inferfleet.api.kinds.inference_class import InferenceClass
 from inferfleet.api.kinds.node_pool import CapacityModel
 from inferfleet.api.loading.load import load
-from inferfleet.fleet.names import cloud_resource
 from inferfleet.gke.changes.locked import cluster_settings
 from inferfleet.gke.facts.create_only import create_only, digest
 from inferfleet.gke.facts.schema import NODE_POOL
+from inferfleet.gke.names import cloud_resource
 from inferfleet.gke.values import SYSTEM_POOL, CloudCluster
 
 PINNED = Path(__file__).with_name("pinned_pools.yaml")

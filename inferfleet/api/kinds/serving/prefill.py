@@ -1,0 +1,72 @@
+"""Prefill apart from decode: workers of their own that read prompts and hand their KV cache on."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field, model_validator
+
+from inferfleet.api.kinds.base import Model
+from inferfleet.api.kinds.pod_template import ResourceRequirements
+from inferfleet.api.kinds.text_rules import IMAGE
+from inferfleet.api.kinds.workers import NodeSelector, Workers
+from inferfleet.api.problems import Mistake, Mistaken
+
+# How the KV cache of a prompt gets from a prefill pod to a decode pod.
+Connector = Literal["NIXL", "SharedStorage", "Mooncake", "SGLang"]
+
+
+class Decider(Model):
+    """Which requests are worth a prefill of their own. All others go to decode pods alone."""
+
+    type: Literal["PrefixBased", "Always"] = "PrefixBased"
+    """`PrefixBased` asks how many tokens of the prompt the chosen decode pod does not have in its cache;
+    `Always` sends every request to a prefill pod first.
+    """
+    non_cached_tokens: int | None = Field(default=None, ge=1, le=1_000_000)
+    """Tokens of a prompt that are not cached on the decode pod, from which on a prefill pod reads it.
+    Default: 16 with `PrefixBased`.
+    """
+
+    @model_validator(mode="after")
+    def _one_way(self) -> "Decider":
+        if self.type == "Always" and self.non_cached_tokens is not None:
+            what = "nonCachedTokens is for type PrefixBased, and Always asks for no number"
+            step = "Remove nonCachedTokens, or write type: PrefixBased"
+            raise Mistaken(Mistake(what, step, ("nonCachedTokens",)))
+        return self
+
+
+class RoutingProxy(Model):
+    """The program in decode pods that has a prefill pod read the prompt first, llm-d's routing proxy. It
+    takes the engine's port, and passes requests on to the engine within the pod.
+    """
+
+    image: Annotated[str, IMAGE] | None = None
+    """Container image of the proxy. Default: the cluster's `serving.images.proxy`, or else that of its
+    profile.
+    """
+    engine_port: int | None = Field(default=None, ge=1, le=65_535)
+    """TCP port of the engine behind the proxy, in decode pods. Default: that of the cluster's profile, 8200.
+    """
+    resources: ResourceRequirements | None = None
+    """Requests and limits of the proxy's container. Default: none."""
+    flags: dict[str, str | int | float | bool] = {}
+    """Command-line flags of the proxy, by name without dashes; they override the profile's. Default: none."""
+
+
+class Prefill(Model):
+    """Workers of their own for the prefill phase, beside those of `workers`, which then only decode. Both are
+    of one engine, and every prefill worker serves every decode worker of the deployment on its cluster.
+    """
+
+    workers: Workers
+    """The prefill workers of each replica; with `workers.count` of both, any ratio, such as 5 to 3."""
+    node_selector: NodeSelector | None = None
+    """Condition on the devices of the pool of prefill workers. Default: that of the deployment."""
+    connector: Connector | None = None
+    """How KV caches are handed on: `NIXL` (from GPU to GPU), `SharedStorage` (by storage that all pods mount,
+    or LMCache), `Mooncake`, or `SGLang` (SGLang's own). Default: `SGLang` for that engine, else `NIXL`.
+    """
+    decider: Decider = Decider()
+    """Which requests are prefilled apart. Default: those with 16 or more tokens that are not cached."""
+    proxy: RoutingProxy = RoutingProxy()
+    """The routing proxy in decode pods. Default: as the cluster's profile says."""

@@ -1,0 +1,55 @@
+"""Every name and label in Google Cloud that is derived: those of clusters, networks, pools, accounts.
+
+Names are state: one that changes replaces what runs.
+"""
+
+from inferfleet.fleet.names import MANAGER, short_hash
+
+
+def gke_cluster(cluster: str, *, stack: str, project: str, region: str) -> str:
+    """Return the name in Google Cloud of a cluster that the stack creates, at most 31 characters.
+
+    In another project or region it has another name, and so have its networks: the old ones use the same
+    addresses and cannot be deleted before their cluster, so they exist beside the new ones for a while.
+    """
+    return f"{cluster}-{short_hash(6, stack, project, region)}"
+
+
+def gke_part(cloud_name: str, part: str) -> str:
+    """Return the name of a network, subnetwork, router or policy of the GKE cluster with that cloud name."""
+    return f"{cloud_name}-{part}"
+
+
+def gke_pool(pool: str, digest: str) -> str:
+    """Return a node pool's name in Google Cloud, also its pool label; `digest` is that of its settings."""
+    return f"{pool}-{digest}"
+
+
+def gke_identity(project: str, region: str, cloud_name: str) -> str:
+    """Return what `existing_identity` is for a GKE cluster: another project or region is another cluster."""
+    return f"gke/{project}/{region}/{cloud_name}"
+
+
+def node_account(cluster: str, *, stack: str) -> str:
+    """Return the ID of the service account of a GKE cluster's nodes (Google takes 6 to 30 characters)."""
+    return f"if-{short_hash(12, stack, cluster)}"
+
+
+def account_email(account: str, project: str) -> str:
+    """Return the e-mail address of a service account. A project `acme.com:ml` has its domain at the end."""
+    domain, _, name = project.rpartition(":")
+    return f"{account}@{name}{'.' if domain else ''}{domain}.iam.gserviceaccount.com"
+
+
+def cloud_resource(cluster: str, part: str) -> str:
+    """Return the Pulumi name of a resource of a GKE cluster; kinds differ by the type in their URN."""
+    return f"{cluster}/{part}"
+
+
+def cloud_labels(stack: str, *, cluster: str) -> dict[str, str]:
+    """Return the labels of resources in Google Cloud, which allows fewer characters than Kubernetes."""
+    return {
+        "managed-by": MANAGER,
+        f"{MANAGER}-cluster": cluster,
+        f"{MANAGER}-stack": stack.lower().replace(".", "-"),
+    }
