@@ -12,12 +12,14 @@ import json
 from inferfleet.api.kinds.inference_cluster import Images
 from inferfleet.api.kinds.model_deployment import ModelDeployment
 from inferfleet.api.kinds.serving.prefill import Connector
+from inferfleet.api.kinds.workers import Position
 from inferfleet.fleet.engines.flags import flags_of, model_of
 from inferfleet.fleet.engines.words import command_of
 from inferfleet.fleet.roles import engine_of, image_of, is_disaggregated, serving_roles, workers_of
-from inferfleet.profiles.engines import engine
+from inferfleet.profiles.engines import AnyMeaning, engine
 
 _DIGITS = 6
+_MEANINGS: tuple[AnyMeaning, ...] = ("dtype", "cacheDtype")
 
 
 def connector(deployment: ModelDeployment) -> Connector:
@@ -42,7 +44,8 @@ def _facts(deployment: ModelDeployment, role: str, images: Images) -> list[objec
     workers, kind = workers_of(deployment, role), engine_of(deployment, role)
     table = engine(kind.type)
     facts: list[object] = [kind.type, workers.topology.tensor, workers.topology.pipeline]
-    for position in ("Entry", "Follower"):
+    positions: tuple[Position, ...] = ("Entry", "Follower")
+    for position in positions:
         template = workers.of(position)
         if template is None:
             continue
@@ -52,6 +55,3 @@ def _facts(deployment: ModelDeployment, role: str, images: Images) -> list[objec
         facts += [template.engine.get("image") or image_of(deployment, role, images), model and model.text]
         facts += [flag.value if (flag := flags.last(meaning)) else None for meaning in _MEANINGS]
     return facts
-
-
-_MEANINGS = ("dtype", "cacheDtype")
