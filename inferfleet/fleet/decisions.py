@@ -123,6 +123,8 @@ class Leaving:
     pods: int
     gpus_per_pod: int
     requests: Pod | None = None
+    deployment: str = ""  # namespace/name
+    revision: str = ""
 
 
 @dataclass(frozen=True)

@@ -98,6 +98,20 @@ class Placing:
                 self._ledger.add(spot, -replicas)
                 whole = self._candidates.completed(wanted, spot.cluster, dict(spot.pools), replicas)
                 self._ledger.add(whole or spot, replicas)
+        if wanted.together:
+            self._gather(deployment)
+
+    def _gather(self, deployment: str) -> None:
+        """Leave a deployment whose replicas are together one spot on each cluster, that of the most."""
+        by_cluster: dict[str, list[Spot]] = {}
+        for spot in self._ledger.replicas(deployment):
+            by_cluster.setdefault(spot.cluster, []).append(spot)
+        for spots in by_cluster.values():
+            stays = min(spots, key=lambda spot: (-len(spot.pools), -self._ledger.on_spot(spot), spot))
+            for spot in spots:
+                if spot != stays:
+                    self._ledger.add(spot, -self._ledger.on_spot(spot))
+                    self.left[spot] = f"all replicas on a cluster share their pools, those of {stays.place}"
 
     def _evict(self, deployment: str) -> bool:
         """Move replicas away from spots that evict them. Return True when any moved."""

@@ -134,7 +134,7 @@ class Why:
             return f"{full}: {_short_of(list(room.free), demand)}"
         spots = self._ledger.on_pool(pool)
         there = any(spot.deployment == deployment and (role, pool[1]) in spot.pools for spot in spots)
-        spare = 0 if there else demand.spare
+        spare = (0 if there else demand.spare) + demand.pods * (demand.sets - 1)
         pods = demand.pods + spare
         parts = f" ({demand.pods} of a replica, {spare} kept free for rollouts)" if spare else " of a replica"
         alone = ", each of a worker on a node of its own" if demand.gang > 1 else ""
