@@ -115,7 +115,7 @@ class Candidates:
             spot = self._best(wanted, replicas, most, leaving=leaving, thorough=thorough)
             if spot is not None or most == replicas:
                 return spot
-            most = max(replicas, most // 2)
+            most = max(replicas, most - max(1, most // 8))
 
     def _best(
         self, wanted: Wanted, replicas: int, most: int, *, leaving: Spot | None, thorough: bool

@@ -93,7 +93,9 @@ class Placing:
     def _complete(self, deployment: str) -> None:
         """Give replicas a pool for each role that is new in the document, beside those that they have."""
         wanted = self._candidates.wanted(deployment)
-        for spot, replicas in self._ledger.replicas(deployment).items():
+        spots = self._ledger.replicas(deployment)
+        # Of those that are together, the spot of the most is the one that others join.
+        for spot, replicas in sorted(spots.items(), key=lambda item: -item[1] if wanted.together else 0):
             if len(spot.pools) < len(wanted.roles):
                 self._ledger.add(spot, -replicas)
                 whole = self._candidates.completed(wanted, spot.cluster, dict(spot.pools), replicas)
