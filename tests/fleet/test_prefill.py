@@ -126,3 +126,32 @@ def test_a_new_revision_waits_where_the_old_one_holds_its_room() -> None:
         planned = plan(documents, Lock())
         for before in (Lock(), planned.lock):
             assert len(waiting(documents, planned, old, before)) == waits
+
+
+@pytest.mark.parametrize(
+    ("nodes", "rollout", "beside"), [(2, "DeleteFirst", False), (4, "DeleteFirst", True), (4, "Surge", True)]
+)
+def test_the_plan_says_whether_a_new_set_comes_beside_the_old_one(
+    nodes: int, rollout: str, beside: bool
+) -> None:
+    east = _east(h100=nodes)
+    apart = plan(fleet(east, _apart(2, prefill=3, rollout=rollout)), Lock()).lock
+    (roll,) = plan(fleet(east, _apart(2, rollout=rollout)), apart).rolls
+    assert (str(roll.spot), roll.replicas, roll.before, roll.beside) == (
+        f"ml/a@{REV} east decode=h100 prefill=h100",
+        2,
+        tuple(apart.placements),
+        beside,
+    )
+    assert plan(fleet(east, _apart(2, prefill=3, rollout=rollout)), apart).rolls == ()
+
+
+def test_toggling_prefill_is_a_new_set_either_way() -> None:
+    east = _east(h100=4)
+    unified, apart = fleet(east, deployment("a", 2, gpus=4)), fleet(east, _apart(2))
+    (on,) = plan(apart, plan(unified, Lock()).lock).rolls
+    (off,) = plan(unified, plan(apart, Lock()).lock).rolls
+    assert [(str(roll.spot), roll.beside) for roll in (on, off)] == [
+        (f"ml/a@{REV} east decode=h100 prefill=h100", True),
+        ("ml/a east decode=h100", True),
+    ]
