@@ -10,6 +10,7 @@ from components import cloud, on_cluster
 from components.addresses import addresses
 from components.cluster_provider import NOWHERE, ExistingCluster, cluster_provider, gke_kubeconfig
 from components.manifest import SecretValues
+from components.unfinished import keep_all_if_any_failed
 from inferfleet.desired.addresses import Address
 from inferfleet.desired.values import Connection, Desired, Listen, Tell
 from inferfleet.gke.values import CloudCluster
@@ -53,6 +54,7 @@ def register_stack(
             on_cluster.BY_KIND[component.kind](
                 component.name, component, inputs, pulumi.ResourceOptions(providers=[provider])
             )
+    keep_all_if_any_failed(registered, remembered)
     return {**desired.outputs, **addresses(desired, registered, theirs), "ready": remembered}
 
 
