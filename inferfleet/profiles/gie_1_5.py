@@ -7,6 +7,7 @@ Lease and watches: pkg/epp/server/controller_manager.go.
 
 from dataclasses import replace
 
+from inferfleet.profiles import proxy
 from inferfleet.profiles.profile import FlagKind, Profile, Resources
 
 _KNOWN: dict[str, FlagKind] = {
@@ -82,6 +83,7 @@ GIE_1_5 = Profile(
     engine_metrics_port_flag="model-server-metrics-port",
     lease_suffix=".gateway-api-inference-extension.sigs.k8s.io",
     watches_pool_by_name=True,
+    proxy=proxy.SCHEDULER_0_7,
 )
 
 # The same software, with pods that can write no file of their image: the picker writes none, and makes its

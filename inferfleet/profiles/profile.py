@@ -17,6 +17,28 @@ class Resources:
 
 
 @dataclass(frozen=True)
+class ProxyTable:
+    """One version of the proxy.
+
+    `engine_port_flag` names the engine's port; `connectors` are the values of `--kv-connector` by the words
+    of documents; `flags` are set unless a document overrides them. `known_flags` are those that documents may
+    set, `own_flags` follow from documents, with where they say it, and `refused_flags` cannot work here, with
+    the reason and what to do instead. Without a `tracing_flag` it always traces; without a
+    `mooncake_port_flag` it does not know Mooncake.
+    """
+
+    image: str
+    engine_port_flag: str
+    connectors: Mapping[str, str]
+    flags: Mapping[str, str]
+    known_flags: Mapping[str, FlagKind]
+    own_flags: Mapping[str, str]
+    refused_flags: Mapping[str, tuple[str, str]]
+    tracing_flag: str | None = None
+    mooncake_port_flag: str | None = None
+
+
+@dataclass(frozen=True)
 class Profile:
     """One row of the table. `proven` is True when tests run the endpoint picker of this version.
 
@@ -53,5 +75,7 @@ class Profile:
     lease_suffix: str
     # Whether the picker watches its own InferencePool by name, so that it needs no right to read others.
     watches_pool_by_name: bool
+    # The routing proxy that goes with the picker: what one writes into a request, the other reads.
+    proxy: ProxyTable
     # Pickers of a stack restart when this changes, so only a new row of the table may have another value.
     read_only_root_filesystem: bool = False

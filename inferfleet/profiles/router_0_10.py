@@ -3,6 +3,7 @@
 From its options, operations document and charts; not run by any test here.
 """
 
+from inferfleet.profiles import proxy
 from inferfleet.profiles.gie_1_5 import REJECTED
 from inferfleet.profiles.profile import FlagKind, Profile, Resources
 
@@ -73,4 +74,5 @@ ROUTER_0_10 = Profile(
     lease_suffix=".llm-d.ai",
     # Not looked up in its source.
     watches_pool_by_name=False,
+    proxy=proxy.ROUTER_0_10,
 )

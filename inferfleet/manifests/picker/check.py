@@ -1,26 +1,21 @@
 """Checks whether an endpoint picker would be taken and start with the settings of cluster and deployment."""
 
-import re
 from collections.abc import Iterator
 from typing import Any
 
 from inferfleet.api.kinds.inference_cluster import InferenceCluster, Serving
 from inferfleet.api.kinds.model_deployment import ModelDeployment
-from inferfleet.api.kinds.pod_template import ResourceRequirements
-from inferfleet.api.kinds.quantity import parse_quantity
 from inferfleet.api.problems import Mistake, Problem, Severity
-from inferfleet.api.wording import one_of, path_of, shown
+from inferfleet.api.wording import path_of
 from inferfleet.fleet import names
 from inferfleet.manifests.picker import flags as picker_flags
 from inferfleet.manifests.picker.config import EXTRACTOR, config_text
+from inferfleet.manifests.programs import resource_mistakes
 from inferfleet.profiles.engines import engine
 from inferfleet.profiles.profile import Profile
 
 # validation.MaxSecretSize of k8s.io/kubernetes, for all values of a ConfigMap or Secret together.
 _CONFIG_MAP_BYTES = 1_048_576
-# What containers may ask for by a name without a domain, beside hugepages-<size>.
-_RESOURCES = ("cpu", "memory", "ephemeral-storage")
-_EXTENDED = re.compile(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?/[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?")
 
 
 def check_cluster(cluster: InferenceCluster, profile: Profile) -> Iterator[Problem]:
@@ -36,7 +31,7 @@ def check_deployment(deployment: ModelDeployment, *, serving: Serving, profile: 
     picker = deployment.spec.endpoint_picker
     flags = list(picker_flags.mistakes(picker.flags, profile))
     for field, mistakes in (
-        ("resources", _resource_mistakes(picker.resources)),
+        ("resources", resource_mistakes(picker.resources)),
         ("flags", flags),
         ("port", [] if flags else _port_mistakes(deployment, serving, profile)),
         ("config", _config_mistakes(picker.config, profile)),
@@ -89,33 +84,6 @@ def _config_mistakes(config: dict[str, Any] | None, profile: Profile) -> Iterato
     if (size := len(config_text(config).encode())) > _CONFIG_MAP_BYTES:
         what = f"it has {size} bytes, and the ConfigMap that holds it takes at most {_CONFIG_MAP_BYTES}"
         yield Mistake(what, "Shorten it")
-
-
-def _resource_mistakes(resources: ResourceRequirements | None) -> Iterator[Mistake]:
-    """Yield what the API server refuses: unknown names, requests above limits, devices that may differ."""
-    if resources is None:
-        return
-    limits = resources.limits
-    for kind, amounts in (("requests", resources.requests), ("limits", limits)):
-        for name in amounts:
-            if not _is_resource(name):
-                what = f"a container has no resource {shown(name)!r}"
-                yield Mistake(what, one_of(name, _RESOURCES, "Known resources"), (kind, name))
-    for name, requested in resources.requests.items():
-        if not _is_resource(name):
-            continue
-        limit = limits.get(name)
-        whole = name not in _RESOURCES
-        if whole and (limit is None or parse_quantity(limit) != parse_quantity(requested)):
-            what = f"it requests {requested} of {name}, and of such resources the limit must be the same"
-            yield Mistake(what, f"Write limits: {{{name}: {requested}}} too", ("requests", name))
-        elif limit is not None and parse_quantity(requested) > parse_quantity(limit):
-            what = f"it requests {requested} of {name}, which is more than its limit of {limit}"
-            yield Mistake(what, "Lower the request or raise the limit", ("requests", name))
-
-
-def _is_resource(name: str) -> bool:
-    return name in _RESOURCES or name.startswith("hugepages-") or _EXTENDED.fullmatch(name) is not None
 
 
 def _unread_metrics(deployment: ModelDeployment, profile: Profile) -> Iterator[Mistake]:
