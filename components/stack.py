@@ -25,6 +25,8 @@ def register_stack(
     theirs: Mapping[str, Address],
     tell: Tell,
     listen: Listen,
+    *,
+    preview: bool,
 ) -> dict[str, Any]:
     """Register all of `desired` and return the stack's outputs.
 
@@ -54,7 +56,8 @@ def register_stack(
             on_cluster.BY_KIND[component.kind](
                 component.name, component, inputs, pulumi.ResourceOptions(providers=[provider])
             )
-    keep_all_if_any_failed(registered, remembered)
+    if not preview:
+        keep_all_if_any_failed(registered, remembered)
     return {**desired.outputs, **addresses(desired, registered, theirs), "ready": remembered}
 
 

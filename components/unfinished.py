@@ -16,15 +16,16 @@ def keep_all_if_any_failed(
     registered: Mapping[str, pulumi.CustomResource],
     remembered: Mapping[str, Mapping[str, pulumi.Output[str]]],
 ) -> None:
-    """End the program with an error once all is registered, if some of it failed or was left out."""
-    if pulumi.runtime.is_dry_run():
-        return
+    """End the program with an error once all is registered, if some of it failed or was left out.
+
+    Not for previews, in which outputs are unknown for other reasons.
+    """
     outputs = [tuple(_outputs(resource)) for resource in registered.values()]
     outputs += [(output,) for of_workload in remembered.values() for output in of_workload.values()]
-    pulumi.Output.from_input(_end(outputs))
+    pulumi.Output.all(_end(outputs))
 
 
-async def _end(outputs: Iterable[tuple[pulumi.Output[object], ...]]) -> None:
+async def _end(outputs: Iterable[tuple[pulumi.Output[object], ...]]) -> bool:
     missing = 0
     for of_resource in outputs:
         # Those of a resource that failed or was left out are all unknown.
@@ -35,6 +36,7 @@ async def _end(outputs: Iterable[tuple[pulumi.Output[object], ...]]) -> None:
             "deletes nothing: what is no longer wanted keeps running. Mend what failed and update again; "
             "for a cluster that does not answer, set spec.state: lost"
         )
+    return True
 
 
 def _outputs(resource: pulumi.CustomResource) -> Iterable[pulumi.Output[object]]:

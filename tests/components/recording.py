@@ -80,7 +80,13 @@ def run(
     @pulumi.runtime.test
     def program() -> None:
         found = register_stack(
-            desired, kubeconfigs, {("ml", "token"): {"key": value}}, theirs or {}, told, heard
+            desired,
+            kubeconfigs,
+            {("ml", "token"): {"key": value}},
+            theirs or {},
+            told,
+            heard,
+            preview=preview,
         )
         for name, output in found.items():
             pulumi.Output.from_input(output).apply(partial(remember, name))
