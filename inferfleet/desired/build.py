@@ -8,7 +8,7 @@ from inferfleet.api.documents import Documents
 from inferfleet.api.problems import InvalidDocuments, Problem, in_reading_order, of_severity
 from inferfleet.desired.chains import Chains, chains
 from inferfleet.desired.checks import doubles, engine_problems, picker_problems, scheduler_problems
-from inferfleet.desired.clusters import Site, connection
+from inferfleet.desired.clusters import Site, connection, picker_of
 from inferfleet.desired.demands.dependent import dependent
 from inferfleet.desired.demands.neighbours import neighbour_problems
 from inferfleet.desired.demands.siblings import sibling_problems
@@ -183,7 +183,7 @@ def _components(
                 documents,
                 endpoint,
                 site=site,
-                profile=table,
+                profile=picker_of(documents, endpoint.deployment, site.cluster),
                 shared=shared,
                 joined=(endpoint.deployment, site.cluster) in apart,
             )

@@ -67,6 +67,8 @@ class Prefill(Model):
     or LMCache), `Mooncake`, or `SGLang` (SGLang's own). Default: `SGLang` for that engine, else `NIXL`.
     """
     decider: Decider = Decider()
-    """Which requests are prefilled apart. Default: those with 16 or more tokens that are not cached."""
+    """Which requests are prefilled apart. Default: those with 16 or more tokens that are not cached; with the
+    connector `SGLang`, whose decode pods refuse all others, every request.
+    """
     proxy: RoutingProxy = RoutingProxy()
     """The routing proxy in decode pods. Default: as the cluster's profile says."""
