@@ -1,16 +1,18 @@
 """What is decided last, once the clusters have answered, on the finished value.
 
 Which engine workloads an update does not wait for, because others must leave their nodes first, so that their
-ready hooks are held; and which pods keep an annotation of earlier versions. Nothing else is changed.
+ready hooks are held; which routes change only once new pods are ready; and which pods keep an annotation of
+earlier versions. Nothing else is changed.
 """
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 
 from inferfleet.api.documents import Documents
+from inferfleet.desired.endpoints import routes_follow
 from inferfleet.desired.values import Component, Desired, DesiredCluster, KubeObject
 from inferfleet.fleet import names
-from inferfleet.fleet.decisions import Leaving
+from inferfleet.fleet.decisions import Leaving, Plan
 from inferfleet.fleet.lock.lock import Lock
 from inferfleet.fleet.placement.handover import waiting
 from inferfleet.fleet.spot import Spot
@@ -20,12 +22,27 @@ Change = Callable[[KubeObject], KubeObject]
 
 
 def with_leaving(desired: Desired, documents: Documents, lock: Lock, leaving: Iterable[Leaving]) -> Desired:
-    """Return what is desired, without awaiting workloads that fit only once the `leaving` ones are gone."""
-    waits = waiting(documents, desired.plan, tuple(leaving), lock)
-    if not waits:
-        return desired
-    clusters = tuple(_with_unawaited(cluster, waits) for cluster in desired.clusters)
+    """Return what is desired, without awaiting workloads that fit only once the `leaving` ones are gone.
+
+    Where pods of another revision leave, routes follow what takes their place.
+    """
+    leaves = tuple(leaving)
+    clusters = tuple(_switched(cluster, desired.plan, leaves) for cluster in desired.clusters)
+    waits = waiting(documents, desired.plan, leaves, lock)
+    if waits:
+        clusters = tuple(_with_unawaited(cluster, waits) for cluster in clusters)
     return replace(desired, clusters=clusters, waiting=waits)
+
+
+def _switched(cluster: DesiredCluster, plan: Plan, leaves: tuple[Leaving, ...]) -> DesiredCluster:
+    name = cluster.connection.cluster
+    now = {at.deployment: at.revision for at in plan.endpoints if at.cluster == name}
+    others = {
+        workload.deployment
+        for workload in leaves
+        if workload.cluster == name and workload.revision != now.get(workload.deployment, workload.revision)
+    }
+    return routes_follow(cluster, others)
 
 
 def with_marks(desired: Desired, marks: Mapping[tuple[str, str, str], str]) -> Desired:

@@ -1,0 +1,96 @@
+"""Routes lead to a new set of pods once it is ready."""
+
+import pytest
+from small_stack import NOTHING, after, cluster, deployment, find, made, service, stack
+
+from inferfleet.desired import desired
+from inferfleet.desired.awaiting import with_leaving
+from inferfleet.desired.values import Desired
+from inferfleet.fleet.decisions import Leaving
+
+ENGINE = {"command": ["vllm", "serve", "m"]}
+PREFILL = {
+    "workers": {
+        "topology": {"tensor": 1},
+        "template": {"spec": {"containers": [{"name": "engine", "image": "engine:1", **ENGINE}]}},
+    }
+}
+GATEWAY = {"Namespace east/ml", "Gateway east/inferfleet-system/inferfleet"}
+# A set of another revision, which the stack no longer has.
+OLD = Leaving(
+    "east", "ml", "a-prefill-l4-0ld000", "l4", pods=1, gpus_per_pod=1, deployment="ml/a", revision="0ld000"
+)
+
+
+def _names(found: Desired) -> list[str]:
+    """Kind and last part of the name of each component but the shared one, in the order of registration."""
+    return [f"{one.kind} {one.name.rpartition('/')[2]}" for one in found.clusters[0].components[1:]]
+
+
+def _set(revision: str) -> set[str]:
+    return {
+        f"InferencePool east/ml/a-{revision}",
+        f"Deployment east/ml/a-{revision}-epp",
+        f"Deployment east/ml/a-decode-l4-{revision}",
+        f"Deployment east/ml/a-prefill-l4-{revision}",
+    }
+
+
+def test_routes_to_a_deployment_with_prefill_apart_come_after_all_that_serves_it() -> None:
+    found = made(
+        cluster("east"), deployment("a", engine=ENGINE, prefill=PREFILL), deployment("b"), service("s")
+    )
+    [revision] = {endpoint.revision for endpoint in found.plan.endpoints} - {""}
+    assert after(found, "HTTPRoute", "east/ml/a") == GATEWAY | _set(revision)
+    assert after(found, "HTTPRoute", "east/ml/s-svc") == GATEWAY | _set(revision)
+    assert after(found, "HTTPRoute", "east/ml/b") == GATEWAY
+    assert _names(found) == [
+        "ModelEndpoint b",
+        f"ModelReplicas a-l4-l4-{revision}",
+        "ModelReplicas b-l4",
+        "ModelEndpoint a",
+        "ModelService s",
+    ]
+
+
+def test_what_stands_first_is_registered_first() -> None:
+    found = made(cluster("east"), deployment("a", engine=ENGINE, prefill=PREFILL), service("s"))
+    seen: set[str] = set()
+    for one in found.clusters[0].objects:
+        assert set(one.after) <= seen
+        seen.add(one.key)
+
+
+@pytest.mark.parametrize(
+    "leaving",
+    [(), (Leaving("east", "ml", "a-decode-p", "p", 1, 1, deployment="ml/a"),)],
+    ids=["none", "same"],
+)
+def test_routes_of_other_deployments_wait_for_no_pods(leaving: tuple[Leaving, ...]) -> None:
+    documents = stack(cluster("east"), deployment("a"), service("s"))
+    decided = desired(documents, NOTHING)
+    assert with_leaving(decided, documents, NOTHING, leaving) == decided
+
+
+def test_without_prefill_routes_wait_for_pods_while_the_set_with_prefill_leaves() -> None:
+    documents = stack(cluster("east"), deployment("a"), deployment("b"), service("s"))
+    found = with_leaving(desired(documents, NOTHING), documents, NOTHING, [OLD])
+    serves = {"InferencePool east/ml/a", "Deployment east/ml/a-epp", "Deployment east/ml/a-decode-l4"}
+    assert after(found, "HTTPRoute", "east/ml/a") == GATEWAY | serves
+    assert after(found, "HTTPRoute", "east/ml/s-svc") == GATEWAY | serves
+    assert after(found, "HTTPRoute", "east/ml/b") == GATEWAY
+    assert _names(found) == [
+        "ModelEndpoint b",
+        "ModelReplicas a-l4",
+        "ModelReplicas b-l4",
+        "ModelEndpoint a",
+        "ModelService s",
+    ]
+
+
+def test_only_order_changes_while_another_set_leaves() -> None:
+    documents = stack(cluster("east"), deployment("a"), service("s"))
+    before = desired(documents, NOTHING)
+    found = with_leaving(before, documents, NOTHING, [OLD])
+    for one in before.clusters[0].objects:
+        assert find(found, one.kind, one.name).manifest == one.manifest
