@@ -14,7 +14,7 @@ from sandbox.agent.volumes import mounts, redirected
 from sandbox.child import end, linked, spawn
 from sandbox.cluster.objects import Object
 from sandbox.cluster.watching import UNREACHABLE, Api
-from sandbox.toolchain.parts import PICKER_ADDRESS
+from sandbox.toolchain.edits import LISTEN_ADDRESS
 
 # The profile whose picker image has the version that the toolchain builds (see toolchain/parts.py).
 PROFILE = "gie-1.5"
@@ -89,7 +89,7 @@ class Picker:
                     "HOSTNAME": self._pod["metadata"]["name"],
                     **variables,
                     "KUBECONFIG": str(self._access.kubeconfig),
-                    PICKER_ADDRESS: self._pod["status"]["podIP"],
+                    LISTEN_ADDRESS: self._pod["status"]["podIP"],
                 },
                 stdin=asyncio.subprocess.DEVNULL,
                 stdout=descriptor,
