@@ -19,6 +19,8 @@ from sandbox.engine.steering import Steering
 
 # The shortest time between events of a stream. Engines send one per token, which here would only cost time.
 EVENT_SECONDS = 0.02
+# The headers that name the pod that answers, and another one that has computed the prompt.
+POD, PREFILL_POD = "x-inference-pod", "x-inference-prefill-pod"
 MAX_BODY = 32 * 2**20
 # The shortest limit (seconds): aiohttp takes 0 for no limit.
 AT_ONCE = 0.01
@@ -49,7 +51,7 @@ class EngineServer:
         self._prefill_speed = steer.prefill_per_second
         self._address = address
         self._say = say
-        self._headers = {"x-inference-pod": pod}
+        self._headers = {POD: pod}
         self._handover = (
             handover_of(settings.transfer, pod=pod, address=address, resolve=resolve, load=self.load, say=say)
             if settings.transfer and settings.answers == "requests"
@@ -133,10 +135,11 @@ class EngineServer:
                 prefill, answer = self._pod, replace(answer, words=("",), finish="cache_threshold")
             except TransferFailed as failed:
                 return self._failed(failed)
+            headers = self._headers
             if prefill != self._pod:
+                headers = {**headers, PREFILL_POD: prefill}
                 again = completion(body, chat=chat, pod=self._pod, settings=self._settings, prefill=prefill)
                 answer = replace(again, id=answer.id, created=answer.created)
-            headers = {**self._headers, "x-inference-prefill-pod": prefill}
             if answer.stream:
                 response = await self._stream(request, answer, headers)
             else:
