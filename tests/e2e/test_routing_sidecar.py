@@ -98,7 +98,8 @@ def ask(
     request = urllib.request.Request(f"{url}/v1/chat/completions", method="POST")
     request.add_header("content-type", "application/json")
     if prefill:
-        request.add_header("x-prefiller-host-port", f"{prefill}:8000")
+        port = "" if ":" in prefill else ":8000"
+        request.add_header("x-prefiller-host-port", f"{prefill}{port}")
     asked = {"model": "qwen", "messages": [{"role": "user", "content": text}], "stream": stream, **body}
     request.data = json.dumps(asked).encode()
     try:
@@ -110,9 +111,9 @@ def ask(
         return error.code, error.headers.get("x-inference-pod", ""), "", error.read().decode()
 
 
-def counts(address: str) -> tuple[int, int, int]:
+def counts(address: str, *, rank: int = 0) -> tuple[int, int, int]:
     """Prompts computed by an engine, had from another one, and refused."""
-    port = 8200 if address == DECODE else 8000
+    port = (8200 if address == DECODE else 8000) + rank
     with _open(f"http://{address}:{port}/metrics", timeout=10) as response:
         lines = response.read().decode().splitlines()
     names = ("sandbox_prefills_total", "sandbox_kv_transfers_total", "sandbox_kv_transfers_refused_total")
@@ -182,6 +183,21 @@ def test_without_the_prefill_the_sidecar_asks_the_decode_alone(program: Path, en
         engines.hears("stopped")
         assert ask(url, LONG, prefill=PREFILL)[:3] == (200, "ml/q-11", "")
     assert counts(DECODE) == (1, 0, 0)
+
+
+def test_each_copy_behind_a_sidecar_has_a_port_and_a_channel_of_its_own(
+    program: Path, engines: Process
+) -> None:
+    copies = ("--data-parallel-size=2", "--data-parallel-size-local=2", "-dpm")
+    for number in (10, 11):
+        vllm(engines, number, *copies, gpus=2)
+    with sidecar(program, "--data-parallel-size=2") as url:
+        second = url.replace(":8000", ":8001")
+        for prefill in (PREFILL, f"{PREFILL}:8001"):
+            for at in (url, second):
+                assert ask(at, LONG, prefill=prefill)[:3] == (200, "ml/q-11", "ml/q-10")
+    assert counts(PREFILL) == counts(PREFILL, rank=1) == (2, 0, 0)
+    assert counts(DECODE) == counts(DECODE, rank=1) == (0, 2, 0)
 
 
 def test_a_refusal_of_the_prefill_goes_to_the_client(program: Path, engines: Process) -> None:
