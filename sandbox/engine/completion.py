@@ -13,13 +13,13 @@ from sandbox.engine.settings import Settings
 _number = itertools.count()
 _RUN = uuid.uuid4().hex[:16]
 # What routing sidecars add to requests.
-_TRANSFER = (
-    "kv_transfer_params",
-    "bootstrap_host",
-    "bootstrap_port",
-    "bootstrap_room",
-    "cache_hit_threshold",
-)
+_TRANSFER: dict[str, tuple[tuple[type, ...], str]] = {
+    "kv_transfer_params": ((dict,), "dictionary"),
+    "bootstrap_host": ((str,), "string"),
+    "bootstrap_port": ((int,), "integer"),
+    "bootstrap_room": ((int,), "integer"),
+    "cache_hit_threshold": ((int, float), "number"),
+}
 
 
 class BadRequest(ValueError):  # noqa: N818 (the client reads its text)
@@ -94,8 +94,16 @@ def completion(
         words=tuple(word if i == 0 else f" {word}" for i, word in enumerate(words)),
         finish="length" if cut else "stop",
         prompt=prompt,
-        transfer={name: request[name] for name in _TRANSFER if name in request},
+        transfer=_transfer(request),
     )
+
+
+def _transfer(request: dict[str, Any]) -> dict[str, Any]:
+    """Return the fields that are given. Raises BadRequest for one of another type."""
+    for name, (types, what) in _TRANSFER.items():
+        if request.get(name) is not None and not isinstance(request[name], types):
+            raise BadRequest(f"{name}: Input should be a valid {what}, got {request[name]!r}")
+    return {name: request[name] for name in _TRANSFER if request.get(name) is not None}
 
 
 def _limit(request: dict[str, Any], prompt_tokens: int, settings: Settings) -> int | None:

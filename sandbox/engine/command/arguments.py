@@ -103,7 +103,9 @@ def _with_part(before: tuple[str, ...] | None, path: str, value: str) -> str:
     at = whole
     *outer, last = path.replace("-", "_").split(".")
     for key in outer:
-        at = at.setdefault(key, {})
+        if not isinstance(at.get(key), dict):
+            at[key] = {}
+        at = at[key]
     at[last] = _parsed(value)
     return json.dumps(whole)
 

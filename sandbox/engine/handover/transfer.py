@@ -32,6 +32,7 @@ _OTHERS = (
     "FlexKVConnectorV1",
     "DecodeBenchConnector",
 )
+_BOOTSTRAP_PORT = "--disaggregation-bootstrap-port"
 _MODES = ("null", "prefill", "decode")
 
 Way = Literal["nixl", "storage", "bootstrap"]
@@ -99,7 +100,7 @@ def _vllm(
     roles: dict[str, Role] = {"kv_producer": "prefill", "kv_consumer": "decode"}
     notes: list[str] = []
     for one in _connectors(config):
-        name, extra = str(one.get("kv_connector")), one.get("kv_connector_extra_config") or {}
+        name, extra = str(one.get("kv_connector")), _extra(one)
         of = Layout(**{**vars(layout), "connector": name})
         if name in _NIXL:
             # Its roles are hints: what is done follows from each request.
@@ -120,8 +121,21 @@ def _vllm(
     return None, notes
 
 
+def _extra(config: Mapping[str, Any]) -> Mapping[str, Any]:
+    extra = config.get("kv_connector_extra_config") or {}
+    if not isinstance(extra, dict):
+        raise EngineFailure(
+            f"ValidationError: kv_connector_extra_config: Input should be a valid dictionary, got {extra!r}"
+        )
+    return extra
+
+
 def _lease(env: Mapping[str, str], extra: Mapping[str, Any]) -> float:
-    return float(extra.get("kv_lease_duration") or env.get("VLLM_NIXL_ABORT_REQUEST_TIMEOUT") or 480)
+    seconds = extra.get("kv_lease_duration") or env.get("VLLM_NIXL_ABORT_REQUEST_TIMEOUT") or 480
+    try:
+        return float(seconds)
+    except (TypeError, ValueError) as error:
+        raise EngineFailure(f"ValueError: {seconds!r} is no time in seconds to keep blocks for") from error
 
 
 def _store(env: Mapping[str, str], connector: str, extra: Mapping[str, Any]) -> str | None:
@@ -145,7 +159,7 @@ def _connectors(config: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
     if config.get("kv_connector") != "MultiConnector":
         yield config
         return
-    inner = (config.get("kv_connector_extra_config") or {}).get("connectors")
+    inner = _extra(config).get("connectors")
     if not isinstance(inner, list) or not all(isinstance(one, dict) for one in inner):
         raise EngineFailure("AssertionError: MultiConnector needs kv_connector_extra_config.connectors")
     for one in inner:
@@ -163,7 +177,10 @@ def _object(text: str) -> dict[str, Any]:
 
 
 def _port(env: Mapping[str, str], name: str, default: int) -> int:
-    text = env.get(name) or str(default)
+    return _number(env.get(name) or str(default), name)
+
+
+def _number(text: str, name: str) -> int:
     if not text.isdecimal():
         raise EngineFailure(f"ValueError: invalid literal for int() with base 10: '{text}' ({name})")
     return int(text)
@@ -183,5 +200,5 @@ def _sglang(given: Arguments, layout: Layout) -> Transfer | None:
         way="bootstrap",
         role="prefill" if mode == "prefill" else "decode",
         layout=Layout(**{**vars(layout), "connector": backend, "version": ""}),
-        port=int(given.text("--disaggregation-bootstrap-port") or 8998),
+        port=_number(given.text(_BOOTSTRAP_PORT) or "8998", _BOOTSTRAP_PORT),
     )

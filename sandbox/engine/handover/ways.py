@@ -84,7 +84,7 @@ class Nixl:
         params = asked.transfer.get("kv_transfer_params") or {}
         if not params.get("do_remote_prefill") or not params.get("remote_block_ids"):
             return None
-        if not all(params.get(name) for name in _NEEDED):
+        if not all(params.get(name) for name in _NEEDED) or not isinstance(params["remote_port"], int):
             self._say(
                 f"WARNING Got invalid KVTransferParams: {params}. This request will not utilize KVTransfer"
             )

@@ -125,9 +125,11 @@ def test_a_request_without_a_prefill_is_computed_by_the_decode(params: dict[str,
     assert decode.logs == [""]
 
 
-def test_parameters_that_lack_something_are_in_the_log_and_not_used() -> None:
+@pytest.mark.parametrize("port", [{}, {"remote_port": "next door"}])
+def test_parameters_that_lack_something_are_in_the_log_and_not_used(port: dict[str, str]) -> None:
     decode = Engine("decode")
     params = {"do_remote_prefill": True, "remote_block_ids": [1], "remote_host": "prefill"}
+    params |= {"remote_engine_id": "e", "remote_request_id": "r", **port}
     asked = replace(ASKED, transfer={"kv_transfer_params": params})
     assert run(decode.handover.obtain(asked), decode) is None
     assert "Got invalid KVTransferParams" in decode.logs[-1]

@@ -147,6 +147,14 @@ def test_a_connector_that_shares_nothing_here_is_in_the_log(config: dict[str, An
         (['--kv-transfer-config={"kv_role": "prefill"}'], "Unsupported kv_role: prefill"),
         ([f"--kv-transfer-config={json.dumps(NIXL | {'kv_load_failure_policy': 'x'})}"], "got 'x'"),
         ([f"--kv-transfer-config={json.dumps(inner() | {'kv_connector_extra_config': {}})}"], "connectors"),
+        ([f"--kv-transfer-config={json.dumps(NIXL | {'kv_connector_extra_config': 1})}"], "dictionary"),
+        (
+            [
+                f"--kv-transfer-config={json.dumps(NIXL)}",
+                "--kv-transfer-config.kv_connector_extra_config.kv_lease_duration=long",
+            ],
+            "'long' is no time in seconds",
+        ),
     ],
 )
 def test_a_transfer_config_is_refused_as_vllm_does(args: list[str], says: str) -> None:
@@ -158,6 +166,12 @@ def test_a_transfer_config_is_refused_as_vllm_does(args: list[str], says: str) -
 def test_a_port_or_mode_that_is_none_is_refused() -> None:
     with pytest.raises(EngineFailure, match="VLLM_NIXL_SIDE_CHANNEL_PORT"):
         configured(env={"VLLM_NIXL_SIDE_CHANNEL_PORT": "none"}, **NIXL)
+    with pytest.raises(EngineFailure, match="--disaggregation-bootstrap-port"):
+        read(
+            *("sglang.launch_server", "--model-path=Q", "--disaggregation-mode=prefill"),
+            "--disaggregation-bootstrap-port=auto",
+            engine="sglang",
+        )
     with pytest.raises(EngineFailure, match="invalid choice: 'both'"):
         read("sglang.launch_server", "--model-path=Q", "--disaggregation-mode=both", engine="sglang")
 
