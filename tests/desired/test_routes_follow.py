@@ -1,10 +1,13 @@
 """Routes lead to a new set of pods once it is ready."""
 
+from dataclasses import replace
+
 import pytest
 from small_stack import NOTHING, after, cluster, deployment, find, made, service, stack
 
 from inferfleet.desired import desired
 from inferfleet.desired.awaiting import with_leaving
+from inferfleet.desired.gate import announcements
 from inferfleet.desired.values import Desired
 from inferfleet.fleet.decisions import Leaving
 
@@ -94,3 +97,32 @@ def test_only_order_changes_while_another_set_leaves() -> None:
     found = with_leaving(before, documents, NOTHING, [OLD])
     for one in before.clusters[0].objects:
         assert find(found, one.kind, one.name).manifest == one.manifest
+
+
+def test_a_new_set_that_is_not_awaited_is_announced_with_its_gap() -> None:
+    said = {}
+    for setting in ("ready", "applied"):
+        documents = stack(
+            cluster("east"), deployment("a", engine=ENGINE, prefill=PREFILL), **{"await": setting}
+        )
+        [placement] = desired(documents, NOTHING).plan.placements
+        old = replace(NOTHING, placements={placement.spot._replace(revision="0ld000"): 1})
+        found = announcements(desired(documents, old), documents, old, locked=False, preview=False)
+        said[setting] = [(one.severity, one.what) for one in found if "gets a new set of pods" in one.what]
+    what = f"ml/a on {placement.spot.place} gets a new set of pods beside the old one"
+    assert said == {
+        "ready": [
+            (
+                "notice",
+                f"{what}, because prefill and decode exchange something else: the old one serves until the "
+                "new one is ready, and ends then",
+            )
+        ],
+        "applied": [
+            (
+                "warning",
+                f"{what}, and with await: applied the old one ends before the new one is ready: nothing "
+                "serves in between",
+            )
+        ],
+    }
