@@ -7,9 +7,10 @@ from inferfleet.api.pods.resources import fractions
 from inferfleet.api.pods.template import template_mistakes
 from inferfleet.api.problems import Mistake, Problem
 from inferfleet.api.wording import below, path_of
-from inferfleet.fleet.engine_args import disagreements, port_of
+from inferfleet.fleet.engine_args import disagreements
 from inferfleet.fleet.names import LWS
 from inferfleet.fleet.requests import requests
+from inferfleet.fleet.roles import port_of
 from inferfleet.fleet.shapes import has_accelerators
 from inferfleet.manifests.pod.contradictions import contradictions
 from inferfleet.manifests.pod.parts import Contradiction, containers

@@ -6,10 +6,10 @@ from typing import Any
 from inferfleet.api.kinds.containers import engine_container
 from inferfleet.api.kinds.model_deployment import Engine
 from inferfleet.fleet import names
-from inferfleet.fleet.engine_args import group_of, port_of, startup_of
+from inferfleet.fleet.engine_args import group_of, startup_of
 from inferfleet.fleet.engines.ready import ready_variable
 from inferfleet.fleet.ports import Health, active_ports, followers_serve, health, serving_ports
-from inferfleet.fleet.roles import serving_roles
+from inferfleet.fleet.roles import port_of, serving_roles
 from inferfleet.manifests.pod.claimed import ask_for_devices, claimed_gpus
 from inferfleet.manifests.pod.hardware import Hardware
 from inferfleet.manifests.pod.stand import Stand
