@@ -3,13 +3,14 @@
 from dataclasses import dataclass
 from typing import Any
 
-from inferfleet.api.kinds.inference_cluster import Serving, Tracing
+from inferfleet.api.kinds.inference_cluster import Serving
 from inferfleet.api.kinds.model_deployment import ModelDeployment
 from inferfleet.fleet import names
 from inferfleet.manifests.metadata import WAIT_FOR, metadata
 from inferfleet.manifests.picker import access as picker_access
 from inferfleet.manifests.picker import config as picker_config
 from inferfleet.manifests.picker import flags as picker_flags
+from inferfleet.manifests.programs import resources_of, tracing_variables, variable_of_pod
 from inferfleet.profiles.profile import Profile
 
 CONFIG_HASH = f"{names.DOMAIN}/config-hash"
@@ -118,9 +119,9 @@ def _container(
         "imagePullPolicy": "IfNotPresent",
         "args": picker_flags.args(deployment=deployment, serving=serving, profile=profile, revision=revision),
         "env": [
-            _field("NAMESPACE", "metadata.namespace"),
-            _field("POD_NAME", "metadata.name"),
-            *(_tracing(serving.tracing) if serving.tracing else []),
+            variable_of_pod("NAMESPACE", "metadata.namespace"),
+            variable_of_pod("POD_NAME", "metadata.name"),
+            *(tracing_variables(serving.tracing, "endpoint-picker") if serving.tracing else []),
         ],
         "ports": [
             {"name": "grpc-ext-proc", "containerPort": grpc},
@@ -168,25 +169,7 @@ def _resources(deployment: ModelDeployment, profile: Profile) -> dict[str, Any]:
             "requests": dict(profile.resources.requests),
             "limits": dict(profile.resources.limits),
         }
-    both = {"requests": dict(own.requests), "limits": dict(own.limits)}
-    return {kind: amounts for kind, amounts in both.items() if amounts}
-
-
-def _tracing(tracing: Tracing) -> list[dict[str, Any]]:
-    pairs = "k8s.namespace.name=$(NAMESPACE),k8s.node.name=$(NODE_NAME),k8s.pod.name=$(POD_NAME)"
-    return [
-        _field("NODE_NAME", "spec.nodeName"),
-        {"name": "OTEL_SERVICE_NAME", "value": "endpoint-picker"},
-        {"name": "OTEL_EXPORTER_OTLP_ENDPOINT", "value": tracing.endpoint},
-        {"name": "OTEL_TRACES_EXPORTER", "value": "otlp"},
-        {"name": "OTEL_TRACES_SAMPLER", "value": tracing.sampler},
-        {"name": "OTEL_TRACES_SAMPLER_ARG", "value": tracing.sampler_arg},
-        {"name": "OTEL_RESOURCE_ATTRIBUTES", "value": pairs},
-    ]
-
-
-def _field(name: str, path: str) -> dict[str, Any]:
-    return {"name": name, "valueFrom": {"fieldRef": {"apiVersion": "v1", "fieldPath": path}}}
+    return resources_of(own)
 
 
 def _service(
