@@ -5,7 +5,7 @@ from typing import Any
 
 from inferfleet.api.kinds.containers import ROUTING_PROXY
 from inferfleet.api.problems import Mistake, Problem
-from inferfleet.api.wording import listing, path_of
+from inferfleet.api.wording import path_of
 from inferfleet.fleet.engines.exchanged import connector
 from inferfleet.manifests.pod.disaggregated.proxy import document_of, own_flags, table_of
 from inferfleet.manifests.pod.parts import containers
@@ -29,8 +29,10 @@ def proxy_problems(stand: Stand) -> Iterator[Problem]:
     if (chosen := connector(deployment)) not in table.connectors:
         others = [name for name in names() if chosen in profile(name).proxy.connectors]
         instead = f", or serving.profile: {others[0]} in cluster {stand.spot.cluster}" if others else ""
-        what = f"{program}, which is that of cluster {stand.spot.cluster}, does not know connector {chosen}"
-        step = f"Write one of {listing(tuple(table.connectors))}{instead}"
+        kind = stand.engine.type
+        own = [name for name in table.connectors if (name == "SGLang") == (kind == "SGLang")]
+        what = f"{program}, the profile of cluster {stand.spot.cluster}, does not know connector {chosen}"
+        step = f"Write {' or '.join(own)}{instead}"
         yield _problem(stand, "spec.prefill.connector", what, step)
     for mistake in flag_mistakes(
         document.flags, program, known=table.known_flags, own=table.own_flags, refused=_refused(table)
