@@ -1,11 +1,13 @@
-"""What documents say of programs that inferfleet starts itself: flags and resources of pickers and proxies.
+"""Programs that inferfleet starts itself, pickers and routing proxies: flags, resources, variables.
 
-Both are programs in Go. What they would end with is refused here, in the line of the document.
+Both are programs in Go. Flags with which they would end are refused, in the line of the document.
 """
 
 import re
 from collections.abc import Iterator, Mapping
+from typing import Any
 
+from inferfleet.api.kinds.inference_cluster import Tracing
 from inferfleet.api.kinds.pod_template import ResourceRequirements
 from inferfleet.api.kinds.quantity import parse_quantity
 from inferfleet.api.problems import Mistake
@@ -104,6 +106,31 @@ def resource_mistakes(resources: ResourceRequirements | None) -> Iterator[Mistak
         elif limit is not None and parse_quantity(requested) > parse_quantity(limit):
             what = f"it requests {requested} of {name}, which is more than its limit of {limit}"
             yield Mistake(what, "Lower the request or raise the limit", ("requests", name))
+
+
+def resources_of(own: ResourceRequirements) -> dict[str, Any]:
+    """Return what a document says of a container's resources, as Kubernetes takes it."""
+    both = {"requests": dict(own.requests), "limits": dict(own.limits)}
+    return {kind: amounts for kind, amounts in both.items() if amounts}
+
+
+def tracing_variables(tracing: Tracing, service: str) -> list[dict[str, Any]]:
+    """Return the variables by which a program sends its traces; it has NAMESPACE and POD_NAME besides."""
+    pairs = "k8s.namespace.name=$(NAMESPACE),k8s.node.name=$(NODE_NAME),k8s.pod.name=$(POD_NAME)"
+    return [
+        variable_of_pod("NODE_NAME", "spec.nodeName"),
+        {"name": "OTEL_SERVICE_NAME", "value": service},
+        {"name": "OTEL_EXPORTER_OTLP_ENDPOINT", "value": tracing.endpoint},
+        {"name": "OTEL_TRACES_EXPORTER", "value": "otlp"},
+        {"name": "OTEL_TRACES_SAMPLER", "value": tracing.sampler},
+        {"name": "OTEL_TRACES_SAMPLER_ARG", "value": tracing.sampler_arg},
+        {"name": "OTEL_RESOURCE_ATTRIBUTES", "value": pairs},
+    ]
+
+
+def variable_of_pod(name: str, path: str) -> dict[str, Any]:
+    """Return a variable with a field of the pod itself."""
+    return {"name": name, "valueFrom": {"fieldRef": {"apiVersion": "v1", "fieldPath": path}}}
 
 
 def _is_resource(name: str) -> bool:

@@ -12,12 +12,8 @@ from inferfleet.profiles.profile import FlagKind, ProxyTable
 ENGINE_PORT = 8200
 # Ports below are for processes with more rights than its image's user 65532 has (Dockerfile.sidecar).
 FIRST_PORT = 1024
-# It ends connections to an engine that nobody used for so many seconds (http.DefaultTransport of Go).
-IDLE_SECONDS = 90
 # Path that it answers itself, as soon as it listens and whatever the engine does.
 HEALTH_PATH = "/health"
-# Where SGLang's and Mooncake's prefill engines tell the way to them, unless they are given another port.
-BOOTSTRAP_PORT = 8998
 
 _LOGS: dict[str, FlagKind] = {
     "zap-devel": "bool",

@@ -11,6 +11,7 @@ from inferfleet.manifests.metadata import WAIT_FOR, metadata
 from inferfleet.manifests.picker import access as picker_access
 from inferfleet.manifests.picker import config as picker_config
 from inferfleet.manifests.picker import flags as picker_flags
+from inferfleet.manifests.programs import resources_of, tracing_variables, variable_of_pod
 from inferfleet.profiles.profile import Profile
 from inferfleet.profiles.table import profile as usual_picker
 
@@ -129,8 +130,8 @@ def _container(
         "imagePullPolicy": "IfNotPresent",
         "args": picker_flags.args(deployment=deployment, serving=serving, profile=profile, revision=revision),
         "env": [
-            _field("NAMESPACE", "metadata.namespace"),
-            _field("POD_NAME", "metadata.name"),
+            variable_of_pod("NAMESPACE", "metadata.namespace"),
+            variable_of_pod("POD_NAME", "metadata.name"),
             *_tracing(serving.tracing, profile),
         ],
         "ports": [
@@ -179,28 +180,14 @@ def _resources(deployment: ModelDeployment, profile: Profile) -> dict[str, Any]:
             "requests": dict(profile.resources.requests),
             "limits": dict(profile.resources.limits),
         }
-    both = {"requests": dict(own.requests), "limits": dict(own.limits)}
-    return {kind: amounts for kind, amounts in both.items() if amounts}
+    return resources_of(own)
 
 
 def _tracing(tracing: Tracing | None, profile: Profile) -> list[dict[str, Any]]:
     if tracing is None:
         # Otherwise it sends a part of them to a collector beside it, and complains that there is none.
         return [{"name": "OTEL_TRACES_SAMPLER_ARG", "value": "0"}] if profile.always_traces else []
-    pairs = "k8s.namespace.name=$(NAMESPACE),k8s.node.name=$(NODE_NAME),k8s.pod.name=$(POD_NAME)"
-    return [
-        _field("NODE_NAME", "spec.nodeName"),
-        {"name": "OTEL_SERVICE_NAME", "value": "endpoint-picker"},
-        {"name": "OTEL_EXPORTER_OTLP_ENDPOINT", "value": tracing.endpoint},
-        {"name": "OTEL_TRACES_EXPORTER", "value": "otlp"},
-        {"name": "OTEL_TRACES_SAMPLER", "value": tracing.sampler},
-        {"name": "OTEL_TRACES_SAMPLER_ARG", "value": tracing.sampler_arg},
-        {"name": "OTEL_RESOURCE_ATTRIBUTES", "value": pairs},
-    ]
-
-
-def _field(name: str, path: str) -> dict[str, Any]:
-    return {"name": name, "valueFrom": {"fieldRef": {"apiVersion": "v1", "fieldPath": path}}}
+    return tracing_variables(tracing, "endpoint-picker")
 
 
 def _service(
