@@ -8,6 +8,7 @@ from inferfleet.api.pods.template import template_mistakes
 from inferfleet.api.problems import Mistake, Problem
 from inferfleet.api.wording import below, path_of
 from inferfleet.fleet.engine_args import disagreements, port_of
+from inferfleet.fleet.engines.exchanged import changes
 from inferfleet.fleet.names import LWS
 from inferfleet.fleet.requests import requests
 from inferfleet.fleet.shapes import has_accelerators
@@ -59,7 +60,8 @@ def _no_image(stand: Stand) -> Iterator[Problem]:
 
 
 def template_check(stand: Stand) -> Callable[[dict[str, Any]], Iterator[Mistake]]:
-    """Return the function that yields what an edited template contradicts: placement, port and topology.
+    """Return the function that yields what an edited template contradicts: placement, port and topology, and
+    what prefill and decode exchange.
 
     These are the checks of `document_contradictions` and of the engine's command line in documents. Places
     are as those of a difference, with containers by name.
@@ -73,7 +75,19 @@ def template_check(stand: Stand) -> Callable[[dict[str, Any]], Iterator[Mistake]
             spec, stand.deployment, role=stand.role, position=stand.position, shape=stand.shape
         ):
             yield Mistake(mistake.what, mistake.next_step, (place(template, mistake.at),))
-        for mistake in (*scraped(template, stand), *_of_controller(template, stand)):
+        others = (
+            *changes(
+                spec,
+                stand.written.spec,
+                stand.deployment,
+                stand.role,
+                stand.position,
+                image=stand.image,
+            ),
+            *scraped(template, stand),
+            *_of_controller(template, stand),
+        )
+        for mistake in others:
             yield Mistake(mistake.what, mistake.next_step, (place(template, mistake.at),))
 
     return check
