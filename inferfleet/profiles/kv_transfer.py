@@ -18,8 +18,8 @@ Version = tuple[int, ...]
 class ConnectorClass:
     """A class that vLLM takes for `kv_connector`.
 
-    It is surely not in versions before `since`, nor in those from `gone` on, which call it `successor`. Of versions
-    between the last that surely lacks it and the first that has it nothing is known here.
+    It is surely not in versions before `since`, nor in those from `gone` on, which call it `successor`. Of
+    versions between the last that surely lacks it and the first that has it nothing is known here.
     """
 
     since: Version | None = None

@@ -177,7 +177,7 @@ def _of_role(transfer: Transfer, connector: str, role: str) -> Iterator[tuple[Se
         # NixlConnector does not look at it: docs/features/nixl_connector_usage.md.
         ignored = connector == "NIXL"
         what = f"kv_role is {written!r}, and these pods are those of {role}" + (
-            ", which NixlConnector ignores and people do not" if ignored else ""
+            "; NixlConnector does not look at it, and others do" if ignored else ""
         )
         yield "warning" if ignored else "error", Mistake(what, f"Write {right[0]}", transfer.at)
 

@@ -12,11 +12,22 @@ from inferfleet.fleet.engines.words import Steps, is_known
 from inferfleet.fleet.pairs.sides import Side
 from inferfleet.fleet.roles import image_of
 from inferfleet.profiles.engines import AnyMeaning
-from inferfleet.profiles.kv_transfer import ALIKE, MULTI, SGLANG_WAY, has_latent_attention, version_of
+from inferfleet.profiles.kv_transfer import (
+    ALIKE,
+    CLASSES,
+    MULTI,
+    SGLANG_WAY,
+    has_latent_attention,
+    version_of,
+)
 
-# What each flag is without it, where it is known. All of `_REFUSED` are in vLLM's compatibility hash.
+# What each flag is without it, where it is known.
 _USUAL: Mapping[AnyMeaning, str] = {"dtype": "auto", "cacheDtype": "auto", "way": SGLANG_WAY}
-_REFUSED: tuple[AnyMeaning, ...] = ("dtype", "cacheDtype", "way")
+_REFUSED: Mapping[AnyMeaning, str] = {
+    "dtype": "the numbers in a KV cache have one format",
+    "cacheDtype": "the numbers in a KV cache have one format",
+    "way": "both must hand on in the same way",
+}
 # Without the flag these follow from model and GPU, which may be the same.
 _LIKELY: tuple[AnyMeaning, ...] = ("attention", "attentionConfig")
 _DOUBTFUL: Mapping[AnyMeaning, str] = {
@@ -35,14 +46,15 @@ def differences(one: Side, other: Side, by: str) -> Iterator[Problem]:
     """
     if one.role != other.role:
         yield from _models(one, other)
-        for meaning in _REFUSED:
-            yield from _flag(one, other, meaning, "error")
+        for meaning, why in _REFUSED.items():
+            yield from _flag(one, other, meaning, "error", why)
         yield from _names(one, other)
     else:
-        yield from _flag(one, other, "way", "error")
+        yield from _flag(one, other, "way", "error", _REFUSED["way"])
     for meaning in _LIKELY:
-        # A storage does not ask who computed what is in it.
-        yield from _flag(one, other, meaning, "warning" if by in ("SharedStorage", "SGLang") else "error")
+        # A part of vLLM's compatibility hash; other ways do not ask who computed what is in a cache.
+        sure: Severity = "error" if by == "NIXL" else "warning"
+        yield from _flag(one, other, meaning, sure, "a backend orders the blocks of a cache its own way")
     for meaning, why in _DOUBTFUL.items():
         if one.role != other.role or meaning != "maxLength":
             yield from _flag(one, other, meaning, "warning", why)
@@ -113,13 +125,7 @@ def _models(one: Side, other: Side) -> Iterator[Problem]:
         )
 
 
-def _flag(
-    one: Side,
-    other: Side,
-    meaning: AnyMeaning,
-    severity: Severity,
-    why: str = "the cache would be another one",
-) -> Iterator[Problem]:
+def _flag(one: Side, other: Side, meaning: AnyMeaning, severity: Severity, why: str) -> Iterator[Problem]:
     flags = [side.flags.last(meaning) for side in (one, other)]
     written = next(filter(None, flags), None)
     usual = _USUAL.get(meaning)
@@ -149,6 +155,8 @@ def _flag(
 
 def _names(one: Side, other: Side) -> Iterator[Problem]:
     """Yield names under which decode is asked and prefill is not known: both get the same request."""
+    if not one.flags.has("servedModel") and not other.flags.has("servedModel"):
+        return  # a matter of the model
     ours, theirs = _served(one), _served(other)
     if ours is None or theirs is None or set(ours[0]) <= set(theirs[0]) or other.position != "Entry":
         return
@@ -241,7 +249,10 @@ def _layouts(one: Side, other: Side) -> Iterator[Problem]:
         return
     if permutes and values[1] == "HND":
         return
-    said = [f"{_LAYOUT}={value}" for value in values]
+    said = [
+        f"{_LAYOUT}={value}" if variable else f"no {_LAYOUT} ({value} by default)"
+        for variable, value in zip(found, values, strict=True)
+    ]
     yield other.problem(
         f"{one.name} has {said[0]} and {other.name} has {said[1]}: vLLM refuses blocks in another order",
         f"Remove {_LAYOUT}, or write it alike for both",
@@ -256,9 +267,9 @@ def _configs(one: Side, other: Side, by: str) -> Iterator[Problem]:
     if not ours or not theirs or not ours.connector or not theirs.connector:
         return
     told: list[tuple[str, object, object]] = []
-    if ours.connector != theirs.connector or (
-        ours.connector == MULTI and ours.connectors != theirs.connectors
-    ):
+    # One that is not of the way asked for is told already.
+    right = all(side.is_own or set(side.connectors) & CLASSES.get(by, {}).keys() for side in (ours, theirs))
+    if right and (ours.connector, ours.connectors) != (theirs.connector, theirs.connectors):
         told.append(
             (
                 "kv_connector",

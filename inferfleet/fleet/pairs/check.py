@@ -60,6 +60,8 @@ def check(
         yield unsupported
         return
     by = connector(deployment)
+    if deployment.spec.engine.type == "Other":
+        yield _unread(deployment)
     found = sides(deployment)
     problems = [problem for side in found for problem in _of_side(side, by, images, written=written)]
     decode = entry_of(found)
@@ -83,8 +85,7 @@ def _unsupported(deployment: ModelDeployment) -> Problem | None:
         return None
     asked = deployment.spec.prefill is not None and deployment.spec.prefill.connector is not None
     if not known:
-        able = listing(ENGINES)
-        what = f"engine.type is {kind}, and the routing proxy of llm-d asks prefill pods of {able} alone"
+        what = f"engine.type is {kind}, and the routing proxy of llm-d asks prefill pods of vLLM and SGLang"
         step = "Remove prefill, or take another engine"
     else:
         what = f"connector {by} is not one of {kind}, which hands KV caches on by {listing(known)}"
@@ -98,6 +99,18 @@ def _unsupported(deployment: ModelDeployment) -> Problem | None:
         kind="ModelDeployment",
         key=deployment.metadata.key,
         beside="spec.engine",
+    )
+
+
+def _unread(deployment: ModelDeployment) -> Problem:
+    return Problem(
+        "engine.type is Other, so of prefill and decode only images and topologies are compared",
+        "Write the type of the engine, if it is vLLM or SGLang",
+        "spec.engine.type",
+        kind="ModelDeployment",
+        key=deployment.metadata.key,
+        severity="notice",
+        beside="spec.prefill",
     )
 
 

@@ -60,6 +60,11 @@ class Side:
         return found.pop() if len(found) == 1 else None
 
     @property
+    def connectors(self) -> tuple[str, ...]:
+        """Return the classes that hand KV caches on, as far as the command line names them."""
+        return self.transfer.connectors if self.transfer else ()
+
+    @property
     def model(self) -> str | None:
         """Return the model of the command line, as written."""
         word = model_of(self.command, self.flags, self.table)

@@ -55,13 +55,14 @@ def _tensor(decode: Side, prefill: Side, by: str, images: Iterable[Images]) -> I
     model = decode.model or prefill.model or ""
     latent = has_latent_attention(model)
     if by == "SharedStorage":
-        if not latent:
+        named = [*decode.connectors, *prefill.connectors]
+        if not latent and any(name.startswith("LMCache") for name in named):
             yield _size(
                 prefill,
                 decode,
                 "tensor",
-                f"{said}, and LMCache stores the part of each GPU by its number among them",
-                "Write the same tensor for both, unless the storage is another one",
+                f"{said}, and LMCache stores the part of each GPU by its number among so many",
+                "Write the same tensor for both",
                 "warning",
             )
     elif ours % theirs and theirs % ours:
@@ -93,7 +94,7 @@ def _tensor(decode: Side, prefill: Side, by: str, images: Iterable[Images]) -> I
                 "tensor",
                 f"{said}, and vLLM {number} of the image reads no cache that is spread over more GPUs than "
                 "its own",
-                f"Write {ours} or less for prefill, or take an image of vLLM 0.14 or later",
+                f"Write {ours} or less for prefill, or take an image of a newer vLLM",
             )
         elif not latent:
             yield _size(
