@@ -51,8 +51,8 @@ CacheMeaning = Literal[
     "decodeContext",
     "prefillContext",
 ]
-# How a KV cache is handed on: vLLM's is told by JSON, SGLang's by its mode, its way, and the port of prefill.
-HandoverMeaning = Literal["transfer", "mode", "way", "bootstrapPort"]
+# How a KV cache is handed on: vLLM's is told by JSON, SGLang's by its mode and its way.
+HandoverMeaning = Literal["transfer", "mode", "way"]
 AnyMeaning = Meaning | GroupMeaning | ModelMeaning | CacheMeaning | HandoverMeaning
 # Flags without a value.
 SWITCHES: frozenset[AnyMeaning] = frozenset(
@@ -232,7 +232,6 @@ _ENGINES = {
             "--speculative-algorithm": "speculation",
             "--disaggregation-mode": "mode",
             "--disaggregation-transfer-backend": "way",
-            "--disaggregation-bootstrap-port": "bootstrapPort",
         },
         data_in_tensor="--enable-dp-attention",
         address_flag="--host",

@@ -68,10 +68,8 @@ ENGINES: Mapping[str, tuple[str, ...]] = {
     "Other": ("NIXL", "SharedStorage", "Mooncake", "SGLang"),
 }
 
-# SGLang's `--disaggregation-transfer-backend` without the flag, and the port at which its prefill pods are
-# asked: the default of SGLang and of the proxy (SGLANG_BOOTSTRAP_PORT).
+# SGLang's `--disaggregation-transfer-backend` without the flag.
 SGLANG_WAY = "mooncake"
-SGLANG_BOOTSTRAP_PORT = 8998
 
 # Parts of `kv_connector_extra_config` that both sides must have alike, with the connector they are for.
 ALIKE: Mapping[str, str] = {
@@ -89,7 +87,7 @@ _MLA = re.compile(
     r"|longcat|pangu[-_]ultra[-_]moe",
     re.IGNORECASE,
 )
-_VERSION = re.compile(r"v?(\d+)\.(\d+)(?:\.(\d+))?(?:\.post\d+)?(?:[-_+].*)?")
+_VERSION = re.compile(r"v?(\d{1,4})\.(\d{1,4})(?:\.(\d{1,4}))?(?:\.post\d+)?(?:[-_+].*)?")
 
 
 def has_latent_attention(model: str) -> bool:

@@ -188,7 +188,7 @@ def _value(meaning: AnyMeaning, text: str) -> str:
         return _DTYPES.get(text, text)
     try:
         return canonical(json.loads(text)) if text.startswith("{") else text
-    except ValueError:
+    except (ValueError, RecursionError):
         return text
 
 

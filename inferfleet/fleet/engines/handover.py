@@ -18,7 +18,6 @@ from inferfleet.profiles.kv_transfer import (
     CLASSES,
     MULTI,
     ROLES,
-    SGLANG_BOOTSTRAP_PORT,
     Version,
     version_of,
 )
@@ -43,7 +42,7 @@ class Transfer:
     def connector(self) -> str | None:
         """Return the class that hands the cache on, None where none is named."""
         name = self.config.get("kv_connector") if self.config else None
-        return name if isinstance(name, str) else None
+        return name if isinstance(name, str) and name else None
 
     @property
     def connectors(self) -> tuple[str, ...]:
@@ -83,8 +82,8 @@ def transfer_of(command: Command, flags: Flags) -> Transfer | None:
             return Transfer(None, text, at)
         try:
             read = json.loads(text)
-        except ValueError as error:
-            why = error.msg if isinstance(error, json.JSONDecodeError) else "it cannot be read"
+        except (ValueError, RecursionError) as error:
+            why = error.msg if isinstance(error, json.JSONDecodeError) else "it is too deep or too long"
             return Transfer(None, text, at, f"is no JSON: {why}" if text else "has no value")
         if not isinstance(read, dict):
             return Transfer(None, text, at, "is no JSON object")
@@ -149,17 +148,6 @@ def mode_mistakes(flags: Flags, role: str) -> Iterator[tuple[Severity, Mistake]]
                 mode.word.at,
             ),
         )
-    port = flags.last("bootstrapPort")
-    if role == "prefill" and port and flags.number("bootstrapPort") not in (None, SGLANG_BOOTSTRAP_PORT):
-        yield (
-            "error",
-            Mistake(
-                f"{port.name} is {port.value}, and the routing proxy of decode pods tells them to ask "
-                f"prefill pods at {SGLANG_BOOTSTRAP_PORT}",
-                f"Remove {port.name}",
-                port.word.at,
-            ),
-        )
 
 
 def _of_role(transfer: Transfer, connector: str, role: str) -> Iterator[tuple[Severity, Mistake]]:
@@ -221,7 +209,7 @@ def _parts(command: Command) -> Iterator[tuple[list[str], Any, Steps]]:
         text = command.value(value if equals else following, shell=word.shell)
         try:
             read = json.loads(text)
-        except ValueError:
+        except (ValueError, RecursionError):
             read = text
         yield name[len(TRANSFER) + 1 :].split("."), read, word.at
 

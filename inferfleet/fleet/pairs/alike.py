@@ -1,6 +1,6 @@
 """What two sides that exchange a KV cache must be told alike: model, number formats, blocks, way, image."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from inferfleet.api.kinds.containers import engine_container
 from inferfleet.api.kinds.inference_cluster import Images
@@ -65,7 +65,7 @@ def differences(one: Side, other: Side, by: str) -> Iterator[Problem]:
     yield from _configs(one, other, by)
 
 
-def image_differences(one: Side, other: Side, by: str, images: Iterable[Images]) -> Iterator[Problem]:
+def image_differences(one: Side, other: Side, by: str, images: Sequence[Images]) -> Iterator[Problem]:
     """Yield images that differ; what a template leaves out is the image of a cluster.
 
     vLLM's NixlConnector refuses caches of another version than its own. Between pods of one role it is told

@@ -9,16 +9,14 @@ Sources: of vLLM docs/features/nixl_connector_usage.md at 026c83f9, and its comp
 0a5110ef; of SGLang srt/disaggregation/common/conn.py.
 """
 
-from collections.abc import Container, Iterable, Iterator
+from collections.abc import Container, Iterator, Sequence
 
 from inferfleet.api.kinds.inference_cluster import Images
 from inferfleet.api.kinds.model_deployment import ModelDeployment
 from inferfleet.api.kinds.workers import Position
 from inferfleet.api.problems import Problem
-from inferfleet.api.wording import listing, shown
+from inferfleet.api.wording import listing
 from inferfleet.fleet.engines.exchanged import connector
-from inferfleet.fleet.engines.flags import number_of
-from inferfleet.fleet.engines.group import LAST_PORT
 from inferfleet.fleet.engines.handover import (
     MODE,
     TRANSFER,
@@ -26,7 +24,6 @@ from inferfleet.fleet.engines.handover import (
     mode_mistakes,
     transfer_mistakes,
 )
-from inferfleet.fleet.engines.words import is_known
 from inferfleet.fleet.pairs.alike import differences, image_differences
 from inferfleet.fleet.pairs.sides import Side, entry_of, sides
 from inferfleet.fleet.pairs.sizes import size_problems
@@ -38,13 +35,10 @@ from inferfleet.profiles.kv_transfer import (
     ENGINES,
 )
 
-_HOST = "VLLM_NIXL_SIDE_CHANNEL_HOST"
-_PORT = "VLLM_NIXL_SIDE_CHANNEL_PORT"
-
 
 def check(
     deployment: ModelDeployment,
-    images: Iterable[Images] = (),
+    images: Sequence[Images] = (),
     *,
     written: Container[tuple[str, Position]] = (),
 ) -> Iterator[Problem]:
@@ -139,7 +133,7 @@ def _unified(deployment: ModelDeployment) -> Iterator[Problem]:
 
 
 def _of_side(
-    side: Side, by: str, images: Iterable[Images], *, written: Container[tuple[str, Position]]
+    side: Side, by: str, images: Sequence[Images], *, written: Container[tuple[str, Position]]
 ) -> Iterator[Problem]:
     """Yield what is wrong with one side by itself."""
     for severity, mistake in (
@@ -157,19 +151,6 @@ def _of_side(
         ),
     ):
         yield side.problem(mistake.what, mistake.next_step, mistake.at, severity=severity)
-    if by == "NIXL" and (host := side.variable(_HOST)) and side.role == PREFILL:
-        address = host[0]
-        if address in ("localhost", "0.0.0.0", "::", "::1") or address.startswith("127."):
-            yield side.problem(
-                f"{_HOST} is {address!r}, which prefill pods tell decode pods as their address: each of "
-                "these would ask itself",
-                f"Remove {_HOST}; pods get their own address",
-                host[1],
-            )
-    port = side.variable(_PORT) if by == "NIXL" else None
-    if port and is_known(port[0]) and not 1 <= (number_of(port[0]) or 0) <= LAST_PORT:
-        what = f"{_PORT} is {shown(port[0])!r}, and vLLM reads it as the number of a port"
-        yield side.problem(what, "Write a number such as 5600", port[1])
     yield from _absent(side, by, written=written)
 
 

@@ -1,6 +1,6 @@
 """Prefill and decode as their documents have them: the command lines that are compared with each other."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -52,7 +52,7 @@ class Side:
         """Return the image that the template names."""
         return engine_container(self.spec)[1].get("image")
 
-    def image_of(self, images: Iterable[Images]) -> str | None:
+    def image_of(self, images: Sequence[Images]) -> str | None:
         """Return the image of the template, or else that of the clusters, where they have the same."""
         if self.image:
             return self.image

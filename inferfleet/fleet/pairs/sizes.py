@@ -6,7 +6,7 @@ several GPUs of a larger prefill), for pipelines vllm#45880 and vllm#52913; of S
 srt/disaggregation/common/conn.py; of LMCache its keys, which have the number of a GPU and how many there are.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 
 from inferfleet.api.kinds.inference_cluster import Images
 from inferfleet.api.problems import Problem, Severity
@@ -17,7 +17,7 @@ from inferfleet.profiles.kv_transfer import MULTI, PREFILL_WIDER_SINCE, has_late
 _STAGING = "SGLANG_DISAGG_STAGING_BUFFER"
 
 
-def size_problems(decode: Side, prefill: Side, by: str, images: Iterable[Images]) -> Iterator[Problem]:
+def size_problems(decode: Side, prefill: Side, by: str, images: Sequence[Images]) -> Iterator[Problem]:
     """Yield sizes of worker groups between which no KV cache can be handed on."""
     yield from _tensor(decode, prefill, by, images)
     theirs, ours = prefill.topology.pipeline, decode.topology.pipeline
@@ -47,7 +47,7 @@ def size_problems(decode: Side, prefill: Side, by: str, images: Iterable[Images]
         )
 
 
-def _tensor(decode: Side, prefill: Side, by: str, images: Iterable[Images]) -> Iterator[Problem]:
+def _tensor(decode: Side, prefill: Side, by: str, images: Sequence[Images]) -> Iterator[Problem]:
     ours, theirs = decode.topology.tensor, prefill.topology.tensor
     if ours == theirs:
         return

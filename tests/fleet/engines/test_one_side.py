@@ -71,20 +71,6 @@ def _unified(*args: str, **spec: Any) -> ModelDeployment:
         ),
         (
             _sglang(
-                ("--disaggregation-mode=decode",),
-                ("--disaggregation-mode=prefill", "--disaggregation-bootstrap-port=9000"),
-            ),
-            [
-                (
-                    "error",
-                    f"{THEIRS}.args[3]",
-                    "--disaggregation-bootstrap-port is 9000, and the routing proxy of decode pods tells "
-                    "them to ask prefill pods at 8998",
-                )
-            ],
-        ),
-        (
-            _sglang(
                 ("--disaggregation-mode=decode", "--tp=4"),
                 ("--disaggregation-mode=prefill", "--tp=2"),
                 sizes=({"tensor": 4}, {"tensor": 2}),
