@@ -20,7 +20,12 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("inferfleet.api",),
     ("inferfleet.fleet.requests", "inferfleet.fleet.roles"),
     ("inferfleet.fleet.shapes", "inferfleet.fleet.spot"),
-    ("inferfleet.fleet.selectors", "inferfleet.fleet.lock", "inferfleet.fleet.names"),
+    (
+        "inferfleet.fleet.selectors",
+        "inferfleet.fleet.lock",
+        "inferfleet.fleet.names",
+        "inferfleet.fleet.engines",
+    ),
     ("inferfleet.fleet.decisions",),
     ("inferfleet.fleet.placement",),
     ("inferfleet.fleet",),

@@ -38,7 +38,8 @@ def announcements(
             replace(unplaced_problem(unplaced, documents), severity="warning")
             for unplaced in desired.plan.unplaced
         ]
-    for spot in sorted(desired.waiting):
+    warnings += _rolls(desired)
+    for spot in sorted(desired.waiting - {roll.spot for roll in desired.plan.rolls}):
         warnings.append(
             Problem(
                 f"{spot.deployment} on {spot.place} fits only once workloads that are "
@@ -65,6 +66,32 @@ def announcements(
             if cluster.uid is None and cluster.source == "Existing"
         ]
     return tuple(warnings)
+
+
+def _rolls(desired: Desired) -> Iterator[Problem]:
+    """Yield how new sets of pods take the place of old ones, by what clusters hold where that is known."""
+    for roll in desired.plan.rolls:
+        deployment = roll.spot.deployment
+        what = f"{deployment} on {roll.spot.place} gets a new set of pods"
+        if roll.spot in desired.waiting:
+            yield Problem(
+                f"{what}, and there is no room for it beside the old one: the old one ends first, nothing "
+                "serves until the new one is ready, and this update does not wait for that",
+                "Write rollout: Surge, which keeps room for both, or update when nobody asks; "
+                "the next `pulumi up` waits for the new pods",
+                kind="ModelDeployment",
+                key=deployment,
+                severity="warning",
+            )
+        else:
+            yield Problem(
+                f"{what} beside the old one, because prefill and decode exchange something else: the old one "
+                "serves until the new one is ready, and ends then",
+                "Nothing has to be done",
+                kind="ModelDeployment",
+                key=deployment,
+                severity="notice",
+            )
 
 
 def unplaced_problem(unplaced: Unplaced, documents: Documents) -> Problem:

@@ -110,6 +110,20 @@ def _shared(one: Spot, other: Spot) -> int:
 
 
 @dataclass(frozen=True)
+class Roll:
+    """Replicas on a spot whose revision takes the place of others: a new set of pods for an old one.
+
+    `before` are the spots that the old set leaves. `beside` says whether pools have room for both, as far as
+    the plan knows: requests then move to the new set when it is ready. Otherwise the old set ends first.
+    """
+
+    spot: Spot
+    replicas: int
+    before: tuple[Spot, ...]
+    beside: bool
+
+
+@dataclass(frozen=True)
 class Leaving:
     """A workload that still runs on a cluster, has this stack's label, and is no longer desired.
 
@@ -123,6 +137,8 @@ class Leaving:
     pods: int
     gpus_per_pod: int
     requests: Pod | None = None
+    deployment: str = ""  # namespace/name
+    revision: str = ""
 
 
 @dataclass(frozen=True)
@@ -130,8 +146,9 @@ class Plan:
     """Everything the planner decided, sorted, so that equal inputs give equal plans.
 
     `demands` are what it counted with. `reasons` say for each deployment why its replicas do not run on the
-    other clusters and pools, and `left` why some that ran had to leave a spot. `problems` have all severities
-    and name fields without lines: `Documents.located` adds these.
+    other clusters and pools, and `left` why some that ran had to leave a spot. `rolls` are of deployments
+    whose revision changes. `problems` have all severities and name fields without lines: `Documents.located`
+    adds these.
     """
 
     placements: tuple[Placement, ...] = ()
@@ -139,6 +156,7 @@ class Plan:
     services: tuple[ServiceRoute, ...] = ()
     unplaced: tuple[Unplaced, ...] = ()
     changes: tuple[Change, ...] = ()
+    rolls: tuple[Roll, ...] = ()
     left: Mapping[Spot, str] = field(default_factory=dict)
     reasons: Mapping[str, tuple[Reason, ...]] = field(default_factory=dict)
     problems: tuple[Problem, ...] = ()

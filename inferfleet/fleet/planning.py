@@ -49,10 +49,11 @@ than a second; the moves that save cost are bounded in number (`bench/planner.py
 """
 
 from collections import Counter
+from collections.abc import Iterable, Iterator
 
 from inferfleet.api.documents import Documents
 from inferfleet.api.problems import in_reading_order
-from inferfleet.fleet.decisions import Change, Placement, Plan, Unplaced
+from inferfleet.fleet.decisions import Change, Placement, Plan, Roll, Unplaced
 from inferfleet.fleet.lock.lock import Lock, LockedCluster
 from inferfleet.fleet.placement.candidates import Candidates
 from inferfleet.fleet.placement.ledger import Ledger
@@ -64,6 +65,7 @@ from inferfleet.fleet.placement.soundness import check
 from inferfleet.fleet.placement.suitability import Suitability
 from inferfleet.fleet.selectors.cel import Selectors
 from inferfleet.fleet.shapes import Demands, written
+from inferfleet.fleet.spot import Spot
 from inferfleet.fleet.traffic import endpoints, route_problems, routes
 
 
@@ -117,6 +119,7 @@ def plan(documents: Documents, lock: Lock, demands: Demands | None = None) -> Pl
             if (missing := targets[deployment] - ledger.total(deployment)) > 0
         ),
         changes=changed,
+        rolls=tuple(rolls(documents, changed, ledger)),
         left={
             change.spot: left[change.spot]
             for change in changed
@@ -143,6 +146,32 @@ def changes(old: Lock, new: Lock) -> tuple[Change, ...]:
         for spot in sorted({*old.placements, *new.placements})
         if old.placements.get(spot) != new.placements.get(spot)
     )
+
+
+def rolls(documents: Documents, changed: Iterable[Change], ledger: Ledger) -> Iterator[Roll]:
+    """Yield the spots whose revision takes the place of others on their cluster, with what these are."""
+    by_cluster: dict[tuple[str, str], list[Change]] = {}
+    for change in changed:
+        by_cluster.setdefault((change.spot.deployment, change.spot.cluster), []).append(change)
+    for (deployment, _), there in by_cluster.items():
+        for new in there:
+            old = [
+                change for change in there if not change.after and change.spot.revision != new.spot.revision
+            ]
+            if new.before or not old:
+                continue
+            surge = documents.deployments[deployment].spec.rollout == "Surge"
+            # With Surge the plan has counted a second set.
+            kept = new.after if surge and new.spot.revision else 0
+            more = sum(change.before for change in old) - kept
+            beside = more <= 0 or ledger.fits(_of_roles(new.spot, old[0].spot), more)
+            yield Roll(new.spot, new.after, tuple(change.spot for change in old), beside)
+
+
+def _of_roles(new: Spot, old: Spot) -> Spot:
+    """Return the old spot with those of its roles that the new one has: what others need is not known."""
+    roles = dict(new.pools)
+    return old._replace(pools=tuple((role, pool) for role, pool in old.pools if role in roles))
 
 
 def _changeable(documents: Documents) -> list[str]:

@@ -12,7 +12,7 @@ from inferfleet.api.kinds.quantity import parse_quantity
 from inferfleet.api.kinds.workers import Position, Topology
 from inferfleet.api.problems import Where
 from inferfleet.fleet.requests import PodSpec, requests
-from inferfleet.fleet.roles import DECODE, roles_of, workers_of
+from inferfleet.fleet.roles import DECODE, is_disaggregated, roles_of, workers_of
 from inferfleet.profiles.devices import RESOURCE_BY_DRIVER, is_network
 from inferfleet.profiles.dra import CHANNEL_DRIVER
 
@@ -95,7 +95,8 @@ class Demand:
 
     Pods stand in gangs of `gang`, the pods of a worker, each on a node of its own: an entry, which is `pod`,
     and followers like `follower`. `shares` are those of plugins in what an entry requests, in the order in
-    which they run, `follower_shares` those in a follower.
+    which they run, `follower_shares` those in a follower. The plan counts each replica `sets` times: twice
+    where another set of all pods comes beside them.
     """
 
     pod: Pod
@@ -105,6 +106,7 @@ class Demand:
     gang: int = 1
     follower: Pod | None = None
     follower_shares: tuple[Share, ...] = ()
+    sets: int = 1
 
     @property
     def workers(self) -> int:
@@ -201,12 +203,15 @@ def demand(deployment: ModelDeployment, role: str = DECODE, node_gpus: int | Non
         node_gpus = 0
     pods, gpus = shape(topology, topology.gpus_per_pod if node_gpus is None else node_gpus)
     follower = workers.of("Follower") if pods > 1 else None
+    surge, apart = deployment.spec.rollout == "Surge", is_disaggregated(deployment)
     return Demand(
         pod_of(workers.entry_template.spec, gpus=gpus),
         workers.count * pods,
-        pods if deployment.spec.rollout == "Surge" else 0,
+        pods if surge and not apart else 0,
         gang=pods,
         follower=pod_of(follower.spec, gpus=gpus) if follower else None,
+        # A second set has room for the one pod more of a change in place too.
+        sets=2 if surge and apart else 1,
     )
 
 

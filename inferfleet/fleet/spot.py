@@ -38,10 +38,13 @@ class Spot(NamedTuple):
 
     @property
     def place(self) -> str:
-        """Return cluster and pool as messages write them; of several roles, the pool of each."""
+        """Return cluster and pool as messages write them; of several roles, the pool of each, and of a
+        revision that too: `east decode=h100 prefill=l4 @3fa01c`.
+        """
         if len(self.pools) == 1:
             return f"{self.cluster}/{self.pools[0][1]}"
-        return " ".join([self.cluster, *(f"{role}={pool}" for role, pool in self.pools)])
+        parts = [self.cluster, *(f"{role}={pool}" for role, pool in self.pools)]
+        return " ".join([*parts, f"@{self.revision}"] if self.revision else parts)
 
     def __str__(self) -> str:
         """Return the spot as the lock writes it: `ml/qwen3-coder east decode=h100`.

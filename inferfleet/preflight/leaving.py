@@ -14,6 +14,7 @@ from inferfleet.fleet.names import (
     PLACEMENT,
     PLUGINS,
     POOL,
+    REVISION,
     ROLE,
     STACK,
     pool_of,
@@ -83,6 +84,8 @@ def leaving(cluster: DesiredCluster, workloads: Iterable[dict[str, Any]]) -> Ite
                 pods=pods_of(item),
                 gpus_per_pod=gpus,
                 requests=None if gpus else pod_of(template["spec"], gpus=0),
+                deployment=f"{metadata['namespace']}/{labels[DEPLOYMENT]}",
+                revision=labels.get(REVISION, ""),
             )
 
 

@@ -38,6 +38,7 @@ def test_plan_says_the_same_to_machines(project: Project) -> None:
             {"service": "ml/chat", "cluster": "east", "backends": [{"deployment": "ml/qwen", "weight": 1}]}
         ],
         "changes": [{**PLACED, "before": 0, "after": 1, "why": None}],
+        "rolls": [],
         "cloudChanges": [],
         "unplaced": [],
         "lock": {"file": "stacks/prod/placement.lock", "matches": False, "written": False},

@@ -56,6 +56,7 @@ _deployments = st.builds(
     roles=st.sampled_from(
         [{}, {}, {}, {"encode": role(1)}, {"encode": role(2, pipeline=2), "rank": role(1, cel=LARGE)}]
     ),
+    prefill=st.sampled_from([None, None, None, role(1), role(2, workers=2), role(1, cel=LARGE)]),
 )
 
 
@@ -125,7 +126,7 @@ def test_no_pool_is_oversubscribed_and_no_worker_is_twice_on_a_node(documents: l
         for name, pool in spot_.pools:
             key = (spot_.cluster, pool)
             needs = planned.demands.of(spot_.deployment, name, key)
-            count = placement.replicas * needs.workers + (1 if needs.spare else 0)
+            count = placement.replicas * needs.workers * needs.sets + (1 if needs.spare else 0)
             workers.setdefault(key, []).extend([(needs.pod.gpus, needs.gang, needs.pod.cpu)] * count)
     for (name, pool_name), standing_there in workers.items():
         pools = all_documents.clusters[name].spec.node_pools
@@ -166,20 +167,23 @@ def test_fewer_replicas_of_one_deployment_move_and_end_no_others(
         for document in documents
     ]
     after = plan(fleet(*smaller), before.lock)
-    other = {
-        text: number for text, number in standing(before).items() if not text.startswith(f"ml/d{which} ")
-    }
+    other = {text: number for text, number in standing(before).items() if _deployment(text) != f"ml/d{which}"}
     kept = standing(after)
     moved = {text for text, number in other.items() if kept.get(text, 0) < number}
     evicted = {change.spot.deployment for change in after.changes} - {f"ml/d{which}"}
     # What had to leave a pool and could not may find the room that became free.
     for text in moved:
-        deployment_, where, *_ = text.split(" ")
+        deployment_, where = _deployment(text), text.split(" ")[1]
         assert deployment_ in evicted
-        assert sum(number for name, number in kept.items() if name.startswith(f"{deployment_} ")) >= sum(
-            number for name, number in other.items() if name.startswith(f"{deployment_} ")
+        assert sum(number for name, number in kept.items() if _deployment(name) == deployment_) >= sum(
+            number for name, number in other.items() if _deployment(name) == deployment_
         )
         assert must_leave(before, deployment_, where)
+
+
+def _deployment(text: str) -> str:
+    """The deployment of a line of the lock, without its revision."""
+    return text.partition(" ")[0].partition("@")[0]
 
 
 def must_leave(planned: Plan, deployment_: str, where: str) -> bool:
@@ -200,7 +204,7 @@ def test_adding_a_deployment_moves_no_other(
 ) -> None:
     before = plan(fleet(*documents), locked)
     after = plan(fleet(*documents, _named("d9", added)), before.lock)
-    others = {text: number for text, number in standing(after).items() if not text.startswith("ml/d9 ")}
+    others = {text: number for text, number in standing(after).items() if _deployment(text) != "ml/d9"}
     assert others == standing(before)
 
 
@@ -226,3 +230,22 @@ def test_no_more_replicas_run_than_asked_unless_they_are_lost(
 
 def _is_lost(document: Document) -> bool:
     return isinstance(document, InferenceCluster) and document.spec.state == "lost"
+
+
+@settings(max_examples=100, deadline=None)
+@given(_fleets, _locks())
+def test_with_prefill_apart_a_deployment_has_one_spot_on_each_cluster_it_can_move_on(
+    documents: list[Document], locked: Lock
+) -> None:
+    all_documents = fleet(*documents)
+    lost = {document.metadata.name for document in documents if _is_lost(document)}
+    planned = plan(all_documents, locked)
+    invalid = {problem.key for problem in planned.problems if problem.severity == "error"}
+    apart = [
+        (placement.spot.deployment, placement.spot.cluster)
+        for placement in planned.placements
+        if all_documents.deployments[placement.spot.deployment].spec.prefill
+        and placement.spot.cluster not in lost
+        and placement.spot.deployment not in invalid
+    ]
+    assert len(set(apart)) == len(apart)

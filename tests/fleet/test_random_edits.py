@@ -5,7 +5,7 @@ from collections import Counter
 from random import Random
 from typing import Any
 
-from small_fleet import Document, class_, cluster, deployment, fleet
+from small_fleet import Document, class_, cluster, deployment, fleet, role
 
 from inferfleet.api.kinds.inference_cluster import InferenceCluster
 from inferfleet.api.kinds.model_deployment import ModelDeployment
@@ -104,6 +104,7 @@ def _cluster(name: str, random: Random) -> InferenceCluster:
 
 def _deployment(name: str, random: Random) -> ModelDeployment:
     gang = random.random() < 0.15
+    prefill = random.choice((None, None, role(1), role(2, workers=2)))
     return deployment(
         name,
         random.randint(1, 5),
@@ -111,6 +112,7 @@ def _deployment(name: str, random: Random) -> ModelDeployment:
         cel=random.choice((None, LARGE)),
         resources={"requests": {"cpu": str(random.randint(1, 9))}},
         rollout=random.choice(("DeleteFirst", "DeleteFirst", "Surge")),
+        **({"prefill": prefill} if prefill else {}),
     )
 
 

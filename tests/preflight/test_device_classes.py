@@ -167,5 +167,5 @@ def test_a_leaving_workload_that_claims_its_gpus_holds_them(cluster: Start) -> N
         "Deployment", "a-decode-h100", "ml", labels=OURS, spec={"replicas": 2, "template": template}
     )
     assert look(cluster(objects=[workload]), east()).leaving == (
-        Leaving("east", "ml", "a-decode-h100", pool="h100", pods=2, gpus_per_pod=8),
+        Leaving("east", "ml", "a-decode-h100", pool="h100", pods=2, gpus_per_pod=8, deployment="ml/a"),
     )

@@ -70,7 +70,7 @@ def test_leaving_workloads_are_in_the_pool_of_the_document(
 ) -> None:
     standing(objects=[engine("a-decode-l4", on_nodes)])
     assert look(google, desired_on()).leaving == (
-        Leaving("east", "ml", "a-decode-l4", pool="l4", pods=1, gpus_per_pod=2),
+        Leaving("east", "ml", "a-decode-l4", pool="l4", pods=1, gpus_per_pod=2, deployment="ml/a"),
     )
 
 

@@ -37,7 +37,7 @@ def _leaving(running: dict[str, Any], *desired: dict[str, Any]) -> list[Leaving]
 
 
 WANTED = _set("a-decode-l4", _template("l4"))
-HELD = Leaving("east", "ml", "a-decode-l4", pool="l4", pods=6, gpus_per_pod=2)
+HELD = Leaving("east", "ml", "a-decode-l4", pool="l4", pods=6, gpus_per_pod=2, deployment="ml/a")
 
 
 @pytest.mark.parametrize(

@@ -264,8 +264,8 @@ def test_leaving_workloads_are_engines_of_this_stack_that_are_no_longer_desired(
         ]
     )
     assert look(fake, east(kept)).leaving == (
-        Leaving("east", "ml", "a-decode-a100", pool="a100", pods=3, gpus_per_pod=2),
-        Leaving("east", "ml", "a-decode-h100", pool="h100-x", pods=3, gpus_per_pod=2),
+        Leaving("east", "ml", "a-decode-a100", pool="a100", pods=3, gpus_per_pod=2, deployment="ml/a"),
+        Leaving("east", "ml", "a-decode-h100", pool="h100-x", pods=3, gpus_per_pod=2, deployment="ml/a"),
     )
 
 

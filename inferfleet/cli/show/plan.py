@@ -7,7 +7,7 @@ from typing import Any
 from inferfleet.cli.output import print_line
 from inferfleet.cli.show.tables import print_table
 from inferfleet.desired.values import Desired
-from inferfleet.fleet.decisions import Change, Move, Reason, moves
+from inferfleet.fleet.decisions import Change, Move, Reason, Roll, moves
 from inferfleet.fleet.shapes import Demand, Demands
 from inferfleet.fleet.spot import Spot
 
@@ -55,6 +55,8 @@ def show(desired: Desired, *, remembered: bool) -> None:
         print_line("changes against placement.lock")
         for line in change_lines(plan.changes, plan.left):
             print_line(f"  {line}")
+        for roll in plan.rolls:
+            print_line(f"  {roll_line(roll)}")
     if desired.cloud_changes and remembered:
         print_line()
         print_line("Google Cloud, against placement.lock")
@@ -82,6 +84,14 @@ def change_lines(changes: Iterable[Change], left: Mapping[Spot, str]) -> Iterato
                 yield f"  {_replicas(move.replicas)}: {'; '.join(_steps(move))}"
 
 
+def roll_line(roll: Roll) -> str:
+    """Return how a new set of pods takes the place of an old one, with what clients see of it."""
+    what = f"{roll.spot.deployment} on {roll.spot.place}: a new set of pods"
+    if roll.beside:
+        return f"{what} beside the old one, which serves until the new one is ready and ends then"
+    return f"{what} after the old one, since there is no room for both: nothing serves in between"
+
+
 def _steps(move: Move) -> Iterator[str]:
     """Yield what becomes of each role of replicas that move; pods of one that stays run on."""
     before, after = dict(move.before.pools), dict(move.after.pools)
@@ -90,7 +100,9 @@ def _steps(move: Move) -> Iterator[str]:
             f"{spot.cluster}/{pools[role]}" if role in pools else ""
             for spot, pools in ((move.before, before), (move.after, after))
         )
-        if source == target:
+        if source == target and move.before.revision != move.after.revision:
+            yield f"{role} starts anew on {target}"
+        elif source == target:
             yield f"{role} stays on {source}"
         elif source and target:
             yield f"{role} moves from {source} to {target}"
@@ -170,6 +182,15 @@ def as_values(desired: Desired) -> dict[str, Any]:
             | {"before": change.before, "after": change.after, "why": plan.left.get(change.spot)}
             for change in plan.changes
         ],
+        "rolls": [
+            spot_values(roll.spot)
+            | {
+                "replicas": roll.replicas,
+                "before": [spot_values(spot) for spot in roll.before],
+                "beside": roll.beside,
+            }
+            for roll in plan.rolls
+        ],
         "cloudChanges": [
             {
                 "cluster": change.cluster,
@@ -201,7 +222,8 @@ def as_values(desired: Desired) -> dict[str, Any]:
 
 def spot_values(spot: Spot) -> dict[str, Any]:
     """Return a spot as values for JSON."""
-    return {"deployment": spot.deployment, "cluster": spot.cluster, "pools": dict(spot.pools)}
+    revision = {"revision": spot.revision} if spot.revision else {}
+    return {"deployment": spot.deployment, "cluster": spot.cluster, "pools": dict(spot.pools), **revision}
 
 
 def _replicas(number: int) -> str:

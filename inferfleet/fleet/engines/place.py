@@ -11,7 +11,7 @@ from inferfleet.fleet.engines.group import LAST_PORT, Group, Meeting, argument, 
 from inferfleet.fleet.engines.launchers import launcher, launcher_mistakes
 from inferfleet.fleet.engines.repeated import place_of
 from inferfleet.fleet.engines.words import INDEX, LEADER, OF_GROUP, SIZE, Command, index_factor, is_known
-from inferfleet.fleet.roles import DECODE, engine_of, workers_of
+from inferfleet.fleet.roles import DECODE, PREFILL, engine_of, workers_of
 from inferfleet.fleet.shapes import Shape
 from inferfleet.profiles.engines import AnyMeaning
 
@@ -239,7 +239,7 @@ def topology_mistakes(
         )
     if balance(deployment, role) != "multiPort":
         return
-    if role != DECODE:
+    if role not in (DECODE, PREFILL):
         yield Mistake(
             "--data-parallel-multi-port-external-lb gives each copy in a pod a port, but the Service of role "
             f"{role} has one",

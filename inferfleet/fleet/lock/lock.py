@@ -79,7 +79,8 @@ class Lock:
     def runs(self, spot: Spot) -> bool:
         """Return whether workloads of the spot run: those of a role stay when others are added or removed."""
         return spot in self.placements or any(
-            (known.deployment, known.cluster) == (spot.deployment, spot.cluster)
+            (known.deployment, known.cluster, known.revision)
+            == (spot.deployment, spot.cluster, spot.revision)
             and not set(known.pools).isdisjoint(spot.pools)
             for known in self.placements
         )

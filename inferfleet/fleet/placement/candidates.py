@@ -6,27 +6,24 @@ accelerators it is the price per core, and the cores that are free. The role wit
 chooses its pool by these; the others choose theirs on the same cluster in the same way.
 """
 
-from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from fractions import Fraction
 
 from inferfleet.api.documents import Documents
-from inferfleet.api.kinds.inference_class import InferenceClass
-from inferfleet.api.kinds.quantity import parse_quantity
 from inferfleet.fleet import names
+from inferfleet.fleet.engines.exchanged import revision
 from inferfleet.fleet.placement.ledger import Ledger
+from inferfleet.fleet.placement.prices import prices, ranks
 from inferfleet.fleet.placement.rooms import More, Room
 from inferfleet.fleet.placement.suitability import Suitability
-from inferfleet.fleet.roles import roles_of
-from inferfleet.fleet.shapes import PoolKey, accelerator
+from inferfleet.fleet.roles import is_disaggregated, roles_of
+from inferfleet.fleet.shapes import PoolKey
 from inferfleet.fleet.spot import Spot
 
 # Clusters up to which each of their pools is looked at; with more of them, the index is.
 _FEW = 16
 # Pools that are tried for the roles of one replica on one cluster.
 _TRIES = 200
-_Rank = tuple[bool, Fraction, Fraction, int, str]
 
 
 @dataclass(frozen=True)
@@ -35,7 +32,9 @@ class Wanted:
 
     The role with the most GPUs is the first. `nodes` are those of the classes that suit the role which fewest
     suit, `gpus` those of the largest pod, `gang` the pods of the largest worker, `total` the GPUs of a
-    replica, `cpu` by role the least thousandths of a core that a pod asks for.
+    replica, `cpu` by role the least thousandths of a core that a pod asks for. Where replicas are `together`,
+    those on a cluster have one spot, because each prefill pod serves each decode pod; `share` of them come to
+    a cluster if all have the same number.
     """
 
     deployment: str
@@ -48,6 +47,8 @@ class Wanted:
     total: int
     cpu: Mapping[str, int]
     priority: int
+    together: bool = False
+    share: int = 1
 
     @property
     def scarcity(self) -> tuple[int, int, int, str]:
@@ -90,6 +91,8 @@ class Candidates:
                 sum(demand.gpus for demand in written.values()),
                 {role: self._demands.least_cpu(deployment, role) for role in roles},
                 document.spec.priority,
+                is_disaggregated(document),
+                -(-document.spec.replicas // max(1, len(self._suitability.clusters(deployment)))),
             )
         return self._wanted[deployment]
 
@@ -103,9 +106,21 @@ class Candidates:
     ) -> Spot | None:
         """Return the best spot for more replicas together, other than the one they leave, or None.
 
-        Only a `thorough` search finds room on nodes where pods would have to be put otherwise.
+        Only a `thorough` search finds room on nodes where pods would have to be put otherwise. The first of
+        replicas that are together chooses pools with room for the others, as far as there are such.
         """
         wanted = self.wanted(deployment)
+        most = max(replicas, wanted.share) if wanted.together else replicas
+        while True:
+            spot = self._best(wanted, replicas, most, leaving=leaving, thorough=thorough)
+            if spot is not None or most == replicas:
+                return spot
+            most = max(replicas, most - max(1, most // 8))
+
+    def _best(
+        self, wanted: Wanted, replicas: int, most: int, *, leaving: Spot | None, thorough: bool
+    ) -> Spot | None:
+        deployment = wanted.deployment
         there = self._ledger.by_cluster(deployment)
         used = {cluster: number for cluster, number in there.items() if cluster in wanted.clusters}
         levels = set(used.values())
@@ -121,7 +136,8 @@ class Candidates:
                 if room.number in tried or there.get(cluster, 0) != level or cluster not in wanted.clusters:
                     continue
                 tried.add(room.number)
-                spot = self.on_pool(wanted, room, replicas, leaving=leaving)
+                first = most if level == 0 else replicas
+                spot = self.on_pool(wanted, room, first, leaving=leaving)
                 if spot is not None:
                     return spot
         return None
@@ -137,7 +153,7 @@ class Candidates:
         if not room.fits(more):
             return None
         if len(wanted.roles) == 1:
-            spot = Spot(wanted.deployment, key[0], ((first, key[1]),))
+            spot = self._spot(wanted.deployment, key[0], {first: key[1]})
             return spot if spot != leaving else None
         return self.completed(wanted, key[0], {first: key[1]}, replicas, leaving=leaving)
 
@@ -152,7 +168,8 @@ class Candidates:
     ) -> Spot | None:
         """Return a spot with room on the cluster, with the pools that some roles have already, or None.
 
-        Two spots of a deployment on a cluster share no pool of a role: workloads are named by these two.
+        Two spots of a deployment on a cluster share no pool of a role: workloads are named by these two. If
+        its replicas are together, they have one spot.
         """
         others = [
             spot
@@ -162,6 +179,8 @@ class Candidates:
         for spot in others:
             if all(spot.pool(role) == pool for role, pool in fixed.items()):
                 return spot if spot != leaving and self._ledger.fits(spot, replicas) else None
+        if others and wanted.together:
+            return None
         if any(spot.pool(role) == pool for spot in others for role, pool in fixed.items()):
             return None
         labels = {names.placement(spot) for spot in self._ledger.on_cluster(wanted.deployment, cluster)}
@@ -171,7 +190,7 @@ class Candidates:
         def chosen(index: int, pools: dict[str, str], added: dict[PoolKey, list[More]]) -> Spot | None:
             nonlocal tries
             if index == len(open_roles):
-                spot = Spot(wanted.deployment, cluster, tuple(sorted(pools.items())))
+                spot = self._spot(wanted.deployment, cluster, pools)
                 return spot if spot != leaving and names.placement(spot) not in labels else None
             role = open_roles[index]
             for room in self._near(wanted, role, cluster):
@@ -194,6 +213,11 @@ class Candidates:
         if not all(self._rooms.by_key[key].fits(*more) for key, more in added.items()):
             return None
         return chosen(0, dict(fixed), added)
+
+    def _spot(self, deployment: str, cluster: str, pools: Mapping[str, str]) -> Spot:
+        images = self._documents.clusters[cluster].spec.serving.images
+        of = revision(self._documents.deployments[deployment], images)
+        return Spot(deployment, cluster, tuple(sorted(pools.items())), of)
 
     def cost(self, spot: Spot) -> int:
         """Return what the GPUs of a replica cost on a spot, in a unit that is the same for all."""
@@ -265,36 +289,3 @@ class Candidates:
 
     def _more(self, wanted: Wanted, role: str, pool: PoolKey, replicas: int) -> More:
         return More((wanted.deployment, role), self._demands.of(wanted.deployment, role, pool), replicas)
-
-
-def ranks(documents: Documents) -> dict[str, _Rank]:
-    """Return keys by which classes are ordered: the price per GPU, and those without one last, by the GPUs
-    of a node and the memory of each; where nodes have none, the price per core, then cores and memory.
-
-    Prices in another currency than that of most classes are not compared.
-    """
-    currencies = Counter(
-        document.spec.price.currency for document in documents.classes.values() if document.spec.price
-    )
-    common = min(currencies, key=lambda name: (-currencies[name], name), default="")
-    return {name: _rank(name, document, common) for name, document in documents.classes.items()}
-
-
-def prices(documents: Documents) -> dict[str, int]:
-    """Return the price per GPU of each class in millionths. Those without one have the same, a thousand times
-    the highest: what has a price is cheaper, and no move between the others saves anything.
-    """
-    known = {name: int(rank[1] * 1_000_000) for name, rank in ranks(documents).items() if not rank[0]}
-    return dict.fromkeys(documents.classes, 1_000 * max(known.values(), default=0) + 1) | known
-
-
-def _rank(name: str, document: InferenceClass, currency: str) -> _Rank:
-    device, price, size = accelerator(document), document.spec.price, document.spec.node
-    if device:
-        units, stated = Fraction(device.count), device.capacity.get("memory")
-        memory = int(parse_quantity(stated.value)) if stated else 0
-    else:
-        units, memory = Fraction(parse_quantity(size.cpu)), int(parse_quantity(size.memory))
-    known = price is not None and price.currency == currency and units > 0
-    each = Fraction(parse_quantity(price.on_demand)) / units if price and known else Fraction(0)
-    return not known, each, units, memory, name

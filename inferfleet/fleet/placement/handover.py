@@ -56,12 +56,15 @@ def waiting(documents: Documents, plan: Plan, leaving: Collection[Leaving], befo
     # By name: what takes the place of one of these is of another kind, and stands beside it until it leaves.
     replaced = {(workload.cluster, workload.namespace, workload.name) for workload in leaving}
     for placement in plan.placements:
-        already = min(before.placements.get(placement.spot, 0), placement.replicas)
-        if replaced & _workloads(placement.spot):
+        spot = placement.spot
+        already = min(before.placements.get(spot, 0), placement.replicas)
+        # The lock may be of an update that was killed: while another revision stands, nothing tells whether
+        # this one does.
+        if replaced & _workloads(spot) or _other_revisions(spot, leaving):
             already = 0
-        add(placement.spot, already)
+        add(spot, already)
         if placement.replicas > already:
-            growing.append((placement.spot, placement.replicas - already))
+            growing.append((spot, placement.replicas - already))
     without_room = set()
     for spot, more in growing:
         add(spot, more)
@@ -70,6 +73,14 @@ def waiting(documents: Documents, plan: Plan, leaving: Collection[Leaving], befo
             add(spot, -more)
             without_room.add(spot)
     return frozenset(without_room)
+
+
+def _other_revisions(spot: Spot, leaving: Collection[Leaving]) -> bool:
+    return any(
+        (workload.deployment, workload.cluster) == (spot.deployment, spot.cluster)
+        and workload.revision != spot.revision
+        for workload in leaving
+    )
 
 
 def _workloads(spot: Spot) -> set[tuple[str, str, str]]:

@@ -93,11 +93,27 @@ class Placing:
     def _complete(self, deployment: str) -> None:
         """Give replicas a pool for each role that is new in the document, beside those that they have."""
         wanted = self._candidates.wanted(deployment)
-        for spot, replicas in self._ledger.replicas(deployment).items():
+        spots = self._ledger.replicas(deployment)
+        # Of those that are together, the spot of the most is the one that others join.
+        for spot, replicas in sorted(spots.items(), key=lambda item: -item[1] if wanted.together else 0):
             if len(spot.pools) < len(wanted.roles):
                 self._ledger.add(spot, -replicas)
                 whole = self._candidates.completed(wanted, spot.cluster, dict(spot.pools), replicas)
                 self._ledger.add(whole or spot, replicas)
+        if wanted.together:
+            self._gather(deployment)
+
+    def _gather(self, deployment: str) -> None:
+        """Leave a deployment whose replicas are together one spot on each cluster, that of the most."""
+        by_cluster: dict[str, list[Spot]] = {}
+        for spot in self._ledger.replicas(deployment):
+            by_cluster.setdefault(spot.cluster, []).append(spot)
+        for spots in by_cluster.values():
+            stays = min(spots, key=lambda spot: (-len(spot.pools), -self._ledger.on_spot(spot), spot))
+            for spot in spots:
+                if spot != stays:
+                    self._ledger.add(spot, -self._ledger.on_spot(spot))
+                    self.left[spot] = f"all replicas on a cluster share their pools, those of {stays.place}"
 
     def _evict(self, deployment: str) -> bool:
         """Move replicas away from spots that evict them. Return True when any moved."""

@@ -82,13 +82,20 @@ class Why:
                 for role in roles
             }
             if len(roles) > 1 and self._not_together(deployment, cluster, pools, roles, against):
-                found.append(Reason(cluster, "", "no pools have room for all roles of a replica together"))
+                found.append(Reason(cluster, "", self._why_not_together(deployment, cluster)))
             for pool in pools:
                 by_role = {role: against[pool, role] or "has room" for role in roles}
                 same = len(set(by_role.values())) == 1
                 why = by_role[roles[0]] if same else "; ".join(f"{role}: {by_role[role]}" for role in roles)
                 found.append(Reason(cluster, pool, why))
         return tuple(sorted(found))
+
+    def _why_not_together(self, deployment: str, cluster: str) -> str:
+        spots = self._ledger.on_cluster(deployment, cluster)
+        if spots and self._candidates.wanted(deployment).together:
+            where = " ".join(f"{role}={pool}" for role, pool in spots[0].pools)
+            return f"its replicas share the pools {where}, which have no room for one more"
+        return "no pools have room for all roles of a replica together"
 
     def runs_there(self, deployment: str, reason: Reason) -> bool:
         """Return whether replicas run on the pool of a reason."""
@@ -134,7 +141,7 @@ class Why:
             return f"{full}: {_short_of(list(room.free), demand)}"
         spots = self._ledger.on_pool(pool)
         there = any(spot.deployment == deployment and (role, pool[1]) in spot.pools for spot in spots)
-        spare = 0 if there else demand.spare
+        spare = (0 if there else demand.spare) + demand.pods * (demand.sets - 1)
         pods = demand.pods + spare
         parts = f" ({demand.pods} of a replica, {spare} kept free for rollouts)" if spare else " of a replica"
         alone = ", each of a worker on a node of its own" if demand.gang > 1 else ""

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from inferfleet.api.documents import Documents
 from inferfleet.api.problems import Problem
 from inferfleet.api.wording import listing
+from inferfleet.fleet.engines.exchanged import revision
 from inferfleet.fleet.lock.lock import Lock
 from inferfleet.fleet.roles import roles_of
 from inferfleet.fleet.spot import Spot
@@ -49,8 +50,10 @@ def retain(documents: Documents, lock: Lock) -> Retained:
         elif state == "lost":
             fixed[spot] = replicas
         elif spot.deployment in documents.deployments:
-            kept = _with_known_roles(documents, spot)
+            kept = _as_documented(documents, spot)
             movable[kept] = movable.get(kept, 0) + replicas
+            if kept.revision != spot.revision:
+                left[spot] = _other_revision(spot, kept)
     problems += _sharing(documents, lock, movable)
     problems += _kept_by_lost(documents, fixed)
     return Retained(movable, fixed, orphaned, left, (*problems, *_orphaned_services(documents, lock)))
@@ -135,10 +138,20 @@ def _kept_by_lost(documents: Documents, fixed: dict[Spot, int]) -> Iterator[Prob
             )
 
 
-def _with_known_roles(documents: Documents, spot: Spot) -> Spot:
-    """Return the spot without the pools of roles that are no longer in the document."""
-    roles = roles_of(documents.deployments[spot.deployment])
-    return spot._replace(pools=tuple((role, pool) for role, pool in spot.pools if role in roles))
+def _as_documented(documents: Documents, spot: Spot) -> Spot:
+    """Return the spot in the revision of the document, without pools of roles that are no longer in it."""
+    document = documents.deployments[spot.deployment]
+    roles, images = roles_of(document), documents.clusters[spot.cluster].spec.serving.images
+    pools = tuple((role, pool) for role, pool in spot.pools if role in roles)
+    return spot._replace(pools=pools, revision=revision(document, images))
+
+
+def _other_revision(before: Spot, after: Spot) -> str:
+    if not before.revision:
+        return "prefill comes apart from decode, as a new set of pods"
+    if not after.revision:
+        return "prefill and decode become one, as a new set of pods"
+    return f"prefill and decode exchange something else: revision {after.revision}"
 
 
 def _orphaned_services(documents: Documents, lock: Lock) -> Iterator[Problem]:

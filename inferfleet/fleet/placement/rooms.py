@@ -194,7 +194,7 @@ class Room:
 
     def _workers(self, role: RoleKey, demand: Demand, replicas: int) -> int:
         """Return how many workers come with more replicas: a new workload has one for rollouts."""
-        return replicas * demand.workers + (1 if demand.spare and role not in self._replicas else 0)
+        return replicas * demand.workers * demand.sets + bool(demand.spare and role not in self._replicas)
 
     def _count(self, role: RoleKey, demand: Demand, before: int, after: int) -> None:
         """Count other pods for another number of replicas of a role.
@@ -203,7 +203,7 @@ class Room:
         else left it, and its neighbours would be moved away.
         """
         counts = [
-            replicas * demand.workers + (1 if demand.spare else 0) if replicas > 0 else 0
+            replicas * demand.workers * demand.sets + (1 if demand.spare else 0) if replicas > 0 else 0
             for replicas in (before, after)
         ]
         if demand.gang == 1:
