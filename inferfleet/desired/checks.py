@@ -12,8 +12,17 @@ from inferfleet.desired.values import Component, DesiredCluster, KubeObject
 from inferfleet.fleet import engine_args
 from inferfleet.fleet.decisions import Plan
 from inferfleet.fleet.names import DEPLOYMENT, ROLE, SERVICE
-from inferfleet.fleet.roles import DECODE, path_of_role, roles_of, workers_of
-from inferfleet.fleet.shapes import RoleKey, Shape, has_accelerators, node, shape
+from inferfleet.fleet.pairs import check as pairs
+from inferfleet.fleet.pairs.wires import fabric_problems
+from inferfleet.fleet.roles import (
+    DECODE,
+    is_disaggregated,
+    path_of_role,
+    roles_of,
+    serving_roles,
+    workers_of,
+)
+from inferfleet.fleet.shapes import RoleKey, Shape, has_accelerators, has_fabric, node, shape
 from inferfleet.fleet.spot import Spot
 from inferfleet.manifests.claims import device_classes
 from inferfleet.manifests.picker import check as picker_check
@@ -26,11 +35,36 @@ _WRITER = "engine-args"
 
 
 def engine_problems(documents: Documents, planned: Plan) -> Iterator[Problem]:
-    """Yield command lines that contradict topology, worker or port, or do not show that they agree."""
+    """Yield command lines that contradict topology, worker or port, or do not show that they agree, and pairs
+    of prefill and decode that do not understand each other.
+    """
     shapes = worker_shapes(documents, planned)
+    spots: dict[str, list[Spot]] = {}
+    for placement in planned.placements:
+        spots.setdefault(placement.spot.deployment, []).append(placement.spot)
     for key, deployment in sorted(documents.deployments.items()):
         by_role = {role: shapes[key, role] for role in roles_of(deployment)}
-        yield from engine_args.check(deployment, by_role, written=_flags_written(documents, deployment))
+        written = _flags_written(documents, deployment)
+        yield from engine_args.check(deployment, by_role, written=written)
+        placed = spots.get(key, ())
+        clusters = [documents.clusters[name] for name in sorted({spot.cluster for spot in placed})]
+        images = [cluster.spec.serving.images for cluster in clusters]
+        yield from pairs.check(deployment, images, written=written)
+        for spot in placed:
+            yield from _fabrics(documents, deployment, spot)
+
+
+def _fabrics(documents: Documents, deployment: ModelDeployment, spot: Spot) -> Iterator[Problem]:
+    """Yield what a placement of prefill and decode lacks of networks between its GPUs."""
+    if not is_disaggregated(deployment):
+        return
+    spec = documents.clusters[spot.cluster].spec
+    fabrics = {
+        role: has_fabric(documents.classes[spec.pool(spot.pool(role)).class_name])
+        for role in serving_roles(deployment)
+    }
+    sure = spec.cluster.source == "GKE"
+    yield from fabric_problems(deployment, spot, fabrics=fabrics, sure=sure)
 
 
 def worker_shapes(documents: Documents, planned: Plan) -> dict[RoleKey, tuple[Shape, ...]]:

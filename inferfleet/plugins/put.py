@@ -7,6 +7,7 @@ it.
 """
 
 import re
+import shlex
 from collections.abc import Sequence
 from typing import Any
 
@@ -187,8 +188,8 @@ def add_args(container: dict[str, Any], *arguments: str, repeated: bool = False)
         if script is not None:
             if not _in_script(argument.partition("=")[0], script):
                 raise PluginError(
-                    f"the container runs a script of a shell, which no argument reaches; write {argument} "
-                    "into the script"
+                    "the container runs a script of a shell, which no argument reaches; write "
+                    f"{shlex.quote(argument)} into the script"
                 )
             continue
         flag, equals, value = argument.partition("=")

@@ -8,6 +8,7 @@ from inferfleet.api.pods.template import template_mistakes
 from inferfleet.api.problems import Mistake, Problem
 from inferfleet.api.wording import below, path_of
 from inferfleet.fleet.engine_args import disagreements
+from inferfleet.fleet.engines.exchanged import changes
 from inferfleet.fleet.names import LWS
 from inferfleet.fleet.ports import serving_ports
 from inferfleet.fleet.requests import requests
@@ -64,7 +65,8 @@ def _no_image(stand: Stand) -> Iterator[Problem]:
 
 
 def template_check(stand: Stand) -> Callable[[dict[str, Any]], Iterator[Mistake]]:
-    """Return the function that yields what an edited template contradicts: placement, port and topology.
+    """Return the function that yields what an edited template contradicts: placement, port and topology, and
+    what prefill and decode exchange.
 
     These are the checks of `document_contradictions` and of the engine's command line in documents. Places
     are as those of a difference, with containers by name.
@@ -78,11 +80,20 @@ def template_check(stand: Stand) -> Callable[[dict[str, Any]], Iterator[Mistake]
             spec, stand.deployment, role=stand.role, position=stand.position, shape=stand.shape
         ):
             yield Mistake(mistake.what, mistake.next_step, (place(template, mistake.at),))
-        for mistake in (
+        others = (
+            *changes(
+                spec,
+                stand.written.spec,
+                stand.deployment,
+                stand.role,
+                stand.position,
+                image=stand.image,
+            ),
             *scraped(template, stand),
             *_of_controller(template, stand),
             *proxy_mistakes(template, stand),
-        ):
+        )
+        for mistake in others:
             yield Mistake(mistake.what, mistake.next_step, (place(template, mistake.at),))
 
     return check

@@ -1,0 +1,81 @@
+"""Deployments whose prefill is apart, by the command lines of both sides, and what is said of them."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from inferfleet.api.kinds.inference_cluster import Images
+from inferfleet.api.kinds.model_deployment import ModelDeployment
+from inferfleet.fleet import engine_args
+from inferfleet.fleet.pairs import check as pairs
+from inferfleet.fleet.roles import roles_of, workers_of
+from inferfleet.fleet.shapes import Shape
+
+IMAGE = "vllm/vllm-openai:v0.20.0"
+MODEL = "--model=Qwen/Qwen3-32B"
+NIXL = '{"kv_connector":"NixlConnector","kv_role":"%s"}'
+NODES = (
+    "--nnodes=$(LWS_GROUP_SIZE)",
+    "--node-rank=$(LWS_WORKER_INDEX)",
+    "--master-addr=$(LWS_LEADER_ADDRESS)",
+)
+
+
+def transfer(config: str) -> tuple[str, str]:
+    return "--kv-transfer-config", config
+
+
+def pods(*args: str, image: str | None = IMAGE, env: dict[str, str] | None = None, script: str = "") -> Any:
+    """A template whose engine has these arguments, or this script."""
+    variables = [{"name": name, "value": value} for name, value in (env or {}).items()]
+    container: dict[str, Any] = {"name": "engine", "env": variables}
+    container |= {"command": ["sh", "-c", script]} if script else {"args": list(args)}
+    return {"spec": {"containers": [container | ({"image": image} if image else {})]}}
+
+
+def pair(
+    decode: Any = None,
+    prefill: Any = None,
+    *,
+    engine: str = "vLLM",
+    sizes: tuple[dict[str, int], dict[str, int]] = ({"tensor": 1}, {"tensor": 1}),
+    apart: dict[str, Any] | None = None,
+    **spec: Any,
+) -> ModelDeployment:
+    """`decode` and `prefill` are templates, or `entry` and `follower` with one each; `apart` are fields of
+    `prefill` beside its workers.
+    """
+    sides = (
+        decode or pods(MODEL, *transfer(NIXL % "kv_consumer")),
+        prefill or pods(MODEL, *transfer(NIXL % "kv_producer")),
+    )
+    workers = [
+        {"topology": size, **({"template": side} if "spec" in side else side)}
+        for side, size in zip(sides, sizes, strict=True)
+    ]
+    return ModelDeployment.model_validate(
+        {
+            "metadata": {"name": "qwen", "namespace": "ml"},
+            "spec": {
+                "replicas": 1,
+                "engine": {"type": engine},
+                "workers": workers[0],
+                "prefill": {"workers": workers[1], **(apart or {})},
+                **spec,
+            },
+        }
+    )
+
+
+def entries(entry: Any, follower: Any) -> Any:
+    return {"entry": {"template": entry}, "follower": {"template": follower}}
+
+
+def said(deployment: ModelDeployment, images: Iterable[Images] = ()) -> list[tuple[str, str, str]]:
+    """Severity, field and message of all that is said of the command lines, on nodes of eight GPUs."""
+    shapes = {
+        role: [Shape(max(size.tensor // 8, size.pods_per_worker), min(8, size.gpus_per_pod))]
+        for role in roles_of(deployment)
+        if (size := workers_of(deployment, role).topology)
+    }
+    problems = (*engine_args.check(deployment, shapes), *pairs.check(deployment, images))
+    return [(problem.severity, problem.path, problem.what) for problem in problems]
