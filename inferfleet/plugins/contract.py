@@ -69,8 +69,7 @@ class DeploymentFacts:
     # Who spreads requests over the copies in a worker: internal, by its entry; else every pod serves, on one
     # port (hybrid, external) or on one for each of its copies (multiPort).
     balance: Literal["internal", "hybrid", "external", "multiPort"] = "internal"
-    # How KV caches get from prefill to decode; None for pods of other roles, and where both are one.
-    connector: Literal["NIXL", "SharedStorage", "Mooncake", "SGLang"] | None = None
+    connector: Literal["NIXL", "SharedStorage", "Mooncake", "SGLang"] | None = None  # prefill to decode
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -5,6 +5,7 @@ from typing import Any
 
 from inferfleet.api.kinds.inference_cluster import Images
 from inferfleet.api.kinds.model_deployment import ModelDeployment
+from inferfleet.api.kinds.workers import Position
 from inferfleet.fleet import engine_args
 from inferfleet.fleet.pairs import check as pairs
 from inferfleet.fleet.roles import roles_of, workers_of
@@ -17,6 +18,9 @@ NODES = (
     "--nnodes=$(LWS_GROUP_SIZE)",
     "--node-rank=$(LWS_WORKER_INDEX)",
     "--master-addr=$(LWS_LEADER_ADDRESS)",
+)
+EVERYWHERE: tuple[tuple[str, Position], ...] = tuple(
+    (role, position) for role in ("decode", "prefill") for position in ("Entry", "Follower")
 )
 
 
@@ -71,11 +75,17 @@ def entries(entry: Any, follower: Any) -> Any:
 
 
 def said(deployment: ModelDeployment, images: Iterable[Images] = ()) -> list[tuple[str, str, str]]:
-    """Severity, field and message of all that is said of the command lines, on nodes of eight GPUs."""
+    """Severity, field and message of all that is said of the command lines, on nodes of eight GPUs.
+
+    Of sizes and ports that they leave out nothing is said, as with plugin engine-args.
+    """
     shapes = {
         role: [Shape(max(size.tensor // 8, size.pods_per_worker), min(8, size.gpus_per_pod))]
         for role in roles_of(deployment)
         if (size := workers_of(deployment, role).topology)
     }
-    problems = (*engine_args.check(deployment, shapes), *pairs.check(deployment, images))
+    problems = (
+        *engine_args.check(deployment, shapes, written=EVERYWHERE),
+        *pairs.check(deployment, images),
+    )
     return [(problem.severity, problem.path, problem.what) for problem in problems]

@@ -8,8 +8,8 @@ from pair import IMAGE, MODEL, NIXL, NODES, entries, pair, pods, said, transfer
 
 from inferfleet.api.kinds.inference_cluster import Images
 from inferfleet.api.kinds.model_deployment import ModelDeployment
+from inferfleet.fleet.pairs.across import fabric_problems
 from inferfleet.fleet.pairs.check import check
-from inferfleet.fleet.pairs.wires import fabric_problems
 from inferfleet.fleet.spot import Spot
 
 ARGS = "spec.workers.template.spec.containers[0].args"
