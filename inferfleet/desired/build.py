@@ -8,17 +8,17 @@ from inferfleet.api.documents import Documents
 from inferfleet.api.problems import InvalidDocuments, Problem, in_reading_order, of_severity
 from inferfleet.desired.chains import Chains, chains
 from inferfleet.desired.checks import doubles, engine_problems, picker_problems, scheduler_problems
-from inferfleet.desired.clusters import Site, connection
+from inferfleet.desired.clusters import Site, connection, picker_of
 from inferfleet.desired.demands.dependent import dependent
 from inferfleet.desired.demands.neighbours import neighbour_problems
 from inferfleet.desired.demands.siblings import sibling_problems
 from inferfleet.desired.demands.worked import Worked, unplaced_findings, worked_out
-from inferfleet.desired.endpoints import model_endpoint, model_service
+from inferfleet.desired.endpoints import model_endpoint, model_service, routes_follow, what_serves
 from inferfleet.desired.pods import Pods, by_role, pods
 from inferfleet.desired.replicas import Replicas, replicas
 from inferfleet.desired.secrets import Reference, held, missing_keys, needed, references, unread, unusable
 from inferfleet.desired.serving import ServingStack, serving_stack
-from inferfleet.desired.values import Component, Desired, DesiredCluster
+from inferfleet.desired.values import Component, Desired, DesiredCluster, Served
 from inferfleet.fleet.decisions import Plan
 from inferfleet.fleet.lock.lock import Lock
 from inferfleet.fleet.planning import plan
@@ -147,26 +147,29 @@ def _clusters(
         gateway = documents.clusters[name].spec.serving.gateway
         here = [made for made in placed if made.spot.cluster == name]
         registered = _registered(documents, name, lock)
+        components, served = (
+            _on_cluster(documents, planned, site, shared=shared[name], placed=here, apart=apart)
+            if registered
+            else ((), {})
+        )
         clusters.append(
             DesiredCluster(
                 connection=connection(documents, name, cloud.lock, site.cloud),
-                components=_components(
-                    documents, planned, site, shared=shared[name], placed=here, apart=apart
-                )
-                if registered
-                else (),
+                components=components,
                 gateway_class=gateway.class_name,
                 gateway_ref=(gateway.ref.namespace, gateway.ref.name) if gateway.ref else None,
                 secrets_needed=needed(documents, _on(name, reads)),
                 gateway=shared[name].gateway if registered else None,
                 workloads={made.spot: made.keys for made in here},
                 scheduler_needs=scheduler_needs(documents, [made.spot for made in here]),
+                served=served,
             )
         )
-    return tuple(clusters)
+    revised = {endpoint.deployment for endpoint in planned.endpoints if endpoint.revision}
+    return tuple(routes_follow(cluster, revised) for cluster in clusters)
 
 
-def _components(
+def _on_cluster(
     documents: Documents,
     planned: Plan,
     site: Site,
@@ -174,29 +177,33 @@ def _components(
     shared: ServingStack,
     placed: list[Replicas],
     apart: Set[tuple[str, str]],
-) -> tuple[Component, ...]:
+) -> tuple[tuple[Component, ...], dict[str, Served]]:
+    """Return the components on a cluster, and what serves each deployment there."""
+    endpoints = [
+        model_endpoint(
+            documents,
+            endpoint,
+            site=site,
+            profile=picker_of(documents, endpoint.deployment, site.cluster),
+            shared=shared,
+            joined=(endpoint.deployment, site.cluster) in apart,
+        )
+        for endpoint in planned.endpoints
+        if endpoint.cluster == site.cluster
+    ]
     table = profile(documents.clusters[site.cluster].spec.serving.profile)
-    return (
+    services = [
+        (route, model_service(documents, route, site=site, profile=table, shared=shared))
+        for route in planned.services
+        if route.cluster == site.cluster
+    ]
+    components = (
         shared.component,
-        *(
-            model_endpoint(
-                documents,
-                endpoint,
-                site=site,
-                profile=table,
-                shared=shared,
-                joined=(endpoint.deployment, site.cluster) in apart,
-            )
-            for endpoint in planned.endpoints
-            if endpoint.cluster == site.cluster
-        ),
+        *(made.component for made in endpoints),
         *(made.component for made in placed),
-        *(
-            model_service(documents, route, site=site, profile=table, shared=shared)
-            for route in planned.services
-            if route.cluster == site.cluster
-        ),
+        *(component for _, component in services),
     )
+    return components, what_serves(endpoints, placed, services)
 
 
 def _registered(documents: Documents, cluster: str, lock: Lock) -> bool:

@@ -6,6 +6,7 @@ from inferfleet.api.documents import Documents
 from inferfleet.api.kinds.model_deployment import ModelDeployment
 from inferfleet.api.kinds.workers import Position
 from inferfleet.api.problems import Problem
+from inferfleet.desired.clusters import picker_of
 from inferfleet.desired.pods import Pods
 from inferfleet.desired.values import Component, DesiredCluster, KubeObject
 from inferfleet.fleet import engine_args
@@ -117,20 +118,28 @@ def _flags_written(documents: Documents, deployment: ModelDeployment) -> frozens
 
 def picker_problems(documents: Documents, planned: Plan) -> Iterator[Problem]:
     """Yield what keeps endpoint pickers from starting, or from reading metrics, where they are planned."""
+    rows = {
+        (endpoint.deployment, endpoint.cluster): picker_of(documents, endpoint.deployment, endpoint.cluster)
+        for endpoint in planned.endpoints
+    }
     sound = set()
     for name, cluster in sorted(documents.clusters.items()):
-        problems = list(picker_check.check_cluster(cluster, profile(cluster.spec.serving.profile)))
+        usual = profile(cluster.spec.serving.profile)
+        # Pickers of deployments with prefill apart may have other flags than the usual ones.
+        used = {row.name: row for (_, where), row in sorted(rows.items()) if where == name}
+        problems = [
+            problem
+            for row in (usual, *(row for row in used.values() if row is not usual))
+            for problem in picker_check.check_cluster(cluster, row)
+        ]
         yield from problems
         if not problems:
             sound.add(name)
-    for endpoint in planned.endpoints:
-        if endpoint.cluster in sound:
-            serving = documents.clusters[endpoint.cluster].spec.serving
-            yield from picker_check.check_deployment(
-                documents.deployments[endpoint.deployment],
-                serving=serving,
-                profile=profile(serving.profile),
-            )
+    for (key, name), row in rows.items():
+        if name in sound:
+            deployment, cluster = documents.deployments[key], documents.clusters[name]
+            yield from picker_check.check_image(deployment, cluster, profile=row)
+            yield from picker_check.check_deployment(deployment, serving=cluster.spec.serving, profile=row)
 
 
 def scheduler_problems(documents: Documents, made: Mapping[Spot, Iterable[Pods]]) -> Iterator[Problem]:

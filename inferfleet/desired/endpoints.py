@@ -1,11 +1,20 @@
-"""Endpoints of deployments and routes of services on one cluster: pickers, InferencePools, HTTPRoutes."""
+"""Endpoints of deployments and routes of services on one cluster: pickers, InferencePools, HTTPRoutes.
 
+What serves a deployment there is a set: its InferencePool, its picker and its workloads. With another
+revision all of them have other names, so Pulumi makes the new set, then changes the routes that lead to it,
+and deletes the old set last.
+"""
+
+from collections.abc import Iterable, Mapping
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, replace
 from typing import Any
 
 from inferfleet.api.documents import Documents
 from inferfleet.desired.clusters import Site
+from inferfleet.desired.replicas import Replicas
 from inferfleet.desired.serving import ServingStack
-from inferfleet.desired.values import Component, KubeObject
+from inferfleet.desired.values import Component, DesiredCluster, KubeObject, Served
 from inferfleet.fleet import names
 from inferfleet.fleet.decisions import Endpoint, ServiceRoute
 from inferfleet.gke.settings.ranges import Ranges
@@ -22,6 +31,19 @@ PICKER_SECONDS = 180
 ROUTE_SECONDS = 120
 
 
+@dataclass(frozen=True)
+class ModelEndpoint:
+    """The component of a deployment's endpoint on one cluster, and which of its objects are which.
+
+    `stands` are the keys of InferencePool and endpoint picker; `route` is None where it has none of its own.
+    """
+
+    deployment: str
+    component: Component
+    stands: tuple[str, ...]
+    route: KubeObject | None
+
+
 def model_endpoint(
     documents: Documents,
     endpoint: Endpoint,
@@ -30,7 +52,7 @@ def model_endpoint(
     profile: Profile,
     shared: ServingStack,
     joined: bool = False,
-) -> Component:
+) -> ModelEndpoint:
     """Return the objects of a deployment's endpoint on one cluster. `joined`: workers there have many pods.
 
     The picker's Deployment comes after all that it reads: it is not ready until its InferencePool exists.
@@ -44,7 +66,8 @@ def model_endpoint(
         deployment=deployment, serving=serving, profile=profile, stack=stack, revision=revision
     )
     pool = inference_pool(deployment=deployment, profile=profile, stack=stack, revision=revision)
-    reads = [site.place(manifest, after=space) for manifest in (*picker.reads, pool)]
+    placed_pool = site.place(pool, after=space)
+    reads = [*(site.place(manifest, after=space) for manifest in picker.reads), placed_pool]
     first = (*space, *(made.key for made in reads))
     extras = gateway_extras.objects(
         deployment=deployment, serving=serving, profile=profile, stack=stack, revision=revision
@@ -61,21 +84,25 @@ def model_endpoint(
     services = (
         role_service(deployment=deployment, role=role, stack=stack) for role in sorted(deployment.spec.roles)
     )
+    chooses = site.place(picker.deployment, after=first, timeout=PICKER_SECONDS)
     objects = [
         *reads,
         *(site.place(manifest, after=space) for manifest in policies),
-        site.place(picker.deployment, after=first, timeout=PICKER_SECONDS),
+        chooses,
         site.place(picker.service, after=space),
         *(site.place(manifest, after=space) for manifest in extras),
         *(site.place(manifest, after=space) for manifest in services),
     ]
+    route = None
     if deployment.spec.route.enabled:
-        route = deployment_route(
+        manifest = deployment_route(
             deployment=deployment, gateway=serving.gateway, profile=profile, stack=stack, revision=revision
         )
-        objects.append(_routed(site, route, shared))
+        route = _routed(site, manifest, shared)
+        objects.append(route)
     name = names.endpoint_component(site.cluster, endpoint.deployment)
-    return Component("ModelEndpoint", name, tuple(objects))
+    component = Component("ModelEndpoint", name, tuple(objects))
+    return ModelEndpoint(endpoint.deployment, component, (placed_pool.key, chooses.key), route)
 
 
 def model_service(
@@ -103,3 +130,62 @@ def _proxies(documents: Documents, site: Site) -> str | None:
 def _routed(site: Site, manifest: dict[str, Any], shared: ServingStack) -> KubeObject:
     space = shared.keys(manifest["metadata"]["namespace"])
     return site.place(manifest, after=(*space, *shared.gateway_keys), timeout=ROUTE_SECONDS)
+
+
+def what_serves(
+    endpoints: Iterable[ModelEndpoint],
+    placed: Iterable[Replicas],
+    services: Iterable[tuple[ServiceRoute, Component]],
+) -> dict[str, Served]:
+    """Return what serves each deployment that has an endpoint, of all that is placed on a cluster."""
+    workloads: dict[str, tuple[str, ...]] = {}
+    for replicas in placed:
+        deployment = replicas.spot.deployment
+        workloads[deployment] = (*workloads.get(deployment, ()), *replicas.keys)
+    routes: dict[str, tuple[str, ...]] = {}
+    for service, component in services:
+        for backend in service.backends:
+            before = routes.get(backend.deployment, ())
+            routes[backend.deployment] = (*before, *(made.key for made in component.objects))
+    return {
+        made.deployment: Served(
+            (*made.stands, *workloads.get(made.deployment, ())),
+            (*([made.route.key] if made.route else []), *routes.get(made.deployment, ())),
+        )
+        for made in endpoints
+    }
+
+
+def routes_follow(cluster: DesiredCluster, deployments: AbstractSet[str]) -> DesiredCluster:
+    """Return the cluster with all routes to these deployments after the sets that they lead to.
+
+    A route is among the objects of an endpoint, so that endpoint stands after the workloads then.
+    """
+    first: dict[str, tuple[str, ...]] = {}
+    for deployment in sorted(cluster.served.keys() & deployments):
+        served = cluster.served[deployment]
+        for route in served.routes:
+            first[route] = (*first.get(route, ()), *served.stands)
+    if not first:
+        return cluster
+    components = [_following(component, first) for component in cluster.components]
+    return replace(cluster, components=tuple(sorted(components, key=lambda part: _turn(part, first))))
+
+
+def _turn(component: Component, first: Mapping[str, object]) -> int:
+    """Return when a component is registered: services last, before them endpoints whose route follows."""
+    if component.kind == "ModelService":
+        return 2
+    return int(component.kind == "ModelEndpoint" and any(made.key in first for made in component.objects))
+
+
+def _following(component: Component, first: Mapping[str, tuple[str, ...]]) -> Component:
+    return replace(
+        component,
+        objects=tuple(
+            replace(made, after=tuple(dict.fromkeys([*made.after, *first[made.key]])))
+            if made.key in first
+            else made
+            for made in component.objects
+        ),
+    )

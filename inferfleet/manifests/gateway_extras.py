@@ -9,7 +9,7 @@ from typing import Any
 from inferfleet.api.kinds.inference_cluster import Serving
 from inferfleet.api.kinds.model_deployment import ModelDeployment
 from inferfleet.fleet import names
-from inferfleet.fleet.engine_args import port_of
+from inferfleet.fleet.roles import port_of
 from inferfleet.manifests.metadata import metadata
 from inferfleet.manifests.picker import flags as picker_flags
 from inferfleet.manifests.picker.pool import KIND as INFERENCE_POOL

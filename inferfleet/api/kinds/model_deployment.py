@@ -73,8 +73,8 @@ class EndpointPicker(Model):
     """
 
     image: Annotated[str, IMAGE] | None = None
-    """Container image of the picker. Default: the cluster's `serving.images.epp`, or else that of its
-    profile.
+    """Container image of the picker. Default: the cluster's `serving.images.epp` (with `prefill`:
+    `prefillEpp`), or else that of its profile.
     """
     replicas: int = Field(default=1, ge=1, le=10)
     """Number of picker pods. With more than one they elect a leader, and the others stand by."""
