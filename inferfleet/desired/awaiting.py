@@ -12,9 +12,9 @@ from inferfleet.api.documents import Documents
 from inferfleet.desired.endpoints import routes_follow
 from inferfleet.desired.values import Component, Desired, DesiredCluster, KubeObject
 from inferfleet.fleet import names
-from inferfleet.fleet.decisions import Leaving, Plan
+from inferfleet.fleet.decisions import Leaving, Plan, Roll
 from inferfleet.fleet.lock.lock import Lock
-from inferfleet.fleet.placement.handover import waiting
+from inferfleet.fleet.placement.handover import other_revisions, waiting
 from inferfleet.fleet.spot import Spot
 from inferfleet.manifests.workload import marked, unawaited
 
@@ -24,14 +24,26 @@ Change = Callable[[KubeObject], KubeObject]
 def with_leaving(desired: Desired, documents: Documents, lock: Lock, leaving: Iterable[Leaving]) -> Desired:
     """Return what is desired, without awaiting workloads that fit only once the `leaving` ones are gone.
 
-    Where pods of another revision leave, routes follow what takes their place.
+    Where pods of another revision leave, routes follow what takes their place. That is told also where the
+    lock knew it before: it may have been committed with the documents.
     """
     leaves = tuple(leaving)
     clusters = tuple(_switched(cluster, desired.plan, leaves) for cluster in desired.clusters)
     waits = waiting(documents, desired.plan, leaves, lock)
     if waits:
         clusters = tuple(_with_unawaited(cluster, waits) for cluster in clusters)
-    return replace(desired, clusters=clusters, waiting=waits)
+    plan = replace(desired.plan, rolls=_rolls(desired.plan, leaves))
+    return replace(desired, clusters=clusters, waiting=waits, plan=plan)
+
+
+def _rolls(plan: Plan, leaves: tuple[Leaving, ...]) -> tuple[Roll, ...]:
+    known = {roll.spot for roll in plan.rolls}
+    running = (
+        Roll(placement.spot, placement.replicas, (), beside=True)
+        for placement in plan.placements
+        if placement.spot not in known and other_revisions(placement.spot, leaves)
+    )
+    return tuple(sorted((*plan.rolls, *running), key=lambda roll: roll.spot))
 
 
 def _switched(cluster: DesiredCluster, plan: Plan, leaves: tuple[Leaving, ...]) -> DesiredCluster:

@@ -11,11 +11,12 @@ from inferfleet.desired.gate import announcements
 from inferfleet.desired.values import Desired
 from inferfleet.fleet.decisions import Leaving
 
-ENGINE = {"command": ["vllm", "serve", "m"]}
+PREFILLS = {"command": ["vllm", "serve", "m"]}
+ENGINE = {"command": ["vllm", "serve", "m", "--port=8200"]}
 PREFILL = {
     "workers": {
         "topology": {"tensor": 1},
-        "template": {"spec": {"containers": [{"name": "engine", "image": "engine:1", **ENGINE}]}},
+        "template": {"spec": {"containers": [{"name": "engine", "image": "engine:1", **PREFILLS}]}},
     }
 }
 GATEWAY = {"Namespace east/ml", "Gateway east/inferfleet-system/inferfleet"}
@@ -126,3 +127,13 @@ def test_a_new_set_that_is_not_awaited_is_announced_with_its_gap() -> None:
             )
         ],
     }
+
+
+def test_a_new_set_is_told_of_also_where_the_lock_was_committed_before() -> None:
+    documents = stack(cluster("east"), deployment("a", engine=ENGINE, prefill=PREFILL))
+    lock = desired(documents, NOTHING).plan.lock
+    found = with_leaving(desired(documents, lock), documents, lock, [OLD])
+    told = announcements(found, documents, lock, locked=True, preview=True)
+    assert [problem.severity for problem in told if "gets a new set of pods beside" in problem.what] == [
+        "notice"
+    ]
