@@ -51,8 +51,7 @@ class DeploymentFacts:
 
     `replicas` counts over all clusters, `workers` are the engine instances of the pod's role in each replica.
     `tensor` to `data_local` are their topology, and `pods_per_worker` is by that alone: a worker has more
-    pods where a node has fewer GPUs (`Request.group_size`). `port` is the one on which the engine listens;
-    in decode pods a routing proxy in front of it may take another.
+    pods where a node has fewer GPUs (`Request.group_size`). `port` is the one on which the engine listens.
     """
 
     namespace: str

@@ -43,15 +43,18 @@ def pair(
     engine: str = "vLLM",
     sizes: tuple[dict[str, int], dict[str, int]] = ({"tensor": 1}, {"tensor": 1}),
     apart: dict[str, Any] | None = None,
+    proxied: bool = True,
     **spec: Any,
 ) -> ModelDeployment:
     """`decode` and `prefill` are templates, or `entry` and `follower` with one each; `apart` are fields of
-    `prefill` beside its workers.
+    `prefill` beside its workers. Where they are `proxied`, decode engines listen behind their proxy.
     """
     sides = (
         decode or pods(MODEL, *transfer(NIXL % "kv_consumer")),
         prefill or pods(MODEL, *transfer(NIXL % "kv_producer")),
     )
+    for template in _templates(sides[0]) if proxied else ():
+        _behind_proxy(template)
     workers = [
         {"topology": size, **({"template": side} if "spec" in side else side)}
         for side, size in zip(sides, sizes, strict=True)
@@ -68,6 +71,20 @@ def pair(
             },
         }
     )
+
+
+def _templates(side: Any) -> list[Any]:
+    return [side] if "spec" in side else [of["template"] for of in side.values()]
+
+
+def _behind_proxy(template: Any) -> None:
+    """Let the engine listen where the routing proxy of decode pods looks for it."""
+    [container] = template["spec"]["containers"]
+    if "command" in container:
+        *shell, script = container["command"]
+        container["command"] = [*shell, f"{script} --port 8200"]
+    else:
+        container["args"] = [*container["args"], "--port=8200"]
 
 
 def entries(entry: Any, follower: Any) -> Any:

@@ -138,9 +138,7 @@ class Serving(Model):
     metrics_auth: bool = True
     """Whether the metrics of endpoint pickers can be read only by accounts that Kubernetes RBAC allows to."""
     tracing: Tracing | None = None
-    """Where endpoint pickers and routing proxies send traces; engines do by the plugin `tracing`. Default:
-    tracing is off.
-    """
+    """Where endpoint pickers and routing proxies send traces. Default: tracing is off."""
     network_policy: NetworkPolicy | None = None
     """Who may reach the pods of models and endpoint pickers. Default: everybody on the cluster's network."""
     scheduler: Annotated[Scheduler, AfterValidator(of_cluster)] = Scheduler()

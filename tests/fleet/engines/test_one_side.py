@@ -23,7 +23,7 @@ def _sglang(decode: tuple[str, ...], prefill: tuple[str, ...], **more: Any) -> M
 
 
 def _unified(*args: str, **spec: Any) -> ModelDeployment:
-    document = pair(pods(*args), **spec).model_dump(by_alias=True, exclude_unset=True)
+    document = pair(pods(*args), proxied=False, **spec).model_dump(by_alias=True, exclude_unset=True)
     del document["spec"]["prefill"]
     return ModelDeployment.model_validate(document)
 
