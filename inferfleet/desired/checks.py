@@ -13,7 +13,7 @@ from inferfleet.fleet import engine_args
 from inferfleet.fleet.decisions import Plan
 from inferfleet.fleet.names import DEPLOYMENT, ROLE, SERVICE
 from inferfleet.fleet.pairs import check as pairs
-from inferfleet.fleet.pairs.wires import fabric_problems
+from inferfleet.fleet.pairs.across import fabric_problems
 from inferfleet.fleet.roles import (
     DECODE,
     is_disaggregated,

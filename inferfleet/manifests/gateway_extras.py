@@ -49,7 +49,11 @@ def _destination_rule(deployment: ModelDeployment, stack: str, revision: str) ->
 
 
 def _defaults(deployment: ModelDeployment) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield the kinds of policies for the load balancer, and what each says."""
+    """Yield the kinds of policies for the load balancer, and what each says.
+
+    Where prefill is apart, the proxy of decode pods answers the check of /health by itself, whatever their
+    engines do: pods whose engine is not ready are no endpoints, and paths that it passes on may need a key.
+    """
     port = port_of(deployment.spec.engine)
     path = engine(deployment.spec.engine.type).health_path
     config: dict[str, Any] = {"type": "TCP", "tcpHealthCheck": {"port": port}}

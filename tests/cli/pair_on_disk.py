@@ -21,7 +21,7 @@ metadata: {name: east}
 spec:
   cluster: {source: Existing, existing: {kubeconfig: {path: east.kubeconfig}}}
   nodePools: [{name: h100, className: h100, nodeCount: 4}]
-  serving: {gateway: {className: any}}
+  serving: {profile: router-0.10, gateway: {className: any}}
 """
 # Each argument and variable has a line of its own.
 PAIR = """\

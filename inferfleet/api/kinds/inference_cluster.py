@@ -58,9 +58,8 @@ class Images(Model):
     epp: Annotated[str, IMAGE] | None = None
     """Image of the endpoint pickers on this cluster. Default: that of the profile."""
     prefill_epp: Annotated[str, IMAGE] | None = None
-    """Image of the endpoint pickers of deployments with `prefill`, which on clusters of profile `gie-1.5` are
-    another program, llm-d's inference scheduler. Default: that of the profile, or `epp` where all pickers are
-    one program.
+    """Image of the endpoint pickers of deployments with `prefill`, which on clusters of `gie-1.5` are another
+    program. Default: that of the profile, or `epp` where all pickers are one program.
     """
     engine: dict[EngineType, Annotated[str, IMAGE]] = {}
     """Images of engines by their type, such as `{vLLM: docker.io/vllm/vllm-openai:v0.30.0}`, for containers
@@ -139,9 +138,7 @@ class Serving(Model):
     metrics_auth: bool = True
     """Whether the metrics of endpoint pickers can be read only by accounts that Kubernetes RBAC allows to."""
     tracing: Tracing | None = None
-    """Where endpoint pickers and routing proxies send traces; engines do by the plugin `tracing`. Default:
-    tracing is off.
-    """
+    """Where endpoint pickers and routing proxies send traces. Default: tracing is off."""
     network_policy: NetworkPolicy | None = None
     """Who may reach the pods of models and endpoint pickers. Default: everybody on the cluster's network."""
     scheduler: Annotated[Scheduler, AfterValidator(of_cluster)] = Scheduler()

@@ -123,6 +123,8 @@ def proxy_mistake(command: Command, flags: Flags, group: Group) -> Mistake | Non
     flag, default = spelling("port", group.table), group.table.port
     if flag is None or default not in group.proxied_ports or not group.serves or flags.has("port"):
         return None
+    if group.port in group.proxied_ports:  # told by itself
+        return None
     if _start(command, group.table) is None or command.conditional or is_open(command, group.table):
         return None
     return Mistake(

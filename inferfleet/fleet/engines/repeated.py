@@ -231,7 +231,7 @@ def _not_behind(flag: Flag, group: Group) -> Mistake:
     return Mistake(
         f"{flag.name} {_has(flag)}, but in decode pods the routing proxy takes engine.port {group.proxied} "
         f"and passes requests on to port {group.port}",
-        f"Write {flag.name} {group.port}, or the engine's port as prefill.proxy.enginePort",
+        f"Write {flag.name} {group.port}, or another port there and as prefill.proxy.enginePort",
         flag.word.at,
     )
 

@@ -1,16 +1,13 @@
 """What two sides that exchange a KV cache must be told alike: model, number formats, blocks, way, image."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 
-from inferfleet.api.kinds.containers import engine_container
-from inferfleet.api.kinds.inference_cluster import Images
 from inferfleet.api.problems import Problem, Severity
 from inferfleet.api.wording import listing, shown
 from inferfleet.fleet.engines.flags import model_of, number_of
 from inferfleet.fleet.engines.handover import TRANSFER
 from inferfleet.fleet.engines.words import Steps, is_known
 from inferfleet.fleet.pairs.sides import Side
-from inferfleet.fleet.roles import image_of
 from inferfleet.profiles.engines import AnyMeaning
 from inferfleet.profiles.kv_transfer import (
     ALIKE,
@@ -18,7 +15,6 @@ from inferfleet.profiles.kv_transfer import (
     MULTI,
     SGLANG_WAY,
     has_latent_attention,
-    version_of,
 )
 
 # What each flag is without it, where it is known.
@@ -63,53 +59,6 @@ def differences(one: Side, other: Side, by: str) -> Iterator[Problem]:
         yield from _managers(one, other)
         yield from _layouts(one, other)
     yield from _configs(one, other, by)
-
-
-def image_differences(one: Side, other: Side, by: str, images: Sequence[Images]) -> Iterator[Problem]:
-    """Yield images that differ; what a template leaves out is the image of a cluster.
-
-    vLLM's NixlConnector refuses caches of another version than its own. Between pods of one role it is told
-    with what else the pods of a worker must have alike.
-    """
-    if one.role == other.role:
-        return
-    found: dict[tuple[str, str], None] = {}
-    for of in images if not (one.image and other.image) else (None,):
-        both = [
-            side.image or (image_of(side.deployment, side.role, of) if of else None) for side in (one, other)
-        ]
-        if both[0] and both[1] and both[0] != both[1]:
-            found[both[0], both[1]] = None
-    for ours, theirs in found:
-        versions = [version_of(image) for image in (ours, theirs)]
-        sure = (
-            by == "NIXL" and None not in versions and versions[0] != versions[1] and not _lenient(one, other)
-        )
-        yield other.problem(
-            f"{one.name} runs {shown(ours)} and {other.name} runs {shown(theirs)}, "
-            + (
-                "and vLLM refuses KV caches of another version"
-                if sure
-                else "and pods are only known to understand each other's KV caches in the same version"
-            ),
-            "Write the same image for both",
-            _image_at(other),
-            severity="error" if sure else "warning",
-            beside=(one, _image_at(one)),
-        )
-
-
-def _image_at(side: Side) -> Steps:
-    place, container = engine_container(side.spec)
-    at: Steps = ("spec", "containers", place)
-    return (*at, "image") if "image" in container else at
-
-
-def _lenient(*both: Side) -> bool:
-    return any(
-        side.transfer is not None and side.transfer.extra.get("enforce_handshake_compat") is False
-        for side in both
-    )
 
 
 def _models(one: Side, other: Side) -> Iterator[Problem]:

@@ -11,11 +11,12 @@ Sources: of vLLM docs/features/nixl_connector_usage.md at 026c83f9, and its comp
 
 from collections.abc import Container, Iterator, Sequence
 
+from inferfleet.api.kinds.containers import engine_container
 from inferfleet.api.kinds.inference_cluster import Images
 from inferfleet.api.kinds.model_deployment import ModelDeployment
 from inferfleet.api.kinds.workers import Position
 from inferfleet.api.problems import Problem
-from inferfleet.api.wording import listing
+from inferfleet.api.wording import listing, shown
 from inferfleet.fleet.engines.exchanged import connector
 from inferfleet.fleet.engines.handover import (
     MODE,
@@ -24,15 +25,16 @@ from inferfleet.fleet.engines.handover import (
     mode_mistakes,
     transfer_mistakes,
 )
-from inferfleet.fleet.pairs.alike import differences, image_differences
+from inferfleet.fleet.engines.words import Steps
+from inferfleet.fleet.pairs.across import size_problems, transport_problems
+from inferfleet.fleet.pairs.alike import differences
 from inferfleet.fleet.pairs.sides import Side, entry_of, sides
-from inferfleet.fleet.pairs.sizes import size_problems
-from inferfleet.fleet.pairs.wires import transport_problems
-from inferfleet.fleet.roles import PREFILL, is_disaggregated
+from inferfleet.fleet.roles import PREFILL, image_of, is_disaggregated
 from inferfleet.fleet.shapes import has_accelerators
 from inferfleet.profiles.kv_transfer import (
     CLASSES,
     ENGINES,
+    version_of,
 )
 
 
@@ -63,7 +65,7 @@ def check(
         for side in found:
             if side is not decode:
                 problems += differences(decode, side, by)
-                problems += image_differences(decode, side, by, images)
+                problems += _images(decode, side, by, images)
         prefill = entry_of(found, PREFILL)
         problems += size_problems(decode, prefill, by, images) if prefill else ()
         problems += transport_problems(decode, prefill, by) if prefill else ()
@@ -152,6 +154,53 @@ def _of_side(
     ):
         yield side.problem(mistake.what, mistake.next_step, mistake.at, severity=severity)
     yield from _absent(side, by, written=written)
+
+
+def _images(one: Side, other: Side, by: str, images: Sequence[Images]) -> Iterator[Problem]:
+    """Yield images that differ; what a template leaves out is the image of a cluster.
+
+    vLLM's NixlConnector refuses caches of another version than its own. Between pods of one role it is told
+    with what else the pods of a worker must have alike.
+    """
+    if one.role == other.role:
+        return
+    found: dict[tuple[str, str], None] = {}
+    for of in images if not (one.image and other.image) else (None,):
+        both = [
+            side.image or (image_of(side.deployment, side.role, of) if of else None) for side in (one, other)
+        ]
+        if both[0] and both[1] and both[0] != both[1]:
+            found[both[0], both[1]] = None
+    for ours, theirs in found:
+        versions = [version_of(image) for image in (ours, theirs)]
+        sure = (
+            by == "NIXL" and None not in versions and versions[0] != versions[1] and not _lenient(one, other)
+        )
+        yield other.problem(
+            f"{one.name} runs {shown(ours)} and {other.name} runs {shown(theirs)}, "
+            + (
+                "and vLLM refuses KV caches of another version"
+                if sure
+                else "and pods are only known to understand each other's KV caches in the same version"
+            ),
+            "Write the same image for both",
+            _image_at(other),
+            severity="error" if sure else "warning",
+            beside=(one, _image_at(one)),
+        )
+
+
+def _image_at(side: Side) -> Steps:
+    place, container = engine_container(side.spec)
+    at: Steps = ("spec", "containers", place)
+    return (*at, "image") if "image" in container else at
+
+
+def _lenient(*both: Side) -> bool:
+    return any(
+        side.transfer is not None and side.transfer.extra.get("enforce_handshake_compat") is False
+        for side in both
+    )
 
 
 def _absent(side: Side, by: str, *, written: Container[tuple[str, Position]]) -> Iterator[Problem]:

@@ -104,16 +104,24 @@ class Placing:
             self._gather(deployment)
 
     def _gather(self, deployment: str) -> None:
-        """Leave a deployment whose replicas are together one spot on each cluster, that of the most."""
+        """Bring replicas that are together to one spot on each cluster, that of the most, if it has room.
+
+        Spots that lack a role are left to `_evict`.
+        """
+        roles = len(self._candidates.wanted(deployment).roles)
         by_cluster: dict[str, list[Spot]] = {}
         for spot in self._ledger.replicas(deployment):
-            by_cluster.setdefault(spot.cluster, []).append(spot)
+            if len(spot.pools) == roles:
+                by_cluster.setdefault(spot.cluster, []).append(spot)
         for spots in by_cluster.values():
-            stays = min(spots, key=lambda spot: (-len(spot.pools), -self._ledger.on_spot(spot), spot))
+            stays = min(spots, key=lambda spot: (-self._ledger.on_spot(spot), spot))
             for spot in spots:
-                if spot != stays:
-                    self._ledger.add(spot, -self._ledger.on_spot(spot))
-                    self.left[spot] = f"all replicas on a cluster share their pools, those of {stays.place}"
+                replicas = self._ledger.on_spot(spot)
+                if spot == stays or not self._ledger.fits(stays, replicas):
+                    continue
+                self._ledger.add(spot, -replicas)
+                self._ledger.add(stays, replicas)
+                self.left[spot] = f"all replicas on a cluster share their pools, those of {stays.place}"
 
     def _evict(self, deployment: str) -> bool:
         """Move replicas away from spots that evict them. Return True when any moved."""

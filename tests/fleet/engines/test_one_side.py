@@ -8,8 +8,8 @@ from pair import IMAGE, MODEL, NIXL, NODES, entries, pair, pods, said, transfer
 
 from inferfleet.api.kinds.inference_cluster import Images
 from inferfleet.api.kinds.model_deployment import ModelDeployment
+from inferfleet.fleet.pairs.across import fabric_problems
 from inferfleet.fleet.pairs.check import check
-from inferfleet.fleet.pairs.wires import fabric_problems
 from inferfleet.fleet.spot import Spot
 
 ARGS = "spec.workers.template.spec.containers[0].args"
@@ -23,7 +23,7 @@ def _sglang(decode: tuple[str, ...], prefill: tuple[str, ...], **more: Any) -> M
 
 
 def _unified(*args: str, **spec: Any) -> ModelDeployment:
-    document = pair(pods(*args), **spec).model_dump(by_alias=True, exclude_unset=True)
+    document = pair(pods(*args), proxied=False, **spec).model_dump(by_alias=True, exclude_unset=True)
     del document["spec"]["prefill"]
     return ModelDeployment.model_validate(document)
 
