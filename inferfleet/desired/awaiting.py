@@ -32,18 +32,22 @@ def with_leaving(desired: Desired, documents: Documents, lock: Lock, leaving: It
     waits = waiting(documents, desired.plan, leaves, lock)
     if waits:
         clusters = tuple(_with_unawaited(cluster, waits) for cluster in clusters)
-    plan = replace(desired.plan, rolls=_rolls(desired.plan, leaves))
+    plan = replace(desired.plan, rolls=_rolls(desired.plan, leaves, waits))
     return replace(desired, clusters=clusters, waiting=waits, plan=plan)
 
 
-def _rolls(plan: Plan, leaves: tuple[Leaving, ...]) -> tuple[Roll, ...]:
+def _rolls(plan: Plan, leaves: tuple[Leaving, ...], waits: frozenset[Spot]) -> tuple[Roll, ...]:
+    """Return the rolls of the plan and those that clusters tell of. What they hold says whether there is room
+    for both sets.
+    """
     known = {roll.spot for roll in plan.rolls}
     running = (
         Roll(placement.spot, placement.replicas, (), beside=True)
         for placement in plan.placements
         if placement.spot not in known and other_revisions(placement.spot, leaves)
     )
-    return tuple(sorted((*plan.rolls, *running), key=lambda roll: roll.spot))
+    every = sorted((*plan.rolls, *running), key=lambda roll: roll.spot)
+    return tuple(replace(roll, beside=roll.spot not in waits) for roll in every)
 
 
 def _switched(cluster: DesiredCluster, plan: Plan, leaves: tuple[Leaving, ...]) -> DesiredCluster:

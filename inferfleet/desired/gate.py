@@ -69,14 +69,14 @@ def announcements(
 
 
 def _rolls(desired: Desired, *, unwaited: bool) -> Iterator[Problem]:
-    """Yield how new sets of pods take the place of old ones, by what clusters hold where that is known.
+    """Yield how new sets of pods take the place of old ones.
 
     `unwaited`: updates wait for no pods of engines.
     """
     for roll in desired.plan.rolls:
         deployment = roll.spot.deployment
         what = f"{deployment} on {roll.spot.place} gets a new set of pods"
-        if roll.spot in desired.waiting:
+        if not roll.beside:
             yield Problem(
                 f"{what}, and there is no room for it beside the old one: the old one ends first, nothing "
                 "serves until the new one is ready, and this update does not wait for that",

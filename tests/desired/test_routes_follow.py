@@ -137,3 +137,21 @@ def test_a_new_set_is_told_of_also_where_the_lock_was_committed_before() -> None
     assert [problem.severity for problem in told if "gets a new set of pods beside" in problem.what] == [
         "notice"
     ]
+
+
+def test_a_gap_is_announced_by_the_plan_alone_until_clusters_say_otherwise() -> None:
+    """A set has 5 of 8 GPUs; of the old one, which the lock has, the cluster has nothing any more."""
+    engine = {"command": [*ENGINE["command"], "--tensor-parallel-size=4"]}
+    documents = stack(cluster("east"), deployment("a", gpus=4, engine=engine, prefill=PREFILL))
+    [placement] = desired(documents, NOTHING).plan.placements
+    old = replace(NOTHING, placements={placement.spot._replace(revision="0ld000"): 1})
+    planned = desired(documents, old)
+    told = [
+        next(
+            problem.severity
+            for problem in announcements(found, documents, old, locked=False, preview=False)
+            if "gets a new set of pods" in problem.what
+        )
+        for found in (planned, with_leaving(planned, documents, old, []))
+    ]
+    assert told == ["warning", "notice"]
