@@ -10,8 +10,9 @@ vllm/distributed/kv_transfer/kv_connector/v1/nixl/metadata.py at 02cfb534), whic
 number formats, attention backend, the manager of hybrid caches, speculation and push or pull; those that its
 handshake compares besides (_validate_remote_agent_handshake in base_worker.py: sizes of blocks and tensor
 group, VLLM_KV_CACHE_LAYOUT, context parallelism); and of SGLang page size and format of the cache
-(try_ensure_parallel_info in srt/disaggregation/common/conn.py). A fact that nobody wrote is left out, so one
-that is read newly changes no revision without it. The proxy hands requests on and no cache: it is no fact.
+(try_ensure_parallel_info in srt/disaggregation/common/conn.py). Engines know a model by its name alone, so
+for a path its files count too. A fact that nobody wrote is left out, so one that is read newly changes no
+revision without it. The proxy hands requests on and no cache: it is no fact.
 """
 
 import hashlib
@@ -71,6 +72,10 @@ _DTYPES = {"half": "float16", "float": "float32"}
 # Where blocks lie in memory, and the attention backend of vLLM before v0.14.
 VARIABLES = ("VLLM_KV_CACHE_LAYOUT", "VLLM_ATTENTION_BACKEND")
 
+# The plugin that mounts or unpacks models, and what names their files in its config and in volumes.
+_MODELS = "model-cache"
+_NAMED = ("reference", "claimName", "subPath", "bucket")
+
 
 @dataclass(frozen=True)
 class Fact:
@@ -108,6 +113,10 @@ def revision(deployment: ModelDeployment, images: Images) -> str:
             # Followers as their entries are no fact, however many templates say so.
             if values not in told[role]["pods"]:
                 told[role]["pods"].append(values)
+    pods = [values for role in serving_roles(deployment) for values in told[role]["pods"]]
+    weights = _weights(deployment)
+    if weights and any(values.get("model", "").startswith("/") for values in pods):
+        told["weights"] = weights
     text = json.dumps(told, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()[:_DIGITS]
 
@@ -176,6 +185,30 @@ def changes(
             f"Write {said} in {path}" if after else f"Remove it from {path}",
             at,
         )
+
+
+def _weights(deployment: ModelDeployment) -> list[dict[str, Any]]:
+    """Return where files of models come from, as far as the document says: engines compare their path alone.
+
+    A chain of class, cluster or stack that mounts models is not seen here.
+    """
+    sources = [
+        link.config.get(kind)
+        for link in deployment.spec.plugins
+        if link.name == _MODELS and isinstance(link.config, Mapping)
+        for kind in ("oci", "image", "pvc", "gcsFuse")
+    ]
+    for role in serving_roles(deployment):
+        for position in _positions():
+            if template := workers_of(deployment, role).of(position):
+                for volume in template.spec.get("volumes", []):
+                    sources += [volume.get("image"), volume.get("persistentVolumeClaim")]
+    found: list[dict[str, Any]] = []
+    for source in sources:
+        named = {key: source[key] for key in _NAMED if key in source} if isinstance(source, Mapping) else {}
+        if named and named not in found:
+            found.append(named)
+    return found
 
 
 def _positions() -> tuple[Position, ...]:

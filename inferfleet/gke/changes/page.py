@@ -176,7 +176,12 @@ DEPLOYMENT_FIELDS = (
         "but for queues of KAI, which are labels of workloads; a queue of Kueue must not change under pods "
         "that are ready: that is refused",
     ),
-    DeploymentField("spec.plugins", PodEffect.ROLL, "where they make other pods"),
+    DeploymentField(
+        "spec.plugins",
+        PodEffect.ROLL,
+        "where they make other pods; where there is prefill and model-cache has another model for a path, "
+        "both roles get another workload",
+    ),
 )
 
 

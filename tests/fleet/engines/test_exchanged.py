@@ -176,3 +176,44 @@ def test_a_plugin_may_write_what_follows_from_the_document() -> None:
     written = deployment.spec.workers.entry_template.spec
     final = pods(*DECODE, "--tensor-parallel-size=1", env={"A": "b"})["spec"]
     assert [*changes(final, written, deployment, "decode", "Entry", image=None)] == []
+
+
+@pytest.mark.parametrize(
+    ("model", "before", "after", "same"),
+    [
+        ("/models", {"oci": {"reference": "r.io/m:v1"}}, {"oci": {"reference": "r.io/m:v2"}}, False),
+        ("/models", {"pvc": {"claimName": "a"}}, {"pvc": {"claimName": "b"}}, False),
+        (
+            "/models",
+            {"oci": {"reference": "r.io/m:v1", "sizeLimit": "1Gi"}},
+            {"oci": {"reference": "r.io/m:v1", "sizeLimit": "2Gi"}},
+            True,
+        ),
+        # A cache of downloads: engines know the model by its name.
+        ("org/m", {"pvc": {"claimName": "a"}}, {"pvc": {"claimName": "b"}}, True),
+    ],
+)
+def test_other_files_below_the_path_of_a_model_are_another_model(
+    model: str, before: dict[str, Any], after: dict[str, Any], same: bool
+) -> None:
+    both = [
+        _revision(
+            pods(f"--model={model}"),
+            pods(f"--model={model}"),
+            plugins=[{"name": "model-cache", "config": config}],
+        )
+        for config in (before, after)
+    ]
+    assert (both[0] == both[1]) is same
+
+
+def test_another_image_volume_is_another_model() -> None:
+    def mounted(reference: str) -> str:
+        document = pair(pods("--model=/models"), pods("--model=/models")).model_dump(
+            by_alias=True, exclude_none=True
+        )
+        spec = document["spec"]["workers"]["template"]["spec"]
+        spec["volumes"] = [{"name": "m", "image": {"reference": reference}}]
+        return revision(ModelDeployment.model_validate(document), CLUSTER)
+
+    assert mounted("r.io/m:v1") == mounted("r.io/m:v1") != mounted("r.io/m:v2")
