@@ -1,6 +1,6 @@
 """desired(documents, lock): plan, pods and manifests, or every problem of them."""
 
-from collections.abc import Iterable, Set
+from collections.abc import Iterable
 from dataclasses import replace
 from itertools import chain
 
@@ -13,7 +13,13 @@ from inferfleet.desired.demands.dependent import dependent
 from inferfleet.desired.demands.neighbours import neighbour_problems
 from inferfleet.desired.demands.siblings import sibling_problems
 from inferfleet.desired.demands.worked import Worked, unplaced_findings, worked_out
-from inferfleet.desired.endpoints import model_endpoint, model_service, routes_follow, what_serves
+from inferfleet.desired.endpoints import (
+    ModelEndpoint,
+    model_endpoint,
+    model_service,
+    routes_follow,
+    what_serves,
+)
 from inferfleet.desired.pods import Pods, by_role, pods
 from inferfleet.desired.replicas import Replicas, replicas
 from inferfleet.desired.secrets import Reference, held, missing_keys, needed, references, unread, unusable
@@ -135,20 +141,17 @@ def _clusters(
     reads = {spot: _reads(spot, of) for spot, of in templates.items()}
     sites = {name: Site(name, cloud.clusters.get(name)) for name in sorted(documents.clusters)}
     shared = {name: _shared(documents, planned, site, reads) for name, site in sites.items()}
-    placed = _replicas(documents, planned, templates, lock=lock, sites=sites, shared=shared, reads=reads)
+    endpoints = _endpoints(documents, planned, templates, sites=sites, shared=shared)
+    placed = _replicas(
+        documents, planned, templates, lock=lock, sites=sites, shared=shared, reads=reads, endpoints=endpoints
+    )
     clusters = []
-    # Where pods of one deployment talk to each other.
-    apart = {
-        (spot.deployment, spot.cluster)
-        for spot, of in templates.items()
-        if any(pods.shape.pods > 1 for pods in of)
-    }
     for name, site in sites.items():
         gateway = documents.clusters[name].spec.serving.gateway
         here = [made for made in placed if made.spot.cluster == name]
         registered = _registered(documents, name, lock)
         components, served = (
-            _on_cluster(documents, planned, site, shared=shared[name], placed=here, apart=apart)
+            _on_cluster(documents, planned, site, shared=shared[name], placed=here, endpoints=endpoints[name])
             if registered
             else ((), {})
         )
@@ -169,6 +172,37 @@ def _clusters(
     return tuple(routes_follow(cluster, revised) for cluster in clusters)
 
 
+def _endpoints(
+    documents: Documents,
+    planned: Plan,
+    templates: dict[Spot, tuple[Pods, ...]],
+    *,
+    sites: dict[str, Site],
+    shared: dict[str, ServingStack],
+) -> dict[str, list[ModelEndpoint]]:
+    """Return the endpoints by cluster."""
+    # Where pods of one deployment talk to each other.
+    joined = {
+        (spot.deployment, spot.cluster)
+        for spot, of in templates.items()
+        if any(pods.shape.pods > 1 for pods in of)
+    }
+    made: dict[str, list[ModelEndpoint]] = {name: [] for name in sites}
+    for endpoint in planned.endpoints:
+        name = endpoint.cluster
+        made[name].append(
+            model_endpoint(
+                documents,
+                endpoint,
+                site=sites[name],
+                profile=picker_of(documents, endpoint.deployment, name),
+                shared=shared[name],
+                joined=(endpoint.deployment, name) in joined,
+            )
+        )
+    return made
+
+
 def _on_cluster(
     documents: Documents,
     planned: Plan,
@@ -176,21 +210,9 @@ def _on_cluster(
     *,
     shared: ServingStack,
     placed: list[Replicas],
-    apart: Set[tuple[str, str]],
+    endpoints: list[ModelEndpoint],
 ) -> tuple[tuple[Component, ...], dict[str, Served]]:
     """Return the components on a cluster, and what serves each deployment there."""
-    endpoints = [
-        model_endpoint(
-            documents,
-            endpoint,
-            site=site,
-            profile=picker_of(documents, endpoint.deployment, site.cluster),
-            shared=shared,
-            joined=(endpoint.deployment, site.cluster) in apart,
-        )
-        for endpoint in planned.endpoints
-        if endpoint.cluster == site.cluster
-    ]
     table = profile(documents.clusters[site.cluster].spec.serving.profile)
     services = [
         (route, model_service(documents, route, site=site, profile=table, shared=shared))
@@ -199,7 +221,7 @@ def _on_cluster(
     ]
     components = (
         shared.component,
-        *(made.component for made in endpoints),
+        *(component for made in endpoints for component in made.components),
         *(made.component for made in placed),
         *(component for _, component in services),
     )
@@ -229,10 +251,12 @@ def _replicas(
     sites: dict[str, Site],
     shared: dict[str, ServingStack],
     reads: Reads,
+    endpoints: dict[str, list[ModelEndpoint]],
 ) -> list[Replicas]:
     """Return the replicas of all placements. Those in the lock roll one after the other, new ones do not."""
     placed: list[Replicas] = []
     previous: dict[str, tuple[str, ...]] = {}
+    outlived = {(name, made.deployment): made.outlived for name, of in endpoints.items() for made in of}
     for placement in planned.placements:
         spot = placement.spot
         rolls = lock.runs(spot) and documents.clusters[spot.cluster].spec.state != "lost"
@@ -242,7 +266,10 @@ def _replicas(
             templates[spot],
             site=sites[spot.cluster],
             needs=shared[spot.cluster].keys(spot.namespace, {ref.name for ref in reads[spot]}),
-            before=previous.get(spot.deployment, ()) if rolls else (),
+            before=(
+                *outlived[spot.cluster, spot.deployment],
+                *(previous.get(spot.deployment, ()) if rolls else ()),
+            ),
         )
         placed.append(made)
         if rolls:

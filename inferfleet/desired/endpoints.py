@@ -2,10 +2,11 @@
 
 What serves a deployment there is a set: its InferencePool, its picker and its workloads. With another
 revision all of them have other names, so Pulumi makes the new set, then changes the routes that lead to it,
-and deletes the old set last.
+and deletes the old set last: its workloads first, and once their pods have ended picker and pool, through
+which the requests in hand go.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from typing import Any
@@ -33,14 +34,16 @@ ROUTE_SECONDS = 120
 
 @dataclass(frozen=True)
 class ModelEndpoint:
-    """The component of a deployment's endpoint on one cluster, and which of its objects are which.
+    """The components of a deployment's endpoint on one cluster, and which of its objects are which.
 
-    `stands` are the keys of InferencePool and endpoint picker; `route` is None where it has none of its own.
+    `stands` are the keys of InferencePool and endpoint picker, `outlived` those of what workloads need until
+    their last request is answered; `route` is None where it has none of its own.
     """
 
     deployment: str
-    component: Component
+    components: tuple[Component, ...]
     stands: tuple[str, ...]
+    outlived: tuple[str, ...]
     route: KubeObject | None
 
 
@@ -85,24 +88,43 @@ def model_endpoint(
         role_service(deployment=deployment, role=role, stack=stack) for role in sorted(deployment.spec.roles)
     )
     chooses = site.place(picker.deployment, after=first, timeout=PICKER_SECONDS)
-    objects = [
+    chosen = [
         *reads,
         *(site.place(manifest, after=space) for manifest in policies),
         chooses,
         site.place(picker.service, after=space),
         *(site.place(manifest, after=space) for manifest in extras),
-        *(site.place(manifest, after=space) for manifest in services),
     ]
+    rest = [site.place(manifest, after=space) for manifest in services]
     route = None
     if deployment.spec.route.enabled:
         manifest = deployment_route(
             deployment=deployment, gateway=serving.gateway, profile=profile, stack=stack, revision=revision
         )
         route = _routed(site, manifest, shared)
-        objects.append(route)
-    name = names.endpoint_component(site.cluster, endpoint.deployment)
-    component = Component("ModelEndpoint", name, tuple(objects))
-    return ModelEndpoint(endpoint.deployment, component, (placed_pool.key, chooses.key), route)
+        rest.append(route)
+    return ModelEndpoint(
+        endpoint.deployment,
+        tuple(_components(endpoint, chosen, rest)),
+        (placed_pool.key, chooses.key),
+        # Models need not wait for a picker to start, but where pods of another revision may stand beside.
+        tuple(made.key for made in chosen) if revision else (placed_pool.key,),
+        route,
+    )
+
+
+def _components(endpoint: Endpoint, chosen: list[KubeObject], rest: list[KubeObject]) -> Iterator[Component]:
+    """Yield one component, or with a revision that of its set, and another for what stays.
+
+    Routes are registered after workloads, and these after what chooses among them.
+    """
+    at = endpoint.cluster, endpoint.deployment
+    if endpoint.revision:
+        name = names.endpoint_component(*at, endpoint.revision)
+        yield Component("ModelEndpoint", name, tuple(chosen))
+        chosen = []
+    if chosen or rest:
+        yield Component("ModelEndpoint", names.endpoint_component(*at), (*chosen, *rest))
 
 
 def model_service(

@@ -158,9 +158,9 @@ def cluster_component(cluster: str) -> str:
     return cluster
 
 
-def endpoint_component(cluster: str, deployment: str) -> str:
-    """Return the Pulumi name of a deployment's endpoint on a cluster."""
-    return f"{cluster}/{deployment}"
+def endpoint_component(cluster: str, deployment: str, revision: str = "") -> str:
+    """Return the Pulumi name of a deployment's endpoint on a cluster, or of what it has for a revision."""
+    return _revised(f"{cluster}/{deployment}", revision)
 
 
 def replicas_component(spot: Spot) -> str:

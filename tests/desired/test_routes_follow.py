@@ -48,7 +48,13 @@ def test_routes_to_a_deployment_with_prefill_apart_come_after_all_that_serves_it
     assert after(found, "HTTPRoute", "east/ml/a") == GATEWAY | _set(revision)
     assert after(found, "HTTPRoute", "east/ml/s-svc") == GATEWAY | _set(revision)
     assert after(found, "HTTPRoute", "east/ml/b") == GATEWAY
+    assert after(found, "Deployment", f"east/ml/a-prefill-l4-{revision}") >= {
+        f"InferencePool east/ml/a-{revision}",
+        f"Deployment east/ml/a-{revision}-epp",
+        f"Service east/ml/a-{revision}-epp",
+    }
     assert _names(found) == [
+        f"ModelEndpoint a-{revision}",
         "ModelEndpoint b",
         f"ModelReplicas a-l4-l4-{revision}",
         "ModelReplicas b-l4",
@@ -83,7 +89,13 @@ def test_without_prefill_routes_wait_for_pods_while_the_set_with_prefill_leaves(
     assert after(found, "HTTPRoute", "east/ml/a") == GATEWAY | serves
     assert after(found, "HTTPRoute", "east/ml/s-svc") == GATEWAY | serves
     assert after(found, "HTTPRoute", "east/ml/b") == GATEWAY
+    assert after(found, "Deployment", f"east/ml/a-prefill-l4-{revision}") >= {
+        f"InferencePool east/ml/a-{revision}",
+        f"Deployment east/ml/a-{revision}-epp",
+        f"Service east/ml/a-{revision}-epp",
+    }
     assert _names(found) == [
+        f"ModelEndpoint a-{revision}",
         "ModelEndpoint b",
         "ModelReplicas a-l4",
         "ModelReplicas b-l4",
