@@ -221,7 +221,7 @@ def _on_cluster(
     ]
     components = (
         shared.component,
-        *(component for made in endpoints for component in made.components),
+        *(made.component for made in endpoints),
         *(made.component for made in placed),
         *(component for _, component in services),
     )

@@ -6,7 +6,7 @@ and deletes the old set last: its workloads first, and once their pods have ende
 which the requests in hand go.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from typing import Any
@@ -34,14 +34,14 @@ ROUTE_SECONDS = 120
 
 @dataclass(frozen=True)
 class ModelEndpoint:
-    """The components of a deployment's endpoint on one cluster, and which of its objects are which.
+    """The component of a deployment's endpoint on one cluster, and which of its objects are which.
 
     `stands` are the keys of InferencePool and endpoint picker, `outlived` those of what workloads need until
     their last request is answered; `route` is None where it has none of its own.
     """
 
     deployment: str
-    components: tuple[Component, ...]
+    component: Component
     stands: tuple[str, ...]
     outlived: tuple[str, ...]
     route: KubeObject | None
@@ -95,36 +95,23 @@ def model_endpoint(
         site.place(picker.service, after=space),
         *(site.place(manifest, after=space) for manifest in extras),
     ]
-    rest = [site.place(manifest, after=space) for manifest in services]
+    objects = [*chosen, *(site.place(manifest, after=space) for manifest in services)]
     route = None
     if deployment.spec.route.enabled:
         manifest = deployment_route(
             deployment=deployment, gateway=serving.gateway, profile=profile, stack=stack, revision=revision
         )
         route = _routed(site, manifest, shared)
-        rest.append(route)
+        objects.append(route)
+    name = names.endpoint_component(site.cluster, endpoint.deployment)
     return ModelEndpoint(
         endpoint.deployment,
-        tuple(_components(endpoint, chosen, rest)),
+        Component("ModelEndpoint", name, tuple(objects)),
         (placed_pool.key, chooses.key),
         # Models need not wait for a picker to start, but where pods of another revision may stand beside.
         tuple(made.key for made in chosen) if revision else (placed_pool.key,),
         route,
     )
-
-
-def _components(endpoint: Endpoint, chosen: list[KubeObject], rest: list[KubeObject]) -> Iterator[Component]:
-    """Yield one component, or with a revision that of its set, and another for what stays.
-
-    Routes are registered after workloads, and these after what chooses among them.
-    """
-    at = endpoint.cluster, endpoint.deployment
-    if endpoint.revision:
-        name = names.endpoint_component(*at, endpoint.revision)
-        yield Component("ModelEndpoint", name, tuple(chosen))
-        chosen = []
-    if chosen or rest:
-        yield Component("ModelEndpoint", names.endpoint_component(*at), (*chosen, *rest))
 
 
 def model_service(
@@ -181,7 +168,8 @@ def what_serves(
 def routes_follow(cluster: DesiredCluster, deployments: AbstractSet[str]) -> DesiredCluster:
     """Return the cluster with all routes to these deployments after the sets that they lead to.
 
-    A route is among the objects of an endpoint, so that endpoint stands after the workloads then.
+    Workloads come after what chooses among them, so the route of an endpoint is a component of its own then.
+    Its URN stays the same: that has the types of its parents and not their names.
     """
     first: dict[str, tuple[str, ...]] = {}
     for deployment in sorted(cluster.served.keys() & deployments):
@@ -190,24 +178,20 @@ def routes_follow(cluster: DesiredCluster, deployments: AbstractSet[str]) -> Des
             first[route] = (*first.get(route, ()), *served.stands)
     if not first:
         return cluster
-    components = [_following(component, first) for component in cluster.components]
-    return replace(cluster, components=tuple(sorted(components, key=lambda part: _turn(part, first))))
+    stay: list[Component] = []
+    follow: list[Component] = []
+    for component in cluster.components:
+        routes = tuple(_following(made, first) for made in component.objects if made.key in first)
+        rest = tuple(made for made in component.objects if made.key not in first)
+        if component.kind == "ModelService" or (routes and not rest):
+            follow.append(replace(component, objects=(*rest, *routes)))
+        elif routes:
+            stay.append(replace(component, objects=rest))
+            follow.insert(0, Component(component.kind, names.route_component(component.name), routes))
+        else:
+            stay.append(component)
+    return replace(cluster, components=(*stay, *follow))
 
 
-def _turn(component: Component, first: Mapping[str, object]) -> int:
-    """Return when a component is registered: services last, before them endpoints whose route follows."""
-    if component.kind == "ModelService":
-        return 2
-    return int(component.kind == "ModelEndpoint" and any(made.key in first for made in component.objects))
-
-
-def _following(component: Component, first: Mapping[str, tuple[str, ...]]) -> Component:
-    return replace(
-        component,
-        objects=tuple(
-            replace(made, after=tuple(dict.fromkeys([*made.after, *first[made.key]])))
-            if made.key in first
-            else made
-            for made in component.objects
-        ),
-    )
+def _following(route: KubeObject, first: Mapping[str, tuple[str, ...]]) -> KubeObject:
+    return replace(route, after=tuple(dict.fromkeys([*route.after, *first[route.key]])))

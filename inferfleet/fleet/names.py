@@ -158,9 +158,14 @@ def cluster_component(cluster: str) -> str:
     return cluster
 
 
-def endpoint_component(cluster: str, deployment: str, revision: str = "") -> str:
-    """Return the Pulumi name of a deployment's endpoint on a cluster, or of what it has for a revision."""
-    return _revised(f"{cluster}/{deployment}", revision)
+def endpoint_component(cluster: str, deployment: str) -> str:
+    """Return the Pulumi name of a deployment's endpoint on a cluster."""
+    return f"{cluster}/{deployment}"
+
+
+def route_component(endpoint: str) -> str:
+    """Return the Pulumi name of the part of an endpoint, by its own, that is registered after its pods."""
+    return f"{endpoint}/route"
 
 
 def replicas_component(spot: Spot) -> str:

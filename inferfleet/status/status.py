@@ -111,8 +111,8 @@ def _placement(
 def _endpoint(
     endpoint: Endpoint, cluster: DesiredCluster, seen: Seen | None, now: datetime
 ) -> EndpointStatus:
-    at = cluster.connection.cluster, endpoint.deployment
-    parts = {names.endpoint_component(*at, revision) for revision in ("", endpoint.revision)}
+    whole = names.endpoint_component(cluster.connection.cluster, endpoint.deployment)
+    parts = (whole, names.route_component(whole))
     by_kind = {
         wanted.kind: wanted
         for component in cluster.components
