@@ -5,8 +5,9 @@ ready hooks are held; which routes change only once new pods are ready; and whic
 earlier versions. Nothing else is changed.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import replace
+from functools import partial
 
 from inferfleet.api.documents import Documents
 from inferfleet.desired.endpoints import routes_follow
@@ -16,6 +17,7 @@ from inferfleet.fleet.decisions import Leaving, Plan, Roll
 from inferfleet.fleet.lock.lock import Lock
 from inferfleet.fleet.placement.handover import other_revisions, waiting
 from inferfleet.fleet.spot import Spot
+from inferfleet.manifests.routes import KIND as ROUTE
 from inferfleet.manifests.workload import marked, unawaited
 
 Change = Callable[[KubeObject], KubeObject]
@@ -33,7 +35,38 @@ def with_leaving(desired: Desired, documents: Documents, lock: Lock, leaving: It
     if waits:
         clusters = tuple(_with_unawaited(cluster, waits) for cluster in clusters)
     plan = replace(desired.plan, rolls=_rolls(desired.plan, leaves, waits))
-    return replace(desired, clusters=clusters, waiting=waits, plan=plan)
+    gaps = {(roll.spot.cluster, roll.spot.deployment) for roll in plan.rolls if not roll.beside}
+    return replace(desired, clusters=_switched_last(clusters, gaps), waiting=waits, plan=plan)
+
+
+def _switched_last(
+    clusters: tuple[DesiredCluster, ...], gaps: Collection[tuple[str, str]]
+) -> tuple[DesiredCluster, ...]:
+    """Return the clusters with routes that change before their new pods are there after all else.
+
+    What the engine deletes it deletes at the end, and only if nothing failed. Until then the old pods serve,
+    so nothing may take the route away from them: not the time that other models take, nor their failure.
+    """
+    if not gaps:
+        return clusters
+    names_of_gaps = {cluster for cluster, _ in gaps}
+    made: list[DesiredCluster] = []
+    before: tuple[str, ...] = ()
+    for cluster in sorted(clusters, key=lambda one: one.connection.cluster in names_of_gaps):
+        name = cluster.connection.cluster
+        routes = {
+            key
+            for deployment, served in cluster.served.items()
+            if (name, deployment) in gaps
+            for key in served.routes
+        }
+        before = (*before, *(one.key for one in cluster.objects if one.kind != ROUTE))
+        made.append(_with_changed(cluster, routes, partial(_after, keys=before)))
+    return tuple(made)
+
+
+def _after(made: KubeObject, *, keys: tuple[str, ...]) -> KubeObject:
+    return replace(made, after=tuple(dict.fromkeys([*made.after, *keys])))
 
 
 def _rolls(plan: Plan, leaves: tuple[Leaving, ...], waits: frozenset[Spot]) -> tuple[Roll, ...]:

@@ -50,8 +50,10 @@ def engine_problems(documents: Documents, planned: Plan) -> Iterator[Problem]:
         clusters = [documents.clusters[name] for name in sorted({spot.cluster for spot in placed})]
         images = [cluster.spec.serving.images for cluster in clusters]
         yield from pairs.check(deployment, images, written=written)
+        # Replicas that have no pool for a role, or are on a lost cluster, are not what the document says.
         for spot in placed:
-            yield from _fabrics(documents, deployment, spot)
+            if {role for role, _ in spot.pools} >= {*serving_roles(deployment)}:
+                yield from _fabrics(documents, deployment, spot)
 
 
 def _fabrics(documents: Documents, deployment: ModelDeployment, spot: Spot) -> Iterator[Problem]:

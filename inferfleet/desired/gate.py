@@ -78,8 +78,9 @@ def _rolls(desired: Desired, *, unwaited: bool) -> Iterator[Problem]:
         what = f"{deployment} on {roll.spot.place} gets a new set of pods"
         if not roll.beside:
             yield Problem(
-                f"{what}, and there is no room for it beside the old one: the old one ends first, nothing "
-                "serves until the new one is ready, and this update does not wait for that",
+                f"{what}, and there is no room for it beside the old one: the old one serves until all else "
+                "of this update is done and ends then, and nothing serves until the new one is ready, for "
+                "which this update does not wait",
                 "Write rollout: Surge, which keeps room for both, or update when nobody asks; "
                 "the next `pulumi up` waits for the new pods",
                 kind="ModelDeployment",

@@ -57,9 +57,10 @@ def policies(
                 # Its own picker, on any port: its configuration may name another one for metrics.
                 {"from": [{"podSelector": {"matchLabels": picker_objects.selector(deployment, revision)}}]},
                 *([_rule(monitoring, *_metrics(deployment))] if monitoring else []),
-                # Pods of one engine, and of the roles of one replica, talk on ports that engines choose.
+                # Pods of one engine, and of the roles of one replica, talk on ports that engines choose. The
+                # Service of a role reaches those of each revision.
                 *(
-                    [{"from": [{"podSelector": {"matchLabels": names.deployment_selector(key, revision)}}]}]
+                    [{"from": [{"podSelector": {"matchLabels": names.deployment_selector(key, "")}}]}]
                     if joined or len(roles_of(deployment)) > 1
                     else []
                 ),

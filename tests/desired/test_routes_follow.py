@@ -173,3 +173,27 @@ def test_a_gap_is_announced_by_the_plan_alone_until_clusters_say_otherwise() -> 
         for found in (planned, with_leaving(planned, documents, old, []))
     ]
     assert told == ["warning", "notice"]
+
+
+def test_where_both_sets_have_no_room_routes_change_after_all_else_of_the_update() -> None:
+    """What the old set serves is not taken from it while other models take their time, or fail."""
+    large = {"workers": {**PREFILL["workers"], "topology": {"tensor": 4}}}
+    documents = stack(
+        cluster("east"),
+        cluster("west"),
+        deployment("a", engine=ENGINE, prefill=large, gpus=1),
+        deployment("b", 2),
+    )
+    lock = desired(documents, NOTHING).plan.lock
+    here = {spot.deployment: spot.cluster for spot in lock.placements}["ml/a"]
+    old = Leaving(here, "ml", "a-old", "l4", 2, 3, deployment="ml/a", revision="0ld000")
+    found = with_leaving(desired(documents, lock), documents, lock, [old])
+    assert [spot.deployment for spot in found.waiting] == ["ml/a"]
+    assert found.clusters[-1].connection.cluster == here
+    everything = {
+        one.key for of in found.clusters for one in of.objects if one.kind not in ("HTTPRoute", "Secret")
+    }
+    (route,) = (
+        one for one in found.clusters[-1].objects if one.kubernetes_name == "a" and one.kind == "HTTPRoute"
+    )
+    assert set(route.after) == everything

@@ -188,7 +188,7 @@ class ModelDeploymentSpec(Model):
     """How pods are replaced when they change: `DeleteFirst` ends an old pod before its successor starts and
     needs no spare GPUs; `Surge` starts the new one first, and the plan keeps room for it. With `prefill`,
     what changes the KV cache (image, model, `tensor`, connector) comes as a whole new set of pods beside the
-    old one: `Surge` keeps room for it; with `DeleteFirst` the old set ends first where there is no room.
+    old one: `Surge` keeps room for it; with `DeleteFirst` the old set ends before where there is no room.
     """
     scheduler: Annotated[DeploymentScheduler, AfterValidator(of_deployment)] = DeploymentScheduler()
     """Who schedules the pods, where that differs from `serving.scheduler` of the cluster: each field that is
