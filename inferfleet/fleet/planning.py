@@ -58,8 +58,8 @@ from inferfleet.fleet.lock.lock import Lock, LockedCluster
 from inferfleet.fleet.placement.candidates import Candidates
 from inferfleet.fleet.placement.ledger import Ledger
 from inferfleet.fleet.placement.placing import Placing
-from inferfleet.fleet.placement.policy import unkept
-from inferfleet.fleet.placement.quotas import Quotas
+from inferfleet.fleet.placement.policy.kept import unkept
+from inferfleet.fleet.placement.policy.quotas import Quotas
 from inferfleet.fleet.placement.reasons import Reasons, Why, placement_problems
 from inferfleet.fleet.placement.retaining import Retained, retain
 from inferfleet.fleet.placement.rooms import Rooms

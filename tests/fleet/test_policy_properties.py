@@ -12,7 +12,7 @@ from inferfleet.api.kinds.policy.quota import Quota
 from inferfleet.fleet import plan
 from inferfleet.fleet.decisions import Plan
 from inferfleet.fleet.lock.lock import Lock
-from inferfleet.fleet.placement.wanted import domains
+from inferfleet.fleet.placement.policy.wanted import domains
 
 STEADY = {"OnDemand", "Reservation"}
 

@@ -12,12 +12,12 @@ from inferfleet.api.documents import Documents
 from inferfleet.fleet import names
 from inferfleet.fleet.engines.exchanged import revision
 from inferfleet.fleet.placement.ledger import Ledger
-from inferfleet.fleet.placement.order import Order
+from inferfleet.fleet.placement.policy.order import Order
+from inferfleet.fleet.placement.policy.spreading import Spreading
+from inferfleet.fleet.placement.policy.wanted import Wanted, Wants
 from inferfleet.fleet.placement.prices import prices
 from inferfleet.fleet.placement.rooms import More, Room
-from inferfleet.fleet.placement.spreading import Spreading
 from inferfleet.fleet.placement.suitability import Suitability
-from inferfleet.fleet.placement.wanted import Wanted, Wants
 from inferfleet.fleet.shapes import Demand, PoolKey
 from inferfleet.fleet.spot import Spot
 

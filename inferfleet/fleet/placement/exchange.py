@@ -12,9 +12,9 @@ from typing import NamedTuple
 
 from inferfleet.fleet.placement.candidates import Candidates
 from inferfleet.fleet.placement.ledger import Ledger
+from inferfleet.fleet.placement.policy.spreading import Worth, first_pool
+from inferfleet.fleet.placement.policy.wanted import Wanted
 from inferfleet.fleet.placement.rooms import Room
-from inferfleet.fleet.placement.spreading import Worth, first_pool
-from inferfleet.fleet.placement.wanted import Wanted
 from inferfleet.fleet.spot import Spot
 
 # Replicas that may have to move one after another, and that may leave one pool together.

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from inferfleet.api.documents import Documents
-from inferfleet.fleet.placement.quotas import Quotas
+from inferfleet.fleet.placement.policy.quotas import Quotas
 from inferfleet.fleet.placement.rooms import More, Room, Rooms
 from inferfleet.fleet.shapes import Demands, PoolKey
 from inferfleet.fleet.spot import Spot

@@ -11,8 +11,8 @@ from itertools import groupby
 from inferfleet.fleet.placement.candidates import Candidates
 from inferfleet.fleet.placement.exchange import Exchange
 from inferfleet.fleet.placement.ledger import Ledger
+from inferfleet.fleet.placement.policy.spreading import first_pool
 from inferfleet.fleet.placement.reasons import kept_free
-from inferfleet.fleet.placement.spreading import first_pool
 from inferfleet.fleet.placement.suitability import Consequence, Objection, Suitability
 from inferfleet.fleet.shapes import PoolKey
 from inferfleet.fleet.spot import Spot
@@ -252,6 +252,8 @@ class Placing:
         for _ in range(number):
             # Only where something left since can there be room where there was none.
             if self._without_room.get(deployment) == self._ledger.removals:
+                break
+            if not self._candidates.affordable(deployment):
                 break
             spot = self._candidates.best(deployment) or self._candidates.best(deployment, thorough=True)
             if spot is None:

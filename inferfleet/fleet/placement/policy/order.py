@@ -7,10 +7,10 @@ fewest replicas, classes with the lowest price, nodes that something runs on alr
 from collections.abc import Iterator
 
 from inferfleet.fleet.placement.ledger import Ledger
+from inferfleet.fleet.placement.policy.spreading import Spreading
+from inferfleet.fleet.placement.policy.wanted import Wanted
 from inferfleet.fleet.placement.rooms import Room
-from inferfleet.fleet.placement.spreading import Spreading
 from inferfleet.fleet.placement.suitability import Suitability
-from inferfleet.fleet.placement.wanted import Wanted
 
 # Clusters up to which each of their pools is looked at; with more of them, the index is.
 _FEW = 16

@@ -6,7 +6,7 @@ from inferfleet.api.documents import Documents
 from inferfleet.api.problems import Problem
 from inferfleet.api.wording import listing
 from inferfleet.fleet.placement.candidates import Candidates
-from inferfleet.fleet.placement.wanted import domains, prefers
+from inferfleet.fleet.placement.policy.wanted import domains, prefers
 from inferfleet.fleet.shapes import PoolKey
 
 _WHERE = {

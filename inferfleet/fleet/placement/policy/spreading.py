@@ -10,8 +10,8 @@ from heapq import nsmallest
 from typing import NamedTuple
 
 from inferfleet.fleet.placement.ledger import Ledger
+from inferfleet.fleet.placement.policy.wanted import Domains, Wanted, is_steady
 from inferfleet.fleet.placement.rooms import Room
-from inferfleet.fleet.placement.wanted import Domains, Wanted, is_steady
 from inferfleet.fleet.shapes import PoolKey
 from inferfleet.fleet.spot import Spot
 
