@@ -185,9 +185,10 @@ class LabelSelector(Model):
 
     def matches(self, labels: dict[str, str]) -> bool:
         """Return True when the labels have every value that is asked for and fulfil every condition."""
-        return all(labels.get(key) == value for key, value in self.match_labels.items()) and all(
-            requirement.matches(labels) for requirement in self.match_expressions
-        )
+        for key, value in self.match_labels.items():
+            if labels.get(key) != value:
+                return False
+        return all(requirement.matches(labels) for requirement in self.match_expressions)
 
     def unmet(self, labels: dict[str, str]) -> Iterator[tuple[str, str]]:
         """Yield the key of each label that is not as asked, and what is asked: `tier`, `tier=prod`."""

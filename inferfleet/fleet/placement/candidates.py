@@ -18,7 +18,7 @@ from inferfleet.fleet.placement.policy.wanted import Wanted, Wants
 from inferfleet.fleet.placement.prices import prices
 from inferfleet.fleet.placement.rooms import More, Room
 from inferfleet.fleet.placement.suitability import Suitability
-from inferfleet.fleet.shapes import Demand, PoolKey
+from inferfleet.fleet.shapes import PoolKey
 from inferfleet.fleet.spot import Spot
 
 # Pools that are tried for the roles of one replica on one cluster.
@@ -93,7 +93,7 @@ class Candidates:
         first, key = wanted.roles[0], room.key
         if room.class_name not in wanted.classes[first] or not self._order.suits(wanted, first, room):
             return None
-        if self.spreading.refuses(wanted, room, replicas):
+        if room.key in wanted.closed or (wanted.limited and self.spreading.refuses(wanted, room, replicas)):
             return None
         more = self._more(wanted, first, key, replicas)
         if not room.fits(more):
@@ -102,10 +102,10 @@ class Candidates:
             spot = self._spot(wanted.deployment, key[0], {first: key[1]})
             return spot if spot != leaving and self._allowed(spot, replicas, leaving) else None
         whole = self.completed(wanted, key[0], {first: key[1]}, replicas, leaving=leaving)
-        pools = [self._rooms.by_key[key[0], pool] for _, pool in whole.pools] if whole else []
-        if any(self.spreading.closes(wanted, other, replicas) for other in pools):
-            return None
-        return whole
+        if whole is None or not (wanted.closed or wanted.limited):
+            return whole
+        pools = [self._rooms.by_key[key[0], pool] for _, pool in whole.pools]
+        return None if any(self.spreading.closes(wanted, other, replicas) for other in pools) else whole
 
     def refused(self, deployment: str, role: str, room: Room) -> str | None:
         """Return why no replica goes to a pool that suits its role, whether there is room or not; or None."""
@@ -122,7 +122,9 @@ class Candidates:
         for limit in quotas.limits.get(namespace, ()) if quotas else ():
             least = limit.used
             for role, classes in self.wanted(deployment).classes.items():
-                each = [limit.amount(name, self._demand(deployment, role, name)) for name in classes]
+                nodes = {name: self._rooms.of_class[name][0].node.gpus for name in classes}
+                unedited = self._demands.unedited
+                each = [limit.amount(name, unedited(deployment, role, gpus)) for name, gpus in nodes.items()]
                 least += min(each, default=0)
             if least > limit.most:
                 return False
@@ -216,11 +218,8 @@ class Candidates:
 
     def gpus(self, deployment: str, role: str, class_name: str) -> int:
         """Return the GPUs of a role of a replica on nodes of a class."""
-        return self._demand(deployment, role, class_name).gpus
-
-    def _demand(self, deployment: str, role: str, class_name: str) -> Demand:
         node_gpus = self._rooms.of_class[class_name][0].node.gpus
-        return self._demands.unedited(deployment, role, node_gpus)
+        return self._demands.unedited(deployment, role, node_gpus).gpus
 
     def _more(self, wanted: Wanted, role: str, pool: PoolKey, replicas: int) -> More:
         return More((wanted.deployment, role), self._demands.of(wanted.deployment, role, pool), replicas)

@@ -150,6 +150,8 @@ class Exchange:
 
     def _worth(self, spot: Spot) -> Worth:
         wanted = self._candidates.wanted(spot.deployment)
+        if wanted.over_clusters and not wanted.ordered:
+            return 0, 0, self._ledger.by_cluster(spot.deployment).get(spot.cluster, 0)
         return self._candidates.spreading.worth(wanted, first_pool(wanted, spot))
 
     def _allowed(self, spot: Spot, limit: int | None, level: Worth | None) -> bool:
@@ -162,7 +164,8 @@ class Exchange:
     ) -> Iterator[tuple[Room, list[Spot]]]:
         """Yield pools for the first role with the new replicas that might leave them, the best first."""
         role = wanted.roles[0]
-        worth = self._candidates.spreading.worth
+        there, worth = self._ledger.by_cluster(wanted.deployment), self._candidates.spreading.worth
+        most = level[2] if level is not None and wanted.over_clusters and not wanted.ordered else None
         ordered = []
         for number in self._on_pool:
             room = self._ledger.rooms.all[number]
@@ -170,11 +173,12 @@ class Exchange:
                 room.class_name in wanted.classes[role]
                 and room.key[0] in wanted.clusters
                 and number not in taken
+                and (most is None or there.get(room.key[0], 0) <= most)
             ):
                 own = self._candidates.cost_on(wanted.deployment, role, room.class_name)
                 if limit is not None and own >= limit:
                     continue
-                if level is None or worth(wanted, room.key) <= level:
+                if level is None or most is not None or worth(wanted, room.key) <= level:
                     ordered.append((own, number))
         for own, number in sorted(ordered)[:_MOST_POOLS]:
             room = self._ledger.rooms.all[number]

@@ -19,6 +19,8 @@ _WHERE = {
 def impossible(documents: Documents, key: str) -> Iterator[Problem]:
     """Yield an error for each field of a deployment's policy that no pool of its clusters could ever meet."""
     spec = documents.deployments[key].spec
+    if spec.model_fields_set.isdisjoint(("spread", "pool_selector", "capacity_models")):
+        return
     pools = _pools(documents, key)
     if not pools:
         return

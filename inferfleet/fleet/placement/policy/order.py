@@ -71,12 +71,14 @@ class Order:
         """Yield the pools on clusters that have so many replicas of the deployment, or any number. With
         `opens`, it is those alone where a pod takes a node that nothing runs on, or where it does not.
         """
-        there = self._ledger.by_cluster(wanted.deployment)
+        there, clusters = self._ledger.by_cluster(wanted.deployment), wanted.clusters
         for room in rooms:
             cluster = room.key[0]
-            if cluster not in wanted.clusters or level not in (None, there.get(cluster, 0)):
-                continue
-            if opens is None or self._opens(wanted, room) == opens:
+            if (
+                (level is None or there.get(cluster, 0) == level)
+                and cluster in clusters
+                and (opens is None or self._opens(wanted, room) == opens)
+            ):
                 yield room
 
     def _opens(self, wanted: Wanted, room: Room) -> bool:
@@ -108,7 +110,7 @@ class Order:
 
     def near(self, wanted: Wanted, role: str, cluster: str, replicas: int = 1) -> list[Room]:
         """Return the pools of a cluster that suit a role, the best first."""
-        return sorted(
+        rooms = sorted(
             (
                 room
                 for room in self._rooms.on_cluster.get(cluster, ())
@@ -116,8 +118,9 @@ class Order:
                 and not self._spreading.closes(wanted, room, replicas)
                 and self.suits(wanted, role, room)
             ),
-            key=lambda room: (wanted.tiers.get(room.key, 0), *self._preference(wanted, role, room)),
+            key=lambda room: self._preference(wanted, role, room),
         )
+        return sorted(rooms, key=lambda room: wanted.tiers.get(room.key, 0)) if wanted.tiers else rooms
 
     def _preference(self, wanted: Wanted, role: str, room: Room) -> tuple[int, int, int]:
         asked = self._asked(wanted, role, room.class_name)

@@ -81,8 +81,8 @@ class Spreading:
         spread = wanted.domains
         if spread is None:
             return tier, 0, on_cluster
-        crowd = self.counts(wanted)[spread.of[pool]] if pool in spread.of else _NOWHERE
-        return (crowd, tier, on_cluster) if spread.required else (tier, crowd, on_cluster)
+        number = self.counts(wanted)[spread.of[pool]] if pool in spread.of else _NOWHERE
+        return (number, tier, on_cluster) if spread.required else (tier, number, on_cluster)
 
     def counts(self, wanted: Wanted) -> Counter[str]:
         """Return the replicas in each domain, also of running ones in domains that take no more."""

@@ -73,7 +73,12 @@ class Wanted:
     @property
     def ordered(self) -> bool:
         """Return whether the document says itself which places come first."""
-        return bool(self.tiers) or self.domains is not None
+        return self.domains is not None or bool(self.tiers)
+
+    @property
+    def limited(self) -> bool:
+        """Return whether pools that suit may be refused for the replicas that are there already."""
+        return self.domains is not None or self.unsteady is not None
 
     @property
     def over_clusters(self) -> bool:
