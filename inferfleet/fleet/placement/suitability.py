@@ -129,7 +129,8 @@ class Suitability:
         class_name = self._pools[pool].class_name
         objections = list(self._on_class(deployment, role, class_name))
         spec, document = self._documents.deployments[deployment].spec, self._pools[pool]
-        for key, needs in spec.pool_selector.unmet(document.node_labels):
+        selects = "pool_selector" in spec.model_fields_set
+        for key, needs in spec.pool_selector.unmet(document.node_labels) if selects else ():
             has = document.node_labels.get(key)
             label = f"no label {key}" if has is None else f"label {key}={has}"
             objections.append(Objection(Consequence.EVICT, f"{label} of the pool, needs {needs}"))
