@@ -58,6 +58,8 @@ from inferfleet.fleet.lock.lock import Lock, LockedCluster
 from inferfleet.fleet.placement.candidates import Candidates
 from inferfleet.fleet.placement.ledger import Ledger
 from inferfleet.fleet.placement.placing import Placing
+from inferfleet.fleet.placement.policy.kept import unkept
+from inferfleet.fleet.placement.policy.quotas import Quotas
 from inferfleet.fleet.placement.reasons import Reasons, Why, placement_problems
 from inferfleet.fleet.placement.retaining import Retained, retain
 from inferfleet.fleet.placement.rooms import Rooms
@@ -82,9 +84,13 @@ def plan(documents: Documents, lock: Lock, demands: Demands | None = None) -> Pl
     suitability = Suitability(documents, selectors, demands)
     checked = check(documents, selectors, demands)
     retained = retain(documents, lock)
-    ledger = Ledger(Rooms(documents, _changeable(documents)), demands)
-    candidates = Candidates(documents, suitability, ledger)
+    quotas = Quotas(documents, demands) if documents.quotas else None
+    ledger = Ledger(Rooms(documents, _changeable(documents)), demands, quotas)
+    if quotas:
+        for spot, number in retained.fixed.items():
+            quotas.add(spot, number)
     targets = _targets(documents, retained)
+    candidates = Candidates(documents, suitability, ledger, targets)
     for spot, number in retained.movable.items():
         ledger.add(spot, number)
     valid = [deployment for deployment in documents.deployments if deployment not in checked.invalid]
@@ -131,6 +137,8 @@ def plan(documents: Documents, lock: Lock, demands: Demands | None = None) -> Pl
                 *checked.problems,
                 *retained.problems,
                 *placement_problems(documents, ledger, suitability=suitability, checked=checked, why=why),
+                *unkept(documents, candidates, valid),
+                *(quotas.problems(placement.spot for placement in placements) if quotas else ()),
                 *route_problems(documents, reachable, services, lock),
             ]
         ),

@@ -98,8 +98,10 @@ def _gateway(wanted: NetworkPolicy, serving: Serving, proxies: str | None) -> _P
 def _monitoring(wanted: NetworkPolicy) -> _Peers:
     if wanted.monitoring is None:
         return []
-    labels = wanted.monitoring.match_labels
-    return [{"namespaceSelector": {"matchLabels": dict(labels)} if labels else {}}]
+    selector = wanted.monitoring.model_dump(mode="json", by_alias=True)
+    conditions = [{key: part for key, part in one.items() if part} for one in selector["matchExpressions"]]
+    written = {"matchLabels": selector["matchLabels"], "matchExpressions": conditions}
+    return [{"namespaceSelector": {key: part for key, part in written.items() if part}}]
 
 
 def _metrics(deployment: ModelDeployment) -> tuple[int, ...]:

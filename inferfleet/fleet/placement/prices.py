@@ -32,6 +32,14 @@ def prices(documents: Documents) -> dict[str, int]:
     return dict.fromkeys(documents.classes, 1_000 * max(known.values(), default=0) + 1) | known
 
 
+def hourly(documents: Documents, currency: str) -> dict[str, Fraction]:
+    """Return the price per GPU and hour of each class with one in the currency; where its nodes have no
+    GPUs, per core.
+    """
+    known = {name: _rank(name, document, currency) for name, document in documents.classes.items()}
+    return {name: rank[1] for name, rank in known.items() if not rank[0]}
+
+
 def _rank(name: str, document: InferenceClass, currency: str) -> _Rank:
     device, price, size = accelerator(document), document.spec.price, document.spec.node
     if device:

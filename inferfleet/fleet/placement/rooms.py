@@ -7,7 +7,7 @@ Where that finds no room, and after a removal, the pool is packed from the begin
 from bisect import bisect_left, insort
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from operator import le
+from operator import attrgetter, le
 from typing import NamedTuple
 
 from inferfleet.api.documents import Documents
@@ -227,14 +227,16 @@ class Rooms:
         nodes = {name: node(document) for name, document in documents.classes.items()}
         self.all: list[Room] = []
         self.by_key: dict[PoolKey, Room] = {}
+        self.models: dict[PoolKey, str] = {}  # how nodes are bought
         self.on_cluster: dict[str, list[Room]] = {}
         self.of_class: dict[str, list[Room]] = {}
         self._index: dict[str, dict[int, list[int]]] = {}
         self._stale: set[int] = set()
         for name in sorted(clusters):
-            for pool in sorted(documents.clusters[name].spec.node_pools, key=lambda pool: pool.name):
+            for pool in sorted(documents.clusters[name].spec.node_pools, key=attrgetter("name")):
                 if empty := nodes[pool.class_name]:
                     room = Room((name, pool.name), len(self.all), pool.class_name, empty, pool.size)
+                    self.models[room.key] = pool.capacity.model
                     self.all.append(room)
                     self.by_key[room.key] = room
                     self.on_cluster.setdefault(name, []).append(room)
@@ -291,10 +293,4 @@ def _pods(demand: Demand) -> tuple[Pod, ...]:
 
 
 def _at_most(pod: Pod, node: Node) -> Pod:
-    return Pod(
-        min(pod.gpus, node.gpus),
-        min(pod.cpu, node.cpu),
-        min(pod.memory, node.memory),
-        min(pod.huge_2mi, node.huge_2mi),
-        min(pod.huge_1gi, node.huge_1gi),
-    )
+    return Pod(*map(min, pod, (node.gpus, node.cpu, node.memory, node.huge_2mi, node.huge_1gi)))

@@ -94,6 +94,15 @@ DEPLOYMENT_FIELDS = (
         "spec.accelerator", PodEffect.NONE, "replicas move to pools with accelerators, or without any"
     ),
     DeploymentField("spec.clusterSelector", PodEffect.NONE, "where a cluster is excluded, its replicas move"),
+    DeploymentField("spec.poolSelector", PodEffect.NONE, "where a pool is excluded, its replicas move"),
+    DeploymentField("spec.spread", PodEffect.NONE, "new replicas are placed by it; those that run stay"),
+    DeploymentField("spec.prefer", PodEffect.NONE, "new replicas are placed by it; those that run stay"),
+    DeploymentField(
+        "spec.capacityModels", PodEffect.NONE, "new replicas are placed by it; those that run stay"
+    ),
+    DeploymentField(
+        "spec.onDemandReplicas", PodEffect.NONE, "new replicas are placed by it; those that run stay"
+    ),
     DeploymentField(
         "spec.nodeSelector",
         PodEffect.NONE,
