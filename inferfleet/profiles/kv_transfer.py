@@ -1,15 +1,20 @@
-"""How engines hand KV caches from prefill to decode: classes of connectors, since when, and for which models.
+"""How engines hand KV caches from prefill to decode: connectors, models, and how the pods find each other.
 
 Sources: of vllm-project/vllm vllm/config/kv_transfer.py, vllm/distributed/kv_transfer/kv_connector/factory.py
 (names of connectors), docs/features/nixl_connector_usage.md and nixl_connector_compatibility.md at 0a5110ef,
 mooncake_connector_usage.md at 00f4240e; of sgl-project/sglang python/sglang/srt/server_args.py and
 srt/disaggregation/common/conn.py; of llm-d/llm-d guides/pd-disaggregation; of
 llm-d/llm-d-inference-scheduler pkg/sidecar/proxy at v0.7.1 (the proxy knows NIXL, shared storage and SGLang).
+Variables and ports: vllm/envs.py, nixl/scheduler.py and mooncake/mooncake_connector.py below
+vllm/distributed/kv_transfer/kv_connector/v1 (before 0.12 the first was nixl_connector.py; each rank of data
+parallelism has a side channel of its own, at the port plus its number); srt/environ.py of SGLang; of UCX
+docs/source/faq.md, and guides/pd-disaggregation of llm-d.
 """
 
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 
 Version = tuple[int, ...]
 
@@ -78,6 +83,32 @@ ALIKE: Mapping[str, str] = {
     "mooncake_protocol": "Mooncake",
     "shared_storage_path": "SharedStorage",
 }
+
+# Address that a decode engine is told to ask: by default it would ask itself.
+NIXL_HOST = "VLLM_NIXL_SIDE_CHANNEL_HOST"
+NIXL_PORT = "VLLM_NIXL_SIDE_CHANNEL_PORT"
+NIXL_DEFAULT_PORT = 5600
+# Where prefill engines of Mooncake and SGLang tell the way to them, and what names another port.
+BOOTSTRAP_PORT = 8998
+MOONCAKE_PORT = "VLLM_MOONCAKE_BOOTSTRAP_PORT"
+SGLANG_PORT_FLAG = "--disaggregation-bootstrap-port"
+# The variable of the routing proxy that says SGLang's.
+SGLANG_PROXY_PORT = "SGLANG_BOOTSTRAP_PORT"
+
+# Seconds for which engines keep connections that nobody uses, 5 by default. The routing proxy keeps its own
+# for 90 (http.DefaultTransport of Go), and a request on one that the engine just closed fails.
+KEEP_ALIVE: Mapping[str, str] = MappingProxyType(
+    {"vLLM": "VLLM_HTTP_TIMEOUT_KEEP_ALIVE", "SGLang": "SGLANG_TIMEOUT_KEEP_ALIVE"}
+)
+KEEP_ALIVE_SECONDS = 120
+
+UCX_TLS = "UCX_TLS"
+# Without adapters for RDMA in the pod: GPUs of one node among themselves, and TCP to others. Where
+# there may be adapters the choice is UCX's, as in llm-d's guides.
+UCX_WITHOUT_RDMA = "cuda_ipc,cuda_copy,tcp"
+# RoCE of GKE has a network for each adapter. UCX takes adapters of two networks for unreachable without this
+# (guides/pd-disaggregation/modelserver/gpu/vllm/gke of llm-d at 02be547).
+UCX_ROCE = ("UCX_IB_ROCE_REACHABILITY_MODE", "all")
 
 # Models with multi-head latent attention, whose cache every GPU of a tensor group has whole: DeepSeek V2 and
 # later, Kimi K2 and Linear, GLM 4.7 Flash and 5, LongCat, Pangu Ultra MoE (`is_deepseek_mla` in

@@ -29,7 +29,7 @@ from inferfleet.api.kinds.workers import Position
 from inferfleet.api.problems import Mistake
 from inferfleet.api.wording import shown
 from inferfleet.fleet.engines.flags import flags_of, model_of, spelling
-from inferfleet.fleet.engines.handover import TRANSFER, canonical, implied, transfer_of
+from inferfleet.fleet.engines.kv_transfer import TRANSFER, canonical, implied, transfer_of
 from inferfleet.fleet.engines.repeated import place_of
 from inferfleet.fleet.engines.words import Command, Steps, command_of
 from inferfleet.fleet.roles import (

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from inferfleet.api.problems import Problem, Severity
 from inferfleet.api.wording import listing, shown
 from inferfleet.fleet.engines.flags import model_of, number_of
-from inferfleet.fleet.engines.handover import TRANSFER
+from inferfleet.fleet.engines.kv_transfer import TRANSFER
 from inferfleet.fleet.engines.words import Steps, is_known
 from inferfleet.fleet.pairs.sides import Side
 from inferfleet.profiles.engines import AnyMeaning

@@ -18,7 +18,7 @@ from inferfleet.api.kinds.workers import Position
 from inferfleet.api.problems import Problem
 from inferfleet.api.wording import listing, shown
 from inferfleet.fleet.engines.exchanged import connector
-from inferfleet.fleet.engines.handover import (
+from inferfleet.fleet.engines.kv_transfer import (
     MODE,
     TRANSFER,
     implied,

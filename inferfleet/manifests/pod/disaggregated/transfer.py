@@ -16,7 +16,7 @@ from inferfleet.fleet.roles import PREFILL, is_disaggregated, serving_roles, wor
 from inferfleet.manifests.pod.parts import Spec
 from inferfleet.manifests.pod.stand import Stand
 from inferfleet.manifests.programs import variable_of_pod
-from inferfleet.profiles import transfer
+from inferfleet.profiles import kv_transfer
 
 NIXL_PORT_NAME = "nixl-side"
 BOOTSTRAP_PORT_NAME = "bootstrap"
@@ -59,26 +59,26 @@ def hand_over(container: dict[str, Any], stand: Stand) -> None:
 
 def side_channel_port(container: Mapping[str, Any]) -> int | None:
     """Return the first port of NIXL's side channel of an engine, None where it is no number that is known."""
-    variable = value_of(container, transfer.NIXL_PORT)
-    return transfer.NIXL_DEFAULT_PORT if variable is None else number_of(variable.get("value"))
+    variable = value_of(container, kv_transfer.NIXL_PORT)
+    return kv_transfer.NIXL_DEFAULT_PORT if variable is None else number_of(variable.get("value"))
 
 
 def bootstrap_port(deployment: ModelDeployment) -> int:
     """Return where prefill engines tell the way to them, by their template in the document."""
     spec = workers_of(deployment, PREFILL).entry_template.spec
-    return bootstrap_port_of(spec, connector(deployment)) or transfer.BOOTSTRAP_PORT
+    return bootstrap_port_of(spec, connector(deployment)) or kv_transfer.BOOTSTRAP_PORT
 
 
 def bootstrap_port_of(spec: Spec, by: str) -> int | None:
     """Return the port that the spec of a prefill pod gives by a connector, None where it gives none."""
     if by == "Mooncake":
-        variable = value_of(engine_container(spec)[1], transfer.MOONCAKE_PORT)
+        variable = value_of(engine_container(spec)[1], kv_transfer.MOONCAKE_PORT)
         return number_of(variable.get("value")) if variable else None
     words = [word.text for word in command_of(spec).words]
     found = None
     for word, following in zip(words, [*words[1:], ""], strict=True):
         name, equals, value = word.partition("=")
-        if name.replace("_", "-") == transfer.SGLANG_PORT_FLAG:
+        if name.replace("_", "-") == kv_transfer.SGLANG_PORT_FLAG:
             found = number_of(value if equals else following)
     return found
 
@@ -90,18 +90,18 @@ def value_of(container: Mapping[str, Any], name: str) -> Mapping[str, Any] | Non
 
 
 def _variables(container: Mapping[str, Any], stand: Stand) -> Iterator[dict[str, Any]]:
-    if stand.answers and (keep_alive := transfer.KEEP_ALIVE.get(stand.engine.type)):
-        yield {"name": keep_alive, "value": str(transfer.KEEP_ALIVE_SECONDS)}
+    if stand.answers and (keep_alive := kv_transfer.KEEP_ALIVE.get(stand.engine.type)):
+        yield {"name": keep_alive, "value": str(kv_transfer.KEEP_ALIVE_SECONDS)}
     if is_nixl(stand):
-        yield variable_of_pod(transfer.NIXL_HOST, "status.podIP")
-        yield {"name": transfer.NIXL_PORT, "value": str(transfer.NIXL_DEFAULT_PORT)}
+        yield variable_of_pod(kv_transfer.NIXL_HOST, "status.podIP")
+        yield {"name": kv_transfer.NIXL_PORT, "value": str(kv_transfer.NIXL_DEFAULT_PORT)}
         if stand.hardware.fabric == "GKE":
-            name, value = transfer.UCX_ROCE
+            name, value = kv_transfer.UCX_ROCE
             yield {"name": name, "value": value}
         elif not _may_have_adapters(container, stand):
-            yield {"name": transfer.UCX_TLS, "value": transfer.UCX_WITHOUT_RDMA}
+            yield {"name": kv_transfer.UCX_TLS, "value": kv_transfer.UCX_WITHOUT_RDMA}
     if bootstraps(stand) and connector(stand.deployment) == "Mooncake":
-        yield {"name": transfer.MOONCAKE_PORT, "value": str(transfer.BOOTSTRAP_PORT)}
+        yield {"name": kv_transfer.MOONCAKE_PORT, "value": str(kv_transfer.BOOTSTRAP_PORT)}
 
 
 def _may_have_adapters(container: Mapping[str, Any], stand: Stand) -> bool:

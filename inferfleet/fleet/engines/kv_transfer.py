@@ -2,7 +2,7 @@
 
 vLLM is told by JSON in `--kv-transfer-config`, or key by key in flags such as
 `--kv-transfer-config.kv_role`; SGLang by `--disaggregation-mode`. Which connectors and roles there are is in
-`profiles.kv_transfer`, and what both sides must have alike in `pair`.
+`profiles.kv_transfer`, and what both sides must have alike in `fleet.pairs.alike`.
 """
 
 import json
