@@ -54,6 +54,10 @@ CLASSES: Mapping[str, Mapping[str, ConnectorClass]] = {
     },
     "Mooncake": {"MooncakeConnector": ConnectorClass((0, 12, 0))},
 }
+# Classes that store a cache in files: the folder is a hash of the tokens, the file is called after the layer
+# (_generate_foldername_debug in v1/example_connector.py at 00231834). Nothing in these names tells models,
+# formats or GPUs of a tensor group apart.
+FILES = ("ExampleConnector", "SharedStorageConnector")
 # Several connectors at once; those within stand in kv_connector_extra_config.connectors.
 MULTI = "MultiConnector"
 

@@ -16,6 +16,7 @@ from inferfleet.fleet.engines.flags import Flags
 from inferfleet.fleet.engines.words import Command, Steps, is_known
 from inferfleet.profiles.kv_transfer import (
     CLASSES,
+    FILES,
     MULTI,
     ROLES,
     Version,
@@ -24,6 +25,8 @@ from inferfleet.profiles.kv_transfer import (
 
 TRANSFER = "--kv-transfer-config"
 MODE = "--disaggregation-mode"
+# The variable by which a storage has a place of its own for each revision: the label of the pod.
+REVISION = "INFERFLEET_REVISION"
 
 
 @dataclass(frozen=True)
@@ -63,6 +66,20 @@ class Transfer:
         return extra if isinstance(extra, dict) else {}
 
     @property
+    def storage(self) -> str | None:
+        """Return the class that stores caches as files by the tokens of prompts alone, or None."""
+        return next((name for name in self.connectors if name in FILES), None)
+
+    @property
+    def storage_path(self) -> str:
+        """Return where that class stores, `/tmp` where it is not told."""
+        inner = self.extra.get("connectors") if self.connector == MULTI else None
+        parts = inner if isinstance(inner, list) else [self.config]
+        named = (part for part in parts if isinstance(part, dict) and part.get("kv_connector") in FILES)
+        extra = next(named, {}).get("kv_connector_extra_config")
+        return str(extra.get("shared_storage_path", "/tmp")) if isinstance(extra, dict) else "/tmp"
+
+    @property
     def is_own(self) -> bool:
         """Return whether the class is one of a module of the image, of which nothing is known."""
         return bool((self.config or {}).get("kv_connector_module_path"))
@@ -78,7 +95,8 @@ def transfer_of(command: Command, flags: Flags) -> Transfer | None:
     at = whole.word.at if whole else parts[0][2]
     if whole:
         text = whole.value or ""
-        if not is_known(text):
+        # The revision follows from the document, this text too, so it cannot be put in for its variable here.
+        if not is_known(text.replace(f"$({REVISION})", "")):
             return Transfer(None, text, at)
         try:
             read = json.loads(text)

@@ -16,6 +16,7 @@ from inferfleet.api.kinds.model_deployment import ModelDeployment
 from inferfleet.api.problems import Problem, Severity
 from inferfleet.api.wording import shown
 from inferfleet.fleet.engines.exchanged import connector
+from inferfleet.fleet.engines.kv_transfer import REVISION
 from inferfleet.fleet.engines.words import is_known
 from inferfleet.fleet.pairs.sides import Side, entry_of, sides
 from inferfleet.fleet.roles import PREFILL, path_of_role, workers_of
@@ -130,8 +131,37 @@ def _size(
 
     key = side.deployment.metadata.key
     return Problem(
-        what, next_step, path(side), kind="ModelDeployment", key=key, severity=severity, beside=path(other)
+        what,
+        next_step,
+        path(side),
+        kind="ModelDeployment",
+        key=key,
+        severity=severity,
+        beside=path(other) if other is not side else "",
     )
+
+
+def storage_problems(side: Side) -> Iterator[Problem]:
+    """Yield files of one name that several GPUs write, or pods of two revisions."""
+    transfer = side.transfer
+    if transfer is None or transfer.storage is None or transfer.is_own:
+        return
+    if side.topology.tensor > 1:
+        yield _size(
+            side,
+            side,
+            "tensor",
+            f"topology.tensor of {side.role} is {side.topology.tensor}, and vLLM's {transfer.storage} has "
+            "one file for the parts of a cache that all these GPUs hold",
+            "Lower it to 1, or name LMCacheConnectorV1",
+        )
+    if f"$({REVISION})" not in transfer.storage_path:
+        yield side.problem(
+            f"shared_storage_path is {shown(transfer.storage_path)!r}, and vLLM's {transfer.storage} finds "
+            "files there by the tokens of a prompt alone, so pods of two revisions would read each other's",
+            f"Add the revision to it, as in {transfer.storage_path.rstrip('/')}/$({REVISION})",
+            transfer.at,
+        )
 
 
 def transport_problems(decode: Side, prefill: Side, by: str) -> Iterator[Problem]:

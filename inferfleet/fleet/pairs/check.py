@@ -26,7 +26,7 @@ from inferfleet.fleet.engines.kv_transfer import (
     transfer_mistakes,
 )
 from inferfleet.fleet.engines.words import Steps
-from inferfleet.fleet.pairs.across import size_problems, transport_problems
+from inferfleet.fleet.pairs.across import size_problems, storage_problems, transport_problems
 from inferfleet.fleet.pairs.alike import differences
 from inferfleet.fleet.pairs.sides import Side, entry_of, sides
 from inferfleet.fleet.roles import PREFILL, image_of, is_disaggregated
@@ -153,6 +153,7 @@ def _of_side(
         ),
     ):
         yield side.problem(mistake.what, mistake.next_step, mistake.at, severity=severity)
+    yield from storage_problems(side)
     yield from _absent(side, by, written=written)
 
 

@@ -166,6 +166,50 @@ def test_each_way_has_rules_of_its_own(deployment: ModelDeployment, expected: li
     assert said(deployment) == expected
 
 
+@pytest.mark.parametrize("name", ["ExampleConnector", "MultiConnector"])
+def test_files_are_of_one_gpu_and_one_revision(name: str) -> None:
+    config = '{"kv_connector":"ExampleConnector","kv_role":"kv_both"'
+    config += ',"kv_connector_extra_config":{"shared_storage_path":"/kv/"}}'
+    if name == "MultiConnector":
+        config = (
+            f'{{"kv_connector":"{name}","kv_role":"kv_both",'
+            f'"kv_connector_extra_config":{{"connectors":[{config}]}}}}'
+        )
+    told = check(
+        pair(
+            pods(MODEL, "-tp=2", *transfer(config)),
+            pods(MODEL, *transfer(config.replace("/kv/", "/kv/$(INFERFLEET_REVISION)"))),
+            sizes=({"tensor": 2}, {"tensor": 1}),
+            apart={"connector": "SharedStorage"},
+        )
+    )
+    assert [(problem.path, problem.what, problem.next_step) for problem in told] == [
+        (
+            "spec.workers.topology.tensor",
+            "topology.tensor of decode is 2, and vLLM's ExampleConnector has one file for the parts of a "
+            "cache that all these GPUs hold",
+            "Lower it to 1, or name LMCacheConnectorV1",
+        ),
+        (
+            f"{ARGS}[2]",
+            "shared_storage_path is '/kv/', and vLLM's ExampleConnector finds files there by the tokens of a "
+            "prompt alone, so pods of two revisions would read each other's",
+            "Add the revision to it, as in /kv/$(INFERFLEET_REVISION)",
+        ),
+    ] + (
+        [
+            (
+                f"{THEIRS}.args[1]",
+                "in --kv-transfer-config decode has shared_storage_path '/kv/' and prefill has "
+                "shared_storage_path '/kv/$(INFERFLEET_REVISION)': both must hand on in the same way",
+                "Write shared_storage_path alike for both",
+            )
+        ]
+        if name == "ExampleConnector"
+        else []
+    )
+
+
 def test_followers_are_compared_too() -> None:
     line = (MODEL, "-tp=16", *NODES, *transfer(NIXL % "kv_both"))
     deployment = pair(

@@ -9,8 +9,10 @@ from typing import Any
 from inferfleet.api.kinds.containers import engine_container
 from inferfleet.api.kinds.model_deployment import ModelDeployment
 from inferfleet.api.problems import Problem
+from inferfleet.fleet import names
 from inferfleet.fleet.engines.exchanged import connector
 from inferfleet.fleet.engines.flags import number_of
+from inferfleet.fleet.engines.kv_transfer import REVISION
 from inferfleet.fleet.engines.words import command_of
 from inferfleet.fleet.roles import PREFILL, is_disaggregated, serving_roles, workers_of
 from inferfleet.manifests.pod.parts import Spec
@@ -92,6 +94,8 @@ def value_of(container: Mapping[str, Any], name: str) -> Mapping[str, Any] | Non
 def _variables(container: Mapping[str, Any], stand: Stand) -> Iterator[dict[str, Any]]:
     if stand.answers and (keep_alive := kv_transfer.KEEP_ALIVE.get(stand.engine.type)):
         yield {"name": keep_alive, "value": str(kv_transfer.KEEP_ALIVE_SECONDS)}
+    if stand.engine.type == "vLLM" and connector(stand.deployment) == "SharedStorage":
+        yield variable_of_pod(REVISION, f"metadata.labels['{names.REVISION}']")
     if is_nixl(stand):
         yield variable_of_pod(kv_transfer.NIXL_HOST, "status.podIP")
         yield {"name": kv_transfer.NIXL_PORT, "value": str(kv_transfer.NIXL_DEFAULT_PORT)}
