@@ -70,6 +70,9 @@ ROLES: Mapping[str, tuple[str, str]] = {
 # NixlConnector reads a cache that is spread over more GPUs than its own since vllm#27274, after v0.11.
 PREFILL_WIDER_SINCE: Version = (0, 12, 0)
 
+# The CUDA compute capability from which GPUs have bfloat16, and vLLM FLASH_ATTN.
+BFLOAT16_SINCE = (8, 0)
+
 # Which engines hand KV caches on in which way; the routing proxy of decode pods knows no others.
 ENGINES: Mapping[str, tuple[str, ...]] = {
     "vLLM": ("NIXL", "SharedStorage", "Mooncake"),

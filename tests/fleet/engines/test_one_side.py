@@ -8,7 +8,7 @@ from pair import IMAGE, MODEL, NIXL, NODES, entries, pair, pods, said, transfer
 
 from inferfleet.api.kinds.inference_cluster import Images
 from inferfleet.api.kinds.model_deployment import ModelDeployment
-from inferfleet.fleet.pairs.across import fabric_problems
+from inferfleet.fleet.pairs.across import fabric_problems, generation_problems
 from inferfleet.fleet.pairs.check import check
 from inferfleet.fleet.spot import Spot
 
@@ -313,3 +313,45 @@ def test_a_network_of_one_side_alone_is_told(
         deployment, SPOT, fabrics=dict(zip(("decode", "prefill"), fabrics, strict=True)), sure=sure
     )
     assert [(problem.severity, problem.path, problem.what) for problem in told] == expected
+
+
+SPELLED = ("--attention-backend=FLASHINFER",)
+
+
+@pytest.mark.parametrize(
+    ("args", "decode", "prefill", "expected"),
+    [
+        ((), (9, 0), (9, 0), []),
+        ((), (9, 0), None, []),
+        ((), (8, 0), (8, 9), []),
+        ((), (10, 0), (9, 0), [("warning", "the attention backend", "--attention-backend")]),
+        (SPELLED, (10, 0), (9, 0), []),
+        (SPELLED, (9, 0), (7, 5), [("warning", "the number format", "--dtype")]),
+        ((*SPELLED, "--dtype=half"), (9, 0), (7, 5), []),
+        (
+            (),
+            (9, 0),
+            (7, 5),
+            [("error", "the attention backend and the number format", "--attention-backend and --dtype")],
+        ),
+    ],
+)
+def test_gpus_of_two_generations_are_told_the_same(
+    args: tuple[str, ...],
+    decode: tuple[int, int],
+    prefill: tuple[int, int] | None,
+    expected: list[tuple[str, str, str]],
+) -> None:
+    line = pods(MODEL, *transfer(NIXL % "kv_both"), *args)
+    told = generation_problems(pair(line, line), SPOT, capabilities={"decode": decode, "prefill": prefill})
+    assert [(problem.severity, problem.what, problem.next_step) for problem in told] == [
+        (
+            severity,
+            f"decode is on GPUs of compute capability {decode[0]}.{decode[1]} (pool h100 of cluster east) and "
+            f"prefill on {prefill[0]}.{prefill[1]} (pool l4), by which vLLM chooses {chosen}, and a KV cache "
+            "is only read where they are the same",
+            f"Write {flags} alike for both, or choose nodes of one generation by nodeSelector",
+        )
+        for severity, chosen, flags in expected
+        if prefill
+    ]
