@@ -42,6 +42,7 @@ ModelMeaning = Literal["model", "servedModel", "dtype", "maxLength", "cacheDtype
 CacheMeaning = Literal[
     "revision",
     "quantization",
+    "overrides",
     "blockSize",
     "attention",
     "attentionConfig",
@@ -166,6 +167,7 @@ _ENGINES = {
             "--revision": "revision",
             "--quantization": "quantization",
             "-q": "quantization",
+            "--hf-overrides": "overrides",
             "--block-size": "blockSize",
             "--attention-backend": "attention",
             "--attention-config": "attentionConfig",

@@ -15,8 +15,11 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
+from typing import Literal
 
 Version = tuple[int, ...]
+# The ways that documents name: `spec.prefill.connector`.
+Way = Literal["NIXL", "SharedStorage", "Mooncake", "SGLang"]
 
 
 @dataclass(frozen=True)
@@ -54,6 +57,10 @@ CLASSES: Mapping[str, Mapping[str, ConnectorClass]] = {
     },
     "Mooncake": {"MooncakeConnector": ConnectorClass((0, 12, 0))},
 }
+# Two names of one class: v1/nixl/connector.py ends in `NixlConnector = NixlPullConnector`.
+ALIASES: Mapping[str, str] = {"NixlPullConnector": "NixlConnector"}
+# `kv_buffer_device` of vllm/config/kv_transfer.py without it.
+BUFFER_DEVICE = "cuda"
 # Classes that store a cache in files: the folder is a hash of the tokens, the file is called after the layer
 # (_generate_foldername_debug in v1/example_connector.py at 00231834). Nothing in these names tells models,
 # formats or GPUs of a tensor group apart.
@@ -79,8 +86,9 @@ DRAIN_RESERVE_SECONDS = 10
 # The CUDA compute capability from which GPUs have bfloat16, and vLLM FLASH_ATTN.
 BFLOAT16_SINCE = (8, 0)
 
-# Which engines hand KV caches on in which way; the routing proxy of decode pods knows no others.
-ENGINES: Mapping[str, tuple[str, ...]] = {
+# Which engines hand KV caches on in which way, the usual one first; the routing proxy of decode pods knows no
+# others.
+ENGINES: Mapping[str, tuple[Way, ...]] = {
     "vLLM": ("NIXL", "SharedStorage", "Mooncake"),
     "SGLang": ("SGLang",),
     "Other": ("NIXL", "SharedStorage", "Mooncake", "SGLang"),

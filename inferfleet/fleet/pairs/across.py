@@ -17,7 +17,7 @@ from inferfleet.api.kinds.inference_cluster import Images
 from inferfleet.api.kinds.model_deployment import ModelDeployment
 from inferfleet.api.problems import Problem, Severity
 from inferfleet.api.wording import shown
-from inferfleet.fleet.engines.exchanged import connector
+from inferfleet.fleet.engines.exchanged import BACKEND, connector
 from inferfleet.fleet.engines.kv_transfer import REVISION
 from inferfleet.fleet.engines.words import is_known
 from inferfleet.fleet.pairs.sides import Side, entry_of, sides
@@ -270,7 +270,7 @@ def generation_problems(
 
 def _has_backend(side: Side) -> bool:
     written = side.flags.has("attention", "attentionConfig")
-    return written or side.variable("VLLM_ATTENTION_BACKEND") is not None
+    return written or side.variable(BACKEND) is not None
 
 
 def _written(side: Side) -> tuple[str, tuple[str | int, ...]]:

@@ -8,18 +8,16 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from inferfleet.api.kinds.containers import ENGINE, ROUTING_PROXY, engine_container
-from inferfleet.fleet.engines.exchanged import connector
+from inferfleet.fleet.engines.exchanged import bootstrap_port, connector
 from inferfleet.fleet.engines.group import LAST_PORT
+from inferfleet.fleet.engines.kv_transfer import bootstrap_port_of, variable_of
 from inferfleet.fleet.engines.words import is_known
 from inferfleet.fleet.ports import engine_ports, group_ports, serving_ports, supervisor_port
 from inferfleet.fleet.roles import workers_of
 from inferfleet.manifests.pod.disaggregated.transfer import (
-    bootstrap_port,
-    bootstrap_port_of,
     bootstraps,
     is_nixl,
     side_channel_port,
-    value_of,
 )
 from inferfleet.manifests.pod.parts import Contradiction, Spec, Steps, containers
 from inferfleet.manifests.pod.stand import Stand
@@ -75,7 +73,7 @@ def _side_channel(spec: Spec, stand: Stand) -> Iterator[Contradiction]:
     """Yield an address and ports of NIXL's side channel that no other pod reaches."""
     place, engine = engine_container(spec)
     at: Steps = ("spec", "containers", place)
-    host = value_of(engine, kv_transfer.NIXL_HOST)
+    host = variable_of(engine, kv_transfer.NIXL_HOST)
     if host and _LOCAL.fullmatch(host.get("value") or ""):
         yield Contradiction(
             (*at, "env", _index(engine, kv_transfer.NIXL_HOST), "value"),
@@ -83,7 +81,7 @@ def _side_channel(spec: Spec, stand: Stand) -> Iterator[Contradiction]:
             "the engines of other pods ask this one there",
             "Remove it: inferfleet sets the address of the pod",
         )
-    written = value_of(engine, kv_transfer.NIXL_PORT)
+    written = variable_of(engine, kv_transfer.NIXL_PORT)
     first, ranks = side_channel_port(engine), workers_of(stand.deployment, stand.role).topology.data
     if written and first is None and is_known(written.get("value") or "") and "valueFrom" not in written:
         yield Contradiction(

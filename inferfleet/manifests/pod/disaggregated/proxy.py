@@ -9,9 +9,8 @@ from typing import Any
 
 from inferfleet.api.kinds.containers import ROUTING_PROXY
 from inferfleet.api.kinds.serving.prefill import RoutingProxy
-from inferfleet.fleet.engines.exchanged import connector
+from inferfleet.fleet.engines.exchanged import bootstrap_port, connector
 from inferfleet.fleet.ports import engine_ports, serving_ports
-from inferfleet.manifests.pod.disaggregated.transfer import bootstrap_port
 from inferfleet.manifests.pod.stand import Stand
 from inferfleet.manifests.programs import resources_of, text, tracing_variables, variable_of_pod
 from inferfleet.profiles.kv_transfer import SGLANG_PROXY_PORT

@@ -7,15 +7,12 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from inferfleet.api.kinds.containers import engine_container
-from inferfleet.api.kinds.model_deployment import ModelDeployment
 from inferfleet.api.problems import Problem
 from inferfleet.fleet import names
-from inferfleet.fleet.engines.exchanged import connector
+from inferfleet.fleet.engines.exchanged import bootstrap_port, connector
 from inferfleet.fleet.engines.flags import number_of
-from inferfleet.fleet.engines.kv_transfer import REVISION
-from inferfleet.fleet.engines.words import command_of
-from inferfleet.fleet.roles import PREFILL, is_disaggregated, serving_roles, workers_of
-from inferfleet.manifests.pod.parts import Spec
+from inferfleet.fleet.engines.kv_transfer import REVISION, variable_of
+from inferfleet.fleet.roles import PREFILL, is_disaggregated, serving_roles
 from inferfleet.manifests.pod.stand import Stand
 from inferfleet.manifests.programs import variable_of_pod
 from inferfleet.profiles import kv_transfer
@@ -61,34 +58,8 @@ def hand_over(container: dict[str, Any], stand: Stand) -> None:
 
 def side_channel_port(container: Mapping[str, Any]) -> int | None:
     """Return the first port of NIXL's side channel of an engine, None where it is no number that is known."""
-    variable = value_of(container, kv_transfer.NIXL_PORT)
+    variable = variable_of(container, kv_transfer.NIXL_PORT)
     return kv_transfer.NIXL_DEFAULT_PORT if variable is None else number_of(variable.get("value"))
-
-
-def bootstrap_port(deployment: ModelDeployment) -> int:
-    """Return where prefill engines tell the way to them, by their template in the document."""
-    spec = workers_of(deployment, PREFILL).entry_template.spec
-    return bootstrap_port_of(spec, connector(deployment)) or kv_transfer.BOOTSTRAP_PORT
-
-
-def bootstrap_port_of(spec: Spec, by: str) -> int | None:
-    """Return the port that the spec of a prefill pod gives by a connector, None where it gives none."""
-    if by == "Mooncake":
-        variable = value_of(engine_container(spec)[1], kv_transfer.MOONCAKE_PORT)
-        return number_of(variable.get("value")) if variable else None
-    words = [word.text for word in command_of(spec).words]
-    found = None
-    for word, following in zip(words, [*words[1:], ""], strict=True):
-        name, equals, value = word.partition("=")
-        if name.replace("_", "-") == kv_transfer.SGLANG_PORT_FLAG:
-            found = number_of(value if equals else following)
-    return found
-
-
-def value_of(container: Mapping[str, Any], name: str) -> Mapping[str, Any] | None:
-    """Return the variable of this name that counts, the last, or None."""
-    named = [variable for variable in container.get("env", []) if variable["name"] == name]
-    return named[-1] if named else None
 
 
 def _variables(container: Mapping[str, Any], stand: Stand) -> Iterator[dict[str, Any]]:
