@@ -218,10 +218,15 @@ def _image_at(side: Side) -> Steps:
     return (*at, "image") if "image" in container else at
 
 
-def _lenient(*both: Side) -> bool:
-    return any(
+def _lenient(decode: Side, prefill: Side) -> bool:
+    """Return whether nobody compares versions: the side that opens the handshake does (nixl/base_worker.py).
+
+    Decode opens it to read, and where prefill writes both do.
+    """
+    pushes = "NixlPushConnector" in decode.connectors
+    return all(
         side.transfer is not None and side.transfer.extra.get("enforce_handshake_compat") is False
-        for side in both
+        for side in ((decode, prefill) if pushes else (decode,))
     )
 
 

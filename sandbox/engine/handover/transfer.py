@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from inferfleet.profiles.kv_transfer import FILES
+from inferfleet.profiles.kv_transfer import ALIASES, FILES
 from sandbox.engine.command.arguments import Arguments
 from sandbox.engine.failure import EngineFailure
 from sandbox.engine.handover.layout import Layout
@@ -101,7 +101,7 @@ def _vllm(
     notes: list[str] = []
     for one in _connectors(config):
         name, extra = str(one.get("kv_connector")), _extra(one)
-        of = Layout(**{**vars(layout), "connector": name})
+        of = Layout(**{**vars(layout), "connector": ALIASES.get(name, name)})
         if name in _NIXL:
             # Its roles are hints: what is done follows from each request.
             nixl = Transfer(

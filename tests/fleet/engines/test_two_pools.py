@@ -177,3 +177,52 @@ def test_gpus_of_two_generations_are_told_the_same(
         for severity, chosen, flags in expected
         if prefill
     ]
+
+
+def test_a_class_under_its_other_name_is_the_same() -> None:
+    pull = NIXL.replace("NixlConnector", "NixlPullConnector")
+    line = [pods(MODEL, *transfer(config % "kv_both")) for config in (NIXL, pull)]
+    assert said(pair(*line)) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "lenient", "severity"),
+    [
+        ("NixlConnector", "decode", "warning"),
+        ("NixlConnector", "prefill", "error"),
+        ("NixlPushConnector", "decode", "error"),
+    ],
+)
+def test_versions_are_compared_by_the_side_that_opens_the_handshake(
+    name: str, lenient: str, severity: str
+) -> None:
+    def side(role: str, version: str) -> Any:
+        extra = ',"kv_connector_extra_config":{"enforce_handshake_compat":false}' if role == lenient else ""
+        config = f'{{"kv_connector":"{name}","kv_role":"kv_both"{extra}}}'
+        return pods(MODEL, *transfer(config), image=f"vllm/vllm-openai:{version}")
+
+    told = said(pair(side("decode", "v0.17.0"), side("prefill", "v0.18.0")))
+    assert [severity for severity, _, what in told if "runs" in what] == [severity]
+
+
+def test_what_configures_the_model_itself_is_compared() -> None:
+    config = transfer(NIXL % "kv_both")
+    model = "--model=deepseek-ai/DeepSeek-R1"
+    told = said(
+        pair(
+            pods(model, *config, "--hf-overrides={}"),
+            pods(model, *config, env={"VLLM_MLA_DISABLE": "1"}),
+        )
+    )
+    assert [(severity, what) for severity, _, what in told] == [
+        (
+            "warning",
+            "decode has --hf-overrides {} and prefill has no --hf-overrides: a model that is configured "
+            "otherwise makes other caches",
+        ),
+        (
+            "error",
+            "decode has VLLM_MLA_DISABLE=0 and prefill has VLLM_MLA_DISABLE=1: a cache of latent attention "
+            "is read by no other",
+        ),
+    ]
