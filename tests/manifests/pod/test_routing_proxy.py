@@ -109,6 +109,21 @@ def test_a_connector_that_the_clusters_version_does_not_know_is_refused() -> Non
     ]
 
 
+@pytest.mark.parametrize(
+    ("connector", "value", "refused"),
+    [("Mooncake", True, True), ("Mooncake", False, False), ("NIXL", True, False)],
+)
+def test_engines_of_nixl_alone_pull_from_each_other(connector: str, value: bool, refused: bool) -> None:
+    document = apart(connector=connector, proxy={"flags": {"enable-p2p-pull": value}})
+    expected = _problem(
+        "flag enable-p2p-pull has engines of NIXL read each other's caches, and the connector is "
+        f"{connector}",
+        "Remove it",
+        "spec.prefill.proxy.flags.enable-p2p-pull",
+    )
+    assert _problems(stand(document, profile="router-0.10")) == ([expected] if refused else [])
+
+
 PLAIN = "the gateway, and pods of prefill on the same port of the InferencePool, speak plain HTTP"
 MESH = "Remove it; a service mesh can encrypt between pods (plugin istio)"
 ENGINES = "engines take plain HTTP here, because probes, pickers and gateways speak that to them"

@@ -11,11 +11,13 @@ from inferfleet.manifests.pod.disaggregated.proxy import document_of, own_flags,
 from inferfleet.manifests.pod.parts import containers
 from inferfleet.manifests.pod.stand import Stand
 from inferfleet.manifests.programs import flag_mistakes, resource_mistakes
+from inferfleet.profiles.kv_transfer import ENGINES
 from inferfleet.profiles.profile import ProxyTable
 from inferfleet.profiles.table import names, profile
 
 _GIVEN = "inferfleet adds the routing proxy to decode pods, and requests come in there"
 _LEAVE = "Leave it as it is; spec.prefill.proxy has image, port, resources and flags of the proxy"
+_PULL = "enable-p2p-pull"
 # What a flag is that a command line does not have.
 _DEFAULTS = {"data-parallel-size": "1", "tracing": "false"}
 
@@ -30,7 +32,7 @@ def proxy_problems(stand: Stand) -> Iterator[Problem]:
         others = [name for name in names() if chosen in profile(name).proxy.connectors]
         instead = f", or serving.profile: {others[0]} in cluster {stand.spot.cluster}" if others else ""
         kind = stand.engine.type
-        own = [name for name in table.connectors if (name == "SGLang") == (kind == "SGLang")]
+        own = [name for name in table.connectors if name in ENGINES.get(kind, ())]
         what = f"{program}, the profile of cluster {stand.spot.cluster}, does not know connector {chosen}"
         step = f"Write {' or '.join(own)}{instead}"
         yield _problem(stand, "spec.prefill.connector", what, step)
@@ -38,6 +40,9 @@ def proxy_problems(stand: Stand) -> Iterator[Problem]:
         document.flags, program, known=table.known_flags, own=table.own_flags, refused=_refused(table)
     ):
         yield _problem(stand, f"spec.prefill.proxy.flags.{mistake.at[0]}", mistake.what, mistake.next_step)
+    if document.flags.get(_PULL) and chosen != "NIXL":
+        what = f"flag {_PULL} has engines of NIXL read each other's caches, and the connector is {chosen}"
+        yield _problem(stand, f"spec.prefill.proxy.flags.{_PULL}", what, "Remove it")
     for mistake in resource_mistakes(document.resources):
         path = path_of(("spec", "prefill", "proxy", "resources", *mistake.at))
         yield _problem(stand, path, mistake.what, mistake.next_step)
