@@ -12,6 +12,7 @@ from inferfleet.api.kinds.pod_template import ResourceRequirements
 from inferfleet.api.kinds.quantity import parse_quantity
 from inferfleet.api.problems import Mistake
 from inferfleet.api.wording import one_of, shown
+from inferfleet.profiles.devices import ACCELERATOR_DOMAINS
 from inferfleet.profiles.profile import FlagKind
 
 Value = str | int | float | bool
@@ -86,7 +87,9 @@ def _is(value: Value, kind: FlagKind) -> bool:
 
 
 def resource_mistakes(resources: ResourceRequirements | None) -> Iterator[Mistake]:
-    """Yield what the API server refuses: unknown names, requests above limits, devices that may differ."""
+    """Yield what the API server refuses: unknown names, requests above limits, amounts that must not differ;
+    and devices, which the plan gives to engines alone.
+    """
     if resources is None:
         return
     limits = resources.limits
@@ -95,8 +98,12 @@ def resource_mistakes(resources: ResourceRequirements | None) -> Iterator[Mistak
             if not _is_resource(name):
                 what = f"a container has no resource {shown(name)!r}"
                 yield Mistake(what, one_of(name, _RESOURCES, "Known resources"), (kind, name))
+            elif name.partition("/")[0] in ACCELERATOR_DOMAINS:
+                what = f"it asks for {amounts[name]} {name}, and the plan counts the devices of engines alone"
+                step = "Remove it: only engines get devices, those of their topology"
+                yield Mistake(what, step, (kind, name))
     for name, requested in resources.requests.items():
-        if not _is_resource(name):
+        if not _is_resource(name) or name.partition("/")[0] in ACCELERATOR_DOMAINS:
             continue
         limit = limits.get(name)
         whole = name not in _RESOURCES

@@ -196,6 +196,17 @@ def test_resources_that_no_container_has_are_refused() -> None:
     ]
 
 
+@pytest.mark.parametrize("name", ["nvidia.com/gpu", "nvidia.com/mig-1g.10gb"])
+def test_devices_for_the_proxy_are_refused(name: str) -> None:
+    assert _problems(stand(apart(proxy={"resources": {"limits": {name: "8"}}}))) == [
+        _problem(
+            f"it asks for 8 {name}, and the plan counts the devices of engines alone",
+            "Remove it: only engines get devices, those of their topology",
+            f'spec.prefill.proxy.resources.limits["{name}"]',
+        )
+    ]
+
+
 def test_a_container_of_the_teams_by_the_proxys_name_is_refused() -> None:
     own = {"name": "routing-proxy", "image": "mine:1", "restartPolicy": "Always"}
     assert _problems(stand(apart(workers("--port=8200", initContainers=[own])))) == [
