@@ -230,3 +230,35 @@ def test_a_config_that_no_config_map_holds_is_refused_with_its_size(deployment: 
         kind="ModelDeployment",
         key="ml/qwen",
     )
+
+
+OPEN = "without its picker a gateway sends requests to any pod of the pool, those of prefill among them"
+
+
+@pytest.mark.parametrize(
+    ("engine", "errors", "warnings"),
+    [
+        (
+            "SGLang",
+            [f"{OPEN}, and SGLang's pods refuse all that come without the address of a prefill pod"],
+            [],
+        ),
+        ("vLLM", [], [OPEN]),
+    ],
+)
+def test_a_gateway_that_sends_to_any_pod_does_not_know_pods_of_prefill(
+    deployment: Make, serving: Serve, engine: str, errors: list[str], warnings: list[str]
+) -> None:
+    workers = {
+        "topology": {"tensor": 1},
+        "template": {"spec": {"containers": [{"name": "engine", "image": "e:1"}]}},
+    }
+    picker = {"failureMode": "FailOpen"}
+    document = deployment(engine={"type": engine}, endpointPicker=picker, prefill={"workers": workers})
+    told = _found(document, serving(), "router-0.10")
+    assert tuple([one.what for one in of] for of in told) == (errors, warnings)
+    assert {(one.path, one.next_step) for of in told for one in of} == {
+        ("spec.endpointPicker.failureMode", "Remove failureMode, or write FailClose")
+    }
+    whole = deployment(engine={"type": "vLLM"}, endpointPicker=picker)
+    assert _found(whole, serving()) == ((), ())
