@@ -149,6 +149,23 @@ def test_a_config_of_another_version_or_kind_is_a_problem(deployment: Make, serv
     ]
 
 
+@pytest.mark.parametrize("config", [{}, {"apiVersion": None}])
+def test_a_config_without_version_and_kind_is_told_what_it_lacks(
+    deployment: Make, serving: Serve, config: dict[str, Any]
+) -> None:
+    problems, _ = _found(deployment(endpointPicker={"config": config}), serving())
+    assert [(one.what, one.next_step) for one in problems] == [
+        (
+            "it has no apiVersion, by which the endpoint picker of gie-1.5 knows a config",
+            "Write apiVersion: inference.networking.x-k8s.io/v1alpha1",
+        ),
+        (
+            "it has no kind, by which the endpoint picker of gie-1.5 knows a config",
+            "Write kind: EndpointPickerConfig",
+        ),
+    ]
+
+
 @pytest.mark.parametrize(
     ("engine", "plugins", "name", "warned"),
     [
