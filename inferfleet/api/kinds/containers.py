@@ -16,3 +16,8 @@ def engine_container(spec: Mapping[str, Any]) -> tuple[int, dict[str, Any]]:
     """
     containers = enumerate(spec["containers"])
     return next((place, container) for place, container in containers if container["name"] == ENGINE)
+
+
+def program_of(image: str) -> str:
+    """Return the last element of the path of an image, without tag and digest."""
+    return image.partition("@")[0].rpartition("/")[2].partition(":")[0]

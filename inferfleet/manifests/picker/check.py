@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 
+from inferfleet.api.kinds.containers import program_of
 from inferfleet.api.kinds.inference_cluster import InferenceCluster, Serving
 from inferfleet.api.kinds.model_deployment import ModelDeployment
 from inferfleet.api.problems import Mistake, Problem, Severity
@@ -88,13 +89,9 @@ def _problem(
 def _image_mistakes(deployment: ModelDeployment, serving: Serving, profile: Profile) -> Iterator[Mistake]:
     """Yield an error where the image is that of the usual pickers, by the last element of its path."""
     image, usual = deployment.spec.endpoint_picker.image, usual_picker(serving.profile)
-    if image and _program(image) == _program(usual.epp_image) != _program(profile.epp_image):
+    if image and program_of(image) == program_of(usual.epp_image) != program_of(profile.epp_image):
         what = f"with prefill apart the endpoint picker is another program than {shown(image)!r}"
         yield Mistake(what, f"Remove it, or write an image of {profile.epp_image}")
-
-
-def _program(image: str) -> str:
-    return image.partition("@")[0].rpartition("/")[2].partition(":")[0]
 
 
 def _decider(deployment: ModelDeployment) -> Iterator[Problem]:

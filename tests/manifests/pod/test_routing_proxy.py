@@ -219,6 +219,28 @@ def test_a_container_of_the_teams_by_the_proxys_name_is_refused() -> None:
     ]
 
 
+@pytest.mark.parametrize("field", ["initContainers", "sidecars"])
+@pytest.mark.parametrize(
+    "image",
+    [
+        "ghcr.io/llm-d/llm-d-routing-sidecar:v0.7.1",
+        "localhost:5000/llm-d-router-disagg-sidecar@sha256:abc",
+        "pd-sidecar",
+    ],
+)
+def test_a_routing_proxy_of_the_teams_is_refused_by_its_image(field: str, image: str) -> None:
+    own = {"name": "proxy", "image": image, "ports": [{"containerPort": 8000}]}
+    at = "initContainers[0]" if field == "initContainers" else "containers[1]"
+    assert _problems(stand(apart(workers("--port=8200", **{field: [own]})))) == [
+        _problem(
+            "container 'proxy' runs the image of a routing proxy, but inferfleet adds the proxy to decode "
+            "pods, and requests come in there",
+            "Remove it; spec.prefill.proxy has image, port, resources and flags of the proxy",
+            f"{DECODE}.{at}",
+        )
+    ]
+
+
 def test_a_container_on_the_port_of_the_proxy_is_refused() -> None:
     log = {"name": "log", "image": "log:1", "ports": [{"containerPort": 8000}]}
     decode = workers(
