@@ -22,8 +22,10 @@ _RULE: dict[FlagKind, str] = {
     "bool": "true or false",
     "int": "a whole number",
     "duration": "a duration such as 150ms or 5s",
-    "text": "text",
+    "level": "one of debug, info, error and panic, or a number from 1 to 127",
+    "text": "text of one line, without control characters",
 }
+_LEVELS = ("debug", "info", "error", "panic")
 # What containers may ask for by a name without a domain, beside hugepages-<size>.
 _RESOURCES = ("cpu", "memory", "ephemeral-storage")
 _EXTENDED = re.compile(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?/[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?")
@@ -83,7 +85,12 @@ def _is(value: Value, kind: FlagKind) -> bool:
         return text(value) in ("true", "false")
     if kind == "int":
         return not isinstance(value, bool) and re.fullmatch(r"[0-9]{1,10}", text(value)) is not None
-    return kind == "text" or _DURATION.match(text(value)) is not None
+    if kind == "level":
+        word = text(value).lower()
+        return word in _LEVELS or (re.fullmatch(r"[0-9]{1,3}", word) is not None and 1 <= int(word) <= 127)
+    if kind == "text":
+        return text(value).isprintable()
+    return _DURATION.fullmatch(text(value)) is not None
 
 
 def resource_mistakes(resources: ResourceRequirements | None) -> Iterator[Mistake]:

@@ -21,7 +21,7 @@ PROGRAMS = frozenset({"llm-d-routing-sidecar", "llm-d-router-disagg-sidecar", "p
 _LOGS: dict[str, FlagKind] = {
     "zap-devel": "bool",
     "zap-encoder": "text",
-    "zap-log-level": "text",
+    "zap-log-level": "level",
     "zap-stacktrace-level": "text",
     "zap-time-encoding": "text",
 }

@@ -191,24 +191,6 @@ def test_other_spellings_of_the_same_config_are_taken(deployment: Make, serving:
     assert _said(document, serving(), apart=True) == []
 
 
-def test_a_decider_that_a_handler_asks_by_default_is_told_as_such(deployment: Make, serving: Serve) -> None:
-    prefill = {"prefill": {"workers": WORKERS}}
-    config = picker_config(
-        deployment=_document(deployment, None, **prefill), profile=picker("gie-1.5", disaggregated=True)
-    )
-    config["plugins"][HANDLER] = {"type": "pd-profile-handler"}
-    del config["plugins"][DECIDER]
-    assert _said(_document(deployment, config, **prefill), serving(), apart=True) == [
-        (
-            "error",
-            "plugins[6]",
-            "pd-profile-handler asks the decider 'prefix-based-pd-decider' by default, and there is no "
-            "plugin of this name",
-            "Add it before pd-profile-handler, of type prefix-based-pd-decider",
-        )
-    ]
-
-
 def test_the_router_needs_neither_order_nor_gate_nor_a_plugin_for_the_header(
     deployment: Make, serving: Serve
 ) -> None:

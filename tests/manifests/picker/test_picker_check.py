@@ -42,6 +42,8 @@ def _found(document: ModelDeployment, serving: Serving, name: str = "gie-1.5") -
         {},
         {"v": 4, "health-checking": True, "enable-pprof": "false", "secure-serving": False},
         {"metrics-staleness-threshold": "1m30.5s", "cert-path": "/certs"},
+        {"zap-log-level": "Debug"},
+        {"zap-log-level": 127},
     ],
 )
 def test_flags_that_the_picker_knows_are_fine(
@@ -58,6 +60,12 @@ def test_flags_that_the_picker_knows_are_fine(
             "1s",
             "the endpoint picker of gie-1.5 has no flag refresh-metric-interval",
             "Did you mean refresh-metrics-interval?",
+        ),
+        (
+            "zap-log-level",
+            "loud",
+            "zap-log-level is 'loud'",
+            "Give it one of debug, info, error and panic, or a number from 1 to 127",
         ),
         ("--v", 4, "flag --v has dashes", "Write v: flags are written without them here"),
         (
