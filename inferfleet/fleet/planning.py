@@ -54,6 +54,7 @@ from collections.abc import Iterable, Iterator
 from inferfleet.api.documents import Documents
 from inferfleet.api.problems import in_reading_order
 from inferfleet.fleet.decisions import Change, Placement, Plan, Roll, Unplaced
+from inferfleet.fleet.demands import written
 from inferfleet.fleet.lock.lock import Lock, LockedCluster
 from inferfleet.fleet.placement.candidates import Candidates
 from inferfleet.fleet.placement.ledger import Ledger
@@ -66,7 +67,7 @@ from inferfleet.fleet.placement.rooms import Rooms
 from inferfleet.fleet.placement.soundness import check
 from inferfleet.fleet.placement.suitability import Suitability
 from inferfleet.fleet.selectors.cel import Selectors
-from inferfleet.fleet.shapes import Demands, written
+from inferfleet.fleet.shapes import Demands
 from inferfleet.fleet.spot import Spot
 from inferfleet.fleet.traffic import endpoints, route_problems, routes
 

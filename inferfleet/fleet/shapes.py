@@ -5,14 +5,12 @@ from dataclasses import dataclass, field
 from decimal import ROUND_FLOOR
 from typing import NamedTuple
 
-from inferfleet.api.documents import Documents
 from inferfleet.api.kinds.inference_class import Device, InferenceClass
 from inferfleet.api.kinds.model_deployment import ModelDeployment
 from inferfleet.api.kinds.quantity import parse_quantity
 from inferfleet.api.kinds.workers import Position, Topology
 from inferfleet.api.problems import Where
 from inferfleet.fleet.requests import PodSpec, requests
-from inferfleet.fleet.roles import DECODE, is_disaggregated, roles_of, workers_of
 from inferfleet.profiles.devices import CAPABILITY, RESOURCE_BY_DRIVER, is_network
 from inferfleet.profiles.dra import CHANNEL_DRIVER
 
@@ -162,57 +160,6 @@ class Demands:
     def has(self, deployment: str, role: str) -> bool:
         """Return whether a document says what the role needs."""
         return (deployment, role) in self.written
-
-
-def written(documents: Documents) -> Demands:
-    """Return what replicas need where no plugin edits their pods."""
-    by_class = {name: node(document) for name, document in documents.classes.items() if has_fabric(document)}
-    node_gpus = {
-        (name, pool.name): empty.gpus
-        for name, cluster in documents.clusters.items()
-        for pool in cluster.spec.node_pools
-        if (empty := by_class.get(pool.class_name)) and empty.gpus
-    }
-    sizes = sorted(set(node_gpus.values()))
-    demands: dict[RoleKey, Demand] = {}
-    spread: dict[RoleKey, dict[int, Demand]] = {}
-    for key, document in documents.deployments.items():
-        for role in roles_of(document):
-            topology = workers_of(document, role).topology
-            demands[key, role] = demand(document, role)
-            if not has_accelerators(document):
-                continue
-            wide = {
-                size: demand(document, role, size)
-                for size in sizes
-                if shape(topology, size) != shape(topology, topology.gpus_per_pod)
-            }
-            if wide:
-                spread[key, role] = wide
-    return Demands(demands, {}, spread, node_gpus)
-
-
-def demand(deployment: ModelDeployment, role: str = DECODE, node_gpus: int | None = None) -> Demand:
-    """Return what a role of one replica needs, by the templates in the document, of nodes with so many GPUs;
-    without a number, of nodes with as many as a pod of the document's shape asks for. Without accelerators a
-    pod has none.
-    """
-    workers = workers_of(deployment, role)
-    topology = workers.topology
-    if not has_accelerators(deployment):
-        node_gpus = 0
-    pods, gpus = shape(topology, topology.gpus_per_pod if node_gpus is None else node_gpus)
-    follower = workers.of("Follower") if pods > 1 else None
-    surge, apart = deployment.spec.rollout == "Surge", is_disaggregated(deployment)
-    return Demand(
-        pod_of(workers.entry_template.spec, gpus=gpus),
-        workers.count * pods,
-        pods if surge and not apart else 0,
-        gang=pods,
-        follower=pod_of(follower.spec, gpus=gpus) if follower else None,
-        # A second set has room for the one pod more of a change in place too.
-        sets=2 if surge and apart else 1,
-    )
 
 
 class Shape(NamedTuple):

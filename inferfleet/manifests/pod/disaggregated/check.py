@@ -1,12 +1,17 @@
-"""What keeps the routing proxy of decode pods from starting or serving: documents, and edits of plugins."""
+"""What keeps the routing proxy of decode pods from starting or serving: documents, and edits of plugins.
+
+And images by which pods that serve together may run engines of two versions.
+"""
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
-from inferfleet.api.kinds.containers import ROUTING_PROXY
-from inferfleet.api.problems import Mistake, Problem
-from inferfleet.api.wording import path_of
+from inferfleet.api.kinds.containers import ROUTING_PROXY, engine_container, may_change
+from inferfleet.api.problems import Mistake, Problem, cluster_problem
+from inferfleet.api.wording import path_of, shown
 from inferfleet.fleet.engines.exchanged import connector
+from inferfleet.fleet.roles import is_disaggregated, serving_roles
 from inferfleet.manifests.pod.disaggregated.proxy import document_of, own_flags, table_of
 from inferfleet.manifests.pod.parts import containers
 from inferfleet.manifests.pod.stand import Stand
@@ -53,6 +58,30 @@ def proxy_problems(stand: Stand) -> Iterator[Problem]:
                 "Remove it, and write spec.prefill.proxy; what that has no field for is for plugin json-patch"
             )
             yield _problem(stand, f"{stand.path}.{path_of(at)}", what, step)
+
+
+def changing_image(stand: Stand) -> Iterator[Problem]:
+    """Yield a warning for an engine of both roles whose image may be another one when its next pod starts."""
+    deployment, own = stand.deployment, stand.written.engine.get("image")
+    image = own or stand.image or ""
+    if (
+        not is_disaggregated(deployment)
+        or stand.role not in serving_roles(deployment)
+        or not may_change(image)
+    ):
+        return
+    what = (
+        f"image {shown(image)!r} has no version, and pods that start later may run another one than those "
+        "with which they exchange KV caches"
+    )
+    step = "Write a tag with a version, or a digest"
+    if own:
+        place, _ = engine_container(stand.written.spec)
+        path = f"{stand.path}.spec.containers[{place}].image"
+        yield replace(_problem(stand, path, what, step), severity="warning")
+    else:
+        path = f"spec.serving.images.engine.{stand.engine.type}"
+        yield cluster_problem(stand.spot.cluster, what, step, path, severity="warning")
 
 
 def proxy_mistakes(template: Mapping[str, Any], stand: Stand) -> Iterator[Mistake]:
