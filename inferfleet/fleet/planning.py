@@ -18,7 +18,7 @@ Phases, in order:
 3. *Place* (`placement/placing.py`): remove surplus replicas, then move replicas away from where they must
    not be, relieve pools that are too small, and add missing replicas; the last three repeat until none of
    them finds room. The shapes with the most GPUs per pod, and those that few nodes suit, choose first. A
-   replica goes to a cluster that has the fewest of its deployment, there to the class with the lowest
+   replica goes to a cluster that has the fewest of its deployment, there to the nodes with the lowest
    price per GPU, then to the pool with a node that it fills best, then by name
    (`placement/candidates.py`). Where not all have room, the highest priority is served first, then those
    with few GPUs choose first, and deployments of one size take turns. Replicas that are new then make room
@@ -58,6 +58,7 @@ from inferfleet.fleet.lock.lock import Lock, LockedCluster
 from inferfleet.fleet.placement.candidates import Candidates
 from inferfleet.fleet.placement.ledger import Ledger
 from inferfleet.fleet.placement.placing import Placing
+from inferfleet.fleet.placement.prices import unpriced
 from inferfleet.fleet.placement.reasons import Reasons, Why, placement_problems
 from inferfleet.fleet.placement.retaining import Retained, retain
 from inferfleet.fleet.placement.rooms import Rooms
@@ -132,6 +133,7 @@ def plan(documents: Documents, lock: Lock, demands: Demands | None = None) -> Pl
                 *retained.problems,
                 *placement_problems(documents, ledger, suitability=suitability, checked=checked, why=why),
                 *route_problems(documents, reachable, services, lock),
+                *unpriced(documents),
             ]
         ),
         lock=new,

@@ -114,4 +114,7 @@ def _capacity(machine: Machine) -> str:
 
 def _price(hardware: InferenceClass) -> str | None:
     price = hardware.spec.price
-    return f"{price.on_demand} {price.currency} per {price.per}" if price else None
+    if price is None:
+        return None
+    spot = f", Spot {price.spot}" if price.spot is not None else ""
+    return f"{price.on_demand}{spot} {price.currency} per {price.per}"

@@ -1,6 +1,6 @@
 """The best spot for one more replica, found without looking at every pool.
 
-Clusters with the fewest replicas of the deployment come first; there, the class with the lowest price per
+Clusters with the fewest replicas of the deployment come first; there, the nodes with the lowest price per
 GPU, then the pool where a node has the fewest GPUs free that suffice, then names. On classes without
 accelerators it is the price per core, and the cores that are free. The role with the most GPUs
 chooses its pool by these; the others choose theirs on the same cluster in the same way.
@@ -13,7 +13,7 @@ from inferfleet.api.documents import Documents
 from inferfleet.fleet import names
 from inferfleet.fleet.engines.exchanged import revision
 from inferfleet.fleet.placement.ledger import Ledger
-from inferfleet.fleet.placement.prices import prices, ranks
+from inferfleet.fleet.placement.prices import class_of, prices, ranks
 from inferfleet.fleet.placement.rooms import More, Room
 from inferfleet.fleet.placement.suitability import Suitability
 from inferfleet.fleet.roles import is_disaggregated, roles_of
@@ -28,9 +28,9 @@ _TRIES = 200
 
 @dataclass(frozen=True)
 class Wanted:
-    """Where replicas of a deployment may run: the clusters, and by role the classes with their order.
+    """Where replicas of a deployment may run: the clusters, and by role the offers with their order.
 
-    The role with the most GPUs is the first. `nodes` are those of the classes that suit the role which fewest
+    The role with the most GPUs is the first. `nodes` are those of the offers that suit the role which fewest
     suit, `gpus` those of the largest pod, `gang` the pods of the largest worker, `total` the GPUs of a
     replica, `cpu` by role the least thousandths of a core that a pod asks for. Where replicas are `together`,
     those on a cluster have one spot, because each prefill pod serves each decode pod; `share` of them come to
@@ -40,7 +40,7 @@ class Wanted:
     deployment: str
     roles: tuple[str, ...]
     clusters: frozenset[str]
-    classes: Mapping[str, Mapping[str, int]]
+    offers: Mapping[str, Mapping[str, int]]
     nodes: int
     gpus: int
     gang: int
@@ -65,8 +65,8 @@ class Candidates:
         self._ledger = ledger
         self._rooms = ledger.rooms
         self._demands = ledger.demands
-        self._order = sorted(self._rooms.of_class, key=ranks(documents).__getitem__)
-        self._nodes = {name: sum(room.size for room in rooms) for name, rooms in self._rooms.of_class.items()}
+        self._order = sorted(self._rooms.of_offer, key=ranks(documents).__getitem__)
+        self._nodes = {name: sum(room.size for room in rooms) for name, rooms in self._rooms.of_offer.items()}
         self._wanted: dict[str, Wanted] = {}
         self._prices = prices(documents)
 
@@ -74,18 +74,22 @@ class Candidates:
         """Return where replicas of a deployment may run."""
         if deployment not in self._wanted:
             document, takes = self._documents.deployments[deployment], self._suitability.takes
-            classes = {
-                role: {name: rank for rank, name in enumerate(self._order) if takes(deployment, role, name)}
+            offers = {
+                role: {
+                    name: rank
+                    for rank, name in enumerate(self._order)
+                    if takes(deployment, role, class_of(name))
+                }
                 for role in roles_of(document)
             }
-            written = {role: self._demands.written[deployment, role] for role in classes}
-            roles = sorted(classes, key=lambda role: (-written[role].gpus, role))
+            written = {role: self._demands.written[deployment, role] for role in offers}
+            roles = sorted(offers, key=lambda role: (-written[role].gpus, role))
             self._wanted[deployment] = Wanted(
                 deployment,
                 tuple(roles),
                 self._suitability.clusters(deployment),
-                classes,
-                min(sum(self._nodes[name] for name in of_role) for of_role in classes.values()),
+                offers,
+                min(sum(self._nodes[name] for name in of_role) for of_role in offers.values()),
                 max(demand.pod.gpus for demand in written.values()),
                 max(demand.gang for demand in written.values()),
                 sum(demand.gpus for demand in written.values()),
@@ -147,7 +151,7 @@ class Candidates:
     ) -> Spot | None:
         """Return a spot with room for more replicas whose first role is on the pool, or None."""
         first, key = wanted.roles[0], room.key
-        if room.class_name not in wanted.classes[first] or not self._suits(wanted, first, room):
+        if room.offer not in wanted.offers[first] or not self._suits(wanted, first, room):
             return None
         more = self._more(wanted, first, key, replicas)
         if not room.fits(more):
@@ -221,23 +225,23 @@ class Candidates:
 
     def cost(self, spot: Spot) -> int:
         """Return what the GPUs of a replica cost on a spot, in a unit that is the same for all."""
-        classes = {role: self._rooms.by_key[spot.cluster, pool].class_name for role, pool in spot.pools}
-        return sum(self.cost_on(spot.deployment, role, name) for role, name in classes.items())
+        offers = {role: self._rooms.by_key[spot.cluster, pool].offer for role, pool in spot.pools}
+        return sum(self.cost_on(spot.deployment, role, name) for role, name in offers.items())
 
-    def cost_on(self, deployment: str, role: str, class_name: str) -> int:
-        """Return what the GPUs of a role of a replica cost on nodes of a class."""
-        return self.gpus(deployment, role, class_name) * self._prices[class_name]
+    def cost_on(self, deployment: str, role: str, offer: str) -> int:
+        """Return what the GPUs of a role of a replica cost on nodes of an offer."""
+        return self.gpus(deployment, role, offer) * self._prices[offer]
 
     def least(self, deployment: str) -> int:
-        """Return what a replica costs where each role is on the cheapest class that suits it."""
+        """Return what a replica costs where each role is on the cheapest nodes that suit it."""
         return sum(
             min((self.cost_on(deployment, role, name) for name in of_role), default=0)
-            for role, of_role in self.wanted(deployment).classes.items()
+            for role, of_role in self.wanted(deployment).offers.items()
         )
 
-    def gpus(self, deployment: str, role: str, class_name: str) -> int:
-        """Return the GPUs of a role of a replica on nodes of a class."""
-        node_gpus = self._rooms.of_class[class_name][0].node.gpus
+    def gpus(self, deployment: str, role: str, offer: str) -> int:
+        """Return the GPUs of a role of a replica on nodes of an offer."""
+        node_gpus = self._rooms.of_offer[offer][0].node.gpus
         return self._demands.unedited(deployment, role, node_gpus).gpus
 
     def _pools(
@@ -250,14 +254,14 @@ class Candidates:
                 (self._preference(wanted, role, room), room)
                 for cluster in clusters
                 for room in self._rooms.on_cluster.get(cluster, ())
-                if room.class_name in wanted.classes[role]
+                if room.offer in wanted.offers[role]
             ]
             yield from (room for _, room in sorted(near, key=lambda pair: pair[0]))
             return
-        for class_name in wanted.classes[role]:
-            yield from self._rooms.with_free(class_name, self._asked(wanted, role, class_name))
+        for offer in wanted.offers[role]:
+            yield from self._rooms.with_free(offer, self._asked(wanted, role, offer))
             if thorough:
-                yield from self._rooms.of_class[class_name]
+                yield from self._rooms.of_offer[offer]
 
     def _near(self, wanted: Wanted, role: str, cluster: str) -> list[Room]:
         """Return the pools of a cluster that suit a role, the best first."""
@@ -265,20 +269,20 @@ class Candidates:
             (
                 room
                 for room in self._rooms.on_cluster.get(cluster, ())
-                if room.class_name in wanted.classes[role] and self._suits(wanted, role, room)
+                if room.offer in wanted.offers[role] and self._suits(wanted, role, room)
             ),
             key=lambda room: self._preference(wanted, role, room),
         )
 
     def _preference(self, wanted: Wanted, role: str, room: Room) -> tuple[int, int, int]:
-        asked = self._asked(wanted, role, room.class_name)
+        asked = self._asked(wanted, role, room.offer)
         levels = (room.node.level(state) for state in room.free)
         free = min((free for free in levels if free >= asked), default=room.node.level(room.node))
-        return wanted.classes[role][room.class_name], free, room.number
+        return wanted.offers[role][room.offer], free, room.number
 
-    def _asked(self, wanted: Wanted, role: str, class_name: str) -> int:
-        """Return the GPUs of a pod on nodes of the class; where such nodes have none, its cores."""
-        node_gpus = self._rooms.of_class[class_name][0].node.gpus
+    def _asked(self, wanted: Wanted, role: str, offer: str) -> int:
+        """Return the GPUs of a pod on nodes of an offer; where such nodes have none, its cores."""
+        node_gpus = self._rooms.of_offer[offer][0].node.gpus
         gpus = self._demands.unedited(wanted.deployment, role, node_gpus).pod.gpus
         return gpus if node_gpus else wanted.cpu[role]
 

@@ -114,7 +114,7 @@ class Ledger:
     def holds_without_kept_free(self, pool: PoolKey) -> bool:
         """Return True when the pool would hold the replicas on it if none kept room free for rollouts."""
         known = self.rooms.by_key[pool]
-        room = Room(known.key, known.number, known.class_name, known.node, known.size)
+        room = Room(known.key, known.number, known.offer, known.node, known.size)
         for more in self._mores(pool):
             room.add(more._replace(demand=replace(more.demand, spare=0)))
         return room.holds
