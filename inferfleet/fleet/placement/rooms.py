@@ -293,10 +293,4 @@ def _pods(demand: Demand) -> tuple[Pod, ...]:
 
 
 def _at_most(pod: Pod, node: Node) -> Pod:
-    return Pod(
-        min(pod.gpus, node.gpus),
-        min(pod.cpu, node.cpu),
-        min(pod.memory, node.memory),
-        min(pod.huge_2mi, node.huge_2mi),
-        min(pod.huge_1gi, node.huge_1gi),
-    )
+    return Pod(*map(min, pod, (node.gpus, node.cpu, node.memory, node.huge_2mi, node.huge_1gi)))
