@@ -56,6 +56,7 @@ from inferfleet.api.problems import in_reading_order
 from inferfleet.fleet.decisions import Change, Placement, Plan, Roll, Unplaced
 from inferfleet.fleet.lock.lock import Lock, LockedCluster
 from inferfleet.fleet.placement.candidates import Candidates
+from inferfleet.fleet.placement.held_back import hold_back, remarks
 from inferfleet.fleet.placement.ledger import Ledger
 from inferfleet.fleet.placement.placing import Placing
 from inferfleet.fleet.placement.prices import unpriced
@@ -88,6 +89,7 @@ def plan(documents: Documents, lock: Lock, demands: Demands | None = None) -> Pl
     targets = _targets(documents, retained)
     for spot, number in retained.movable.items():
         ledger.add(spot, number)
+    hold_back(documents, lock.seen, ledger.rooms)
     valid = [deployment for deployment in documents.deployments if deployment not in checked.invalid]
     placing = Placing(ledger, suitability, candidates, targets=targets, valid=valid)
     placing.place()
@@ -134,6 +136,7 @@ def plan(documents: Documents, lock: Lock, demands: Demands | None = None) -> Pl
                 *placement_problems(documents, ledger, suitability=suitability, checked=checked, why=why),
                 *route_problems(documents, reachable, services, lock),
                 *unpriced(documents),
+                *remarks(documents, lock.seen),
             ]
         ),
         lock=new,

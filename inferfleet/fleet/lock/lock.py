@@ -11,6 +11,7 @@ from typing import Any
 from inferfleet.api.problems import InvalidDocuments, Problem, Where
 from inferfleet.api.wording import shown
 from inferfleet.fleet.lock import entries as lock_entries
+from inferfleet.fleet.lock.capacity import Seen
 from inferfleet.fleet.lock.text import (
     MOST_ENTRIES,
     MOST_PROBLEMS,
@@ -22,6 +23,7 @@ from inferfleet.fleet.lock.text import (
     scalar,
     too_many,
 )
+from inferfleet.fleet.shapes import PoolKey
 from inferfleet.fleet.spot import Spot
 
 VERSION = 1
@@ -75,6 +77,8 @@ class Lock:
     """Node pools in Google Cloud, by `<cluster>/<pool>`."""
     lines: Mapping[str, Where] = field(default_factory=dict, compare=False)
     """Line of each entry in the file, by section and key (`pools/<cluster>/<pool>`); it is not written."""
+    seen: Mapping[PoolKey, Seen] = field(default_factory=dict, compare=False)
+    """What capacity.lock says of pools; it is not written."""
 
     def runs(self, spot: Spot) -> bool:
         """Return whether workloads of the spot run: those of a role stay when others are added or removed."""

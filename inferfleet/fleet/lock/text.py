@@ -94,7 +94,7 @@ class Entry:
     where: Where
 
 
-def entries(text: str, file: str) -> tuple[list[Entry], list[Problem]]:
+def entries(text: str, file: str, *, kind: str = "placement lock") -> tuple[list[Entry], list[Problem]]:
     """Return all entries in the order of the file, without quotes and comments, and the problems."""
     conflicts = list(_conflicts(text, file))
     if conflicts:
@@ -117,7 +117,7 @@ def entries(text: str, file: str) -> tuple[list[Entry], list[Problem]]:
         elif section and line[0].isspace() and (colon := _COLON.search(inner := line.lstrip(), 1)):
             listed.append(Entry(section, unquoted(inner[: colon.start()]), inner[colon.end() :], where))
         else:
-            damaged = f"{quoted(raw)} is not a line of a placement lock"
+            damaged = f"{quoted(raw)} is not a line of a {kind}"
             problems.append(Problem(damaged, RESTORE, where=where))
         if len(problems) > MOST_PROBLEMS:
             return [], [*problems, too_many(where)]
