@@ -49,6 +49,7 @@ def main() -> None:
         prepared.addresses,
         telling(prepared.desired, prepared.kubeconfigs, container_api=google.container),
         listening(prepared.desired, prepared.kubeconfigs, container_api=google.container),
+        preview=preview,
     )
     for name, value in outputs.items():
         pulumi.export(name, value)

@@ -10,6 +10,7 @@ from components import cloud, on_cluster
 from components.addresses import addresses
 from components.cluster_provider import NOWHERE, ExistingCluster, cluster_provider, gke_kubeconfig
 from components.manifest import SecretValues
+from components.unfinished import keep_all_if_any_failed
 from inferfleet.desired.addresses import Address
 from inferfleet.desired.values import Connection, Desired, Listen, Tell
 from inferfleet.gke.values import CloudCluster
@@ -24,6 +25,8 @@ def register_stack(
     theirs: Mapping[str, Address],
     tell: Tell,
     listen: Listen,
+    *,
+    preview: bool,
 ) -> dict[str, Any]:
     """Register all of `desired` and return the stack's outputs.
 
@@ -53,6 +56,8 @@ def register_stack(
             on_cluster.BY_KIND[component.kind](
                 component.name, component, inputs, pulumi.ResourceOptions(providers=[provider])
             )
+    if not preview:
+        keep_all_if_any_failed(registered, remembered)
     return {**desired.outputs, **addresses(desired, registered, theirs), "ready": remembered}
 
 

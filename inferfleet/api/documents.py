@@ -9,6 +9,7 @@ from inferfleet.api.kinds.inference_class import InferenceClass
 from inferfleet.api.kinds.inference_cluster import InferenceCluster
 from inferfleet.api.kinds.model_deployment import ModelDeployment
 from inferfleet.api.kinds.model_service import ModelService
+from inferfleet.api.kinds.policy.quota import Quota
 from inferfleet.api.kinds.settings import Settings
 from inferfleet.api.problems import Problem, Where
 from inferfleet.api.wording import nearest_parent
@@ -20,7 +21,8 @@ Positions = Mapping[DocumentName, Mapping[str, Where]]
 
 @dataclass(frozen=True)
 class Documents:
-    """Valid documents by key: classes and clusters by name, deployments and services by `namespace/name`.
+    """Valid documents by key: classes and clusters by name, deployments, services and quotas by
+    `namespace/name`.
 
     `positions` has the line of every field, `sources` the file of every document; both only for messages and
     for paths relative to a document. `broken_links` are links of plugin chains that cannot be read, by kind
@@ -37,6 +39,7 @@ class Documents:
     positions: Positions = field(default_factory=dict, compare=False)
     notices: tuple[Problem, ...] = ()
     broken_links: Mapping[tuple[str, str, str], tuple[Problem, ...]] = field(default_factory=dict)
+    quotas: Mapping[str, Quota] = field(default_factory=dict)
     sources: Mapping[DocumentName, Path] = field(default_factory=dict, compare=False)
 
     def where(self, kind: str, key: str, path: str = "") -> Where | None:

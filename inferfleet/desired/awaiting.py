@@ -1,31 +1,97 @@
 """What is decided last, once the clusters have answered, on the finished value.
 
 Which engine workloads an update does not wait for, because others must leave their nodes first, so that their
-ready hooks are held; and which pods keep an annotation of earlier versions. Nothing else is changed.
+ready hooks are held; which routes change only once new pods are ready; and which pods keep an annotation of
+earlier versions. Nothing else is changed.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import replace
+from functools import partial
 
 from inferfleet.api.documents import Documents
+from inferfleet.desired.endpoints import routes_follow
 from inferfleet.desired.values import Component, Desired, DesiredCluster, KubeObject
 from inferfleet.fleet import names
-from inferfleet.fleet.decisions import Leaving
+from inferfleet.fleet.decisions import Leaving, Plan, Roll
 from inferfleet.fleet.lock.lock import Lock
-from inferfleet.fleet.placement.handover import waiting
+from inferfleet.fleet.placement.handover import other_revisions, waiting
 from inferfleet.fleet.spot import Spot
+from inferfleet.manifests.routes import KIND as ROUTE
 from inferfleet.manifests.workload import marked, unawaited
 
 Change = Callable[[KubeObject], KubeObject]
 
 
 def with_leaving(desired: Desired, documents: Documents, lock: Lock, leaving: Iterable[Leaving]) -> Desired:
-    """Return what is desired, without awaiting workloads that fit only once the `leaving` ones are gone."""
-    waits = waiting(documents, desired.plan, tuple(leaving), lock)
-    if not waits:
-        return desired
-    clusters = tuple(_with_unawaited(cluster, waits) for cluster in desired.clusters)
-    return replace(desired, clusters=clusters, waiting=waits)
+    """Return what is desired, without awaiting workloads that fit only once the `leaving` ones are gone.
+
+    Where pods of another revision leave, routes follow what takes their place. That is told also where the
+    lock knew it before: it may have been committed with the documents.
+    """
+    leaves = tuple(leaving)
+    clusters = tuple(_switched(cluster, desired.plan, leaves) for cluster in desired.clusters)
+    waits = waiting(documents, desired.plan, leaves, lock)
+    if waits:
+        clusters = tuple(_with_unawaited(cluster, waits) for cluster in clusters)
+    plan = replace(desired.plan, rolls=_rolls(desired.plan, leaves, waits))
+    gaps = {(roll.spot.cluster, roll.spot.deployment) for roll in plan.rolls if not roll.beside}
+    return replace(desired, clusters=_switched_last(clusters, gaps), waiting=waits, plan=plan)
+
+
+def _switched_last(
+    clusters: tuple[DesiredCluster, ...], gaps: Collection[tuple[str, str]]
+) -> tuple[DesiredCluster, ...]:
+    """Return the clusters with routes that change before their new pods are there after all else.
+
+    What the engine deletes it deletes at the end, and only if nothing failed. Until then the old pods serve,
+    so nothing may take the route away from them: not the time that other models take, nor their failure.
+    """
+    if not gaps:
+        return clusters
+    names_of_gaps = {cluster for cluster, _ in gaps}
+    made: list[DesiredCluster] = []
+    before: tuple[str, ...] = ()
+    for cluster in sorted(clusters, key=lambda one: one.connection.cluster in names_of_gaps):
+        name = cluster.connection.cluster
+        routes = {
+            key
+            for deployment, served in cluster.served.items()
+            if (name, deployment) in gaps
+            for key in served.routes
+        }
+        before = (*before, *(one.key for one in cluster.objects if one.kind != ROUTE))
+        made.append(_with_changed(cluster, routes, partial(_after, keys=before)))
+    return tuple(made)
+
+
+def _after(made: KubeObject, *, keys: tuple[str, ...]) -> KubeObject:
+    return replace(made, after=tuple(dict.fromkeys([*made.after, *keys])))
+
+
+def _rolls(plan: Plan, leaves: tuple[Leaving, ...], waits: frozenset[Spot]) -> tuple[Roll, ...]:
+    """Return the rolls of the plan and those that clusters tell of. What they hold says whether there is room
+    for both sets.
+    """
+    known = {roll.spot for roll in plan.rolls}
+    running = (
+        Roll(placement.spot, placement.replicas, (), beside=True)
+        for placement in plan.placements
+        if placement.spot not in known and other_revisions(placement.spot, leaves)
+    )
+    every = sorted((*plan.rolls, *running), key=lambda roll: roll.spot)
+    return tuple(replace(roll, beside=roll.spot not in waits) for roll in every)
+
+
+def _switched(cluster: DesiredCluster, plan: Plan, leaves: tuple[Leaving, ...]) -> DesiredCluster:
+    name = cluster.connection.cluster
+    now = {at.deployment: at.revision for at in plan.endpoints if at.cluster == name}
+    others = {
+        workload.deployment
+        for workload in leaves
+        if workload.cluster == name and workload.revision != now.get(workload.deployment, workload.revision)
+    }
+    return routes_follow(cluster, others)
 
 
 def with_marks(desired: Desired, marks: Mapping[tuple[str, str, str], str]) -> Desired:

@@ -1,6 +1,6 @@
 """desired(documents, lock): plan, pods and manifests, or every problem of them."""
 
-from collections.abc import Iterable, Set
+from collections.abc import Iterable
 from dataclasses import replace
 from itertools import chain
 
@@ -8,17 +8,23 @@ from inferfleet.api.documents import Documents
 from inferfleet.api.problems import InvalidDocuments, Problem, in_reading_order, of_severity
 from inferfleet.desired.chains import Chains, chains
 from inferfleet.desired.checks import doubles, engine_problems, picker_problems, scheduler_problems
-from inferfleet.desired.clusters import Site, connection
+from inferfleet.desired.clusters import Site, connection, picker_of
 from inferfleet.desired.demands.dependent import dependent
 from inferfleet.desired.demands.neighbours import neighbour_problems
 from inferfleet.desired.demands.siblings import sibling_problems
 from inferfleet.desired.demands.worked import Worked, unplaced_findings, worked_out
-from inferfleet.desired.endpoints import model_endpoint, model_service
+from inferfleet.desired.endpoints import (
+    ModelEndpoint,
+    model_endpoint,
+    model_service,
+    routes_follow,
+    what_serves,
+)
 from inferfleet.desired.pods import Pods, by_role, pods
 from inferfleet.desired.replicas import Replicas, replicas
 from inferfleet.desired.secrets import Reference, held, missing_keys, needed, references, unread, unusable
 from inferfleet.desired.serving import ServingStack, serving_stack
-from inferfleet.desired.values import Component, Desired, DesiredCluster
+from inferfleet.desired.values import Component, Desired, DesiredCluster, Served
 from inferfleet.fleet.decisions import Plan
 from inferfleet.fleet.lock.lock import Lock
 from inferfleet.fleet.planning import plan
@@ -135,68 +141,91 @@ def _clusters(
     reads = {spot: _reads(spot, of) for spot, of in templates.items()}
     sites = {name: Site(name, cloud.clusters.get(name)) for name in sorted(documents.clusters)}
     shared = {name: _shared(documents, planned, site, reads) for name, site in sites.items()}
-    placed = _replicas(documents, planned, templates, lock=lock, sites=sites, shared=shared, reads=reads)
+    endpoints = _endpoints(documents, planned, templates, sites=sites, shared=shared)
+    placed = _replicas(
+        documents, planned, templates, lock=lock, sites=sites, shared=shared, reads=reads, endpoints=endpoints
+    )
     clusters = []
-    # Where pods of one deployment talk to each other.
-    apart = {
-        (spot.deployment, spot.cluster)
-        for spot, of in templates.items()
-        if any(pods.shape.pods > 1 for pods in of)
-    }
     for name, site in sites.items():
         gateway = documents.clusters[name].spec.serving.gateway
         here = [made for made in placed if made.spot.cluster == name]
         registered = _registered(documents, name, lock)
+        components, served = (
+            _on_cluster(documents, planned, site, shared=shared[name], placed=here, endpoints=endpoints[name])
+            if registered
+            else ((), {})
+        )
         clusters.append(
             DesiredCluster(
                 connection=connection(documents, name, cloud.lock, site.cloud),
-                components=_components(
-                    documents, planned, site, shared=shared[name], placed=here, apart=apart
-                )
-                if registered
-                else (),
+                components=components,
                 gateway_class=gateway.class_name,
                 gateway_ref=(gateway.ref.namespace, gateway.ref.name) if gateway.ref else None,
                 secrets_needed=needed(documents, _on(name, reads)),
                 gateway=shared[name].gateway if registered else None,
                 workloads={made.spot: made.keys for made in here},
                 scheduler_needs=scheduler_needs(documents, [made.spot for made in here]),
+                served=served,
             )
         )
-    return tuple(clusters)
+    revised = {endpoint.deployment for endpoint in planned.endpoints if endpoint.revision}
+    return tuple(routes_follow(cluster, revised) for cluster in clusters)
 
 
-def _components(
+def _endpoints(
+    documents: Documents,
+    planned: Plan,
+    templates: dict[Spot, tuple[Pods, ...]],
+    *,
+    sites: dict[str, Site],
+    shared: dict[str, ServingStack],
+) -> dict[str, list[ModelEndpoint]]:
+    """Return the endpoints by cluster."""
+    # Where pods of one deployment talk to each other.
+    joined = {
+        (spot.deployment, spot.cluster)
+        for spot, of in templates.items()
+        if any(pods.shape.pods > 1 for pods in of)
+    }
+    made: dict[str, list[ModelEndpoint]] = {name: [] for name in sites}
+    for endpoint in planned.endpoints:
+        name = endpoint.cluster
+        made[name].append(
+            model_endpoint(
+                documents,
+                endpoint,
+                site=sites[name],
+                profile=picker_of(documents, endpoint.deployment, name),
+                shared=shared[name],
+                joined=(endpoint.deployment, name) in joined,
+            )
+        )
+    return made
+
+
+def _on_cluster(
     documents: Documents,
     planned: Plan,
     site: Site,
     *,
     shared: ServingStack,
     placed: list[Replicas],
-    apart: Set[tuple[str, str]],
-) -> tuple[Component, ...]:
+    endpoints: list[ModelEndpoint],
+) -> tuple[tuple[Component, ...], dict[str, Served]]:
+    """Return the components on a cluster, and what serves each deployment there."""
     table = profile(documents.clusters[site.cluster].spec.serving.profile)
-    return (
+    services = [
+        (route, model_service(documents, route, site=site, profile=table, shared=shared))
+        for route in planned.services
+        if route.cluster == site.cluster
+    ]
+    components = (
         shared.component,
-        *(
-            model_endpoint(
-                documents,
-                endpoint,
-                site=site,
-                profile=table,
-                shared=shared,
-                joined=(endpoint.deployment, site.cluster) in apart,
-            )
-            for endpoint in planned.endpoints
-            if endpoint.cluster == site.cluster
-        ),
+        *(made.component for made in endpoints),
         *(made.component for made in placed),
-        *(
-            model_service(documents, route, site=site, profile=table, shared=shared)
-            for route in planned.services
-            if route.cluster == site.cluster
-        ),
+        *(component for _, component in services),
     )
+    return components, what_serves(endpoints, placed, services)
 
 
 def _registered(documents: Documents, cluster: str, lock: Lock) -> bool:
@@ -222,10 +251,12 @@ def _replicas(
     sites: dict[str, Site],
     shared: dict[str, ServingStack],
     reads: Reads,
+    endpoints: dict[str, list[ModelEndpoint]],
 ) -> list[Replicas]:
     """Return the replicas of all placements. Those in the lock roll one after the other, new ones do not."""
     placed: list[Replicas] = []
     previous: dict[str, tuple[str, ...]] = {}
+    outlived = {(name, made.deployment): made.outlived for name, of in endpoints.items() for made in of}
     for placement in planned.placements:
         spot = placement.spot
         rolls = lock.runs(spot) and documents.clusters[spot.cluster].spec.state != "lost"
@@ -235,7 +266,10 @@ def _replicas(
             templates[spot],
             site=sites[spot.cluster],
             needs=shared[spot.cluster].keys(spot.namespace, {ref.name for ref in reads[spot]}),
-            before=previous.get(spot.deployment, ()) if rolls else (),
+            before=(
+                *outlived[spot.cluster, spot.deployment],
+                *(previous.get(spot.deployment, ()) if rolls else ()),
+            ),
         )
         placed.append(made)
         if rolls:

@@ -6,13 +6,23 @@ from inferfleet.api.documents import Documents
 from inferfleet.api.kinds.model_deployment import ModelDeployment
 from inferfleet.api.kinds.workers import Position
 from inferfleet.api.problems import Problem
+from inferfleet.desired.clusters import picker_of
 from inferfleet.desired.pods import Pods
 from inferfleet.desired.values import Component, DesiredCluster, KubeObject
 from inferfleet.fleet import engine_args
 from inferfleet.fleet.decisions import Plan
 from inferfleet.fleet.names import DEPLOYMENT, ROLE, SERVICE
-from inferfleet.fleet.roles import DECODE, path_of_role, roles_of, workers_of
-from inferfleet.fleet.shapes import RoleKey, Shape, has_accelerators, node, shape
+from inferfleet.fleet.pairs import check as pairs
+from inferfleet.fleet.pairs.across import fabric_problems
+from inferfleet.fleet.roles import (
+    DECODE,
+    is_disaggregated,
+    path_of_role,
+    roles_of,
+    serving_roles,
+    workers_of,
+)
+from inferfleet.fleet.shapes import RoleKey, Shape, has_accelerators, has_fabric, node, shape
 from inferfleet.fleet.spot import Spot
 from inferfleet.manifests.claims import device_classes
 from inferfleet.manifests.picker import check as picker_check
@@ -25,11 +35,38 @@ _WRITER = "engine-args"
 
 
 def engine_problems(documents: Documents, planned: Plan) -> Iterator[Problem]:
-    """Yield command lines that contradict topology, worker or port, or do not show that they agree."""
+    """Yield command lines that contradict topology, worker or port, or do not show that they agree, and pairs
+    of prefill and decode that do not understand each other.
+    """
     shapes = worker_shapes(documents, planned)
+    spots: dict[str, list[Spot]] = {}
+    for placement in planned.placements:
+        spots.setdefault(placement.spot.deployment, []).append(placement.spot)
     for key, deployment in sorted(documents.deployments.items()):
         by_role = {role: shapes[key, role] for role in roles_of(deployment)}
-        yield from engine_args.check(deployment, by_role, written=_flags_written(documents, deployment))
+        written = _flags_written(documents, deployment)
+        yield from engine_args.check(deployment, by_role, written=written)
+        placed = spots.get(key, ())
+        clusters = [documents.clusters[name] for name in sorted({spot.cluster for spot in placed})]
+        images = [cluster.spec.serving.images for cluster in clusters]
+        yield from pairs.check(deployment, images, written=written)
+        # Replicas that have no pool for a role, or are on a lost cluster, are not what the document says.
+        for spot in placed:
+            if {role for role, _ in spot.pools} >= {*serving_roles(deployment)}:
+                yield from _fabrics(documents, deployment, spot)
+
+
+def _fabrics(documents: Documents, deployment: ModelDeployment, spot: Spot) -> Iterator[Problem]:
+    """Yield what a placement of prefill and decode lacks of networks between its GPUs."""
+    if not is_disaggregated(deployment):
+        return
+    spec = documents.clusters[spot.cluster].spec
+    fabrics = {
+        role: has_fabric(documents.classes[spec.pool(spot.pool(role)).class_name])
+        for role in serving_roles(deployment)
+    }
+    sure = spec.cluster.source == "GKE"
+    yield from fabric_problems(deployment, spot, fabrics=fabrics, sure=sure)
 
 
 def worker_shapes(documents: Documents, planned: Plan) -> dict[RoleKey, tuple[Shape, ...]]:
@@ -83,20 +120,28 @@ def _flags_written(documents: Documents, deployment: ModelDeployment) -> frozens
 
 def picker_problems(documents: Documents, planned: Plan) -> Iterator[Problem]:
     """Yield what keeps endpoint pickers from starting, or from reading metrics, where they are planned."""
+    rows = {
+        (endpoint.deployment, endpoint.cluster): picker_of(documents, endpoint.deployment, endpoint.cluster)
+        for endpoint in planned.endpoints
+    }
     sound = set()
     for name, cluster in sorted(documents.clusters.items()):
-        problems = list(picker_check.check_cluster(cluster, profile(cluster.spec.serving.profile)))
+        usual = profile(cluster.spec.serving.profile)
+        # Pickers of deployments with prefill apart may have other flags than the usual ones.
+        used = {row.name: row for (_, where), row in sorted(rows.items()) if where == name}
+        problems = [
+            problem
+            for row in (usual, *(row for row in used.values() if row is not usual))
+            for problem in picker_check.check_cluster(cluster, row)
+        ]
         yield from problems
         if not problems:
             sound.add(name)
-    for endpoint in planned.endpoints:
-        if endpoint.cluster in sound:
-            serving = documents.clusters[endpoint.cluster].spec.serving
-            yield from picker_check.check_deployment(
-                documents.deployments[endpoint.deployment],
-                serving=serving,
-                profile=profile(serving.profile),
-            )
+    for (key, name), row in rows.items():
+        if name in sound:
+            deployment, cluster = documents.deployments[key], documents.clusters[name]
+            yield from picker_check.check_image(deployment, cluster, profile=row)
+            yield from picker_check.check_deployment(deployment, serving=cluster.spec.serving, profile=row)
 
 
 def scheduler_problems(documents: Documents, made: Mapping[Spot, Iterable[Pods]]) -> Iterator[Problem]:

@@ -8,8 +8,11 @@ from inferfleet.api.documents import Documents
 from inferfleet.desired.values import Connection, KubeObject
 from inferfleet.fleet import names
 from inferfleet.fleet.lock.lock import Lock
+from inferfleet.fleet.roles import is_disaggregated
 from inferfleet.gke import names as cloud_names
 from inferfleet.gke.values import SYSTEM_POOL, CloudCluster
+from inferfleet.profiles.profile import Profile
+from inferfleet.profiles.table import picker
 
 # Their controllers hold load balancers and disks: they must see the deletion before the cluster is deleted.
 CLOUD_BODIED = frozenset({"Gateway", "Ingress", "PersistentVolumeClaim", "Service"})
@@ -50,6 +53,12 @@ class Site:
             retain=retain,
             deleted_with=None if stays or self.cloud is None else self.cloud.key,
         )
+
+
+def picker_of(documents: Documents, deployment: str, cluster: str) -> Profile:
+    """Return the row of the table for the endpoint picker of a deployment on a cluster."""
+    serving = documents.clusters[cluster].spec.serving
+    return picker(serving.profile, disaggregated=is_disaggregated(documents.deployments[deployment]))
 
 
 def connection(documents: Documents, cluster: str, lock: Lock, cloud: CloudCluster | None) -> Connection:

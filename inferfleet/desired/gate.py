@@ -38,7 +38,7 @@ def announcements(
             replace(unplaced_problem(unplaced, documents), severity="warning")
             for unplaced in desired.plan.unplaced
         ]
-    warnings += _rolls(desired)
+    warnings += _rolls(desired, unwaited=documents.settings.await_ == "applied")
     for spot in sorted(desired.waiting - {roll.spot for roll in desired.plan.rolls}):
         warnings.append(
             Problem(
@@ -68,17 +68,30 @@ def announcements(
     return tuple(warnings)
 
 
-def _rolls(desired: Desired) -> Iterator[Problem]:
-    """Yield how new sets of pods take the place of old ones, by what clusters hold where that is known."""
+def _rolls(desired: Desired, *, unwaited: bool) -> Iterator[Problem]:
+    """Yield how new sets of pods take the place of old ones.
+
+    `unwaited`: updates wait for no pods of engines.
+    """
     for roll in desired.plan.rolls:
         deployment = roll.spot.deployment
         what = f"{deployment} on {roll.spot.place} gets a new set of pods"
-        if roll.spot in desired.waiting:
+        if not roll.beside:
             yield Problem(
-                f"{what}, and there is no room for it beside the old one: the old one ends first, nothing "
-                "serves until the new one is ready, and this update does not wait for that",
+                f"{what}, and there is no room for it beside the old one: the old one serves until all else "
+                "of this update is done and ends then, and nothing serves until the new one is ready, for "
+                "which this update does not wait",
                 "Write rollout: Surge, which keeps room for both, or update when nobody asks; "
                 "the next `pulumi up` waits for the new pods",
+                kind="ModelDeployment",
+                key=deployment,
+                severity="warning",
+            )
+        elif unwaited:
+            yield Problem(
+                f"{what} beside the old one, and with await: applied the old one ends before the new one is "
+                "ready: nothing serves in between",
+                "Set inferfleet:await to ready, with which routes change once the new one is",
                 kind="ModelDeployment",
                 key=deployment,
                 severity="warning",

@@ -30,6 +30,7 @@ from inferfleet.manifests.pod.clashes import (
     template_check,
     without_requests,
 )
+from inferfleet.manifests.pod.disaggregated.transfer import without_storage
 from inferfleet.manifests.pod.hardware import Hardware, hardware
 from inferfleet.manifests.pod.stand import Stand
 from inferfleet.manifests.pod.template import pod_template
@@ -171,15 +172,17 @@ def _role(
     if of_worker.pods > 1 and workers.of("Follower") is None:
         return [(None, [_no_follower(deployment, role, of_worker, place)])]
     positions: tuple[Position, ...] = ("Entry", "Follower") if of_worker.pods > 1 else ("Entry",)
-    image = image_of(deployment, role, documents.clusters[spot.cluster].spec.serving.images)
-    return [
-        _position(documents, Stand(deployment, spot, role, position, of_worker, needs, image), place, chains)
-        for position in positions
+    serving = documents.clusters[spot.cluster].spec.serving
+    image = image_of(deployment, role, serving.images)
+    stands = [
+        Stand(deployment, spot, role, position, of_worker, needs, image, serving) for position in positions
     ]
+    return [_position(documents, stand, place, chains) for stand in stands]
 
 
 def _hardware(place: _Place, of_worker: Shape) -> Hardware:
-    created = place.cloud
+    created, made = place.cloud, place.inference_class.spec.provisioning
+    recipe = made.gke if made else None
     return hardware(
         device=place.device,
         gpus=of_worker.gpus,
@@ -190,6 +193,7 @@ def _hardware(place: _Place, of_worker: Shape) -> Hardware:
         labels=created.pool.node_labels if created else {},
         allocation=place.inference_class.spec.allocation,
         claims=place.claims.pods,
+        gpu_direct=recipe.networking.gpu_direct if recipe else "None",
     )
 
 
@@ -208,6 +212,7 @@ def _position(documents: Documents, stand: Stand, place: _Place, chains: Chains)
     outcome = chain.run(generated, asked, links, template_check(stand))
     problems += outcome.problems
     problems += without_requests(outcome.template, stand)
+    problems += without_storage(outcome.template, stand)
     problems += risk_problems(stand, outcome, [bound.link for bound in links], documents.settings)
     made = Pods(
         stand.spot,

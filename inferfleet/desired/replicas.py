@@ -83,7 +83,8 @@ def replicas(
 ) -> Replicas:
     """Return the objects of a placement, whose pods are `made`.
 
-    `needs` are the keys of namespace and secrets, `before` those of the placement that rolls first.
+    `needs` are the keys of namespace and secrets, `before` those of what stands before the workloads: what
+    their requests go through, and the placement that rolls first.
     """
     spot = placement.spot
     pools = tuple(pool for _, pool in spot.pools)

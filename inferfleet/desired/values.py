@@ -164,11 +164,22 @@ class SecretNeed:
 
 
 @dataclass(frozen=True)
+class Served:
+    """What serves a deployment on a cluster, by keys: `stands` are its InferencePool, its endpoint picker and
+    its workloads, `routes` the HTTPRoutes that lead to it, its own and those of services.
+    """
+
+    stands: tuple[str, ...]
+    routes: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class DesiredCluster:
     """One cluster: how it is reached, and everything that should exist there.
 
     On a `lost` cluster the components are those of the lock, and nothing of them is touched. `gateway` is the
-    Gateway that the stack creates, among their objects; `workloads` are the keys of engine workloads by spot.
+    Gateway that the stack creates, among their objects; `workloads` are the keys of engine workloads by spot,
+    and `served` says what serves each deployment.
     """
 
     connection: Connection
@@ -181,6 +192,7 @@ class DesiredCluster:
     gateway: KubeObject | None = None
     workloads: Mapping[Spot, tuple[str, ...]] = field(default_factory=dict)
     scheduler_needs: tuple[SchedulerNeed, ...] = ()
+    served: Mapping[str, Served] = field(default_factory=dict)
 
     @property
     def objects(self) -> Iterator[KubeObject]:

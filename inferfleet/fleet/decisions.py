@@ -114,7 +114,7 @@ class Roll:
     """Replicas on a spot whose revision takes the place of others: a new set of pods for an old one.
 
     `before` are the spots that the old set leaves. `beside` says whether pools have room for both, as far as
-    the plan knows: requests then move to the new set when it is ready. Otherwise the old set ends first.
+    the plan knows: requests then move to the new set when it is ready. Otherwise the old set ends before it.
     """
 
     spot: Spot

@@ -17,8 +17,19 @@ from inferfleet.api.wording import path_of
 from inferfleet.fleet.engines.balance import balance, copies_mistakes, undersized
 from inferfleet.fleet.engines.flags import Flags, flags_of, spelling
 from inferfleet.fleet.engines.group import Group, argument, joins, lends, missing, numbers
-from inferfleet.fleet.engines.place import place_mistakes, port_mistakes, topology_mistakes
-from inferfleet.fleet.engines.ready import address_mistake, closed_mistakes, other_engine, ready_mistakes
+from inferfleet.fleet.engines.place import (
+    place_mistakes,
+    port_mistakes,
+    topology_mistakes,
+)
+from inferfleet.fleet.engines.proxied import proxy_port_mistakes
+from inferfleet.fleet.engines.ready import (
+    address_mistake,
+    closed_mistakes,
+    other_engine,
+    proxy_mistake,
+    ready_mistakes,
+)
 from inferfleet.fleet.engines.repeated import (
     Line,
     Spec,
@@ -30,14 +41,17 @@ from inferfleet.fleet.engines.repeated import (
 )
 from inferfleet.fleet.engines.variables import variable_mistakes
 from inferfleet.fleet.engines.words import Command, command_of
-from inferfleet.fleet.roles import engine_of, path_of_role, roles_of, template_path, workers_of
+from inferfleet.fleet.roles import (
+    engine_of,
+    listening_port,
+    path_of_role,
+    proxied_port,
+    roles_of,
+    template_path,
+    workers_of,
+)
 from inferfleet.fleet.shapes import Shape
 from inferfleet.profiles.engines import engine
-
-
-def port_of(engine_: Engine) -> int:
-    """Return the port that the engine listens on: the document's, or the default of its type."""
-    return engine_.port or engine(engine_.type).port
 
 
 def startup_of(engine_: Engine) -> int:
@@ -56,7 +70,10 @@ def check(
     `shapes` are those that workers have, by their roles; of a role without one, it is that of its topology.
     For the roles and positions that are `written`, a plugin adds what is missing.
     """
-    problems: list[Problem] = []
+    problems = [
+        _problem(deployment, mistake.what, mistake.next_step, path_of(mistake.at))
+        for mistake in proxy_port_mistakes(deployment)
+    ]
     for role in roles_of(deployment):
         topology = workers_of(deployment, role).topology
         by_topology = Shape(topology.pods_per_worker, topology.gpus_per_pod)
@@ -99,6 +116,8 @@ def disagreements(
     yield from closed_mistakes(command, group)
     if whole and (unheard := address_mistake(command, group)) and unheard[1]:
         yield unheard[0]
+    if whole and (taken := proxy_mistake(command, flags, group)):
+        yield taken
     yield from variable_mistakes(spec)
 
 
@@ -106,14 +125,22 @@ def group_of(deployment: ModelDeployment, *, role: str, position: Position, pods
     """Return the place of a role's pods in workers of so many pods."""
     kind = engine_of(deployment, role)
     topology = workers_of(deployment, role).topology
-    return Group(kind.type, topology, pods, position, balance(deployment, role), port_of(kind))
+    return Group(
+        kind.type,
+        topology,
+        pods,
+        position,
+        balance(deployment, role),
+        listening_port(deployment, role),
+        proxied_port(deployment, role),
+    )
 
 
 def _of_role(
     deployment: ModelDeployment, role: str, shape: Shape, *, written: Container[tuple[str, Position]]
 ) -> Iterator[Problem]:
     workers, kind = workers_of(deployment, role), engine_of(deployment, role).type
-    for mistake in topology_mistakes(deployment, role, shape, port=port_of(engine_of(deployment, role))):
+    for mistake in topology_mistakes(deployment, role, shape):
         at = path_of(("workers", "topology", *mistake.at))
         yield _problem(deployment, mistake.what, mistake.next_step, f"{path_of_role(role)}.{at}")
     found: dict[Position, Line] = {}
@@ -230,10 +257,11 @@ def _absent(
         yield _problem(deployment, unheard[0].what, unheard[0].next_step, path, "warning")
     left_out = missing(group, flags, command)
     values, refused = numbers(group), undersized(command, flags, group.topology)
+    behind = proxy_mistake(command, flags, group)
     for flag in left_out:
-        if flag.meaning not in values or flag.meaning in refused:
+        if flag.meaning not in values or flag.meaning in refused or (flag.meaning == "port" and behind):
             continue
-        name, field = spelling(flag.meaning, group.table), field_of(flag.meaning)
+        name, field = spelling(flag.meaning, group.table), field_of(flag.meaning, proxied=group.proxied)
         yield _problem(
             deployment,
             f"{field} is {flag.value}, but {name} is not among the arguments of the engine",

@@ -163,6 +163,11 @@ def endpoint_component(cluster: str, deployment: str) -> str:
     return f"{cluster}/{deployment}"
 
 
+def route_component(endpoint: str) -> str:
+    """Return the Pulumi name of the part of an endpoint, by its own, that is registered after its pods."""
+    return f"{endpoint}/route"
+
+
 def replicas_component(spot: Spot) -> str:
     """Return the Pulumi name of the replicas on a spot."""
     return f"{spot.cluster}/{spot.deployment}-{placement(spot)}"

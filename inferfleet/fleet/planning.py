@@ -18,7 +18,7 @@ Phases, in order:
 3. *Place* (`placement/placing.py`): remove surplus replicas, then move replicas away from where they must
    not be, relieve pools that are too small, and add missing replicas; the last three repeat until none of
    them finds room. The shapes with the most GPUs per pod, and those that few nodes suit, choose first. A
-   replica goes to a cluster that has the fewest of its deployment, there to the nodes with the lowest
+   replica goes to a cluster that has the fewest of its deployment, there to the class with the lowest
    price per GPU, then to the pool with a node that it fills best, then by name
    (`placement/candidates.py`). Where not all have room, the highest priority is served first, then those
    with few GPUs choose first, and deployments of one size take turns. Replicas that are new then make room
@@ -59,6 +59,8 @@ from inferfleet.fleet.placement.candidates import Candidates
 from inferfleet.fleet.placement.held_back import hold_back, remarks
 from inferfleet.fleet.placement.ledger import Ledger
 from inferfleet.fleet.placement.placing import Placing
+from inferfleet.fleet.placement.policy.kept import unkept
+from inferfleet.fleet.placement.policy.quotas import Quotas
 from inferfleet.fleet.placement.prices import unpriced
 from inferfleet.fleet.placement.reasons import Reasons, Why, placement_problems
 from inferfleet.fleet.placement.retaining import Retained, retain
@@ -84,9 +86,13 @@ def plan(documents: Documents, lock: Lock, demands: Demands | None = None) -> Pl
     suitability = Suitability(documents, selectors, demands)
     checked = check(documents, selectors, demands)
     retained = retain(documents, lock)
-    ledger = Ledger(Rooms(documents, _changeable(documents)), demands)
-    candidates = Candidates(documents, suitability, ledger)
+    quotas = Quotas(documents, demands) if documents.quotas else None
+    ledger = Ledger(Rooms(documents, _changeable(documents)), demands, quotas)
+    if quotas:
+        for spot, number in retained.fixed.items():
+            quotas.add(spot, number)
     targets = _targets(documents, retained)
+    candidates = Candidates(documents, suitability, ledger, targets)
     for spot, number in retained.movable.items():
         ledger.add(spot, number)
     hold_back(documents, lock.seen, ledger.rooms)
@@ -134,6 +140,8 @@ def plan(documents: Documents, lock: Lock, demands: Demands | None = None) -> Pl
                 *checked.problems,
                 *retained.problems,
                 *placement_problems(documents, ledger, suitability=suitability, checked=checked, why=why),
+                *unkept(documents, candidates, valid),
+                *(quotas.problems(placement.spot for placement in placements) if quotas else ()),
                 *route_problems(documents, reachable, services, lock),
                 *unpriced(documents),
                 *remarks(documents, lock.seen),

@@ -10,12 +10,11 @@ from typing import Any, NamedTuple
 
 from inferfleet.api.kinds.model_deployment import ModelDeployment
 from inferfleet.api.kinds.workers import Position
-from inferfleet.fleet.engine_args import port_of
 from inferfleet.fleet.engines.balance import balance, has_copies_apart
 from inferfleet.fleet.engines.flags import Flags, flags_of
 from inferfleet.fleet.engines.group import LAST_PORT, meetings
 from inferfleet.fleet.engines.words import command_of
-from inferfleet.fleet.roles import engine_of, workers_of
+from inferfleet.fleet.roles import engine_of, listening_port, port_of, serving_roles, workers_of
 from inferfleet.fleet.shapes import Shape
 from inferfleet.profiles.engines import engine
 
@@ -29,11 +28,33 @@ class Health(NamedTuple):
 
 
 def pool_ports(deployment: ModelDeployment, role: str) -> tuple[int, ...]:
-    """Return the ports on which serving pods of a role take requests, that of the engine first.
+    """Return the ports on which serving pods of a role take requests, that of `engine.port` first."""
+    return _from(port_of(engine_of(deployment, role)), deployment, role)
 
-    Those of the role that serves are the target ports of the deployment's InferencePool on every cluster.
+
+def target_ports(deployment: ModelDeployment) -> tuple[int, ...]:
+    """Return the target ports of the deployment's InferencePool on every cluster.
+
+    They are those of the role that has most; pods with fewer say so in an annotation.
     """
-    first = port_of(engine_of(deployment, role))
+    return max((pool_ports(deployment, role) for role in serving_roles(deployment)), key=len)
+
+
+def serving_ports(deployment: ModelDeployment, role: str, shape: Shape) -> tuple[int, ...]:
+    """Return the ports of each serving pod of a role, in workers of a shape."""
+    return _in_pod(pool_ports(deployment, role), deployment, role, shape)
+
+
+def engine_ports(deployment: ModelDeployment, role: str, shape: Shape) -> tuple[int, ...]:
+    """Return the ports on which the engine itself listens in each serving pod of a role.
+
+    They are others than `serving_ports` behind a routing proxy, which takes those.
+    """
+    own = _from(listening_port(deployment, role), deployment, role)
+    return _in_pod(own, deployment, role, shape)
+
+
+def _from(first: int, deployment: ModelDeployment, role: str) -> tuple[int, ...]:
     if balance(deployment, role) != "multiPort":
         return (first,)
     # Ports beyond the last one are refused, by one message instead of one for each pod that has them.
@@ -41,9 +62,7 @@ def pool_ports(deployment: ModelDeployment, role: str) -> tuple[int, ...]:
     return tuple(range(first, last + 1))
 
 
-def serving_ports(deployment: ModelDeployment, role: str, shape: Shape) -> tuple[int, ...]:
-    """Return the ports of each serving pod of a role, in workers of a shape."""
-    ports = pool_ports(deployment, role)
+def _in_pod(ports: tuple[int, ...], deployment: ModelDeployment, role: str, shape: Shape) -> tuple[int, ...]:
     # With tensor parallelism over nodes a copy takes several pods of this shape, and only the entry serves.
     return ports if shape.pods == workers_of(deployment, role).topology.pods_per_worker else ports[:1]
 
@@ -72,13 +91,14 @@ def health(deployment: ModelDeployment, role: str) -> Health:
     table = engine(engine_of(deployment, role).type)
     if len(pool_ports(deployment, role)) > 1 and table.supervisor_port:
         return Health(supervisor_port(deployment, role) or table.supervisor_port, "/health", "/ready")
-    return Health(port_of(engine_of(deployment, role)), table.health_path, table.health_path)
+    # Not through a routing proxy, which answers for itself.
+    return Health(listening_port(deployment, role), table.health_path, table.health_path)
 
 
 def metrics_ports(deployment: ModelDeployment, role: str) -> tuple[int, ...]:
     """Return the ports on which a serving pod of a role has metrics: those of its engine, or one beside."""
     beside = engine(engine_of(deployment, role).type).metrics_port
-    return (beside,) if beside else pool_ports(deployment, role)
+    return (beside,) if beside else _from(listening_port(deployment, role), deployment, role)
 
 
 def supervisor_port(deployment: ModelDeployment, role: str) -> int | None:

@@ -4,6 +4,8 @@ from inferfleet.api.kinds.inference_cluster import Images
 from inferfleet.api.kinds.model_deployment import Engine, ModelDeployment, Role
 from inferfleet.api.kinds.serving.prefill import Prefill
 from inferfleet.api.kinds.workers import NodeSelector, Position, Workers
+from inferfleet.profiles.engines import engine
+from inferfleet.profiles.proxy import ENGINE_PORT
 
 # The role that serves the requests of a deployment, and the only one where it does not split its work.
 DECODE = "decode"
@@ -41,6 +43,29 @@ def engine_of(deployment: ModelDeployment, role: str) -> Engine:
     beside = _beside(deployment, role)
     own = beside.engine if isinstance(beside, Role) else None
     return own or deployment.spec.engine
+
+
+def port_of(engine_: Engine) -> int:
+    """Return the port on which requests come in: the document's, or the default of the engine's type.
+
+    The engine itself listens there, unless a routing proxy is in front of it.
+    """
+    return engine_.port or engine(engine_.type).port
+
+
+def proxied_port(deployment: ModelDeployment, role: str) -> int | None:
+    """Return the port that a routing proxy takes in front of a role's engines, None for roles without one."""
+    return port_of(deployment.spec.engine) if role == DECODE and is_disaggregated(deployment) else None
+
+
+def listening_port(deployment: ModelDeployment, role: str) -> int:
+    """Return the first port on which the engine of a role itself listens.
+
+    Behind a routing proxy it is a port within the pod, because both share one address.
+    """
+    if deployment.spec.prefill is None or proxied_port(deployment, role) is None:
+        return port_of(engine_of(deployment, role))
+    return deployment.spec.prefill.proxy.engine_port or ENGINE_PORT
 
 
 def image_of(deployment: ModelDeployment, role: str, images: Images) -> str | None:

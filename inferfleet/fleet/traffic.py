@@ -141,7 +141,7 @@ def _matching_nothing(documents: Documents, key: str) -> Iterator[Problem]:
     possible = [_labels(documents, name, cluster) for name in near for cluster in documents.clusters]
     for index, entry in enumerate(service.spec.endpoints):
         if documents.clusters and not any(entry.selector.matches(labels) for labels in possible):
-            labels = _text(entry.selector.match_labels)
+            labels = str(entry.selector) or "no labels"
             yield Problem(
                 f"selector {labels} matches no deployment of namespace {namespace}",
                 _labels_to_use(documents, near),
@@ -177,7 +177,7 @@ def _without_endpoints(
         if missing:
             on = f"on cluster {', '.join(missing)}" if reached else "on any cluster"
             yield Problem(
-                f"service {key} has no endpoint with {_text(entry.selector.match_labels)} {on}; "
+                f"service {key} has no endpoint with {entry.selector or 'no labels'} {on}; "
                 "its other endpoints get that share of the traffic",
                 "Place replicas there if the service should reach them",
                 f"spec.endpoints[{index}].selector",

@@ -9,7 +9,7 @@ from typing import Any
 from inferfleet.api.kinds.inference_cluster import Serving
 from inferfleet.api.kinds.model_deployment import ModelDeployment
 from inferfleet.fleet import names
-from inferfleet.fleet.engine_args import port_of
+from inferfleet.fleet.roles import port_of
 from inferfleet.manifests.metadata import metadata
 from inferfleet.manifests.picker import flags as picker_flags
 from inferfleet.manifests.picker.pool import KIND as INFERENCE_POOL
@@ -49,7 +49,11 @@ def _destination_rule(deployment: ModelDeployment, stack: str, revision: str) ->
 
 
 def _defaults(deployment: ModelDeployment) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield the kinds of policies for the load balancer, and what each says."""
+    """Yield the kinds of policies for the load balancer, and what each says.
+
+    Where prefill is apart, the proxy of decode pods answers the check of /health by itself, whatever their
+    engines do: pods whose engine is not ready are no endpoints, and paths that it passes on may need a key.
+    """
     port = port_of(deployment.spec.engine)
     path = engine(deployment.spec.engine.type).health_path
     config: dict[str, Any] = {"type": "TCP", "tcpHealthCheck": {"port": port}}

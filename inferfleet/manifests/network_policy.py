@@ -9,8 +9,8 @@ from typing import Any
 from inferfleet.api.kinds.inference_cluster import NetworkPolicy, Serving
 from inferfleet.api.kinds.model_deployment import ModelDeployment
 from inferfleet.fleet import names
-from inferfleet.fleet.ports import metrics_ports, pool_ports
-from inferfleet.fleet.roles import DECODE, roles_of
+from inferfleet.fleet.ports import metrics_ports, target_ports
+from inferfleet.fleet.roles import roles_of, serving_roles
 from inferfleet.manifests.gateway import ENVOY_NAMESPACE
 from inferfleet.manifests.metadata import metadata
 from inferfleet.manifests.picker import flags as picker_flags
@@ -53,13 +53,14 @@ def policies(
             stack,
             selector=names.deployment_selector(key, revision),
             ingress=[
-                _rule(gateway, *pool_ports(deployment, DECODE)),
+                _rule(gateway, *target_ports(deployment)),
                 # Its own picker, on any port: its configuration may name another one for metrics.
                 {"from": [{"podSelector": {"matchLabels": picker_objects.selector(deployment, revision)}}]},
-                *([_rule(monitoring, *metrics_ports(deployment, DECODE))] if monitoring else []),
-                # Pods of one engine, and of the roles of one replica, talk on ports that engines choose.
+                *([_rule(monitoring, *_metrics(deployment))] if monitoring else []),
+                # Pods of one engine, and of the roles of one replica, talk on ports that engines choose. The
+                # Service of a role reaches those of each revision.
                 *(
-                    [{"from": [{"podSelector": {"matchLabels": names.deployment_selector(key, revision)}}]}]
+                    [{"from": [{"podSelector": {"matchLabels": names.deployment_selector(key, "")}}]}]
                     if joined or len(roles_of(deployment)) > 1
                     else []
                 ),
@@ -97,8 +98,16 @@ def _gateway(wanted: NetworkPolicy, serving: Serving, proxies: str | None) -> _P
 def _monitoring(wanted: NetworkPolicy) -> _Peers:
     if wanted.monitoring is None:
         return []
-    labels = wanted.monitoring.match_labels
-    return [{"namespaceSelector": {"matchLabels": dict(labels)} if labels else {}}]
+    selector = wanted.monitoring.model_dump(mode="json", by_alias=True)
+    conditions = [{key: part for key, part in one.items() if part} for one in selector["matchExpressions"]]
+    written = {"matchLabels": selector["matchLabels"], "matchExpressions": conditions}
+    return [{"namespaceSelector": {key: part for key, part in written.items() if part}}]
+
+
+def _metrics(deployment: ModelDeployment) -> tuple[int, ...]:
+    """Return the ports on which engines of a deployment have metrics, those of decode first."""
+    of_roles = (metrics_ports(deployment, role) for role in serving_roles(deployment))
+    return tuple(dict.fromkeys(port for ports in of_roles for port in ports))
 
 
 def _rule(peers: _Peers, *ports: int) -> dict[str, Any]:

@@ -4,8 +4,7 @@ from typing import Any
 
 from inferfleet.api.kinds.model_deployment import ModelDeployment
 from inferfleet.fleet import names
-from inferfleet.fleet.engine_args import port_of
-from inferfleet.fleet.roles import engine_of
+from inferfleet.fleet.roles import engine_of, port_of
 from inferfleet.manifests.metadata import metadata
 from inferfleet.manifests.pod.template import PORT_NAME
 from inferfleet.manifests.workload import unawaited

@@ -13,6 +13,7 @@ from inferfleet.manifests.metadata import WAIT_FOR, metadata
 from inferfleet.manifests.picker.pool import KIND as INFERENCE_POOL
 from inferfleet.profiles.profile import Profile
 
+KIND = "HTTPRoute"
 _GROUP = "gateway.networking.k8s.io"
 # Envoy Gateway ends requests after 15 s and the charts after 5 minutes; long generations stream for longer.
 REQUEST_SECONDS = 3600
@@ -36,7 +37,7 @@ def deployment_route(
     spec["rules"] = [_rule(match, [_backend(key, revision, profile)], gateway)]
     return {
         "apiVersion": f"{_GROUP}/v1",
-        "kind": "HTTPRoute",
+        "kind": KIND,
         "metadata": metadata(
             names.endpoint(key),
             stack=stack,
@@ -56,7 +57,7 @@ def service_route(*, route: ServiceRoute, gateway: Gateway, profile: Profile, st
     ]
     return {
         "apiVersion": f"{_GROUP}/v1",
-        "kind": "HTTPRoute",
+        "kind": KIND,
         "metadata": metadata(
             names.service_route(route.service),
             stack=stack,

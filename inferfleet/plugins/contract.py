@@ -51,7 +51,7 @@ class DeploymentFacts:
 
     `replicas` counts over all clusters, `workers` are the engine instances of the pod's role in each replica.
     `tensor` to `data_local` are their topology, and `pods_per_worker` is by that alone: a worker has more
-    pods where a node has fewer GPUs (`Request.group_size`). `port` is the one on which the engine serves.
+    pods where a node has fewer GPUs (`Request.group_size`). `port` is the one on which the engine listens.
     """
 
     namespace: str
@@ -69,6 +69,7 @@ class DeploymentFacts:
     # Who spreads requests over the copies in a worker: internal, by its entry; else every pod serves, on one
     # port (hybrid, external) or on one for each of its copies (multiPort).
     balance: Literal["internal", "hybrid", "external", "multiPort"] = "internal"
+    connector: Literal["NIXL", "SharedStorage", "Mooncake", "SGLang"] | None = None  # prefill to decode
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -12,6 +12,7 @@ from inferfleet.api.kinds.workers import Topology
 from inferfleet.api.wording import path_of
 from inferfleet.fleet.engines.flags import Flags, flags_of, model_of, spelling
 from inferfleet.fleet.engines.group import Group, Wanted, argument, lends, missing
+from inferfleet.fleet.engines.handover import implied, transfer_of
 from inferfleet.fleet.engines.ready import address_argument
 from inferfleet.fleet.engines.words import Command, command_of, is_known
 from inferfleet.plugins.contract import DeviceFacts, PluginCodeError, PluginError, PodTemplate, Request
@@ -93,6 +94,21 @@ def expert_args(template: PodTemplate, request: Request) -> tuple[str, ...]:
     raise PluginError(
         f"no flag for expert parallelism is known of an engine of type {group.engine}; remove expertParallel"
     )
+
+
+def handover_args(template: PodTemplate, request: Request) -> tuple[str, ...]:
+    """Return the flag by which prefill and decode hand KV caches on, nothing where the command line says it.
+
+    There is none for a pod of which Ray or MPI takes the GPUs, none where prefill and decode are one, and
+    none for a storage, of which no document says where it is.
+    """
+    group, command, flags = _read(template, request)
+    way = request.deployment.connector
+    follows = implied(way, request.role) if way else None
+    if follows is None or group.engine not in ("vLLM", "SGLang") or lends(group, command):
+        return ()
+    written = flags.has("mode") if way == "SGLang" else transfer_of(command, flags) is not None
+    return () if written else ("=".join(follows),)
 
 
 def engine_model(template: PodTemplate, request: Request) -> str | None:

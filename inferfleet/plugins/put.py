@@ -7,9 +7,11 @@ it.
 """
 
 import re
+import shlex
 from collections.abc import Sequence
 from typing import Any
 
+from inferfleet.api.kinds.containers import ROUTING_PROXY
 from inferfleet.api.kinds.quantity import parse_quantity
 from inferfleet.api.wording import shown
 from inferfleet.fleet.engines.words import script_at
@@ -125,11 +127,14 @@ def put_init_container(
 ) -> None:
     """Add an init container after the others; with `restartPolicy: Always` it is a sidecar.
 
-    One of its name with equal fields `same`, such as `("image", "args")`, is the same one, to which a later
-    plugin has added, and stays as it is. Default: all fields. Raises PluginError for another one of its name.
+    Only a routing proxy stays behind it: nothing asks for that one before the engine starts. One of its name
+    with equal fields `same`, such as `("image", "args")`, is the same one, to which a later plugin has added,
+    and stays as it is. Default: all fields. Raises PluginError for another one of its name.
     """
     _entry("put_init_container", container, "name", *(same or ()))
-    _put(sequence(template, "spec", "initContainers"), container, ("name",), "init container", same=same)
+    there = sequence(template, "spec", "initContainers")
+    _put(there, container, ("name",), "init container", same=same)
+    there.sort(key=lambda entry: entry.get("name") == ROUTING_PROXY)
 
 
 def add_capability(container: dict[str, Any], *capabilities: str) -> None:
@@ -183,8 +188,8 @@ def add_args(container: dict[str, Any], *arguments: str, repeated: bool = False)
         if script is not None:
             if not _in_script(argument.partition("=")[0], script):
                 raise PluginError(
-                    f"the container runs a script of a shell, which no argument reaches; write {argument} "
-                    "into the script"
+                    "the container runs a script of a shell, which no argument reaches; write "
+                    f"{shlex.quote(argument)} into the script"
                 )
             continue
         flag, equals, value = argument.partition("=")

@@ -11,12 +11,23 @@ placement.lock knows where replicas run and not as what, so a plan without a clu
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from inferfleet.api.kinds.containers import ENGINE
+from inferfleet.api.kinds.containers import ENGINE, ROUTING_PROXY
 from inferfleet.api.problems import Problem, cluster_problem
 from inferfleet.desired.values import DesiredCluster
-from inferfleet.fleet.names import ACTIVE_PORTS, CLAIMED_GPUS, COMPANIONS, DEPLOYMENT, PLACEMENT, ROLE, SERVES
+from inferfleet.fleet.names import (
+    ACTIVE_PORTS,
+    CLAIMED_GPUS,
+    COMPANIONS,
+    DEPLOYMENT,
+    PLACEMENT,
+    REVISION,
+    ROLE,
+    SERVES,
+    inference_pool,
+)
 from inferfleet.fleet.roles import path_of_role
 from inferfleet.manifests.picker.pool import KIND as INFERENCE_POOL
+from inferfleet.manifests.pod.disaggregated.proxy import PORT_NAME as PROXY_PORT
 from inferfleet.manifests.pod.template import PORT_NAME
 from inferfleet.manifests.worker_set import KIND
 from inferfleet.manifests.workload import pods_of, templates_of
@@ -71,9 +82,10 @@ def ports_ahead(cluster: DesiredCluster, workloads: Iterable[dict[str, Any]]) ->
         template, metadata = templates_of(workload)[0], workload["metadata"]
         labels = (template.get("metadata") or {}).get("labels") or {}
         key = (str(metadata["namespace"]), str(labels.get(DEPLOYMENT, "")))
-        if SERVES not in labels or key not in pools or not pods_of(workload):
+        pool = key[0], inference_pool("/".join(key), str(labels.get(REVISION, "")))
+        if SERVES not in labels or pool not in pools or not pods_of(workload):
             continue
-        before, after = _ports(template), pools[key]
+        before, after = _ports(template), pools[pool]
         annotations = (template.get("metadata") or {}).get("annotations") or {}
         chosen = set(after) & set(before) if ACTIVE_PORTS[0] in annotations else set(after)
         if before and (not chosen or chosen - set(before)):
@@ -222,13 +234,15 @@ def _named(workload: Workload) -> str:
 
 
 def _ports(template: dict[str, Any]) -> list[int]:
-    """Return the ports on which the engine of a pod serves, by their names."""
+    """Return the ports on which a pod serves, by their names: of its routing proxy, or of its engine."""
+    spec = template["spec"]
+    asked = [each for each in spec.get("initContainers") or () if each["name"] == ROUTING_PROXY]
+    name = PROXY_PORT if asked else PORT_NAME
     return [
         port["containerPort"]
-        for container in template["spec"].get("containers") or ()
-        if container["name"] == ENGINE
+        for container in asked or [each for each in spec.get("containers") or () if each["name"] == ENGINE]
         for port in container.get("ports") or ()
-        if str(port.get("name", "")).partition("-")[0] == PORT_NAME
+        if str(port.get("name", "")).partition("-")[0] == name
     ]
 
 

@@ -37,9 +37,27 @@ GroupMeaning = Literal[
 ]
 # What all pods of a worker have to be told alike: they hold parts of one model, and of one cache.
 ModelMeaning = Literal["model", "servedModel", "dtype", "maxLength", "cacheDtype"]
-AnyMeaning = Meaning | GroupMeaning | ModelMeaning
+# What else decides what is in a KV cache, and where it lies: `evenCache` and `hybridCache` turn vLLM's
+# manager of caches of several kinds off and on.
+CacheMeaning = Literal[
+    "revision",
+    "quantization",
+    "blockSize",
+    "attention",
+    "attentionConfig",
+    "evenCache",
+    "hybridCache",
+    "speculation",
+    "decodeContext",
+    "prefillContext",
+]
+# How a KV cache is handed on: vLLM's is told by JSON, SGLang's by its mode and its way.
+HandoverMeaning = Literal["transfer", "mode", "way"]
+AnyMeaning = Meaning | GroupMeaning | ModelMeaning | CacheMeaning | HandoverMeaning
 # Flags without a value.
-SWITCHES: frozenset[AnyMeaning] = frozenset(("headless", "hybrid", "external", "multiPort", "expert"))
+SWITCHES: frozenset[AnyMeaning] = frozenset(
+    ("headless", "hybrid", "external", "multiPort", "expert", "evenCache", "hybridCache")
+)
 
 # Large models load hundreds of gigabytes before they answer.
 STARTUP_SECONDS = 1800
@@ -52,8 +70,9 @@ class EngineDefaults:
     Without a `health_path`, probes only open the port; without a `metrics_port`, metrics are on the engine's
     port. `label` is the engine's name for endpoint pickers. `flags` has every spelling of flags that take one
     number, `group_flags` of those that say what a pod is to the others of its worker; the first spelling is
-    the one that is written. `model_flags` say which model is loaded, and how. With `underscores`, the parser
-    takes them for dashes. Where the flag `data_in_tensor` is given, data parallelism takes no GPUs beyond the
+    the one that is written. `model_flags` say which model is loaded, and how, `cache_flags` what else decides
+    the form of its KV cache, and how that is handed on. With `underscores`, the parser takes them for dashes.
+    Where the flag `data_in_tensor` is given, data parallelism takes no GPUs beyond the
     tensor group.
 
     `address_flag` takes the address on which the engine listens. An `address_default` is that of an engine
@@ -73,6 +92,7 @@ class EngineDefaults:
     flags: Mapping[str, Meaning] = field(default_factory=dict)
     group_flags: Mapping[str, GroupMeaning] = field(default_factory=dict)
     model_flags: Mapping[str, ModelMeaning] = field(default_factory=dict)
+    cache_flags: Mapping[str, CacheMeaning | HandoverMeaning] = field(default_factory=dict)
     underscores: bool = False
     data_in_tensor: str | None = None
     address_flag: str | None = None
@@ -139,6 +159,24 @@ _ENGINES = {
             "--max-model-len": "maxLength",
             "--kv-cache-dtype": "cacheDtype",
         },
+        cache_flags={
+            "--revision": "revision",
+            "--quantization": "quantization",
+            "-q": "quantization",
+            "--block-size": "blockSize",
+            "--attention-backend": "attention",
+            "--attention-config": "attentionConfig",
+            "-ac": "attentionConfig",
+            "--disable-hybrid-kv-cache-manager": "evenCache",
+            "--no-disable-hybrid-kv-cache-manager": "hybridCache",
+            "--speculative-config": "speculation",
+            "-sc": "speculation",
+            "--decode-context-parallel-size": "decodeContext",
+            "-dcp": "decodeContext",
+            "--prefill-context-parallel-size": "prefillContext",
+            "-pcp": "prefillContext",
+            "--kv-transfer-config": "transfer",
+        },
         underscores=True,
         address_flag="--host",
         # vllm/entrypoints/openai/cli_args.py; without --host it listens on all addresses.
@@ -181,9 +219,19 @@ _ENGINES = {
         model_flags={
             "--model-path": "model",
             "--model": "model",
+            "--served-model-name": "servedModel",
             "--dtype": "dtype",
             "--context-length": "maxLength",
             "--kv-cache-dtype": "cacheDtype",
+        },
+        cache_flags={
+            "--revision": "revision",
+            "--quantization": "quantization",
+            "--page-size": "blockSize",
+            "--attention-backend": "attention",
+            "--speculative-algorithm": "speculation",
+            "--disaggregation-mode": "mode",
+            "--disaggregation-transfer-backend": "way",
         },
         data_in_tensor="--enable-dp-attention",
         address_flag="--host",

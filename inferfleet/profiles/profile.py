@@ -17,6 +17,44 @@ class Resources:
 
 
 @dataclass(frozen=True)
+class ProxyTable:
+    """One version of the proxy.
+
+    `engine_port_flag` names the engine's port; `connectors` are the values of `--kv-connector` by the words
+    of documents; `flags` are set unless a document overrides them. `known_flags` are those that documents may
+    set, `own_flags` follow from documents, with where they say it, and `refused_flags` cannot work here, with
+    the reason and what to do instead. Without a `tracing_flag` it always traces; without a
+    `mooncake_port_flag` it does not know Mooncake.
+    """
+
+    image: str
+    engine_port_flag: str
+    connectors: Mapping[str, str]
+    flags: Mapping[str, str]
+    known_flags: Mapping[str, FlagKind]
+    own_flags: Mapping[str, str]
+    refused_flags: Mapping[str, tuple[str, str]]
+    tracing_flag: str | None = None
+    mooncake_port_flag: str | None = None
+
+
+@dataclass(frozen=True)
+class Phases:
+    """How a picker learns to have prompts read by prefill pods.
+
+    Of `headers_handlers` a config needs one, the first by preference; none where the profile handler names
+    the prefill pod itself. `gates` are feature gates that prefix-based-pd-decider needs, and `producers`
+    plugins that know what is cached where they are not the scorer itself. With `decider_first`, plugins are
+    made in their order, so that a decider stands before its profile handler.
+    """
+
+    headers_handlers: tuple[str, ...] = ()
+    gates: tuple[str, ...] = ()
+    producers: tuple[str, ...] = ()
+    decider_first: bool = False
+
+
+@dataclass(frozen=True)
 class Profile:
     """One row of the table. `proven` is True when tests run the endpoint picker of this version.
 
@@ -53,5 +91,17 @@ class Profile:
     lease_suffix: str
     # Whether the picker watches its own InferencePool by name, so that it needs no right to read others.
     watches_pool_by_name: bool
+    # The routing proxy that goes with the picker: what one writes into a request, the other reads.
+    proxy: ProxyTable
+    # Types of the plugins that a config may name, and its feature gates: with another the picker exits.
+    plugin_types: frozenset[str]
+    feature_gates: tuple[str, ...]
+    # The plugin that reads the metrics of engines, and the gate without which it is not asked (None: always).
+    extractor: str = "core-metrics-extractor"
+    metrics_gate: str | None = None
+    # None: this picker does not know prefill and decode apart.
+    phases: Phases | None = None
+    # Whether it traces requests also where --tracing is false.
+    always_traces: bool = False
     # Pickers of a stack restart when this changes, so only a new row of the table may have another value.
     read_only_root_filesystem: bool = False

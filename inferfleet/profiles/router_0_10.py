@@ -1,10 +1,13 @@
 """llm-d-router 0.10: where the endpoint picker lives since it left Gateway API Inference Extension.
 
-From its options, operations document and charts; not run by any test here.
+From its options, operations document and charts; plugin types and feature gates from
+cmd/epp/runner/runner.go, the way to prefill pods from
+pkg/epp/framework/plugins/scheduling/profilehandler/disagg, of v0.10.0. Not run by any test here.
 """
 
+from inferfleet.profiles import proxy
 from inferfleet.profiles.gie_1_5 import REJECTED
-from inferfleet.profiles.profile import FlagKind, Profile, Resources
+from inferfleet.profiles.profile import FlagKind, Phases, Profile, Resources
 
 _KNOWN: dict[str, FlagKind] = {
     "pool-name": "text",
@@ -47,6 +50,33 @@ _KNOWN: dict[str, FlagKind] = {
     "zap-time-encoding": "text",
 }
 
+_PLUGIN_TYPES = """
+    active-request-scorer agent-identity always-disagg-multimodal-decider always-disagg-pd-decider
+    anthropic-parser approx-prefix-cache-producer burst-prefix-cache-producer by-label by-label-selector
+    concurrency-detector context-length-aware core-metrics-extractor data-parallel-profile-handler
+    dcgm-data-source dcgm-extractor decode-filter destination-endpoint-served-verifier disagg-headers-handler
+    disagg-profile-handler disaggregatedset-rollout-screener edf-ordering-policy encode-filter
+    endpoint-attribute-filter endpoint-attribute-scorer endpoint-notification-source fcfs-ordering-policy
+    file-discovery global-strict-fairness-policy header-based-testing-filter header-label-affinity-scorer
+    header-profile-handler inflight-load-producer k8s-notification-source kv-cache-utilization-scorer
+    label-selector-filter latency-scorer latency-slo-admitter load-aware-scorer lora-affinity-scorer
+    max-score-picker metrics-data-source mm-embeddings-cache-producer mm-embeddings-cache-scorer
+    models-data-extractor models-data-source multicluster-approx-prefix-cache-producer
+    multicluster-file-discovery multicluster-kv-cache-utilization-scorer multicluster-metrics-data-source
+    multicluster-metrics-extractor multicluster-prefix-cache-scorer multicluster-queue-scorer
+    multicluster-session-affinity-filter no-hit-lru-scorer openai-parser p2p-source-producer
+    passthrough-parser pd-profile-handler precise-prefix-cache-producer precise-prefix-cache-scorer
+    predicted-latency-producer prefill-filter prefill-header-handler prefix-based-pd-decider
+    prefix-cache-affinity-filter prefix-cache-scorer priority-holdback-policy
+    priority-then-time-eviction-order-policy probabilistic-admitter program-aware-fairness queue-scorer
+    random-picker request-attribute-reporter round-robin-fairness-policy running-requests-size-scorer
+    session-affinity-filter session-affinity-scorer session-id-producer sheddable-eviction-filter
+    single-profile-handler slo-deadline-ordering-policy slo-headroom-tier-filter
+    soft-reflective-ceiling-policy static-usage-limit-policy token-load-scorer token-producer tokenizer
+    topology-affinity-filter topology-affinity-scorer topology-extractor utilization-detector
+    utilization-filter vertexai-parser vllmgrpc-parser vllmhttp-parser weighted-random-picker
+"""
+
 ROUTER_0_10 = Profile(
     name="router-0.10",
     proven=False,
@@ -73,4 +103,10 @@ ROUTER_0_10 = Profile(
     lease_suffix=".llm-d.ai",
     # Not looked up in its source.
     watches_pool_by_name=False,
+    proxy=proxy.ROUTER_0_10,
+    plugin_types=frozenset(_PLUGIN_TYPES.split()),
+    feature_gates=("flowControl", "haPopulateNonLeaderDatastore"),
+    # The profile handler writes the header of prefill pods itself, and plugins are made in the order in which
+    # they need each other (RegisterWithPluginDependencies).
+    phases=Phases(producers=("approx-prefix-cache-producer",)),
 )

@@ -3,8 +3,12 @@
 from inferfleet.profiles.gie_1_5 import GIE_1_5, GIE_1_5_R2
 from inferfleet.profiles.profile import Profile
 from inferfleet.profiles.router_0_10 import ROUTER_0_10
+from inferfleet.profiles.scheduler_0_7 import SCHEDULER_0_7
 
 _PROFILES = {profile.name: profile for profile in (GIE_1_5, GIE_1_5_R2, ROUTER_0_10)}
+# Pickers of deployments with prefill apart, where those of the profile do not know it. It is no profile by
+# itself: for all other deployments GIE 1.5 is the newer picker, and knows the metrics of more engines.
+_APART = {profile.name: SCHEDULER_0_7 for profile in (GIE_1_5, GIE_1_5_R2)}
 
 
 def names() -> tuple[str, ...]:
@@ -15,3 +19,11 @@ def names() -> tuple[str, ...]:
 def profile(name: str) -> Profile:
     """Return the profile of this name. Raises KeyError for a name that is not in `names()`."""
     return _PROFILES[name]
+
+
+def picker(name: str, *, disaggregated: bool) -> Profile:
+    """Return the row of the endpoint picker of a deployment on a cluster with this profile, one of `names()`.
+
+    `disaggregated` deployments have prefill apart.
+    """
+    return _APART.get(name, _PROFILES[name]) if disaggregated else _PROFILES[name]

@@ -23,7 +23,6 @@ def pod_status(
     seconds of a pod that no startup probe limits; `held` says who holds it back, where a queue does.
     """
     metadata, spec, status = pod["metadata"], pod.get("spec") or {}, pod.get("status") or {}
-    containers = status.get("containerStatuses") or []
     phase, message, since, budget = _phase(pod, main, deadline, held)
     return PodStatus(
         metadata["name"],
@@ -32,8 +31,20 @@ def pod_status(
         seconds=_seconds(since, now),
         budget=budget,
         node=spec.get("nodeName"),
-        restarts=sum(container.get("restartCount", 0) for container in containers),
+        restarts=sum(container.get("restartCount", 0) for container in _lasting(spec, status)),
     )
+
+
+def _lasting(spec: Mapping[str, Any], status: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return the status of each container that runs as long as its pod, native sidecars among them."""
+    sidecars = [
+        each["name"] for each in spec.get("initContainers") or () if each.get("restartPolicy") == "Always"
+    ]
+    starting = status.get("initContainerStatuses") or []
+    return [
+        *(status.get("containerStatuses") or []),
+        *(each for each in starting if each["name"] in sidecars),
+    ]
 
 
 def _phase(

@@ -111,10 +111,14 @@ def _placement(
 def _endpoint(
     endpoint: Endpoint, cluster: DesiredCluster, seen: Seen | None, now: datetime
 ) -> EndpointStatus:
-    component = _component(
-        cluster, "ModelEndpoint", names.endpoint_component(cluster.connection.cluster, endpoint.deployment)
-    )
-    by_kind = {wanted.kind: wanted for wanted in component.objects}
+    whole = names.endpoint_component(cluster.connection.cluster, endpoint.deployment)
+    parts = (whole, names.route_component(whole))
+    by_kind = {
+        wanted.kind: wanted
+        for component in cluster.components
+        if component.kind == "ModelEndpoint" and component.name in parts
+        for wanted in component.objects
+    }
     picker, pool, route = by_kind["Deployment"], by_kind["InferencePool"], by_kind.get("HTTPRoute")
     pods = tuple(_picker_pods(picker, seen, now)) if seen else ()
     name = cluster.connection.cluster

@@ -49,6 +49,7 @@ class Container:
         self._check = check
         self._changed = changed
         self._killed = asyncio.Event()
+        self._first_start = asyncio.Event()
         self.view = view
 
     async def run(self, policy: str) -> None:
@@ -86,6 +87,10 @@ class Container:
             await asyncio.sleep(delay)
             self._show(restarts=self.view.restarts + 1)
 
+    async def has_started(self) -> None:
+        """Wait until the container has started once: until its startup probe succeeded, if it has one."""
+        await self._first_start.wait()
+
     async def stop(self, grace: float) -> None:
         """Run preStop and end the program, within `grace` seconds. `run` must have been cancelled."""
         until = _time() + grace
@@ -111,7 +116,7 @@ class Container:
             until_unhealthy(
                 self._spec,
                 self._check,
-                started=lambda: self._show(started=True),
+                started=self._has_started,
                 ready=lambda ready, why: self._show(ready=ready, complaint=self._complaint(why)),
             )
         )
@@ -129,6 +134,10 @@ class Container:
         finally:
             for task in (ended, unhealthy, killed):
                 task.cancel()
+
+    def _has_started(self) -> None:
+        self._first_start.set()
+        self._show(started=True)
 
     def _complaint(self, why: str) -> str:
         """Add the program's last error to the probe's complaint: a picker only logs why it is not ready."""

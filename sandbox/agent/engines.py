@@ -158,6 +158,7 @@ class Engine:
             "gpus": gpus_of(container) + await claimed_gpus(self._api, pod, container),
             "model": None,
             "annotations": metadata.get("annotations", {}),
+            "image": container["image"],
         }
 
 

@@ -14,9 +14,10 @@ from sandbox.agent.container import Container
 from sandbox.agent.engines import Engine, Engines
 from sandbox.agent.logs import PREVIOUS, ContainerLog, pod_folder, trim
 from sandbox.agent.names import address_of
-from sandbox.agent.picker import Picker, PickerHost
-from sandbox.agent.pod import Pod
+from sandbox.agent.pod import Pod, PodContainers
 from sandbox.agent.program import ContainerProgram, Idle
+from sandbox.agent.programs.images import PICKERS, SIDECARS, is_routing_sidecar
+from sandbox.agent.programs.real_program import ProgramHost, RealProgram
 from sandbox.agent.status import ContainerView
 from sandbox.cluster.kwok_stages import AGENT_CONTAINERS, PICKER
 from sandbox.cluster.objects import Object, now
@@ -29,7 +30,7 @@ TRIM_SECONDS = 20
 class Kubelet:
     """Follows the pods of one cluster and runs those that have a container for the agent."""
 
-    def __init__(self, host: PickerHost, probe_session: aiohttp.ClientSession) -> None:
+    def __init__(self, host: ProgramHost, probe_session: aiohttp.ClientSession) -> None:
         self._host = host
         self._probe_session = probe_session
         self._engines = Engines(host.cluster_folder, self._resolve)
@@ -68,26 +69,31 @@ class Kubelet:
             known = self._pods[key] = Pod(self._host.api, pod, folder, self._containers)
         known.update(pod)
 
-    def _containers(self, pod: Object, changed: Callable[[], None]) -> tuple[Container, ...]:
-        before = {status["name"]: status for status in pod["status"].get("containerStatuses", [])}
-        return tuple(
-            self._container(pod, spec, before.get(spec["name"]), changed)
-            for spec in pod["spec"]["containers"]
-        )
+    def _containers(self, pod: Object, changed: Callable[[], None]) -> PodContainers:
+        status, spec = pod["status"], pod["spec"]
+        statuses = [*status.get("containerStatuses", []), *status.get("initContainerStatuses", [])]
+        before = {status["name"]: status for status in statuses}
+
+        def containers(specs: list[Object]) -> tuple[Container, ...]:
+            return tuple(self._container(pod, one, before.get(one["name"]), changed) for one in specs)
+
+        sidecars = [one for one in spec.get("initContainers", []) if is_routing_sidecar(one)]
+        return PodContainers(containers(sidecars), containers(spec["containers"]))
 
     def _container(
         self, pod: Object, spec: Object, before: Object | None, changed: Callable[[], None]
     ) -> Container:
         folder = pod_folder(self._host.cluster_folder, pod)
         log = ContainerLog(folder / "logs", spec["name"])
+        program = self._program(pod, spec, folder, log)
         return Container(
             spec,
-            self._program(pod, spec, folder, log),
+            program,
             log,
             # Containers that nothing runs for have nothing that could answer a probe.
-            Checks(pod["status"]["podIP"], spec, self._probe_session)
-            if spec["name"] in AGENT_CONTAINERS
-            else _always_healthy,
+            _always_healthy
+            if isinstance(program, Idle)
+            else Checks(pod["status"]["podIP"], spec, self._probe_session),
             view=_view(spec, before),
             changed=changed,
         )
@@ -95,9 +101,8 @@ class Kubelet:
     def _program(self, pod: Object, spec: Object, folder: Path, log: ContainerLog) -> ContainerProgram:
         if spec["name"] == ENGINE:
             return Engine(self._engines, self._host.api, pod, spec, log)
-        if spec["name"] == PICKER:
-            return Picker(self._host, pod, spec, folder, log)
-        return Idle()
+        images = PICKERS if spec["name"] == PICKER else SIDECARS if is_routing_sidecar(spec) else None
+        return RealProgram(self._host, images, pod, spec, folder, log) if images else Idle()
 
     def _tidy(self) -> None:
         """Remove folders that an earlier agent kept for pods that are gone."""

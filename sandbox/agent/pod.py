@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import shutil
 from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -18,6 +19,39 @@ STRATEGIC = "application/strategic-merge-patch+json"
 RETRY_SECONDS = 1.0
 
 
+@dataclass(frozen=True)
+class PodContainers:
+    """The containers of a pod. Sidecars start before the others, in their order, and end after them.
+
+    https://kubernetes.io/docs/concepts/workloads/pods/sidecar-containers/
+    """
+
+    sidecars: tuple[Container, ...] = ()
+    main: tuple[Container, ...] = ()
+
+    @property
+    def all(self) -> tuple[Container, ...]:
+        """All containers of the pod."""
+        return self.sidecars + self.main
+
+    async def run(self, policy: str) -> None:
+        """Run all containers until cancelled."""
+        async with asyncio.TaskGroup() as running:
+            for sidecar in self.sidecars:
+                running.create_task(sidecar.run("Always"))
+                await sidecar.has_started()
+            for container in self.main:
+                running.create_task(container.run(policy))
+
+    async def stop(self, grace: float) -> None:
+        """End all containers within `grace` seconds. `run` must have been cancelled."""
+        loop = asyncio.get_running_loop()
+        until = loop.time() + grace
+        await asyncio.gather(*(container.stop(grace) for container in self.main))
+        for sidecar in reversed(self.sidecars):
+            await sidecar.stop(max(0.0, until - loop.time()))
+
+
 class Pod:
     """One pod by its uid. `make_containers` is called once the pod has an address."""
 
@@ -26,13 +60,13 @@ class Pod:
         api: Api,
         pod: Object,
         folder: Path,
-        make_containers: Callable[[Object, Callable[[], None]], tuple[Container, ...]],
+        make_containers: Callable[[Object, Callable[[], None]], PodContainers],
     ) -> None:
         self._api = api
         self._pod = pod
         self._folder = folder
         self._make_containers = make_containers
-        self._containers: tuple[Container, ...] = ()
+        self._containers = PodContainers()
         self._tasks: list[asyncio.Task[None]] = []
         self._written: Object = {}
         self._status_changed = asyncio.Event()
@@ -45,7 +79,7 @@ class Pod:
         self._pod = pod
         if _kill_mark(pod) != self._kill_mark:
             self._kill_mark = _kill_mark(pod)
-            for container in self._containers:
+            for container in self._containers.all:
                 container.kill()
         if pod["metadata"].get("deletionTimestamp"):
             if self._ending is None:
@@ -53,8 +87,8 @@ class Pod:
         elif not self._tasks and self._ending is None and pod.get("status", {}).get("podIP"):
             self._containers = self._make_containers(pod, self._status_changed.set)
             policy = pod["spec"].get("restartPolicy", "Always")
-            self._tasks = [asyncio.create_task(container.run(policy)) for container in self._containers]
-            self._tasks.append(asyncio.create_task(self._write_status()))
+            running = (self._containers.run(policy), self._write_status())
+            self._tasks = [asyncio.create_task(task) for task in running]
             self._status_changed.set()
         elif self._tasks and not self._is_shown():
             # A readiness gate opened, or a controller wrote that the node is lost: the containers decide.
@@ -69,7 +103,11 @@ class Pod:
         return all(statuses.get(condition["type"]) == condition["status"] for condition in wanted)
 
     def _status(self) -> Object:
-        return pod_status(self._pod, tuple(container.view for container in self._containers), now())
+        main, sidecars = (
+            tuple(container.view for container in containers)
+            for containers in (self._containers.main, self._containers.sidecars)
+        )
+        return pod_status(self._pod, main, now(), sidecars=sidecars)
 
     async def gone(self) -> None:
         """End the pod at once, because its object no longer exists."""
@@ -112,7 +150,7 @@ class Pod:
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
-        await asyncio.gather(*(container.stop(grace) for container in self._containers))
+        await self._containers.stop(grace)
         while confirm:
             try:
                 await self._delete()

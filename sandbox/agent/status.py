@@ -24,29 +24,43 @@ class ContainerView:
         return bool(self.last_state) or "waiting" not in self.state
 
 
-def pod_status(pod: Object, views: tuple[ContainerView, ...], at: str) -> Object:
-    """Return the patch of the pod's status."""
+def pod_status(
+    pod: Object, views: tuple[ContainerView, ...], at: str, *, sidecars: tuple[ContainerView, ...] = ()
+) -> Object:
+    """Return the patch of the pod's status. `sidecars` are those of its init containers that are run."""
     status = pod.get("status", {})
-    unready = [view.name for view in views if not view.ready]
+    unready = [view.name for view in views + sidecars if not view.ready]
     present = {condition["type"]: condition for condition in status.get("conditions", [])}
     gates = [gate["conditionType"] for gate in pod["spec"].get("readinessGates", [])]
     closed = [gate for gate in gates if present.get(gate, {}).get("status") != "True"]
-    containers_ready = _condition("ContainersReady", not unready, "ContainersNotReady", _unready(views))
+    containers_ready = _condition(
+        "ContainersReady", not unready, "ContainersNotReady", _unready(sidecars + views)
+    )
     ready = containers_ready | {"type": "Ready"}
     if closed and not unready:
         ready = _condition(
             "Ready", False, "ReadinessGatesNotReady", f"readiness gates not true: {', '.join(closed)}"
         )
-    wanted = [_condition("Initialized", True, "", ""), containers_ready, ready]
+    has_run = any(view.has_run for view in views)
+    pending = [] if has_run else [view for view in sidecars if not view.started]
+    initialized = _condition("Initialized", not pending, "ContainersNotInitialized", _incomplete(pending))
+    by_name = {view.name: view for view in sidecars}
+    init_containers = pod["spec"].get("initContainers", [])
+    wanted = [initialized, containers_ready, ready]
     return {
-        "phase": "Running" if any(view.has_run for view in views) else "Pending",
+        "phase": "Running" if has_run else "Pending",
         "startTime": status.get("startTime") or at,
         "conditions": [_dated(condition, present.get(condition["type"]), at) for condition in wanted],
         "containerStatuses": [_container(view) for view in views],
         "initContainerStatuses": [
-            _init(container, at) for container in pod["spec"].get("initContainers", [])
+            _container(by_name[container["name"]]) if container["name"] in by_name else _init(container, at)
+            for container in init_containers
         ],
     }
+
+
+def _incomplete(pending: list[ContainerView]) -> str:
+    return f"containers with incomplete status: [{' '.join(view.name for view in pending)}]"
 
 
 def _unready(views: tuple[ContainerView, ...]) -> str:

@@ -4,13 +4,22 @@ import itertools
 import json
 import time
 import uuid
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from sandbox.engine.settings import Settings
 
 _number = itertools.count()
 _RUN = uuid.uuid4().hex[:16]
+# What routing sidecars add to requests.
+_TRANSFER: dict[str, tuple[tuple[type, ...], str]] = {
+    "kv_transfer_params": ((dict,), "dictionary"),
+    "bootstrap_host": ((str,), "string"),
+    "bootstrap_port": ((int,), "integer"),
+    "bootstrap_room": ((int,), "integer"),
+    "cache_hit_threshold": ((int, float), "number"),
+}
 
 
 class BadRequest(ValueError):  # noqa: N818 (the client reads its text)
@@ -24,7 +33,10 @@ class BadRequest(ValueError):  # noqa: N818 (the client reads its text)
 
 @dataclass(frozen=True)
 class Completion:
-    """A valid request and its whole answer. Each of its `words` counts as one token."""
+    """A valid request and its whole answer. Each of its `words` counts as one token.
+
+    `transfer` has the fields of the request that say where its prompt is computed.
+    """
 
     id: str
     created: int
@@ -35,6 +47,8 @@ class Completion:
     prompt_tokens: int
     words: tuple[str, ...]
     finish: str
+    prompt: str = ""
+    transfer: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def tokens(self) -> int:
@@ -42,8 +56,13 @@ class Completion:
         return self.prompt_tokens + len(self.words)
 
 
-def completion(body: bytes, *, chat: bool, pod: str, settings: Settings) -> Completion:
-    """Return the completion for a request's body. Raises BadRequest where the engine refuses it."""
+def completion(
+    body: bytes, *, chat: bool, pod: str, settings: Settings, prefill: str | None = None
+) -> Completion:
+    """Return the completion for a request's body. `prefill` is another pod that computed the prompt.
+
+    Raises BadRequest where the engine refuses it.
+    """
     try:
         request: Any = json.loads(body)
     except ValueError as error:
@@ -56,7 +75,8 @@ def completion(body: bytes, *, chat: bool, pod: str, settings: Settings) -> Comp
     prompt = _chat_prompt(request) if chat else _prompt(request)
     prompt_tokens = max(1, len(prompt.split()))
     limit = _limit(request, prompt_tokens, settings)
-    echo = f"{model} on {pod}: you said {prompt_tokens} tokens, {_short(prompt)!r}".split()
+    who = f"{pod}, prefilled by {prefill}" if prefill else pod
+    echo = f"{model} on {who}: you said {prompt_tokens} tokens, {_short(prompt)!r}".split()
     # Load tests request an exact length with ignore_eos.
     exact = request.get("ignore_eos") and limit
     words = list(itertools.islice(itertools.cycle(echo), limit)) if exact else echo
@@ -73,7 +93,17 @@ def completion(body: bytes, *, chat: bool, pod: str, settings: Settings) -> Comp
         prompt_tokens=prompt_tokens,
         words=tuple(word if i == 0 else f" {word}" for i, word in enumerate(words)),
         finish="length" if cut else "stop",
+        prompt=prompt,
+        transfer=_transfer(request),
     )
+
+
+def _transfer(request: dict[str, Any]) -> dict[str, Any]:
+    """Return the fields that are given. Raises BadRequest for one of another type."""
+    for name, (types, what) in _TRANSFER.items():
+        if request.get(name) is not None and not isinstance(request[name], types):
+            raise BadRequest(f"{name}: Input should be a valid {what}, got {request[name]!r}")
+    return {name: request[name] for name in _TRANSFER if request.get(name) is not None}
 
 
 def _limit(request: dict[str, Any], prompt_tokens: int, settings: Settings) -> int | None:

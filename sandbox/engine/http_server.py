@@ -2,38 +2,68 @@
 
 import asyncio
 import json
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from aiohttp import web
 
 from sandbox.engine import answers
 from sandbox.engine.completion import BadRequest, Completion, completion
+from sandbox.engine.handover.channel import Resolve, TransferFailed
+from sandbox.engine.handover.ways import BelowThreshold, handover_of
 from sandbox.engine.load import Load
 from sandbox.engine.metrics import metrics
 from sandbox.engine.settings import Settings
+from sandbox.engine.steering import Steering
 
 # The shortest time between events of a stream. Engines send one per token, which here would only cost time.
 EVENT_SECONDS = 0.02
+# The headers that name the pod that answers, and another one that has computed the prompt.
+POD, PREFILL_POD = "x-inference-pod", "x-inference-prefill-pod"
 MAX_BODY = 32 * 2**20
 # The shortest limit (seconds): aiohttp takes 0 for no limit.
 AT_ONCE = 0.01
 
 
 class EngineServer:
-    """The server of one pod. Until `ready` is set, it answers everything but the metrics with 503."""
+    """The server of one pod at its `address`. Until `ready` is set, it answers all but metrics with 503.
 
-    def __init__(self, pod: str, settings: Settings, *, tokens_per_second: float) -> None:
+    `say` gets lines for its log, and `resolve` finds the addresses of names.
+    """
+
+    def __init__(
+        self,
+        pod: str,
+        settings: Settings,
+        steer: Steering,
+        *,
+        address: str,
+        resolve: Resolve,
+        say: Callable[[str], None],
+    ) -> None:
         self.load = Load(settings.slots)
         self.ready = False
         self.port = settings.port
         self._pod = pod
         self._settings = settings
-        self._speed = tokens_per_second
-        self._headers = {"x-inference-pod": pod}
+        self._speed = steer.tokens_per_second
+        self._prefill_speed = steer.prefill_per_second
+        self._address = address
+        self._say = say
+        self._headers = {POD: pod}
+        self._handover = (
+            handover_of(settings.transfer, pod=pod, address=address, resolve=resolve, load=self.load, say=say)
+            if settings.transfer and settings.answers == "requests"
+            else None
+        )
         self._servers: list[tuple[asyncio.Server, web.Server]] = []
 
-    async def open(self, address: str) -> None:
-        """Listen on the engine's port, and on its metrics port if that differs. Raises OSError."""
+    async def open(self) -> None:
+        """Listen on the engine's port, and on its metrics port if that differs.
+
+        Raises OSError, and EngineFailure where it cannot be there for other engines.
+        """
         loop = asyncio.get_running_loop()
         for port in dict.fromkeys((self._settings.port, self._settings.metrics_port)):
             # A client that disconnects must free its slot, so its handler is cancelled.
@@ -44,7 +74,9 @@ class EngineServer:
                 access_log=None,
                 keepalive_timeout=75,
             )
-            self._servers.append((await loop.create_server(server, address, port, backlog=512), server))
+            self._servers.append((await loop.create_server(server, self._address, port, backlog=512), server))
+        if self._handover:
+            await self._handover.open()
 
     async def close(self, *, grace: float) -> None:
         """Accept no more requests, and give running ones `grace` seconds to end."""
@@ -54,6 +86,8 @@ class EngineServer:
             server.pre_shutdown()
             await server.shutdown(max(grace, AT_ONCE))
         self._servers.clear()
+        if self._handover:
+            await self._handover.close()
 
     async def _answer(self, request: web.BaseRequest) -> web.StreamResponse:
         path, settings = request.path, self._settings
@@ -85,25 +119,66 @@ class EngineServer:
         return model | ({"parent": self._settings.names[0]} if name in self._settings.adapters else {})
 
     async def _complete(self, request: web.BaseRequest, *, chat: bool) -> web.StreamResponse:
+        body, told = await request.read(), {}
         try:
-            answer = completion(await request.read(), chat=chat, pod=self._pod, settings=self._settings)
+            answer = completion(body, chat=chat, pod=self._pod, settings=self._settings)
+            if self._handover:
+                self._handover.check(answer)
         except BadRequest as refused:
             return self._json(refused.body, refused.code)
         async with self.load.slot(answer.model, tokens=answer.tokens):
+            try:
+                prefill = await self._prefilled(answer)
+                if self._handover and prefill == self._pod:
+                    told = await self._handover.offer(answer)
+            except BelowThreshold:
+                prefill, answer = self._pod, replace(answer, words=("",), finish="cache_threshold")
+            except TransferFailed as failed:
+                return self._failed(failed)
+            headers = self._headers
+            if prefill != self._pod:
+                headers = {**headers, PREFILL_POD: prefill}
+                again = completion(body, chat=chat, pod=self._pod, settings=self._settings, prefill=prefill)
+                answer = replace(again, id=answer.id, created=answer.created)
             if answer.stream:
-                response = await self._stream(request, answer)
+                response = await self._stream(request, answer, headers)
             else:
                 await asyncio.sleep(len(answer.words) / self._speed)
-                response = self._json(answers.whole(answer))
+                response = self._json(answers.whole(answer) | told, headers=headers)
         self.load.prompt_tokens += answer.prompt_tokens
         self.load.generated_tokens += len(answer.words)
         self.load.finished[answer.finish] += 1
         return response
 
-    async def _stream(self, request: web.BaseRequest, answer: Completion) -> web.StreamResponse:
-        response = web.StreamResponse(
-            headers={**self._headers, "content-type": "text/event-stream; charset=utf-8"}
-        )
+    async def _prefilled(self, answer: Completion) -> str:
+        """Return the pod that computed the prompt: another, or this one, which takes its time.
+
+        Raises TransferFailed and BelowThreshold.
+        """
+        try:
+            other = await self._handover.obtain(answer) if self._handover else None
+        except TransferFailed as failed:
+            if not (self._settings.transfer and self._settings.transfer.recompute):
+                raise
+            self._failed(failed)
+            other = None
+        if other is not None:
+            self.load.transfers += other != self._pod
+            return other
+        await asyncio.sleep(answer.prompt_tokens / self._prefill_speed)
+        self.load.prefills += 1
+        return self._pod
+
+    def _failed(self, failed: TransferFailed) -> web.Response:
+        self.load.refused += 1
+        self._say(f"ERROR {failed}")
+        error = {"message": str(failed), "type": "InternalServerError", "code": 500}
+        return self._json({"error": error}, 500)
+
+    async def _stream(
+        self, request: web.BaseRequest, answer: Completion, headers: dict[str, str]
+    ) -> web.StreamResponse:
+        response = web.StreamResponse(headers={**headers, "content-type": "text/event-stream; charset=utf-8"})
         await response.prepare(request)
         loop = asyncio.get_running_loop()
         start, sent, total = loop.time(), 0, len(answer.words)
@@ -118,11 +193,13 @@ class EngineServer:
         await response.write(answers.closing(answer))
         return response
 
-    def _json(self, body: dict[str, Any], status: int = 200) -> web.Response:
+    def _json(
+        self, body: dict[str, Any], status: int = 200, *, headers: dict[str, str] | None = None
+    ) -> web.Response:
         return web.Response(
             body=json.dumps(body).encode(),
             status=status,
-            headers=self._headers,
+            headers=headers or self._headers,
             content_type="application/json",
         )
 

@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 class Load:
     """How many requests run and wait now, in total and by model, and what was done so far.
 
-    `held` counts the tokens of running requests, which fill an engine's cache.
+    `held` counts the tokens of running requests, which fill an engine's cache. `prefills` are prompts that
+    were computed here, `transfers` those that came from another pod, and `refused` those that could not.
     """
 
     slots: int
@@ -20,6 +21,9 @@ class Load:
     held: int = 0
     prompt_tokens: int = 0
     generated_tokens: int = 0
+    prefills: int = 0
+    transfers: int = 0
+    refused: int = 0
     finished: Counter[str] = field(default_factory=Counter)
     running_models: Counter[str] = field(default_factory=Counter)
     waiting_models: Counter[str] = field(default_factory=Counter)

@@ -19,12 +19,26 @@ Row = tuple[str, str, str, Any]
 
 def metrics(settings: Settings, load: Load) -> str:
     """Return the metrics in Prometheus' text format."""
-    return _WRITERS.get(settings.engine, _vllm)(settings, load)
+    return _WRITERS.get(settings.engine, _vllm)(settings, load) + _handed_over(settings, load)
 
 
 def cache_usage(load: Load) -> float:
     """Return the used share of the cache, from 0 to 1."""
     return min(1.0, load.held / CACHE_TOKENS)
+
+
+def _handed_over(settings: Settings, load: Load) -> str:
+    """Return what engines do not tell in these words: where prompts were computed."""
+    if settings.transfer is None:
+        return ""
+    model = f'model_name="{_quoted(settings.names[0])}"'
+    return _text(
+        [
+            ("sandbox_prefills_total", "counter", model, load.prefills),
+            ("sandbox_kv_transfers_total", "counter", model, load.transfers),
+            ("sandbox_kv_transfers_refused_total", "counter", model, load.refused),
+        ]
+    )
 
 
 def _blocks(settings: Settings) -> int:

@@ -117,7 +117,14 @@ class PodEngine:
             ending.cancel()
 
     def _server(self, config: Settings, steer: Steering) -> EngineServer:
-        return EngineServer(self._start.name, config, tokens_per_second=steer.tokens_per_second)
+        return EngineServer(
+            self._start.name,
+            config,
+            steer,
+            address=self._start.address,
+            resolve=self._resolve,
+            say=lambda line: self._send("log", line),
+        )
 
     def _rendezvous(self, config: Settings) -> Rendezvous | None:
         if config.group is None:
@@ -131,15 +138,16 @@ class PodEngine:
         )
 
     async def _resolve(self, name: str) -> str | None:
-        lookup: asyncio.Future[str | None] = asyncio.get_running_loop().create_future()
-        self._lookups[name] = lookup
-        self._send("resolve", name)
-        return await lookup
+        lookup = self._lookups.get(name)
+        if lookup is None:
+            lookup = self._lookups[name] = asyncio.get_running_loop().create_future()
+            self._send("resolve", name)
+        return await asyncio.shield(lookup)  # others may wait for the same answer
 
     async def _listen(self, servers: list[EngineServer]) -> None:
         for server in servers:
             try:
-                await server.open(self._start.address)
+                await server.open()
             except OSError as error:
                 why = os.strerror(error.errno) if error.errno else str(error)
                 raise EngineFailure(f"cannot listen on {self._start.address}:{server.port}: {why}") from error
@@ -147,12 +155,22 @@ class PodEngine:
 
 def _one_per_port(config: Settings) -> list[Settings]:
     """Return the settings of each API server of the pod, and of the one that tells their health."""
-    servers = [config, *(replace(config, port=port, metrics_port=port) for port in config.more_ports)]
+    first = config.group.first if config.group and config.group.ranks == "copies" else 0
+    servers = [_of_copy(config, first)]
+    for number, port in enumerate(config.more_ports, first + 1):
+        servers.append(replace(_of_copy(config, number), port=port, metrics_port=port))
     if config.health_port is not None:
         port, paths = config.health_port, ("/health", "/ready", "/readyz")
         health = replace(config, port=port, metrics_port=port, metrics_path=None, health_paths=paths)
         servers.append(replace(health, answers="health"))
     return servers
+
+
+def _of_copy(config: Settings, rank: int) -> Settings:
+    """Return the settings of one copy of the model, each of which has a side channel of its own."""
+    if config.transfer is None or config.transfer.way != "nixl":
+        return config
+    return replace(config, transfer=replace(config.transfer, port=config.transfer.port + rank))
 
 
 def _ready(config: Settings) -> str:

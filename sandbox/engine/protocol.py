@@ -2,7 +2,7 @@
 
 The agent sends the commands
     {"op": "start", "id": uid, "name": "ns/pod", "address": ip, "port": n, "engine": label, "args": [...],
-     "env": {...}, "gpus": n, "model": name or null, "annotations": {...}}
+     "env": {...}, "gpus": n, "model": name or null, "annotations": {...}, "image": reference}
     {"op": "stop", "id": uid, "grace": seconds for running requests, 0 if absent}
     {"op": "resolved", "id": uid, "name": host, "address": ip, or null for an unknown name}
 `args` is the whole command line: the container's `command` and `args`. The agent receives the events
@@ -39,6 +39,7 @@ class Start:
     gpus: int = 0
     model: str | None = None
     annotations: Mapping[str, str] = field(default_factory=dict)
+    image: str = ""
 
 
 @dataclass(frozen=True)
@@ -79,6 +80,7 @@ def command(line: str) -> Start | Stop | Resolved:
             gpus=int(fields.get("gpus") or 0),
             model=fields.get("model") or None,
             annotations={str(key): str(value) for key, value in (fields.get("annotations") or {}).items()},
+            image=str(fields.get("image") or ""),
         )
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise BadCommand(f"{line[:200]!r} is not a command: {error!r}") from error

@@ -11,6 +11,7 @@ from sandbox.engine.command.arguments import Arguments
 from sandbox.engine.command.flags import BY_LABEL, EngineFlags
 from sandbox.engine.failure import EngineFailure
 from sandbox.engine.group import Group, gpus_needed, group_of, health_port_of, ports_of
+from sandbox.engine.handover.transfer import Transfer, transfer_of
 from sandbox.engine.protocol import Start
 from sandbox.engine.steering import SLOTS, Steering
 
@@ -29,7 +30,7 @@ class Settings:
     `max_length` and `block_size` are in tokens. `reachable`: it listens on the pod's address. `metrics_path`
     is None without metrics. `more_ports` are those of its other API servers, and `health_port` tells the
     health of all. `group` is that of an engine in many pods, of which some answer for their health alone or
-    nothing. `notes` are lines for its log.
+    nothing. `transfer` says how it hands prompts over, and `notes` are lines for its log.
     """
 
     engine: str
@@ -49,6 +50,7 @@ class Settings:
     health_port: int | None = None
     group: Group | None = None
     answers: Literal["requests", "health", "nothing"] = "requests"
+    transfer: Transfer | None = None
     notes: tuple[str, ...] = field(default_factory=tuple)
 
     @property
@@ -73,6 +75,11 @@ def settings(start: Start, steer: Steering) -> Settings:
     group = group_of(start.engine, given, numbers)
     notes += _check_gpus(start, given, numbers, group)
     names, adapters = _names(start, given, flags)
+    block_size = _size(given.text("--block-size", "--page-size")) or 16
+    transfer, said = transfer_of(
+        start, given, model=_model(start, given, flags), tensor=numbers["tensor"] or 1, block_size=block_size
+    )
+    notes += said
     port = numbers["port"] or defaults.port
     ports = ports_of(given, numbers, port)
     host = given.text("--host") or flags.host
@@ -99,11 +106,12 @@ def settings(start: Start, steer: Steering) -> Settings:
         reachable=host not in _LOCAL,
         slots=steer.slots or _size(given.text(flags.slots)) or SLOTS,
         max_length=_size(given.text(flags.length)),
-        block_size=_size(given.text("--block-size", "--page-size")) or 16,
+        block_size=block_size,
         more_ports=ports[1:],
         health_port=health_port_of(given, ports),
         group=group,
         answers=_answers(start.engine, group),
+        transfer=transfer,
         notes=tuple(notes),
     )
 
@@ -192,6 +200,14 @@ def _answers(engine_label: str, group: Group | None) -> Literal["requests", "hea
 
 
 def _names(start: Start, given: Arguments, flags: EngineFlags) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    served = given.values.get(flags.served) or (_model(start, given, flags),)
+    adapters = tuple(
+        text.partition("=")[0] for text in given.values.get("--lora-modules", ()) if not text.startswith("{")
+    )
+    return (*served, *adapters), adapters
+
+
+def _model(start: Start, given: Arguments, flags: EngineFlags) -> str:
     model = given.text(*flags.model) or (
         given.positional[0] if flags.positional and given.positional else None
     )
@@ -199,8 +215,4 @@ def _names(start: Start, given: Arguments, flags: EngineFlags) -> tuple[tuple[st
     if model is None:
         named = "/".join(flags.model) or "MODEL"
         raise EngineFailure(f"{flags.program}: error: the following arguments are required: {named}")
-    served = given.values.get(flags.served) or (model,)
-    adapters = tuple(
-        text.partition("=")[0] for text in given.values.get("--lora-modules", ()) if not text.startswith("{")
-    )
-    return (*served, *adapters), adapters
+    return model

@@ -11,6 +11,8 @@ from sandbox.engine.failure import EngineFailure
 PREFIX = "sandbox.inferfleet.dev/"
 SLOTS = 16
 TOKENS_PER_SECOND = 100.0
+# The speed of prompts: one of 1000 tokens takes a tenth of a second.
+PREFILL_TOKENS_PER_SECOND = 10_000.0
 
 
 @dataclass(frozen=True)
@@ -25,6 +27,7 @@ class Steering:
     fail_message: str = ""
     slots: int | None = None
     tokens_per_second: float = TOKENS_PER_SECOND
+    prefill_per_second: float = PREFILL_TOKENS_PER_SECOND
 
 
 def steering(annotations: Mapping[str, str]) -> Steering:
@@ -41,9 +44,8 @@ def steering(annotations: Mapping[str, str]) -> Steering:
         fail_after=after,
         fail_message=message,
         slots=_slots(ours["slots"]) if "slots" in ours else None,
-        tokens_per_second=_speed(ours["tokens-per-second"])
-        if "tokens-per-second" in ours
-        else TOKENS_PER_SECOND,
+        tokens_per_second=_speed(ours, "tokens-per-second", TOKENS_PER_SECOND),
+        prefill_per_second=_speed(ours, "prefill-tokens-per-second", PREFILL_TOKENS_PER_SECOND),
     )
 
 
@@ -75,13 +77,16 @@ def _slots(text: str) -> int:
     return int(text)
 
 
-def _speed(text: str) -> float:
+def _speed(ours: Mapping[str, str], name: str, default: float) -> float:
+    if name not in ours:
+        return default
+    text = ours[name]
     try:
         speed = float(text)
     except ValueError:
         speed = 0
     if not (math.isfinite(speed) and speed > 0):
         raise EngineFailure(
-            f"annotation {PREFIX}tokens-per-second is {text!r}. Write the speed of one request, such as 200."
+            f"annotation {PREFIX}{name} is {text!r}. Write the speed of one request, such as 200."
         )
     return speed

@@ -63,6 +63,15 @@ def backend(ref: Object, *, namespace: str, snapshot: Snapshot) -> Backend | Unr
     )
 
 
+def pools(snapshot: Snapshot) -> tuple[Backend, ...]:
+    """Return the backend of each InferencePool that has one, whether a route leads to it or not.
+
+    A proxy keeps them, as Istio's do: what is taken out of its configuration ends the requests in hand.
+    """
+    made = (_pool(name, snapshot) for name in sorted(snapshot.pools))
+    return tuple(found for found in made if not isinstance(found, Unresolved))
+
+
 def picker(pool: Object, snapshot: Snapshot) -> Picker | Unresolved:
     """Return the pool's endpoint picker, or why there is none."""
     metadata, ref = pool["metadata"], pool["spec"].get("endpointPickerRef")

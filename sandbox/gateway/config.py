@@ -8,7 +8,7 @@ from typing import Any
 from sandbox.cluster.objects import Object, key
 from sandbox.cluster.populate import CONTROLLER
 from sandbox.gateway.attachment import NotAccepted, hostnames, is_parent, listeners_for, usable_listeners
-from sandbox.gateway.backends import Backend, Unresolved, backend
+from sandbox.gateway.backends import Backend, Unresolved, backend, pools
 from sandbox.gateway.snapshot import Snapshot, oldest_first
 from sandbox.gateway.support import unsupported_in_route
 from sandbox.gateway.virtual_hosts import Backends, ServedRoute, virtual_hosts
@@ -59,7 +59,9 @@ def config(snapshot: Snapshot, network: IPv4Network) -> Config:
         for route in oldest_first(snapshot.routes.values())
         if (attached := _attached(route, gateways, snapshot)).parents
     )
-    return Config(tuple(_proxy(gateway, given.get(key(gateway)), routes) for gateway in gateways), routes)
+    kept = pools(snapshot)
+    proxies = (_proxy(gateway, given.get(key(gateway)), routes, kept) for gateway in gateways)
+    return Config(tuple(proxies), routes)
 
 
 def our_gateways(snapshot: Snapshot) -> list[Object]:
@@ -113,7 +115,9 @@ def _backends(rule: Object, route: Object, snapshot: Snapshot) -> Backends:
     return tuple((ref.get("weight", 1), backend(ref, namespace=namespace, snapshot=snapshot)) for ref in refs)
 
 
-def _proxy(gateway: Object, address: str | None, routes: tuple[AttachedRoute, ...]) -> Proxy:
+def _proxy(
+    gateway: Object, address: str | None, routes: tuple[AttachedRoute, ...], kept: tuple[Backend, ...]
+) -> Proxy:
     served: dict[int, list[ServedRoute]] = {listener["port"]: [] for listener in usable_listeners(gateway)}
     for port, routes_of_port in served.items():
         for attached in routes:
@@ -139,6 +143,7 @@ def _proxy(gateway: Object, address: str | None, routes: tuple[AttachedRoute, ..
         for _, target in rule
         if not isinstance(target, Unresolved)
     }
+    backends.update(kept)
     return Proxy(
         gateway,
         address,

@@ -13,8 +13,9 @@ from pathlib import Path
 
 from sandbox.locking import locked
 from sandbox.problem import SandboxProblem
+from sandbox.toolchain.edits import Edited
 from sandbox.toolchain.go import go, go_environment
-from sandbox.toolchain.parts import Edited, Files, Part
+from sandbox.toolchain.parts import Files, Part
 from sandbox.toolchain.progress import Progress
 from sandbox.toolchain.source import COPY, copy_source, edit
 
@@ -41,8 +42,8 @@ def build(part: Part, cache: Path, *, count: str, progress: Progress) -> Path:
             out.mkdir()
             for files in part.embedded:
                 _copy(files, work, into=work, tool=tool, progress=progress)
-            if part.edited:
-                _replace_source(part.edited, work, tool=tool, progress=progress)
+            for number, edited in enumerate(part.edited):
+                _replace_source(edited, f"{COPY}{number}", work, tool=tool, progress=progress)
             for files in part.files:
                 _copy(files, work, into=out, tool=tool, progress=progress)
             if part.programs:
@@ -66,10 +67,11 @@ def _work_folder(part: Part, folder: Path) -> Iterator[Path]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _replace_source(edited: Edited, work: Path, *, tool: Path, progress: Progress) -> None:
-    copy_source(_downloaded(edited.module, work, tool=tool, progress=progress), work / COPY)
-    edit(work / COPY, edited.edits)
-    _run([str(tool), "mod", "edit", f"-replace={edited.module}=./{COPY}"], work, progress=progress)
+def _replace_source(edited: Edited, copy: str, work: Path, *, tool: Path, progress: Progress) -> None:
+    module = _downloaded(edited.module, work, tool=tool, progress=progress)
+    copy_source(module, work / copy, without=edited.without)
+    edit(work / copy, edited.edits)
+    _run([str(tool), "mod", "edit", f"-replace={edited.module}=./{copy}"], work, progress=progress)
 
 
 def _downloaded(module: str, work: Path, *, tool: Path, progress: Progress) -> Path:

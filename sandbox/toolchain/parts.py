@@ -5,6 +5,8 @@ import platform
 from dataclasses import dataclass
 from pathlib import Path
 
+from sandbox.toolchain.edits import LLM_D_MODULE, LLM_D_SOURCE, PICKER, PICKER_MODULE, Edited
+
 HERE = Path(__file__).parent
 PULUMI = "3.250.0"
 KUBERNETES = "1.36.3"
@@ -42,23 +44,6 @@ class Files:
 
 
 @dataclass(frozen=True)
-class Edit:
-    """A change of one source file of a module: `old`, which is in it exactly once, becomes `new`."""
-
-    file: str
-    old: str
-    new: str
-
-
-@dataclass(frozen=True)
-class Edited:
-    """A module that is built from an edited copy of its source, which is checked against go.sum before."""
-
-    module: str
-    edits: tuple[Edit, ...]
-
-
-@dataclass(frozen=True)
 class Part:
     """One Go module and its results. `embedded` files are copied beside its main.go before it is built.
 
@@ -70,7 +55,7 @@ class Part:
     programs: tuple[Program, ...] = ()
     files: tuple[Files, ...] = ()
     embedded: tuple[Files, ...] = ()
-    edited: Edited | None = None
+    edited: tuple[Edited, ...] = ()
     ldflags: str = "-s -w"
     minutes: int = 0
 
@@ -88,7 +73,8 @@ class Part:
             digest.update(path.read_bytes() if path.exists() else b"")
         built = [(program.name, program.package) for program in self.programs]
         recipe: list[object] = [built, self.files, self.embedded, self.ldflags, GO_FLAGS, platform.machine()]
-        recipe += [self.edited] if self.edited else []
+        recipe += self.edited
+        recipe += [edited.without for edited in self.edited if edited.without]
         digest.update(repr(tuple(recipe)).encode())
         return f"{self.name}-{digest.hexdigest()[:12]}"
 
@@ -188,24 +174,25 @@ SCHEDULERS = Part(
         Files("sigs.k8s.io/kueue", _KUEUE_CRDS, "kueue.x-k8s.io_topologies.yaml", "crds"),
     ),
 )
-# The endpoint picker has flags for its ports and none for its address, and listens on all addresses. From the
-# copy it takes the address from this variable.
-PICKER_ADDRESS = "SANDBOX_LISTEN_ADDRESS"
-_PICKER_MODULE = "sigs.k8s.io/gateway-api-inference-extension"
-_AT_ADDRESS = f'fmt.Sprintf("%s:%d", os.Getenv("{PICKER_ADDRESS}"), '
 EPP = Part(
     name="epp",
     # The version of the image of profile gie-1.5; later endpoint pickers are in another module.
     version="1.5.0",
-    programs=(Program("epp", f"{_PICKER_MODULE}/cmd/epp"),),
-    edited=Edited(
-        _PICKER_MODULE,
-        (
-            Edit("internal/runnable/grpc.go", '\t"net"\n', '\t"net"\n\t"os"\n'),
-            Edit("internal/runnable/grpc.go", 'fmt.Sprintf(":%d", ', _AT_ADDRESS),
-            Edit("cmd/epp/runner/runner.go", 'fmt.Sprintf(":%d", ', _AT_ADDRESS),
-        ),
+    programs=(Program("epp", f"{PICKER_MODULE}/cmd/epp"),),
+    edited=(PICKER,),
+    minutes=3,
+)
+
+# The routing sidecar of decode pods, and the picker that knows of prefill and decode. The picker is that of
+# Gateway API Inference Extension 1.4.0 with more plugins.
+LLM_D = Part(
+    name="llm-d",
+    version="0.7.1",
+    programs=(
+        Program("pd-sidecar", f"{LLM_D_MODULE}/cmd/pd-sidecar"),
+        Program("llm-d-epp", f"{LLM_D_MODULE}/cmd/epp"),
     ),
+    edited=(PICKER, LLM_D_SOURCE),
     minutes=3,
 )
 
@@ -223,4 +210,4 @@ LWS = Part(
 )
 
 # Quick parts come first, so that errors of the network or of Go show before the long builds.
-PARTS = (CRDS, LANGUAGE_PYTHON_EXEC, LANGUAGE_PYTHON, KWOK, LWS, EPP, PULUMI_CLI, KUBE, PROVIDER)
+PARTS = (CRDS, LANGUAGE_PYTHON_EXEC, LANGUAGE_PYTHON, KWOK, LWS, EPP, LLM_D, PULUMI_CLI, KUBE, PROVIDER)

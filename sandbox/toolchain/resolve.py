@@ -14,6 +14,7 @@ from sandbox.toolchain.parts import (
     EPP,
     LANGUAGE_PYTHON,
     LANGUAGE_PYTHON_EXEC,
+    LLM_D,
     LWS,
     PARTS,
     PROVIDER,
@@ -114,7 +115,7 @@ def _resolve(part: Part, path: str, pulumi: Path | None) -> Resolved:
         # They print no version, so only those that an installed Pulumi has beside it are used.
         needed = part.programs[0].name if part.programs else part.files[0].pattern
         installed = pulumi if pulumi and (pulumi / needed).exists() else None
-    elif part.programs and part not in (EPP, LWS, PROVIDER):
+    elif part.programs and part not in (EPP, LLM_D, LWS, PROVIDER):
         # An `epp` on the PATH prints no version, so it could be any; LWS has files beside its program.
         installed = pulumi if part is PULUMI_CLI else _on_path(part, path)
     if installed is not None:

@@ -5,16 +5,20 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from sandbox.problem import SandboxProblem
-from sandbox.toolchain.parts import Edit
+from sandbox.toolchain.edits import Edit
 
-# The folder of the copy, inside the folder that a part is built in.
+# The folder of each copy begins so, inside the folder that a part is built in.
 COPY = "edited"
 
 
-def copy_source(module: Path, into: Path) -> None:
-    """Copy what Go compiles of a module. The original is write-protected, so its permissions are not kept."""
+def copy_source(module: Path, into: Path, *, without: Iterable[str] = ()) -> None:
+    """Copy what Go compiles of a module, but for the files and folders `without`.
+
+    The original is write-protected, so its permissions are not kept.
+    """
+    left_out = [module / path for path in without]
     for file in (module / "go.mod", *module.rglob("*.go")):
-        if file.name.endswith("_test.go"):
+        if file.name.endswith("_test.go") or any(file.is_relative_to(path) for path in left_out):
             continue
         copy = into / file.relative_to(module)
         copy.parent.mkdir(parents=True, exist_ok=True)

@@ -8,6 +8,7 @@ import urllib.request
 from dataclasses import dataclass
 from typing import Any
 
+from sandbox.engine.http_server import POD, PREFILL_POD
 from sandbox.gateway.envoy import REASON
 from sandbox.problem import SandboxProblem
 
@@ -19,11 +20,21 @@ _open = urllib.request.build_opener(urllib.request.ProxyHandler({})).open
 
 @dataclass(frozen=True)
 class Answer:
-    """The answer to a request. `pod` is "" when the answer does not name it; real engines never do."""
+    """The answer to a request. `pod` is "" when the answer does not name it; real engines never do.
+
+    `prefill` is another pod that computed the prompt, "" if there was none.
+    """
 
     text: str
     model: str
     pod: str
+    prefill: str = ""
+
+    @property
+    def by(self) -> str:
+        """Return who gave it."""
+        pod = f"pod {self.pod or 'unknown'}"
+        return f"{pod}, prefilled by {self.prefill}" if self.prefill else pod
 
 
 def chat(url: str, model: str, text: str, *, stream: bool = False, host: str = "") -> Answer:
@@ -34,18 +45,18 @@ def chat(url: str, model: str, text: str, *, stream: bool = False, host: str = "
     headers, body = _request(
         f"{url}/v1/chat/completions", host=host, body=question(model, text, stream=stream)
     )
-    pod = headers.get("x-inference-pod", "")
+    pod, prefill = headers.get(POD, ""), headers.get(PREFILL_POD, "")
     try:
         if not stream:
             completion: Any = json.loads(body)
-            return Answer(completion["choices"][0]["message"]["content"], completion["model"], pod)
+            return Answer(completion["choices"][0]["message"]["content"], completion["model"], pod, prefill)
         lines = [line.removeprefix("data: ") for line in body.splitlines() if line.startswith("data: ")]
         if not lines or lines[-1] != "[DONE]":
             raise SandboxProblem(f"{url}: the stream ended early, after {len(lines)} events. Ask again.")
         events: list[Any] = [json.loads(line) for line in lines[:-1]]
         choices = [choice for event in events for choice in event["choices"]]
         pieces = [choice["delta"].get("content") or "" for choice in choices]
-        return Answer("".join(pieces), events[0]["model"], pod)
+        return Answer("".join(pieces), events[0]["model"], pod, prefill)
     except (ValueError, LookupError, TypeError) as error:
         raise SandboxProblem(f"the answer of {url} is no completion: {body[:300]}") from error
 

@@ -178,7 +178,7 @@ def chat(
         model = model_of(url, host=chosen.host)
         answer = ask(url, model, text, stream=stream, host=chosen.host)
         print_text(f"{answer.text}\n")
-        print_line(f"model {answer.model}, pod {answer.pod or 'unknown'}, cluster {chosen.cluster}")
+        print_line(f"model {answer.model}, {answer.by}, cluster {chosen.cluster}")
         for streamed in (False, True):
             command = curl(url, question(model, text, stream=streamed), host=chosen.host)
             print_line(f"{'streamed' if streamed else 'again'}: {command}")

@@ -1,12 +1,13 @@
 """A mock in place of the engine: it answers every registration, and remembers all of it."""
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from functools import partial
 from typing import Any
 
 import pulumi
 from pulumi.runtime import mocks
+from pulumi.runtime.proto import resource_pb2
 
 from components.stack import register_stack
 from inferfleet.desired.addresses import Address
@@ -30,15 +31,19 @@ class Recorder(mocks.Mocks):
 
 
 class Monitor(mocks.MockMonitor):
-    """Also remembers the options that mocks are not shown."""
+    """Also remembers the options that mocks are not shown; resources named in `failing` fail."""
 
-    def __init__(self, recorder: Recorder) -> None:
+    def __init__(self, recorder: Recorder, failing: Collection[str]) -> None:
         super().__init__(recorder)
+        self.failing = failing
         self.requests: dict[tuple[str, str], Any] = {}
 
     def RegisterResource(self, request: Any) -> Any:  # noqa: N802 (the name of the call)
         self.requests[request.type, request.name] = request
-        return super().RegisterResource(request)
+        answer = super().RegisterResource(request)
+        if request.name in self.failing:
+            answer.result = resource_pb2.Result.FAIL
+        return answer
 
 
 async def told(hook: ReadyHook) -> Told:
@@ -56,11 +61,12 @@ def run(
     preview: bool,
     answers: Mapping[str, dict[str, Any]] | None = None,
     theirs: Mapping[str, Address] | None = None,
+    failing: Collection[str] = (),
     kubeconfigs: Mapping[str, str] = {"east": "text of a kubeconfig"},
 ) -> tuple[Recorder, Monitor]:
     """The whole stack registered; `answers` come in updates only, a preview of new resources knows none."""
     recorder = Recorder({} if preview else answers or {})
-    monitor = Monitor(recorder)
+    monitor = Monitor(recorder, failing)
     # Mocks want a loop, and a test with asyncio.run before this one left the thread without.
     asyncio.set_event_loop(asyncio.new_event_loop())
     # They keep the stack of whoever used them before.
@@ -74,7 +80,13 @@ def run(
     @pulumi.runtime.test
     def program() -> None:
         found = register_stack(
-            desired, kubeconfigs, {("ml", "token"): {"key": value}}, theirs or {}, told, heard
+            desired,
+            kubeconfigs,
+            {("ml", "token"): {"key": value}},
+            theirs or {},
+            told,
+            heard,
+            preview=preview,
         )
         for name, output in found.items():
             pulumi.Output.from_input(output).apply(partial(remember, name))

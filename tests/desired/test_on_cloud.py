@@ -56,6 +56,7 @@ def test_workloads_wait_for_their_pool_and_everything_for_the_system_pool() -> N
         "NodePool east/system",
         "NodePool east/l4",
         "Namespace east/ml",
+        "InferencePool east/ml/a",
     }
     objects = tuple(found.clusters[0].objects)
     system = "gcp:container/nodePool:NodePool east/system"

@@ -49,7 +49,7 @@ def test_a_picker_starts_after_all_it_reads_and_routes_wait_for_gateway_and_name
             "InferencePool east/ml/a",
         },
         "HTTPRoute east/ml/a": {*space, "Gateway east/inferfleet-system/inferfleet"},
-        "Deployment east/ml/a-decode-l4": space,
+        "Deployment east/ml/a-decode-l4": {*space, "InferencePool east/ml/a"},
         "HTTPRoute east/ml/s-svc": {*space, "Gateway east/inferfleet-system/inferfleet"},
     }
 
@@ -69,7 +69,11 @@ def test_a_workload_waits_for_the_secrets_it_reads_and_for_no_other() -> None:
         deployment("b", engine={"envFrom": [{"secretRef": {"name": "other"}}]}),
         secrets={"ml/hf": ["token"], "ml/other": ["key"]},
     )
-    assert after(found, "Deployment", "east/ml/a-decode-l4") == {"Namespace east/ml", "Secret east/ml/hf"}
+    assert after(found, "Deployment", "east/ml/a-decode-l4") == {
+        "Namespace east/ml",
+        "Secret east/ml/hf",
+        "InferencePool east/ml/a",
+    }
     assert after(found, "Secret", "east/ml/hf") == {"Namespace east/ml"}
 
 
@@ -91,6 +95,7 @@ def test_two_pools_of_one_cluster_roll_one_after_the_other_too() -> None:
     )
     assert after(found, "Deployment", "east/ml/a-decode-q") == {
         "Namespace east/ml",
+        "InferencePool east/ml/a",
         "Deployment east/ml/a-decode-p",
     }
 

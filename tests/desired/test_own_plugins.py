@@ -107,18 +107,20 @@ def test_companions_carry_our_labels_and_stand_before_their_workload() -> None:
     }
     space = find(found, "Namespace", "east/ml").key
     assert companion.after == (space,)
-    assert find(found, "Deployment", "east/ml/a-decode-l4").after == (space, companion.key)
+    pool = find(found, "InferencePool", "east/ml/a").key
+    assert find(found, "Deployment", "east/ml/a-decode-l4").after == (space, companion.key, pool)
 
 
 def test_companions_are_created_in_order_and_nothing_waits_for_what_needs_pods() -> None:
     found = _desired("many")
     (component,) = (part for part in found.clusters[0].components if part.name == "east/ml/a-l4")
     space = find(found, "Namespace", "east/ml").key
+    pool = find(found, "InferencePool", "east/ml/a").key
     text, claim, workload, late, _ = component.objects
     assert [(made.kind, made.kubernetes_name, made.after) for made in component.objects] == [
         ("ConfigMap", "a-decode-l4-many", (space,)),
         ("PersistentVolumeClaim", "a-decode-l4-many", (space, text.key)),
-        ("Deployment", "a-decode-l4", (space, text.key, claim.key)),
+        ("Deployment", "a-decode-l4", (space, text.key, claim.key, pool)),
         ("Service", "a-decode-l4-many-late", (space, workload.key)),
         ("Watch", "a-decode-l4-many", (space, workload.key, late.key)),
     ]

@@ -1,4 +1,4 @@
-"""What OtterScale's operator makes of a ModelService without prefill: otterscale/model-operator, ca17623."""
+"""What OtterScale's operator makes of a ModelService, but for prefill: otterscale/model-operator, ca17623."""
 
 from typing import Any
 

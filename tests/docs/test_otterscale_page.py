@@ -1,11 +1,13 @@
 """The page about OtterScale says of every field of a ModelService what inferfleet renders instead."""
 
+import json
 import re
 from typing import Any
 
 import model_service_objects
 import pytest
 import yaml
+from disaggregated_service_objects import disaggregated
 from test_pages import CATALOGUE, ROOT, documents
 
 from inferfleet.api import load
@@ -45,6 +47,35 @@ SERVICES: dict[str, model_service_objects.Objects] = {
         hostnames=[],
         failure_mode="FailClose",
     ),
+    "split": disaggregated(
+        "split",
+        "llm",
+        decode={
+            "replicas": 2,
+            "tensor": 2,
+            "resources": {"requests": {"cpu": "8", "memory": "64Gi", **GPUS}, "limits": GPUS},
+            "annotations": {"example.com/owner": "search"},
+        },
+        prefill={
+            "replicas": 5,
+            "tensor": 1,
+            "resources": {
+                "requests": {"cpu": "4", "memory": "32Gi", "nvidia.com/gpu": "1"},
+                "limits": {"memory": "48Gi", "nvidia.com/gpu": "1"},
+            },
+            "annotations": {"example.com/owner": "search"},
+            "nodeSelector": {"example.com/disk": "nvme"},
+            "tolerations": [{"key": "example.com/prefill", "operator": "Exists"}],
+        },
+        proxy_image="ghcr.io/llm-d/llm-d-routing-sidecar:v0.7.1",
+        model="registry.example.com/models/qwen3:v1",
+        image="ghcr.io/llm-d/llm-d-cuda:v0.5.1",
+        served="Qwen/Qwen3-32B-AWQ",
+        pull_secret="registry",
+        gateway=("inference", "gateways"),
+        hostnames=["split.example.com"],
+        failure_mode="FailOpen",
+    ),
 }
 
 
@@ -59,22 +90,32 @@ def rendered(tmp_path_factory: pytest.TempPathFactory) -> dict[str, model_servic
     made: dict[str, model_service_objects.Objects] = {name: {} for name in SERVICES}
     for one in cluster.objects:
         for name, objects in made.items():
-            if one.kubernetes_name == f"{name}-epp" or one.kubernetes_name.startswith(
-                (f"{name}-decode", name)
-            ):
-                picker = one.kind == "Deployment" and one.kubernetes_name.endswith("-epp")
-                objects["Picker" if picker else one.kind] = one.manifest
-    for objects in made.values():
+            if one.kubernetes_name.removeprefix("inferfleet:llm:").startswith(name):
+                objects[_title(one.kind, one.kubernetes_name)] = _without_revision(one.manifest)
+    for name, objects in made.items():
         (config,) = objects["ConfigMap"]["data"].values()
-        objects["ConfigMap"] = {
-            **objects["ConfigMap"],
-            "data": {"default-plugins.yaml": yaml.safe_load(config)},
-        }
+        file = "pd-config.yaml" if name == "split" else "default-plugins.yaml"
+        objects["ConfigMap"] = {**objects["ConfigMap"], "data": {file: yaml.safe_load(config)}}
     return made
 
 
+def _title(kind: str, name: str) -> str:
+    """What an object is of its service, as in the objects of OtterScale."""
+    if kind == "Deployment":
+        return "Picker" if name.endswith("-epp") else f"{kind}{' of prefill' if '-prefill-' in name else ''}"
+    return kind
+
+
+def _without_revision(manifest: dict[str, Any]) -> dict[str, Any]:
+    """The manifest without the revision, which the names of a deployment with prefill end in."""
+    plain: dict[str, Any] = json.loads(re.sub(r"\bsplit-[0-9a-f]{6}\b", "split", json.dumps(manifest)))
+    return plain
+
+
 def leaves(value: Any, at: str = "") -> Leaves:
-    """Values by their paths; entries of lists by their names, where all have one."""
+    """Values by their paths; entries of lists by their names, where all have one, and flags of the proxy."""
+    if at.endswith("[routing-proxy].args"):
+        value = _flags(value)
     if isinstance(value, dict) and value:
         found: Leaves = {}
         for key, inner in value.items():
@@ -90,6 +131,12 @@ def leaves(value: Any, at: str = "") -> Leaves:
             found |= leaves(entry, f"{at}[{'engine' if entry['name'] == 'vllm' else entry['name']}]")
         return found
     return {at: value}
+
+
+def _flags(args: list[str]) -> dict[str, str]:
+    """Flags with their values, which stand in the same word or in the next."""
+    words = iter(word for arg in args for word in arg.split("=", 1))
+    return {flag.removeprefix("--"): next(words) for flag in words}
 
 
 def compared(theirs: dict[str, Any], ours: dict[str, Any]) -> dict[str, str]:
@@ -128,9 +175,10 @@ def test_every_field_has_a_row_that_says_what_is_true(
     silent = []
     for name, theirs in SERVICES.items():
         for title, manifest in theirs.items():
+            section = title.partition(" of ")[0]
             for path, status in compared(manifest, rendered[name].get(title, {})).items():
-                own = covering(path, said.get(title, {}))
-                row = (title, own) if own else ("Every object", covering(path, everywhere))
+                own = covering(path, said.get(section, {}))
+                row = (section, own) if own else ("Every object", covering(path, everywhere))
                 if row[1] is None:
                     silent.append(f"{name} {title} {path} {status}")
                 else:

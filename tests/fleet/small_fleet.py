@@ -7,12 +7,13 @@ from inferfleet.api.kinds.inference_class import InferenceClass
 from inferfleet.api.kinds.inference_cluster import InferenceCluster
 from inferfleet.api.kinds.model_deployment import ModelDeployment
 from inferfleet.api.kinds.model_service import ModelService
+from inferfleet.api.kinds.policy.quota import Quota
 from inferfleet.api.kinds.settings import Settings
 from inferfleet.fleet.decisions import Plan
 from inferfleet.fleet.lock.lock import Lock
 from inferfleet.fleet.spot import Spot
 
-Document = InferenceClass | InferenceCluster | ModelDeployment | ModelService
+Document = InferenceClass | InferenceCluster | ModelDeployment | ModelService | Quota | Settings
 
 
 def class_(name: str, gpus: int, *, memory: str = "80Gi", cpu: str = "200", **spec: Any) -> InferenceClass:
@@ -20,6 +21,37 @@ def class_(name: str, gpus: int, *, memory: str = "80Gi", cpu: str = "200", **sp
     resources = {} if "devices" in spec else {"resources": {"gpu": {"count": gpus, "memory": memory}}}
     return InferenceClass.model_validate(
         {"metadata": {"name": name}, "spec": {"node": node, **resources, **spec}}
+    )
+
+
+def gke(
+    name: str,
+    pools: dict[str, tuple[str, int]],
+    *,
+    region: str = "us-east5",
+    models: dict[str, str] | None = None,
+    zones: dict[str, list[str]] | None = None,
+    labels: dict[str, str] | None = None,
+) -> InferenceCluster:
+    """A cluster of the stack's own; `models` and `zones` are those of its pools, by their names."""
+    models, zones = models or {}, zones or {}
+    return InferenceCluster.model_validate(
+        {
+            "metadata": {"name": name, "labels": labels or {}},
+            "spec": {
+                "cluster": {"source": "GKE", "gke": {"project": "acme-prod", "region": region}},
+                "nodePools": [
+                    {
+                        "name": pool,
+                        "className": class_name,
+                        "nodeCount": nodes,
+                        "capacity": {"model": models.get(pool, "OnDemand")},
+                        "zones": zones.get(pool, []),
+                    }
+                    for pool, (class_name, nodes) in pools.items()
+                ],
+            },
+        }
     )
 
 
@@ -93,15 +125,20 @@ def service(name: str, *entries: tuple[int, dict[str, str]], namespace: str = "m
     )
 
 
+def quota(name: str = "q", namespace: str = "ml", **spec: Any) -> Quota:
+    return Quota.model_validate({"metadata": {"name": name, "namespace": namespace}, "spec": spec})
+
+
 def fleet(*documents: Document) -> Documents:
-    """The documents of a stack; classes L4 and H100 are always known."""
+    """The documents of a stack, and its settings if there are any; classes L4 and H100 are always known."""
     every = (L4, H100, *documents)
     return Documents(
-        settings=Settings(stack="test"),
+        settings=next((item for item in documents if isinstance(item, Settings)), Settings(stack="test")),
         classes={item.metadata.name: item for item in every if isinstance(item, InferenceClass)},
         clusters={item.metadata.name: item for item in documents if isinstance(item, InferenceCluster)},
         deployments={item.metadata.key: item for item in documents if isinstance(item, ModelDeployment)},
         services={item.metadata.key: item for item in documents if isinstance(item, ModelService)},
+        quotas={item.metadata.key: item for item in documents if isinstance(item, Quota)},
     )
 
 

@@ -5,7 +5,8 @@ from random import Random
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from small_fleet import Document, class_, cluster, deployment, fleet, role, service, spot, standing
+from random_fleets import NODE_GPUS, named, random_deployments, random_fleets, random_locks
+from small_fleet import Document, fleet, standing
 
 from inferfleet.api.kinds.inference_cluster import InferenceCluster
 from inferfleet.api.kinds.model_deployment import ModelDeployment
@@ -14,85 +15,9 @@ from inferfleet.fleet.decisions import Plan
 from inferfleet.fleet.lock.lock import Lock, matches
 from inferfleet.fleet.roles import roles_of
 
-LARGE = "capacity['gpu.nvidia.com/memory'].isGreaterThan(quantity('40Gi'))"
-STATES = ["active", "active", "active", "cordoned", "drained", "lost", "abandoned"]
-NODE_GPUS = {"l4": 4, "h100": 8, "tiny": 2}
-CLASSES = [class_("tiny", 2, memory="48Gi", cpu="16")]
-TOPOLOGIES = [
-    None,
-    None,
-    {"tensor": 4, "pipeline": 2},
-    {"tensor": 1, "pipeline": 3},
-    {"tensor": 8, "pipeline": 2},
-    {"tensor": 1, "data": 4, "dataLocal": 2},
-]
-
-_clusters = st.builds(
-    cluster,
-    st.just("x"),
-    st.dictionaries(
-        st.sampled_from(["p", "q", "r"]),
-        st.tuples(st.sampled_from(sorted(NODE_GPUS)), st.integers(0, 4)),
-        min_size=1,
-    ),
-    state=st.sampled_from(STATES),
-    labels=st.sampled_from([{}, {"tier": "prod"}]),
-    taints=st.sampled_from(
-        [[], [], [{"key": "k", "effect": "NoSchedule"}], [{"key": "k", "effect": "NoExecute"}]]
-    ),
-)
-_deployments = st.builds(
-    deployment,
-    st.just("x"),
-    st.integers(0, 5),
-    gpus=st.sampled_from([1, 1, 2, 4, 8]),
-    workers=st.integers(1, 2),
-    cel=st.sampled_from([None, None, LARGE, "capcity"]),
-    selector=st.sampled_from([{}, {}, {"tier": "prod"}]),
-    labels=st.sampled_from([{}, {"size": "small"}]),
-    resources=st.sampled_from([None, None, {"requests": {"cpu": "9"}}]),
-    rollout=st.sampled_from(["DeleteFirst", "Surge"]),
-    topology=st.sampled_from(TOPOLOGIES),
-    roles=st.sampled_from(
-        [{}, {}, {}, {"encode": role(1)}, {"encode": role(2, pipeline=2), "rank": role(1, cel=LARGE)}]
-    ),
-    prefill=st.sampled_from([None, None, None, role(1), role(2, workers=2), role(1, cel=LARGE)]),
-)
-
-
-def _named(name: str, document: Document) -> Document:
-    return document.model_copy(update={"metadata": document.metadata.model_copy(update={"name": name})})
-
-
-_fleets = st.tuples(
-    st.lists(_clusters, min_size=1, max_size=3).map(
-        lambda many: [_named(f"c{i}", o) for i, o in enumerate(many)]
-    ),
-    st.lists(_deployments, max_size=4).map(lambda many: [_named(f"d{i}", o) for i, o in enumerate(many)]),
-).map(
-    lambda both: [
-        *both[0],
-        *both[1],
-        *CLASSES,
-        service("all", (1, {})),
-        service("some", (3, {"size": "small"})),
-    ]
-)
-
-
-@st.composite
-def _locks(draw: st.DrawFn) -> Lock:
-    spots = st.builds(
-        lambda d, c, p: spot(f"d{d} c{c}/{p}"), st.integers(0, 4), st.integers(0, 2), st.sampled_from("pqr")
-    )
-    placements = draw(st.dictionaries(spots, st.integers(1, 3), max_size=5))
-    return Lock(
-        stack="test", placements=placements, services=draw(st.sampled_from([{}, {"ml/all": ("c0",)}]))
-    )
-
 
 @settings(max_examples=100, deadline=None)
-@given(_fleets, _locks())
+@given(random_fleets, random_locks())
 def test_a_second_plan_changes_nothing(documents: list[Document], locked: Lock) -> None:
     first = plan(fleet(*documents), locked)
     second = plan(fleet(*documents), first.lock)
@@ -102,7 +27,7 @@ def test_a_second_plan_changes_nothing(documents: list[Document], locked: Lock) 
 
 
 @settings(max_examples=100, deadline=None)
-@given(_fleets, _locks(), st.integers())
+@given(random_fleets, random_locks(), st.integers())
 def test_the_order_of_documents_makes_no_difference(
     documents: list[Document], locked: Lock, seed: int
 ) -> None:
@@ -112,7 +37,7 @@ def test_the_order_of_documents_makes_no_difference(
 
 
 @settings(max_examples=100, deadline=None)
-@given(_fleets)
+@given(random_fleets)
 def test_no_pool_is_oversubscribed_and_no_worker_is_twice_on_a_node(documents: list[Document]) -> None:
     """Every pool is packed again, worker by worker, on nodes that are listed one by one."""
     all_documents = fleet(*documents)
@@ -151,7 +76,7 @@ def _fit(nodes: list[tuple[int, int]], workers: list[tuple[int, int, int]]) -> b
 
 
 @settings(max_examples=100, deadline=None)
-@given(_fleets, _locks(), st.integers(0, 3), st.integers(1, 4))
+@given(random_fleets, random_locks(), st.integers(0, 3), st.integers(1, 4))
 def test_fewer_replicas_of_one_deployment_move_and_end_no_others(
     documents: list[Document], locked: Lock, which: int, fewer: int
 ) -> None:
@@ -198,18 +123,18 @@ def must_leave(planned: Plan, deployment_: str, where: str) -> bool:
 
 
 @settings(max_examples=100, deadline=None)
-@given(_fleets, _locks(), _deployments)
+@given(random_fleets, random_locks(), random_deployments)
 def test_adding_a_deployment_moves_no_other(
     documents: list[Document], locked: Lock, added: ModelDeployment
 ) -> None:
     before = plan(fleet(*documents), locked)
-    after = plan(fleet(*documents, _named("d9", added)), before.lock)
+    after = plan(fleet(*documents, named("d9", added)), before.lock)
     others = {text: number for text, number in standing(after).items() if _deployment(text) != "ml/d9"}
     assert others == standing(before)
 
 
 @settings(max_examples=100, deadline=None)
-@given(_fleets, _locks())
+@given(random_fleets, random_locks())
 def test_no_more_replicas_run_than_asked_unless_they_are_lost(
     documents: list[Document], locked: Lock
 ) -> None:
@@ -233,7 +158,7 @@ def _is_lost(document: Document) -> bool:
 
 
 @settings(max_examples=100, deadline=None)
-@given(_fleets, _locks())
+@given(random_fleets, random_locks())
 def test_with_prefill_apart_a_deployment_has_one_spot_on_each_cluster_it_can_move_on(
     documents: list[Document], locked: Lock
 ) -> None:

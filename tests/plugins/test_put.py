@@ -290,3 +290,10 @@ def test_what_is_of_another_type_is_a_fault_of_the_plugin(
 ) -> None:
     with pytest.raises(PluginCodeError, match=said):
         change(generated)
+
+
+def test_an_init_container_comes_before_the_routing_proxy(generated: PodTemplate) -> None:
+    generated["spec"]["initContainers"] = [{"name": "first"}, {"name": "routing-proxy"}]
+    api.put_init_container(generated, {"name": "fetch", "image": "fetch:1"})
+    names = [container["name"] for container in generated["spec"]["initContainers"]]
+    assert names == ["first", "fetch", "routing-proxy"]

@@ -60,6 +60,22 @@ def ahead(before: str, after: str, path: str) -> list[Problem]:
     return [Problem(what, next_step, path, kind="ModelDeployment", key="ml/a", severity="warning")]
 
 
+def behind_proxy(*ports: int) -> dict[str, Any]:
+    """A decode pod of the revision 3fa01c, whose engine listens elsewhere."""
+    pod = template(8200)
+    pod["metadata"]["labels"] |= {f"{PREFIX}/serves": "3fa01c", f"{PREFIX}/revision": "3fa01c"}
+    listed = [{"name": f"proxy-{i}" if i else "proxy", "containerPort": port} for i, port in enumerate(ports)]
+    pod["spec"]["initContainers"] = [{"name": "fetch"}, {"name": "routing-proxy", "ports": listed}]
+    return pod
+
+
+@pytest.mark.parametrize(("port", "announced"), [(8000, []), (8100, ahead("port 8000", "port 8100", PORT))])
+def test_requests_of_a_decode_pod_come_to_its_proxy(port: int, announced: list[Problem]) -> None:
+    target = pool(port)
+    target["metadata"]["name"] = "a-3fa01c"
+    assert list(ports_ahead(wanting(target), [single(pod=behind_proxy(8000))])) == announced
+
+
 @pytest.mark.parametrize(
     ("pod", "ports", "announced"),
     [

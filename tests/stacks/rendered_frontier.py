@@ -84,6 +84,30 @@ def engine(template: Manifest) -> Manifest:
     return dict(container)
 
 
+def at(template: Manifest, path: str) -> Any:
+    """The value at a path of a pod. `[x]` is the entry of a map, or of a list by name or mountPath."""
+    here: Any = {**template, "engine": engine(template)}
+    for step in _steps(path):
+        if isinstance(here, list):
+            here = next((one for one in here if step in (one.get("mountPath"), one.get("name"))), None)
+        else:
+            here = here.get(step)
+        if here is None:
+            return None
+    return here
+
+
+def _steps(path: str) -> list[str]:
+    steps: list[str] = []
+    for part in path.split("["):
+        inside, bracket, rest = part.partition("]")
+        if bracket:
+            steps.append(inside)
+            part = rest
+        steps += [step for step in part.split(".") if step]
+    return steps
+
+
 def shape(deployment: str) -> Shape:
     """The shape of a deployment's only worker. Its pods ask for GPUs alike."""
     cluster, manifest = workload(deployment)

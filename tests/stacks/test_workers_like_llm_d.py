@@ -16,7 +16,7 @@ is in NOT_THERE, OTHERWISE and OTHER_FLAGS, with the reason.
 from typing import Any
 
 import pytest
-from rendered_frontier import Manifest, engine, objects, part_of, templates, workload
+from rendered_frontier import at, engine, objects, part_of, templates, workload
 
 from sandbox.engine.command.arguments import command_line
 
@@ -116,30 +116,6 @@ OTHER_FLAGS: tuple[tuple[str, Any, Any], ...] = (
     # Moves KV caches from prefill to decode.
     ("--kv_transfer_config", '{"kv_connector":"NixlConnector","kv_role":"kv_both"}', None),
 )
-
-
-def at(template: Manifest, path: str) -> Any:
-    """The value at a path of a pod. `[x]` is the entry of a map, or of a list by name or mountPath."""
-    here: Any = {**template, "engine": engine(template)}
-    for step in _steps(path):
-        if isinstance(here, list):
-            here = next((one for one in here if step in (one.get("mountPath"), one.get("name"))), None)
-        else:
-            here = here.get(step)
-        if here is None:
-            return None
-    return here
-
-
-def _steps(path: str) -> list[str]:
-    steps: list[str] = []
-    for part in path.split("["):
-        inside, bracket, rest = part.partition("]")
-        if bracket:
-            steps.append(inside)
-            part = rest
-        steps += [step for step in part.split(".") if step]
-    return steps
 
 
 def flags(index: int) -> dict[str, str | None]:

@@ -135,6 +135,21 @@ def test_an_init_container_that_is_done_is_no_failure() -> None:
     assert status(pod) == on_node(Phase.READY)
 
 
+def test_a_native_sidecar_runs_as_long_as_its_pod() -> None:
+    spec = {**READY["spec"], "initContainers": [{"name": "proxy", "restartPolicy": "Always"}]}
+
+    def beside(**sidecar: Any) -> Any:
+        inits = [{"name": "proxy", "restartCount": 3, **sidecar}]
+        return {**READY, "spec": spec, "status": {**READY["status"], "initContainerStatuses": inits}}
+
+    assert status(beside(state={"running": {}})) == on_node(Phase.READY, restarts=3)
+    assert status(beside(state=ended(code=0, reason="Completed"))) == on_node(Phase.READY, restarts=3)
+    crashing = beside(state=waiting("CrashLoopBackOff", "back-off"), lastState=ended("no such value", code=0))
+    assert status(crashing) == on_node(
+        Phase.FAILED, "proxy CrashLoopBackOff: ended with exit code 0: no such value", restarts=3
+    )
+
+
 def test_last_words_are_the_end_of_a_log_and_not_all_of_it() -> None:
     assert last_words("a\n" * 500) == "a | a | a"
     assert last_words("x" * 5000) == "x" * 600

@@ -1,5 +1,6 @@
 """What all documents share: strict frozen models, names, labels, quantities and durations."""
 
+from collections.abc import Iterator
 from functools import partial
 from typing import Annotated, Any, Literal
 
@@ -139,15 +140,69 @@ class NamespacedMetadata(Metadata):
         return f"{self.namespace}/{self.name}"
 
 
+class LabelRequirement(Model):
+    """A condition on one label, as Kubernetes' selectors have them."""
+
+    key: Annotated[str, LABEL_KEY]
+    """Key of the label."""
+    operator: Literal["In", "NotIn", "Exists", "DoesNotExist"]
+    """`In`: the label has one of the values; `NotIn`: it has none of them, or there is no such label.
+    `Exists` and `DoesNotExist`: there is such a label, whatever its value, or there is none.
+    """
+    values: Annotated[tuple[Annotated[str, LABEL_VALUE], ...], Field(max_length=64)] = ()
+    """Values for `In` and `NotIn`, at least one; refused with the others."""
+
+    @model_validator(mode="after")
+    def _values_where_compared(self) -> "LabelRequirement":
+        if self.operator in ("In", "NotIn") and not self.values:
+            raise mistaken(f"operator {self.operator} needs values", "Add values: [...], or use Exists")
+        if self.operator in ("Exists", "DoesNotExist") and self.values:
+            what = f"operator {self.operator} has no values"
+            raise mistaken(what, "Remove values, or use In or NotIn")
+        return self
+
+    def matches(self, labels: dict[str, str]) -> bool:
+        """Return whether the labels fulfil the condition."""
+        has = labels.get(self.key)
+        if self.operator in ("In", "Exists"):
+            return has is not None and (self.operator == "Exists" or has in self.values)
+        return has is None or (self.operator == "NotIn" and has not in self.values)
+
+    def __str__(self) -> str:
+        """Return the condition as kubectl writes it: `tier in (prod,canary)`, `!spot`."""
+        if self.operator in ("Exists", "DoesNotExist"):
+            return self.key if self.operator == "Exists" else f"!{self.key}"
+        return f"{self.key} {self.operator.lower()} ({','.join(self.values)})"
+
+
 class LabelSelector(Model):
-    """A selection by labels: all that are named must be equal, and an empty selector matches everything."""
+    """A selection by labels, as in Kubernetes: all conditions hold, and an empty one matches everything."""
 
     match_labels: WantedLabels = {}
     """Labels and the values they must have. Default: none, which matches everything."""
+    match_expressions: Annotated[tuple[LabelRequirement, ...], Field(max_length=32)] = ()
+    """Further conditions on labels, all of which must hold. Default: none."""
 
     def matches(self, labels: dict[str, str]) -> bool:
-        """Return True when the labels have every value that is asked for."""
-        return all(labels.get(key) == value for key, value in self.match_labels.items())
+        """Return True when the labels have every value that is asked for and fulfil every condition."""
+        for key, value in self.match_labels.items():
+            if labels.get(key) != value:
+                return False
+        return all(requirement.matches(labels) for requirement in self.match_expressions)
+
+    def unmet(self, labels: dict[str, str]) -> Iterator[tuple[str, str]]:
+        """Yield the key of each label that is not as asked, and what is asked: `tier`, `tier=prod`."""
+        for key, value in sorted(self.match_labels.items()):
+            if labels.get(key) != value:
+                yield key, f"{key}={value}"
+        for requirement in self.match_expressions:
+            if not requirement.matches(labels):
+                yield requirement.key, str(requirement)
+
+    def __str__(self) -> str:
+        """Return the conditions as kubectl writes them: `tier=prod, !spot`; "" for an empty selector."""
+        labels = (f"{key}={value}" for key, value in sorted(self.match_labels.items()))
+        return ", ".join([*labels, *map(str, self.match_expressions)])
 
 
 class Toleration(Model):

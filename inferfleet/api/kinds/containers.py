@@ -5,6 +5,8 @@ from typing import Any
 
 # The one that serves the model.
 ENGINE = "engine"
+# The init container that runs beside the engine of a decode pod where prefill is apart, and takes requests.
+ROUTING_PROXY = "routing-proxy"
 
 
 def engine_container(spec: Mapping[str, Any]) -> tuple[int, dict[str, Any]]:

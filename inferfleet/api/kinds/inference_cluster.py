@@ -57,6 +57,10 @@ class Images(Model):
 
     epp: Annotated[str, IMAGE] | None = None
     """Image of the endpoint pickers on this cluster. Default: that of the profile."""
+    prefill_epp: Annotated[str, IMAGE] | None = None
+    """Image of the endpoint pickers of deployments with `prefill`, which on clusters of `gie-1.5` are another
+    program. Default: that of the profile, or `epp` where all pickers are one program.
+    """
     engine: dict[EngineType, Annotated[str, IMAGE]] = {}
     """Images of engines by their type, such as `{vLLM: docker.io/vllm/vllm-openai:v0.30.0}`, for containers
     `engine` whose template names none; another image restarts their pods. Default: none.
@@ -72,7 +76,7 @@ class Images(Model):
 
 
 class Tracing(Model):
-    """Where endpoint pickers send traces, and how many."""
+    """Where endpoint pickers and routing proxies send traces, and how many."""
 
     endpoint: str = Field(min_length=1)
     """URL of an OpenTelemetry collector, the value of `OTEL_EXPORTER_OTLP_ENDPOINT`, such as
@@ -134,7 +138,7 @@ class Serving(Model):
     metrics_auth: bool = True
     """Whether the metrics of endpoint pickers can be read only by accounts that Kubernetes RBAC allows to."""
     tracing: Tracing | None = None
-    """Where endpoint pickers send traces. Default: tracing is off."""
+    """Where endpoint pickers and routing proxies send traces. Default: tracing is off."""
     network_policy: NetworkPolicy | None = None
     """Who may reach the pods of models and endpoint pickers. Default: everybody on the cluster's network."""
     scheduler: Annotated[Scheduler, AfterValidator(of_cluster)] = Scheduler()

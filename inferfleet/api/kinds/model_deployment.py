@@ -3,7 +3,7 @@
 import re
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, Field, model_validator
 
 from inferfleet.api.kinds.base import (
     API_VERSION,
@@ -13,8 +13,10 @@ from inferfleet.api.kinds.base import (
     NamespacedMetadata,
     Toleration,
 )
+from inferfleet.api.kinds.node_pool import CapacityModel
 from inferfleet.api.kinds.plugin_spec import PluginSpec
 from inferfleet.api.kinds.pod_template import ResourceRequirements
+from inferfleet.api.kinds.policy.placement import STEADY, UNASKED, Preference, Spread
 from inferfleet.api.kinds.serving.prefill import Prefill
 from inferfleet.api.kinds.serving.scheduler import DeploymentScheduler, of_deployment
 from inferfleet.api.kinds.text_rules import HOSTNAME, IMAGE, Dns1035
@@ -73,8 +75,8 @@ class EndpointPicker(Model):
     """
 
     image: Annotated[str, IMAGE] | None = None
-    """Container image of the picker. Default: the cluster's `serving.images.epp`, or else that of its
-    profile.
+    """Container image of the picker. Default: the cluster's `serving.images.epp` (with `prefill`:
+    `prefillEpp`), or else that of its profile.
     """
     replicas: int = Field(default=1, ge=1, le=10)
     """Number of picker pods. With more than one they elect a leader, and the others stand by."""
@@ -157,6 +159,22 @@ class ModelDeploymentSpec(Model):
     """
     cluster_selector: LabelSelector = LabelSelector()
     """Clusters that may run replicas, by the labels of their documents. Default: all clusters."""
+    pool_selector: LabelSelector = LabelSelector()
+    """Pools that may run replicas, by the labels that their documents say of their nodes: `labels` on GKE,
+    `nodeSelector` of pools that exist. Default: all pools.
+    """
+    spread: Spread | None = None
+    """How evenly replicas are spread. Default: over clusters, as the stack's `objective` says."""
+    prefer: Annotated[tuple[Preference, ...], Field(max_length=16)] = ()
+    """Parts of the fleet in order: new replicas go to the first that has room, whatever it costs, and to the
+    rest of the fleet last. Default: none.
+    """
+    capacity_models: Annotated[tuple[CapacityModel, ...], Field(min_length=1, max_length=5)] = UNASKED
+    """Capacity models of the pools that take new replicas; those that run elsewhere stay. Default: all but
+    `Spot`, whose nodes may be reclaimed at any time.
+    """
+    on_demand_replicas: int = Field(default=0, ge=0, le=10_000)
+    """How many of the replicas run on pools of model `OnDemand` or `Reservation`, at least. Default: 0."""
     node_selector: NodeSelector | None = None
     """Condition on the devices of a pool's class. Default: any class with enough GPUs, cores and memory."""
     accelerator: Literal["Required", "None"] = "Required"
@@ -188,7 +206,7 @@ class ModelDeploymentSpec(Model):
     """How pods are replaced when they change: `DeleteFirst` ends an old pod before its successor starts and
     needs no spare GPUs; `Surge` starts the new one first, and the plan keeps room for it. With `prefill`,
     what changes the KV cache (image, model, `tensor`, connector) comes as a whole new set of pods beside the
-    old one: `Surge` keeps room for it; with `DeleteFirst` the old set ends first where there is no room.
+    old one: `Surge` keeps room for it; with `DeleteFirst` the old set ends before where there is no room.
     """
     scheduler: Annotated[DeploymentScheduler, AfterValidator(of_deployment)] = DeploymentScheduler()
     """Who schedules the pods, where that differs from `serving.scheduler` of the cluster: each field that is
@@ -197,6 +215,15 @@ class ModelDeploymentSpec(Model):
     """
     plugins: tuple[PluginSpec, ...] = ()
     """Plugins for the pods of this deployment; they run last. Default: none."""
+
+    @model_validator(mode="after")
+    def _steady_nodes(self) -> "ModelDeploymentSpec":
+        if self.on_demand_replicas and STEADY.isdisjoint(self.capacity_models):
+            allowed = ", ".join(self.capacity_models)
+            what = f"onDemandReplicas is {self.on_demand_replicas}, and capacityModels allow {allowed} alone"
+            next_step = "Add OnDemand or Reservation to capacityModels, or remove onDemandReplicas"
+            raise Mistaken(Mistake(what, next_step, ("onDemandReplicas",)))
+        return self
 
 
 class ModelDeployment(Model):

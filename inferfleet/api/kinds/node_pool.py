@@ -108,6 +108,11 @@ class NodePool(Model):
         return self
 
     @property
+    def node_labels(self) -> dict[str, str]:
+        """Labels of its nodes that the document says, by which deployments select pools."""
+        return self.labels if self.node_selector is None else self.node_selector
+
+    @property
     def size(self) -> int:
         """Largest number of nodes the pool can have."""
         return self.node_count if self.node_count is not None else self.max_node_count or 0

@@ -9,6 +9,7 @@ from inferfleet.api.kinds.plugin_spec import PluginSpec
 from inferfleet.api.kinds.text_rules import InEditors, Written
 from inferfleet.api.problems import Mistake, Mistaken
 
+Objective = Literal["balance", "cost", "pack"]
 PodSecurity = Literal["ignore", "warn", "enforce"]
 
 # Of secrets the model holds names only, `namespace/name` to the keys of its values; people write values too.
@@ -59,6 +60,11 @@ class Settings(Model):
     unplaced: Literal["error", "warn"] = "error"
     """What an update does when replicas find no place: `error` refuses it, `warn` goes on without them. A
     preview warns in both cases.
+    """
+    objective: Objective = "balance"
+    """What counts most where replicas of the stack may go to several places: `balance` spreads those of a
+    deployment over clusters, then looks at cost; `cost` the other way round; `pack` fills nodes that are in
+    use before others. What a deployment says itself (`spread`, `prefer`) comes first.
     """
     await_: Literal["ready", "applied"] = Field(default="ready", alias="await")
     """What an update waits for: with `ready` for all pods, rolling one placement of a deployment after the

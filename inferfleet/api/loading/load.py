@@ -12,6 +12,7 @@ from inferfleet.api.kinds.inference_class import InferenceClass
 from inferfleet.api.kinds.inference_cluster import InferenceCluster
 from inferfleet.api.kinds.model_deployment import ModelDeployment
 from inferfleet.api.kinds.model_service import ModelService
+from inferfleet.api.kinds.policy.quota import Quota
 from inferfleet.api.kinds.settings import Settings
 from inferfleet.api.loading.files import Source, files_of, read
 from inferfleet.api.loading.recognition import flaws_of, kind_of
@@ -22,9 +23,9 @@ from inferfleet.api.wording import one_of, path_of, shown
 from inferfleet.api.yaml.budget import Budget
 from inferfleet.profiles.table import names
 
-Document = InferenceClass | InferenceCluster | ModelDeployment | ModelService
+Document = InferenceClass | InferenceCluster | ModelDeployment | ModelService | Quota
 _CHAIN = ("spec", "plugins")
-_NAMESPACED = ("ModelDeployment", "ModelService")
+_NAMESPACED = ("ModelDeployment", "ModelService", "Quota")
 
 
 @dataclass(frozen=True)
@@ -74,6 +75,7 @@ class Collection:
             clusters=_of(by_name, InferenceCluster),
             deployments=_of(by_name, ModelDeployment),
             services=_of(by_name, ModelService),
+            quotas=_of(by_name, Quota),
             positions={name: collected.source.positions() for name, collected in by_name.items()},
             broken_links=self.broken_links,
             sources={name: collected.source.file for name, collected in by_name.items()},
@@ -112,6 +114,9 @@ def dangling(collection: Collection, catalogue: Path | None) -> Iterator[Problem
                 *(_classes(cluster, data, classes, catalogue) if collection.complete else ()),
             ]
             yield from collected.source.located(problems, kind=kind, key=cluster)
+        elif kind == "Quota" and collection.complete:
+            unknown = _limited(collected.source.text.data, classes, catalogue)
+            yield from collected.source.located(unknown, kind=kind, key=cluster)
 
 
 def _profile(cluster: str, data: Any) -> Iterator[Problem]:
@@ -133,6 +138,16 @@ def _classes(cluster: str, data: Any, classes: set[str], catalogue: Path | None)
             yield Problem(what, next_step, path)
 
 
+def _limited(data: Any, classes: set[str], catalogue: Path | None) -> Iterator[Problem]:
+    """Yield a problem for each class that a quota limits and that does not exist."""
+    limits = _at(data, "spec", "gpusByClass")
+    for wanted in limits if isinstance(limits, dict) else ():
+        if isinstance(wanted, str) and wanted not in classes:
+            what = f"a quota limits class {shown(wanted)!r}, which does not exist"
+            next_step = one_of(wanted, classes, "Known classes") if classes else _no_classes(catalogue)
+            yield Problem(what, next_step, path_of(("spec", "gpusByClass", wanted)))
+
+
 def _no_classes(catalogue: Path | None) -> str:
     if catalogue is not None and not os.path.isdir(catalogue):
         return "The folder classes is missing: restore it, or write an InferenceClass beside the stack"
@@ -152,6 +167,7 @@ KINDS: dict[str, type[Document]] = {
     "InferenceCluster": InferenceCluster,
     "ModelDeployment": ModelDeployment,
     "ModelService": ModelService,
+    "Quota": Quota,
 }
 
 

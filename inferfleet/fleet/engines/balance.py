@@ -17,7 +17,7 @@ from inferfleet.api.problems import Mistake
 from inferfleet.fleet.engines.flags import Flag, Flags, flags_of, is_open, spelling
 from inferfleet.fleet.engines.launchers import launcher
 from inferfleet.fleet.engines.words import Command, command_of
-from inferfleet.fleet.roles import DECODE, PREFILL, engine_of, workers_of
+from inferfleet.fleet.roles import engine_of, serving_roles, workers_of
 from inferfleet.profiles.engines import AnyMeaning, engine
 
 # `internal`: the entry takes all requests and spreads them. `hybrid`: each pod takes requests on one port
@@ -51,20 +51,19 @@ def balance(deployment: ModelDeployment, role: str) -> Balance:
             return written
     if any(launcher(command) == "ray" for command in commands):
         return "internal"
-    return usual_balance(workers.topology, role)
+    return usual_balance(workers.topology, picked=role in serving_roles(deployment))
 
 
-def usual_balance(topology: Topology, role: str) -> Balance:
-    """Return who spreads requests where no flag says it.
+def usual_balance(topology: Topology, *, picked: bool) -> Balance:
+    """Return who spreads requests where no flag says it; `picked`: an endpoint picker chooses among the pods.
 
     The engine does it in a worker of one pod, and where a copy takes several pods. Else every pod serves;
-    those of further roles on one port: a Service is in front of them, and no endpoint picker.
+    those of further roles on one port, because they have a Service in front of them and no endpoint picker.
     """
     if not has_copies_apart(topology):
         return "internal"
     if topology.data_local == 1:
         return "external"
-    picked = role in (DECODE, PREFILL)
     return "multiPort" if picked and topology.data_local <= MOST_PORTS else "hybrid"
 
 

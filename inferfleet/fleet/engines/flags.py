@@ -110,10 +110,20 @@ def meaning_of(name: str, table: EngineDefaults) -> AnyMeaning | None:
     """Return what a flag says, None for one that the table does not have."""
     if table.underscores and name.startswith("--"):
         name = name.replace("_", "-")
-    return table.flags.get(name) or table.group_flags.get(name) or table.model_flags.get(name)
+    return (
+        table.flags.get(name)
+        or table.group_flags.get(name)
+        or table.model_flags.get(name)
+        or table.cache_flags.get(name)
+    )
 
 
 def spelling(meaning: AnyMeaning, table: EngineDefaults) -> str | None:
     """Return the flag that says something, in the form in which it is written here."""
-    both: Iterable[tuple[str, AnyMeaning]] = (*table.flags.items(), *table.group_flags.items())
-    return next((name for name, means in both if means == meaning), None)
+    written: Iterable[tuple[str, AnyMeaning]] = (
+        *table.flags.items(),
+        *table.group_flags.items(),
+        *table.model_flags.items(),
+        *table.cache_flags.items(),
+    )
+    return next((name for name, means in written if means == meaning), None)

@@ -27,7 +27,8 @@ class Group:
     """A pod's place in its worker, as its engine must know it: a worker of so many `pods`.
 
     `engine` is a type that documents can name. `chosen` says who spreads requests over copies where each pod
-    has whole ones, `port` is the first on which the engine serves.
+    has whole ones, `port` is the first on which the engine serves, and `proxied` the one that a routing proxy
+    takes in front of it.
     """
 
     engine: str
@@ -36,6 +37,7 @@ class Group:
     position: Position
     chosen: Balance
     port: int
+    proxied: int | None = None
 
     @property
     def table(self) -> EngineDefaults:
@@ -60,7 +62,16 @@ class Group:
     @property
     def ports(self) -> range:
         """Return the ports on which the engine serves."""
-        return range(self.port, self.port + (self.topology.data_local if self.balance == "multiPort" else 1))
+        return range(self.port, self.port + self._serving)
+
+    @property
+    def proxied_ports(self) -> range:
+        """Return the ports that a routing proxy takes in front of the engine, none without one."""
+        return range(self.proxied, self.proxied + self._serving) if self.proxied else range(0)
+
+    @property
+    def _serving(self) -> int:
+        return self.topology.data_local if self.balance == "multiPort" else 1
 
 
 @dataclass(frozen=True)

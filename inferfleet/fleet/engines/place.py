@@ -9,9 +9,10 @@ from inferfleet.fleet.engines.balance import MOST_PORTS, balance, modes
 from inferfleet.fleet.engines.flags import Flag, Flags, number_of, spelling
 from inferfleet.fleet.engines.group import LAST_PORT, Group, Meeting, argument, joins, meetings, missing
 from inferfleet.fleet.engines.launchers import launcher, launcher_mistakes
+from inferfleet.fleet.engines.proxied import last_port_mistakes, listed
 from inferfleet.fleet.engines.repeated import place_of
 from inferfleet.fleet.engines.words import INDEX, LEADER, OF_GROUP, SIZE, Command, index_factor, is_known
-from inferfleet.fleet.roles import DECODE, PREFILL, engine_of, workers_of
+from inferfleet.fleet.roles import engine_of, serving_roles, workers_of
 from inferfleet.fleet.shapes import Shape
 from inferfleet.profiles.engines import AnyMeaning
 
@@ -44,14 +45,17 @@ def port_mistakes(command: Command, flags: Flags, group: Group) -> Iterator[Mist
         if flag and is_known(flag.value or "") and not 1 <= (port or 0) <= LAST_PORT:
             what = f"{flag.name} {_is(flag)}, which is no port"
             yield Mistake(what, f"Write a port of 1 to {LAST_PORT}", flag.word.at)
-    taken = dict.fromkeys(group.ports, f"the engine serves requests on {_ports(group.ports)}")
+    taken = dict.fromkeys(group.ports, f"the engine serves requests on {listed(group.ports)}")
+    if group.proxied:
+        proxied = f"the routing proxy takes requests on {listed(group.proxied_ports)}"
+        taken |= dict.fromkeys(group.proxied_ports, proxied)
     for meeting, use in (*_meetings(flags, group), *_supervisor(flags, group)):
         given = f"{meeting.name} is {meeting.port}" + ("" if meeting.flag else " where it is not given")
         if meeting.port in taken:
             yield Mistake(
                 f"{given}, but {taken[meeting.port]}",
                 f"Give {meeting.name} another port"
-                + (", or change spec.engine.port" if meeting.port in group.ports else ""),
+                + (f", or change {_field(group)}" if meeting.port in group.ports else ""),
                 meeting.flag.word.at if meeting.flag else place_of(command),
             )
         taken.setdefault(meeting.port, f"{use} on {meeting.port}, by {meeting.name}")
@@ -216,14 +220,12 @@ def _switch(group: Group) -> str:
     )
 
 
-def _ports(ports: range) -> str:
-    return str(ports[0]) if len(ports) == 1 else f"{ports[0]} to {ports[-1]}"
+def _field(group: Group) -> str:
+    return "spec.prefill.proxy.enginePort" if group.proxied else "spec.engine.port"
 
 
-def topology_mistakes(
-    deployment: ModelDeployment, role: str, shape: Shape, *, port: int
-) -> Iterator[Mistake]:
-    """Yield copies that the engine does not spread over pods, and more ports, from `port` on, than may be.
+def topology_mistakes(deployment: ModelDeployment, role: str, shape: Shape) -> Iterator[Mistake]:
+    """Yield copies that the engine does not spread over pods, and more ports than may be.
 
     Places begin with a field of the topology.
     """
@@ -239,7 +241,7 @@ def topology_mistakes(
         )
     if balance(deployment, role) != "multiPort":
         return
-    if role not in (DECODE, PREFILL):
+    if role not in serving_roles(deployment):
         yield Mistake(
             "--data-parallel-multi-port-external-lb gives each copy in a pod a port, but the Service of role "
             f"{role} has one",
@@ -253,11 +255,4 @@ def topology_mistakes(
             f"Lower dataLocal to {MOST_PORTS}, or write --data-parallel-hybrid-lb, with which a pod has one",
             ("dataLocal",),
         )
-    last = port + topology.data_local - 1
-    if last > LAST_PORT:
-        yield Mistake(
-            f"engine.port is {port}, and its {topology.data_local} copies in a pod would listen up "
-            f"to port {last}, but the last port is {LAST_PORT}",
-            "Lower engine.port",
-            ("dataLocal",),
-        )
+    yield from last_port_mistakes(deployment, role)

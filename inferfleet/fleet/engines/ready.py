@@ -6,7 +6,7 @@ from typing import Any
 from inferfleet.api.kinds.containers import engine_container
 from inferfleet.api.kinds.model_deployment import Engine
 from inferfleet.api.problems import Mistake
-from inferfleet.fleet.engines.flags import is_open
+from inferfleet.fleet.engines.flags import Flags, is_open, spelling
 from inferfleet.fleet.engines.group import Group, lends
 from inferfleet.fleet.engines.repeated import place_of
 from inferfleet.fleet.engines.words import Command, Word, is_known
@@ -116,6 +116,23 @@ def address_mistake(command: Command, group: Group) -> tuple[Mistake, bool] | No
         place_of(command),
     )
     return mistake, sure
+
+
+def proxy_mistake(command: Command, flags: Flags, group: Group) -> Mistake | None:
+    """Return that an engine surely takes by default a port of the routing proxy in front of it."""
+    flag, default = spelling("port", group.table), group.table.port
+    if flag is None or default not in group.proxied_ports or not group.serves or flags.has("port"):
+        return None
+    if group.port in group.proxied_ports:  # told by itself
+        return None
+    if _start(command, group.table) is None or command.conditional or is_open(command, group.table):
+        return None
+    return Mistake(
+        f"{flag} is not among the arguments of the engine, which listens on {default} without it, but in "
+        f"decode pods the routing proxy takes that port and passes requests on to port {group.port}",
+        f"Add {flag} {group.port}, or plugin engine-args",
+        place_of(command),
+    )
 
 
 def _start(command: Command, table: EngineDefaults) -> int | None:

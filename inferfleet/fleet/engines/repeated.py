@@ -43,7 +43,8 @@ def number_mistakes(command: Command, flags: Flags, group: Group) -> Iterator[Mi
         del wanted["port"]
     for meaning, number in wanted.items():
         if flag := _disagreeing(flags.of(meaning), number, pods=group.pods):
-            yield _disagreement(flag, meaning, number)
+            behind = meaning == "port" and group.proxied
+            yield _not_behind(flag, group) if behind else _disagreement(flag, meaning, number)
 
 
 def _is_proxied(command: Command, port: int) -> bool:
@@ -199,9 +200,11 @@ def _is_said(meaning: AnyMeaning, value: str | None) -> bool:
     return is_known((value or "").replace(LEADER, "").replace(SIZE, ""))
 
 
-def field_of(meaning: AnyMeaning) -> str:
+def field_of(meaning: AnyMeaning, *, proxied: int | None = None) -> str:
     """Return the field of a document that a flag repeats, as messages name it."""
-    return "engine.port" if meaning == "port" else f"topology.{meaning}"
+    if meaning == "port":
+        return "prefill.proxy.enginePort" if proxied else "engine.port"
+    return f"topology.{meaning}"
 
 
 def _disagreeing(flags: tuple[Flag, ...], number: int, *, pods: int) -> Flag | None:
@@ -224,11 +227,23 @@ def _agrees(value: str | None, number: int, pods: int) -> bool:
     return number_of(value) == number
 
 
+def _not_behind(flag: Flag, group: Group) -> Mistake:
+    return Mistake(
+        f"{flag.name} {_has(flag)}, but in decode pods the routing proxy takes engine.port {group.proxied} "
+        f"and passes requests on to port {group.port}",
+        f"Write {flag.name} {group.port}, or another port there and as prefill.proxy.enginePort",
+        flag.word.at,
+    )
+
+
+def _has(flag: Flag) -> str:
+    return "has no value" if flag.value is None else f"is {flag.value!r}"
+
+
 def _disagreement(flag: Flag, meaning: Meaning, number: int) -> Mistake:
     field = field_of(meaning)
-    has = "has no value" if flag.value is None else f"is {flag.value!r}"
     return Mistake(
-        f"{flag.name} {has}, but {field} is {number}",
+        f"{flag.name} {_has(flag)}, but {field} is {number}",
         f"Set {flag.name} and {field} to the same number; inferfleet reserves GPUs and ports by {field}",
         flag.word.at,
     )

@@ -6,99 +6,48 @@ accelerators it is the price per core, and the cores that are free. The role wit
 chooses its pool by these; the others choose theirs on the same cluster in the same way.
 """
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
 
 from inferfleet.api.documents import Documents
 from inferfleet.fleet import names
 from inferfleet.fleet.engines.exchanged import revision
 from inferfleet.fleet.placement.ledger import Ledger
-from inferfleet.fleet.placement.prices import class_of, prices, ranks
+from inferfleet.fleet.placement.policy.order import Order
+from inferfleet.fleet.placement.policy.spreading import Spreading
+from inferfleet.fleet.placement.policy.wanted import Wanted, Wants
+from inferfleet.fleet.placement.prices import prices
 from inferfleet.fleet.placement.rooms import More, Room
 from inferfleet.fleet.placement.suitability import Suitability
-from inferfleet.fleet.roles import is_disaggregated, roles_of
 from inferfleet.fleet.shapes import PoolKey
 from inferfleet.fleet.spot import Spot
 
-# Clusters up to which each of their pools is looked at; with more of them, the index is.
-_FEW = 16
 # Pools that are tried for the roles of one replica on one cluster.
 _TRIES = 200
-
-
-@dataclass(frozen=True)
-class Wanted:
-    """Where replicas of a deployment may run: the clusters, and by role the offers with their order.
-
-    The role with the most GPUs is the first. `nodes` are those of the offers that suit the role which fewest
-    suit, `gpus` those of the largest pod, `gang` the pods of the largest worker, `total` the GPUs of a
-    replica, `cpu` by role the least thousandths of a core that a pod asks for. Where replicas are `together`,
-    those on a cluster have one spot, because each prefill pod serves each decode pod; `share` of them come to
-    a cluster if all have the same number.
-    """
-
-    deployment: str
-    roles: tuple[str, ...]
-    clusters: frozenset[str]
-    offers: Mapping[str, Mapping[str, int]]
-    nodes: int
-    gpus: int
-    gang: int
-    total: int
-    cpu: Mapping[str, int]
-    priority: int
-    together: bool = False
-    share: int = 1
-
-    @property
-    def scarcity(self) -> tuple[int, int, int, str]:
-        """Return the key by which deployments choose: large pods, large workers, few suitable nodes first."""
-        return -self.gpus, -self.gang, self.nodes, self.deployment
 
 
 class Candidates:
     """Best spots in a ledger."""
 
-    def __init__(self, documents: Documents, suitability: Suitability, ledger: Ledger) -> None:
+    def __init__(
+        self,
+        documents: Documents,
+        suitability: Suitability,
+        ledger: Ledger,
+        targets: Mapping[str, int] | None = None,
+    ) -> None:
         self._documents = documents
-        self._suitability = suitability
         self._ledger = ledger
         self._rooms = ledger.rooms
         self._demands = ledger.demands
-        self._order = sorted(self._rooms.of_offer, key=ranks(documents).__getitem__)
-        self._nodes = {name: sum(room.size for room in rooms) for name, rooms in self._rooms.of_offer.items()}
-        self._wanted: dict[str, Wanted] = {}
         self._prices = prices(documents)
+        self._wants = Wants(documents, suitability, ledger.rooms, ledger.demands, targets or {})
+        self.spreading = Spreading(ledger)
+        self._order = Order(ledger, suitability, self.spreading)
+        self.objective = documents.settings.objective
 
     def wanted(self, deployment: str) -> Wanted:
         """Return where replicas of a deployment may run."""
-        if deployment not in self._wanted:
-            document, takes = self._documents.deployments[deployment], self._suitability.takes
-            offers = {
-                role: {
-                    name: rank
-                    for rank, name in enumerate(self._order)
-                    if takes(deployment, role, class_of(name))
-                }
-                for role in roles_of(document)
-            }
-            written = {role: self._demands.written[deployment, role] for role in offers}
-            roles = sorted(offers, key=lambda role: (-written[role].gpus, role))
-            self._wanted[deployment] = Wanted(
-                deployment,
-                tuple(roles),
-                self._suitability.clusters(deployment),
-                offers,
-                min(sum(self._nodes[name] for name in of_role) for of_role in offers.values()),
-                max(demand.pod.gpus for demand in written.values()),
-                max(demand.gang for demand in written.values()),
-                sum(demand.gpus for demand in written.values()),
-                {role: self._demands.least_cpu(deployment, role) for role in roles},
-                document.spec.priority,
-                is_disaggregated(document),
-                -(-document.spec.replicas // max(1, len(self._suitability.clusters(deployment)))),
-            )
-        return self._wanted[deployment]
+        return self._wants.of(deployment)
 
     def best(
         self,
@@ -124,23 +73,14 @@ class Candidates:
     def _best(
         self, wanted: Wanted, replicas: int, most: int, *, leaving: Spot | None, thorough: bool
     ) -> Spot | None:
-        deployment = wanted.deployment
-        there = self._ledger.by_cluster(deployment)
-        used = {cluster: number for cluster, number in there.items() if cluster in wanted.clusters}
-        levels = set(used.values())
-        if len(used) < len(wanted.clusters):
-            levels.add(0)
-        for level in sorted(levels):
-            at_level = (
-                [cluster for cluster, number in used.items() if number == level] if level else wanted.clusters
-            )
+        there = self._ledger.by_cluster(wanted.deployment)
+        for rooms in self._order.groups(wanted, replicas, thorough=thorough):
             tried: set[int] = set()
-            for room in self._pools(wanted, at_level, thorough=thorough):
-                cluster = room.key[0]
-                if room.number in tried or there.get(cluster, 0) != level or cluster not in wanted.clusters:
+            for room in rooms:
+                if room.number in tried:
                     continue
                 tried.add(room.number)
-                first = most if level == 0 else replicas
+                first = replicas if there.get(room.key[0], 0) else most
                 spot = self.on_pool(wanted, room, first, leaving=leaving)
                 if spot is not None:
                     return spot
@@ -151,15 +91,49 @@ class Candidates:
     ) -> Spot | None:
         """Return a spot with room for more replicas whose first role is on the pool, or None."""
         first, key = wanted.roles[0], room.key
-        if room.offer not in wanted.offers[first] or not self._suits(wanted, first, room):
+        if room.offer not in wanted.offers[first] or not self._order.suits(wanted, first, room):
+            return None
+        if room.key in wanted.closed or (wanted.limited and self.spreading.refuses(wanted, room, replicas)):
             return None
         more = self._more(wanted, first, key, replicas)
         if not room.fits(more):
             return None
         if len(wanted.roles) == 1:
             spot = self._spot(wanted.deployment, key[0], {first: key[1]})
-            return spot if spot != leaving else None
-        return self.completed(wanted, key[0], {first: key[1]}, replicas, leaving=leaving)
+            return spot if spot != leaving and self._allowed(spot, replicas, leaving) else None
+        whole = self.completed(wanted, key[0], {first: key[1]}, replicas, leaving=leaving)
+        if whole is None or not (wanted.closed or wanted.limited):
+            return whole
+        pools = [self._rooms.by_key[key[0], pool] for _, pool in whole.pools]
+        return None if any(self.spreading.closes(wanted, other, replicas) for other in pools) else whole
+
+    def refused(self, deployment: str, role: str, room: Room) -> str | None:
+        """Return why no replica goes to a pool that suits its role, whether there is room or not; or None."""
+        wanted = self.wanted(deployment)
+        why = self.spreading.why(wanted, room) if role == wanted.roles[0] else None
+        if why or not self._ledger.quotas:
+            return why
+        own = self._demands.of(deployment, role, room.key).gpus
+        return self._ledger.quotas.why(deployment, role, room.key, max(0, wanted.total - own))
+
+    def affordable(self, deployment: str) -> bool:
+        """Return whether quotas leave enough for one more replica where it counts least."""
+        quotas, namespace = self._ledger.quotas, deployment.partition("/")[0]
+        for limit in quotas.limits.get(namespace, ()) if quotas else ():
+            least = limit.used
+            for role, offers in self.wanted(deployment).offers.items():
+                nodes = {name: self._rooms.of_offer[name][0].node.gpus for name in offers}
+                unedited = self._demands.unedited
+                each = [limit.amount(name, unedited(deployment, role, gpus)) for name, gpus in nodes.items()]
+                least += min(each, default=0)
+            if least > limit.most:
+                return False
+        return True
+
+    def _allowed(self, spot: Spot, replicas: int, leaving: Spot | None) -> bool:
+        """Return whether quotas allow more replicas on a spot."""
+        quotas = self._ledger.quotas
+        return quotas is None or quotas.allow(spot, replicas, leaving)
 
     def completed(
         self,
@@ -182,7 +156,8 @@ class Candidates:
         ]
         for spot in others:
             if all(spot.pool(role) == pool for role, pool in fixed.items()):
-                return spot if spot != leaving and self._ledger.fits(spot, replicas) else None
+                fits = spot != leaving and self._ledger.fits(spot, replicas)
+                return spot if fits and self._allowed(spot, replicas, leaving) else None
         if others and wanted.together:
             return None
         if any(spot.pool(role) == pool for spot in others for role, pool in fixed.items()):
@@ -195,9 +170,11 @@ class Candidates:
             nonlocal tries
             if index == len(open_roles):
                 spot = self._spot(wanted.deployment, cluster, pools)
-                return spot if spot != leaving and names.placement(spot) not in labels else None
+                if spot == leaving or names.placement(spot) in labels:
+                    return None
+                return spot if self._allowed(spot, replicas, leaving) else None
             role = open_roles[index]
-            for room in self._near(wanted, role, cluster):
+            for room in self._order.near(wanted, role, cluster, replicas):
                 tries -= 1
                 if tries < 0:
                     return None
@@ -243,53 +220,6 @@ class Candidates:
         """Return the GPUs of a role of a replica on nodes of an offer."""
         node_gpus = self._rooms.of_offer[offer][0].node.gpus
         return self._demands.unedited(deployment, role, node_gpus).gpus
-
-    def _pools(
-        self, wanted: Wanted, clusters: frozenset[str] | list[str], *, thorough: bool
-    ) -> Iterator[Room]:
-        """Yield pools for the first role, the best first, some of them on other clusters, some twice."""
-        role = wanted.roles[0]
-        if len(clusters) <= _FEW:
-            near = [
-                (self._preference(wanted, role, room), room)
-                for cluster in clusters
-                for room in self._rooms.on_cluster.get(cluster, ())
-                if room.offer in wanted.offers[role]
-            ]
-            yield from (room for _, room in sorted(near, key=lambda pair: pair[0]))
-            return
-        for offer in wanted.offers[role]:
-            yield from self._rooms.with_free(offer, self._asked(wanted, role, offer))
-            if thorough:
-                yield from self._rooms.of_offer[offer]
-
-    def _near(self, wanted: Wanted, role: str, cluster: str) -> list[Room]:
-        """Return the pools of a cluster that suit a role, the best first."""
-        return sorted(
-            (
-                room
-                for room in self._rooms.on_cluster.get(cluster, ())
-                if room.offer in wanted.offers[role] and self._suits(wanted, role, room)
-            ),
-            key=lambda room: self._preference(wanted, role, room),
-        )
-
-    def _preference(self, wanted: Wanted, role: str, room: Room) -> tuple[int, int, int]:
-        asked = self._asked(wanted, role, room.offer)
-        levels = (room.node.level(state) for state in room.free)
-        free = min((free for free in levels if free >= asked), default=room.node.level(room.node))
-        return wanted.offers[role][room.offer], free, room.number
-
-    def _asked(self, wanted: Wanted, role: str, offer: str) -> int:
-        """Return the GPUs of a pod on nodes of an offer; where such nodes have none, its cores."""
-        node_gpus = self._rooms.of_offer[offer][0].node.gpus
-        gpus = self._demands.unedited(wanted.deployment, role, node_gpus).pod.gpus
-        return gpus if node_gpus else wanted.cpu[role]
-
-    def _suits(self, wanted: Wanted, role: str, room: Room) -> bool:
-        """Return whether the pool suits pods that plugins edit; for others, that of its class says all."""
-        edited = (wanted.deployment, role) in self._demands.edited
-        return not edited or not self._suitability.by_pool(wanted.deployment, role, room.key)
 
     def _more(self, wanted: Wanted, role: str, pool: PoolKey, replicas: int) -> More:
         return More((wanted.deployment, role), self._demands.of(wanted.deployment, role, pool), replicas)

@@ -10,8 +10,10 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from inferfleet.fleet.placement.candidates import Candidates, Wanted
+from inferfleet.fleet.placement.candidates import Candidates
 from inferfleet.fleet.placement.ledger import Ledger
+from inferfleet.fleet.placement.policy.spreading import Worth, first_pool
+from inferfleet.fleet.placement.policy.wanted import Wanted
 from inferfleet.fleet.placement.rooms import Room
 from inferfleet.fleet.spot import Spot
 
@@ -57,6 +59,8 @@ class Exchange:
         """Place one more replica of a deployment, by moves of others if it must. Return False if none do."""
         if self._candidates.wanted(deployment).total > sum(map(_free_gpus, self._ledger.rooms.all)):
             return False  # no move changes how many GPUs are free
+        if not self._candidates.affordable(deployment):
+            return False
         start = self._left = min(self._tries, self._allowance)
         self._trail.clear()
         placed = self._placed(deployment, None, None, _LONGEST, frozenset()) is not None
@@ -91,8 +95,7 @@ class Exchange:
         if not self.new[spot]:
             return False
         self._trail.clear()
-        self._add(spot, -1)
-        level = self._ledger.by_cluster(spot.deployment).get(spot.cluster, 0)
+        level = self._leave(spot)
         for depth in (1, 2):
             cost = self._placed(spot.deployment, self._candidates.cost(spot), level, depth, frozenset())
             if cost is not None:
@@ -102,13 +105,13 @@ class Exchange:
         return False
 
     def _placed(
-        self, deployment: str, limit: int | None, level: int | None, depth: int, taken: frozenset[int]
+        self, deployment: str, limit: int | None, level: Worth | None, depth: int, taken: frozenset[int]
     ) -> int | None:
         """Place a replica, and elsewhere what makes room for it. Return what that adds to the cost, less than
         `limit`, or None where nothing was found.
 
-        The cluster has no more than `level` others of the deployment, and those that move are spread no worse
-        either.
+        The place is no worse than `level` by what the deployment prefers and how it is spread, and neither is
+        that of those that move. Where a spread is required, theirs is never worse.
         """
         spot = self._candidates.best(deployment)
         if spot is not None and self._allowed(spot, limit, level):
@@ -129,7 +132,8 @@ class Exchange:
                 cost = self._candidates.cost(own) - sum(map(self._candidates.cost, leaving))
                 for spot, at_most in zip(leaving, levels, strict=True):
                     rest = None if limit is None else limit - cost
-                    its_level = None if level is None else at_most
+                    required = self._candidates.wanted(spot.deployment).required
+                    its_level = at_most if required or level is not None else None
                     more = self._placed(spot.deployment, rest, its_level, depth - 1, taken | {room.number})
                     if more is None:
                         break
@@ -140,21 +144,28 @@ class Exchange:
             self._back_to(mark)
         return None
 
-    def _leave(self, spot: Spot) -> int:
+    def _leave(self, spot: Spot) -> Worth:
         self._add(spot, -1)
-        return self._ledger.by_cluster(spot.deployment).get(spot.cluster, 0)
+        return self._worth(spot)
 
-    def _allowed(self, spot: Spot, limit: int | None, level: int | None) -> bool:
+    def _worth(self, spot: Spot) -> Worth:
+        wanted = self._candidates.wanted(spot.deployment)
+        if wanted.over_clusters and not wanted.ordered:
+            return 0, 0, self._ledger.by_cluster(spot.deployment).get(spot.cluster, 0)
+        return self._candidates.spreading.worth(wanted, first_pool(wanted, spot))
+
+    def _allowed(self, spot: Spot, limit: int | None, level: Worth | None) -> bool:
         if limit is not None and self._candidates.cost(spot) >= limit:
             return False
-        return level is None or self._ledger.by_cluster(spot.deployment).get(spot.cluster, 0) <= level
+        return level is None or self._worth(spot) <= level
 
     def _options(
-        self, wanted: Wanted, limit: int | None, level: int | None, depth: int, taken: frozenset[int]
+        self, wanted: Wanted, limit: int | None, level: Worth | None, depth: int, taken: frozenset[int]
     ) -> Iterator[tuple[Room, list[Spot]]]:
         """Yield pools for the first role with the new replicas that might leave them, the best first."""
         role = wanted.roles[0]
-        there = self._ledger.by_cluster(wanted.deployment)
+        there, worth = self._ledger.by_cluster(wanted.deployment), self._candidates.spreading.worth
+        most = level[2] if level is not None and wanted.over_clusters and not wanted.ordered else None
         ordered = []
         for number in self._on_pool:
             room = self._ledger.rooms.all[number]
@@ -162,10 +173,12 @@ class Exchange:
                 room.offer in wanted.offers[role]
                 and room.key[0] in wanted.clusters
                 and number not in taken
-                and (level is None or there.get(room.key[0], 0) <= level)
+                and (most is None or there.get(room.key[0], 0) <= most)
             ):
                 own = self._candidates.cost_on(wanted.deployment, role, room.offer)
-                if limit is None or own < limit:
+                if limit is not None and own >= limit:
+                    continue
+                if level is None or most is not None or worth(wanted, room.key) <= level:
                     ordered.append((own, number))
         for own, number in sorted(ordered)[:_MOST_POOLS]:
             room = self._ledger.rooms.all[number]

@@ -60,7 +60,7 @@ def waiting(documents: Documents, plan: Plan, leaving: Collection[Leaving], befo
         already = min(before.placements.get(spot, 0), placement.replicas)
         # The lock may be of an update that was killed: while another revision stands, nothing tells whether
         # this one does.
-        if replaced & _workloads(spot) or _other_revisions(spot, leaving):
+        if replaced & _workloads(spot) or other_revisions(spot, leaving):
             already = 0
         add(spot, already)
         if placement.replicas > already:
@@ -75,7 +75,8 @@ def waiting(documents: Documents, plan: Plan, leaving: Collection[Leaving], befo
     return frozenset(without_room)
 
 
-def _other_revisions(spot: Spot, leaving: Collection[Leaving]) -> bool:
+def other_revisions(spot: Spot, leaving: Collection[Leaving]) -> bool:
+    """Return whether workloads of another revision of the deployment leave the spot's cluster."""
     return any(
         (workload.deployment, workload.cluster) == (spot.deployment, spot.cluster)
         and workload.revision != spot.revision

@@ -5,18 +5,20 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from inferfleet.api.documents import Documents
+from inferfleet.fleet.placement.policy.quotas import Quotas
 from inferfleet.fleet.placement.rooms import More, Room, Rooms
 from inferfleet.fleet.shapes import Demands, PoolKey
 from inferfleet.fleet.spot import Spot
 
 
 class Ledger:
-    """Replicas by spot, and how their pods fill each pool.
+    """Replicas by spot, how their pods fill each pool, and what they use of `quotas`, if there are any.
 
     Replicas may be counted on pools without a room too, such as those of a class with no known accelerator.
     """
 
-    def __init__(self, rooms: Rooms, demands: Demands) -> None:
+    def __init__(self, rooms: Rooms, demands: Demands, quotas: Quotas | None = None) -> None:
+        self.quotas = quotas
         self.rooms = rooms
         self.demands = demands
         self.removals = 0  # how often something was removed
@@ -28,6 +30,8 @@ class Ledger:
     def add(self, spot: Spot, replicas: int) -> None:
         """Add replicas to a spot, or remove them with a negative number, whether they fit or not."""
         self.removals += 1 if replicas < 0 else 0
+        if self.quotas:
+            self.quotas.add(spot, replicas)
         self._total[spot.deployment] += replicas
         on_cluster = self._on_cluster.setdefault(spot.deployment, Counter())
         on_cluster[spot.cluster] += replicas
@@ -50,6 +54,10 @@ class Ledger:
     def replicas(self, deployment: str) -> dict[Spot, int]:
         """Return the deployment's spots with replicas, in order."""
         return dict(sorted(self._replicas.get(deployment, {}).items()))
+
+    def spots(self, deployment: str) -> Mapping[Spot, int]:
+        """Return the deployment's spots with replicas, in no order."""
+        return self._replicas.get(deployment, {})
 
     def total(self, deployment: str) -> int:
         """Return the deployment's replicas on all clusters."""

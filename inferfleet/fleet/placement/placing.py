@@ -11,6 +11,7 @@ from itertools import groupby
 from inferfleet.fleet.placement.candidates import Candidates
 from inferfleet.fleet.placement.exchange import Exchange
 from inferfleet.fleet.placement.ledger import Ledger
+from inferfleet.fleet.placement.policy.spreading import first_pool
 from inferfleet.fleet.placement.reasons import kept_free
 from inferfleet.fleet.placement.suitability import Consequence, Objection, Suitability
 from inferfleet.fleet.shapes import PoolKey
@@ -74,12 +75,12 @@ class Placing:
                 continue
             self._ledger.add(spots[place], -1)
 
-    def _surplus_order(
-        self, spot: Spot, place: int, objection: Objection | None
-    ) -> tuple[int, int, int, int]:
+    def _surplus_order(self, spot: Spot, place: int, objection: Objection | None) -> tuple[int, ...]:
         """Return the sort key of a spot; a replica on the spot with the smallest key is removed first.
 
-        Spots that a cluster or pool objects to come first, then the cluster and the spot with the most
+        Spots that a cluster or pool objects to come first, and those on nodes that may be taken away while
+        there are more of them than the document wants. Then those that it prefers least, those where its
+        replicas crowd, and with objective `cost` the dearest; then the cluster and the spot with the most
         replicas of the deployment, then the last name; `place` is the spot's in the order of names.
         """
         consequence = int(objection.consequence) if objection else 0
@@ -87,8 +88,14 @@ class Placing:
             consequence = max(consequence, int(Consequence.EVICT))
         replicas = self._ledger.on_spot(spot)
         if not replicas:
-            return 1, 0, 0, -place
-        return -consequence, -self._ledger.by_cluster(spot.deployment)[spot.cluster], -replicas, -place
+            return 1, 0, 0, 0, 0, 0, -place
+        wanted, spreading = self._candidates.wanted(spot.deployment), self._candidates.spreading
+        if spreading.too_many_unsteady(wanted, spot):
+            consequence = max(consequence, int(Consequence.CORDON))
+        worst, second, _ = spreading.worth(wanted, first_pool(wanted, spot))
+        cost = self._candidates.cost(spot) if wanted.objective == "cost" and not consequence else 0
+        on_cluster = self._ledger.by_cluster(spot.deployment)[spot.cluster]
+        return -consequence, -worst, -second, -cost, -on_cluster, -replicas, -place
 
     def _complete(self, deployment: str) -> None:
         """Give replicas a pool for each role that is new in the document, beside those that they have."""
@@ -104,16 +111,24 @@ class Placing:
             self._gather(deployment)
 
     def _gather(self, deployment: str) -> None:
-        """Leave a deployment whose replicas are together one spot on each cluster, that of the most."""
+        """Bring replicas that are together to one spot on each cluster, that of the most, if it has room.
+
+        Spots that lack a role are left to `_evict`.
+        """
+        roles = len(self._candidates.wanted(deployment).roles)
         by_cluster: dict[str, list[Spot]] = {}
         for spot in self._ledger.replicas(deployment):
-            by_cluster.setdefault(spot.cluster, []).append(spot)
+            if len(spot.pools) == roles:
+                by_cluster.setdefault(spot.cluster, []).append(spot)
         for spots in by_cluster.values():
-            stays = min(spots, key=lambda spot: (-len(spot.pools), -self._ledger.on_spot(spot), spot))
+            stays = min(spots, key=lambda spot: (-self._ledger.on_spot(spot), spot))
             for spot in spots:
-                if spot != stays:
-                    self._ledger.add(spot, -self._ledger.on_spot(spot))
-                    self.left[spot] = f"all replicas on a cluster share their pools, those of {stays.place}"
+                replicas = self._ledger.on_spot(spot)
+                if spot == stays or not self._ledger.fits(stays, replicas):
+                    continue
+                self._ledger.add(spot, -replicas)
+                self._ledger.add(stays, replicas)
+                self.left[spot] = f"all replicas on a cluster share their pools, those of {stays.place}"
 
     def _evict(self, deployment: str) -> bool:
         """Move replicas away from spots that evict them. Return True when any moved."""
@@ -184,7 +199,9 @@ class Placing:
             for _, group in groupby(sorted(missing, key=self._rank), key=self._rank):
                 self._serve(Counter({deployment: missing[deployment] for deployment in group}), exchange)
         added = bool(exchange.new)
-        exchange.cheapen()
+        # On the nodes that are in use already, each costs nothing more.
+        if self._candidates.objective != "pack":
+            exchange.cheapen()
         return added
 
     def _all(self, missing: Counter[str], exchange: Exchange) -> bool:
@@ -243,6 +260,8 @@ class Placing:
         for _ in range(number):
             # Only where something left since can there be room where there was none.
             if self._without_room.get(deployment) == self._ledger.removals:
+                break
+            if not self._candidates.affordable(deployment):
                 break
             spot = self._candidates.best(deployment) or self._candidates.best(deployment, thorough=True)
             if spot is None:

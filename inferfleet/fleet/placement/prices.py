@@ -55,6 +55,18 @@ def prices(documents: Documents) -> dict[str, int]:
     return dict.fromkeys(by_rank, 1_000 * max(known.values(), default=0) + 1) | known
 
 
+def hourly(documents: Documents, currency: str) -> dict[str, Fraction]:
+    """Return the price per GPU and hour of each offer with one in the currency; where its nodes have no
+    GPUs, per core.
+    """
+    known = {
+        name: _rank(name, document, price, currency)
+        for document in documents.classes.values()
+        for name, price in _offers(document)
+    }
+    return {name: rank[1] for name, rank in known.items() if not rank[0]}
+
+
 def unpriced(documents: Documents) -> Iterator[Problem]:
     """Yield that some classes in use have no price that can be compared with those of the others."""
     used = _used(documents)

@@ -106,7 +106,10 @@ class Why:
 
     def _against(self, deployment: str, role: str, pool: PoolKey) -> str | None:
         objection = strongest(self._suitability.by_pool(deployment, role, pool))
-        return objection.why if objection else self._no_room(deployment, role, pool)
+        if objection:
+            return objection.why
+        refused = self._candidates.refused(deployment, role, self._ledger.rooms.by_key[pool])
+        return refused or self._no_room(deployment, role, pool)
 
     def _not_together(
         self,

@@ -7,7 +7,7 @@ Where that finds no room, and after a removal, the pool is packed from the begin
 from bisect import bisect_left, insort
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from operator import le
+from operator import attrgetter, le
 from typing import NamedTuple
 
 from inferfleet.api.documents import Documents
@@ -228,15 +228,17 @@ class Rooms:
         nodes = {name: node(document) for name, document in documents.classes.items()}
         self.all: list[Room] = []
         self.by_key: dict[PoolKey, Room] = {}
+        self.models: dict[PoolKey, str] = {}  # how nodes are bought
         self.on_cluster: dict[str, list[Room]] = {}
         self.of_offer: dict[str, list[Room]] = {}
         self._index: dict[str, dict[int, list[int]]] = {}
         self._stale: set[int] = set()
         for name in sorted(clusters):
-            for pool in sorted(documents.clusters[name].spec.node_pools, key=lambda pool: pool.name):
+            for pool in sorted(documents.clusters[name].spec.node_pools, key=attrgetter("name")):
                 if empty := nodes[pool.class_name]:
                     bought = offer(pool, documents.classes[pool.class_name])
                     room = Room((name, pool.name), len(self.all), bought, empty, pool.size)
+                    self.models[room.key] = pool.capacity.model
                     self.all.append(room)
                     self.by_key[room.key] = room
                     self.on_cluster.setdefault(name, []).append(room)

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from inferfleet.api.documents import Documents
 from inferfleet.api.kinds.base import LabelSelector
 from inferfleet.api.problems import Problem
+from inferfleet.fleet.placement.policy.kept import impossible
 from inferfleet.fleet.placement.suitability import NO_FOLLOWER, gpus, spread_over
 from inferfleet.fleet.roles import (
     engine_of,
@@ -55,6 +56,7 @@ def check(documents: Documents, selectors: Selectors, demands: Demands) -> Check
             *_clusters(documents, key, selected),
             *_selector(documents, key, selectors, selected),
             *_images(documents, key),
+            *impossible(documents, key),
         ]
         if own:
             invalid.add(key)
@@ -133,11 +135,11 @@ class _Selected:
 
     def __init__(self, documents: Documents) -> None:
         self._clusters = documents.clusters.values()
-        self._known: dict[tuple[tuple[str, str], ...], tuple[bool, tuple[str, ...]]] = {}
+        self._known: dict[str, tuple[bool, tuple[str, ...]]] = {}
 
     def by(self, selector: LabelSelector) -> tuple[bool, tuple[str, ...]]:
         """Return whether the selector matches any cluster, and the classes of those, sorted."""
-        key = tuple(sorted(selector.match_labels.items()))
+        key = str(selector)
         if key not in self._known:
             matched = [cluster for cluster in self._clusters if selector.matches(cluster.metadata.labels)]
             classes = {pool.class_name for cluster in matched for pool in cluster.spec.node_pools}
@@ -152,7 +154,7 @@ def _clusters(documents: Documents, key: str, selected: _Selected) -> Iterator[P
         labels = {name: cluster.metadata.labels for name, cluster in sorted(documents.clusters.items())}
         there = "; ".join(f"{name} has {_text(own) or 'no labels'}" for name, own in labels.items())
         yield Problem(
-            f"clusterSelector {_text(selector.match_labels)} matches no cluster",
+            f"clusterSelector {selector} matches no cluster",
             f"Use labels that a cluster has: {there}",
             "spec.clusterSelector",
             kind="ModelDeployment",

@@ -65,7 +65,7 @@ class Suitability:
         """Return the clusters that take replicas of the deployment, as far as they are asked as a whole."""
         document = self._documents.deployments[deployment]
         spec, engines = document.spec, without_image(document)
-        asked = (tuple(sorted(spec.cluster_selector.match_labels.items())), spec.tolerations, engines)
+        asked = (str(spec.cluster_selector), spec.tolerations, engines)
         if asked not in self._by_selector:
             self._by_selector[asked] = frozenset(
                 name
@@ -109,11 +109,10 @@ class Suitability:
         if state != "active":
             consequence = Consequence.EVICT if state == "drained" else Consequence.CORDON
             objections.append(Objection(consequence, state))
-        for key, value in sorted(spec.cluster_selector.match_labels.items()):
+        for key, needs in spec.cluster_selector.unmet(cluster.metadata.labels):
             has = cluster.metadata.labels.get(key)
-            if has != value:
-                label = f"cluster label {key}={has}" if has is not None else f"no cluster label {key}"
-                objections.append(Objection(Consequence.EVICT, f"{label}, needs {key}={value}"))
+            label = f"no cluster label {key}" if has is None else f"cluster label {key}={has}"
+            objections.append(Objection(Consequence.EVICT, f"{label}, needs {needs}"))
         for taint in cluster.spec.taints:
             if not any(_tolerates(toleration, taint) for toleration in spec.tolerations):
                 consequence = Consequence.EVICT if taint.effect == "NoExecute" else Consequence.CORDON
@@ -129,6 +128,16 @@ class Suitability:
         """Return what a pool has against a role, whatever its cluster has against the deployment."""
         class_name = self._pools[pool].class_name
         objections = list(self._on_class(deployment, role, class_name))
+        spec, document = self._documents.deployments[deployment].spec, self._pools[pool]
+        selects = "pool_selector" in spec.model_fields_set
+        for key, needs in spec.pool_selector.unmet(document.node_labels) if selects else ():
+            has = document.node_labels.get(key)
+            label = f"no label {key}" if has is None else f"label {key}={has}"
+            objections.append(Objection(Consequence.EVICT, f"{label} of the pool, needs {needs}"))
+        model = document.capacity.model
+        if model not in spec.capacity_models:
+            text = f"capacity model {model}, which capacityModels does not name"
+            objections.append(Objection(Consequence.CORDON, text))
         empty = self._nodes[class_name]
         final = any(objection.final for objection in objections)
         if empty and not final and (why := misfit(self._demands.of(deployment, role, pool), empty)):

@@ -44,6 +44,7 @@ Nothing of a deployment is in Google Cloud. What a change does to its pods that 
 - **pods roll**: a Deployment replaces its pods one at a time, a LeaderWorkerSet its groups, as `spec.rollout`
   says.
 - **another workload**: new pods are created beside the old ones, which are deleted at the end of the update.
+  Of prefill and decode, where there is no room for both sets, the old one ends first, which the plan says.
 
 | field | effect | why |
 |---|---|---|
@@ -77,6 +78,10 @@ class DeploymentField(NamedTuple):
 
 
 _OF_ROLES = "spec.roles.<name>."
+_PREFILL = "spec.prefill."
+# What both roles exchange: `fleet.engines.exchanged`.
+_FACTS = "with another image, model, number format, block size or transfer config"
+_EXCHANGED = "both roles get another workload, because KV caches have another form"
 DEPLOYMENT_FIELDS = (
     DeploymentField("apiVersion", PodEffect.NONE, "it has a single value"),
     DeploymentField("kind", PodEffect.NONE, "it says what the document is"),
@@ -89,13 +94,26 @@ DEPLOYMENT_FIELDS = (
         "spec.accelerator", PodEffect.NONE, "replicas move to pools with accelerators, or without any"
     ),
     DeploymentField("spec.clusterSelector", PodEffect.NONE, "where a cluster is excluded, its replicas move"),
+    DeploymentField("spec.poolSelector", PodEffect.NONE, "where a pool is excluded, its replicas move"),
+    DeploymentField("spec.spread", PodEffect.NONE, "new replicas are placed by it; those that run stay"),
+    DeploymentField("spec.prefer", PodEffect.NONE, "new replicas are placed by it; those that run stay"),
+    DeploymentField(
+        "spec.capacityModels", PodEffect.NONE, "new replicas are placed by it; those that run stay"
+    ),
+    DeploymentField(
+        "spec.onDemandReplicas", PodEffect.NONE, "new replicas are placed by it; those that run stay"
+    ),
     DeploymentField(
         "spec.nodeSelector",
         PodEffect.NONE,
         "where a class is excluded, its replicas move; pods whose GPUs are claimed roll to another claim",
     ),
     DeploymentField("spec.tolerations", PodEffect.NONE, "where a taint is not tolerated, replicas move"),
-    DeploymentField("spec.engine.type", PodEffect.ROLL, "probes, metrics and labels follow from it"),
+    DeploymentField(
+        "spec.engine.type",
+        PodEffect.ROLL,
+        "probes, metrics and labels follow from it; where there is prefill, both roles get another workload",
+    ),
     DeploymentField(
         "spec.engine.port",
         PodEffect.ROLL,
@@ -107,9 +125,13 @@ DEPLOYMENT_FIELDS = (
         "spec.workers.topology",
         PodEffect.ROLL,
         "groups of another size are announced; where one pod becomes several, or several one, it is another "
-        "workload",
+        "workload, as with prefill for another tensor or pipeline",
     ),
-    DeploymentField("spec.workers.template", PodEffect.ROLL, "all pods are made of it"),
+    DeploymentField(
+        "spec.workers.template",
+        PodEffect.ROLL,
+        f"all pods are made of it; where there is prefill, {_FACTS}, {_EXCHANGED}",
+    ),
     DeploymentField("spec.workers.entry", PodEffect.ROLL, "whole groups roll"),
     DeploymentField("spec.workers.follower", PodEffect.ROLL, "whole groups roll"),
     DeploymentField("spec.roles", PodEffect.COME_OR_GO, "those of the role; pods of other roles run on"),
@@ -122,19 +144,53 @@ DEPLOYMENT_FIELDS = (
     DeploymentField(f"{_OF_ROLES}workers.follower", PodEffect.ROLL, "whole groups of the role roll"),
     DeploymentField(f"{_OF_ROLES}nodeSelector", PodEffect.ANOTHER, "where it excludes the pool of the role"),
     DeploymentField(f"{_OF_ROLES}engine", PodEffect.ROLL, "as that of the deployment, for the role"),
+    DeploymentField("spec.prefill", PodEffect.ANOTHER, "added or removed, for both roles"),
     DeploymentField(
-        "spec.prefill", PodEffect.COME_OR_GO, "all of the deployment, as a new set beside the old"
+        f"{_PREFILL}workers.count", PodEffect.COME_OR_GO, "each replica has so many of them; decode runs on"
+    ),
+    DeploymentField(
+        f"{_PREFILL}workers.topology",
+        PodEffect.ANOTHER,
+        f"with another tensor or pipeline, {_EXCHANGED}; with another data, groups of prefill roll",
+    ),
+    *(
+        DeploymentField(f"{_PREFILL}workers.{part}", PodEffect.ROLL, why)
+        for part, why in (
+            ("template", f"all pods of prefill are made of it; {_FACTS}, {_EXCHANGED}"),
+            ("entry", f"whole groups of prefill roll; {_FACTS}, {_EXCHANGED}"),
+            ("follower", f"whole groups of prefill roll; {_FACTS}, {_EXCHANGED}"),
+        )
+    ),
+    DeploymentField(
+        f"{_PREFILL}nodeSelector", PodEffect.ANOTHER, "where it excludes the pool of prefill; decode runs on"
+    ),
+    DeploymentField(f"{_PREFILL}connector", PodEffect.ANOTHER, _EXCHANGED),
+    DeploymentField(f"{_PREFILL}decider", PodEffect.NONE, "it is about the picker, which restarts"),
+    DeploymentField(f"{_PREFILL}proxy", PodEffect.ROLL, "those of decode, which the proxy is in"),
+    DeploymentField(
+        f"{_PREFILL}proxy.enginePort",
+        PodEffect.ROLL,
+        "those of decode; requests come in on the port of the proxy, which stays",
     ),
     DeploymentField("spec.endpointPicker", PodEffect.NONE, "it is about the picker, which restarts"),
     DeploymentField("spec.route", PodEffect.NONE, "it is about the HTTPRoute"),
-    DeploymentField("spec.rollout", PodEffect.NONE, "it says how pods are replaced"),
+    DeploymentField(
+        "spec.rollout",
+        PodEffect.NONE,
+        "it says how pods are replaced, and whether room is kept for a second set of prefill and decode",
+    ),
     DeploymentField(
         "spec.scheduler",
         PodEffect.ROLL,
         "but for queues of KAI, which are labels of workloads; a queue of Kueue must not change under pods "
         "that are ready: that is refused",
     ),
-    DeploymentField("spec.plugins", PodEffect.ROLL, "where they make other pods"),
+    DeploymentField(
+        "spec.plugins",
+        PodEffect.ROLL,
+        "where they make other pods; where there is prefill and model-cache has another model for a path, "
+        "both roles get another workload",
+    ),
 )
 
 

@@ -236,6 +236,16 @@ _CLUSTER = (
     _gke("replace", Effect.NOTHING, "it says how the stack may replace pools"),
     Row("InferenceCluster", "spec.taints", Effect.NOTHING, "deployments tolerate them, or stay away"),
     Row("InferenceCluster", "spec.serving", Effect.NOTHING, "it is about objects in the cluster"),
+    *(
+        Row("InferenceCluster", f"spec.serving.images.{name}", Effect.NOTHING, why)
+        for name, why in (
+            ("epp", "endpoint pickers restart"),
+            ("prefillEpp", "endpoint pickers of deployments with prefill restart"),
+            ("engine", "pods whose template names none roll; with prefill both roles get another workload"),
+            ("proxy", "pods of decode roll where there is prefill, unless the deployment names an image"),
+            ("kit", "pods roll for which the plugin model-cache unpacks models"),
+        )
+    ),
     Row("InferenceCluster", "spec.plugins", Effect.NOTHING, "they edit pods"),
 )
 

@@ -9,6 +9,7 @@ from inferfleet.api.kinds.model_deployment import ModelDeployment
 from inferfleet.api.kinds.quantity import parse_quantity
 from inferfleet.api.problems import Problem
 from inferfleet.fleet.decisions import Plan
+from inferfleet.fleet.roles import is_disaggregated
 from inferfleet.gke import names as cloud_names
 from inferfleet.gke.facts.machine import Machine
 from inferfleet.gke.facts.machines import machine
@@ -18,7 +19,7 @@ from inferfleet.gke.settings.nodes import system_node_config
 from inferfleet.gke.settings.pools import SECONDS, pool_of, with_name
 from inferfleet.gke.values import SYSTEM_POOL, CloudResource
 from inferfleet.profiles.gke import SYSTEM_MACHINE_TYPE
-from inferfleet.profiles.table import profile
+from inferfleet.profiles.table import picker
 
 # One per zone of a region for GKE's own pods, and one for the time of an upgrade.
 _WITHOUT_PICKERS = 4
@@ -123,7 +124,8 @@ def _usable(kind: Machine) -> Need:
 def _need(deployment: ModelDeployment, documents: Documents, cluster: str) -> Need:
     """Return the deployment's own resources, or the profile's. A limit counts where no request is given."""
     own = deployment.spec.endpoint_picker.resources
-    used = profile(documents.clusters[cluster].spec.serving.profile).resources if own is None else own
+    name, apart = documents.clusters[cluster].spec.serving.profile, is_disaggregated(deployment)
+    used = picker(name, disaggregated=apart).resources if own is None else own
     amounts = {**used.limits, **used.requests}
     return parse_quantity(amounts.get("cpu", "0")), parse_quantity(amounts.get("memory", "0"))
 

@@ -1,26 +1,18 @@
 """Checks whether an endpoint picker would be taken and start with the settings of cluster and deployment."""
 
-import re
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterable, Iterator
 
 from inferfleet.api.kinds.inference_cluster import InferenceCluster, Serving
 from inferfleet.api.kinds.model_deployment import ModelDeployment
-from inferfleet.api.kinds.pod_template import ResourceRequirements
-from inferfleet.api.kinds.quantity import parse_quantity
 from inferfleet.api.problems import Mistake, Problem, Severity
-from inferfleet.api.wording import one_of, path_of, shown
-from inferfleet.fleet import names
+from inferfleet.api.wording import path_of, shown
 from inferfleet.manifests.picker import flags as picker_flags
-from inferfleet.manifests.picker.config import EXTRACTOR, config_text
-from inferfleet.profiles.engines import engine
+from inferfleet.manifests.picker import own_config
+from inferfleet.manifests.picker.config import always
+from inferfleet.manifests.picker.objects import image as picker_image
+from inferfleet.manifests.programs import resource_mistakes
 from inferfleet.profiles.profile import Profile
-
-# validation.MaxSecretSize of k8s.io/kubernetes, for all values of a ConfigMap or Secret together.
-_CONFIG_MAP_BYTES = 1_048_576
-# What containers may ask for by a name without a domain, beside hugepages-<size>.
-_RESOURCES = ("cpu", "memory", "ephemeral-storage")
-_EXTENDED = re.compile(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?/[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?")
+from inferfleet.profiles.table import profile as usual_picker
 
 
 def check_cluster(cluster: InferenceCluster, profile: Profile) -> Iterator[Problem]:
@@ -32,32 +24,88 @@ def check_cluster(cluster: InferenceCluster, profile: Profile) -> Iterator[Probl
 
 
 def check_deployment(deployment: ModelDeployment, *, serving: Serving, profile: Profile) -> Iterator[Problem]:
-    """Yield errors and warnings of a deployment's picker on a cluster whose own flags are valid."""
+    """Yield errors and warnings of a deployment's picker, with this row of the table, on a cluster whose own
+    flags are valid.
+    """
     picker = deployment.spec.endpoint_picker
     flags = list(picker_flags.mistakes(picker.flags, profile))
-    for field, mistakes in (
-        ("resources", _resource_mistakes(picker.resources)),
-        ("flags", flags),
-        ("port", [] if flags else _port_mistakes(deployment, serving, profile)),
-        ("config", _config_mistakes(picker.config, profile)),
-    ):
+    # Another image may have plugins of its own.
+    severity: Severity = (
+        "warning" if picker_image(deployment, serving, profile) != profile.epp_image else "error"
+    )
+    every: tuple[tuple[str, Severity, Iterable[Mistake]], ...] = (
+        ("resources", "error", resource_mistakes(picker.resources)),
+        ("flags", "error", flags),
+        ("port", "error", [] if flags else _port_mistakes(deployment, serving, profile)),
+        ("image", "error", _image_mistakes(deployment, serving, profile)),
+        ("config", "error", own_config.mistakes(deployment, profile)),
+        ("config", severity, own_config.unknown(deployment, profile)),
+        ("config", "warning", own_config.idle(deployment, profile)),
+    )
+    for field, how, mistakes in every:
         for mistake in mistakes:
-            yield _problem(deployment, field, mistake)
-    for mistake in _unread_metrics(deployment, profile):
-        yield _problem(deployment, "config", mistake, severity="warning")
+            yield _problem(deployment, ("endpointPicker", field), mistake, how)
+    yield from _decider(deployment)
+
+
+def check_image(
+    deployment: ModelDeployment, cluster: InferenceCluster, *, profile: Profile
+) -> Iterator[Problem]:
+    """Yield an error where a cluster chose the image of its usual pickers, and none for this deployment's.
+
+    Who chooses an image cannot pull the profile's, or must not; and the usual one is another program.
+    """
+    images, own = cluster.spec.serving.images, deployment.spec.endpoint_picker.image
+    usual = usual_picker(cluster.spec.serving.profile)
+    if profile.epp_image == usual.epp_image or own or images.prefill_epp or not images.epp:
+        return
+    yield Problem(
+        f"deployment {deployment.metadata.key!r} has prefill apart, whose endpoint picker is another program "
+        f"({profile.epp_image}) than that of serving.images.epp",
+        "Write serving.images.prefillEpp too, or endpointPicker.image in the deployment",
+        "spec.serving.images.epp",
+        kind="InferenceCluster",
+        key=cluster.metadata.name,
+    )
 
 
 def _problem(
-    deployment: ModelDeployment, field: str, mistake: Mistake, severity: Severity = "error"
+    deployment: ModelDeployment, below: tuple[str, ...], mistake: Mistake, severity: Severity = "error"
 ) -> Problem:
     return Problem(
         mistake.what,
         mistake.next_step,
-        path_of(("spec", "endpointPicker", field, *mistake.at)),
+        path_of(("spec", *below, *mistake.at)),
         kind="ModelDeployment",
         key=deployment.metadata.key,
         severity=severity,
     )
+
+
+def _image_mistakes(deployment: ModelDeployment, serving: Serving, profile: Profile) -> Iterator[Mistake]:
+    """Yield an error where the image is that of the usual pickers, by the last element of its path."""
+    image, usual = deployment.spec.endpoint_picker.image, usual_picker(serving.profile)
+    if image and _program(image) == _program(usual.epp_image) != _program(profile.epp_image):
+        what = f"with prefill apart the endpoint picker is another program than {shown(image)!r}"
+        yield Mistake(what, f"Remove it, or write an image of {profile.epp_image}")
+
+
+def _program(image: str) -> str:
+    return image.partition("@")[0].rpartition("/")[2].partition(":")[0]
+
+
+def _decider(deployment: ModelDeployment) -> Iterator[Problem]:
+    """Yield a decider in the document that is not used, or with which SGLang refuses requests."""
+    prefill, below = deployment.spec.prefill, ("prefill", "decider")
+    if prefill is None or "decider" not in prefill.model_fields_set:
+        return
+    if deployment.spec.endpoint_picker.config is not None:
+        what = "endpointPicker.config is used as it is written, so this decides nothing"
+        mistake = Mistake(what, "Write it as a plugin of the config, and remove it here")
+        yield _problem(deployment, below, mistake, "warning")
+    elif prefill.decider.type == "PrefixBased" and always(deployment):
+        what = "SGLang's decode pods refuse requests that are not prefilled apart, as PrefixBased leaves some"
+        yield _problem(deployment, below, Mistake(what, "Write type: Always, or remove it"))
 
 
 def _port_mistakes(deployment: ModelDeployment, serving: Serving, profile: Profile) -> Iterator[Mistake]:
@@ -77,59 +125,3 @@ def _port_mistakes(deployment: ModelDeployment, serving: Serving, profile: Profi
             yield Mistake(what, "Give one of the two another port")
             return
         used[port] = name
-
-
-def _config_mistakes(config: dict[str, Any] | None, profile: Profile) -> Iterator[Mistake]:
-    if config is None:
-        return
-    for key, known in (("apiVersion", profile.config_api_versions), ("kind", (profile.config_kind,))):
-        if config.get(key) not in known:
-            what = f"it is {config.get(key)!r}, which the endpoint picker of {profile.name} does not read"
-            yield Mistake(what, f"Write {key}: {known[0]}", (key,))
-    if (size := len(config_text(config).encode())) > _CONFIG_MAP_BYTES:
-        what = f"it has {size} bytes, and the ConfigMap that holds it takes at most {_CONFIG_MAP_BYTES}"
-        yield Mistake(what, "Shorten it")
-
-
-def _resource_mistakes(resources: ResourceRequirements | None) -> Iterator[Mistake]:
-    """Yield what the API server refuses: unknown names, requests above limits, devices that may differ."""
-    if resources is None:
-        return
-    limits = resources.limits
-    for kind, amounts in (("requests", resources.requests), ("limits", limits)):
-        for name in amounts:
-            if not _is_resource(name):
-                what = f"a container has no resource {shown(name)!r}"
-                yield Mistake(what, one_of(name, _RESOURCES, "Known resources"), (kind, name))
-    for name, requested in resources.requests.items():
-        if not _is_resource(name):
-            continue
-        limit = limits.get(name)
-        whole = name not in _RESOURCES
-        if whole and (limit is None or parse_quantity(limit) != parse_quantity(requested)):
-            what = f"it requests {requested} of {name}, and of such resources the limit must be the same"
-            yield Mistake(what, f"Write limits: {{{name}: {requested}}} too", ("requests", name))
-        elif limit is not None and parse_quantity(requested) > parse_quantity(limit):
-            what = f"it requests {requested} of {name}, which is more than its limit of {limit}"
-            yield Mistake(what, "Lower the request or raise the limit", ("requests", name))
-
-
-def _is_resource(name: str) -> bool:
-    return name in _RESOURCES or name.startswith("hugepages-") or _EXTENDED.fullmatch(name) is not None
-
-
-def _unread_metrics(deployment: ModelDeployment, profile: Profile) -> Iterator[Mistake]:
-    config = deployment.spec.endpoint_picker.config
-    kind = deployment.spec.engine.type
-    if config is None or profile.engine_label == names.LLM_D_ENGINE or engine(kind).label == "vllm":
-        return
-    plugins = config.get("plugins")
-    for plugin in plugins if isinstance(plugins, list) else []:
-        parameters = plugin.get("parameters") if isinstance(plugin, dict) else None
-        if isinstance(parameters, dict) and plugin.get("type") == EXTRACTOR:
-            return
-    yield Mistake(
-        f"its plugins have no {EXTRACTOR} with parameters, so the endpoint picker of {profile.name} "
-        f"takes {kind} for vLLM and reads none of its metrics",
-        f"Add the plugin {EXTRACTOR} with parameters: {{engineLabelKey: {names.LLM_D_ENGINE}}}",
-    )

@@ -1,17 +1,14 @@
 """Flags of an endpoint picker: the profile's, overridden by the cluster's, then by the deployment's."""
 
-import re
 from collections.abc import Iterator, Mapping
 
 from inferfleet.api.kinds.inference_cluster import Serving
 from inferfleet.api.kinds.model_deployment import ModelDeployment
 from inferfleet.api.problems import Mistake
-from inferfleet.api.wording import one_of, shown
 from inferfleet.fleet import names
+from inferfleet.manifests.programs import Value, flag_mistakes, text
 from inferfleet.profiles.engines import engine
-from inferfleet.profiles.profile import FlagKind, Profile
-
-Value = str | int | float | bool
+from inferfleet.profiles.profile import Profile
 
 CONFIG_FOLDER = "/config"
 CONFIG_FILE = "config.yaml"
@@ -30,13 +27,6 @@ _SYSTEM = {
     "metrics-endpoint-auth": "write serving.metricsAuth of the cluster instead",
     "tracing": "write serving.tracing of the cluster instead",
 }
-_DURATION = re.compile(r"^(0|([0-9]+(\.[0-9]+)?(ns|us|µs|ms|s|m|h))+)$")
-_RULE: dict[FlagKind, str] = {
-    "bool": "true or false",
-    "int": "a whole number",
-    "duration": "a duration such as 150ms or 5s",
-    "text": "text",
-}
 
 
 def flags(*, deployment: ModelDeployment, serving: Serving, profile: Profile) -> dict[str, str]:
@@ -46,7 +36,7 @@ def flags(*, deployment: ModelDeployment, serving: Serving, profile: Profile) ->
     if metrics_port and profile.engine_metrics_port_flag:
         merged[profile.engine_metrics_port_flag] = metrics_port
     merged |= serving.epp_flags | deployment.spec.endpoint_picker.flags
-    return {name: _text(value) for name, value in sorted(merged.items())}
+    return {name: text(value) for name, value in sorted(merged.items())}
 
 
 def args(*, deployment: ModelDeployment, serving: Serving, profile: Profile, revision: str) -> list[str]:
@@ -59,8 +49,8 @@ def args(*, deployment: ModelDeployment, serving: Serving, profile: Profile, rev
         "config-file": f"{CONFIG_FOLDER}/{CONFIG_FILE}",
         "grpc-port": str(grpc_port(deployment, profile)),
         **({"ha-enable-leader-election": "true"} if picker.replicas > 1 else {}),
-        "tracing": _text(serving.tracing is not None),
-        "metrics-endpoint-auth": _text(serving.metrics_auth),
+        "tracing": text(serving.tracing is not None),
+        "metrics-endpoint-auth": text(serving.metrics_auth),
     }
     chosen = flags(deployment=deployment, serving=serving, profile=profile)
     return [f"--{name}={value}" for name, value in {**system, **chosen}.items()]
@@ -86,39 +76,14 @@ def is_secure(chosen: Mapping[str, str]) -> bool:
 
 def mistakes(written: Mapping[str, Value], profile: Profile) -> Iterator[Mistake]:
     """Yield what is wrong with the flags of one document."""
-    for name, value in written.items():
-        if wrong := _wrong(name, value, profile):
-            yield Mistake(*wrong, at=(name,))
-
-
-def _wrong(name: str, value: Value, profile: Profile) -> tuple[str, str] | None:
-    if name.startswith("-"):
-        return (
-            f"flag {shown(name)} has dashes",
-            f"Write {shown(name.lstrip('-'))}: flags are written without them here",
-        )
-    if name in profile.rejected_flags:
-        return f"the endpoint picker of {profile.name} exits when {name} is set", (
-            f"Remove it, and {profile.rejected_flags[name]}"
-        )
-    kind = profile.known_flags.get(name)
-    if kind is None:
-        what = f"the endpoint picker of {profile.name} has no flag {shown(name)}"
-        return what, one_of(name, set(profile.known_flags) - set(_SYSTEM), "Known flags")
-    if name in _SYSTEM:
-        return f"flag {name} is set by inferfleet", f"Remove it: {_SYSTEM[name]}"
-    if not _is(value, kind):
-        return f"{name} is {shown(_text(value))!r}", f"Give it {_RULE[kind]}"
-    return None
-
-
-def _is(value: Value, kind: FlagKind) -> bool:
-    if kind == "bool":
-        return _text(value) in ("true", "false")
-    if kind == "int":
-        return not isinstance(value, bool) and re.fullmatch(r"[0-9]{1,10}", _text(value)) is not None
-    return kind == "text" or _DURATION.match(_text(value)) is not None
-
-
-def _text(value: Value) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
+    picker = f"the endpoint picker of {profile.name}"
+    yield from flag_mistakes(
+        written,
+        picker,
+        known={name: kind for name, kind in profile.known_flags.items() if name not in _SYSTEM},
+        own={name: said for name, said in _SYSTEM.items() if name in profile.known_flags},
+        refused={
+            name: (f"{picker} exits when {name} is set", f"Remove it, and {instead}")
+            for name, instead in profile.rejected_flags.items()
+        },
+    )

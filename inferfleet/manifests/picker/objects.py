@@ -6,11 +6,14 @@ from typing import Any
 from inferfleet.api.kinds.inference_cluster import Serving, Tracing
 from inferfleet.api.kinds.model_deployment import ModelDeployment
 from inferfleet.fleet import names
+from inferfleet.fleet.roles import is_disaggregated
 from inferfleet.manifests.metadata import WAIT_FOR, metadata
 from inferfleet.manifests.picker import access as picker_access
 from inferfleet.manifests.picker import config as picker_config
 from inferfleet.manifests.picker import flags as picker_flags
+from inferfleet.manifests.programs import resources_of, tracing_variables, variable_of_pod
 from inferfleet.profiles.profile import Profile
+from inferfleet.profiles.table import profile as usual_picker
 
 CONFIG_HASH = f"{names.DOMAIN}/config-hash"
 # As long as an engine's own: streams run through the gateway on the picker's word.
@@ -53,6 +56,15 @@ def objects(
         _deployment(deployment, serving, profile, stack, revision),
         _service(deployment, serving, profile, stack, revision),
     )
+
+
+def image(deployment: ModelDeployment, serving: Serving, profile: Profile) -> str:
+    """Return the image of a picker of this profile: the deployment's, the cluster's, or the profile's own."""
+    of_cluster = serving.images.epp
+    if is_disaggregated(deployment):
+        same = usual_picker(serving.profile).epp_image == profile.epp_image
+        of_cluster = serving.images.prefill_epp or (of_cluster if same else None)
+    return deployment.spec.endpoint_picker.image or of_cluster or profile.epp_image
 
 
 def selector(deployment: ModelDeployment, revision: str) -> dict[str, str]:
@@ -114,13 +126,13 @@ def _container(
     elects = picker.replicas > 1
     return {
         "name": "epp",
-        "image": picker.image or serving.images.epp or profile.epp_image,
+        "image": image(deployment, serving, profile),
         "imagePullPolicy": "IfNotPresent",
         "args": picker_flags.args(deployment=deployment, serving=serving, profile=profile, revision=revision),
         "env": [
-            _field("NAMESPACE", "metadata.namespace"),
-            _field("POD_NAME", "metadata.name"),
-            *(_tracing(serving.tracing) if serving.tracing else []),
+            variable_of_pod("NAMESPACE", "metadata.namespace"),
+            variable_of_pod("POD_NAME", "metadata.name"),
+            *_tracing(serving.tracing, profile),
         ],
         "ports": [
             {"name": "grpc-ext-proc", "containerPort": grpc},
@@ -168,25 +180,14 @@ def _resources(deployment: ModelDeployment, profile: Profile) -> dict[str, Any]:
             "requests": dict(profile.resources.requests),
             "limits": dict(profile.resources.limits),
         }
-    both = {"requests": dict(own.requests), "limits": dict(own.limits)}
-    return {kind: amounts for kind, amounts in both.items() if amounts}
+    return resources_of(own)
 
 
-def _tracing(tracing: Tracing) -> list[dict[str, Any]]:
-    pairs = "k8s.namespace.name=$(NAMESPACE),k8s.node.name=$(NODE_NAME),k8s.pod.name=$(POD_NAME)"
-    return [
-        _field("NODE_NAME", "spec.nodeName"),
-        {"name": "OTEL_SERVICE_NAME", "value": "endpoint-picker"},
-        {"name": "OTEL_EXPORTER_OTLP_ENDPOINT", "value": tracing.endpoint},
-        {"name": "OTEL_TRACES_EXPORTER", "value": "otlp"},
-        {"name": "OTEL_TRACES_SAMPLER", "value": tracing.sampler},
-        {"name": "OTEL_TRACES_SAMPLER_ARG", "value": tracing.sampler_arg},
-        {"name": "OTEL_RESOURCE_ATTRIBUTES", "value": pairs},
-    ]
-
-
-def _field(name: str, path: str) -> dict[str, Any]:
-    return {"name": name, "valueFrom": {"fieldRef": {"apiVersion": "v1", "fieldPath": path}}}
+def _tracing(tracing: Tracing | None, profile: Profile) -> list[dict[str, Any]]:
+    if tracing is None:
+        # Otherwise it sends a part of them to a collector beside it, and complains that there is none.
+        return [{"name": "OTEL_TRACES_SAMPLER_ARG", "value": "0"}] if profile.always_traces else []
+    return tracing_variables(tracing, "endpoint-picker")
 
 
 def _service(

@@ -7,8 +7,7 @@ from typing import Any
 
 from inferfleet.api.kinds.model_deployment import ModelDeployment
 from inferfleet.fleet import names
-from inferfleet.fleet.ports import pool_ports
-from inferfleet.fleet.roles import DECODE
+from inferfleet.fleet.ports import target_ports
 from inferfleet.manifests.metadata import metadata
 from inferfleet.manifests.picker.flags import grpc_port
 from inferfleet.profiles.profile import Profile
@@ -32,7 +31,7 @@ def inference_pool(
         ),
         "spec": {
             "selector": {"matchLabels": names.pool_selector(key, revision)},
-            "targetPorts": [{"number": port} for port in pool_ports(deployment, DECODE)],
+            "targetPorts": [{"number": port} for port in target_ports(deployment)],
             "endpointPickerRef": {
                 "group": "",
                 "kind": "Service",

@@ -7,11 +7,16 @@ from inferfleet.api.pods.resources import fractions
 from inferfleet.api.pods.template import template_mistakes
 from inferfleet.api.problems import Mistake, Problem
 from inferfleet.api.wording import below, path_of
-from inferfleet.fleet.engine_args import disagreements, port_of
+from inferfleet.fleet.engine_args import disagreements
+from inferfleet.fleet.engines.exchanged import changes
 from inferfleet.fleet.names import LWS
+from inferfleet.fleet.ports import serving_ports
 from inferfleet.fleet.requests import requests
+from inferfleet.fleet.roles import listening_port, proxied_port
 from inferfleet.fleet.shapes import has_accelerators
 from inferfleet.manifests.pod.contradictions import contradictions
+from inferfleet.manifests.pod.disaggregated.check import proxy_mistakes, proxy_problems
+from inferfleet.manifests.pod.disaggregated.contradictions import disaggregated_contradictions
 from inferfleet.manifests.pod.parts import Contradiction, containers
 from inferfleet.manifests.pod.ports import port_contradictions, scraped
 from inferfleet.manifests.pod.stand import Stand
@@ -32,6 +37,7 @@ def document_contradictions(stand: Stand) -> Iterator[Problem]:
             key=stand.deployment.metadata.key,
         )
     yield from _no_image(stand)
+    yield from proxy_problems(stand)
     for contradiction in _contradictions(stand.written.spec, stand):
         yield Problem(
             contradiction.what,
@@ -59,7 +65,8 @@ def _no_image(stand: Stand) -> Iterator[Problem]:
 
 
 def template_check(stand: Stand) -> Callable[[dict[str, Any]], Iterator[Mistake]]:
-    """Return the function that yields what an edited template contradicts: placement, port and topology.
+    """Return the function that yields what an edited template contradicts: placement, port and topology, and
+    what prefill and decode exchange.
 
     These are the checks of `document_contradictions` and of the engine's command line in documents. Places
     are as those of a difference, with containers by name.
@@ -73,21 +80,38 @@ def template_check(stand: Stand) -> Callable[[dict[str, Any]], Iterator[Mistake]
             spec, stand.deployment, role=stand.role, position=stand.position, shape=stand.shape
         ):
             yield Mistake(mistake.what, mistake.next_step, (place(template, mistake.at),))
-        for mistake in (*scraped(template, stand), *_of_controller(template, stand)):
+        others = (
+            *changes(
+                spec,
+                stand.written.spec,
+                stand.deployment,
+                stand.role,
+                stand.position,
+                image=stand.image,
+            ),
+            *scraped(template, stand),
+            *_of_controller(template, stand),
+            *proxy_mistakes(template, stand),
+        )
+        for mistake in others:
             yield Mistake(mistake.what, mistake.next_step, (place(template, mistake.at),))
 
     return check
 
 
 def _contradictions(spec: dict[str, Any], stand: Stand) -> Iterator[Contradiction]:
+    behind = proxied_port(stand.deployment, stand.role)
     yield from contradictions(
         spec,
-        port=port_of(stand.engine),
+        port=listening_port(stand.deployment, stand.role),
+        field="spec.prefill.proxy.enginePort" if behind else "spec.engine.port",
         hardware=stand.hardware,
         pool=stand.spot.pool(stand.role),
         cluster=stand.spot.cluster,
+        proxied=serving_ports(stand.deployment, stand.role, stand.shape) if stand.has_proxy else (),
     )
     yield from port_contradictions(spec, stand)
+    yield from disaggregated_contradictions(spec, stand)
 
 
 def _of_controller(template: Mapping[str, Any], stand: Stand) -> Iterator[Mistake]:

@@ -5,7 +5,7 @@ other may not. They see a spec whose types are right. Labels cannot contradict: 
 of the domains that are generated, and plugins must not change them.
 """
 
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from decimal import Decimal
 from typing import Any
 
@@ -28,10 +28,21 @@ _HARDWARE = "Remove it, and say by spec.nodeSelector or spec.clusterSelector whi
 
 
 def contradictions(
-    spec: Spec, *, port: int, hardware: Hardware, pool: str, cluster: str
+    spec: Spec,
+    *,
+    port: int,
+    field: str,
+    hardware: Hardware,
+    pool: str,
+    cluster: str,
+    proxied: Container[int] = (),
 ) -> Iterator[Contradiction]:
-    """Yield every contradiction. `port` is the engine's; pool and cluster are where the pod was placed."""
-    yield from _ports(spec, port)
+    """Yield every contradiction.
+
+    `port` is the one on which the engine listens, by a `field` of the document; pool and cluster are where
+    the pod was placed. Of ports of a routing proxy, `proxied`, nothing is said here.
+    """
+    yield from _ports(spec, port, field, proxied)
     yield from _devices(spec, hardware, pool, cluster)
     yield from foreign_claims(spec, hardware)
     yield from _node(spec, hardware, f"pool {pool} of cluster {cluster}")
@@ -41,7 +52,7 @@ def contradictions(
     yield from asked(spec)
 
 
-def _ports(spec: Spec, port: int) -> Iterator[Contradiction]:
+def _ports(spec: Spec, port: int, field: str, proxied: Container[int]) -> Iterator[Contradiction]:
     for at, container in containers(spec):
         serves = is_engine(at, container)
         for i, listed in enumerate(container.get("ports", [])):
@@ -51,14 +62,14 @@ def _ports(spec: Spec, port: int) -> Iterator[Contradiction]:
                     (*at, "ports", i),
                     f"container {container['name']!r} listens on {number}",
                     "that is the engine's port, and containers of a pod share one address",
-                    "Move it to another port, or set spec.engine.port to the one the engine really uses",
+                    f"Move it to another port, or set {field} to the one the engine really uses",
                 )
-            elif serves and name == PORT_NAME and not is_port(listed, port):
+            elif serves and name == PORT_NAME and not is_port(listed, port) and number not in proxied:
                 yield Contradiction(
                     (*at, "ports", i),
                     f"the port named {PORT_NAME} is {number}",
                     f"the engine's port is {port}, and inferfleet gives it that name",
-                    f"Set spec.engine.port to {number}, or name this port otherwise",
+                    f"Set {field} to {number}, or name this port otherwise",
                 )
             elif serves and is_port(listed, port) and name not in (None, PORT_NAME):
                 yield Contradiction(

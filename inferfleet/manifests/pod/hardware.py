@@ -9,7 +9,7 @@ from inferfleet.api.kinds.base import Taint
 from inferfleet.api.kinds.inference_class import Device
 from inferfleet.api.kinds.node_pool import NodePool
 from inferfleet.fleet import names
-from inferfleet.profiles.devices import RESOURCE_BY_DRIVER
+from inferfleet.profiles.devices import RESOURCE_BY_DRIVER, is_network
 
 
 @dataclass(frozen=True)
@@ -26,6 +26,10 @@ class PodClaim:
     shared_by: str | None = None
 
 
+# `RDMA` stands for adapters that the class describes in any way, `GKE` for those of GPUDirect RDMA there.
+Fabric = Literal["None", "RDMA", "GKE"]
+
+
 @dataclass(frozen=True)
 class Hardware:
     """The devices of a pod: `gpus` of the extended resource `resource`, on nodes with `gpus_per_node`.
@@ -35,7 +39,7 @@ class Hardware:
     With `allocation` DRA nodes have no such resource, only a taint that is called like it, and one of
     `claims` gives the pod its accelerators. `others` are resources that nodes of the class have besides;
     `labels` are those that nodes of the pool are known to have besides its selector, each with the values
-    that one of them can have.
+    that one of them can have. `fabric` is what nodes have for copying memory between them.
     """
 
     resource: str | None
@@ -47,6 +51,7 @@ class Hardware:
     labels: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     allocation: Literal["DevicePlugin", "DRA"] = "DevicePlugin"
     claims: tuple[PodClaim, ...] = ()
+    fabric: Fabric = "None"
 
     @property
     def offered(self) -> tuple[str, ...]:
@@ -76,26 +81,31 @@ def hardware(
     labels: Mapping[str, tuple[str, ...]] = MappingProxyType({}),
     allocation: Literal["DevicePlugin", "DRA"] = "DevicePlugin",
     claims: tuple[PodClaim, ...] = (),
+    gpu_direct: str = "None",
 ) -> Hardware:
     """Return what a pod needs that asks for `gpus` of `device` on `pool`, or for none of any without one.
 
     `label` is the value of the pool label where it is not the pool's name; `taints` are those of nodes
     besides the pool's, `labels` what is known of their labels. `allocation` is the class's, and `claims` are
     those that the pod is to have. `devices` are all of the class: one that only selectors see, and whose
-    driver is the name of an extended resource, says that nodes have that.
+    driver is the name of an extended resource, says that nodes have that. `gpu_direct` is the kind of
+    GPUDirect that GKE gives to nodes of the class.
 
     Raises KeyError for a driver whose device plugin is not in `profiles.devices`.
     """
+    described = tuple(devices)
+    others = tuple(each.driver for each in described if each.claim == "Synthetic" and "/" in each.driver)
+    networks = [each for each in described if is_network(each.driver, each.attributes)]
+    fabric: Fabric = "GKE" if gpu_direct == "RDMA" else "RDMA" if others or networks else "None"
     return Hardware(
         resource=RESOURCE_BY_DRIVER[device.driver] if device else None,
         gpus=gpus,
         gpus_per_node=device.count if device else 0,
         node_selector=dict(pool.node_selector or {names.POOL: label or pool.name}),
         taints=(*pool.taints, *taints),
-        others=tuple(
-            device.driver for device in devices if device.claim == "Synthetic" and "/" in device.driver
-        ),
+        others=others,
         labels=dict(labels),
         allocation=allocation,
         claims=claims,
+        fabric=fabric,
     )

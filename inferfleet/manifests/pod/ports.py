@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from inferfleet.api.problems import Mistake
-from inferfleet.fleet.ports import group_ports, serving_ports, supervisor_port
+from inferfleet.fleet.ports import engine_ports, group_ports, supervisor_port
 from inferfleet.manifests.pod.parts import Contradiction, Spec, containers, is_engine
 from inferfleet.manifests.pod.stand import Stand
 from inferfleet.manifests.pod.template import is_port
@@ -66,6 +66,7 @@ def _taken(stand: Stand, meet: tuple[int, ...]) -> dict[int, str]:
     taken = dict.fromkeys(meet, "the pods of a worker meet there")
     if supervisor := supervisor_port(stand.deployment, stand.role):
         taken[supervisor] = "the engine tells the health of its copies there"
-    for number in serving_ports(stand.deployment, stand.role, stand.shape)[1:]:
-        taken[number] = "a copy of the model serves there, each on a port from spec.engine.port on"
+    for number in engine_ports(stand.deployment, stand.role, stand.shape)[1:]:
+        first = "spec.prefill.proxy.enginePort" if stand.has_proxy else "spec.engine.port"
+        taken[number] = f"a copy of the model serves there, each on a port from {first} on"
     return taken

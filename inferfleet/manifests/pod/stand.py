@@ -2,10 +2,12 @@
 
 from dataclasses import dataclass
 
+from inferfleet.api.kinds.inference_cluster import Serving
 from inferfleet.api.kinds.model_deployment import Engine, ModelDeployment
 from inferfleet.api.kinds.pod_template import PodTemplate
 from inferfleet.api.kinds.workers import Position
-from inferfleet.fleet.roles import engine_of, template_path, workers_of
+from inferfleet.fleet.ports import followers_serve
+from inferfleet.fleet.roles import engine_of, proxied_port, template_path, workers_of
 from inferfleet.fleet.shapes import Shape
 from inferfleet.fleet.spot import Spot
 from inferfleet.manifests.pod.hardware import Hardware
@@ -15,7 +17,8 @@ from inferfleet.manifests.pod.hardware import Hardware
 class Stand:
     """Which pods a template is of: those of a role on a spot, in one position of workers of a shape.
 
-    `image` is the one that their cluster has for engines of their type, None where it has none.
+    `image` is the one that their cluster has for engines of their type, None where it has none. `serving` is
+    what the cluster says of serving, without which no template of a deployment with prefill apart is made.
     """
 
     deployment: ModelDeployment
@@ -25,6 +28,17 @@ class Stand:
     shape: Shape
     hardware: Hardware
     image: str | None = None
+    serving: Serving | None = None
+
+    @property
+    def answers(self) -> bool:
+        """Return whether the engines of these pods listen for requests: those of entries, others may."""
+        return self.position == "Entry" or followers_serve(self.deployment, self.role, self.shape)
+
+    @property
+    def has_proxy(self) -> bool:
+        """Return whether a routing proxy takes the requests of these pods."""
+        return self.answers and proxied_port(self.deployment, self.role) is not None
 
     @property
     def engine(self) -> Engine:

@@ -6,11 +6,20 @@ from typing import Any
 from inferfleet.api.kinds.containers import engine_container
 from inferfleet.api.kinds.model_deployment import Engine
 from inferfleet.fleet import names
-from inferfleet.fleet.engine_args import group_of, port_of, startup_of
+from inferfleet.fleet.engine_args import group_of, startup_of
 from inferfleet.fleet.engines.ready import ready_variable
-from inferfleet.fleet.ports import Health, active_ports, followers_serve, health, serving_ports
-from inferfleet.fleet.roles import serving_roles
+from inferfleet.fleet.ports import (
+    Health,
+    active_ports,
+    engine_ports,
+    health,
+    serving_ports,
+    target_ports,
+)
+from inferfleet.fleet.roles import is_disaggregated, serving_roles
 from inferfleet.manifests.pod.claimed import ask_for_devices, claimed_gpus
+from inferfleet.manifests.pod.disaggregated.proxy import routing_proxy
+from inferfleet.manifests.pod.disaggregated.transfer import hand_over
 from inferfleet.manifests.pod.hardware import Hardware
 from inferfleet.manifests.pod.stand import Stand
 from inferfleet.profiles.engines import engine
@@ -20,22 +29,25 @@ STARTUP_PERIOD = 10
 TIMEOUT = 5
 
 
-def probes(document: Engine, where: Health) -> dict[str, Any]:
-    """Return the three probes of an engine's container: of its health path, or of its port without one."""
+def probes(document: Engine, where: Health, *, listens: int) -> dict[str, Any]:
+    """Return the three probes of an engine's container: of its health path, or of its port without one.
+
+    `listens` is the port that has the name by which probes ask.
+    """
     return {
         "startupProbe": {
-            **_how(document, where.port, where.path),
+            **_how(where.port, where.path, listens),
             "periodSeconds": STARTUP_PERIOD,
             "timeoutSeconds": TIMEOUT,
             "failureThreshold": -(-startup_of(document) // STARTUP_PERIOD),
         },
         "readinessProbe": {
-            **_how(document, where.port, where.ready),
+            **_how(where.port, where.ready, listens),
             "periodSeconds": 5,
             "timeoutSeconds": TIMEOUT,
         },
         "livenessProbe": {
-            **_how(document, where.port, where.path),
+            **_how(where.port, where.path, listens),
             "periodSeconds": 10,
             "timeoutSeconds": TIMEOUT,
             "failureThreshold": 3,
@@ -43,11 +55,11 @@ def probes(document: Engine, where: Health) -> dict[str, Any]:
     }
 
 
-def _how(document: Engine, port: int, path: str | None) -> dict[str, Any]:
-    listens = PORT_NAME if port == port_of(document) else port
+def _how(port: int, path: str | None, listens: int) -> dict[str, Any]:
+    asked = PORT_NAME if port == listens else port
     if path is None:
-        return {"tcpSocket": {"port": listens}}
-    return {"httpGet": {"path": path, "port": listens}}
+        return {"tcpSocket": {"port": asked}}
+    return {"httpGet": {"path": path, "port": asked}}
 
 
 PORT_NAME = "http"
@@ -62,16 +74,11 @@ GRACE_SECONDS = 130
 def labels(stand: Stand) -> dict[str, str]:
     """Return the generated labels of the pods."""
     kind = engine(stand.engine.type)
-    serves = stand.role in serving_roles(stand.deployment) and answers(stand)
+    serves = stand.role in serving_roles(stand.deployment) and stand.answers
     ours = names.pod_labels(stand.spot, stand.role, serves=serves, engine_type=kind.label)
-    if not serves and answers(stand):
+    if not serves and stand.answers:
         ours |= names.entry()
     return ours | names.shares_node() if stand.hardware.shares_node else ours
-
-
-def answers(stand: Stand) -> bool:
-    """Return whether the engines of these pods listen for requests: those of entries do, others may."""
-    return stand.position == "Entry" or followers_serve(stand.deployment, stand.role, stand.shape)
 
 
 def pod_template(stand: Stand) -> dict[str, Any]:
@@ -85,13 +92,16 @@ def pod_template(stand: Stand) -> dict[str, Any]:
     _, container = engine_container(spec)
     if stand.image:
         container.setdefault("image", stand.image)
-    if answers(stand):
+    if stand.answers:
         _serve(container, stand)
     # The pod's status then says why an engine ended, and so does an update.
     container.setdefault("terminationMessagePolicy", "FallbackToLogsOnError")
     _wait_for_copies(container, stand)
+    hand_over(container, stand)
+    if stand.has_proxy:
+        spec.setdefault("initContainers", []).append(routing_proxy(stand))
     _share_memory(spec, container)
-    _drain(spec, container, answers=answers(stand))
+    _drain(spec, container, answers=stand.answers)
     _schedule(spec, container, stand.hardware)
     if stand.shape.pods > 1:
         _gather(spec, stand)
@@ -103,7 +113,8 @@ def pod_template(stand: Stand) -> dict[str, Any]:
 def _serve(container: dict[str, Any], stand: Stand) -> None:
     """List the ports on which the engine serves, the first by the name that probes use, and probe it."""
     listed = container.setdefault("ports", [])
-    for i, port in enumerate(serving_ports(stand.deployment, stand.role, stand.shape)):
+    ports = engine_ports(stand.deployment, stand.role, stand.shape)
+    for i, port in enumerate(ports):
         name = f"{PORT_NAME}-{i}" if i else PORT_NAME
         same = next((each for each in listed if is_port(each, port)), None)
         if same is None:
@@ -111,7 +122,7 @@ def _serve(container: dict[str, Any], stand: Stand) -> None:
         else:
             same["name"] = name
     if not any(key in container for key in ("startupProbe", "readinessProbe", "livenessProbe")):
-        container.update(probes(stand.engine, health(stand.deployment, stand.role)))
+        container.update(probes(stand.engine, health(stand.deployment, stand.role), listens=ports[0]))
 
 
 def _wait_for_copies(container: dict[str, Any], stand: Stand) -> None:
@@ -126,7 +137,10 @@ def _wait_for_copies(container: dict[str, Any], stand: Stand) -> None:
 def _active_ports(stand: Stand) -> dict[str, str]:
     """Return the annotation by which a picker knows on which of several ports of its pool a pod serves."""
     ports = serving_ports(stand.deployment, stand.role, stand.shape)
-    if stand.role not in serving_roles(stand.deployment) or len(ports) == 1 or not answers(stand):
+    # Pods of prefill and of decode may serve on different numbers of the ports of their one pool.
+    fewer = is_disaggregated(stand.deployment) and len(ports) < len(target_ports(stand.deployment))
+    several = len(ports) > 1 or fewer
+    if stand.role not in serving_roles(stand.deployment) or not several or not stand.answers:
         return {}
     return dict.fromkeys(names.ACTIVE_PORTS, active_ports(ports))
 

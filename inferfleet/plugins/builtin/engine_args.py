@@ -12,6 +12,11 @@ pod it takes `--data-parallel-address`, and infers a pod's first copy from `--no
 to be multiplied. SGLang (docs/references/multi_node_deployment) has `--nnodes`, `--node-rank` and
 `--dist-init-addr`. TensorRT-LLM is started by mpirun, and Ray joins pods by itself: there only sizes, port
 and address are written, in the entry.
+
+Pods of prefill and decode are told to hand their KV caches on: vLLM by `--kv-transfer-config`, with kv_role
+kv_producer for prefill and kv_consumer for decode as in its guides (docs/features/nixl_connector_usage.md, at
+026c83f9, and mooncake_connector_usage.md), SGLang by `--disaggregation-mode`. Where a storage stands between
+them, nothing is written.
 """
 
 from inferfleet.plugins import api
@@ -23,6 +28,7 @@ from inferfleet.plugins.api import (
     add_args,
     engine,
     expert_args,
+    handover_args,
     missing_args,
 )
 
@@ -37,11 +43,11 @@ class Config(api.Config):
 
 
 def edit(template: PodTemplate, request: Request, config: Config) -> PodTemplate | Edited:
-    """Write the engine's flags for topology and port, and those that join the pods of a worker."""
+    """Write the engine's flags for topology, port and handover, and those that join the pods of a worker."""
     container = engine(template)
     if config.expert_parallel:
         add_args(container, *expert_args(template, request))
-    add_args(container, *missing_args(template, request))
+    add_args(container, *missing_args(template, request), *handover_args(template, request))
     if request.deployment.engine == "Other":
         return Edited(
             template, remarks=("of an engine of type Other no flags are known, so none is written",)

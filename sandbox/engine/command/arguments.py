@@ -1,10 +1,11 @@
 """Reads an engine's command line the way the engine itself does."""
 
+import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import PurePath
-from typing import Literal
+from typing import Any, Literal
 
 from inferfleet.profiles.engines import EngineDefaults
 from sandbox.engine.command import shell
@@ -60,14 +61,15 @@ def read(words: tuple[str, ...], flags: EngineFlags, defaults: EngineDefaults) -
     values: dict[str, tuple[str, ...]] = {}
     positional: list[str] = []
     unknown: list[str] = []
+    parts: list[tuple[str, str, str]] = []
     rest = _engine_words(words, flags)
     while rest:
         word, rest = rest[0], rest[1:]
         if not _is_flag(word):
             positional.append(word)
             continue
-        flag, equals, value = word.partition("=")
-        flag = _long_spelling(flag, flags)
+        name, equals, value = word.partition("=")
+        flag = _long_spelling(name, flags)
         flag_type = _type(flag, flags, defaults)
         if flag_type == "switch":
             values[flag] = ()
@@ -84,8 +86,35 @@ def read(words: tuple[str, ...], flags: EngineFlags, defaults: EngineDefaults) -
             raise EngineFailure(f"{flags.program}: error: argument {flag}: expected one argument")
         else:
             _check_number(flag, given[0], flag_type, flags)
-        values[flag] = given
+        if flags.dashes and "." in name and given:
+            parts.append((flag, name.partition(".")[2], given[0]))
+        else:
+            values[flag] = given
+    for flag, path, value in parts:
+        values[flag] = (_with_part(values.get(flag), path, value),)
     return Arguments(values, tuple(positional), tuple(unknown))
+
+
+def _with_part(before: tuple[str, ...] | None, path: str, value: str) -> str:
+    """Return the JSON of a flag with the entry at this path set, as vLLM's parser joins them."""
+    whole = _parsed(before[0]) if before else {}
+    if not isinstance(whole, dict):
+        return value
+    at = whole
+    *outer, last = path.replace("-", "_").split(".")
+    for key in outer:
+        if not isinstance(at.get(key), dict):
+            at[key] = {}
+        at = at[key]
+    at[last] = _parsed(value)
+    return json.dumps(whole)
+
+
+def _parsed(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
 
 
 def _engine_words(words: tuple[str, ...], flags: EngineFlags) -> tuple[str, ...]:

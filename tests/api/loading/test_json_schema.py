@@ -6,9 +6,9 @@ from typing import Any
 from inferfleet.api.loading.schema import json_schema, settings_schema
 
 
-def test_a_document_is_one_of_the_four_kinds() -> None:
+def test_a_document_is_one_of_the_five_kinds() -> None:
     schema = json_schema()
-    kinds = ["InferenceClass", "InferenceCluster", "ModelDeployment", "ModelService"]
+    kinds = ["InferenceClass", "InferenceCluster", "ModelDeployment", "ModelService", "Quota"]
     assert schema["oneOf"] == [{"$ref": f"#/$defs/{kind}"} for kind in kinds]
     for kind in kinds:
         assert schema["$defs"][kind]["required"] == ["apiVersion", "kind", "metadata", "spec"]
@@ -99,6 +99,7 @@ def test_settings_have_the_names_that_people_write_and_secrets_their_values() ->
         "documents",
         "locked",
         "unplaced",
+        "objective",
         "await",
         "podSecurity",
         "trustRepositoryKubeconfigs",

@@ -74,7 +74,8 @@ def _with_models(**models: str) -> Document:
 def test_a_pool_of_spot_capacity_counts_what_that_costs(models: dict[str, str], goes_to: str) -> None:
     price = {"onDemand": "80", "spot": "24", "currency": "USD", "asOf": "2026-04-14", "source": "a list"}
     classes = [_priced("x", 8, "40"), class_("y", 8, price=price)]
-    assert _placed(*classes, _with_models(**models), deployment("a", 1)) == {f"a east/{goes_to}": 1}
+    wanted = deployment("a", 1, capacityModels=["OnDemand", "Spot", "Reservation"])
+    assert _placed(*classes, _with_models(**models), wanted) == {f"a east/{goes_to}": 1}
 
 
 def test_a_plan_says_which_nodes_in_use_have_no_price_to_compare() -> None:

@@ -83,6 +83,8 @@ EDITS: dict[str, Edit] = {
     f"{GKE}.replace": ({"order": "DeleteFirst"}, {}),
     "spec.taints": (TAINTS, {}),
     "spec.serving": ({"metricsAuth": False}, {}),
+    "spec.serving.images.engine": ({"vLLM": "vllm:v2"}, {}),
+    **{f"spec.serving.images.{name}": (f"{name}:v2", {}) for name in ("epp", "prefillEpp", "proxy", "kit")},
     "spec.plugins": ([{"name": "demo-pod-tweaks", "type": "BuiltIn", "config": {}}], {}),
     BY_CLASS: ("h100", {}),
     f"{POOLS}.nodeCount": (3, FIXED),

@@ -166,3 +166,70 @@ def test_flags_of_an_unknown_engine_are_not_guessed() -> None:
     edited = edit(_template(), _request("Other", tensor=8), Config())
     assert isinstance(edited, Edited)
     assert edited.remarks == ("of an engine of type Other no flags are known, so none is written",)
+
+
+@pytest.mark.parametrize("role", ["decode", "prefill"])
+@pytest.mark.parametrize(
+    ("engine", "connector", "written"),
+    [
+        ("vLLM", None, {}),
+        (
+            "vLLM",
+            "NIXL",
+            {
+                "decode": ['--kv-transfer-config={"kv_connector":"NixlConnector","kv_role":"kv_consumer"}'],
+                "prefill": ['--kv-transfer-config={"kv_connector":"NixlConnector","kv_role":"kv_producer"}'],
+            },
+        ),
+        (
+            "vLLM",
+            "Mooncake",
+            {
+                "decode": [
+                    '--kv-transfer-config={"kv_connector":"MooncakeConnector","kv_role":"kv_consumer"}'
+                ],
+                "prefill": [
+                    '--kv-transfer-config={"kv_connector":"MooncakeConnector","kv_role":"kv_producer"}'
+                ],
+            },
+        ),
+        ("vLLM", "SharedStorage", {}),
+        (
+            "SGLang",
+            "SGLang",
+            {
+                "decode": ["--disaggregation-mode=decode", OPEN],
+                "prefill": ["--disaggregation-mode=prefill", OPEN],
+            },
+        ),
+    ],
+)
+def test_each_side_of_a_pair_is_told_how_to_hand_its_cache_on(
+    engine: str, connector: Any, written: dict[str, list[str]], role: str
+) -> None:
+    port = 30000 if engine == "SGLang" else 8000
+    request = replace(_request(engine, port=port, connector=connector), role=role)
+    assert sorted(_written(request)) == written.get(role, [])
+    again = _written(request, *_written(request))
+    assert again == []
+
+
+@pytest.mark.parametrize(
+    "args",
+    [
+        ('--kv-transfer-config={"kv_connector":"NixlConnector","kv_role":"kv_both"}',),
+        ("--kv_transfer_config", "{}"),
+        ("--kv-transfer-config.kv_connector=NixlConnector", "--kv-transfer-config.kv_role=kv_both"),
+        ("--kv-transfer-config", "$(KV)"),
+    ],
+)
+def test_a_config_that_is_written_stays_alone(args: tuple[str, ...]) -> None:
+    assert _written(_request(connector="NIXL"), *args) == []
+
+
+def test_a_script_is_told_what_to_write_into_it_quoted_for_a_shell() -> None:
+    request = _request(connector="NIXL")
+    with pytest.raises(PluginError) as raised:
+        _written(request, command=("sh", "-c", "vllm serve m"))
+    config = '--kv-transfer-config={"kv_connector":"NixlConnector","kv_role":"kv_consumer"}'
+    assert f"write '{config}' into the script" in str(raised.value)

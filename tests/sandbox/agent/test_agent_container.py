@@ -8,6 +8,7 @@ from hurried import run
 
 from sandbox.agent.container import Container
 from sandbox.agent.logs import ContainerLog
+from sandbox.agent.pod import PodContainers
 from sandbox.agent.program import CannotStart, Exit
 from sandbox.agent.status import ContainerView
 
@@ -186,3 +187,74 @@ def test_a_restart_policy_of_never_leaves_it_ended(tmp_path: Path) -> None:
     view = _last(_watched(tmp_path, Scripted((1.0, Exit(0))), 60, policy="Never"))
     assert view.state["terminated"]["reason"] == "Completed"
     assert view.restarts == 0
+
+
+class Noted(Scripted):
+    """A program that notes in a common diary when it starts and is stopped, and how long it may take."""
+
+    def __init__(self, name: str, diary: list[tuple[str, str]], *runs: tuple[float, Exit]) -> None:
+        super().__init__(*runs)
+        self.name, self.diary = name, diary
+
+    async def start(self) -> None:
+        self.diary.append((self.name, "start"))
+        await super().start()
+
+    async def stop(self, grace: float) -> None:
+        self.diary.append((self.name, f"stop {grace:.0f}"))
+        if self.name == "engine":
+            await asyncio.sleep(min(grace, 7))
+
+
+def _pod(tmp_path: Path, seconds: float, *proxy_runs: tuple[float, Exit]) -> list[tuple[str, str]]:
+    """What happens in a pod with a sidecar whose startup probe fails for 5 seconds."""
+    diary: list[tuple[str, str]] = []
+
+    def container(name: str, *runs: tuple[float, Exit], **spec: Any) -> Container:
+        return Container(
+            {"name": name, **spec},
+            Noted(name, diary, *runs),
+            ContainerLog(tmp_path, name),
+            Answers((0, 5)),
+            view=ContainerView(name, "image"),
+            changed=lambda: diary.append((name, "started")) if _begins(name) else None,
+        )
+
+    def _begins(name: str) -> bool:
+        view = views[name].view
+        return view.started and (name, "started") not in diary
+
+    views = {
+        "proxy": container(
+            "proxy", *proxy_runs, startupProbe={**PROBE, "periodSeconds": 1, "failureThreshold": 30}
+        ),
+        "engine": container("engine"),
+    }
+
+    async def watch() -> list[tuple[str, str]]:
+        containers = PodContainers((views["proxy"],), (views["engine"],))
+        task = asyncio.create_task(containers.run("Always"))
+        await asyncio.sleep(seconds)
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+        await containers.stop(30)
+        return diary
+
+    return run(watch())
+
+
+def test_a_sidecar_has_started_before_the_engine_starts_and_ends_after_it(tmp_path: Path) -> None:
+    assert _pod(tmp_path, 20) == [
+        ("proxy", "start"),
+        ("proxy", "started"),
+        ("engine", "start"),
+        ("engine", "started"),
+        ("engine", "stop 30"),
+        ("proxy", "stop 23"),
+    ]
+
+
+def test_a_sidecar_that_crashes_starts_again_and_the_engine_goes_on(tmp_path: Path) -> None:
+    diary = _pod(tmp_path, 40, (15, Exit(137)), (9, Exit(137)))
+    starts = [name for name, what in diary if what == "start"]
+    assert starts == ["proxy", "engine", "proxy", "proxy"]

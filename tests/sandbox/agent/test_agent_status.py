@@ -79,6 +79,48 @@ def test_init_containers_are_taken_as_done_and_side_cars_as_running() -> None:
     assert [*states[0], *states[1]] == ["terminated", "running"]
 
 
+def _sidecar(**state: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The statuses of a pod with an engine that runs, and the one of its sidecar."""
+    init = [{"name": "load", "image": "i"}, {"name": "proxy", "image": "p", "restartPolicy": "Always"}]
+    engine = ContainerView("engine", "e", **state.pop("engine", {}))
+    status = pod_status(
+        _pod(initContainers=init), (engine,), AT, sidecars=(ContainerView("proxy", "p", **state),)
+    )
+    return {item["type"]: item for item in status["conditions"]}, status["initContainerStatuses"][1]
+
+
+RUNNING: dict[str, Any] = {"state": {"running": {"startedAt": AT}}, "ready": True, "started": True}
+
+
+def test_a_pod_is_initialized_when_its_sidecar_has_started_and_ready_with_it() -> None:
+    conditions, proxy = _sidecar()
+    assert conditions["Initialized"] == {
+        "type": "Initialized",
+        "status": "False",
+        "reason": "ContainersNotInitialized",
+        "message": "containers with incomplete status: [proxy]",
+        "lastTransitionTime": AT,
+    }
+    assert (proxy["started"], proxy["ready"]) == (False, False)
+    conditions, proxy = _sidecar(**RUNNING, engine=RUNNING)
+    assert {item["status"] for item in conditions.values()} == {"True"}
+    assert (proxy["started"], proxy["ready"], proxy["state"]) == (True, True, RUNNING["state"])
+
+
+def test_a_sidecar_that_crashed_makes_the_pod_unready_and_leaves_it_initialized() -> None:
+    conditions, proxy = _sidecar(
+        state={"waiting": {"reason": "CrashLoopBackOff"}},
+        restarts=2,
+        complaint="it ended with code 137",
+        engine=RUNNING,
+    )
+    assert conditions["Initialized"]["status"] == "True"
+    assert conditions["Ready"]["message"] == (
+        "containers with unready status: [proxy]; proxy: it ended with code 137"
+    )
+    assert (proxy["restartCount"], proxy["ready"]) == (2, False)
+
+
 def test_restarts_wait_longer_and_longer_until_a_container_ran_for_long() -> None:
     backoff = Backoff()
     assert [backoff.after(1) for _ in range(7)] == [0, 10, 20, 40, 80, 160, 300]

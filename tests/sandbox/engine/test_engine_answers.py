@@ -61,6 +61,8 @@ def test_an_answer_is_as_long_as_it_was_asked_for(body: dict[str, Any], words: i
         ({"max_tokens": 47}, 400, "maximum context length is 50 tokens"),
         ({"messages": []}, 400, "messages: a list"),
         ({"messages": "hi"}, 400, "messages: a list"),
+        ({"kv_transfer_params": "none"}, 400, "kv_transfer_params: Input should be a valid dictionary"),
+        ({"cache_hit_threshold": "much"}, 400, "cache_hit_threshold: Input should be a valid number"),
     ],
 )
 def test_a_request_is_refused_as_the_engine_does(body: dict[str, Any], code: int, says: str) -> None:

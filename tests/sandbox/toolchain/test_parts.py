@@ -11,6 +11,7 @@ from sandbox.places import StackPlaces
 from sandbox.pulumi_state import _write_program
 from sandbox.toolchain import parts
 from sandbox.toolchain.build import _built_name
+from sandbox.toolchain.edits import Edit, Edited
 from sandbox.toolchain.go import PACKAGE, PINNED
 from sandbox.toolchain.parts import (
     KUBE,
@@ -18,8 +19,6 @@ from sandbox.toolchain.parts import (
     PARTS,
     PROVIDER,
     SCHEDULERS,
-    Edit,
-    Edited,
     Part,
     Program,
 )
@@ -43,8 +42,12 @@ def test_the_key_follows_what_decides_the_result_and_nothing_else(
     key = part.key
     assert replace(part, minutes=9, programs=(Program("tool", "example.com/tool", least="1.0.0"),)).key == key
     assert replace(part, ldflags="-w").key != key
-    edited = replace(part, edited=Edited("example.com/tool", (Edit("main.go", "a", "b"),)))
-    assert edited.key not in (key, replace(part, edited=Edited("example.com/tool", ())).key)
+    edited = [
+        Edited("example.com/tool", (Edit("main.go", "a", "b"),)),
+        Edited("example.com/tool", ()),
+        Edited("example.com/tool", (), without=("inner",)),
+    ]
+    assert len({key, *(replace(part, edited=(one,)).key for one in edited)}) == 4
     (tmp_path / "tool" / "go.sum").write_text("sum 2")
     assert part.key != key
 

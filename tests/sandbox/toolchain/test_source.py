@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from sandbox.problem import SandboxProblem
-from sandbox.toolchain.parts import Edit
+from sandbox.toolchain.edits import Edit
 from sandbox.toolchain.source import copy_source, edit
 
 
@@ -30,6 +30,12 @@ def test_the_copy_has_what_is_compiled_and_can_be_edited(tmp_path: Path) -> None
         "main.go": "text of main.go",
         "inner/listen.go": "changed inner/listen.go",
     }
+
+
+@pytest.mark.parametrize("left_out", ["inner", "inner/listen.go"])
+def test_the_copy_lacks_what_is_left_out(tmp_path: Path, left_out: str) -> None:
+    copy_source(_module(tmp_path / "module"), tmp_path / "copy", without=[left_out])
+    assert _texts(tmp_path / "copy").keys() == {"go.mod", "main.go"}
 
 
 @pytest.mark.parametrize(("old", "times"), [("no such text", 0), ("t", 2)])

@@ -37,7 +37,7 @@ class Decider(Model):
 
 class RoutingProxy(Model):
     """The program in decode pods that has a prefill pod read the prompt first, llm-d's routing proxy. It
-    takes the engine's port, and passes requests on to the engine within the pod.
+    takes `engine.port`, and passes requests on to the engine within the pod.
     """
 
     image: Annotated[str, IMAGE] | None = None
@@ -45,12 +45,15 @@ class RoutingProxy(Model):
     profile.
     """
     engine_port: int | None = Field(default=None, ge=1, le=65_535)
-    """TCP port of the engine behind the proxy, in decode pods. Default: that of the cluster's profile, 8200.
+    """TCP port on which the engine listens behind the proxy, in decode pods; its command line says so too,
+    such as `--port 8200`. Default: 8200.
     """
     resources: ResourceRequirements | None = None
     """Requests and limits of the proxy's container. Default: none."""
     flags: dict[str, str | int | float | bool] = {}
-    """Command-line flags of the proxy, by name without dashes; they override the profile's. Default: none."""
+    """Command-line flags of the proxy, by name without dashes; those that follow from other fields are
+    refused, and those for TLS, because gateways, pickers and engines speak plain HTTP. Default: none.
+    """
 
 
 class Prefill(Model):
@@ -67,6 +70,8 @@ class Prefill(Model):
     or LMCache), `Mooncake`, or `SGLang` (SGLang's own). Default: `SGLang` for that engine, else `NIXL`.
     """
     decider: Decider = Decider()
-    """Which requests are prefilled apart. Default: those with 16 or more tokens that are not cached."""
+    """Which requests are prefilled apart. Default: those with 16 or more tokens that are not cached; with the
+    connector `SGLang`, whose decode pods refuse all others, every request.
+    """
     proxy: RoutingProxy = RoutingProxy()
     """The routing proxy in decode pods. Default: as the cluster's profile says."""

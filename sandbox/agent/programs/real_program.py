@@ -1,41 +1,50 @@
-"""Runs the endpoint picker of one pod: the real program, as its manifest says, at the pod's address."""
+"""Runs a real program as the manifest of its container says, at the address of its pod."""
 
 import asyncio
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from inferfleet.profiles.table import profile
-from sandbox.agent.access import PodAccess
 from sandbox.agent.environment import environment, expanded
 from sandbox.agent.logs import ContainerLog
 from sandbox.agent.program import CannotStart, Exit
-from sandbox.agent.volumes import mounts, redirected
+from sandbox.agent.programs.access import PodAccess
+from sandbox.agent.programs.images import program_of, refusal
+from sandbox.agent.programs.volumes import mounts, redirected
 from sandbox.child import end, linked, spawn
 from sandbox.cluster.objects import Object
 from sandbox.cluster.watching import UNREACHABLE, Api
-from sandbox.toolchain.parts import PICKER_ADDRESS
+from sandbox.toolchain.edits import LISTEN_ADDRESS
 
-# The profile whose picker image has the version that the toolchain builds (see toolchain/parts.py).
-PROFILE = "gie-1.5"
+# llm-d's programs always send traces. Without an address they send them to the collector on their own host,
+# which in a pod is nobody and here could be the user's.
+_COLLECTOR, _SAMPLED = "OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_TRACES_SAMPLER_ARG"
 
 
 @dataclass(frozen=True)
-class PickerHost:
-    """What the pickers of one cluster share: its API server, its folder, and the picker's program."""
+class ProgramHost:
+    """What the programs of one cluster share: its API server, its folder, and their files by name."""
 
     api: Api
     cluster_folder: Path
-    program: Path
+    programs: Mapping[str, Path]
 
 
-class Picker:
-    """The program of one `epp` container. `folder` is that of its pod."""
+class RealProgram:
+    """The program of one container, which its image tells. `folder` is that of its pod."""
 
     def __init__(
-        self, host: PickerHost, pod: Object, container: Object, folder: Path, log: ContainerLog
+        self,
+        host: ProgramHost,
+        images: Mapping[str, str],
+        pod: Object,
+        container: Object,
+        folder: Path,
+        log: ContainerLog,
     ) -> None:
         self._host = host
+        self._images = images
         self._pod = pod
         self._container = container
         self._folder = folder
@@ -47,8 +56,9 @@ class Picker:
 
     async def start(self) -> None:
         container = self._container
-        if why := refusal(container["image"]):
-            raise CannotStart("ErrImageNeverPull", why)
+        name = program_of(container["image"], self._images)
+        if name is None:
+            raise CannotStart("ErrImageNeverPull", refusal(container["image"], self._images))
         if container.get("command"):
             raise CannotStart("CreateContainerError", "the sandbox runs the image's own entrypoint only")
         try:
@@ -58,7 +68,7 @@ class Picker:
         except UNREACHABLE as error:
             raise CannotStart("CreateContainerError", f"the API server does not answer: {error}") from error
         args = [redirected(argument, folders) for argument in expanded(container.get("args", []), variables)]
-        self._running = asyncio.create_task(self._run(args, variables))
+        self._running = asyncio.create_task(self._run(name, args, variables))
         self._process = await asyncio.shield(self._running)
         self._renewal = asyncio.create_task(self._access.renew())
 
@@ -74,8 +84,8 @@ class Picker:
             await end(await self._running, grace)
         self._close()
 
-    async def _run(self, args: list[str], variables: dict[str, str]) -> asyncio.subprocess.Process:
-        program = linked(self._host.cluster_folder, "epp", self._host.program)
+    async def _run(self, name: str, args: list[str], variables: dict[str, str]) -> asyncio.subprocess.Process:
+        program = linked(self._host.cluster_folder, name, self._host.programs[name])
         self._log.begin()
         descriptor = self._log.descriptor()
         try:
@@ -87,9 +97,10 @@ class Picker:
                     "PATH": os.environ.get("PATH", ""),
                     "HOME": str(self._folder),
                     "HOSTNAME": self._pod["metadata"]["name"],
+                    **({} if _COLLECTOR in variables else {_SAMPLED: "0"}),
                     **variables,
                     "KUBECONFIG": str(self._access.kubeconfig),
-                    PICKER_ADDRESS: self._pod["status"]["podIP"],
+                    LISTEN_ADDRESS: self._pod["status"]["podIP"],
                 },
                 stdin=asyncio.subprocess.DEVNULL,
                 stdout=descriptor,
@@ -101,17 +112,3 @@ class Picker:
     def _close(self) -> None:
         if self._renewal is not None:
             self._renewal.cancel()
-
-
-def refusal(image: str) -> str:
-    """Return why the image cannot run here, or ""."""
-    available = profile(PROFILE).epp_image
-    name, _, tag = available.rpartition(":")
-    own_name, _, own_tag = image.partition("@")[0].rpartition(":")
-    # A mirror keeps the last part of the name, and the tag.
-    if own_tag == tag and own_name.rpartition("/")[2] == name.rpartition("/")[2]:
-        return ""
-    return (
-        f'Container image "{image}" is not in the sandbox, and nothing is run in its place. '
-        f"The only endpoint picker here is {available}: use profile {PROFILE}, or a mirror of that image."
-    )

@@ -1,4 +1,4 @@
-"""A picker runs as its manifest says, but for paths of this machine."""
+"""A real program runs as its manifest says, but for paths of this machine."""
 
 from pathlib import Path
 
@@ -7,8 +7,8 @@ import pytest
 from inferfleet.profiles.table import profile
 from sandbox.agent.container import last_error
 from sandbox.agent.environment import expanded, field_of
-from sandbox.agent.picker import refusal
-from sandbox.agent.volumes import redirected
+from sandbox.agent.programs.images import PICKERS, SIDECARS, is_routing_sidecar, program_of, refusal
+from sandbox.agent.programs.volumes import redirected
 
 
 @pytest.mark.parametrize(
@@ -26,10 +26,48 @@ def test_paths_in_mounted_folders_are_those_of_this_machine(word: str, here: str
     assert redirected(word, places) == here
 
 
-def test_the_picker_stands_for_the_image_of_its_profile_and_for_mirrors_of_it() -> None:
-    image = profile("gie-1.5").epp_image
-    assert refusal(image) == ""
-    assert refusal(f"mirror.example.com/team/epp:{image.rpartition(':')[2]}@sha256:{'0' * 64}") == ""
+MIRROR = "mirror.example.com:5000/team"
+NONE = f"sha256:{'0' * 64}"
+
+
+@pytest.mark.parametrize(
+    ("image", "program"),
+    [
+        (profile("gie-1.5").epp_image, "epp"),
+        (f"{MIRROR}/epp:v1.5.0@{NONE}", "epp"),
+        ("ghcr.io/llm-d/llm-d-inference-scheduler:v0.7.1", "llm-d-epp"),
+        (f"{MIRROR}/llm-d-inference-scheduler:v0.7.1@{NONE}", "llm-d-epp"),
+    ],
+)
+def test_the_image_of_a_picker_or_a_mirror_of_it_tells_its_program(image: str, program: str) -> None:
+    assert (program_of(image, PICKERS), refusal(image, PICKERS)) == (program, "")
+
+
+@pytest.mark.parametrize(
+    ("name", "image", "policy", "is_one"),
+    [
+        ("routing-proxy", "ghcr.io/llm-d/llm-d-routing-sidecar:v0.7.1", "Always", True),
+        ("routing-proxy", "example.com/own:v1", "Always", True),
+        ("proxy", f"{MIRROR}/llm-d-routing-sidecar:v9", "Always", True),
+        ("proxy", "example.com/own:v1", "Always", False),
+        ("routing-proxy", "ghcr.io/llm-d/llm-d-routing-sidecar:v0.7.1", None, False),
+    ],
+)
+def test_a_routing_sidecar_is_known_by_its_name_or_its_image(
+    name: str, image: str, policy: str | None, is_one: bool
+) -> None:
+    container = {"name": name, "image": image, **({"restartPolicy": policy} if policy else {})}
+    assert is_routing_sidecar(container) == is_one
+
+
+def test_a_sidecar_of_another_version_is_refused() -> None:
+    image = "ghcr.io/llm-d/llm-d-routing-sidecar:v0.6.0"
+    assert program_of(image, SIDECARS) is None
+    assert refusal(image, SIDECARS) == (
+        f'Container image "{image}" is not in the sandbox, and nothing is run in its place. It has programs '
+        "for ghcr.io/llm-d/llm-d-routing-sidecar:v0.7.1: use one of these versions, or a mirror of that "
+        "image."
+    )
 
 
 @pytest.mark.parametrize(
@@ -43,8 +81,8 @@ def test_the_picker_stands_for_the_image_of_its_profile_and_for_mirrors_of_it() 
     ],
 )
 def test_an_image_the_sandbox_does_not_have_is_refused_with_the_one_it_has(image: str) -> None:
-    assert f'"{image}" is not in the sandbox' in refusal(image)
-    assert profile("gie-1.5").epp_image in refusal(image)
+    assert f'"{image}" is not in the sandbox' in refusal(image, PICKERS)
+    assert profile("gie-1.5").epp_image in refusal(image, PICKERS)
 
 
 def test_references_to_variables_are_put_in_as_a_kubelet_does() -> None:

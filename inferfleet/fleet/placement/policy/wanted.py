@@ -1,0 +1,247 @@
+"""What each deployment asks of the fleet: where its replicas may run, and which places come first.
+
+It is worked out once for each deployment, from documents alone; what changes while replicas are placed is in
+`spreading.py`.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from inferfleet.api.documents import Documents
+from inferfleet.api.kinds.inference_cluster import InferenceCluster
+from inferfleet.api.kinds.model_deployment import ModelDeploymentSpec
+from inferfleet.api.kinds.node_pool import NodePool
+from inferfleet.api.kinds.policy.placement import STEADY, Preference
+from inferfleet.fleet.placement.prices import class_of, ranks
+from inferfleet.fleet.placement.rooms import Rooms
+from inferfleet.fleet.placement.suitability import Suitability
+from inferfleet.fleet.roles import is_disaggregated, roles_of
+from inferfleet.fleet.shapes import Demands, PoolKey
+
+_REGION, _ZONE = "topology.kubernetes.io/region", "topology.kubernetes.io/zone"
+
+
+class Domains(NamedTuple):
+    """Over what replicas spread: the domain of each pool that has one, and those that may take replicas."""
+
+    over: str
+    required: bool
+    max_skew: int
+    of: Mapping[PoolKey, str]
+    eligible: frozenset[str]
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """Where replicas of a deployment may run: the clusters, and by role the offers with their order.
+
+    The role with the most GPUs is the first. `nodes` are those of the offers that suit the role which fewest
+    suit, `gpus` those of the largest pod, `gang` the pods of the largest worker, `total` the GPUs of a
+    replica, `cpu` by role the least thousandths of a core that a pod asks for. Where replicas are `together`,
+    those on a cluster have one spot, because each prefill pod serves each decode pod; `share` of them come to
+    a cluster if all have the same number.
+
+    `closed` are pools that take none of them, whatever their class, `unsteady` the most replicas on others
+    than OnDemand and Reservation. `tiers` have for each pool which preference it matches first, `domains` the
+    spread that the document asks for. `objective` is that of the stack.
+    """
+
+    deployment: str
+    roles: tuple[str, ...]
+    clusters: frozenset[str]
+    offers: Mapping[str, Mapping[str, int]]
+    nodes: int
+    gpus: int
+    gang: int
+    total: int
+    cpu: Mapping[str, int]
+    priority: int
+    closed: frozenset[PoolKey]
+    unsteady: int | None
+    tiers: Mapping[PoolKey, int]
+    domains: Domains | None
+    objective: str
+    together: bool = False
+    share: int = 1
+
+    @property
+    def scarcity(self) -> tuple[int, int, int, str]:
+        """Return the key by which deployments choose: large pods, large workers, few suitable nodes first."""
+        return -self.gpus, -self.gang, self.nodes, self.deployment
+
+    @property
+    def ordered(self) -> bool:
+        """Return whether the document says itself which places come first."""
+        return self.domains is not None or bool(self.tiers)
+
+    @property
+    def limited(self) -> bool:
+        """Return whether pools that suit may be refused for the replicas that are there already."""
+        return self.domains is not None or self.unsteady is not None
+
+    @property
+    def over_clusters(self) -> bool:
+        """Return whether clusters with few replicas come first though the document does not say so."""
+        return self.objective == "balance" and (self.domains is None or self.domains.over != "cluster")
+
+    @property
+    def required(self) -> bool:
+        """Return whether a replica that makes the spread too uneven has no place."""
+        return self.domains is not None and self.domains.required
+
+
+class Wants:
+    """What each deployment wants. `targets` are the replicas that it has on clusters that can be changed."""
+
+    def __init__(
+        self,
+        documents: Documents,
+        suitability: Suitability,
+        rooms: Rooms,
+        demands: Demands,
+        targets: Mapping[str, int],
+    ) -> None:
+        self._documents = documents
+        self._suitability = suitability
+        self._rooms = rooms
+        self._demands = demands
+        self._targets = targets
+        self._order = sorted(rooms.of_offer, key=ranks(documents).__getitem__)
+        self._known: dict[str, Wanted] = {}
+        self._nodes: dict[tuple[str, frozenset[PoolKey]], int] = {}
+        self._known_closed: dict[tuple[tuple[str, ...], str], frozenset[PoolKey]] = {}
+        self._domains: dict[str, dict[PoolKey, str]] = {}
+
+    def of(self, deployment: str) -> Wanted:
+        """Return where replicas of a deployment may run."""
+        if deployment not in self._known:
+            self._known[deployment] = self._worked_out(deployment)
+        return self._known[deployment]
+
+    def _worked_out(self, deployment: str) -> Wanted:
+        document, takes = self._documents.deployments[deployment], self._suitability.takes
+        spec = document.spec
+        offers = {
+            role: {
+                name: rank for rank, name in enumerate(self._order) if takes(deployment, role, class_of(name))
+            }
+            for role in roles_of(document)
+        }
+        written = {role: self._demands.written[deployment, role] for role in offers}
+        roles = sorted(offers, key=lambda role: (-written[role].gpus, role))
+        clusters = self._suitability.clusters(deployment)
+        closed = self._closed(spec)
+        replicas = self._targets.get(deployment, spec.replicas)
+        return Wanted(
+            deployment,
+            tuple(roles),
+            clusters,
+            offers,
+            min(sum(self._nodes_of(name, closed) for name in of_role) for of_role in offers.values()),
+            max(demand.pod.gpus for demand in written.values()),
+            max(demand.gang for demand in written.values()),
+            sum(demand.gpus for demand in written.values()),
+            {role: self._demands.least_cpu(deployment, role) for role in roles},
+            spec.priority,
+            closed,
+            max(0, replicas - spec.on_demand_replicas) if spec.on_demand_replicas else None,
+            self._tiers(spec.prefer) if spec.prefer else {},
+            self._spread(spec, clusters, offers[roles[0]], closed) if spec.spread else None,
+            self._documents.settings.objective,
+            is_disaggregated(document),
+            -(-spec.replicas // max(1, len(clusters))),
+        )
+
+    def _closed(self, spec: ModelDeploymentSpec) -> frozenset[PoolKey]:
+        """Return the pools whose labels or capacity model the deployment does not allow."""
+        asked = spec.capacity_models, str(spec.pool_selector)
+        if asked not in self._known_closed:
+            self._known_closed[asked] = frozenset(
+                (name, pool.name)
+                for name, cluster in self._documents.clusters.items()
+                for pool in cluster.spec.node_pools
+                if pool.capacity.model not in spec.capacity_models
+                or not spec.pool_selector.matches(pool.node_labels)
+            )
+        return self._known_closed[asked]
+
+    def _nodes_of(self, offer: str, closed: frozenset[PoolKey]) -> int:
+        key = offer, closed
+        if key not in self._nodes:
+            rooms = self._rooms.of_offer[offer]
+            self._nodes[key] = sum(room.size for room in rooms if room.key not in closed)
+        return self._nodes[key]
+
+    def _tiers(self, rules: tuple[Preference, ...]) -> dict[PoolKey, int]:
+        return {
+            (name, pool.name): next(
+                (place for place, rule in enumerate(rules) if prefers(rule, cluster, pool)), len(rules)
+            )
+            for name, cluster in self._documents.clusters.items()
+            for pool in cluster.spec.node_pools
+        }
+
+    def _spread(
+        self,
+        spec: ModelDeploymentSpec,
+        clusters: frozenset[str],
+        offers: Mapping[str, int],
+        closed: frozenset[PoolKey],
+    ) -> Domains | None:
+        if spec.spread is None:
+            return None
+        over = spec.spread.over
+        if over not in self._domains:
+            self._domains[over] = domains(self._documents, over)
+        of = self._domains[over]
+        eligible = frozenset(
+            of[room.key]
+            for room in self._rooms.all
+            if room.key in of
+            and room.size
+            and room.key[0] in clusters
+            and room.offer in offers
+            and room.key not in closed
+        )
+        return Domains(over, spec.spread.mode == "Require", spec.spread.max_skew, of, eligible)
+
+
+def prefers(rule: Preference, cluster: InferenceCluster, pool: NodePool) -> bool:
+    """Return whether a pool is of the part of the fleet that a preference names."""
+    selector = rule.cluster_selector
+    return (
+        (selector is None or selector.matches(cluster.metadata.labels))
+        and (not rule.pools or pool.name in rule.pools)
+        and (not rule.capacity_models or pool.capacity.model in rule.capacity_models)
+    )
+
+
+def domains(documents: Documents, over: str) -> dict[PoolKey, str]:
+    """Return for each pool its cluster, region, zone or label's value; those without one are left out."""
+    known = {
+        (name, pool.name): _domain(cluster, pool, over)
+        for name, cluster in documents.clusters.items()
+        for pool in cluster.spec.node_pools
+    }
+    return {key: domain for key, domain in known.items() if domain is not None}
+
+
+def _domain(cluster: InferenceCluster, pool: NodePool, over: str) -> str | None:
+    labels, gke = cluster.metadata.labels, cluster.spec.cluster.gke
+    if over == "cluster":
+        return cluster.metadata.name
+    if over == "region":
+        return gke.region if gke else labels.get(_REGION)
+    if over != "zone":
+        return labels.get(over)
+    if gke is None:
+        return (pool.node_selector or {}).get(_ZONE) or labels.get(_ZONE)
+    # In which of several zones a pod will be, nobody knows.
+    zones = {*(pool.zones or gke.zones)}
+    return zones.pop() if len(zones) == 1 else None
+
+
+def is_steady(model: str) -> bool:
+    """Return whether nodes of a capacity model stay until somebody takes them away."""
+    return model in STEADY

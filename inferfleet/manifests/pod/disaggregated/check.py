@@ -1,0 +1,107 @@
+"""What keeps the routing proxy of decode pods from starting or serving: documents, and edits of plugins."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from inferfleet.api.kinds.containers import ROUTING_PROXY
+from inferfleet.api.problems import Mistake, Problem
+from inferfleet.api.wording import path_of
+from inferfleet.fleet.engines.exchanged import connector
+from inferfleet.manifests.pod.disaggregated.proxy import document_of, own_flags, table_of
+from inferfleet.manifests.pod.parts import containers
+from inferfleet.manifests.pod.stand import Stand
+from inferfleet.manifests.programs import flag_mistakes, resource_mistakes
+from inferfleet.profiles.profile import ProxyTable
+from inferfleet.profiles.table import names, profile
+
+_GIVEN = "inferfleet adds the routing proxy to decode pods, and requests come in there"
+_LEAVE = "Leave it as it is; spec.prefill.proxy has image, port, resources and flags of the proxy"
+# What a flag is that a command line does not have.
+_DEFAULTS = {"data-parallel-size": "1", "tracing": "false"}
+
+
+def proxy_problems(stand: Stand) -> Iterator[Problem]:
+    """Yield what the document says of the proxy that does not go with its version on the pods' cluster."""
+    if not stand.has_proxy:
+        return
+    document, table, deployment = document_of(stand), table_of(stand), stand.deployment
+    program = f"the routing proxy of {_version(stand)}"
+    if (chosen := connector(deployment)) not in table.connectors:
+        others = [name for name in names() if chosen in profile(name).proxy.connectors]
+        instead = f", or serving.profile: {others[0]} in cluster {stand.spot.cluster}" if others else ""
+        kind = stand.engine.type
+        own = [name for name in table.connectors if (name == "SGLang") == (kind == "SGLang")]
+        what = f"{program}, the profile of cluster {stand.spot.cluster}, does not know connector {chosen}"
+        step = f"Write {' or '.join(own)}{instead}"
+        yield _problem(stand, "spec.prefill.connector", what, step)
+    for mistake in flag_mistakes(
+        document.flags, program, known=table.known_flags, own=table.own_flags, refused=_refused(table)
+    ):
+        yield _problem(stand, f"spec.prefill.proxy.flags.{mistake.at[0]}", mistake.what, mistake.next_step)
+    for mistake in resource_mistakes(document.resources):
+        path = path_of(("spec", "prefill", "proxy", "resources", *mistake.at))
+        yield _problem(stand, path, mistake.what, mistake.next_step)
+    for at, container in containers(stand.written.spec):
+        if container["name"] == ROUTING_PROXY:
+            what = f"a container is called {ROUTING_PROXY}, but {_GIVEN}"
+            step = (
+                "Remove it, and write spec.prefill.proxy; what that has no field for is for plugin json-patch"
+            )
+            yield _problem(stand, f"{stand.path}.{path_of(at)}", what, step)
+
+
+def proxy_mistakes(template: Mapping[str, Any], stand: Stand) -> Iterator[Mistake]:
+    """Yield what plugins did to the proxy that requests do not survive. Places are steps of the template."""
+    if not stand.has_proxy:
+        return
+    spec = template["spec"]
+    place, proxy = next(
+        (
+            (place, each)
+            for place, each in enumerate(spec.get("initContainers", []))
+            if each["name"] == ROUTING_PROXY
+        ),
+        (None, None),
+    )
+    if place is None or proxy is None:
+        yield Mistake(
+            f"the pod has no init container {ROUTING_PROXY}, but {_GIVEN}", _LEAVE, ("spec", "initContainers")
+        )
+        return
+    at = ("spec", "initContainers", place)
+    if proxy.get("restartPolicy") != "Always":
+        what = f"without restartPolicy: Always {ROUTING_PROXY} has to end before the engine starts"
+        yield Mistake(what, _LEAVE, (*at, "restartPolicy"))
+    written = _written(proxy)
+    for name, value in own_flags(stand).items():
+        given = written.get(name, _DEFAULTS.get(name))
+        if given != value:
+            has = f"has no --{name}" if given is None else f"has --{name} {given}"
+            what = f"{ROUTING_PROXY} {has}, and by the documents it is {value}"
+            yield Mistake(what, _LEAVE, (*at, "args"))
+
+
+def _refused(table: ProxyTable) -> dict[str, tuple[str, str]]:
+    return {
+        name: (f"flag {name} does not work here: {why}", step)
+        for name, (why, step) in table.refused_flags.items()
+    }
+
+
+def _written(proxy: Mapping[str, Any]) -> dict[str, str]:
+    """Return the flags of its command line by their names; the last of a name counts."""
+    words = [*proxy.get("command", []), *proxy.get("args", [])]
+    found = {}
+    for word, following in zip(words, [*words[1:], ""], strict=True):
+        if word.startswith("--"):
+            name, equals, value = word[2:].partition("=")
+            found[name] = value if equals else following
+    return found
+
+
+def _version(stand: Stand) -> str:
+    return stand.serving.profile if stand.serving else ""
+
+
+def _problem(stand: Stand, path: str, what: str, next_step: str) -> Problem:
+    return Problem(what, next_step, path, kind="ModelDeployment", key=stand.deployment.metadata.key)

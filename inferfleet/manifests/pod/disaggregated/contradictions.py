@@ -1,0 +1,165 @@
+"""What pods of both roles say of ports and addresses by which they find each other, and cannot mean.
+
+The rules are for what a team wrote and for what plugins made of it.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from inferfleet.api.kinds.containers import ENGINE, ROUTING_PROXY, engine_container
+from inferfleet.fleet.engines.exchanged import connector
+from inferfleet.fleet.engines.group import LAST_PORT
+from inferfleet.fleet.engines.words import is_known
+from inferfleet.fleet.ports import engine_ports, group_ports, serving_ports, supervisor_port
+from inferfleet.fleet.roles import workers_of
+from inferfleet.manifests.pod.disaggregated.transfer import (
+    bootstrap_port,
+    bootstrap_port_of,
+    bootstraps,
+    is_nixl,
+    side_channel_port,
+    value_of,
+)
+from inferfleet.manifests.pod.parts import Contradiction, Spec, Steps, containers
+from inferfleet.manifests.pod.stand import Stand
+from inferfleet.profiles import transfer
+
+_PROBES = ("startupProbe", "readinessProbe", "livenessProbe")
+_ONE_ADDRESS = "and containers of a pod share one address"
+_LOCAL = re.compile(r"localhost|127(\.\d{1,3}){1,3}|0\.0\.0\.0|\[?::1?\]?")
+
+
+def disaggregated_contradictions(spec: Spec, stand: Stand) -> Iterator[Contradiction]:
+    """Yield them for one pod; there are none where prefill and decode are one."""
+    if stand.has_proxy:
+        yield from _behind_proxy(spec, stand)
+    if is_nixl(stand):
+        yield from _side_channel(spec, stand)
+    if bootstraps(stand):
+        yield from _bootstrap(spec, stand)
+
+
+def _behind_proxy(spec: Spec, stand: Stand) -> Iterator[Contradiction]:
+    """Yield containers on a port of the proxy, and probes of the engine that ask the proxy instead."""
+    proxied = serving_ports(stand.deployment, stand.role, stand.shape)
+    own = engine_ports(stand.deployment, stand.role, stand.shape)
+    for at, container in containers(spec):
+        name = container["name"]
+        if name == ROUTING_PROXY:
+            continue
+        for i, listed in enumerate(container.get("ports", [])):
+            number = listed["containerPort"]
+            if number in proxied and listed.get("protocol", "TCP") == "TCP":
+                other = (
+                    f"{own[proxied.index(number)]}, where the engine listens" if name == ENGINE else "another"
+                )
+                yield Contradiction(
+                    (*at, "ports", i),
+                    f"container {name!r} listens on {number}",
+                    f"the routing proxy of decode pods takes requests there, {_ONE_ADDRESS}",
+                    f"Write {other}" + ("" if name == ENGINE else " port"),
+                )
+        for probe in _PROBES if name == ENGINE else ():
+            for way in ("httpGet", "tcpSocket"):
+                if (asked := container.get(probe, {}).get(way, {}).get("port")) in proxied:
+                    yield Contradiction(
+                        (*at, probe, way, "port"),
+                        f"{probe} of container {name!r} asks port {asked}",
+                        "the routing proxy listens there, and answers /health whatever the engine does",
+                        f"Ask port {own[proxied.index(asked)]} of the engine itself, or name it http",
+                    )
+
+
+def _side_channel(spec: Spec, stand: Stand) -> Iterator[Contradiction]:
+    """Yield an address and ports of NIXL's side channel that no other pod reaches."""
+    place, engine = engine_container(spec)
+    at: Steps = ("spec", "containers", place)
+    host = value_of(engine, transfer.NIXL_HOST)
+    if host and _LOCAL.fullmatch(host.get("value") or ""):
+        yield Contradiction(
+            (*at, "env", _index(engine, transfer.NIXL_HOST), "value"),
+            f"{transfer.NIXL_HOST} is {host['value']!r}",
+            "the engines of other pods ask this one there",
+            "Remove it: inferfleet sets the address of the pod",
+        )
+    written = value_of(engine, transfer.NIXL_PORT)
+    first, ranks = side_channel_port(engine), workers_of(stand.deployment, stand.role).topology.data
+    if written and first is None and is_known(written.get("value") or "") and "valueFrom" not in written:
+        yield Contradiction(
+            (*at, "env", _index(engine, transfer.NIXL_PORT), "value"),
+            f"{transfer.NIXL_PORT} is {written.get('value')!r}",
+            "it is the number of a port",
+            f"Write one, or remove it: inferfleet sets {transfer.NIXL_DEFAULT_PORT}",
+        )
+    elif first is not None:
+        here: Steps = (*at, "env", _index(engine, transfer.NIXL_PORT), "value") if written else at
+        taken = range(first, first + ranks)
+        use = f"NIXL's side channel is on {first}" + (f" to {taken[-1]}" if ranks > 1 else "")
+        yield from _clashes(
+            spec, stand, taken, use=use, here=here, step=f"Set {transfer.NIXL_PORT} to another port"
+        )
+
+
+def _bootstrap(spec: Spec, stand: Stand) -> Iterator[Contradiction]:
+    """Yield a port where prefill engines tell the way to them that routing proxies do not ask."""
+    by, planned = connector(stand.deployment), bootstrap_port(stand.deployment)
+    given = bootstrap_port_of(spec, by) or transfer.BOOTSTRAP_PORT
+    place, _ = engine_container(spec)
+    at: Steps = ("spec", "containers", place)
+    name = transfer.MOONCAKE_PORT if by == "Mooncake" else transfer.SGLANG_PORT_FLAG
+    if given != planned:
+        yield Contradiction(
+            at,
+            f"by {name} prefill engines tell the way to them on {given}",
+            f"by the document's own template routing proxies of decode pods ask {planned}",
+            f"Write {name} in the template of spec.prefill.workers instead",
+        )
+    use = f"prefill engines tell the way to them on {given}"
+    yield from _clashes(
+        spec, stand, range(given, given + 1), use=use, here=at, step=f"Set {name} to another port"
+    )
+
+
+def _clashes(
+    spec: Spec, stand: Stand, taken: range, *, use: str, here: Steps, step: str
+) -> Iterator[Contradiction]:
+    """Yield ports for which the pod has another use: one of the engine, or one of another container."""
+    for number, other in _used(spec, stand).items():
+        if number in taken:
+            yield Contradiction(here, use, other, step)
+    if taken[-1] > LAST_PORT:
+        yield Contradiction(here, use, f"the last port is {LAST_PORT}", step)
+    for at, container in containers(spec):
+        for i, listed in enumerate(container.get("ports", [])):
+            number = listed["containerPort"]
+            if container["name"] not in (ENGINE, ROUTING_PROXY) and number in taken and _is_tcp(listed):
+                yield Contradiction(
+                    (*at, "ports", i),
+                    f"container {container['name']!r} listens on {number}",
+                    f"{use}, {_ONE_ADDRESS}",
+                    f"Move it to another port, or: {step}",
+                )
+
+
+def _used(spec: Spec, stand: Stand) -> dict[int, str]:
+    deployment, role = stand.deployment, stand.role
+    used = dict.fromkeys(engine_ports(deployment, role, stand.shape), "the engine takes requests there")
+    if stand.has_proxy:
+        proxied = serving_ports(deployment, role, stand.shape)
+        used |= dict.fromkeys(proxied, "the routing proxy takes requests there")
+    if stand.shape.pods > 1:
+        entry = spec if stand.position == "Entry" else None
+        used |= dict.fromkeys(group_ports(deployment, role, entry), "the pods of a worker meet there")
+    if supervisor := supervisor_port(deployment, role):
+        used[supervisor] = "the engine tells the health of its copies there"
+    return used
+
+
+def _is_tcp(listed: Mapping[str, Any]) -> bool:
+    return bool(listed.get("protocol", "TCP") == "TCP")
+
+
+def _index(container: Mapping[str, Any], name: str) -> int:
+    """Return the place of the variable of this name that counts, the last."""
+    return max(i for i, variable in enumerate(container["env"]) if variable["name"] == name)

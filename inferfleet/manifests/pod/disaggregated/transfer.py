@@ -1,0 +1,143 @@
+"""What engines of both roles are told besides their command lines, so that KV caches find their way.
+
+What a template sets is never changed: only what cannot work is refused, in `contradictions` of this room.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from inferfleet.api.kinds.containers import engine_container
+from inferfleet.api.kinds.model_deployment import ModelDeployment
+from inferfleet.api.problems import Problem
+from inferfleet.fleet.engines.exchanged import connector
+from inferfleet.fleet.engines.flags import number_of
+from inferfleet.fleet.engines.words import command_of
+from inferfleet.fleet.roles import PREFILL, is_disaggregated, serving_roles, workers_of
+from inferfleet.manifests.pod.parts import Spec
+from inferfleet.manifests.pod.stand import Stand
+from inferfleet.manifests.programs import variable_of_pod
+from inferfleet.profiles import transfer
+
+NIXL_PORT_NAME = "nixl-side"
+BOOTSTRAP_PORT_NAME = "bootstrap"
+# Volumes of one pod alone, and what Kubernetes writes into pods.
+_OF_ONE_POD = frozenset(
+    ("name", "emptyDir", "configMap", "secret", "projected", "downwardAPI", "ephemeral", "image")
+)
+_PLAIN_RESOURCES = ("cpu", "memory", "ephemeral-storage")
+
+
+def is_nixl(stand: Stand) -> bool:
+    """Return whether vLLM hands KV caches on by NIXL in these pods."""
+    return hands_over(stand) and stand.engine.type == "vLLM" and connector(stand.deployment) == "NIXL"
+
+
+def hands_over(stand: Stand) -> bool:
+    """Return whether these pods are of one of two roles that hand KV caches on."""
+    return is_disaggregated(stand.deployment) and stand.role in serving_roles(stand.deployment)
+
+
+def bootstraps(stand: Stand) -> bool:
+    """Return whether engines of these pods tell the way to them on `bootstrap_port`: entries of prefill."""
+    told = is_disaggregated(stand.deployment) and connector(stand.deployment) in ("SGLang", "Mooncake")
+    return told and stand.role == PREFILL and stand.answers
+
+
+def hand_over(container: dict[str, Any], stand: Stand) -> None:
+    """Tell an engine what it needs to hand KV caches on, where its template does not say it."""
+    if not hands_over(stand):
+        return
+    there = {variable["name"] for variable in container.get("env", [])}
+    wanted = [variable for variable in _variables(container, stand) if variable["name"] not in there]
+    if wanted:
+        container.setdefault("env", []).extend(wanted)
+    for name, number in _ports(container, stand):
+        listed = container.setdefault("ports", [])
+        if not any(port["containerPort"] == number or port.get("name") == name for port in listed):
+            listed.append({"name": name, "containerPort": number})
+
+
+def side_channel_port(container: Mapping[str, Any]) -> int | None:
+    """Return the first port of NIXL's side channel of an engine, None where it is no number that is known."""
+    variable = value_of(container, transfer.NIXL_PORT)
+    return transfer.NIXL_DEFAULT_PORT if variable is None else number_of(variable.get("value"))
+
+
+def bootstrap_port(deployment: ModelDeployment) -> int:
+    """Return where prefill engines tell the way to them, by their template in the document."""
+    spec = workers_of(deployment, PREFILL).entry_template.spec
+    return bootstrap_port_of(spec, connector(deployment)) or transfer.BOOTSTRAP_PORT
+
+
+def bootstrap_port_of(spec: Spec, by: str) -> int | None:
+    """Return the port that the spec of a prefill pod gives by a connector, None where it gives none."""
+    if by == "Mooncake":
+        variable = value_of(engine_container(spec)[1], transfer.MOONCAKE_PORT)
+        return number_of(variable.get("value")) if variable else None
+    words = [word.text for word in command_of(spec).words]
+    found = None
+    for word, following in zip(words, [*words[1:], ""], strict=True):
+        name, equals, value = word.partition("=")
+        if name.replace("_", "-") == transfer.SGLANG_PORT_FLAG:
+            found = number_of(value if equals else following)
+    return found
+
+
+def value_of(container: Mapping[str, Any], name: str) -> Mapping[str, Any] | None:
+    """Return the variable of this name that counts, the last, or None."""
+    named = [variable for variable in container.get("env", []) if variable["name"] == name]
+    return named[-1] if named else None
+
+
+def _variables(container: Mapping[str, Any], stand: Stand) -> Iterator[dict[str, Any]]:
+    if stand.answers and (keep_alive := transfer.KEEP_ALIVE.get(stand.engine.type)):
+        yield {"name": keep_alive, "value": str(transfer.KEEP_ALIVE_SECONDS)}
+    if is_nixl(stand):
+        yield variable_of_pod(transfer.NIXL_HOST, "status.podIP")
+        yield {"name": transfer.NIXL_PORT, "value": str(transfer.NIXL_DEFAULT_PORT)}
+        if stand.hardware.fabric == "GKE":
+            name, value = transfer.UCX_ROCE
+            yield {"name": name, "value": value}
+        elif not _may_have_adapters(container, stand):
+            yield {"name": transfer.UCX_TLS, "value": transfer.UCX_WITHOUT_RDMA}
+    if bootstraps(stand) and connector(stand.deployment) == "Mooncake":
+        yield {"name": transfer.MOONCAKE_PORT, "value": str(transfer.BOOTSTRAP_PORT)}
+
+
+def _may_have_adapters(container: Mapping[str, Any], stand: Stand) -> bool:
+    """Return whether the pod may have adapters for RDMA, or GPUs for which UCX has other words."""
+    needs, resources = stand.hardware, container.get("resources", {})
+    asked = {*resources.get("limits", {}), *resources.get("requests", {})}
+    others = [name for name in asked if name not in (*_PLAIN_RESOURCES, needs.resource)]
+    described = needs.fabric != "None" or needs.resource != "nvidia.com/gpu"
+    return described or bool(others or container.get("envFrom"))
+
+
+def _ports(container: Mapping[str, Any], stand: Stand) -> Iterator[tuple[str, int]]:
+    if is_nixl(stand) and (number := side_channel_port(container)):
+        yield NIXL_PORT_NAME, number
+    if bootstraps(stand):
+        yield BOOTSTRAP_PORT_NAME, bootstrap_port(stand.deployment)
+
+
+def without_storage(template: Mapping[str, Any], stand: Stand) -> Iterator[Problem]:
+    """Yield a warning for an engine that hands KV caches on by storage and mounts none that others see.
+
+    LMCache may have a server of its own for it.
+    """
+    if not hands_over(stand) or connector(stand.deployment) != "SharedStorage":
+        return
+    spec = template["spec"]
+    shared = {volume["name"] for volume in spec.get("volumes", []) if set(volume) - _OF_ONE_POD}
+    _, engine = engine_container(spec)
+    if not any(mount["name"] in shared for mount in engine.get("volumeMounts", [])):
+        yield Problem(
+            f"connector SharedStorage hands KV caches on by files, and the engine of {stand.role} mounts "
+            "no volume that other pods see",
+            "Mount one volume, such as a claim with ReadWriteMany, in the engines of both roles, unless "
+            "LMCache keeps them on a server",
+            f"{stand.path}.spec.volumes",
+            kind="ModelDeployment",
+            key=stand.deployment.metadata.key,
+            severity="warning",
+        )

@@ -1,0 +1,103 @@
+"""`Quota`: how much the deployments of a namespace may take."""
+
+import pytest
+from pydantic import ValidationError
+from small_fleet import class_, cluster, deployment, fleet, lock, placed, quota, role
+
+from inferfleet.api.kinds.inference_cluster import InferenceCluster
+from inferfleet.fleet import plan
+from inferfleet.fleet.decisions import Plan
+from inferfleet.fleet.lock.lock import Lock
+
+EMPTY = Lock(stack="test")
+FLEET = (cluster("a", {"p": ("h100", 4), "q": ("l4", 4)}),)
+
+
+def _why(planned: Plan) -> set[str]:
+    return {reason.why for unplaced in planned.unplaced for reason in unplaced.reasons}
+
+
+def test_replicas_above_a_quota_of_gpus_have_no_place() -> None:
+    planned = plan(fleet(*FLEET, deployment("m", 5, gpus=4), quota(gpus=16)), EMPTY)
+    assert (planned.lock.placements and sum(placed(planned).values()), _why(planned)) == (
+        4,
+        {"quota q of namespace ml: 16 of 16 GPUs used"},
+    )
+
+
+def test_a_quota_of_a_class_leaves_the_others() -> None:
+    planned = plan(fleet(*FLEET, deployment("m", 7, gpus=4), quota(gpusByClass={"h100": 8})), EMPTY)
+    assert placed(planned) == {"m a/p": 2, "m a/q": 4}
+    assert _why(planned) == {
+        "quota q of namespace ml: 8 of 8 GPUs of class h100 used",
+        "4 of 4 nodes full: 0 free GPUs on the emptiest node, needs 4",
+    }
+
+
+def test_the_highest_priority_is_served_first_within_a_quota() -> None:
+    low, high = deployment("a-low", 3, gpus=4), deployment("high", 2, gpus=4, priority=5)
+    planned = plan(fleet(*FLEET, low, high, quota(gpus=12)), EMPTY)
+    assert {name.split(" ")[0]: number for name, number in placed(planned).items()} == {"a-low": 1, "high": 2}
+
+
+def test_other_namespaces_are_not_counted() -> None:
+    planned = plan(fleet(*FLEET, deployment("m", 5, gpus=4), quota(namespace="other", gpus=0)), EMPTY)
+    assert planned.unplaced == ()
+
+
+def test_a_lowered_quota_ends_nothing_and_is_told() -> None:
+    documents = fleet(*FLEET, deployment("m", 3, gpus=4), quota(gpus=4))
+    planned = plan(documents, lock({"m a/q": 2}))
+    assert placed(planned) == {"m a/q": 2}
+    assert _why(planned) == {"quota q of namespace ml: 8 of 4 GPUs used"}
+    assert [(problem.severity, problem.path, problem.what) for problem in planned.problems] == [
+        ("warning", "spec.gpus", "8 of 4 GPUs are used by replicas that run, and none of them ends for it")
+    ]
+
+
+def test_replicas_above_a_quota_still_leave_a_cluster_that_is_drained() -> None:
+    drained = cluster("b", {"p": ("l4", 4)}, state="drained")
+    planned = plan(fleet(*FLEET, drained, deployment("m", 2, gpus=4), quota(gpus=4)), lock({"m b/p": 2}))
+    assert placed(planned) == {"m a/q": 2}
+
+
+def test_cost_counts_by_the_part_of_a_node_and_classes_without_a_price_count_nothing() -> None:
+    price = {"onDemand": "8", "currency": "USD", "asOf": "2026-01-01", "source": "test"}
+    priced = class_("priced", 4, price=price)
+    clusters = (cluster("a", {"p": ("priced", 4)}), cluster("b", {"q": ("l4", 1)}))
+    cost = quota(cost={"perHour": 12.5})
+    planned = plan(fleet(priced, *clusters, deployment("m", 9, gpus=2), cost), EMPTY)
+    assert placed(planned) == {"m a/p": 3, "m b/q": 2}
+    assert "quota q of namespace ml: USD 12.00 of 12.50 per hour used" in _why(planned)
+    assert [problem.what for problem in planned.problems if problem.path == "spec.cost"] == [
+        "without a price in USD, replicas count nothing on nodes of l4"
+    ]
+
+
+def test_cost_on_a_pool_of_spot_capacity_counts_by_what_that_costs() -> None:
+    price = {"onDemand": "80", "spot": "8", "currency": "USD", "asOf": "2026-01-01", "source": "test"}
+    pool = {"name": "p", "className": "priced", "nodeCount": 4, "capacity": {"model": "Spot"}}
+    place = {"source": "GKE", "gke": {"project": "acme-ml", "region": "us-east5"}}
+    spec = {"cluster": place, "nodePools": [pool], "serving": {"gateway": {"className": "any"}}}
+    east = InferenceCluster.model_validate({"metadata": {"name": "a"}, "spec": spec})
+    wanted = deployment("m", 9, gpus=2, capacityModels=["Spot"])
+    planned = plan(fleet(class_("priced", 4, price=price), east, wanted, quota(cost={"perHour": 12})), EMPTY)
+    assert placed(planned) == {"m a/p": 3}
+
+
+def test_all_roles_of_a_replica_count() -> None:
+    model = deployment("m", 2, gpus=4, roles={"encode": role(2)})
+    planned = plan(fleet(*FLEET, model, quota(gpus=11)), EMPTY)
+    assert [placement.replicas for placement in planned.placements] == [1]
+    assert _why(planned) == {"quota q of namespace ml: 6 of 11 GPUs used"}
+
+
+def test_all_quotas_of_a_namespace_hold() -> None:
+    planned = plan(fleet(*FLEET, deployment("m", 5, gpus=4), quota(gpus=16), quota("r", gpus=8)), EMPTY)
+    assert _why(planned) == {"quota r of namespace ml: 8 of 8 GPUs used"}
+
+
+@pytest.mark.parametrize("spec", [{}, {"gpus": -1}, {"cost": {"perHour": "much"}}, {"cost": {"perHour": -1}}])
+def test_a_quota_has_a_limit_that_makes_sense(spec: dict[str, object]) -> None:
+    with pytest.raises(ValidationError):
+        quota(**spec)

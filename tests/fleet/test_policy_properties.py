@@ -1,0 +1,92 @@
+"""What holds of spreads, preferences, capacity models and quotas, whatever the fleet."""
+
+from collections import Counter
+
+from hypothesis import given, settings
+from random_fleets import random_fleets, random_locks
+from small_fleet import Document, fleet
+
+from inferfleet.api.documents import Documents
+from inferfleet.api.kinds.model_deployment import ModelDeployment
+from inferfleet.api.kinds.policy.quota import Quota
+from inferfleet.fleet import plan
+from inferfleet.fleet.decisions import Plan
+from inferfleet.fleet.lock.lock import Lock
+from inferfleet.fleet.placement.policy.wanted import domains
+
+STEADY = {"OnDemand", "Reservation"}
+
+
+def _model(documents: Documents, cluster: str, pool: str) -> str:
+    return documents.clusters[cluster].spec.pool(pool).capacity.model
+
+
+def _gpus(documents: Documents, planned: Plan) -> Counter[str]:
+    """GPUs of all replicas by class, and "" for all together."""
+    used: Counter[str] = Counter()
+    for placement in planned.placements:
+        spot = placement.spot
+        for name, pool in spot.pools:
+            gpus = planned.demands.of(spot.deployment, name, (spot.cluster, pool)).gpus * placement.replicas
+            used[documents.clusters[spot.cluster].spec.pool(pool).class_name] += gpus
+            used[""] += gpus
+    return used
+
+
+@settings(max_examples=150, deadline=None)
+@given(random_fleets)
+def test_a_plan_from_nothing_keeps_every_policy(documents: list[Document]) -> None:
+    every = fleet(*documents)
+    planned = plan(every, Lock(stack="test"))
+    for key, document in every.deployments.items():
+        own = [placement for placement in planned.placements if placement.spot.deployment == key]
+        models = {
+            (placement.spot, _model(every, placement.spot.cluster, pool)): placement.replicas
+            for placement in own
+            for _, pool in placement.spot.pools
+        }
+        assert {model for _, model in models} <= {*document.spec.capacity_models}
+        unsteady = {spot: number for (spot, model), number in models.items() if model not in STEADY}
+        if document.spec.on_demand_replicas:
+            most = max(0, document.spec.replicas - document.spec.on_demand_replicas)
+            assert sum(unsteady.values()) <= most
+    for quota in every.quotas.values():
+        used = _gpus(every, planned)
+        assert quota.spec.gpus is None or used[""] <= quota.spec.gpus
+        assert all(used[name] <= most for name, most in quota.spec.gpus_by_class.items())
+
+
+@settings(max_examples=150, deadline=None)
+@given(random_fleets)
+def test_a_required_spread_is_never_too_uneven(documents: list[Document]) -> None:
+    """By the clusters that have replicas: those that have none make the skew larger, or are not eligible."""
+    every = fleet(*documents)
+    planned = plan(every, Lock(stack="test"))
+    for key, document in every.deployments.items():
+        spread = document.spec.spread
+        if spread is None or spread.mode != "Require" or len(document.spec.roles) or document.spec.prefill:
+            continue
+        of = domains(every, spread.over)
+        counts: Counter[str] = Counter()
+        for placement in planned.placements:
+            if placement.spot.deployment == key:
+                counts[of[placement.spot.cluster, placement.spot.pools[0][1]]] += placement.replicas
+        assert max(counts.values(), default=0) - min(counts.values(), default=0) <= spread.max_skew
+
+
+@settings(max_examples=150, deadline=None)
+@given(random_fleets, random_locks())
+def test_no_policy_moves_or_ends_what_runs(documents: list[Document], locked: Lock) -> None:
+    before = plan(
+        fleet(*(_free(document) for document in documents if not isinstance(document, Quota))), locked
+    )
+    assert plan(fleet(*documents), before.lock).changes == ()
+
+
+def _free(document: Document) -> Document:
+    """The document without any policy of its own."""
+    if not isinstance(document, ModelDeployment):
+        return document
+    models = ("OnDemand", "Spot", "FlexStart", "Queued", "Reservation")
+    free = {"spread": None, "prefer": (), "capacity_models": models, "on_demand_replicas": 0}
+    return document.model_copy(update={"spec": document.spec.model_copy(update=free)})
