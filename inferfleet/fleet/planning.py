@@ -18,7 +18,7 @@ Phases, in order:
 3. *Place* (`placement/placing.py`): remove surplus replicas, then move replicas away from where they must
    not be, relieve pools that are too small, and add missing replicas; the last three repeat until none of
    them finds room. The shapes with the most GPUs per pod, and those that few nodes suit, choose first. A
-   replica goes to a cluster that has the fewest of its deployment, there to the class with the lowest
+   replica goes to a cluster that has the fewest of its deployment, there to the nodes with the lowest
    price per GPU, then to the pool with a node that it fills best, then by name
    (`placement/candidates.py`). Where not all have room, the highest priority is served first, then those
    with few GPUs choose first, and deployments of one size take turns. Replicas that are new then make room

@@ -38,12 +38,7 @@ def ranks(documents: Documents) -> dict[str, _Rank]:
 
     Prices in another currency than that of most classes in use are not compared.
     """
-    common = _common(documents)
-    return {
-        name: _rank(name, document, hourly, common)
-        for document in documents.classes.values()
-        for name, hourly in _offers(document)
-    }
+    return _ranks(documents, _common(documents))
 
 
 def prices(documents: Documents) -> dict[str, int]:
@@ -59,12 +54,7 @@ def hourly(documents: Documents, currency: str) -> dict[str, Fraction]:
     """Return the price per GPU and hour of each offer with one in the currency; where its nodes have no
     GPUs, per core.
     """
-    known = {
-        name: _rank(name, document, price, currency)
-        for document in documents.classes.values()
-        for name, price in _offers(document)
-    }
-    return {name: rank[1] for name, rank in known.items() if not rank[0]}
+    return {name: rank[1] for name, rank in _ranks(documents, currency).items() if not rank[0]}
 
 
 def unpriced(documents: Documents) -> Iterator[Problem]:
@@ -98,6 +88,14 @@ def _used(documents: Documents) -> set[str]:
     return {pool.class_name for cluster in documents.clusters.values() for pool in cluster.spec.node_pools}
 
 
+def _ranks(documents: Documents, currency: str) -> dict[str, _Rank]:
+    return {
+        name: _rank(name, document, stated, currency)
+        for document in documents.classes.values()
+        for name, stated in _offers(document)
+    }
+
+
 def _offers(document: InferenceClass) -> Iterator[tuple[str, str | None]]:
     """Yield the offers of a class with what a node of them costs in an hour."""
     name, price = document.metadata.name, document.spec.price
@@ -106,13 +104,13 @@ def _offers(document: InferenceClass) -> Iterator[tuple[str, str | None]]:
         yield f"{name}{_SPOT}", price.spot
 
 
-def _rank(name: str, document: InferenceClass, hourly: str | None, currency: str) -> _Rank:
+def _rank(name: str, document: InferenceClass, stated: str | None, currency: str) -> _Rank:
     device, price, size = accelerator(document), document.spec.price, document.spec.node
     if device:
-        units, stated = Fraction(device.count), device.capacity.get("memory")
-        memory = int(parse_quantity(stated.value)) if stated else 0
+        units, capacity = Fraction(device.count), device.capacity.get("memory")
+        memory = int(parse_quantity(capacity.value)) if capacity else 0
     else:
         units, memory = Fraction(parse_quantity(size.cpu)), int(parse_quantity(size.memory))
     known = price is not None and price.currency == currency and units > 0
-    each = Fraction(parse_quantity(hourly)) / units if hourly and known else Fraction(0)
+    each = Fraction(parse_quantity(stated)) / units if stated and known else Fraction(0)
     return not known, each, units, memory, name

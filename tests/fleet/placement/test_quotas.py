@@ -2,9 +2,8 @@
 
 import pytest
 from pydantic import ValidationError
-from small_fleet import class_, cluster, deployment, fleet, lock, placed, quota, role
+from small_fleet import class_, cluster, deployment, fleet, gke, lock, placed, quota, role
 
-from inferfleet.api.kinds.inference_cluster import InferenceCluster
 from inferfleet.fleet import plan
 from inferfleet.fleet.decisions import Plan
 from inferfleet.fleet.lock.lock import Lock
@@ -69,20 +68,41 @@ def test_cost_counts_by_the_part_of_a_node_and_classes_without_a_price_count_not
     planned = plan(fleet(priced, *clusters, deployment("m", 9, gpus=2), cost), EMPTY)
     assert placed(planned) == {"m a/p": 3, "m b/q": 2}
     assert "quota q of namespace ml: USD 12.00 of 12.50 per hour used" in _why(planned)
-    assert [problem.what for problem in planned.problems if problem.path == "spec.cost"] == [
-        "without a price in USD, replicas count nothing on nodes of l4"
+    assert [(problem.path, problem.what) for problem in planned.problems] == [
+        ("spec.cost", "without a price in USD, replicas count nothing on nodes of l4"),
+        (
+            "spec.price",
+            "no price in USD is known for nodes of l4: new replicas come there after all nodes with a price, "
+            "by their GPUs per node",
+        ),
     ]
 
 
-def test_cost_on_a_pool_of_spot_capacity_counts_by_what_that_costs() -> None:
-    price = {"onDemand": "80", "spot": "8", "currency": "USD", "asOf": "2026-01-01", "source": "test"}
-    pool = {"name": "p", "className": "priced", "nodeCount": 4, "capacity": {"model": "Spot"}}
-    place = {"source": "GKE", "gke": {"project": "acme-ml", "region": "us-east5"}}
-    spec = {"cluster": place, "nodePools": [pool], "serving": {"gateway": {"className": "any"}}}
-    east = InferenceCluster.model_validate({"metadata": {"name": "a"}, "spec": spec})
-    wanted = deployment("m", 9, gpus=2, capacityModels=["Spot"])
-    planned = plan(fleet(class_("priced", 4, price=price), east, wanted, quota(cost={"perHour": 12})), EMPTY)
-    assert placed(planned) == {"m a/p": 3}
+@pytest.mark.parametrize(
+    ("spot", "replicas", "used"),
+    [
+        ("2", 6, "12.00"),
+        # Where nobody publishes what Spot costs, it counts as on demand, for placing too.
+        (None, 3, "12.00"),
+    ],
+)
+def test_spot_pools_count_as_what_they_are_placed_by(spot: str | None, replicas: int, used: str) -> None:
+    price = {"onDemand": "8", "currency": "USD", "asOf": "2026-01-01", "source": "test"}
+    priced = class_("priced", 4, price=price | ({"spot": spot} if spot else {}))
+    pool = gke("a", {"s": ("priced", 8)}, models={"s": "Spot"})
+    model = deployment("m", 9, gpus=2 if spot is None else 4, capacityModels=["Spot"])
+    planned = plan(fleet(priced, pool, model, quota(cost={"perHour": "12.50"})), EMPTY)
+    assert placed(planned) == {"m a/s": replicas}
+    assert _why(planned) == {f"quota q of namespace ml: USD {used} of 12.50 per hour used"}
+
+
+def test_a_quota_of_a_class_counts_its_spot_pools() -> None:
+    price = {"onDemand": "8", "spot": "2", "currency": "USD", "asOf": "2026-01-01", "source": "test"}
+    pool = gke("a", {"d": ("priced", 2), "s": ("priced", 2)}, models={"s": "Spot"})
+    model = deployment("m", 4, gpus=4, capacityModels=["OnDemand", "Spot"])
+    limit = quota(gpusByClass={"priced": 12})
+    planned = plan(fleet(class_("priced", 4, price=price), pool, model, limit), EMPTY)
+    assert placed(planned) == {"m a/d": 1, "m a/s": 2}
 
 
 def test_all_roles_of_a_replica_count() -> None:

@@ -1,7 +1,7 @@
 """In which order the pools of the fleet are tried for a replica.
 
 First by what its deployment says (`prefer`, `spread`), then by the objective of the stack: clusters with the
-fewest replicas, nodes with the lowest price, nodes that something runs on already.
+fewest replicas, nodes with the lowest price, then nodes that something runs on already.
 """
 
 from collections.abc import Iterator

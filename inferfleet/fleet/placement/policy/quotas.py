@@ -1,8 +1,9 @@
 """How much of the fleet the deployments of each namespace have, and may have.
 
 A replica counts with the GPUs of all its roles, by the class of their pools, and with the part of each node's
-list price that is theirs: by GPUs, or by cores on nodes without any. Replicas on lost clusters count too,
-because they come back. Only new replicas are refused: what runs stays, whatever a quota says.
+list price that is theirs: by GPUs, or by cores on nodes without any. Prices are those by which pools are
+chosen, on Spot pools that of Spot. Replicas on lost clusters count too, because they come back. Only new
+replicas are refused: what runs stays, whatever a quota says.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -116,10 +117,10 @@ class Quotas:
         """Yield a warning for each limit that running replicas exceed, and for classes on whose pools they
         are (the `spots` of the plan) without the price that a limit of cost needs.
         """
-        classes: dict[str, set[str]] = {}
+        offers: dict[str, set[str]] = {}
         for spot in spots:
             pools = {self._offer_of[spot.cluster, pool] for _, pool in spot.pools}
-            classes.setdefault(spot.namespace, set()).update(pools)
+            offers.setdefault(spot.namespace, set()).update(pools)
         for namespace, limits in sorted(self.limits.items()):
             for limit in limits:
                 if limit.used > limit.most:
@@ -130,7 +131,8 @@ class Quotas:
                     )
                 if limit.prices is None:
                     continue
-                if unpriced := sorted(map(class_of, classes.get(namespace, set()) - limit.prices.keys())):
+                lacking = offers.get(namespace, set()) - limit.prices.keys()
+                if unpriced := sorted(set(map(class_of, lacking))):
                     yield _warning(
                         limit,
                         f"without a price in {limit.currency}, replicas count nothing on nodes of "

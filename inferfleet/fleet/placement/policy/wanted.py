@@ -109,7 +109,7 @@ class Wants:
         self._targets = targets
         self._order = sorted(rooms.of_offer, key=ranks(documents).__getitem__)
         self._known: dict[str, Wanted] = {}
-        self._nodes: dict[tuple[str, frozenset[PoolKey]], int] = {}
+        self._nodes: dict[tuple[str, frozenset[PoolKey]], int | None] = {}
         self._known_closed: dict[tuple[tuple[str, ...], str], frozenset[PoolKey]] = {}
         self._domains: dict[str, dict[PoolKey, str]] = {}
 
@@ -122,23 +122,25 @@ class Wants:
     def _worked_out(self, deployment: str) -> Wanted:
         document, takes = self._documents.deployments[deployment], self._suitability.takes
         spec = document.spec
+        closed = self._closed(spec)
         offers = {
             role: {
-                name: rank for rank, name in enumerate(self._order) if takes(deployment, role, class_of(name))
+                name: rank
+                for rank, name in enumerate(self._order)
+                if self._nodes_of(name, closed) is not None and takes(deployment, role, class_of(name))
             }
             for role in roles_of(document)
         }
         written = {role: self._demands.written[deployment, role] for role in offers}
         roles = sorted(offers, key=lambda role: (-written[role].gpus, role))
         clusters = self._suitability.clusters(deployment)
-        closed = self._closed(spec)
         replicas = self._targets.get(deployment, spec.replicas)
         return Wanted(
             deployment,
             tuple(roles),
             clusters,
             offers,
-            min(sum(self._nodes_of(name, closed) for name in of_role) for of_role in offers.values()),
+            min(sum(self._nodes_of(name, closed) or 0 for name in of_role) for of_role in offers.values()),
             max(demand.pod.gpus for demand in written.values()),
             max(demand.gang for demand in written.values()),
             sum(demand.gpus for demand in written.values()),
@@ -166,11 +168,12 @@ class Wants:
             )
         return self._known_closed[asked]
 
-    def _nodes_of(self, offer: str, closed: frozenset[PoolKey]) -> int:
+    def _nodes_of(self, offer: str, closed: frozenset[PoolKey]) -> int | None:
+        """Return the nodes of an offer on pools that are not closed, or None where all of them are."""
         key = offer, closed
         if key not in self._nodes:
-            rooms = self._rooms.of_offer[offer]
-            self._nodes[key] = sum(room.size for room in rooms if room.key not in closed)
+            sizes = [room.size for room in self._rooms.of_offer[offer] if room.key not in closed]
+            self._nodes[key] = sum(sizes) if sizes else None
         return self._nodes[key]
 
     def _tiers(self, rules: tuple[Preference, ...]) -> dict[PoolKey, int]:
