@@ -10,7 +10,7 @@ from dataclasses import replace
 from inferfleet.api.documents import Documents
 from inferfleet.api.problems import Problem
 from inferfleet.desired.values import Desired
-from inferfleet.fleet.decisions import Change, Unplaced
+from inferfleet.fleet.decisions import Change, Roll, Unplaced
 from inferfleet.fleet.lock.lock import Lock, matches
 from inferfleet.fleet.placement.reasons import listed
 
@@ -98,13 +98,21 @@ def _rolls(desired: Desired, *, unwaited: bool) -> Iterator[Problem]:
             )
         else:
             yield Problem(
-                f"{what} beside the old one, because prefill and decode exchange something else: the old one "
-                "serves until the new one is ready, and ends then",
+                f"{what} beside the old one, because {_why(roll)}: the old one serves until the new one is "
+                "ready, and ends then",
                 "Nothing has to be done",
                 kind="ModelDeployment",
                 key=deployment,
                 severity="notice",
             )
+
+
+def _why(roll: Roll) -> str:
+    if not roll.spot.revision:
+        return "prefill and decode become one"
+    if roll.before and not any(spot.revision for spot in roll.before):
+        return "prefill comes apart from decode"
+    return "prefill and decode exchange something else"
 
 
 def unplaced_problem(unplaced: Unplaced, documents: Documents) -> Problem:

@@ -117,6 +117,8 @@ def plan(documents: Documents, lock: Lock, demands: Demands | None = None) -> Pl
     )
     changed = changes(lock, new)
     left = {**retained.left, **placing.left}
+    # Why replicas of another revision left is told where there is no other reason.
+    left |= {old: placing.left[now] for old, now in retained.revised.items() if now in placing.left}
     why = Why(documents, ledger, suitability, candidates)
     return Plan(
         placements=placements,
@@ -171,7 +173,7 @@ def rolls(documents: Documents, changed: Iterable[Change], ledger: Ledger) -> It
             old = [
                 change for change in there if not change.after and change.spot.revision != new.spot.revision
             ]
-            if new.before or not old:
+            if new.after <= new.before or not old:
                 continue
             surge = documents.deployments[deployment].spec.rollout == "Surge"
             # With Surge the plan has counted a second set.

@@ -41,7 +41,7 @@ class Spot(NamedTuple):
         """Return cluster and pool as messages write them; of several roles, the pool of each, and of a
         revision that too: `east decode=h100 prefill=l4 @3fa01c`.
         """
-        if len(self.pools) == 1:
+        if len(self.pools) == 1 and not self.revision:
             return f"{self.cluster}/{self.pools[0][1]}"
         parts = [self.cluster, *(f"{role}={pool}" for role, pool in self.pools)]
         return " ".join([*parts, f"@{self.revision}"] if self.revision else parts)

@@ -155,3 +155,22 @@ def test_toggling_prefill_is_a_new_set_either_way() -> None:
         (f"ml/a@{REV} east decode=h100 prefill=h100", True),
         ("ml/a east decode=h100", True),
     ]
+
+
+def test_a_pool_that_holds_no_second_set_is_told_at_the_rollout() -> None:
+    east = _east(h100=2)
+    before = plan(fleet(east, _apart(2)), Lock()).lock
+    (problem,) = plan(fleet(east, _apart(2, rollout="Surge")), before).problems
+    assert (problem.path, problem.key, problem.next_step) == (
+        "spec.rollout",
+        "ml/a",
+        "Give it more nodes, make room on another pool, lower replicas, or write rollout: DeleteFirst",
+    )
+    assert "the room for 4 more that rollout: Surge of ml/a keeps free" in problem.what
+
+
+def test_a_replica_that_moves_and_changes_its_revision_says_why_it_moves() -> None:
+    east, west = _east(h100=2), cluster("west", {"h100": ("h100", 2)})
+    before = plan(fleet(east, _apart(1, prefill=3)), Lock()).lock
+    drained = cluster("east", {"h100": ("h100", 2)}, state="drained")
+    assert [*plan(fleet(drained, west, _apart(1)), before).left.values()] == ["drained"]

@@ -55,7 +55,8 @@ def placement(entry: Entry) -> tuple[Spot, int]:
     """Return a spot and its number of replicas."""
     read = _SPOT.match(entry.key)
     if not read:
-        raise ValueError(f"{quoted(entry.key)} does not have the form 'ml/qwen3-coder east decode=h100'")
+        forms = "'ml/qwen3-coder east decode=h100' or 'ml/chat@3fa01c east decode=h100 prefill=l4'"
+        raise ValueError(f"{quoted(entry.key)} does not have the form {forms}")
     pools = [tuple(pool.split("=")) for pool in read[4].split()]
     if len(dict(pools)) < len(pools):
         raise ValueError(f"{quoted(entry.key)} names a role twice")

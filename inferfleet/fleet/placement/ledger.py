@@ -115,6 +115,9 @@ class Ledger:
         # Spots may share the workload of a role, which has such room once.
         spare = {(more.role, more.demand.spare) for more in self._mores(pool) if more.demand.spare}
         pods: Counter[str] = Counter()
+        for more in self._mores(pool):
+            if more.demand.sets > 1:
+                pods[more.role[0]] += more.replicas * more.demand.pods * (more.demand.sets - 1)
         for (deployment, _), number in spare:
             pods[deployment] += number
         return pods
@@ -124,7 +127,7 @@ class Ledger:
         known = self.rooms.by_key[pool]
         room = Room(known.key, known.number, known.offer, known.node, known.size)
         for more in self._mores(pool):
-            room.add(more._replace(demand=replace(more.demand, spare=0)))
+            room.add(more._replace(demand=replace(more.demand, spare=0, sets=1)))
         return room.holds
 
     def _mores(self, pool: PoolKey) -> Iterator[More]:
