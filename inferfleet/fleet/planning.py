@@ -53,12 +53,15 @@ from collections.abc import Iterable, Iterator
 
 from inferfleet.api.documents import Documents
 from inferfleet.api.problems import in_reading_order
+from inferfleet.fleet.advice.fixes import Fixes
+from inferfleet.fleet.advice.misplaced import placement_problems
+from inferfleet.fleet.advice.runners_up import RunnersUp
 from inferfleet.fleet.decisions import Change, Placement, Plan, Roll, Unplaced
 from inferfleet.fleet.lock.lock import Lock, LockedCluster
 from inferfleet.fleet.placement.candidates import Candidates
 from inferfleet.fleet.placement.ledger import Ledger
 from inferfleet.fleet.placement.placing import Placing
-from inferfleet.fleet.placement.reasons import Reasons, Why, placement_problems
+from inferfleet.fleet.placement.reasons import Lacking, Reasons, Why
 from inferfleet.fleet.placement.retaining import Retained, retain
 from inferfleet.fleet.placement.rooms import Rooms
 from inferfleet.fleet.placement.soundness import check
@@ -114,7 +117,7 @@ def plan(documents: Documents, lock: Lock, demands: Demands | None = None) -> Pl
         endpoints=reachable,
         services=services,
         unplaced=tuple(
-            Unplaced(deployment, missing, why.not_there(deployment))
+            Unplaced(deployment, missing, Lacking(deployment, why))
             for deployment in sorted(valid)
             if (missing := targets[deployment] - ledger.total(deployment)) > 0
         ),
@@ -126,6 +129,13 @@ def plan(documents: Documents, lock: Lock, demands: Demands | None = None) -> Pl
             if change.before > change.after and change.spot in left
         },
         reasons=Reasons(documents.deployments.keys() - checked.invalid, why),
+        fixes=Fixes(documents, ledger, suitability, start=retained.movable, targets=targets, valid=valid),
+        runners_up=RunnersUp(
+            ledger,
+            candidates,
+            frozenset(spot for spot in replicas if spot not in retained.fixed and spot.deployment in valid),
+            set(retained.movable),
+        ),
         problems=in_reading_order(
             [
                 *checked.problems,

@@ -6,7 +6,8 @@ from dataclasses import dataclass, replace
 from inferfleet.api.documents import Documents
 from inferfleet.api.kinds.base import LabelSelector
 from inferfleet.api.problems import Problem
-from inferfleet.fleet.placement.suitability import NO_FOLLOWER, gpus, spread_over
+from inferfleet.fleet.placement.sizes import gpus
+from inferfleet.fleet.placement.suitability import NO_FOLLOWER, spread_over
 from inferfleet.fleet.roles import (
     engine_of,
     path_of_role,
