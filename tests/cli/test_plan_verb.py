@@ -82,10 +82,23 @@ def test_replicas_without_a_place_are_shown_with_reasons_and_no_lock_is_written(
         ("east", "l4")
     ]
     assert not (project.root / "stacks/prod/placement.lock").exists()
+    assert ran.json["unplaced"][0]["fix"] == {
+        "pools": [
+            {
+                "cluster": "east",
+                "pool": "l4",
+                "moreNodes": 1,
+                "nodes": 2,
+                "perHour": None,
+                "currency": None,
+            }
+        ],
+        "others": [],
+    }
     assert (
-        "ml/qwen: 1 replica without a place\ncluster  pool  why not\neast     l4    "
-        in project.run("plan").out
-    )
+        "without a place (inferfleet explain says why of each pool)\n"
+        "  ml/qwen: 1 replica, east/l4: 1 of 1 nodes full: 0 free GPUs on the emptiest node, needs 1\n"
+    ) in project.run("plan").out
 
 
 def test_with_unplaced_warn_replicas_without_a_place_are_a_warning(project: Project) -> None:
@@ -93,7 +106,19 @@ def test_with_unplaced_warn_replicas_without_a_place_are_a_warning(project: Proj
     project.edit("stacks/prod/models.yaml", "replicas: 1", "replicas: 3")
     ran = project.run("plan", "--write", "--json")
     assert (ran.code, ran.json["problems"], ran.json["lock"]["written"]) == (0, [], True)
-    assert "1 of the replicas of ml/qwen " in ran.json["warnings"][-1]["what"]
+    assert "1 of 3 replicas of ml/qwen " in ran.json["warnings"][-1]["what"]
+
+
+@pytest.mark.parametrize(
+    ("stack", "own", "code"), [("error", "Warn", 0), ("warn", "Refuse", 3), ("error", "Refuse", 3)]
+)
+def test_a_deployment_says_itself_what_replicas_without_a_place_do(
+    project: Project, stack: str, own: str, code: int
+) -> None:
+    project.write("stacks/Pulumi.prod.yaml", f"config: {{inferfleet:unplaced: {stack}}}\n")
+    project.edit("stacks/prod/models.yaml", "replicas: 1", f"replicas: 3\n  unplaced: {own}")
+    codes = [project.run(verb).code for verb in ("plan", "validate", "render")]
+    assert (codes, project.run("plan", "--write", "--json").json["lock"]["written"]) == ([code] * 3, not code)
 
 
 def test_uids_are_asked_for_where_the_environment_says_that_google_is(

@@ -57,8 +57,8 @@ class Settings(Model):
     where the environment variable `CI` is set, otherwise `false`.
     """
     unplaced: Literal["error", "warn"] = "error"
-    """What an update does when replicas find no place: `error` refuses it, `warn` goes on without them. A
-    preview warns in both cases.
+    """What an update does when replicas of a deployment that does not say itself (`spec.unplaced`) find no
+    place: `error` refuses it, `warn` goes on without them. A preview warns in both cases.
     """
     await_: Literal["ready", "applied"] = Field(default="ready", alias="await")
     """What an update waits for: with `ready` for all pods, rolling one placement of a deployment after the
