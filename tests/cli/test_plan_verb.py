@@ -1,6 +1,7 @@
 from typing import Any
 
 import pytest
+from fleet_of_one import CLASS
 from small_project import LOCK, NO_LOCK_VALUES, NO_LOCK_WARNING, Project
 
 from inferfleet import run as run_module
@@ -119,6 +120,40 @@ def test_a_deployment_says_itself_what_replicas_without_a_place_do(
     project.edit("stacks/prod/models.yaml", "replicas: 1", f"replicas: 3\n  unplaced: {own}")
     codes = [project.run(verb).code for verb in ("plan", "validate", "render")]
     assert (codes, project.run("plan", "--write", "--json").json["lock"]["written"]) == ([code] * 3, not code)
+
+
+def test_moves_that_save_are_proposed_and_written_when_asked_for(project: Project) -> None:
+    price = "  price: {onDemand: '%s', currency: USD, asOf: '2026-01-01', source: a list}\n"
+    project.write("classes/dear.yaml", CLASS.replace("name: l4", "name: dear") + price % 80)
+    project.write("classes/l4.yaml", CLASS + price % 4)
+    pools = "nodePools: [{name: dear, className: dear, nodeCount: 1}, "
+    project.edit("stacks/prod/clusters.yaml", "nodePools: [", pools)
+    dear = LOCK.replace("decode=l4", "decode=dear")
+    project.write("stacks/prod/placement.lock", dear)
+    assert (project.run("plan", "--write").code, project.lock) == (0, dear)
+    ran = project.run("plan", "--rebalance")
+    assert (ran.code, project.lock) == (0, dear)
+    assert (
+        "moves that save\n"
+        "deployment  one replica from  to       saves an hour  GPUs of nodes emptied\n"
+        "ml/qwen     east/dear         east/l4  38.00 USD      0\n"
+    ) in ran.out
+    written = project.run("plan", "--rebalance", "--write", "--json")
+    spot = {"deployment": "ml/qwen", "cluster": "east"}
+    assert (written.code, written.json["rebalance"]) == (
+        0,
+        [
+            {
+                "from": spot | {"pools": {"decode": "dear"}},
+                "to": spot | {"pools": {"decode": "l4"}},
+                "savesPerHour": "38.00",
+                "currency": "USD",
+                "gpusOfNodesEmptied": 0,
+            }
+        ],
+    )
+    assert project.lock == LOCK
+    assert "no move of a replica saves anything\n" in project.run("plan", "--rebalance").out
 
 
 def test_uids_are_asked_for_where_the_environment_says_that_google_is(
