@@ -91,7 +91,7 @@ def plan(documents: Documents, lock: Lock, demands: Demands | None = None) -> Pl
     for spot, number in retained.movable.items():
         ledger.add(spot, number)
     valid = [deployment for deployment in documents.deployments if deployment not in checked.invalid]
-    placing = Placing(ledger, suitability, candidates, targets=targets, valid=valid)
+    placing = Placing(ledger, suitability, candidates, targets=targets, valid=valid, added=retained.added)
     placing.place()
     replicas = dict(retained.fixed)
     for deployment in documents.deployments:
