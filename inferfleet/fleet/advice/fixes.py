@@ -35,8 +35,8 @@ from inferfleet.fleet.spot import Spot
 _MORE = (1, 2, 4)
 _LARGEST = 10**9
 # What making sure may cost in a plan, from each of both: clusters and spots of ledgers, and so much for each
-# replica to be placed. One is about 20 microseconds.
-_SURE, _PER_REPLICA = 20_000, 30
+# replica to be placed, more from the lock, where many want the same room. One is about 20 microseconds.
+_SURE, _PER_REPLICA = 20_000, (30, 80)
 
 
 class Fixes(Mapping[str, Fix | None]):
@@ -147,11 +147,11 @@ class Fixes(Mapping[str, Fix | None]):
         """Return whether the planner places all replicas of the deployment on pools with more nodes, from
         what this plan places or from what the lock had; None where the time for that is used up.
         """
+        from_lock = int(start is self._start)
+        size = len(start) + len(self._changeable)
         to_place = sum(self._targets.values()) - sum(start.values())
-        self._left[start is self._start] -= (
-            len(start) + len(self._changeable) + _PER_REPLICA * max(0, to_place)
-        )
-        if self._left[start is self._start] < 0:
+        self._left[from_lock] -= size + max(0, to_place) * _PER_REPLICA[from_lock]
+        if self._left[from_lock] < 0:
             return None
         ledger = Ledger(Rooms(self._documents, self._changeable), self._demands)
         for pool, number in nodes.items():
