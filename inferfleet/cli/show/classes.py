@@ -9,7 +9,7 @@ from inferfleet.api.kinds.inference_class import Device, InferenceClass
 from inferfleet.api.kinds.quantity import parse_quantity
 from inferfleet.cli.output import print_line
 from inferfleet.cli.show.tables import print_table
-from inferfleet.fleet.placement.suitability import cores, gib
+from inferfleet.fleet.placement.sizes import cores, gib
 from inferfleet.fleet.shapes import accelerators
 from inferfleet.gke.facts.machine import Machine
 from inferfleet.gke.facts.machines import machine_of

@@ -78,6 +78,8 @@ class Lock:
     """Clusters that have a route of the service, by `<namespace>/<service>`."""
     pools: Mapping[str, LockedPool] = field(default_factory=dict)
     """Node pools in Google Cloud, by `<cluster>/<pool>`."""
+    was: Mapping[Spot, int] = field(default_factory=dict, compare=False)
+    """Replicas by place before two branches changed them, where these were merged; it is not written."""
     lines: Mapping[str, Where] = field(default_factory=dict, compare=False)
     """Line of each entry in the file, by section and key (`pools/<cluster>/<pool>`); it is not written."""
     seen: Mapping[PoolKey, Seen] = field(default_factory=dict, compare=False)
@@ -152,6 +154,7 @@ def parse(text: str | None, *, file: str, stack: str) -> Lock:
     pools: dict[str, LockedPool] = {}
     placements: dict[Spot, int] = {}
     services: dict[str, tuple[str, ...]] = {}
+    was: dict[Spot, int] = {}
     lines: dict[str, Where] = {}
     for entry in listed:
         if entry.section not in _SECTIONS:
@@ -172,6 +175,8 @@ def parse(text: str | None, *, file: str, stack: str) -> Lock:
             elif entry.section == "placements":
                 spot, replicas = lock_entries.placement(entry)
                 name, placements[spot] = str(spot), replicas
+                if (before := lock_entries.was(entry)) is not None:
+                    was[spot] = before
             else:
                 services[name] = lock_entries.service(entry)
         except ValueError as wrong:
@@ -184,7 +189,7 @@ def parse(text: str | None, *, file: str, stack: str) -> Lock:
         lines.setdefault(line, entry.where)
     if problems:
         raise InvalidDocuments(problems)
-    return Lock(stack, clusters, placements, services, pools, lines)
+    return Lock(stack, clusters, placements, services, pools, was, lines)
 
 
 _SECTIONS = ("clusters", "pools", "placements", "services")

@@ -92,6 +92,7 @@ class Entry:
     key: str
     value: str
     where: Where
+    comment: str = ""  # from its `#` on
 
 
 def entries(text: str, file: str, *, kind: str = "placement lock") -> tuple[list[Entry], list[Problem]]:
@@ -115,7 +116,8 @@ def entries(text: str, file: str, *, kind: str = "placement lock") -> tuple[list
             section = "" if top[2] else top[1]
             listed.append(Entry("", top[1], unquoted(top[2] or ""), where))
         elif section and line[0].isspace() and (colon := _COLON.search(inner := line.lstrip(), 1)):
-            listed.append(Entry(section, unquoted(inner[: colon.start()]), inner[colon.end() :], where))
+            key, value = unquoted(inner[: colon.start()]), inner[colon.end() :]
+            listed.append(Entry(section, key, value, where, raw[len(line) :].strip()))
         else:
             damaged = f"{quoted(raw)} is not a line of a {kind}"
             problems.append(Problem(damaged, RESTORE, where=where))

@@ -13,6 +13,7 @@ from inferfleet.fleet import names
 from inferfleet.fleet.engines.exchanged import revision
 from inferfleet.fleet.placement.ledger import Ledger
 from inferfleet.fleet.placement.policy.order import Order
+from inferfleet.fleet.placement.policy.quotas import Refusal
 from inferfleet.fleet.placement.policy.spreading import Spreading
 from inferfleet.fleet.placement.policy.wanted import Wanted, Wants
 from inferfleet.fleet.placement.prices import prices
@@ -107,7 +108,7 @@ class Candidates:
         pools = [self._rooms.by_key[key[0], pool] for _, pool in whole.pools]
         return None if any(self.spreading.closes(wanted, other, replicas) for other in pools) else whole
 
-    def refused(self, deployment: str, role: str, room: Room) -> str | None:
+    def refused(self, deployment: str, role: str, room: Room) -> Refusal | None:
         """Return why no replica goes to a pool that suits its role, whether there is room or not; or None."""
         wanted = self.wanted(deployment)
         why = self.spreading.why(wanted, room) if role == wanted.roles[0] else None

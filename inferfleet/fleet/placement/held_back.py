@@ -23,7 +23,7 @@ def hold_back(documents: Documents, seen: Mapping[PoolKey, Seen], rooms: Rooms) 
         room, one = rooms.by_key.get(key), seen.get(key)
         if room is None or one is None:
             continue
-        for number, (demand, most) in enumerate(_demands(pool, one, room.node)):
+        for number, (demand, most) in enumerate(_demands(pool, one, room.node, room.size)):
             role, count = ("", f"held back {number}"), most
             while count and not room.fits(More(role, demand, count)):
                 count -= 1
@@ -65,7 +65,7 @@ def stale(seen: Mapping[PoolKey, Seen], *, today: date) -> Iterator[Problem]:
         yield Problem(what, "Run inferfleet capacity --write", severity="warning")
 
 
-def _demands(pool: NodePool, one: Seen, empty: Node) -> Iterator[tuple[Demand, int]]:
+def _demands(pool: NodePool, one: Seen, empty: Node, size: int) -> Iterator[tuple[Demand, int]]:
     """Yield what is held back, with how often: whole nodes, pods of others, and what each node lacks."""
     whole = Pod(empty.gpus, empty.cpu, empty.memory, empty.huge_2mi, empty.huge_1gi)
     free_of_us = [whole if gpus >= empty.gpus else Pod(gpus, 0, 0) for gpus in one.held]
@@ -79,7 +79,7 @@ def _demands(pool: NodePool, one: Seen, empty: Node) -> Iterator[tuple[Demand, i
             for has, offered in ((empty.gpus, one.gpus), (empty.cpu, one.cpu), (empty.memory, one.memory))
         )
     )
-    left = pool.size - _absent(pool, one) - len(one.held)
+    left = size - _absent(pool, one) - len(one.held)
     if any(lacks) and left > 0:
         # The pods of a gang are each on a node of their own.
         yield Demand(lacks, left, 0, gang=left, follower=lacks), 1

@@ -7,6 +7,7 @@ those that come when there is room, count as on demand: what was agreed for them
 
 from collections import Counter
 from collections.abc import Iterator
+from decimal import Decimal
 from fractions import Fraction
 
 from inferfleet.api.documents import Documents
@@ -25,6 +26,12 @@ def offer(pool: NodePool, inference_class: InferenceClass) -> str:
     price = inference_class.spec.price
     spot = pool.capacity.model == "Spot" and price is not None and price.spot is not None
     return f"{pool.class_name}{_SPOT}" if spot else pool.class_name
+
+
+def of_node(pool: NodePool, inference_class: InferenceClass) -> tuple[Decimal, str] | None:
+    """Return what a node of a pool costs in an hour, and the currency; None without a price."""
+    price, stated = inference_class.spec.price, dict(_offers(inference_class))[offer(pool, inference_class)]
+    return (parse_quantity(stated), price.currency) if price and stated else None
 
 
 def class_of(name: str) -> str:

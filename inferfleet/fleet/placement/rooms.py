@@ -181,7 +181,7 @@ class Room:
         return free
 
     def _packed_anew(self, added: tuple[More, ...]) -> Free | None:
-        if any(not fit(self.node, pod) for more in added for pod in _pods(more.demand)):
+        if any(not fit(self.node, pod) for more in added for pod in more.demand.shapes):
             return None
         singles, gangs = Counter(self._singles), dict(self._gangs)
         for role, demand, replicas in added:
@@ -251,6 +251,12 @@ class Rooms:
         room.add(more)
         self._stale.add(room.number)
 
+    def grow(self, pool: PoolKey, nodes: int) -> None:
+        """Give a pool more nodes, or take some with a negative number, and pack it from the beginning."""
+        self.by_key[pool].size += nodes
+        self.by_key[pool].forget()
+        self._stale.add(self.by_key[pool].number)
+
     def pack_anew(self) -> None:
         """Let every pool be packed from the beginning, whatever was added in which order."""
         for room in self.all:
@@ -288,10 +294,6 @@ def _no_more(one: tuple[Pod, int], other: tuple[Pod, int]) -> bool:
 
 def _gang(demand: Demand, workers: int) -> Gang:
     return Gang(demand.pod, demand.follower or demand.pod, demand.gang, workers)
-
-
-def _pods(demand: Demand) -> tuple[Pod, ...]:
-    return (demand.pod,) if demand.follower is None else (demand.pod, demand.follower)
 
 
 def _at_most(pod: Pod, node: Node) -> Pod:

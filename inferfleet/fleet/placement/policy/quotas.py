@@ -9,6 +9,7 @@ replicas are refused: what runs stays, whatever a quota says.
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import NamedTuple
 
 from inferfleet.api.documents import Documents
 from inferfleet.api.kinds.policy.quota import Quota
@@ -19,6 +20,13 @@ from inferfleet.fleet.shapes import Demand, Demands, PoolKey
 from inferfleet.fleet.spot import Spot
 
 _Prices = Mapping[str, Fraction]
+
+
+class Refusal(NamedTuple):
+    """Why a policy keeps a replica from a pool that suits it, for one pool and for several clusters."""
+
+    why: str
+    short: str
 
 
 @dataclass
@@ -81,7 +89,7 @@ class Quotas:
                 return False
         return True
 
-    def why(self, deployment: str, role: str, pool: PoolKey, other_gpus: int) -> str | None:
+    def why(self, deployment: str, role: str, pool: PoolKey, other_gpus: int) -> Refusal | None:
         """Return which limit keeps a role of one more replica from a pool, or None. Its other roles have so
         many GPUs.
         """
@@ -93,7 +101,8 @@ class Quotas:
                 more += other_gpus
             if more and limit.used + more > limit.most:
                 which = limit.quota.partition("/")[2]
-                return f"quota {which} of namespace {namespace}: {limit} used"
+                why = f"quota {which} of namespace {namespace}: {limit} used"
+                return Refusal(why, f"refused by quota {which} ({limit} used)")
         return None
 
     def _amounts(self, spot: Spot) -> list[tuple[Limit, Fraction]]:
