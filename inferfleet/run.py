@@ -9,13 +9,14 @@ from pathlib import Path
 from inferfleet.api import InvalidDocuments, Problem
 from inferfleet.api.loading.files import write_text
 from inferfleet.api.loading.stack import load_stack
-from inferfleet.api.loading.stack_files import keys_in_repository, read_lock
+from inferfleet.api.loading.stack_files import keys_in_repository, read_capacity, read_lock
 from inferfleet.api.problems import cluster_problem, of_severity
 from inferfleet.desired import desired
 from inferfleet.desired.addresses import Address
 from inferfleet.desired.awaiting import with_leaving, with_marks
 from inferfleet.desired.gate import announcements, refusals
 from inferfleet.desired.values import Desired
+from inferfleet.fleet.lock.capacity import parse as parse_capacity
 from inferfleet.fleet.lock.doubts import doubts
 from inferfleet.fleet.lock.lock import Lock, parse, text
 from inferfleet.plugins.loading import registered
@@ -73,7 +74,9 @@ def prepare(
     locked = documents.settings.locked if documents.settings.locked is not None else ci
     lock_name = _shown_path(files.lock_file, root)
     old_text = read_lock(files, lock_name)
-    lock = parse(old_text, file=lock_name, stack=stack)
+    seen_name = _shown_path(files.capacity_file, root)
+    seen_before = parse_capacity(read_capacity(files, seen_name), file=seen_name, stack=stack)
+    lock = replace(parse(old_text, file=lock_name, stack=stack), seen=seen_before)
     odd = tuple(doubts(documents, lock, file=lock_name, exists=old_text is not None))
     with registered(documents, root, outside=outside_plugins) as registry:
         first = desired(documents, lock, registry=registry)

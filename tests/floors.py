@@ -28,6 +28,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ),
     ("inferfleet.fleet.decisions",),
     ("inferfleet.fleet.placement",),
+    ("inferfleet.fleet.advice",),
     ("inferfleet.fleet",),
     ("inferfleet.gke.facts", "inferfleet.gke.names"),
     ("inferfleet.gke.fabrics",),
@@ -99,6 +100,7 @@ OUTSIDE = {
     "inferfleet.starting": {"atexit", "gc"},
     "inferfleet.api.documents": {"os.path"},
     "inferfleet.api.loading": {"ast", "inspect", "os", "stat", "sys", "tempfile"},
+    "inferfleet.fleet.advice": {"heapq"},
     "inferfleet.fleet.placement": {"bisect", "heapq"},
     # CEL, the types of its values, and its regular expressions, which are matched in linear time.
     "inferfleet.fleet.selectors": {"bisect", "cel_expr_python", "google.protobuf", "re2"},

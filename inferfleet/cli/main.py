@@ -20,6 +20,7 @@ VERBS = {
     "render": "inferfleet.cli.verbs.render",
     "explain": "inferfleet.cli.verbs.explain",
     "status": "inferfleet.cli.verbs.status",
+    "capacity": "inferfleet.cli.verbs.capacity",
     "recover": "inferfleet.cli.verbs.recover",
     "classes": "inferfleet.cli.verbs.classes",
     "plugins": "inferfleet.cli.verbs.plugins",

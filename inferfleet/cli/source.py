@@ -2,7 +2,8 @@
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -12,13 +13,15 @@ from inferfleet.api.documents import Documents
 from inferfleet.api.loading.files import files_of
 from inferfleet.api.loading.load import CATALOGUE, load
 from inferfleet.api.loading.stack import StackFiles, find_root, load_stack, stacks_of
-from inferfleet.api.loading.stack_files import read_lock
+from inferfleet.api.loading.stack_files import read_capacity, read_lock
 from inferfleet.api.problems import InvalidDocuments, Problem
 from inferfleet.api.wording import listing, one_line
 from inferfleet.desired import desired
 from inferfleet.desired.values import Desired
+from inferfleet.fleet.lock.capacity import parse as parse_capacity
 from inferfleet.fleet.lock.doubts import doubts
 from inferfleet.fleet.lock.lock import Lock, parse
+from inferfleet.fleet.placement.held_back import stale
 from inferfleet.plugins.loading import outside_allowed, registered
 
 if TYPE_CHECKING:
@@ -71,7 +74,10 @@ def read_source(paths: Sequence[Path] | None, stack: str | None) -> Source:
     text = read_lock(files, file)
     lock = parse(text, file=file, stack=files.stack)
     odd = doubts(documents, lock, file=file, exists=text is not None)
-    return Source(documents, lock, files, (*documents.notices, *odd))
+    file = shown_path(files.capacity_file)
+    seen = parse_capacity(read_capacity(files, file), file=file, stack=files.stack)
+    notices = (*documents.notices, *odd, *stale(seen, today=date.today()))
+    return Source(documents, replace(lock, seen=seen), files, notices)
 
 
 def _source_of_paths(paths: Sequence[Path]) -> Source:

@@ -10,9 +10,9 @@ from dataclasses import replace
 from inferfleet.api.documents import Documents
 from inferfleet.api.problems import Problem
 from inferfleet.desired.values import Desired
-from inferfleet.fleet.decisions import Change, Roll, Unplaced
+from inferfleet.fleet.advice.short import MOST, fix_step, in_short
+from inferfleet.fleet.decisions import Change, Plan, Roll, Unplaced
 from inferfleet.fleet.lock.lock import Lock, matches
-from inferfleet.fleet.placement.reasons import listed
 
 
 def refusals(
@@ -23,9 +23,19 @@ def refusals(
     A preview shows replicas without a place as warnings (see `announcements`), an update refuses them.
     """
     errors = list(_moves(desired, lock)) if locked else []
-    if documents.settings.unplaced == "error" and not preview:
-        errors += [unplaced_problem(unplaced, documents) for unplaced in desired.plan.unplaced]
+    if not preview:
+        errors += [
+            unplaced_problem(unplaced, desired.plan, documents)
+            for unplaced in desired.plan.unplaced
+            if refuses(documents, unplaced.deployment)
+        ]
     return tuple(errors)
+
+
+def refuses(documents: Documents, deployment: str) -> bool:
+    """Return whether replicas of the deployment that have no place stop an update."""
+    own = documents.deployments[deployment].spec.unplaced
+    return own == "Refuse" or (own is None and documents.settings.unplaced == "error")
 
 
 def announcements(
@@ -33,11 +43,11 @@ def announcements(
 ) -> tuple[Problem, ...]:
     """Return the warnings that reviewers should read before the update runs."""
     warnings = list(desired.warnings)
-    if documents.settings.unplaced == "warn" or preview:
-        warnings += [
-            replace(unplaced_problem(unplaced, documents), severity="warning")
-            for unplaced in desired.plan.unplaced
-        ]
+    warnings += [
+        replace(unplaced_problem(unplaced, desired.plan, documents), severity="warning")
+        for unplaced in desired.plan.unplaced
+        if preview or not refuses(documents, unplaced.deployment)
+    ]
     warnings += _rolls(desired, unwaited=documents.settings.await_ == "applied")
     for spot in sorted(desired.waiting - {roll.spot for roll in desired.plan.rolls}):
         warnings.append(
@@ -115,18 +125,28 @@ def _why(roll: Roll) -> str:
     return "prefill and decode exchange something else"
 
 
-def unplaced_problem(unplaced: Unplaced, documents: Documents) -> Problem:
-    """Return the problem of replicas without a place, with the reason of each cluster and pool."""
-    step = "Make room, lower replicas, or set inferfleet:unplaced to warn to go on without them"
-    if documents.settings.unplaced == "warn":
-        step = "Make room, or lower replicas: inferfleet:unplaced is warn, so updates go on without them"
+def unplaced_problem(unplaced: Unplaced, plan: Plan, documents: Documents) -> Problem:
+    """Return the problem of replicas without a place: the reasons in short, and what would place them.
+
+    It has at most `short.MOST` characters, whatever the size of the fleet.
+    """
+    key, spec = unplaced.deployment, documents.deployments[unplaced.deployment].spec
+    what = f"{unplaced.replicas} of {spec.replicas} replicas of {key} found no place"
+    if unplaced.replicas == spec.replicas:
+        what += ", so nothing serves it"
+    step = fix_step(plan.fixes.get(key), unplaced.reasons)
+    if refuses(documents, key):
+        step += ", lower replicas, or write unplaced: Warn to let updates go on without them"
+    else:
+        says = "its unplaced: Warn" if spec.unplaced else "inferfleet:unplaced: warn"
+        step += f", or lower replicas: updates go on without them, as {says} says"
+    left = MOST - len(what) - len(step) - len(" ().")
     return Problem(
-        f"{unplaced.replicas} of the replicas of {unplaced.deployment} found no place "
-        f"({listed(unplaced.reasons) or 'there is no cluster'})",
+        f"{what} ({in_short(unplaced.reasons, max(left, 40))})",
         step,
         path="spec.replicas",
         kind="ModelDeployment",
-        key=unplaced.deployment,
+        key=key,
     )
 
 

@@ -1,6 +1,6 @@
 """The values a plan is made of: placements, endpoints, service routes, and replicas without a place."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from inferfleet.api.problems import Problem
@@ -51,11 +51,17 @@ class ServiceRoute:
 
 @dataclass(frozen=True, order=True)
 class Reason:
-    """Why no further replicas go to a cluster, or to one of its pools; `pool` is "" for a whole cluster."""
+    """Why no further replicas go to a cluster, or to one of its pools; `pool` is "" for a whole cluster.
+
+    `short` says the same of several clusters at once, such as `have 4 GPUs per node (8 wanted)`. `near` says
+    how little is missing: what lacks room alone is nearer than what does not suit.
+    """
 
     cluster: str
     pool: str
     why: str
+    short: str = field(default="", compare=False)
+    near: int = field(default=0, compare=False)
 
 
 @dataclass(frozen=True)
@@ -64,7 +70,41 @@ class Unplaced:
 
     deployment: str
     replicas: int
-    reasons: tuple[Reason, ...]
+    reasons: Sequence[Reason]
+
+
+@dataclass(frozen=True, order=True)
+class MoreNodes:
+    """Nodes that a pool would get: how many more, its size then, and what they cost in an hour.
+
+    The cost is "" where the class has no price.
+    """
+
+    cluster: str
+    pool: str
+    nodes: int
+    size: int
+    per_hour: str = ""
+    currency: str = ""
+
+
+@dataclass(frozen=True)
+class Fix:
+    """Nodes with which all replicas of a deployment have a place.
+
+    `first` are other deployments without a place that are served first, and with these nodes too.
+    """
+
+    pools: tuple[MoreNodes, ...]
+    first: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class RunnerUp:
+    """The next best spot for a replica, and why it is on another one."""
+
+    spot: Spot
+    why: str
 
 
 @dataclass(frozen=True, order=True)
@@ -146,7 +186,9 @@ class Plan:
     """Everything the planner decided, sorted, so that equal inputs give equal plans.
 
     `demands` are what it counted with. `reasons` say for each deployment why its replicas do not run on the
-    other clusters and pools, and `left` why some that ran had to leave a spot. `rolls` are of deployments
+    other clusters and pools, and `left` why some that ran had to leave a spot. `fixes` are what would place
+    all replicas of each deployment that lacks a place, None where no pool suits it, and `runners_up` the next
+    best spots. These and the reasons are worked out when they are asked for. `rolls` are of deployments
     whose revision changes. `problems` have all severities and name fields without lines: `Documents.located`
     adds these.
     """
@@ -159,6 +201,8 @@ class Plan:
     rolls: tuple[Roll, ...] = ()
     left: Mapping[Spot, str] = field(default_factory=dict)
     reasons: Mapping[str, tuple[Reason, ...]] = field(default_factory=dict)
+    fixes: Mapping[str, Fix | None] = field(default_factory=dict)
+    runners_up: Mapping[Spot, RunnerUp | None] = field(default_factory=dict)
     problems: tuple[Problem, ...] = ()
     lock: Lock = field(default_factory=Lock)
     demands: Demands = field(default_factory=Demands)

@@ -18,7 +18,7 @@ Phases, in order:
 3. *Place* (`placement/placing.py`): remove surplus replicas, then move replicas away from where they must
    not be, relieve pools that are too small, and add missing replicas; the last three repeat until none of
    them finds room. The shapes with the most GPUs per pod, and those that few nodes suit, choose first. A
-   replica goes to a cluster that has the fewest of its deployment, there to the class with the lowest
+   replica goes to a cluster that has the fewest of its deployment, there to the nodes with the lowest
    price per GPU, then to the pool with a node that it fills best, then by name
    (`placement/candidates.py`). Where not all have room, the highest priority is served first, then those
    with few GPUs choose first, and deployments of one size take turns. Replicas that are new then make room
@@ -53,17 +53,20 @@ from collections.abc import Iterable, Iterator
 
 from inferfleet.api.documents import Documents
 from inferfleet.api.problems import in_reading_order
+from inferfleet.fleet.advice.fixes import Fixes
+from inferfleet.fleet.advice.misplaced import placement_problems
+from inferfleet.fleet.advice.runners_up import RunnersUp
 from inferfleet.fleet.decisions import Change, Placement, Plan, Roll, Unplaced
 from inferfleet.fleet.demands import written
 from inferfleet.fleet.lock.lock import Lock, LockedCluster
 from inferfleet.fleet.placement.candidates import Candidates
-from inferfleet.fleet.placement.ledger import Ledger
+from inferfleet.fleet.placement.held_back import remarks
+from inferfleet.fleet.placement.ledger import Ledger, ledger_of
 from inferfleet.fleet.placement.placing import Placing
 from inferfleet.fleet.placement.policy.kept import unkept
-from inferfleet.fleet.placement.policy.quotas import Quotas
-from inferfleet.fleet.placement.reasons import Reasons, Why, placement_problems
+from inferfleet.fleet.placement.prices import unpriced
+from inferfleet.fleet.placement.reasons import Lacking, Reasons, Why
 from inferfleet.fleet.placement.retaining import Retained, retain
-from inferfleet.fleet.placement.rooms import Rooms
 from inferfleet.fleet.placement.soundness import check
 from inferfleet.fleet.placement.suitability import Suitability
 from inferfleet.fleet.selectors.cel import Selectors
@@ -85,17 +88,19 @@ def plan(documents: Documents, lock: Lock, demands: Demands | None = None) -> Pl
     suitability = Suitability(documents, selectors, demands)
     checked = check(documents, selectors, demands)
     retained = retain(documents, lock)
-    quotas = Quotas(documents, demands) if documents.quotas else None
-    ledger = Ledger(Rooms(documents, _changeable(documents)), demands, quotas)
-    if quotas:
-        for spot, number in retained.fixed.items():
-            quotas.add(spot, number)
+    ledger = ledger_of(
+        documents,
+        demands,
+        clusters=_changeable(documents),
+        replicas=retained.movable,
+        fixed=retained.fixed,
+        seen=lock.seen,
+    )
+    quotas = ledger.quotas
     targets = _targets(documents, retained)
     candidates = Candidates(documents, suitability, ledger, targets)
-    for spot, number in retained.movable.items():
-        ledger.add(spot, number)
     valid = [deployment for deployment in documents.deployments if deployment not in checked.invalid]
-    placing = Placing(ledger, suitability, candidates, targets=targets, valid=valid)
+    placing = Placing(ledger, suitability, candidates, targets=targets, valid=valid, added=retained.added)
     placing.place()
     replicas = dict(retained.fixed)
     for deployment in documents.deployments:
@@ -123,7 +128,7 @@ def plan(documents: Documents, lock: Lock, demands: Demands | None = None) -> Pl
         endpoints=reachable,
         services=services,
         unplaced=tuple(
-            Unplaced(deployment, missing, why.not_there(deployment))
+            Unplaced(deployment, missing, Lacking(deployment, why))
             for deployment in sorted(valid)
             if (missing := targets[deployment] - ledger.total(deployment)) > 0
         ),
@@ -135,6 +140,15 @@ def plan(documents: Documents, lock: Lock, demands: Demands | None = None) -> Pl
             if change.before > change.after and change.spot in left
         },
         reasons=Reasons(documents.deployments.keys() - checked.invalid, why),
+        fixes=Fixes(
+            documents, ledger, suitability, retained=retained, seen=lock.seen, targets=targets, valid=valid
+        ),
+        runners_up=RunnersUp(
+            ledger,
+            candidates,
+            frozenset(spot for spot in replicas if spot not in retained.fixed and spot.deployment in valid),
+            set(retained.movable),
+        ),
         problems=in_reading_order(
             [
                 *checked.problems,
@@ -143,6 +157,8 @@ def plan(documents: Documents, lock: Lock, demands: Demands | None = None) -> Pl
                 *unkept(documents, candidates, valid),
                 *(quotas.problems(placement.spot for placement in placements) if quotas else ()),
                 *route_problems(documents, reachable, services, lock),
+                *unpriced(documents),
+                *remarks(documents, lock.seen),
             ]
         ),
         lock=new,

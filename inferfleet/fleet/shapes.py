@@ -112,6 +112,11 @@ class Demand:
         return self.pods // self.gang
 
     @property
+    def shapes(self) -> tuple[Pod, ...]:
+        """Return what pods request: an entry, and a follower where that differs."""
+        return (self.pod,) if self.follower is None else (self.pod, self.follower)
+
+    @property
     def gpus(self) -> int:
         """Return the GPUs of the role in a replica."""
         return self.pods * self.pod.gpus

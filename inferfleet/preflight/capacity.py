@@ -12,10 +12,11 @@ from inferfleet.api.documents import Documents
 from inferfleet.api.problems import Problem
 from inferfleet.desired.values import Desired
 from inferfleet.fleet.lock.lock import Lock
+from inferfleet.fleet.shapes import PoolKey
 from inferfleet.gke.quota.answers import Quota, family_quotas, quotas, shortages
-from inferfleet.gke.quota.metrics import FAMILY
+from inferfleet.gke.quota.metrics import FAMILY, gpu_metric
 from inferfleet.gke.quota.needs import Need, needs
-from inferfleet.gke.quota.reservations import Reserved, reservation_problems, reserved
+from inferfleet.gke.quota.reservations import Reserved, free_machines, reservation_problems, reserved
 from inferfleet.gke.values import CloudCluster
 from inferfleet.reach.asked import Asked
 from inferfleet.reach.google_apis import Answer, ComputeApi, ContainerApi
@@ -65,6 +66,61 @@ def capacity_warnings(
         *_reservations(of_reservations, answers),
         *unanswered,
     )
+
+
+def allowed(
+    clusters: Iterable[CloudCluster], there: Mapping[PoolKey, int], *, google: Addresses, until: float
+) -> tuple[dict[PoolKey, int], tuple[Problem, ...]]:
+    """Return how many nodes each pool may have in all by its quota of GPUs or its named reservation.
+
+    `there` has the nodes that exist. Pools that share a quota are each told all of what is left. Where Google
+    does not say how much of a quota is in use, its limit counts.
+    """
+    pools = [
+        (pool, cluster)
+        for cluster in clusters
+        for pool in cluster.gpu_pools.values()
+        if (pool.pool.cluster, pool.pool.name) in there
+    ]
+    if not pools:
+        return {}, ()
+    preload()
+    compute = ComputeApi(google, GoogleLogin(), seconds=max(until - time.monotonic(), 0.1))
+    by_quota: dict[PoolKey, Need] = {}
+    by_name: dict[PoolKey, Reserved] = {}
+    questions: dict[str, Callable[[], Answer | None]] = {}
+    for pool, cluster in pools:
+        key, gpus, named = (
+            (pool.pool.cluster, pool.pool.name),
+            pool.pool.recipe.accelerator,
+            pool.pool.document.capacity,
+        )
+        if named.reservation:
+            need = Reserved(pool.pool, named.reservation.project or cluster.project, named.reservation.name)
+            by_name[key] = need
+            questions |= {
+                _zone_key(need, zone): partial(compute.reservation, need.project, zone, need.name)
+                for zone in pool.pool.zones
+            }
+        elif gpus and (metric := gpu_metric(gpus.type, pool.pool.capacity_model)):
+            quota = Need(cluster.project, cluster.region, metric, 0, 0, (pool.pool.key,), pool.pool.path())
+            by_quota[key] = quota
+            questions[_quota_key(quota)] = partial(_quota_question, compute, quota)
+    answers, unanswered = _ask(questions, until)
+    limits = _quotas(by_quota.values(), answers)
+    most: dict[PoolKey, int] = {}
+    for pool, _ in pools:
+        key, gpus = (pool.pool.cluster, pool.pool.name), pool.pool.recipe.accelerator
+        limit = limits.get(by_quota[key]) if key in by_quota else None
+        if limit is not None and gpus:
+            left = limit.limit if limit.used is None else limit.limit - limit.used
+            most[key] = max(0, left) // gpus.count + (0 if limit.used is None else there[key])
+        elif key in by_name:
+            zones = [answers.get(_zone_key(by_name[key], zone)) for zone in pool.pool.zones]
+            free = [free_machines(answer) for answer in zones if answer]
+            if len(free) == len(zones) and None not in free:
+                most[key] = there[key] + sum(number or 0 for number in free)
+    return most, unanswered
 
 
 def _existing_pools(

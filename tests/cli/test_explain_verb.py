@@ -53,10 +53,12 @@ def test_explain_says_the_same_to_machines(project: Project) -> None:
                 "pools": {"decode": "l4"},
                 "replicas": 1,
                 "before": 0,
+                "runnerUp": None,
             }
         ],
         "elsewhere": [],
         "unplaced": 0,
+        "whyUnplaced": None,
         "services": ["ml/chat"],
     }
     assert role == {

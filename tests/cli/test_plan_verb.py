@@ -1,6 +1,7 @@
 from typing import Any
 
 import pytest
+from fleet_of_one import CLASS
 from small_project import LOCK, NO_LOCK_VALUES, NO_LOCK_WARNING, Project
 
 from inferfleet import run as run_module
@@ -82,10 +83,23 @@ def test_replicas_without_a_place_are_shown_with_reasons_and_no_lock_is_written(
         ("east", "l4")
     ]
     assert not (project.root / "stacks/prod/placement.lock").exists()
+    assert ran.json["unplaced"][0]["fix"] == {
+        "pools": [
+            {
+                "cluster": "east",
+                "pool": "l4",
+                "moreNodes": 1,
+                "nodes": 2,
+                "perHour": None,
+                "currency": None,
+            }
+        ],
+        "others": [],
+    }
     assert (
-        "ml/qwen: 1 replica without a place\ncluster  pool  why not\neast     l4    "
-        in project.run("plan").out
-    )
+        "without a place (inferfleet explain says why of each pool)\n"
+        "  ml/qwen: 1 replica, east/l4: 1 of 1 nodes full: 0 free GPUs on the emptiest node, needs 1\n"
+    ) in project.run("plan").out
 
 
 def test_with_unplaced_warn_replicas_without_a_place_are_a_warning(project: Project) -> None:
@@ -93,7 +107,53 @@ def test_with_unplaced_warn_replicas_without_a_place_are_a_warning(project: Proj
     project.edit("stacks/prod/models.yaml", "replicas: 1", "replicas: 3")
     ran = project.run("plan", "--write", "--json")
     assert (ran.code, ran.json["problems"], ran.json["lock"]["written"]) == (0, [], True)
-    assert "1 of the replicas of ml/qwen " in ran.json["warnings"][-1]["what"]
+    assert "1 of 3 replicas of ml/qwen " in ran.json["warnings"][-1]["what"]
+
+
+@pytest.mark.parametrize(
+    ("stack", "own", "code"), [("error", "Warn", 0), ("warn", "Refuse", 3), ("error", "Refuse", 3)]
+)
+def test_a_deployment_says_itself_what_replicas_without_a_place_do(
+    project: Project, stack: str, own: str, code: int
+) -> None:
+    project.write("stacks/Pulumi.prod.yaml", f"config: {{inferfleet:unplaced: {stack}}}\n")
+    project.edit("stacks/prod/models.yaml", "replicas: 1", f"replicas: 3\n  unplaced: {own}")
+    codes = [project.run(verb).code for verb in ("plan", "validate", "render")]
+    assert (codes, project.run("plan", "--write", "--json").json["lock"]["written"]) == ([code] * 3, not code)
+
+
+def test_moves_that_save_are_proposed_and_written_when_asked_for(project: Project) -> None:
+    price = "  price: {onDemand: '%s', currency: USD, asOf: '2026-01-01', source: a list}\n"
+    project.write("classes/dear.yaml", CLASS.replace("name: l4", "name: dear") + price % 80)
+    project.write("classes/l4.yaml", CLASS + price % 4)
+    pools = "nodePools: [{name: dear, className: dear, nodeCount: 1}, "
+    project.edit("stacks/prod/clusters.yaml", "nodePools: [", pools)
+    dear = LOCK.replace("decode=l4", "decode=dear")
+    project.write("stacks/prod/placement.lock", dear)
+    assert (project.run("plan", "--write").code, project.lock) == (0, dear)
+    ran = project.run("plan", "--rebalance")
+    assert (ran.code, project.lock) == (0, dear)
+    assert (
+        "moves that save\n"
+        "deployment  one replica from  to       saves an hour  GPUs of nodes emptied\n"
+        "ml/qwen     east/dear         east/l4  38.00 USD      0\n"
+    ) in ran.out
+    written = project.run("plan", "--rebalance", "--write", "--json")
+    spot = {"deployment": "ml/qwen", "cluster": "east"}
+    assert (written.code, written.json["rebalance"]) == (
+        0,
+        [
+            {
+                "from": spot | {"pools": {"decode": "dear"}},
+                "to": spot | {"pools": {"decode": "l4"}},
+                "savesPerHour": "38.00",
+                "currency": "USD",
+                "gpusOfNodesEmptied": 0,
+            }
+        ],
+    )
+    assert project.lock == LOCK
+    assert "no move of a replica saves anything\n" in project.run("plan", "--rebalance").out
 
 
 def test_uids_are_asked_for_where_the_environment_says_that_google_is(

@@ -145,7 +145,7 @@ def test_replicas_without_a_place_end_a_rendering_of_the_others_with_code_3(
     ran = project.run("render", *("elsewhere" if word == "out" else word for word in words))
     assert (fits.code, ran.code, ran.out) == (0, 3, fits.out.replace("out:", "elsewhere:"))
     assert ran.err == project.run("plan").err
-    assert "1 of the replicas of ml/qwen found no place (east/l4: 1 of 1 nodes full" in ran.err
+    assert "1 of 3 replicas of ml/qwen found no place (east/l4: 1 of 1 nodes full" in ran.err
 
 
 def test_with_unplaced_warn_a_rendering_warns_of_replicas_without_a_place(project: Project) -> None:

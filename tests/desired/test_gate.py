@@ -18,14 +18,20 @@ WRITE = (
 )
 
 
-def _unplaced(replicas: int, reasons: str) -> Problem:
+NO_POOL = "Add a pool that suits it, or change what it asks for: no active pool does, however large"
+
+
+def _unplaced(replicas: str, reasons: str, fix: str) -> Problem:
     return Problem(
-        f"{replicas} of the replicas of ml/a found no place ({reasons})",
-        "Make room, lower replicas, or set inferfleet:unplaced to warn to go on without them",
+        f"{replicas} ({reasons})",
+        f"{fix}, lower replicas, or write unplaced: Warn to let updates go on without them",
         "spec.replicas",
         kind="ModelDeployment",
         key="ml/a",
     )
+
+
+NONE = "2 of 2 replicas of ml/a found no place, so nothing serves it"
 
 
 def _refused(
@@ -92,11 +98,17 @@ def test_replicas_without_a_place_stop_an_update_unless_the_stack_says_warn(
 def test_replicas_without_a_place_are_told_with_what_every_pool_has_against_them() -> None:
     documents = stack(cluster("east"), cluster("west", state="cordoned"), deployment("a", 9))
     full = "east/l4: 2 of 2 nodes full: 0 free GPUs on the emptiest node, needs 1"
-    assert _refused(documents, NOTHING) == (_unplaced(1, f"{full}; west: cordoned"),)
+    assert _refused(documents, NOTHING) == (
+        _unplaced(
+            "1 of 9 replicas of ml/a found no place",
+            f"{full}; west: cordoned",
+            "Add 1 node to pool east/l4 (its class has no price)",
+        ),
+    )
 
 
 def test_a_fleet_without_clusters_says_so() -> None:
-    assert _refused(stack(deployment("a", 2)), NOTHING) == (_unplaced(2, "there is no cluster"),)
+    assert _refused(stack(deployment("a", 2)), NOTHING) == (_unplaced(NONE, "there is no cluster", NO_POOL),)
 
 
 def test_moves_and_missing_places_are_told_at_once() -> None:
@@ -135,6 +147,29 @@ def test_a_change_is_described_by_place_and_numbers() -> None:
 
 def test_whoever_lets_updates_go_on_is_not_told_to() -> None:
     documents = stack(deployment("a", 2), unplaced="warn")
-    step = "Make room, or lower replicas: inferfleet:unplaced is warn, so updates go on without them"
-    warning = replace(_unplaced(2, "there is no cluster"), next_step=step, severity="warning")
+    step = f"{NO_POOL}, or lower replicas: updates go on without them, as inferfleet:unplaced: warn says"
+    warning = replace(_unplaced(NONE, "there is no cluster", NO_POOL), next_step=step, severity="warning")
     assert _announced(documents, NOTHING) == (warning,)
+
+
+def test_one_team_does_not_stop_another_that_lets_updates_go_on() -> None:
+    asks = {name: deployment(name, 9, unplaced=own) for name, own in (("a", "Refuse"), ("b", "Warn"))}
+    documents = stack(cluster("east"), *asks.values(), deployment("c", 0))
+    assert [problem.key for problem in _refused(documents, NOTHING)] == ["ml/a"]
+    assert [problem.key for problem in _announced(documents, NOTHING)] == ["ml/b"]
+    assert [problem.key for problem in _announced(documents, NOTHING, preview=True)] == ["ml/a", "ml/b"]
+    assert _announced(documents, NOTHING)[0].next_step == (
+        "Add 3 nodes to pool east/l4 (its class has no price) (room for 1 other without a place included), "
+        "or lower replicas: updates go on without them, as its unplaced: Warn says"
+    )
+
+
+def test_a_message_has_at_most_600_characters_whatever_the_fleet() -> None:
+    wide = deployment("a" * 32, 9000, namespace="n" * 32, gpus=4)
+    for count in (10, 1000):
+        clusters = [
+            cluster(f"{'c' * 20}{number}", state=("active", "cordoned", "drained")[number % 3])
+            for number in range(count)
+        ]
+        [problem] = _refused(stack(*clusters, wide), NOTHING)
+        assert len(str(problem)) <= 600 + len("spec.replicas: ")

@@ -46,16 +46,16 @@ def test_replicas_without_a_place_stop_an_update_and_not_a_preview(project: Proj
     project.write("models", deployment("big", gpus=8, replicas=3))
     previewed = project.preview()
     assert previewed.code == 0
-    assert "1 of the replicas of ml/big found no place" in previewed.output
+    assert "1 of 3 replicas of ml/big found no place" in previewed.output
     refused = project.up()
     assert refused.code != 0
-    assert "1 of the replicas of ml/big found no place" in refused.output
+    assert "1 of 3 replicas of ml/big found no place" in refused.output
     assert not project.lock_file.exists()
 
     project.configure(unplaced="warn", locked=False)
     done = project.up()
     assert done.code == 0, done.output
-    assert "1 of the replicas of ml/big found no place" in done.output
+    assert "1 of 3 replicas of ml/big found no place" in done.output
 
 
 def test_values_of_secrets_reach_the_cluster_and_nothing_a_person_reads(project: Project) -> None:

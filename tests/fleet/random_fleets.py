@@ -19,7 +19,13 @@ from inferfleet.fleet.lock.lock import Lock
 LARGE = "capacity['gpu.nvidia.com/memory'].isGreaterThan(quantity('40Gi'))"
 STATES = ["active", "active", "active", "cordoned", "drained", "lost", "abandoned"]
 NODE_GPUS = {"l4": 4, "h100": 8, "tiny": 2}
-CLASSES = [class_("tiny", 2, memory="48Gi", cpu="16")]
+_PRICE = {"onDemand": "6", "spot": "2", "currency": "USD", "asOf": "2026-01-01", "source": "test"}
+CLASSES = [
+    class_("tiny", 2, memory="48Gi", cpu="16", price=_PRICE),
+    class_("l4", 4, memory="24Gi", price=_PRICE | {"onDemand": "8", "spot": None}),
+]
+# What a GPU costs in an hour by class, on demand and as Spot capacity.
+NODE_PRICES = {"tiny": (3, 1), "l4": (2, 2), "h100": (0, 0)}
 TOPOLOGIES = [
     None,
     None,
@@ -67,6 +73,7 @@ _spreads = st.builds(
 )
 _quotas = st.one_of(
     st.builds(quota, gpus=st.integers(0, 20)),
+    st.builds(quota, cost=st.builds(lambda most: {"perHour": most}, st.integers(0, 20))),
     st.builds(
         quota, gpusByClass=st.dictionaries(st.sampled_from(sorted(NODE_GPUS)), st.integers(0, 9), min_size=1)
     ),

@@ -188,6 +188,9 @@ def test_a_group_over_nodes_needs_a_template_for_its_followers() -> None:
     )
 
 
+NOT_SMALL = f"nodeSelector is false: {SMALL}, where memory is 80Gi"
+
+
 def test_each_role_of_a_replica_has_a_pool_of_one_cluster() -> None:
     east = cluster("east", {"h100": ("h100", 1)})
     west = cluster("west", {"h100": ("h100", 2), "l4": ("l4", 1)})
@@ -197,12 +200,12 @@ def test_each_role_of_a_replica_has_a_pool_of_one_cluster() -> None:
         (
             1,
             [
-                Reason("east", "h100", "decode: has room; encode: nodeSelector is false"),
+                Reason("east", "h100", f"decode: has room; encode: {NOT_SMALL}"),
                 Reason(
                     "west",
                     "h100",
                     "decode: 2 of 2 nodes full: 0 free GPUs on the emptiest node, needs 8; "
-                    "encode: nodeSelector is false",
+                    f"encode: {NOT_SMALL}",
                 ),
                 Reason(
                     "west",

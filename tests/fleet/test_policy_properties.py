@@ -3,7 +3,7 @@
 from collections import Counter
 
 from hypothesis import given, settings
-from random_fleets import random_fleets, random_locks
+from random_fleets import NODE_PRICES, random_fleets, random_locks
 from small_fleet import Document, fleet
 
 from inferfleet.api.documents import Documents
@@ -22,7 +22,7 @@ def _model(documents: Documents, cluster: str, pool: str) -> str:
 
 
 def _gpus(documents: Documents, planned: Plan) -> Counter[str]:
-    """GPUs of all replicas by class, and "" for all together."""
+    """GPUs of all replicas by class, "" for all together, and "USD" for what they cost in an hour."""
     used: Counter[str] = Counter()
     for placement in planned.placements:
         spot = placement.spot
@@ -30,6 +30,9 @@ def _gpus(documents: Documents, planned: Plan) -> Counter[str]:
             gpus = planned.demands.of(spot.deployment, name, (spot.cluster, pool)).gpus * placement.replicas
             used[documents.clusters[spot.cluster].spec.pool(pool).class_name] += gpus
             used[""] += gpus
+            on_demand, as_spot = NODE_PRICES[documents.clusters[spot.cluster].spec.pool(pool).class_name]
+            is_spot = _model(documents, spot.cluster, pool) == "Spot"
+            used["USD"] += gpus * (as_spot if is_spot else on_demand)
     return used
 
 
@@ -53,6 +56,7 @@ def test_a_plan_from_nothing_keeps_every_policy(documents: list[Document]) -> No
     for quota in every.quotas.values():
         used = _gpus(every, planned)
         assert quota.spec.gpus is None or used[""] <= quota.spec.gpus
+        assert quota.spec.cost is None or used["USD"] <= quota.spec.cost.amount
         assert all(used[name] <= most for name, most in quota.spec.gpus_by_class.items())
 
 

@@ -212,10 +212,14 @@ class Resources(Model):
 
 
 class Price(Model):
-    """A published price, which `inferfleet classes` shows. No price is assumed where it is absent."""
+    """A published price of a node, by which new replicas are placed. None is assumed where it is absent."""
 
     on_demand: Quantity
-    """On-demand price of one node for one hour, such as `"88.49"`."""
+    """Price of one node on demand for one hour, such as `"88.49"`."""
+    spot: Quantity | None = None
+    """Price of one node of Spot capacity for one hour. Default: such pools count as on demand."""
+    region: Annotated[str, Written("[a-z]+(-[a-z]+)+[0-9]+", "a region such as us-central1")] | None = None
+    """Region of the prices, such as `us-central1`; pools elsewhere count the same. Default: not said."""
     currency: Annotated[str, Written("[A-Z]{3}", "a currency code such as USD")]
     """ISO 4217 code of the currency, such as `USD`."""
     per: Literal["node-hour"] = "node-hour"

@@ -164,6 +164,11 @@ class ModelDeploymentSpec(Model):
     """Who is served first where not all replicas have room: those of the highest number. New replicas of a
     higher priority neither move nor end running ones of a lower one.
     """
+    unplaced: Literal["Refuse", "Warn"] | None = None
+    """What an update does when replicas of this deployment find no place: `Refuse` stops it for the whole
+    stack, before anything is changed; `Warn` goes on with those that have a place, even if that is none.
+    Default: as the setting `inferfleet:unplaced` of the stack says.
+    """
     cluster_selector: LabelSelector = LabelSelector()
     """Clusters that may run replicas, by the labels of their documents. Default: all clusters."""
     pool_selector: LabelSelector = LabelSelector()

@@ -58,8 +58,8 @@ class Settings(Model):
     where the environment variable `CI` is set, otherwise `false`.
     """
     unplaced: Literal["error", "warn"] = "error"
-    """What an update does when replicas find no place: `error` refuses it, `warn` goes on without them. A
-    preview warns in both cases.
+    """What an update does when replicas of a deployment that does not say itself (`spec.unplaced`) find no
+    place: `error` refuses it, `warn` goes on without them. A preview warns in both cases.
     """
     objective: Objective = "balance"
     """What counts most where replicas of the stack may go to several places: `balance` spreads those of a

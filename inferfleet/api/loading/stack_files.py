@@ -42,6 +42,11 @@ class StackFiles:
         return self.documents / "placement.lock"
 
     @property
+    def capacity_file(self) -> Path:
+        """Return the file with what was seen of the stack's pools."""
+        return self.documents / "capacity.lock"
+
+    @property
     def catalogue(self) -> Path:
         """Return the folder with the classes of all stacks."""
         return self.root / "classes"
@@ -123,6 +128,11 @@ class Config:
 def read_lock(files: StackFiles, shown: str) -> str | None:
     """Return the text of the stack's lock, or None when it has none. Raises InvalidDocuments."""
     return read_text(files.lock_file, root=files.root, shown=shown, limit=MAX_LOCK_BYTES)
+
+
+def read_capacity(files: StackFiles, shown: str) -> str | None:
+    """Return the text of what was seen of pools, or None where nobody wrote it. Raises InvalidDocuments."""
+    return read_text(files.capacity_file, root=files.root, shown=shown, limit=MAX_LOCK_BYTES)
 
 
 def read_config(file: Path, base: Path, root: Path | None = None) -> Config:

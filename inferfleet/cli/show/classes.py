@@ -9,7 +9,7 @@ from inferfleet.api.kinds.inference_class import Device, InferenceClass
 from inferfleet.api.kinds.quantity import parse_quantity
 from inferfleet.cli.output import print_line
 from inferfleet.cli.show.tables import print_table
-from inferfleet.fleet.placement.suitability import cores, gib
+from inferfleet.fleet.placement.sizes import cores, gib
 from inferfleet.fleet.shapes import accelerators
 from inferfleet.gke.facts.machine import Machine
 from inferfleet.gke.facts.machines import machine_of
@@ -114,4 +114,7 @@ def _capacity(machine: Machine) -> str:
 
 def _price(hardware: InferenceClass) -> str | None:
     price = hardware.spec.price
-    return f"{price.on_demand} {price.currency} per {price.per}" if price else None
+    if price is None:
+        return None
+    spot = f", Spot {price.spot}" if price.spot is not None else ""
+    return f"{price.on_demand}{spot} {price.currency} per {price.per}"

@@ -13,9 +13,10 @@ from inferfleet.cli.show.plan import gpus_or_cpu, pools, reason_rows
 from inferfleet.cli.show.tables import print_table
 from inferfleet.desired.values import Desired, ReadyHook
 from inferfleet.fleet import names
-from inferfleet.fleet.decisions import Reason, Unplaced
+from inferfleet.fleet.advice.short import by_cluster, fix_lines
+from inferfleet.fleet.decisions import Fix, Reason, RunnerUp, Unplaced
 from inferfleet.fleet.lock.lock import Lock
-from inferfleet.fleet.placement.suitability import cores, gib, needed
+from inferfleet.fleet.placement.sizes import cores, gib, needed
 from inferfleet.fleet.roles import roles_of, workers_of
 from inferfleet.fleet.shapes import RESOURCES, Demand, Demands, Pod, PoolKey
 from inferfleet.fleet.spot import Spot
@@ -48,12 +49,13 @@ class Role:
 
 @dataclass(frozen=True)
 class Placed:
-    """Replicas on one spot; `before` is their number in the lock."""
+    """Replicas on one spot; `before` is their number in the lock, and `runner_up` the next best spot."""
 
     spot: Spot
     replicas: int
     before: int
     roles: tuple[Role, ...]
+    runner_up: RunnerUp | None
 
 
 @dataclass(frozen=True)
@@ -71,6 +73,7 @@ class Explanation:
     placed: tuple[Placed, ...]
     reasons: tuple[Reason, ...]
     unplaced: Unplaced | None
+    fix: Fix | None
     services: tuple[str, ...]
     edited: tuple[tuple[str, tuple[PoolKey, ...], Demand], ...]
 
@@ -89,12 +92,14 @@ def explanation(key: str, documents: Documents, lock: Lock, desired: Desired) ->
                 placement.replicas,
                 lock.placements.get(placement.spot, 0),
                 _roles(placement.spot, placement.replicas, documents, desired),
+                plan.runners_up.get(placement.spot),
             )
             for placement in plan.placements
             if placement.spot.deployment == key
         ),
         reasons=plan.reasons.get(key, ()),
         unplaced=next((missing for missing in plan.unplaced if missing.deployment == key), None),
+        fix=plan.fixes.get(key),
         services=tuple(
             sorted(
                 {
@@ -161,6 +166,9 @@ def show(explained: Explanation) -> None:
         columns = ("cluster", "pools", "replicas", "in the lock", "GPUs", "class", "waits at most")
         print_table("placements", columns, [_row(placed, explained) for placed in explained.placed])
     for placed in explained.placed:
+        if other := placed.runner_up:
+            print_line(f"{placed.spot.place}: next best is {other.spot.place}; {other.why}")
+    for placed in explained.placed:
         for role in placed.roles:
             for step in role.steps:
                 print_line()
@@ -178,6 +186,9 @@ def show(explained: Explanation) -> None:
         print_line()
         title = f"{explained.unplaced.replicas} without a place"
         print_table(title, ("cluster", "pool", "why not"), reason_rows(explained.unplaced.reasons))
+        print_line(by_cluster(explained.unplaced.reasons))
+        for line in fix_lines(explained.fix, explained.unplaced.reasons):
+            print_line(line)
     print_line()
     if explained.document.spec.route.enabled:
         print_line(f"reached under {names.deployment_path(explained.key)}")

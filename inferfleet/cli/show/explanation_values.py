@@ -3,9 +3,9 @@
 from typing import Any
 
 from inferfleet.cli.show.explanation import ASKED, Explanation
-from inferfleet.cli.show.plan import reason_values, spot_values
+from inferfleet.cli.show.plan import reason_values, spot_values, unplaced_values
 from inferfleet.desired.values import ReadyHook
-from inferfleet.fleet.placement.suitability import amounts
+from inferfleet.fleet.placement.sizes import amounts
 from inferfleet.fleet.roles import DECODE
 from inferfleet.fleet.shapes import Demand, Pod, PoolKey
 from inferfleet.plugins.chain import Step
@@ -33,6 +33,8 @@ def as_values(explained: Explanation) -> dict[str, Any]:
             | {
                 "replicas": placed.replicas,
                 "before": placed.before,
+                "runnerUp": placed.runner_up
+                and spot_values(placed.runner_up.spot) | {"why": placed.runner_up.why},
                 "roles": [
                     {
                         "role": role.name,
@@ -49,6 +51,8 @@ def as_values(explained: Explanation) -> dict[str, Any]:
         ],
         "elsewhere": reason_values(explained.reasons),
         "unplaced": explained.unplaced.replicas if explained.unplaced else 0,
+        "whyUnplaced": explained.unplaced
+        and unplaced_values(explained.unplaced, explained.fix, most=len(explained.unplaced.reasons)),
         "services": list(explained.services),
     }
 

@@ -7,9 +7,13 @@ from typing import Any
 from inferfleet.cli.output import print_line
 from inferfleet.cli.show.tables import print_table
 from inferfleet.desired.values import Desired
-from inferfleet.fleet.decisions import Change, Move, Reason, Roll, moves
+from inferfleet.fleet.advice.short import groups, in_short
+from inferfleet.fleet.decisions import Change, Fix, Move, Reason, Roll, Unplaced, moves
 from inferfleet.fleet.shapes import Demand, Demands
 from inferfleet.fleet.spot import Spot
+
+# Reasons of one deployment in JSON of a plan; those of `inferfleet explain` are complete.
+MOST_REASONS = 100
 
 
 def show(desired: Desired, *, remembered: bool) -> None:
@@ -62,10 +66,11 @@ def show(desired: Desired, *, remembered: bool) -> None:
         print_line("Google Cloud, against placement.lock")
         for change in desired.cloud_changes:
             print_line(f"  {change}")
-    for missing in plan.unplaced:
+    if plan.unplaced:
         print_line()
-        title = f"{missing.deployment}: {_replicas(missing.replicas)} without a place"
-        print_table(title, ("cluster", "pool", "why not"), reason_rows(missing.reasons))
+        print_line("without a place (inferfleet explain says why of each pool)")
+    for missing in plan.unplaced:
+        print_line(f"  {missing.deployment}: {_replicas(missing.replicas)}, {in_short(missing.reasons)}")
 
 
 def change_lines(changes: Iterable[Change], left: Mapping[Spot, str]) -> Iterator[str]:
@@ -213,10 +218,42 @@ def as_values(desired: Desired) -> dict[str, Any]:
             {
                 "deployment": missing.deployment,
                 "replicas": missing.replicas,
-                "reasons": reason_values(missing.reasons),
+                **unplaced_values(missing, plan.fixes.get(missing.deployment)),
             }
             for missing in plan.unplaced
         ],
+    }
+
+
+def unplaced_values(missing: Unplaced, fix: Fix | None, most: int = MOST_REASONS) -> dict[str, Any]:
+    """Return why replicas have no place, in short and pool by pool, and what would place them."""
+    return {
+        "short": in_short(missing.reasons),
+        "groups": [
+            {
+                "clusters": group.clusters,
+                "why": group.short,
+                "example": reason_values([group.example])[0],
+            }
+            for group in groups(missing.reasons)
+        ],
+        "reasons": reason_values(missing.reasons[:most]),
+        "moreReasons": max(0, len(missing.reasons) - most),
+        "fix": fix
+        and {
+            "pools": [
+                {
+                    "cluster": more.cluster,
+                    "pool": more.pool,
+                    "moreNodes": more.nodes,
+                    "nodes": more.size,
+                    "perHour": more.per_hour or None,
+                    "currency": more.currency or None,
+                }
+                for more in fix.pools
+            ],
+            "others": list(fix.first),
+        },
     }
 
 

@@ -1,5 +1,6 @@
 """`inferfleet plan`: what runs where, what would move, what has no place."""
 
+from dataclasses import replace
 from typing import Annotated
 
 import typer
@@ -10,13 +11,24 @@ from inferfleet.cli.exit_codes import ExitCode
 from inferfleet.cli.output import print_line
 from inferfleet.cli.report import Report, reporting
 from inferfleet.cli.show.plan import as_values, show
+from inferfleet.cli.show.savings import saving_values, show_savings
 from inferfleet.cli.source import AsJson, Paths, Source, StackName, container_api, read_source, shown_path
 from inferfleet.desired.gate import announcements, refusals
 from inferfleet.desired.values import Desired
+from inferfleet.fleet.advice.rebalance import moved, savings
 from inferfleet.fleet.lock.lock import matches, text
+from inferfleet.fleet.planning import changes
 
 Write = Annotated[bool, typer.Option("--write", help="Write placement.lock.")]
 Locked = Annotated[bool, typer.Option("--locked", help="Fail when placement.lock does not match.")]
+Rebalance = Annotated[
+    bool,
+    typer.Option(
+        "--rebalance",
+        help="Propose moves of replicas that save money or whole nodes; --write puts them into the lock.",
+    ),
+]
+MaxMoves = Annotated[int, typer.Option("--max-moves", min=1, max=1000, help="Most moves of --rebalance.")]
 
 
 def plan(
@@ -24,20 +36,30 @@ def plan(
     stack: StackName = None,
     write: Write = False,
     locked: Locked = False,
+    rebalance: Rebalance = False,
+    max_moves: MaxMoves = 10,
     as_json: AsJson = False,
 ) -> None:
     """Show placements, what moves against placement.lock, and replicas without a place, with reasons.
 
-    With --write the lock is updated, and the UIDs of existing clusters that answer are recorded.
+    With --write the lock is updated, and the UIDs of existing clusters that answer are recorded. With
+    --rebalance the plan has moves that no update makes by itself, because they stop replicas that run.
     """
     with reporting(as_json=as_json) as report:
-        _check_options(named_by_path=bool(paths), write=write, locked=locked)
+        _check_options(named_by_path=bool(paths), write=write, locked=locked, rebalance=rebalance)
         source = read_source(paths, stack)
         documents, lock = source.documents, source.lock
         report.documents = documents
         report.problems += source.notices
         desired = source.desired()
+        moves = savings(documents, desired.plan, max_moves, lock.seen) if rebalance else ()
+        if moves:
+            placements = moved(dict(desired.plan.lock.placements), moves)
+            desired = replace(source, lock=replace(lock, placements=placements)).desired()
+            desired = replace(desired, plan=replace(desired.plan, changes=changes(lock, desired.plan.lock)))
         report.values |= as_values(desired)
+        if rebalance:
+            report.values["rebalance"] = [saving_values(move) for move in moves]
         report.values["lock"] = source.files and {
             "file": shown_path(source.files.lock_file),
             "matches": matches(lock, desired.plan.lock),
@@ -45,6 +67,8 @@ def plan(
         }
         if not as_json:
             show(desired, remembered=source.files is not None)
+        if rebalance and not as_json:
+            show_savings(moves)
         report.problems += announcements(desired, documents, lock, locked=False, preview=False)
         unplaced = refusals(desired, documents, lock, locked=False, preview=False)
         if unplaced:
@@ -60,13 +84,15 @@ def plan(
             _write(source, desired, report, as_json=as_json)
 
 
-def _check_options(*, named_by_path: bool, write: bool, locked: bool) -> None:
+def _check_options(*, named_by_path: bool, write: bool, locked: bool, rebalance: bool) -> None:
+    if rebalance and locked:
+        raise typer.BadParameter("--rebalance and --locked contradict each other", param_hint="--rebalance")
     if write and locked:
         raise typer.BadParameter("--write and --locked contradict each other", param_hint="--write")
-    if named_by_path and (write or locked):
+    if named_by_path and (write or locked or rebalance):
         raise typer.BadParameter(
             "documents named by path have no placement.lock; name a --stack",
-            param_hint="--write" if write else "--locked",
+            param_hint="--write" if write else "--locked" if locked else "--rebalance",
         )
 
 

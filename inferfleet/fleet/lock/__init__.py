@@ -1,4 +1,5 @@
-"""placement.lock: placements in force, and what clusters and pools were created with, as value and text.
+"""placement.lock: placements in force, and what clusters and pools were created with, as value and text; and
+capacity.lock, what was seen of pools.
 
-Its text is state: an entry is written in exactly one form.
+Their text is state: an entry is written in exactly one form.
 """

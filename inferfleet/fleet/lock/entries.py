@@ -13,6 +13,7 @@ _KEY = re.compile(rf"^{_PART}/{_PART}$")
 _NAME = re.compile(rf"^{_PART}$")
 _SPOT = re.compile(rf"^({_PART}/{_PART})(?:@([0-9a-f]{{6}}))? ({_PART})((?: {_PART}={_PART})+)$")
 _COUNT = re.compile(r"^[1-9][0-9]{0,4}$")
+_WAS = re.compile(r"^# was ([0-9]{1,5})$")
 _LIST = re.compile(r"^\[(.*)\]$")
 
 
@@ -64,6 +65,12 @@ def placement(entry: Entry) -> tuple[Spot, int]:
         raise ValueError(f"{quoted(entry.value)} is not a number of replicas (1 to 99999)")
     sorted_pools = tuple(sorted((role, pool) for role, pool in pools))
     return Spot(read[1], read[3], sorted_pools, read[2] or ""), int(entry.value)
+
+
+def was(entry: Entry) -> int | None:
+    """Return how many replicas a place had where two branches parted, by the note of the merge driver."""
+    read = _WAS.match(entry.comment)
+    return int(read[1]) if read else None
 
 
 def service(entry: Entry) -> tuple[str, ...]:

@@ -11,6 +11,7 @@ from typing import Any
 from inferfleet.api.problems import InvalidDocuments, Problem, Where
 from inferfleet.api.wording import shown
 from inferfleet.fleet.lock import entries as lock_entries
+from inferfleet.fleet.lock.capacity import Seen
 from inferfleet.fleet.lock.text import (
     MOST_ENTRIES,
     MOST_PROBLEMS,
@@ -22,6 +23,7 @@ from inferfleet.fleet.lock.text import (
     scalar,
     too_many,
 )
+from inferfleet.fleet.shapes import PoolKey
 from inferfleet.fleet.spot import Spot
 
 VERSION = 1
@@ -76,8 +78,12 @@ class Lock:
     """Clusters that have a route of the service, by `<namespace>/<service>`."""
     pools: Mapping[str, LockedPool] = field(default_factory=dict)
     """Node pools in Google Cloud, by `<cluster>/<pool>`."""
+    was: Mapping[Spot, int] = field(default_factory=dict, compare=False)
+    """Replicas by place before two branches changed them, where these were merged; it is not written."""
     lines: Mapping[str, Where] = field(default_factory=dict, compare=False)
     """Line of each entry in the file, by section and key (`pools/<cluster>/<pool>`); it is not written."""
+    seen: Mapping[PoolKey, Seen] = field(default_factory=dict, compare=False)
+    """What capacity.lock says of pools; it is not written."""
 
     def runs(self, spot: Spot) -> bool:
         """Return whether workloads of the spot run: those of a role stay when others are added or removed."""
@@ -148,6 +154,7 @@ def parse(text: str | None, *, file: str, stack: str) -> Lock:
     pools: dict[str, LockedPool] = {}
     placements: dict[Spot, int] = {}
     services: dict[str, tuple[str, ...]] = {}
+    was: dict[Spot, int] = {}
     lines: dict[str, Where] = {}
     for entry in listed:
         if entry.section not in _SECTIONS:
@@ -168,6 +175,8 @@ def parse(text: str | None, *, file: str, stack: str) -> Lock:
             elif entry.section == "placements":
                 spot, replicas = lock_entries.placement(entry)
                 name, placements[spot] = str(spot), replicas
+                if (before := lock_entries.was(entry)) is not None:
+                    was[spot] = before
             else:
                 services[name] = lock_entries.service(entry)
         except ValueError as wrong:
@@ -180,7 +189,7 @@ def parse(text: str | None, *, file: str, stack: str) -> Lock:
         lines.setdefault(line, entry.where)
     if problems:
         raise InvalidDocuments(problems)
-    return Lock(stack, clusters, placements, services, pools, lines)
+    return Lock(stack, clusters, placements, services, pools, was, lines)
 
 
 _SECTIONS = ("clusters", "pools", "placements", "services")

@@ -92,9 +92,10 @@ class Entry:
     key: str
     value: str
     where: Where
+    comment: str = ""  # from its `#` on
 
 
-def entries(text: str, file: str) -> tuple[list[Entry], list[Problem]]:
+def entries(text: str, file: str, *, kind: str = "placement lock") -> tuple[list[Entry], list[Problem]]:
     """Return all entries in the order of the file, without quotes and comments, and the problems."""
     conflicts = list(_conflicts(text, file))
     if conflicts:
@@ -115,9 +116,10 @@ def entries(text: str, file: str) -> tuple[list[Entry], list[Problem]]:
             section = "" if top[2] else top[1]
             listed.append(Entry("", top[1], unquoted(top[2] or ""), where))
         elif section and line[0].isspace() and (colon := _COLON.search(inner := line.lstrip(), 1)):
-            listed.append(Entry(section, unquoted(inner[: colon.start()]), inner[colon.end() :], where))
+            key, value = unquoted(inner[: colon.start()]), inner[colon.end() :]
+            listed.append(Entry(section, key, value, where, raw[len(line) :].strip()))
         else:
-            damaged = f"{quoted(raw)} is not a line of a placement lock"
+            damaged = f"{quoted(raw)} is not a line of a {kind}"
             problems.append(Problem(damaged, RESTORE, where=where))
         if len(problems) > MOST_PROBLEMS:
             return [], [*problems, too_many(where)]

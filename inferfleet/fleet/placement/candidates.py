@@ -1,6 +1,6 @@
 """The best spot for one more replica, found without looking at every pool.
 
-Clusters with the fewest replicas of the deployment come first; there, the class with the lowest price per
+Clusters with the fewest replicas of the deployment come first; there, the nodes with the lowest price per
 GPU, then the pool where a node has the fewest GPUs free that suffice, then names. On classes without
 accelerators it is the price per core, and the cores that are free. The role with the most GPUs
 chooses its pool by these; the others choose theirs on the same cluster in the same way.
@@ -13,6 +13,7 @@ from inferfleet.fleet import names
 from inferfleet.fleet.engines.exchanged import revision
 from inferfleet.fleet.placement.ledger import Ledger
 from inferfleet.fleet.placement.policy.order import Order
+from inferfleet.fleet.placement.policy.quotas import Refusal
 from inferfleet.fleet.placement.policy.spreading import Spreading
 from inferfleet.fleet.placement.policy.wanted import Wanted, Wants
 from inferfleet.fleet.placement.prices import prices
@@ -91,7 +92,7 @@ class Candidates:
     ) -> Spot | None:
         """Return a spot with room for more replicas whose first role is on the pool, or None."""
         first, key = wanted.roles[0], room.key
-        if room.class_name not in wanted.classes[first] or not self._order.suits(wanted, first, room):
+        if room.offer not in wanted.offers[first] or not self._order.suits(wanted, first, room):
             return None
         if room.key in wanted.closed or (wanted.limited and self.spreading.refuses(wanted, room, replicas)):
             return None
@@ -107,7 +108,7 @@ class Candidates:
         pools = [self._rooms.by_key[key[0], pool] for _, pool in whole.pools]
         return None if any(self.spreading.closes(wanted, other, replicas) for other in pools) else whole
 
-    def refused(self, deployment: str, role: str, room: Room) -> str | None:
+    def refused(self, deployment: str, role: str, room: Room) -> Refusal | None:
         """Return why no replica goes to a pool that suits its role, whether there is room or not; or None."""
         wanted = self.wanted(deployment)
         why = self.spreading.why(wanted, room) if role == wanted.roles[0] else None
@@ -121,8 +122,8 @@ class Candidates:
         quotas, namespace = self._ledger.quotas, deployment.partition("/")[0]
         for limit in quotas.limits.get(namespace, ()) if quotas else ():
             least = limit.used
-            for role, classes in self.wanted(deployment).classes.items():
-                nodes = {name: self._rooms.of_class[name][0].node.gpus for name in classes}
+            for role, offers in self.wanted(deployment).offers.items():
+                nodes = {name: self._rooms.of_offer[name][0].node.gpus for name in offers}
                 unedited = self._demands.unedited
                 each = [limit.amount(name, unedited(deployment, role, gpus)) for name, gpus in nodes.items()]
                 least += min(each, default=0)
@@ -202,23 +203,23 @@ class Candidates:
 
     def cost(self, spot: Spot) -> int:
         """Return what the GPUs of a replica cost on a spot, in a unit that is the same for all."""
-        classes = {role: self._rooms.by_key[spot.cluster, pool].class_name for role, pool in spot.pools}
-        return sum(self.cost_on(spot.deployment, role, name) for role, name in classes.items())
+        offers = {role: self._rooms.by_key[spot.cluster, pool].offer for role, pool in spot.pools}
+        return sum(self.cost_on(spot.deployment, role, name) for role, name in offers.items())
 
-    def cost_on(self, deployment: str, role: str, class_name: str) -> int:
-        """Return what the GPUs of a role of a replica cost on nodes of a class."""
-        return self.gpus(deployment, role, class_name) * self._prices[class_name]
+    def cost_on(self, deployment: str, role: str, offer: str) -> int:
+        """Return what the GPUs of a role of a replica cost on nodes of an offer."""
+        return self.gpus(deployment, role, offer) * self._prices[offer]
 
     def least(self, deployment: str) -> int:
-        """Return what a replica costs where each role is on the cheapest class that suits it."""
+        """Return what a replica costs where each role is on the cheapest nodes that suit it."""
         return sum(
             min((self.cost_on(deployment, role, name) for name in of_role), default=0)
-            for role, of_role in self.wanted(deployment).classes.items()
+            for role, of_role in self.wanted(deployment).offers.items()
         )
 
-    def gpus(self, deployment: str, role: str, class_name: str) -> int:
-        """Return the GPUs of a role of a replica on nodes of a class."""
-        node_gpus = self._rooms.of_class[class_name][0].node.gpus
+    def gpus(self, deployment: str, role: str, offer: str) -> int:
+        """Return the GPUs of a role of a replica on nodes of an offer."""
+        node_gpus = self._rooms.of_offer[offer][0].node.gpus
         return self._demands.unedited(deployment, role, node_gpus).gpus
 
     def _more(self, wanted: Wanted, role: str, pool: PoolKey, replicas: int) -> More:

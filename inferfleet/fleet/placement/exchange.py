@@ -170,12 +170,12 @@ class Exchange:
         for number in self._on_pool:
             room = self._ledger.rooms.all[number]
             if (
-                room.class_name in wanted.classes[role]
+                room.offer in wanted.offers[role]
                 and room.key[0] in wanted.clusters
                 and number not in taken
                 and (most is None or there.get(room.key[0], 0) <= most)
             ):
-                own = self._candidates.cost_on(wanted.deployment, role, room.class_name)
+                own = self._candidates.cost_on(wanted.deployment, role, room.offer)
                 if limit is not None and own >= limit:
                     continue
                 if level is None or most is not None or worth(wanted, room.key) <= level:
@@ -187,7 +187,7 @@ class Exchange:
 
     def _leaving(self, wanted: Wanted, room: Room, limit: int | None, depth: int) -> Iterator[list[Spot]]:
         """Yield sets of new replicas that might leave a pool, those that lose least by it first."""
-        gpus = self._candidates.gpus(wanted.deployment, wanted.roles[0], room.class_name)
+        gpus = self._candidates.gpus(wanted.deployment, wanted.roles[0], room.offer)
         free = _free_gpus(room)
         losses = [
             known

@@ -1,14 +1,43 @@
 """The replicas a plan has placed so far, by spot, and the room they leave in every pool."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
 from inferfleet.api.documents import Documents
+from inferfleet.fleet.lock.capacity import Seen
+from inferfleet.fleet.placement.held_back import hold_back
 from inferfleet.fleet.placement.policy.quotas import Quotas
 from inferfleet.fleet.placement.rooms import More, Room, Rooms
 from inferfleet.fleet.shapes import Demands, PoolKey
 from inferfleet.fleet.spot import Spot
+
+
+def ledger_of(
+    documents: Documents,
+    demands: Demands,
+    *,
+    clusters: Iterable[str],
+    replicas: Mapping[Spot, int],
+    fixed: Mapping[Spot, int],
+    seen: Mapping[PoolKey, Seen],
+    more: Mapping[PoolKey, int] | None = None,
+) -> "Ledger":
+    """Return a ledger of the clusters with replicas, and with what was `seen` to keep new ones away.
+
+    Quotas count the `fixed` replicas on other clusters too. Pools in `more` have so many nodes more.
+    """
+    quotas = Quotas(documents, demands) if documents.quotas else None
+    ledger = Ledger(Rooms(documents, clusters), demands, quotas)
+    for pool, nodes in (more or {}).items():
+        ledger.rooms.grow(pool, nodes)
+    if quotas:
+        for spot, number in fixed.items():
+            quotas.add(spot, number)
+    for spot, number in replicas.items():
+        ledger.add(spot, number)
+    hold_back(documents, seen, ledger.rooms)
+    return ledger
 
 
 class Ledger:
@@ -125,7 +154,7 @@ class Ledger:
     def holds_without_kept_free(self, pool: PoolKey) -> bool:
         """Return True when the pool would hold the replicas on it if none kept room free for rollouts."""
         known = self.rooms.by_key[pool]
-        room = Room(known.key, known.number, known.class_name, known.node, known.size)
+        room = Room(known.key, known.number, known.offer, known.node, known.size)
         for more in self._mores(pool):
             room.add(more._replace(demand=replace(more.demand, spare=0, sets=1)))
         return room.holds

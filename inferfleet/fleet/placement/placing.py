@@ -5,6 +5,7 @@ it ran, until one changes nothing. The next plan starts there, so it changes not
 """
 
 from collections import Counter
+from collections.abc import Mapping
 from heapq import heapify, heapreplace
 from itertools import groupby
 
@@ -21,8 +22,9 @@ from inferfleet.fleet.spot import Spot
 class Placing:
     """The steps on one ledger. `targets` are replicas by deployment.
 
-    `valid` deployments may move and grow; all others may only shrink. `left` has why replicas were moved away
-    from a spot, also of those that were new.
+    `valid` deployments may move and grow; all others may only shrink. `added` are replicas of the lock that
+    came with a merge of branches, as far as known: they make room before those that ran. `left` has why
+    replicas were moved away from a spot, also of those that were new.
     """
 
     def __init__(
@@ -33,11 +35,13 @@ class Placing:
         *,
         targets: dict[str, int],
         valid: list[str],
+        added: Mapping[Spot, int] | None = None,
     ) -> None:
         self._ledger = ledger
         self._suitability = suitability
         self._candidates = candidates
         self._targets = targets
+        self._added = Counter(added or {})
         self.left: dict[Spot, str] = {}
         self._without_room: dict[str, int] = {}  # removals that were counted when a search found none
         self._valid = sorted(valid, key=lambda deployment: candidates.wanted(deployment).scarcity)
@@ -160,9 +164,11 @@ class Placing:
             spots = [spot for name in self._valid for spot in on_pool if spot.deployment == name]
             sufficient = [spot for spot in reversed(spots) if self._ledger.holds_without(pool, spot)]
             why = self._overfull(pool)
-            mover = next((spot for spot in [*sufficient, *spots] if self._move(spot)), None)
+            order = sorted([*sufficient, *spots], key=lambda spot: self._added[spot] <= 0)
+            mover = next((spot for spot in order if self._move(spot)), None)
             if mover is None:
                 break
+            self._added[mover] -= 1
             self.left[mover] = why
             moved = True
         return moved

@@ -1,52 +1,123 @@
-"""The order of classes by what their GPUs or cores cost, which the planner prefers pools by."""
+"""The order of nodes by what their GPUs or cores cost, which the planner prefers pools by.
+
+Nodes of one class have one price on demand, and another one as Spot capacity. So the planner knows offers: a
+class, or `<class>/Spot` for its pools of model Spot where the class says what that costs. Reserved nodes, and
+those that come when there is room, count as on demand: what was agreed for them nobody publishes.
+"""
 
 from collections import Counter
+from collections.abc import Iterator
+from decimal import Decimal
 from fractions import Fraction
 
 from inferfleet.api.documents import Documents
 from inferfleet.api.kinds.inference_class import InferenceClass
+from inferfleet.api.kinds.node_pool import NodePool
 from inferfleet.api.kinds.quantity import parse_quantity
+from inferfleet.api.problems import Problem
 from inferfleet.fleet.shapes import accelerator
 
 _Rank = tuple[bool, Fraction, Fraction, int, str]
+_SPOT = "/Spot"
+
+
+def offer(pool: NodePool, inference_class: InferenceClass) -> str:
+    """Return the offer that nodes of a pool are of."""
+    price = inference_class.spec.price
+    spot = pool.capacity.model == "Spot" and price is not None and price.spot is not None
+    return f"{pool.class_name}{_SPOT}" if spot else pool.class_name
+
+
+def of_node(pool: NodePool, inference_class: InferenceClass) -> tuple[Decimal, str] | None:
+    """Return what a node of a pool costs in an hour, and the currency; None without a price."""
+    price, stated = inference_class.spec.price, dict(_offers(inference_class))[offer(pool, inference_class)]
+    return (parse_quantity(stated), price.currency) if price and stated else None
+
+
+def class_of(name: str) -> str:
+    """Return the class of an offer."""
+    return name.removesuffix(_SPOT)
 
 
 def ranks(documents: Documents) -> dict[str, _Rank]:
-    """Return keys by which classes are ordered: the price per GPU, and those without one last, by the GPUs
+    """Return keys by which offers are ordered: the price per GPU, and those without one last, by the GPUs
     of a node and the memory of each; where nodes have none, the price per core, then cores and memory.
 
-    Prices in another currency than that of most classes are not compared.
+    Prices in another currency than that of most classes in use are not compared.
     """
-    currencies = Counter(
-        document.spec.price.currency for document in documents.classes.values() if document.spec.price
-    )
-    common = min(currencies, key=lambda name: (-currencies[name], name), default="")
-    return {name: _rank(name, document, common) for name, document in documents.classes.items()}
+    return _ranks(documents, _common(documents))
 
 
 def prices(documents: Documents) -> dict[str, int]:
-    """Return the price per GPU of each class in millionths. Those without one have the same, a thousand times
+    """Return the price per GPU of each offer in millionths. Those without one have the same, a thousand times
     the highest: what has a price is cheaper, and no move between the others saves anything.
     """
-    known = {name: int(rank[1] * 1_000_000) for name, rank in ranks(documents).items() if not rank[0]}
-    return dict.fromkeys(documents.classes, 1_000 * max(known.values(), default=0) + 1) | known
+    by_rank = ranks(documents)
+    known = {name: int(rank[1] * 1_000_000) for name, rank in by_rank.items() if not rank[0]}
+    return dict.fromkeys(by_rank, 1_000 * max(known.values(), default=0) + 1) | known
 
 
 def hourly(documents: Documents, currency: str) -> dict[str, Fraction]:
-    """Return the price per GPU and hour of each class with one in the currency; where its nodes have no
+    """Return the price per GPU and hour of each offer with one in the currency; where its nodes have no
     GPUs, per core.
     """
-    known = {name: _rank(name, document, currency) for name, document in documents.classes.items()}
-    return {name: rank[1] for name, rank in known.items() if not rank[0]}
+    return {name: rank[1] for name, rank in _ranks(documents, currency).items() if not rank[0]}
 
 
-def _rank(name: str, document: InferenceClass, currency: str) -> _Rank:
+def unpriced(documents: Documents) -> Iterator[Problem]:
+    """Yield that some classes in use have no price that can be compared with those of the others."""
+    used = _used(documents)
+    by_rank = ranks(documents)
+    lacking = sorted(name for name in used if by_rank[name][0])
+    if not documents.deployments or not lacking or len(lacking) == len(used):
+        return
+    more = f" and {len(lacking) - 3} more" if len(lacking) > 3 else ""
+    yield Problem(
+        f"no price in {_common(documents)} is known for nodes of {', '.join(lacking[:3])}{more}: new "
+        "replicas come there after all nodes with a price, by their GPUs per node",
+        "Write a class of your own with a price to change that",
+        "spec.price",
+        kind="InferenceClass",
+        key=lacking[0],
+        severity="notice",
+    )
+
+
+def _common(documents: Documents) -> str:
+    """Return the currency of most prices of classes in use, so that no catalogue outvotes a team's own."""
+    currencies = Counter(
+        price.currency for name in _used(documents) if (price := documents.classes[name].spec.price)
+    )
+    return min(currencies, key=lambda name: (-currencies[name], name), default="")
+
+
+def _used(documents: Documents) -> set[str]:
+    return {pool.class_name for cluster in documents.clusters.values() for pool in cluster.spec.node_pools}
+
+
+def _ranks(documents: Documents, currency: str) -> dict[str, _Rank]:
+    return {
+        name: _rank(name, document, stated, currency)
+        for document in documents.classes.values()
+        for name, stated in _offers(document)
+    }
+
+
+def _offers(document: InferenceClass) -> Iterator[tuple[str, str | None]]:
+    """Yield the offers of a class with what a node of them costs in an hour."""
+    name, price = document.metadata.name, document.spec.price
+    yield name, price.on_demand if price else None
+    if price and price.spot is not None:
+        yield f"{name}{_SPOT}", price.spot
+
+
+def _rank(name: str, document: InferenceClass, stated: str | None, currency: str) -> _Rank:
     device, price, size = accelerator(document), document.spec.price, document.spec.node
     if device:
-        units, stated = Fraction(device.count), device.capacity.get("memory")
-        memory = int(parse_quantity(stated.value)) if stated else 0
+        units, capacity = Fraction(device.count), device.capacity.get("memory")
+        memory = int(parse_quantity(capacity.value)) if capacity else 0
     else:
         units, memory = Fraction(parse_quantity(size.cpu)), int(parse_quantity(size.memory))
     known = price is not None and price.currency == currency and units > 0
-    each = Fraction(parse_quantity(price.on_demand)) / units if price and known else Fraction(0)
+    each = Fraction(parse_quantity(stated)) / units if stated and known else Fraction(0)
     return not known, each, units, memory, name

@@ -1,32 +1,26 @@
 """Why a replica does not go to a cluster or pool, and why one runs where it should not, in words."""
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
+from typing import Any, NamedTuple
 
 from inferfleet.api.documents import Documents
 from inferfleet.api.kinds.workers import Position
-from inferfleet.api.problems import Problem
-from inferfleet.api.wording import listing
+from inferfleet.api.wording import listing, shown
 from inferfleet.fleet.decisions import Reason
 from inferfleet.fleet.placement.candidates import Candidates
 from inferfleet.fleet.placement.ledger import Ledger
 from inferfleet.fleet.placement.packing import fit
 from inferfleet.fleet.placement.rooms import More
-from inferfleet.fleet.placement.soundness import Checked
-from inferfleet.fleet.placement.suitability import (
-    HUGE_PAGES,
-    Consequence,
-    Objection,
-    Suitability,
-    cores,
-    gib,
-    gpus,
-    needed,
-    strongest,
-)
+from inferfleet.fleet.placement.sizes import HUGE_PAGES, cores, gib, gpus, needed
+from inferfleet.fleet.placement.suitability import Suitability, strongest
 from inferfleet.fleet.roles import roles_of
+from inferfleet.fleet.selectors.cel import FALSE
 from inferfleet.fleet.shapes import Demand, Node, PoolKey
-from inferfleet.fleet.spot import Spot
+
+# How near a reason is: a pool does not suit, a quota or spread refuses it, or room alone is missing; 0 for a
+# whole cluster.
+_CLASS, _POLICY, _ROOM = 1, 2, 3
 
 
 class Reasons(Mapping[str, tuple[Reason, ...]]):
@@ -55,6 +49,44 @@ class Reasons(Mapping[str, tuple[Reason, ...]]):
         return len(self._deployments)
 
 
+class Lacking(Sequence[Reason]):
+    """The reasons of a deployment without a place, worked out when somebody looks at them."""
+
+    def __init__(self, deployment: str, why: "Why") -> None:
+        self._deployment = deployment
+        self._why = why
+
+    @cached_property
+    def _reasons(self) -> tuple[Reason, ...]:
+        return self._why.not_there(self._deployment)
+
+    def __getitem__(self, place: Any) -> Any:
+        return self._reasons[place]
+
+    def __len__(self) -> int:
+        return len(self._reasons)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sequence) and self._reasons == tuple(other)
+
+    def __hash__(self) -> int:
+        return hash(self._reasons)
+
+    def __repr__(self) -> str:
+        return repr(self._reasons)
+
+
+class Against(NamedTuple):
+    """What a pool has against a role: the texts of a Reason, and how near it is."""
+
+    why: str
+    short: str
+    near: int
+
+
+_HAS_ROOM = Against("has room", "have room", _ROOM)
+
+
 class Why:
     """Reasons against clusters and pools in a finished ledger."""
 
@@ -71,9 +103,9 @@ class Why:
         roles = roles_of(self._documents.deployments[deployment])
         found: list[Reason] = []
         for cluster, document in sorted(self._documents.clusters.items()):
-            whole = self._suitability.cluster_objection(deployment, cluster)
-            if whole:
-                found.append(Reason(cluster, "", whole.why))
+            objection = self._suitability.cluster_objection(deployment, cluster)
+            if objection:
+                found.append(Reason(cluster, "", objection.why, objection.short or objection.why))
                 continue
             pools = [pool.name for pool in document.spec.node_pools]
             against = {
@@ -82,12 +114,15 @@ class Why:
                 for role in roles
             }
             if len(roles) > 1 and self._not_together(deployment, cluster, pools, roles, against):
-                found.append(Reason(cluster, "", self._why_not_together(deployment, cluster)))
+                why = self._why_not_together(deployment, cluster)
+                found.append(Reason(cluster, "", why, "without room for all roles together", _ROOM + 1))
             for pool in pools:
-                by_role = {role: against[pool, role] or "has room" for role in roles}
-                same = len(set(by_role.values())) == 1
-                why = by_role[roles[0]] if same else "; ".join(f"{role}: {by_role[role]}" for role in roles)
-                found.append(Reason(cluster, pool, why))
+                by_role = {role: against[pool, role] or _HAS_ROOM for role in roles}
+                role, worst = min(by_role.items(), key=lambda item: item[1].near)
+                if len(set(by_role.values())) > 1:
+                    why = "; ".join(f"{role}: {by_role[role].why}" for role in roles)
+                    worst = Against(why, f"{worst.short} for role {role}", worst.near)
+                found.append(Reason(cluster, pool, *worst))
         return tuple(sorted(found))
 
     def _why_not_together(self, deployment: str, cluster: str) -> str:
@@ -104,12 +139,18 @@ class Why:
             for spot in self._ledger.replicas(deployment)
         )
 
-    def _against(self, deployment: str, role: str, pool: PoolKey) -> str | None:
+    def _against(self, deployment: str, role: str, pool: PoolKey) -> Against | None:
         objection = strongest(self._suitability.by_pool(deployment, role, pool))
-        if objection:
-            return objection.why
-        refused = self._candidates.refused(deployment, role, self._ledger.rooms.by_key[pool])
-        return refused or self._no_room(deployment, role, pool)
+        if objection is None:
+            refused = self._candidates.refused(deployment, role, self._ledger.rooms.by_key[pool])
+            return Against(*refused, _POLICY) if refused else self._no_room(deployment, role, pool)
+        if objection.why == FALSE and (unmet := self._suitability.unmet(deployment, role, pool)):
+            values = f", where {unmet.values}" if unmet.values else ""
+            told = unmet.values or shown(unmet.condition, 50)
+            return Against(
+                f"{FALSE}: {shown(unmet.condition, 120)}{values}", f"fail nodeSelector ({told})", _CLASS
+            )
+        return Against(objection.why, objection.short or objection.why, _CLASS)
 
     def _not_together(
         self,
@@ -117,7 +158,7 @@ class Why:
         cluster: str,
         pools: list[str],
         roles: tuple[str, ...],
-        against: Mapping[tuple[str, str], str | None],
+        against: Mapping[tuple[str, str], Against | None],
     ) -> bool:
         if not all(any(against[pool, role] is None for pool in pools) for role in roles):
             return False
@@ -125,7 +166,7 @@ class Why:
         rooms = self._ledger.rooms.on_cluster.get(cluster, [])
         return all(self._candidates.on_pool(wanted, room) is None for room in rooms)
 
-    def _no_room(self, deployment: str, role: str, pool: PoolKey) -> str | None:
+    def _no_room(self, deployment: str, role: str, pool: PoolKey) -> Against | None:
         """Return why one more replica's role does not fit on the pool, or None when it does."""
         room = self._ledger.rooms.by_key[pool]
         demand = self._ledger.demands.of(deployment, role, pool)
@@ -133,15 +174,16 @@ class Why:
             return None
         nodes = sum(room.free.values())
         if not nodes:
-            return "has no nodes"
+            return Against("has no nodes", "have no nodes", _ROOM)
         if not room.holds:
-            return f"its {nodes} nodes have no room even for the replicas that are there"
-        if demand.gang > 1 and (why := _too_few_nodes(room.free, room.size, demand)):
-            return why
+            why = f"its {nodes} nodes have no room even for the replicas that are there"
+            return Against(why, "overfull", _ROOM)
+        if demand.gang > 1 and (few := _too_few_nodes(room.free, room.size, demand)):
+            return Against(few, f"lack room for workers of {demand.gang} pods", _ROOM)
         if not any(fit(state, demand.pod) for state in room.free):
             kept = kept_free(self._ledger, pool)
             full = f"{nodes} of {nodes} nodes full{' with ' if kept else ''}{kept}"
-            return f"{full}: {_short_of(list(room.free), demand)}"
+            return Against(f"{full}: {_short_of(list(room.free), demand)}", "full", _ROOM)
         spots = self._ledger.on_pool(pool)
         there = any(spot.deployment == deployment and (role, pool[1]) in spot.pools for spot in spots)
         spare = (0 if there else demand.spare) + demand.pods * (demand.sets - 1)
@@ -151,9 +193,10 @@ class Why:
         # Of a worker a node takes one pod at most, and it has as many workers as come together.
         most = pods // demand.gang
         places = sum(min(fit(state, demand.pod), most) * count for state, count in room.free.items())
+        why = f"room for {places} of the {pods} pods{parts}{alone}"
         if places >= pods:
-            return f"no way to put the {pods} pods{parts} on what its nodes have free{alone}"
-        return f"room for {places} of the {pods} pods{parts}{alone}"
+            why = f"no way to put the {pods} pods{parts} on what its nodes have free{alone}"
+        return Against(why, "have room for a part of a replica", _ROOM)
 
 
 def _too_few_nodes(free: Mapping[Node, int], size: int, demand: Demand) -> str | None:
@@ -206,44 +249,6 @@ def _short_of(nodes: list[Node], demand: Demand) -> str:
     return f"no node may run another pod (the emptiest may run {max(node.pods for node in nodes)} more)"
 
 
-def placement_problems(
-    documents: Documents, ledger: Ledger, *, suitability: Suitability, checked: Checked, why: Why
-) -> Iterator[Problem]:
-    """Yield errors (replicas that cannot run on their pool) and warnings (replicas that should leave it)."""
-    for pool in ledger.overfull():
-        yield _overfull(documents, ledger, pool)
-    for deployment in sorted(set(documents.deployments) - checked.invalid):
-        for spot, replicas in ledger.replicas(deployment).items():
-            objection = suitability.objection(spot)
-            if objection is None or objection.consequence == Consequence.CORDON:
-                continue
-            elsewhere = why.not_there(deployment)
-            whole = len(spot.pools) == len(roles_of(documents.deployments[deployment]))
-            if whole:
-                elsewhere = _of_others(spot, elsewhere)
-            yield _cannot_leave(spot, replicas, objection=objection, elsewhere=elsewhere)
-
-
-def _of_others(spot: Spot, reasons: tuple[Reason, ...]) -> tuple[Reason, ...]:
-    """Return the reasons against other places than those of the spot."""
-    own = ("", *(pool for _, pool in spot.pools))
-    return tuple(reason for reason in reasons if reason.cluster != spot.cluster or reason.pool not in own)
-
-
-def _cannot_leave(
-    spot: Spot, replicas: int, *, objection: Objection, elsewhere: tuple[Reason, ...]
-) -> Problem:
-    number = f"{replicas} {'replica' if replicas == 1 else 'replicas'} of {spot.deployment}"
-    return Problem(
-        f"{number} cannot leave {spot.place} ({objection.why}): "
-        + (listed(elsewhere) or "there is no other pool"),
-        "Make room on another cluster or pool, or lower replicas",
-        kind="ModelDeployment",
-        key=spot.deployment,
-        severity="error" if objection.consequence == Consequence.IMPOSSIBLE else "warning",
-    )
-
-
 def listed(reasons: Iterable[Reason]) -> str:
     """Return the reasons in one line: `east/h100: 2 of 2 nodes full: ...; west: cordoned`."""
     return "; ".join(
@@ -257,35 +262,3 @@ def kept_free(ledger: Ledger, pool: PoolKey) -> str:
     if not kept:
         return ""
     return f"the room for {kept.total()} more that rollout: Surge of {listing(sorted(kept))} keeps free"
-
-
-def _overfull(documents: Documents, ledger: Ledger, pool: PoolKey) -> Problem:
-    """Return the error at the pool, or at the rollout of a deployment that alone makes it too small."""
-    cluster, name = pool
-    pools = documents.clusters[cluster].spec.node_pools
-    index, document = next((index, document) for index, document in enumerate(pools) if document.name == name)
-    replicas = ", ".join(f"{number} of {spot.deployment}" for spot, number in ledger.on_pool(pool).items())
-    nodes = f"{document.size} {'node' if document.size == 1 else 'nodes'}"
-    what = (
-        f"pool {cluster}/{name} with {nodes} is too small for the replicas that are placed on it ({replicas})"
-    )
-    problem = Problem(
-        f"{what}, and there is no room for them elsewhere",
-        "Give it more nodes, make room on another pool, or lower replicas",
-        f"spec.nodePools[{index}]",
-        kind="InferenceCluster",
-        key=cluster,
-    )
-    kept = kept_free(ledger, pool)
-    if not kept or not ledger.holds_without_kept_free(pool):
-        return problem
-    problem = replace(
-        problem,
-        what=f"{what} and {kept}, and there is no room for them elsewhere",
-        next_step="Give it more nodes, make room on another pool, lower replicas, "
-        "or write rollout: DeleteFirst",
-    )
-    surging = list(ledger.kept_free(pool))
-    if len(surging) > 1:
-        return problem
-    return replace(problem, path="spec.rollout", kind="ModelDeployment", key=surging[0])

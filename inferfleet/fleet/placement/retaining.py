@@ -19,9 +19,9 @@ class Retained:
 
     `movable` ones are planned with. `fixed` ones are on lost clusters and stay exactly as locked. `orphaned`
     ones stay in the lock and cannot be planned: each is an error. `left` has why those of deployments with a
-    document are dropped, `revised` what spots of another revision have become. A spot of `movable` has no
-    role that its document does not have, but may lack one that it has: its replicas get a pool for that, or
-    move.
+    document are dropped, `revised` what spots of another revision have become, and `added` how many of the
+    `movable` ones came with a merge of branches. A spot of `movable` has no role that its document does not
+    have, but may lack one that it has: its replicas get a pool for that, or move.
     """
 
     movable: dict[Spot, int]
@@ -29,6 +29,7 @@ class Retained:
     orphaned: dict[Spot, int]
     left: dict[Spot, str]
     revised: dict[Spot, Spot]
+    added: dict[Spot, int]
     problems: tuple[Problem, ...]
 
 
@@ -39,6 +40,7 @@ def retain(documents: Documents, lock: Lock) -> Retained:
     orphaned: dict[Spot, int] = {}
     left: dict[Spot, str] = {}
     revised: dict[Spot, Spot] = {}
+    added: dict[Spot, int] = {}
     problems = []
     for spot, replicas in sorted(lock.placements.items()):
         cluster = documents.clusters.get(spot.cluster)
@@ -55,13 +57,15 @@ def retain(documents: Documents, lock: Lock) -> Retained:
         elif spot.deployment in documents.deployments:
             kept = _as_documented(documents, spot)
             movable[kept] = movable.get(kept, 0) + replicas
+            if spot in lock.was:
+                added[kept] = added.get(kept, 0) + max(0, replicas - lock.was[spot])
             if kept.revision != spot.revision:
                 left[spot] = _other_revision(spot, kept)
                 revised[spot] = kept
     problems += _sharing(documents, lock, movable)
     problems += _kept_by_lost(documents, fixed)
     return Retained(
-        movable, fixed, orphaned, left, revised, (*problems, *_orphaned_services(documents, lock))
+        movable, fixed, orphaned, left, revised, added, (*problems, *_orphaned_services(documents, lock))
     )
 
 

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from inferfleet.api.documents import Documents
 from inferfleet.fleet.placement.packing import Free, Gang, Packing, fit, pack, put
+from inferfleet.fleet.placement.prices import offer
 from inferfleet.fleet.shapes import Demand, Node, Pod, PoolKey, RoleKey, node
 
 
@@ -26,7 +27,7 @@ class More(NamedTuple):
 class Room:
     """The pods on one pool: how many replicas of which roles, and how they fill its nodes.
 
-    `number` orders pools by cluster and name.
+    `number` orders pools by cluster and name, `offer` is the class and how its nodes are bought.
     """
 
     __slots__ = (
@@ -39,18 +40,18 @@ class Room:
         "_replicas",
         "_singles",
         "certain",
-        "class_name",
         "key",
         "node",
         "number",
+        "offer",
         "shown",
         "size",
     )
 
-    def __init__(self, key: PoolKey, number: int, class_name: str, node: Node, size: int) -> None:
+    def __init__(self, key: PoolKey, number: int, bought: str, node: Node, size: int) -> None:
         self.key = key
         self.number = number
-        self.class_name = class_name
+        self.offer = bought
         self.node = node
         self.size = size
         self.shown: frozenset[int] = frozenset()  # the levels by which the index knows it
@@ -180,7 +181,7 @@ class Room:
         return free
 
     def _packed_anew(self, added: tuple[More, ...]) -> Free | None:
-        if any(not fit(self.node, pod) for more in added for pod in _pods(more.demand)):
+        if any(not fit(self.node, pod) for more in added for pod in more.demand.shapes):
             return None
         singles, gangs = Counter(self._singles), dict(self._gangs)
         for role, demand, replicas in added:
@@ -221,7 +222,7 @@ class Room:
 
 
 class Rooms:
-    """All pools that have nodes of a known size, and an index of them by class and level of a node."""
+    """All pools that have nodes of a known size, and an index of them by offer and level of a node."""
 
     def __init__(self, documents: Documents, clusters: Iterable[str]) -> None:
         nodes = {name: node(document) for name, document in documents.classes.items()}
@@ -229,18 +230,19 @@ class Rooms:
         self.by_key: dict[PoolKey, Room] = {}
         self.models: dict[PoolKey, str] = {}  # how nodes are bought
         self.on_cluster: dict[str, list[Room]] = {}
-        self.of_class: dict[str, list[Room]] = {}
+        self.of_offer: dict[str, list[Room]] = {}
         self._index: dict[str, dict[int, list[int]]] = {}
         self._stale: set[int] = set()
         for name in sorted(clusters):
             for pool in sorted(documents.clusters[name].spec.node_pools, key=attrgetter("name")):
                 if empty := nodes[pool.class_name]:
-                    room = Room((name, pool.name), len(self.all), pool.class_name, empty, pool.size)
+                    bought = offer(pool, documents.classes[pool.class_name])
+                    room = Room((name, pool.name), len(self.all), bought, empty, pool.size)
                     self.models[room.key] = pool.capacity.model
                     self.all.append(room)
                     self.by_key[room.key] = room
                     self.on_cluster.setdefault(name, []).append(room)
-                    self.of_class.setdefault(pool.class_name, []).append(room)
+                    self.of_offer.setdefault(bought, []).append(room)
                     self._stale.add(room.number)
 
     def add(self, pool: PoolKey, more: More) -> None:
@@ -249,16 +251,22 @@ class Rooms:
         room.add(more)
         self._stale.add(room.number)
 
+    def grow(self, pool: PoolKey, nodes: int) -> None:
+        """Give a pool more nodes, or take some with a negative number, and pack it from the beginning."""
+        self.by_key[pool].size += nodes
+        self.by_key[pool].forget()
+        self._stale.add(self.by_key[pool].number)
+
     def pack_anew(self) -> None:
         """Let every pool be packed from the beginning, whatever was added in which order."""
         for room in self.all:
             room.forget()
             self._stale.add(room.number)
 
-    def with_free(self, class_name: str, asked: int) -> Iterator[Room]:
-        """Yield pools of a class with a node that has so much free, those with the least first."""
+    def with_free(self, bought: str, asked: int) -> Iterator[Room]:
+        """Yield pools of an offer with a node that has so much free, those with the least first."""
         self._refresh()
-        by_level = self._index.get(class_name, {})
+        by_level = self._index.get(bought, {})
         for free in sorted(free for free in by_level if free >= asked):
             yield from (self.all[number] for number in by_level[free])
 
@@ -267,7 +275,7 @@ class Rooms:
             room = self.all[number]
             free = room.free if room.holds else {}
             now = frozenset(room.node.level(state) for state in free if state.gpus or not room.node.gpus)
-            by_level = self._index.setdefault(room.class_name, {})
+            by_level = self._index.setdefault(room.offer, {})
             for gone in room.shown - now:
                 numbers = by_level[gone]
                 del numbers[bisect_left(numbers, number)]
@@ -286,10 +294,6 @@ def _no_more(one: tuple[Pod, int], other: tuple[Pod, int]) -> bool:
 
 def _gang(demand: Demand, workers: int) -> Gang:
     return Gang(demand.pod, demand.follower or demand.pod, demand.gang, workers)
-
-
-def _pods(demand: Demand) -> tuple[Pod, ...]:
-    return (demand.pod,) if demand.follower is None else (demand.pod, demand.follower)
 
 
 def _at_most(pod: Pod, node: Node) -> Pod:

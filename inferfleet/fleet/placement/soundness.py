@@ -7,7 +7,8 @@ from inferfleet.api.documents import Documents
 from inferfleet.api.kinds.base import LabelSelector
 from inferfleet.api.problems import Problem
 from inferfleet.fleet.placement.policy.kept import impossible
-from inferfleet.fleet.placement.suitability import NO_FOLLOWER, gpus, spread_over
+from inferfleet.fleet.placement.sizes import gpus
+from inferfleet.fleet.placement.suitability import NO_FOLLOWER, spread_over
 from inferfleet.fleet.roles import (
     engine_of,
     path_of_role,

@@ -1,6 +1,5 @@
 """Which clusters and pools suit a deployment, and why the others do not, before room is counted."""
 
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from enum import IntEnum
 
@@ -9,15 +8,13 @@ from inferfleet.api.kinds.base import Taint, Toleration
 from inferfleet.api.kinds.inference_class import InferenceClass
 from inferfleet.api.kinds.inference_cluster import InferenceCluster
 from inferfleet.api.kinds.model_deployment import ModelDeployment
+from inferfleet.fleet.placement.sizes import Misfit, gpus, misfit
 from inferfleet.fleet.roles import roles_of, selector_of, without_image, workers_of
-from inferfleet.fleet.selectors.cel import InvalidSelector, Selectors
+from inferfleet.fleet.selectors.cel import InvalidSelector, Selectors, Unmet
 from inferfleet.fleet.shapes import (
-    Demand,
     Demands,
     Node,
-    Pod,
     PoolKey,
-    Share,
     accelerators,
     has_accelerators,
     has_fabric,
@@ -43,6 +40,7 @@ class Objection:
     why: str
     pool: str = ""  # "" when the whole cluster objects
     final: bool = False  # whether the sizes of nodes and pods do not matter any more
+    short: str = ""  # said of several clusters or pools, where that differs
 
 
 class Suitability:
@@ -112,7 +110,7 @@ class Suitability:
         for key, needs in spec.cluster_selector.unmet(cluster.metadata.labels):
             has = cluster.metadata.labels.get(key)
             label = f"no cluster label {key}" if has is None else f"cluster label {key}={has}"
-            objections.append(Objection(Consequence.EVICT, f"{label}, needs {needs}"))
+            objections.append(Objection(Consequence.EVICT, f"{label}, needs {needs}", short=f"lack {needs}"))
         for taint in cluster.spec.taints:
             if not any(_tolerates(toleration, taint) for toleration in spec.tolerations):
                 consequence = Consequence.EVICT if taint.effect == "NoExecute" else Consequence.CORDON
@@ -133,16 +131,23 @@ class Suitability:
         for key, needs in spec.pool_selector.unmet(document.node_labels) if selects else ():
             has = document.node_labels.get(key)
             label = f"no label {key}" if has is None else f"label {key}={has}"
-            objections.append(Objection(Consequence.EVICT, f"{label} of the pool, needs {needs}"))
+            why, short = f"{label} of the pool, needs {needs}", f"lack {needs} on pools"
+            objections.append(Objection(Consequence.EVICT, why, short=short))
         model = document.capacity.model
         if model not in spec.capacity_models:
             text = f"capacity model {model}, which capacityModels does not name"
-            objections.append(Objection(Consequence.CORDON, text))
+            objections.append(Objection(Consequence.CORDON, text, short=f"have {text}"))
         empty = self._nodes[class_name]
         final = any(objection.final for objection in objections)
-        if empty and not final and (why := misfit(self._demands.of(deployment, role, pool), empty)):
-            objections.insert(0, Objection(Consequence.IMPOSSIBLE, why, pool[1]))
+        if empty and not final and (small := misfit(self._demands.of(deployment, role, pool), empty)):
+            objections.insert(0, Objection(Consequence.IMPOSSIBLE, small.why, pool[1], short=small.short))
         return [replace(objection, pool=pool[1]) for objection in objections]
+
+    def unmet(self, deployment: str, role: str, pool: PoolKey) -> Unmet | None:
+        """Return which condition of the role's selector is false on the class of a pool, as far as one is."""
+        selector = selector_of(self._documents.deployments[deployment], role)
+        inference_class = self._documents.classes[self._pools[pool].class_name]
+        return self._selectors.unmet(selector.cel, inference_class) if selector else None
 
     def _on_class(self, deployment: str, role: str, class_name: str) -> list[Objection]:
         """Return what a class has against a role, besides the size of its nodes."""
@@ -164,11 +169,14 @@ class Suitability:
                 if empty.gpus
                 else f"class {class_name} has no accelerator"
             )
-            return [Objection(Consequence.IMPOSSIBLE, why, final=True)]
+            short = f"have {'an' if empty.gpus else 'no'} accelerator"
+            return [Objection(Consequence.IMPOSSIBLE, why, final=True, short=short)]
         objections: list[Objection] = []
         if not_spread := spread_over(document, role, inference_class, empty):
-            has = f"has {gpus(empty.gpus)} per node, needs {workers_of(document, role).topology.gpus_per_pod}"
-            objections.append(Objection(Consequence.IMPOSSIBLE, f"{has}, and {not_spread}", final=True))
+            asked = str(workers_of(document, role).topology.gpus_per_pod)
+            small = Misfit(f"{gpus(empty.gpus)} per node", asked, asked)
+            why = f"{small.why}, and {not_spread}"
+            objections.append(Objection(Consequence.IMPOSSIBLE, why, final=True, short=small.short))
         if selector := selector_of(document, role):
             try:
                 objection = self._selectors.objection(selector.cel, inference_class)
@@ -206,70 +214,6 @@ def spread_over(
 def strongest(objections: list[Objection]) -> Objection | None:
     """Return the objection with the gravest consequence, of equal ones the first; None without any."""
     return max(objections, key=lambda objection: objection.consequence, default=None)
-
-
-def misfit(demand: Demand, node: Node) -> str | None:
-    """Return why the pods of a worker do not fit even on empty nodes, or None when they do."""
-    why = _too_large(demand.pod, node, demand.shares)
-    if why is None and demand.follower is not None and demand.follower != demand.pod:
-        why = _too_large(demand.follower, node, demand.follower_shares)
-        return f"{why} (follower)" if why else None
-    return why
-
-
-def _too_large(pod: Pod, node: Node, shares: tuple[Share, ...]) -> str | None:
-    if pod.gpus > node.gpus:
-        return f"has {gpus(node.gpus)} per node, needs {pod.gpus}"
-    if pod.cpu > node.cpu:
-        return f"has {cores(node.cpu)} cores per node, needs {needed(pod, shares, 'cpu')}"
-    if pod.memory > node.memory:
-        return f"has {gib(node.memory)} of memory per node, needs {needed(pod, shares, 'memory')}"
-    for field, size in HUGE_PAGES.items():
-        if getattr(pod, field) > (has := getattr(node, field)):
-            offers = f"{gib(has)} of {size} huge pages per node" if has else f"no {size} huge pages"
-            return f"has {offers}, needs {needed(pod, shares, field)}"
-    return None
-
-
-# The size of huge pages by the field of a pod and of a node that counts them.
-HUGE_PAGES: Mapping[str, str] = {"huge_2mi": "2Mi", "huge_1gi": "1Gi"}
-
-
-def needed(pod: Pod, shares: tuple[Share, ...], field: str) -> str:
-    """Return what a pod requests, and how much of it for plugins, with the lines of their links:
-    `58Gi (50Gi of it by plugin cache, a.yaml:3)`.
-
-    `field` is one of those of a pod other than GPUs, which plugins cannot ask for.
-    """
-    amount = amounts(field)
-    by = ", ".join(
-        ", ".join((f"{amount(more)} of it by plugin {share.plugin}", *map(str, share.where)))
-        for share in shares
-        if (more := getattr(share.pod, field)) > 0
-    )
-    return amount(getattr(pod, field)) + (f" ({by})" if by else "")
-
-
-def amounts(field: str) -> Callable[[int], str]:
-    """Return how amounts of a field of a pod other than GPUs are written."""
-    return cores if field == "cpu" else gib
-
-
-def gpus(number: int) -> str:
-    """Return `1 GPU`, `8 GPUs`."""
-    return f"{number} GPU" if number == 1 else f"{number} GPUs"
-
-
-def cores(thousandths: int) -> str:
-    """Return thousandths of a core as cores: `1.5`."""
-    return f"{thousandths / 1000:g}"
-
-
-def gib(amount: int) -> str:
-    """Return bytes as GiB, rounded to a tenth: `79.6Gi`; less than a tenth as MiB, such as `64Mi`."""
-    if 0 < amount < 2**30 / 10:
-        return f"{round(amount / 2**20, 1):g}Mi"
-    return f"{round(amount / 2**30, 1):g}Gi"
 
 
 def _tolerates(toleration: Toleration, taint: Taint) -> bool:

@@ -11,7 +11,7 @@ Kubernetes' environment (environment.py), rules over its tree (rules.py), and wh
 
 import re
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 from inferfleet.api.kinds.inference_class import InferenceClass
 from inferfleet.fleet.selectors.devices import View, view
@@ -27,7 +27,17 @@ from inferfleet.fleet.selectors.limits import (
 from inferfleet.fleet.selectors.source import InvalidSelector, Source
 from inferfleet.fleet.selectors.values import SPOKEN
 
-__all__ = ["InvalidSelector", "Selectors"]
+__all__ = ["FALSE", "InvalidSelector", "Selectors", "Unmet"]
+
+# What is said of a selector that a class does not meet.
+FALSE = "nodeSelector is false"
+
+
+class Unmet(NamedTuple):
+    """A condition that is false on a class, on one line, and the values of what it names there."""
+
+    condition: str
+    values: str
 
 
 class Selectors:
@@ -37,6 +47,8 @@ class Selectors:
         self._programs: dict[str, _Program | InvalidSelector] = {}
         self._views: dict[str, View] = {}
         self._verdicts: dict[tuple[str, str], str | None] = {}
+        self._unmet: dict[tuple[str, str], Unmet | None] = {}
+        self._parts: dict[str, _Program] = {}
         self._cost = self._bytes = 0
 
     def check(self, expression: str) -> None:
@@ -57,6 +69,31 @@ class Selectors:
                 self._views[name] = view(inference_class)
             self._verdicts[key] = self._evaluated(program, self._views[name])
         return self._verdicts[key]
+
+    def unmet(self, expression: str, inference_class: InferenceClass) -> Unmet | None:
+        """Return the first condition of a selector that is false on a class, or None where none is by itself.
+
+        What it takes is bounded as the evaluation of the whole is: its conditions are evaluated once more.
+        """
+        name = inference_class.metadata.name
+        key = (name, expression)
+        if key not in self._unmet:
+            self._unmet[key] = None
+            if self.objection(expression, inference_class) == FALSE:
+                self._unmet[key] = self._first_false(Source(expression), self._views[name])
+        return self._unmet[key]
+
+    def _first_false(self, source: Source, seen: View) -> Unmet | None:
+        parts = source.conjuncts()
+        for part in parts:
+            if len(parts) == 1 or self._part(part.text).objection(seen) == FALSE:
+                return Unmet(" ".join(part.text.split()), seen.named(part.tokens))
+        return None
+
+    def _part(self, text: str) -> "_Program":
+        if text not in self._parts:
+            self._parts[text] = _Program(text)
+        return self._parts[text]
 
     def _program(self, expression: str) -> "_Program":
         if expression not in self._programs:
@@ -140,7 +177,7 @@ class _Program:
         if not isinstance(result, bool):
             spoken = _KINDS.get(kind) or _AFTER.sub("", kind.lower()) or "no value"
             return f"nodeSelector gives {spoken}, not true or false"
-        return None if result else "nodeSelector is false"
+        return None if result else FALSE
 
 
 _AFTER = re.compile(r"[^a-z].*")

@@ -18,6 +18,7 @@ from inferfleet.api.wording import shown
 from inferfleet.fleet.selectors.cel import Selectors, environment
 from inferfleet.fleet.selectors.devices import qualified
 from inferfleet.fleet.selectors.source import InvalidSelector, Source, Token
+from inferfleet.fleet.selectors.values import CIDR, IP, QUANTITY, SEMVER
 from inferfleet.fleet.shapes import accelerator
 from inferfleet.profiles.dra import PUBLISHED
 
@@ -42,6 +43,8 @@ _CONVERSIONS = frozenset({"bool", "double", "int", "uint"})
 # lists of texts, whose sizes it does not know.
 _ENDLESS = frozenset({"join", "type"})
 _ENDLESS_ON_TEXTS = frozenset({"indexOf", "isSorted", "lastIndexOf", "max", "min"})
+# Types whose values it bounds where they are compared with ==, and not with !=.
+_UNSIZED = frozenset({QUANTITY, SEMVER, IP, CIDR})
 
 
 @dataclass(frozen=True)
@@ -119,6 +122,12 @@ def _uncountable(source: Source) -> InvalidSelector | None:
         if name in _ENDLESS or (name in _ENDLESS_ON_TEXTS and of_texts):
             what = f"Kubernetes cannot bound what {name} costs here, and takes it in no claim"
             return source.invalid(what, "Write the condition without it", tree.place(part))
+        kinds = {tree.type_of(inner) for inner in parts(part)}
+        unsized = name == "_!=_" and kinds <= _UNSIZED
+        if unsized or (name in ("_==_", "_!=_") and kinds == {"optional_type"}):
+            what = f"Kubernetes cannot bound what {name.strip('_')} costs here, and takes it in no claim"
+            step = "Write !(... == ...)" if unsized else "Write .orValue(...) behind both"
+            return source.invalid(what, step, tree.place(part))
         if name == "includes":
             what = "Kubernetes 1.36 has includes behind a gate of alpha (DRAListTypeAttributes)"
             return source.invalid(what, "Compare the value itself", tree.place(part))

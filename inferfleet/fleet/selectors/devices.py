@@ -1,6 +1,6 @@
 """What a selector sees of a class: the variables of an expression, and their names for messages."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -8,6 +8,8 @@ from inferfleet.api.kinds.inference_class import AttributeValue, Device, Inferen
 from inferfleet.api.kinds.quantity import parse_quantity
 from inferfleet.api.wording import nearest, shown
 from inferfleet.fleet.selectors.limits import Unusable
+from inferfleet.fleet.selectors.source import Token
+from inferfleet.fleet.selectors.values import QUANTITY, text_of, type_of
 from inferfleet.fleet.shapes import accelerator
 
 # As in Kubernetes (ResourceSliceMaxAttributesAndCapacitiesPerDevice of k8s.io/api/resource).
@@ -42,6 +44,42 @@ class View:
             close = nearest(key.rpartition("/")[2], {name for name in here if "/" not in name})
         hint = f"; did you mean {shown(close)!r}?" if close else ""
         return f"no such key {shown(key)!r}{hint}"
+
+    def named(self, tokens: Sequence[Token]) -> str:
+        """Return the attributes and amounts that an expression names, with their values: `memory is 24Gi`."""
+        words = [token for token in tokens if token.text != "?"]
+        told: dict[str, None] = {}
+        for index, word in enumerate(words):
+            texts = [other.text for other in words[index : index + 8]] + [""] * 8
+            of_device = [other.text for other in words[max(0, index - 2) : index]] == ["device", "."]
+            if word.text == "driver" and of_device:
+                told[f"driver is {shown(self.variables['device']['driver'])}"] = None
+            if word.text not in ("attributes", "capacity") or texts[1] != "[" or texts[3] != "]":
+                continue
+            key, facts = _unquoted(texts[2]), self.variables[word.text]
+            if of_device:
+                name = texts[5] if texts[4] == "." else _unquoted(texts[5])
+                key, facts = name, self.variables["device"][word.text].get(key, {})
+            if key:
+                short = shown(key.rpartition("/")[2])
+                told[f"{short} is {_spoken(facts[key])}" if key in facts else f"{short} is not there"] = None
+        return ", ".join(told)
+
+
+def _unquoted(text: str) -> str:
+    return text[1:-1] if text[:1] in ("'", '"') and text[:3] not in ("'''", '"""') else ""
+
+
+def _spoken(value: Any) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if type_of(value) == QUANTITY:
+        text = text_of(value)
+        for power, unit in ((30, "Gi"), (20, "Mi")):
+            if text.isdigit() and int(text) and int(text) % 2**power == 0:
+                return f"{int(text) >> power}{unit}"
+        return shown(text)
+    return shown(str(value) if isinstance(value, str | int) else text_of(value))
 
 
 def view(inference_class: InferenceClass) -> View:

@@ -1,12 +1,14 @@
 """Kubernetes' functions on lists, and `format`: https://kubernetes.io/docs/reference/using-api/cel/."""
 
 import re
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from functools import reduce
 from itertools import pairwise
 from operator import add
 from typing import Any
 
+from inferfleet.fleet.selectors import texts
 from inferfleet.fleet.selectors.limits import BUDGET, Unusable
 from inferfleet.fleet.selectors.values import QUANTITY, SEMVER, text_of, type_of
 
@@ -18,6 +20,18 @@ _KINDS: tuple[tuple[type, ...], ...] = (
     (timedelta,),
     (datetime,),
 )
+# Exponents as Go prints them in English: https://pkg.go.dev/golang.org/x/text/message.
+_RAISED = str.maketrans("0123456789-", "\u2070\u00b9\u00b2\u00b3\u2074\u2075\u2076\u2077\u2078\u2079\u207b")
+_NO_NUMBERS = ("NaN", "Infinity", "-Infinity")
+_TAKES = {
+    "d": ("int", "uint"),
+    "f": ("double", "string"),
+    "e": ("double", "string"),
+    "b": ("int", "uint", "bool"),
+    "o": ("int", "uint"),
+    "x": ("int", "uint", "string", "bytes"),
+    "X": ("int", "uint", "string", "bytes"),
+}
 _CLAUSE = re.compile(r"%(?:%|(?:\.([0-9]{1,3}))?([sdfexXob]))|%")
 
 
@@ -60,9 +74,9 @@ def index_of(items: list[Any] | str, item: Any, start: int | None = None) -> int
     """Return the position of the first such item of a list or part of a text, or -1."""
     BUDGET.take(len(items) + 1)
     if isinstance(items, str):
-        if not isinstance(item, str) or not 0 <= (start or 0) <= len(items):
-            raise Unusable("indexOf takes a text, and a position in the text")
-        return items.find(item, start or 0)
+        if item == "":
+            return start or 0
+        return items.find(item, _position(item, start)) if (start or 0) < len(items) else -1
     return next((at for at, candidate in enumerate(items) if _equal(candidate, item)), -1)
 
 
@@ -70,27 +84,28 @@ def last_index_of(items: list[Any] | str, item: Any, start: int | None = None) -
     """Return the position of the last such item of a list or part of a text, or -1."""
     BUDGET.take(len(items) + 1)
     if isinstance(items, str):
-        if not isinstance(item, str) or (start is not None and not 0 <= start <= len(items)):
-            raise Unusable("lastIndexOf takes a text, and a position in the text")
-        return items.rfind(item) if start is None else items.rfind(item, 0, start + len(item))
+        if item == "":
+            return len(items) if start is None else start
+        if start is None:
+            return items.rfind(item)
+        return items.rfind(item, 0, _position(item, start) + len(item)) if start < len(items) else -1
     return next((at for at in range(len(items) - 1, -1, -1) if _equal(items[at], item)), -1)
+
+
+def _position(item: Any, start: int | None) -> int:
+    if not isinstance(item, str) or (start or 0) < 0:
+        raise Unusable("indexOf takes a text, and a position from 0 on")
+    return start or 0
 
 
 def formatted(text: str, values: list[Any]) -> str:
     """Return the text with its clauses (%s %d %f %e %x %X %o %b) filled with the values."""
     left = iter(values)
-    count = 0
+    if problem := format_problem(text, ["dyn"] * len(values)):
+        raise Unusable(problem)
 
     def clause(found: re.Match[str]) -> str:
-        nonlocal count
-        if found[0] == "%%":
-            return "%"
-        if not found[2]:
-            raise Unusable("format knows %s %d %f %e %x %X %o %b and %%")
-        count += 1
-        if count > len(values):
-            raise Unusable("format has more clauses than values")
-        part = _clause(found[2], next(left), int(found[1] or 6))
+        part = "%" if found[0] == "%%" else _clause(found[2], next(left), int(found[1] or 6))
         BUDGET.take(len(part))
         return part
 
@@ -98,12 +113,26 @@ def formatted(text: str, values: list[Any]) -> str:
     return _CLAUSE.sub(clause, text)
 
 
+def format_problem(text: str, kinds: Sequence[str]) -> str | None:
+    """Return why the clauses of a text cannot write values of these types, or None when they can."""
+    clauses = [found[2] for found in _CLAUSE.finditer(text) if found[0] != "%%"]
+    if not all(clauses):
+        return "format knows %s %d %f %e %x %X %o %b and %%"
+    if len(clauses) != len(kinds):
+        more = "clauses than values" if len(clauses) > len(kinds) else "values than clauses"
+        return f"format has more {more}"
+    for clause, kind in zip(clauses, kinds, strict=True):
+        if clause in _TAKES and kind not in (*_TAKES[clause], "dyn"):
+            return f"format writes {' or '.join(_TAKES[clause])} with %{clause}, not {kind.partition('(')[0]}"
+    return None
+
+
 def _clause(kind: str, value: Any, precision: int) -> str:
     try:
         if kind == "s":
             return _spoken(value)
-        if kind in "fe" and isinstance(value, int | float) and not isinstance(value, bool):
-            return f"{value:.{min(precision, 100)}{kind}}"
+        if kind in "fe" and (isinstance(value, float) or value in _NO_NUMBERS):
+            return _decimal(kind, float(value), min(precision, 100))
         if kind == "d" and isinstance(value, int) and not isinstance(value, bool):
             return str(value)
         if kind == "b" and isinstance(value, bool):
@@ -118,13 +147,23 @@ def _clause(kind: str, value: Any, precision: int) -> str:
     raise Unusable(f"format cannot write this kind of value with %{kind}")
 
 
+def _decimal(kind: str, value: float, precision: int) -> str:
+    """Return the number as Kubernetes has it: in English, and with a precision that is a width for %e."""
+    if kind == "f":
+        return f"{value:,.{precision}f}".replace("nan", "NaN").replace("inf", "\u221e")
+    digits, raised, power = f"{value:.6e}".partition("e")
+    sign = f"\u00d710{power.replace('+', '').translate(_RAISED)}" if raised else ""
+    return f"{digits}{sign}".replace("nan", "NaN").replace("inf", "\u221e").rjust(precision)
+
+
 def _spoken(value: Any) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, list):
-        return f"[{', '.join(map(_spoken, value))}]"
+        return f"[{', '.join(map(_written, value))}]"
     if isinstance(value, dict):
-        return "{" + ", ".join(f"{_spoken(key)}: {_spoken(inner)}" for key, inner in value.items()) + "}"
+        pairs = sorted((_written(key), _written(inner)) for key, inner in value.items())
+        return "{" + ", ".join(f"{key}:{inner}" for key, inner in pairs) + "}"
     if isinstance(value, bytes | bytearray):
         return bytes(value).decode(errors="replace")
     if isinstance(value, float) and value.is_integer() and abs(value) < 1e15:
@@ -134,6 +173,18 @@ def _spoken(value: Any) -> str:
     if isinstance(value, datetime):
         return value.isoformat().replace("+00:00", "Z")
     return str(value) if isinstance(value, str | int | float) else text_of(value)
+
+
+def _written(value: Any) -> str:
+    """Return a value inside of a list or map as an expression would have it."""
+    if isinstance(value, str):
+        return texts.quote(value)
+    if isinstance(value, bytes | bytearray):
+        return f"b{texts.quote(_spoken(value))}"
+    if isinstance(value, timedelta | datetime):
+        name = "duration" if isinstance(value, timedelta) else "timestamp"
+        return f"{name}({texts.quote(_spoken(value))})"
+    return f"{value:.6f}" if isinstance(value, float) else _spoken(value)
 
 
 def _some(items: list[Any], name: str) -> list[Any]:

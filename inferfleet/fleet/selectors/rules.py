@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from inferfleet.api.wording import nearest, shown
-from inferfleet.fleet.selectors import amounts, texts
+from inferfleet.fleet.selectors import amounts, lists, texts
 from inferfleet.fleet.selectors.environment import HIDDEN, overload_id
 from inferfleet.fleet.selectors.limits import Unusable
 from inferfleet.fleet.selectors.source import DEVICE_FIELDS, InvalidSelector, Source
@@ -23,6 +23,7 @@ _SPOKEN: tuple[tuple[str, Any], ...] = (
     (r"optional_type(\(.*\))?", "an optional value"),
     (r"wrapper\((\w+)\)", r"\1"),
 )
+_FACTS = "map(string, dyn)"  # the type of attributes of a domain
 _PATTERNS = ("matches", "find", "findAll")
 
 
@@ -65,7 +66,7 @@ def spoken_type(kind: str) -> str:
 
 
 def _visit(tree: Tree, source: Source, part: Any) -> None:
-    for rule in (_constants, _objects, _device, _fields, _optionals, _mixtures, _literals):
+    for rule in (_constants, _objects, _device, _fields, _attributes, _optionals, _mixtures, _literals):
         rule(tree, source, part)
     for inner in parts(part):
         _visit(tree, source, inner)
@@ -120,6 +121,34 @@ def _fields(tree: Tree, source: Source, part: Any) -> None:
             what = f"a {SPOKEN[kind]} has no field {shown(part.select_expr.field)!r}"
             next_step = "Use its functions, such as compareTo"
             raise source.invalid(what, next_step, tree.place(part))
+
+
+def _attributes(tree: Tree, source: Source, part: Any) -> None:
+    """An attribute is one text, number, boolean or version, which is known only on a class.
+
+    Kubernetes 1.36 refuses loops over it, and `format` of it or of a value that format cannot write.
+    """
+    if part.HasField("comprehension_expr") and _is_attribute(tree, part.comprehension_expr.iter_range):
+        what = "an attribute is one value, and nothing can go through the items of it"
+        raise source.invalid(what, "Compare it with ==", tree.place(part.comprehension_expr.iter_range))
+    if part.HasField("call_expr") and part.call_expr.function == "format" and part.call_expr.args:
+        text, values = part.call_expr.target, part.call_expr.args[0].list_expr.elements
+        kinds = [tree.type_of(inner) for inner in values]
+        known = text.HasField("const_expr") and part.call_expr.args[0].HasField("list_expr")
+        if known and (why := lists.format_problem(text.const_expr.string_value, kinds)):
+            raise source.invalid(why, "Write a clause for each value, of its kind", tree.place(text))
+        for inner in values:
+            kind = tree.type_of(inner)
+            if kind in SPOKEN or _is_attribute(tree, inner):
+                what = f"format cannot write {spoken_type(kind)}"
+                raise source.invalid(what, "Compare it without format", tree.place(inner))
+
+
+def _is_attribute(tree: Tree, part: Any) -> bool:
+    if part.HasField("select_expr"):
+        return not part.select_expr.test_only and tree.type_of(part.select_expr.operand) == _FACTS
+    call = part.call_expr if part.HasField("call_expr") else None
+    return call is not None and call.function == "_[_]" and tree.type_of(call.args[0]) == _FACTS
 
 
 def _optionals(tree: Tree, source: Source, part: Any) -> None:

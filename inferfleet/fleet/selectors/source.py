@@ -133,6 +133,32 @@ class Source:
         start = self.tokens[index].start + len(self.tokens[index].text)
         return self.text[start:end].strip()
 
+    def conjuncts(self) -> list["Source"]:
+        """Return the conditions that && joins at the top of the expression, the expression alone if none."""
+        tokens = self.tokens
+        depth, depths = 0, []
+        for token in tokens:
+            depth -= token.kind == "mark" and token.text in _CLOSING.values()
+            depths.append(depth)
+            depth += token.kind == "mark" and token.text in _CLOSING
+        if tokens[0].text == "(" and 0 not in depths[1:-1] and tokens[-1].text == ")":
+            return Source(self.text[tokens[0].start + 1 : tokens[-1].start]).conjuncts()
+        signs = [
+            token
+            for before, token, level in zip((None, *tokens), tokens, depths, strict=False)
+            if level == 0
+            and token.kind == "mark"
+            and token.text in ("&&", "||", "?")
+            # `.?name` is an optional field.
+            and not (before and before.text == ".")
+        ]
+        if not signs or any(sign.text != "&&" for sign in signs):
+            return [self]
+        starts = [0, *(sign.start + 2 for sign in signs)]
+        ends = [*(sign.start for sign in signs), len(self.text)]
+        parts = (Source(self.text[start:end].strip()) for start, end in zip(starts, ends, strict=True))
+        return [conjunct for part in parts for conjunct in part.conjuncts()]
+
     def _tokens(self) -> Iterator[Token]:
         at = 0
         while at < len(self.text):

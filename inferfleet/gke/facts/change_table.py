@@ -117,7 +117,7 @@ _CLASS = (
         (f"{_NODE}.labels",),
     ),
     Row("InferenceClass", "spec.plugins", Effect.NOTHING, "they edit pods"),
-    Row("InferenceClass", "spec.price", Effect.NOTHING, "it is for people"),
+    Row("InferenceClass", "spec.price", Effect.NOTHING, "new replicas are placed by it"),
     Row("InferenceClass", "spec.provisioning.provider", Effect.REFUSED, "only GKE provisions pools"),
     *(
         Row("InferenceClass", f"spec.provisioning.{other}", Effect.NOTHING, "it is a description")

@@ -63,7 +63,7 @@ def reservation_problems(
     if all(reasons.values()):
         yield from (_problem(need, reason) for in_zone in reasons.values() for reason in in_zone)
         return
-    free = [_free(answer) for answer in known.values()]
+    free = [free_machines(answer) for answer in known.values()]
     left, wanted = sum(number or 0 for number in free), need.pool.document.size
     if None not in free and left < wanted:
         what = f"{need.title} has {left} of the {wanted} machines left that pool {need.pool.key} may need"
@@ -86,8 +86,8 @@ def _mismatches(need: Reserved, answer: Mapping[str, Any], zone: str) -> Iterato
         )
 
 
-def _free(answer: Mapping[str, Any]) -> int | None:
-    """Return how many machines are not in use; None if not known.
+def free_machines(answer: Mapping[str, Any]) -> int | None:
+    """Return how many machines of a reservation are not in use; None if not known.
 
     Google writes numbers of 64 bits as strings and may leave out a zero.
     """

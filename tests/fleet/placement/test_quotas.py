@@ -2,7 +2,7 @@
 
 import pytest
 from pydantic import ValidationError
-from small_fleet import class_, cluster, deployment, fleet, lock, placed, quota, role
+from small_fleet import class_, cluster, deployment, fleet, gke, lock, placed, quota, role
 
 from inferfleet.fleet import plan
 from inferfleet.fleet.decisions import Plan
@@ -69,8 +69,40 @@ def test_cost_counts_by_the_part_of_a_node_and_classes_without_a_price_count_not
     assert placed(planned) == {"m a/p": 3, "m b/q": 2}
     assert "quota q of namespace ml: USD 12.00 of 12.50 per hour used" in _why(planned)
     assert [(problem.path, problem.what) for problem in planned.problems] == [
-        ("spec.cost", "without a price in USD, replicas count nothing on nodes of l4")
+        ("spec.cost", "without a price in USD, replicas count nothing on nodes of l4"),
+        (
+            "spec.price",
+            "no price in USD is known for nodes of l4: new replicas come there after all nodes with a price, "
+            "by their GPUs per node",
+        ),
     ]
+
+
+@pytest.mark.parametrize(
+    ("spot", "replicas", "used"),
+    [
+        ("2", 6, "12.00"),
+        # Where nobody publishes what Spot costs, it counts as on demand, for placing too.
+        (None, 3, "12.00"),
+    ],
+)
+def test_spot_pools_count_as_what_they_are_placed_by(spot: str | None, replicas: int, used: str) -> None:
+    price = {"onDemand": "8", "currency": "USD", "asOf": "2026-01-01", "source": "test"}
+    priced = class_("priced", 4, price=price | ({"spot": spot} if spot else {}))
+    pool = gke("a", {"s": ("priced", 8)}, models={"s": "Spot"})
+    model = deployment("m", 9, gpus=2 if spot is None else 4, capacityModels=["Spot"])
+    planned = plan(fleet(priced, pool, model, quota(cost={"perHour": "12.50"})), EMPTY)
+    assert placed(planned) == {"m a/s": replicas}
+    assert _why(planned) == {f"quota q of namespace ml: USD {used} of 12.50 per hour used"}
+
+
+def test_a_quota_of_a_class_counts_its_spot_pools() -> None:
+    price = {"onDemand": "8", "spot": "2", "currency": "USD", "asOf": "2026-01-01", "source": "test"}
+    pool = gke("a", {"d": ("priced", 2), "s": ("priced", 2)}, models={"s": "Spot"})
+    model = deployment("m", 4, gpus=4, capacityModels=["OnDemand", "Spot"])
+    limit = quota(gpusByClass={"priced": 12})
+    planned = plan(fleet(class_("priced", 4, price=price), pool, model, limit), EMPTY)
+    assert placed(planned) == {"m a/d": 1, "m a/s": 2}
 
 
 def test_all_roles_of_a_replica_count() -> None:

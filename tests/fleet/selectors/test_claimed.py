@@ -187,6 +187,14 @@ def test_what_kubernetes_refuses_is_refused(row: dict[str, object]) -> None:
             'device.driver.split(".").join("") == "a"',
             "Kubernetes cannot bound what join costs here, and takes it in no claim",
         ),
+        (
+            'device.capacity["gpu.nvidia.com"].memory != quantity("1Gi")',
+            "Kubernetes cannot bound what != costs here, and takes it in no claim",
+        ),
+        (
+            'device.attributes["gpu.nvidia.com"].?a == device.attributes["gpu.nvidia.com"].?b',
+            "Kubernetes cannot bound what == costs here, and takes it in no claim",
+        ),
         ("type(1) == int", "Kubernetes cannot bound what type costs here, and takes it in no claim"),
         (
             '["a", device.driver].max() == "a"',

@@ -41,6 +41,19 @@ from inferfleet.fleet.selectors.cel import InvalidSelector, Selectors
             'Write .compareTo(semver("9.0.0")) > 0',
         ),
         ('device.driver = "a"', "line 1, column 15: = is no comparison. Write == instead of ="),
+        (
+            'attributes["x"].exists(x, x == 1)',
+            "line 1, column 11: an attribute is one value, and nothing can go through the items of it. "
+            "Compare it with ==",
+        ),
+        (
+            '"%s".format([device.attributes["x"].y]) == "a"',
+            "line 1, column 36: format cannot write an attribute. Compare it without format",
+        ),
+        (
+            '"%s".format([quantity("1")]) == "1"',
+            "line 1, column 22: format cannot write quantity. Compare it without format",
+        ),
         ("true and false", "line 1, column 6: there is no word and. Write && instead of and"),
         (
             "true & false",

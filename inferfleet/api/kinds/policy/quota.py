@@ -24,11 +24,11 @@ Amount = Annotated[
 
 
 class Cost(Model):
-    """What GPUs may cost, by the list prices of their classes."""
+    """What GPUs may cost, by the list prices by which pools are chosen too."""
 
     per_hour: Amount
     """Cost of all replicas per hour: the part of each node that they have, by its GPUs (or cores where it has
-    none), times the price of its class.
+    none), times the price of its class: on pools of Spot capacity that of Spot, if the class says it.
     """
     currency: Annotated[str, Written("[A-Z]{3}", "a currency code such as USD")] = "USD"
     """Currency of the amount. Classes whose price is in another one, or that have none, count nothing."""

@@ -1,7 +1,7 @@
 """In which order the pools of the fleet are tried for a replica.
 
 First by what its deployment says (`prefer`, `spread`), then by the objective of the stack: clusters with the
-fewest replicas, classes with the lowest price, nodes that something runs on already.
+fewest replicas, nodes with the lowest price, then nodes that something runs on already.
 """
 
 from collections.abc import Iterator
@@ -34,8 +34,8 @@ class Order:
         role = wanted.roles[0]
         rooms = [
             room
-            for name in wanted.classes[role]
-            for room in self._rooms.of_class[name]
+            for name in wanted.offers[role]
+            for room in self._rooms.of_offer[name]
             if room.key[0] in wanted.clusters
         ]
         for numbers in self._spreading.groups(wanted, rooms, replicas):
@@ -60,9 +60,9 @@ class Order:
             return
         each: list[int | None] = [*sorted(levels)] if wanted.objective == "cost" else [None]
         for opens in (False, True) if wanted.objective == "pack" else (None,):
-            for name in wanted.classes[wanted.roles[0]]:
+            for name in wanted.offers[wanted.roles[0]]:
                 for number in each:
-                    rooms = self._of_class(wanted, name, thorough=thorough)
+                    rooms = self._of_offer(wanted, name, thorough=thorough)
                     yield self._at(wanted, number, rooms, opens=opens)
 
     def _at(
@@ -95,18 +95,18 @@ class Order:
                 (self._preference(wanted, role, room), room)
                 for cluster in clusters
                 for room in self._rooms.on_cluster.get(cluster, ())
-                if room.class_name in wanted.classes[role]
+                if room.offer in wanted.offers[role]
             ]
             yield from (room for _, room in sorted(near, key=lambda pair: pair[0]))
             return
-        for class_name in wanted.classes[role]:
-            yield from self._of_class(wanted, class_name, thorough=thorough)
+        for offer in wanted.offers[role]:
+            yield from self._of_offer(wanted, offer, thorough=thorough)
 
-    def _of_class(self, wanted: Wanted, class_name: str, *, thorough: bool) -> Iterator[Room]:
-        """Yield pools of a class for the first role, those that it fills best first, some of them twice."""
-        yield from self._rooms.with_free(class_name, self._asked(wanted, wanted.roles[0], class_name))
+    def _of_offer(self, wanted: Wanted, offer: str, *, thorough: bool) -> Iterator[Room]:
+        """Yield pools of an offer for the first role, those that it fills best first, some of them twice."""
+        yield from self._rooms.with_free(offer, self._asked(wanted, wanted.roles[0], offer))
         if thorough or len(wanted.clusters) <= _FEW:
-            yield from self._rooms.of_class[class_name]
+            yield from self._rooms.of_offer[offer]
 
     def near(self, wanted: Wanted, role: str, cluster: str, replicas: int = 1) -> list[Room]:
         """Return the pools of a cluster that suit a role, the best first."""
@@ -114,7 +114,7 @@ class Order:
             (
                 room
                 for room in self._rooms.on_cluster.get(cluster, ())
-                if room.class_name in wanted.classes[role]
+                if room.offer in wanted.offers[role]
                 and not self._spreading.closes(wanted, room, replicas)
                 and self.suits(wanted, role, room)
             ),
@@ -123,14 +123,14 @@ class Order:
         return sorted(rooms, key=lambda room: wanted.tiers.get(room.key, 0)) if wanted.tiers else rooms
 
     def _preference(self, wanted: Wanted, role: str, room: Room) -> tuple[int, int, int]:
-        asked = self._asked(wanted, role, room.class_name)
+        asked = self._asked(wanted, role, room.offer)
         levels = (room.node.level(state) for state in room.free)
         free = min((free for free in levels if free >= asked), default=room.node.level(room.node))
-        return wanted.classes[role][room.class_name], free, room.number
+        return wanted.offers[role][room.offer], free, room.number
 
-    def _asked(self, wanted: Wanted, role: str, class_name: str) -> int:
-        """Return the GPUs of a pod on nodes of the class; where such nodes have none, its cores."""
-        node_gpus = self._rooms.of_class[class_name][0].node.gpus
+    def _asked(self, wanted: Wanted, role: str, offer: str) -> int:
+        """Return the GPUs of a pod on nodes of an offer; where such nodes have none, its cores."""
+        node_gpus = self._rooms.of_offer[offer][0].node.gpus
         gpus = self._demands.unedited(wanted.deployment, role, node_gpus).pod.gpus
         return gpus if node_gpus else wanted.cpu[role]
 

@@ -1,23 +1,32 @@
 """How much of the fleet the deployments of each namespace have, and may have.
 
 A replica counts with the GPUs of all its roles, by the class of their pools, and with the part of each node's
-list price that is theirs: by GPUs, or by cores on nodes without any. Replicas on lost clusters count too,
-because they come back. Only new replicas are refused: what runs stays, whatever a quota says.
+list price that is theirs: by GPUs, or by cores on nodes without any. Prices are those by which pools are
+chosen, on Spot pools that of Spot. Replicas on lost clusters count too, because they come back. Only new
+replicas are refused: what runs stays, whatever a quota says.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import NamedTuple
 
 from inferfleet.api.documents import Documents
 from inferfleet.api.kinds.policy.quota import Quota
 from inferfleet.api.problems import Problem
 from inferfleet.api.wording import listing
-from inferfleet.fleet.placement.prices import hourly
+from inferfleet.fleet.placement.prices import class_of, hourly, offer
 from inferfleet.fleet.shapes import Demand, Demands, PoolKey
 from inferfleet.fleet.spot import Spot
 
 _Prices = Mapping[str, Fraction]
+
+
+class Refusal(NamedTuple):
+    """Why a policy keeps a replica from a pool that suits it, for one pool and for several clusters."""
+
+    why: str
+    short: str
 
 
 @dataclass
@@ -35,12 +44,12 @@ class Limit:
     currency: str = ""
     used: Fraction = Fraction(0)
 
-    def amount(self, class_name: str, demand: Demand) -> Fraction:
-        """Return how much a role of a replica on nodes of a class counts."""
+    def amount(self, bought: str, demand: Demand) -> Fraction:
+        """Return how much a role of a replica on nodes of an offer counts."""
         if self.prices is None:
-            return Fraction(demand.gpus if self.class_name in ("", class_name) else 0)
+            return Fraction(demand.gpus if self.class_name in ("", class_of(bought)) else 0)
         units = Fraction(demand.gpus) if demand.gpus else Fraction(demand.pods * demand.pod.cpu, 1000)
-        return units * self.prices.get(class_name, 0)
+        return units * self.prices.get(bought, 0)
 
     def __str__(self) -> str:
         """Return what is used: `16 of 16 GPUs of class h100`, `USD 80.00 of 100.00 per hour`."""
@@ -55,8 +64,8 @@ class Quotas:
 
     def __init__(self, documents: Documents, demands: Demands) -> None:
         self._demands = demands
-        self._class_of: dict[PoolKey, str] = {
-            (name, pool.name): pool.class_name
+        self._offer_of: dict[PoolKey, str] = {
+            (name, pool.name): offer(pool, documents.classes[pool.class_name])
             for name, cluster in documents.clusters.items()
             for pool in cluster.spec.node_pools
         }
@@ -80,19 +89,20 @@ class Quotas:
                 return False
         return True
 
-    def why(self, deployment: str, role: str, pool: PoolKey, other_gpus: int) -> str | None:
+    def why(self, deployment: str, role: str, pool: PoolKey, other_gpus: int) -> Refusal | None:
         """Return which limit keeps a role of one more replica from a pool, or None. Its other roles have so
         many GPUs.
         """
         namespace = deployment.partition("/")[0]
-        demand, class_name = self._demands.of(deployment, role, pool), self._class_of[pool]
+        demand, bought = self._demands.of(deployment, role, pool), self._offer_of[pool]
         for limit in self.limits.get(namespace, ()):
-            more = limit.amount(class_name, demand)
+            more = limit.amount(bought, demand)
             if limit.prices is None and not limit.class_name:
                 more += other_gpus
             if more and limit.used + more > limit.most:
                 which = limit.quota.partition("/")[2]
-                return f"quota {which} of namespace {namespace}: {limit} used"
+                why = f"quota {which} of namespace {namespace}: {limit} used"
+                return Refusal(why, f"refused by quota {which} ({limit} used)")
         return None
 
     def _amounts(self, spot: Spot) -> list[tuple[Limit, Fraction]]:
@@ -101,9 +111,9 @@ class Quotas:
             return []
         if spot not in self._known:
             of_roles = [
-                (self._class_of[key], self._demands.of(spot.deployment, role, key))
+                (self._offer_of[key], self._demands.of(spot.deployment, role, key))
                 for role, pool in spot.pools
-                if (key := (spot.cluster, pool)) in self._class_of
+                if (key := (spot.cluster, pool)) in self._offer_of
                 and self._demands.has(spot.deployment, role)
             ]
             self._known[spot] = [
@@ -116,10 +126,10 @@ class Quotas:
         """Yield a warning for each limit that running replicas exceed, and for classes on whose pools they
         are (the `spots` of the plan) without the price that a limit of cost needs.
         """
-        classes: dict[str, set[str]] = {}
+        offers: dict[str, set[str]] = {}
         for spot in spots:
-            pools = {self._class_of[spot.cluster, pool] for _, pool in spot.pools}
-            classes.setdefault(spot.namespace, set()).update(pools)
+            pools = {self._offer_of[spot.cluster, pool] for _, pool in spot.pools}
+            offers.setdefault(spot.namespace, set()).update(pools)
         for namespace, limits in sorted(self.limits.items()):
             for limit in limits:
                 if limit.used > limit.most:
@@ -130,7 +140,8 @@ class Quotas:
                     )
                 if limit.prices is None:
                     continue
-                if unpriced := sorted(classes.get(namespace, set()) - limit.prices.keys()):
+                lacking = offers.get(namespace, set()) - limit.prices.keys()
+                if unpriced := sorted(set(map(class_of, lacking))):
                     yield _warning(
                         limit,
                         f"without a price in {limit.currency}, replicas count nothing on nodes of "

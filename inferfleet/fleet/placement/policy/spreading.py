@@ -10,6 +10,7 @@ from heapq import nsmallest
 from typing import NamedTuple
 
 from inferfleet.fleet.placement.ledger import Ledger
+from inferfleet.fleet.placement.policy.quotas import Refusal
 from inferfleet.fleet.placement.policy.wanted import Domains, Wanted, is_steady
 from inferfleet.fleet.placement.rooms import Room
 from inferfleet.fleet.shapes import PoolKey
@@ -41,27 +42,32 @@ class Spreading:
             return False
         return self.unsteady(wanted) + replicas > most
 
-    def why(self, wanted: Wanted, room: Room) -> str | None:
+    def why(self, wanted: Wanted, room: Room) -> Refusal | None:
         """Return why one more replica must not have its first role on a pool that suits it, or None."""
         model = self._ledger.rooms.models[room.key]
         most = None if is_steady(model) else wanted.unsteady
         if most is not None and self.unsteady(wanted) >= most:
-            return (
+            return Refusal(
                 f"capacity model {model}: at most {most} {'replica' if most == 1 else 'replicas'} may be on "
-                "others than OnDemand and Reservation (onDemandReplicas)"
+                "others than OnDemand and Reservation (onDemandReplicas)",
+                f"refused by onDemandReplicas (at most {most} on {model} and the like)",
             )
         spread = wanted.domains
         if spread is None or not spread.required:
             return None
         if room.key not in spread.of:
-            return f"is in no {_kind(spread.over)} that is known, and replicas spread over it (spread.over)"
+            return Refusal(
+                f"is in no {_kind(spread.over)} that is known, and replicas spread over it (spread.over)",
+                f"refused by spread (no {_kind(spread.over)} known)",
+            )
         crowd = self._crowd(wanted)
         if crowd.excess(room.key, 1) <= 0:
             return None
         own, least, counts = spread.of[room.key], crowd.least[1], crowd.counts
-        return (
+        return Refusal(
             f"{_kind(spread.over)} {own} has {counts[own]} replicas and {least} {counts[least]}: one more "
-            f"makes the skew {counts[own] + 1 - counts[least]} (maxSkew {spread.max_skew})"
+            f"makes the skew {counts[own] + 1 - counts[least]} (maxSkew {spread.max_skew})",
+            f"refused by spread over {_kind(spread.over)} (maxSkew {spread.max_skew})",
         )
 
     def groups(self, wanted: Wanted, rooms: list[Room], replicas: int) -> list[frozenset[int]]:

@@ -13,7 +13,7 @@ from inferfleet.api.kinds.inference_cluster import InferenceCluster
 from inferfleet.api.kinds.model_deployment import ModelDeploymentSpec
 from inferfleet.api.kinds.node_pool import NodePool
 from inferfleet.api.kinds.policy.placement import STEADY, Preference
-from inferfleet.fleet.placement.prices import ranks
+from inferfleet.fleet.placement.prices import class_of, ranks
 from inferfleet.fleet.placement.rooms import Rooms
 from inferfleet.fleet.placement.suitability import Suitability
 from inferfleet.fleet.roles import is_disaggregated, roles_of
@@ -34,9 +34,9 @@ class Domains(NamedTuple):
 
 @dataclass(frozen=True)
 class Wanted:
-    """Where replicas of a deployment may run: the clusters, and by role the classes with their order.
+    """Where replicas of a deployment may run: the clusters, and by role the offers with their order.
 
-    The role with the most GPUs is the first. `nodes` are those of the classes that suit the role which fewest
+    The role with the most GPUs is the first. `nodes` are those of the offers that suit the role which fewest
     suit, `gpus` those of the largest pod, `gang` the pods of the largest worker, `total` the GPUs of a
     replica, `cpu` by role the least thousandths of a core that a pod asks for. Where replicas are `together`,
     those on a cluster have one spot, because each prefill pod serves each decode pod; `share` of them come to
@@ -50,7 +50,7 @@ class Wanted:
     deployment: str
     roles: tuple[str, ...]
     clusters: frozenset[str]
-    classes: Mapping[str, Mapping[str, int]]
+    offers: Mapping[str, Mapping[str, int]]
     nodes: int
     gpus: int
     gang: int
@@ -107,9 +107,9 @@ class Wants:
         self._rooms = rooms
         self._demands = demands
         self._targets = targets
-        self._order = sorted(rooms.of_class, key=ranks(documents).__getitem__)
+        self._order = sorted(rooms.of_offer, key=ranks(documents).__getitem__)
         self._known: dict[str, Wanted] = {}
-        self._nodes: dict[tuple[str, frozenset[PoolKey]], int] = {}
+        self._nodes: dict[tuple[str, frozenset[PoolKey]], int | None] = {}
         self._known_closed: dict[tuple[tuple[str, ...], str], frozenset[PoolKey]] = {}
         self._domains: dict[str, dict[PoolKey, str]] = {}
 
@@ -122,21 +122,25 @@ class Wants:
     def _worked_out(self, deployment: str) -> Wanted:
         document, takes = self._documents.deployments[deployment], self._suitability.takes
         spec = document.spec
-        classes = {
-            role: {name: rank for rank, name in enumerate(self._order) if takes(deployment, role, name)}
+        closed = self._closed(spec)
+        offers = {
+            role: {
+                name: rank
+                for rank, name in enumerate(self._order)
+                if self._nodes_of(name, closed) is not None and takes(deployment, role, class_of(name))
+            }
             for role in roles_of(document)
         }
-        written = {role: self._demands.written[deployment, role] for role in classes}
-        roles = sorted(classes, key=lambda role: (-written[role].gpus, role))
+        written = {role: self._demands.written[deployment, role] for role in offers}
+        roles = sorted(offers, key=lambda role: (-written[role].gpus, role))
         clusters = self._suitability.clusters(deployment)
-        closed = self._closed(spec)
         replicas = self._targets.get(deployment, spec.replicas)
         return Wanted(
             deployment,
             tuple(roles),
             clusters,
-            classes,
-            min(sum(self._nodes_of(name, closed) for name in of_role) for of_role in classes.values()),
+            offers,
+            min(sum(self._nodes_of(name, closed) or 0 for name in of_role) for of_role in offers.values()),
             max(demand.pod.gpus for demand in written.values()),
             max(demand.gang for demand in written.values()),
             sum(demand.gpus for demand in written.values()),
@@ -145,7 +149,7 @@ class Wants:
             closed,
             max(0, replicas - spec.on_demand_replicas) if spec.on_demand_replicas else None,
             self._tiers(spec.prefer) if spec.prefer else {},
-            self._spread(spec, clusters, classes[roles[0]], closed) if spec.spread else None,
+            self._spread(spec, clusters, offers[roles[0]], closed) if spec.spread else None,
             self._documents.settings.objective,
             is_disaggregated(document),
             -(-spec.replicas // max(1, len(clusters))),
@@ -164,11 +168,12 @@ class Wants:
             )
         return self._known_closed[asked]
 
-    def _nodes_of(self, class_name: str, closed: frozenset[PoolKey]) -> int:
-        key = class_name, closed
+    def _nodes_of(self, offer: str, closed: frozenset[PoolKey]) -> int | None:
+        """Return the nodes of an offer on pools that are not closed, or None where all of them are."""
+        key = offer, closed
         if key not in self._nodes:
-            rooms = self._rooms.of_class[class_name]
-            self._nodes[key] = sum(room.size for room in rooms if room.key not in closed)
+            sizes = [room.size for room in self._rooms.of_offer[offer] if room.key not in closed]
+            self._nodes[key] = sum(sizes) if sizes else None
         return self._nodes[key]
 
     def _tiers(self, rules: tuple[Preference, ...]) -> dict[PoolKey, int]:
@@ -184,7 +189,7 @@ class Wants:
         self,
         spec: ModelDeploymentSpec,
         clusters: frozenset[str],
-        classes: Mapping[str, int],
+        offers: Mapping[str, int],
         closed: frozenset[PoolKey],
     ) -> Domains | None:
         if spec.spread is None:
@@ -199,7 +204,7 @@ class Wants:
             if room.key in of
             and room.size
             and room.key[0] in clusters
-            and room.class_name in classes
+            and room.offer in offers
             and room.key not in closed
         )
         return Domains(over, spec.spread.mode == "Require", spec.spread.max_skew, of, eligible)

@@ -1,0 +1,42 @@
+"""Moves that would save something, as a table for people and as values for machines."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from inferfleet.cli.output import print_line
+from inferfleet.cli.show.plan import spot_values
+from inferfleet.cli.show.tables import print_table
+from inferfleet.fleet.advice.rebalance import Saving
+
+
+def show_savings(moves: Sequence[Saving]) -> None:
+    """Print what each move saves."""
+    print_line()
+    if not moves:
+        print_line("no move of a replica saves anything")
+        return
+    rows = [
+        (
+            move.before.deployment,
+            move.before.place,
+            move.after.place,
+            "" if move.per_hour is None else f"{move.per_hour} {move.currency}",
+            move.gpus,
+        )
+        for move in moves
+    ]
+    columns = ("deployment", "one replica from", "to", "saves an hour", "GPUs of nodes emptied")
+    print_table("moves that save", columns, rows)
+    if all(move.per_hour is None for move in moves):
+        print_line("classes have no prices, so their order and empty nodes alone are compared")
+
+
+def saving_values(move: Saving) -> dict[str, Any]:
+    """Return a move as values for JSON."""
+    return {
+        "from": spot_values(move.before),
+        "to": spot_values(move.after),
+        "savesPerHour": None if move.per_hour is None else str(move.per_hour),
+        "currency": move.currency or None,
+        "gpusOfNodesEmptied": move.gpus,
+    }

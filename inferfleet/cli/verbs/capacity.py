@@ -1,0 +1,90 @@
+"""`inferfleet capacity`: what clusters and Google Cloud have for pools now, to be committed."""
+
+from datetime import date
+from typing import Annotated, Any
+
+import typer
+
+from inferfleet.api.loading.files import write_text
+from inferfleet.api.loading.stack_files import read_capacity
+from inferfleet.cli.output import print_line
+from inferfleet.cli.report import reporting
+from inferfleet.cli.show.tables import print_table
+from inferfleet.cli.source import AsJson, StackName, google, read_source, shown_path
+from inferfleet.fleet.lock.capacity import Seen, text
+from inferfleet.fleet.placement.held_back import remarks
+from inferfleet.fleet.shapes import PoolKey
+
+# Clusters are far away, and Google is asked about quotas after them.
+_SECONDS = 20.0
+_COLUMNS = ("pool", "nodes", "cordoned or not ready", "GPUs per node", "GPUs of others", "most nodes")
+
+Write = Annotated[bool, typer.Option("--write", help="Write capacity.lock, beside placement.lock.")]
+
+
+def capacity(stack: StackName = None, write: Write = False, as_json: AsJson = False) -> None:
+    """Ask clusters, and Google about quotas and reservations, what there is for each pool.
+
+    With --write it is noted with today's date, for plans to read: new replicas are placed by the smaller of
+    what documents declare and what was seen. Lines of clusters that do not answer stay.
+    """
+    with reporting(as_json=as_json) as report:
+        source = read_source(None, stack)
+        files, documents = source.files, source.documents
+        report.documents = documents
+        report.problems += source.notices
+        if files is None:
+            return
+        # They import clients for clusters and Google Cloud.
+        from inferfleet.preflight.seen import look
+        from inferfleet.reach.kubeconfig import read_kubeconfigs
+        from inferfleet.reach.repository import Repository
+
+        desired = source.desired()
+        # Values of configuration keys may be encrypted: only Pulumi can read them.
+        connections = [
+            cluster.connection for cluster in desired.clusters if not cluster.connection.config_key
+        ]
+        repository = Repository(files.root, documents.settings.trust_repository_kubeconfigs)
+        kubeconfigs = read_kubeconfigs(connections, {}, repository)
+        today = date.today()
+        seen, problems = look(
+            desired, documents, kubeconfigs.texts, google=google(), today=today, seconds=_SECONDS
+        )
+        report.problems += [*kubeconfigs.warnings, *kubeconfigs.problems.values(), *problems]
+        report.problems += remarks(documents, seen)
+        known = {
+            (name, pool.name)
+            for name, cluster in documents.clusters.items()
+            for pool in cluster.spec.node_pools
+        }
+        kept = {key: one for key, one in source.lock.seen.items() if key in known} | seen
+        file = shown_path(files.capacity_file)
+        new = text(files.stack, kept)
+        changed = write and new != read_capacity(files, file)
+        if changed:
+            write_text(files.capacity_file, new)
+        report.values["pools"] = {"/".join(key): _as_values(one) for key, one in sorted(seen.items())}
+        report.values["file"] = {"file": file, "written": changed}
+        if not as_json:
+            print_table(f"pools of stack {files.stack}, seen now", _COLUMNS, map(_row, sorted(seen.items())))
+            if write:
+                print_line(f"{file} {'written' if changed else 'is as it should be'}")
+
+
+def _row(item: tuple[PoolKey, Seen]) -> tuple[object, ...]:
+    key, one = item
+    return "/".join(key), one.nodes, len(one.held), one.gpus, sum(one.foreign), one.most
+
+
+def _as_values(one: Seen) -> dict[str, Any]:
+    return {
+        "seen": one.day.isoformat(),
+        "nodes": one.nodes,
+        "held": list(one.held),
+        "gpus": one.gpus,
+        "cpuMillis": one.cpu,
+        "memoryBytes": one.memory,
+        "foreign": list(one.foreign),
+        "most": one.most,
+    }

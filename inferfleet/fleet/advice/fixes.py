@@ -1,0 +1,234 @@
+"""The smallest fix for deployments without a place: on which pool how many nodes more place all replicas.
+
+Identity. A fix is a set of pools with nodes to be added. It holds for a deployment even where others without
+a place are served before it: with its own nodes come those of the others that could take them.
+
+How it is found. On a copy of the finished ledger the deployments are served in the order of the planner.
+Where one has no room, the pool where nodes for its replicas cost least gets as many as they could need; they
+are placed by the planner's own search, and the nodes that stay empty are taken away again. Without a price
+the same order of nodes counts as for placing. Nothing that runs moves, no cluster's state, selector, spread
+or quota changes: where no pool suits as it is, or a quota refuses more replicas, there is no fix.
+
+How it is made sure. The planner's steps run once more on the larger pools: from what this plan places, and
+from what the lock had. Where they would use the nodes otherwise, a fix gets a few more. Both take time, so on
+large fleets the fixes of the first deployments alone are made sure, and from a lock that lacks many replicas
+nothing found may do: then a fix holds for what this plan places.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cached_property
+
+from inferfleet.api.documents import Documents
+from inferfleet.fleet.advice.growing import Growing, Part
+from inferfleet.fleet.decisions import Fix, MoreNodes
+from inferfleet.fleet.lock.capacity import Seen
+from inferfleet.fleet.placement.candidates import Candidates
+from inferfleet.fleet.placement.ledger import Ledger, ledger_of
+from inferfleet.fleet.placement.placing import Placing
+from inferfleet.fleet.placement.prices import of_node
+from inferfleet.fleet.placement.retaining import Retained
+from inferfleet.fleet.placement.suitability import Consequence, Suitability
+from inferfleet.fleet.shapes import PoolKey
+from inferfleet.fleet.spot import Spot
+
+# Nodes by which a fix that does not suffice grows, one after the other.
+_MORE = (1, 2, 4)
+_LARGEST = 10**9
+# What making sure may cost in a plan, from each of both: clusters and spots of ledgers, and so much for each
+# replica to be placed, more from the lock, where many want the same room. One is about 20 microseconds.
+_SURE, _PER_REPLICA = 20_000, (30, 80)
+
+
+class Fixes(Mapping[str, Fix | None]):
+    """The fix of each deployment that lacks a place, None where no number of nodes helps.
+
+    All are worked out together when the first is asked for. `targets` and `valid` are as the planner has
+    them. No pool grows over the nodes that quotas and reservations were `seen` to allow.
+    """
+
+    def __init__(
+        self,
+        documents: Documents,
+        ledger: Ledger,
+        suitability: Suitability,
+        *,
+        retained: Retained,
+        seen: Mapping[PoolKey, Seen],
+        targets: dict[str, int],
+        valid: list[str],
+    ) -> None:
+        self._documents = documents
+        self._finished = {
+            spot: replicas
+            for name in documents.deployments
+            for spot, replicas in ledger.replicas(name).items()
+        }
+        self._changeable = tuple(ledger.rooms.on_cluster)
+        self._demands = ledger.demands
+        self._suitability = suitability
+        self._start = retained.movable
+        self._retained = retained
+        self._seen = seen
+        self._targets = targets
+        self._valid = valid
+        lacking = {name: targets[name] - ledger.total(name) for name in sorted(valid)}
+        self._left = [_SURE, _SURE]  # from the plan, and from the lock
+        self._missing = {name: number for name, number in lacking.items() if number > 0}
+
+    def __getitem__(self, deployment: str) -> Fix | None:
+        if deployment not in self._missing:
+            raise KeyError(deployment)
+        return self._all[deployment]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._missing)
+
+    def __len__(self) -> int:
+        return len(self._missing)
+
+    @cached_property
+    def _all(self) -> dict[str, Fix | None]:
+        """Work all fixes out, in the order of names, so that it does not matter which is asked for first."""
+        found: dict[str, Fix | None] = {}
+        for name in self._missing:
+            if not self._parts[name].placed:
+                found[name] = None
+                continue
+            nodes, first = self._sure(name)
+            more = tuple(self._more(pool, number) for pool, number in sorted(nodes.items()))
+            found[name] = Fix(more, first)
+        return found
+
+    def _sure(self, deployment: str) -> tuple[Counter[PoolKey], tuple[str, ...]]:
+        """Return nodes with which the planner places a deployment, and the others that could take them."""
+        best: tuple[Counter[PoolKey], tuple[str, ...]] | None = None
+        tries = self._tries(deployment)
+        for nodes, first in tries:
+            from_plan = self._places(deployment, nodes, self._finished)
+            if from_plan is None:
+                break
+            if not from_plan:
+                continue
+            best = best or (nodes, first)
+            from_lock = self._start == self._finished or self._places(deployment, nodes, self._start)
+            if from_lock is None:
+                break
+            if from_lock:
+                return nodes, first
+        return best or tries[0]
+
+    def _tries(self, deployment: str) -> list[tuple[Counter[PoolKey], tuple[str, ...]]]:
+        """Return the nodes of a deployment with those of others that could take them: of those that are
+        served before it, then of all that are no less important, then some more.
+        """
+        rank, size = self._parts[deployment].order
+        tries = []
+        for last in ((rank, size), (rank, _LARGEST)):
+            first = self._others(deployment, last)
+            nodes = Counter(self._parts[deployment].nodes)
+            for other in first:
+                nodes.update(self._parts[other].nodes)
+            tries.append((nodes, first))
+        nodes, first = tries[-1]
+        return [*tries, *((nodes + Counter(dict.fromkeys(nodes, more)), first) for more in _MORE)]
+
+    def _others(self, deployment: str, last: tuple[int, int]) -> tuple[str, ...]:
+        """Return who could take the nodes, or those of one that could, up to a place in the order."""
+        first: set[str] = set()
+        pools = list(self._parts[deployment].used)
+        for pool in pools:
+            for other in self._takers(pool):
+                part = self._parts[other]
+                if other not in first and other != deployment and part.placed and part.order <= last:
+                    first.add(other)
+                    pools += part.used.difference(pools)
+        return tuple(sorted(first))
+
+    def _places(
+        self, deployment: str, nodes: Mapping[PoolKey, int], start: Mapping[Spot, int]
+    ) -> bool | None:
+        """Return whether the planner places all replicas of the deployment on pools with more nodes, from
+        what this plan places or from what the lock had; None where the time for that is used up.
+        """
+        from_lock = int(start is self._start)
+        size = len(start) + len(self._changeable)
+        to_place = sum(self._targets.values()) - sum(start.values())
+        self._left[from_lock] -= size + max(0, to_place) * _PER_REPLICA[from_lock]
+        if self._left[from_lock] < 0:
+            return None
+        ledger = self._ledger(start, nodes)
+        added = self._retained.added if from_lock else None
+        Placing(
+            ledger,
+            self._suitability,
+            self._candidates(ledger),
+            targets=self._targets,
+            valid=self._valid,
+            added=added,
+        ).place()
+        return ledger.total(deployment) >= self._targets[deployment]
+
+    @cached_property
+    def _growing(self) -> Growing:
+        ledger = self._ledger(self._finished)
+        most = {pool: one.most for pool, one in self._seen.items() if one.most is not None}
+        return Growing(ledger, self._candidates(ledger), self._documents, most)
+
+    def _ledger(self, start: Mapping[Spot, int], more: Mapping[PoolKey, int] | None = None) -> Ledger:
+        return ledger_of(
+            self._documents,
+            self._demands,
+            clusters=self._changeable,
+            replicas=start,
+            fixed=self._retained.fixed,
+            seen=self._seen,
+            more=more,
+        )
+
+    def _candidates(self, ledger: Ledger) -> Candidates:
+        return Candidates(self._documents, self._suitability, ledger, self._targets)
+
+    @cached_property
+    def _parts(self) -> dict[str, Part]:
+        growing, wanted = self._growing, self._growing.candidates.wanted
+        parts: dict[str, Part] = {}
+        for spot, replicas in self._leaving():
+            part = parts.setdefault(spot.deployment, Part((-_LARGEST, 0)))
+            growing.ledger.add(spot, -replicas)
+            if not growing.place(spot.deployment, replicas, part):
+                growing.ledger.add(spot, replicas)
+        order = {name: (-wanted(name).priority, wanted(name).total) for name in self._missing}
+        for name in sorted(self._missing, key=lambda name: (order[name], wanted(name).scarcity)):
+            part = parts.setdefault(name, Part(order[name]))
+            part.placed = growing.place(name, self._missing[name], part)
+        return parts
+
+    def _leaving(self) -> list[tuple[Spot, int]]:
+        """Return the replicas that leave their spots as soon as there is room, before any is added."""
+        return [
+            (spot, replicas)
+            for spot, replicas in sorted(self._finished.items())
+            if spot.deployment in self._valid
+            and (objection := self._suitability.objection(spot))
+            and objection.consequence > Consequence.CORDON
+        ]
+
+    def _takers(self, pool: PoolKey) -> Iterable[str]:
+        """Return the deployments with a part that could come to a pool."""
+        offer = self._growing.ledger.rooms.by_key[pool].offer
+        for name in self._parts:
+            wanted = self._growing.candidates.wanted(name)
+            open_to = pool[0] in wanted.clusters and pool not in wanted.closed
+            if open_to and any(offer in own for own in wanted.offers.values()):
+                yield name
+
+    def _more(self, pool: PoolKey, nodes: int) -> MoreNodes:
+        cluster, name = pool
+        document = self._documents.clusters[cluster]
+        of_pool = next(other for other in document.spec.node_pools if other.name == name)
+        if over := (of_pool.size + nodes) % max(1, len(of_pool.zones)):
+            nodes += len(of_pool.zones) - over  # a pool has as many nodes in each of its zones
+        price = of_node(of_pool, self._documents.classes[of_pool.class_name])
+        cost, currency = (f"{price[0] * nodes:f}", price[1]) if price else ("", "")
+        return MoreNodes(cluster, name, nodes, of_pool.size + nodes, cost, currency)

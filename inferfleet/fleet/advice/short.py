@@ -1,0 +1,117 @@
+"""The reasons of a deployment without a place in one line: clusters are counted by what is against them.
+
+A cluster counts once, with the pool that is nearest to taking a replica: `0 of 12 clusters have room: 7 have
+4 GPUs per node (8 wanted), 3 full, 2 lack tier=prod`. A few reasons that fit into a line are told as they
+are.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import groupby
+
+from inferfleet.api.wording import listing, shown
+from inferfleet.fleet.decisions import Fix, MoreNodes, Reason
+from inferfleet.fleet.placement.reasons import listed
+
+# Characters of reasons that are told one by one, and of all that messages say of one deployment.
+_IN_FULL, MOST = 200, 600
+# Pools that a next step names.
+_POOLS = 2
+# Verbs of `Reason.short` where they speak of one cluster.
+_SINGULAR = {"have": "has", "lack": "lacks", "fail": "fails"}
+
+
+@dataclass(frozen=True)
+class Group:
+    """How many clusters the same is against, in the words for several; `example` is the first of them."""
+
+    clusters: int
+    short: str
+    example: Reason
+
+    def __str__(self) -> str:
+        """Return `7 have 4 GPUs per node (8 wanted)`."""
+        verb, _, rest = self.short.partition(" ")
+        if self.clusters == 1 and verb in _SINGULAR:
+            return f"1 {_SINGULAR[verb]} {shown(rest, 90)}"
+        return f"{self.clusters:,} {shown(self.short, 95)}"
+
+
+def fix_step(fix: Fix | None, reasons: Iterable[Reason]) -> str:
+    """Return what would place all replicas as a next step: `Add 2 nodes to pool east/h100 (4.1 USD an hour)`.
+
+    Of the pools the first are named; `inferfleet explain` has all.
+    """
+    if fix is None:
+        if any(reason.short.startswith("refused by ") for reason in reasons):
+            return "Raise the quota, or loosen the spread or onDemandReplicas: more nodes alone do not help"
+        return "Add a pool that suits it, or change what it asks for: no active pool does, however large"
+    told = [f"{counted(more.nodes, 'node')} to pool {place(more)} ({cost(more)})" for more in fix.pools]
+    if left := len(told) - _POOLS:
+        told[_POOLS:] = [f"nodes to {counted(left, 'more pool')}"] if left > 0 else []
+    others = f" (room for {counted(len(fix.first), 'other')} without a place included)" if fix.first else ""
+    return f"Add {' and '.join(told)}{others}"
+
+
+def fix_lines(fix: Fix | None, reasons: Iterable[Reason]) -> Iterator[str]:
+    """Yield what would place all replicas, with every pool and every other deployment that it is for."""
+    yield f"smallest fix: {fix_step(fix, reasons)}"
+    if fix is None:
+        return
+    for more in fix.pools:
+        sizes = f"{more.size - more.nodes:,} -> {counted(more.size, 'node')}"
+        yield f"  {place(more)}: {sizes}, {cost(more)}"
+    if fix.first:
+        yield f"  these nodes are for {listing(fix.first)} too"
+
+
+def counted(number: int, noun: str) -> str:
+    """Return `1 node`, `1,200 nodes`."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def place(more: MoreNodes) -> str:
+    """Return cluster and pool: `east/h100`."""
+    return f"{shown(more.cluster, 63)}/{shown(more.pool, 63)}"
+
+
+def cost(more: MoreNodes) -> str:
+    """Return what nodes cost: `4.10 USD an hour`."""
+    return f"{more.per_hour} {more.currency} an hour" if more.per_hour else "its class has no price"
+
+
+def groups(reasons: Iterable[Reason]) -> tuple[Group, ...]:
+    """Return the clusters by what is against them, the most first."""
+    by_short: dict[str, list[Reason]] = {}
+    for _, of_cluster in groupby(sorted(reasons), key=lambda reason: reason.cluster):
+        nearest = max(of_cluster, key=lambda reason: reason.near)
+        by_short.setdefault(nearest.short or nearest.why, []).append(nearest)
+    found = [Group(len(alike), short, alike[0]) for short, alike in by_short.items()]
+    return tuple(sorted(found, key=lambda group: (-group.clusters, group.short)))
+
+
+def in_short(reasons: Iterable[Reason], most: int = 300) -> str:
+    """Return the reasons in one line of at most so many characters."""
+    known = tuple(reasons)
+    if not known:
+        return "there is no cluster"
+    if len(known) <= 4 and len(full := listed(known)) <= min(most, _IN_FULL):
+        return full
+    return by_cluster(known, most)
+
+
+def by_cluster(reasons: Iterable[Reason], most: int = MOST) -> str:
+    """Return how many clusters have what against them, in at most so many characters."""
+    found = groups(reasons)
+    clusters = sum(group.clusters for group in found)
+    line = f"0 of {clusters:,} {'cluster has' if clusters == 1 else 'clusters have'} room: "
+    for place, group in enumerate(found):
+        left = clusters - sum(other.clusters for other in found[:place])
+        rest = f"{left:,} for other reasons"
+        more = f"{group}{', ' if place + 1 < len(found) else ''}"
+        # What follows must leave room to say how many are left.
+        reserve = len(rest) if place + 1 < len(found) else 0
+        if len(line) + len(more) + reserve > most:
+            return line + rest
+        line += more
+    return line

@@ -1,0 +1,125 @@
+"""capacity.lock: what was seen of pools on a day, as value and text. A person commits it; plans read it.
+
+It has one line for each pool, sorted, so that branches merge. Nothing in it is a wish: `inferfleet capacity
+--write` asks clusters and writes it, and without the file documents alone say how large pools are.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import date
+from typing import Any
+
+from inferfleet.api.kinds.quantity import parse_quantity
+from inferfleet.api.problems import InvalidDocuments, Problem
+from inferfleet.api.wording import shown
+from inferfleet.fleet.lock.text import MOST_PROBLEMS, Entry, entries, flow, quoted, read_flow, scalar
+from inferfleet.fleet.shapes import PoolKey
+
+FILE = "capacity.lock"
+VERSION = 1
+# Days after which a plan says that the file is old.
+FRESH = 7
+_STEP = "Run inferfleet capacity --write, or delete the line"
+_MI = 2**20
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What was seen of a pool.
+
+    `nodes` are those that take pods. `held` has for each other one, cordoned or not ready, its GPUs that no
+    pod of the stack has. `gpus`, `cpu` (thousandths of a core) and `memory` (bytes) are the least that one of
+    `nodes` offers, None where there are none. `foreign` has the GPUs of each pod of somebody else. `most` are
+    the nodes that quotas and reservations allow the pool in all, None where nothing says so.
+    """
+
+    day: date
+    nodes: int
+    held: tuple[int, ...] = ()
+    gpus: int | None = None
+    cpu: int | None = None
+    memory: int | None = None
+    foreign: tuple[int, ...] = ()
+    most: int | None = None
+
+
+def text(stack: str, seen: Mapping[PoolKey, Seen]) -> str:
+    """Return the content of the file: YAML in exactly one form."""
+    lines = [f"version: {VERSION}", f"stack: {scalar(stack)}", *(["pools:"] if seen else [])]
+    lines += [f"  {cluster}/{pool}: {flow(_values(one))}" for (cluster, pool), one in sorted(seen.items())]
+    return "\n".join(lines) + "\n"
+
+
+def parse(written: str | None, *, file: str, stack: str) -> dict[PoolKey, Seen]:
+    """Return what the file says of each pool; None (no file) says nothing. Raises InvalidDocuments."""
+    if written is None or not written.strip():
+        return {}
+    listed, problems = entries(written, file, kind="capacity lock")
+    seen: dict[PoolKey, Seen] = {}
+    for entry in listed if len(problems) <= MOST_PROBLEMS else ():
+        try:
+            if entry.section == "pools":
+                key, one = _pool(entry)
+                if key in seen:
+                    raise ValueError(f"{shown('/'.join(key))} is listed twice")
+                seen[key] = one
+            elif (entry.key, entry.value) not in (("version", str(VERSION)), ("stack", stack), ("pools", "")):
+                raise ValueError(
+                    f"{shown(entry.key)} is {quoted(entry.value)}; the file has version {VERSION}, stack "
+                    f"{stack} and pools"
+                )
+        except ValueError as wrong:
+            problems.append(Problem(str(wrong), _STEP, where=entry.where))
+    if problems:
+        raise InvalidDocuments(problems)
+    return seen
+
+
+def _values(one: Seen) -> dict[str, Any]:
+    values: dict[str, Any] = {"seen": one.day.isoformat(), "nodes": one.nodes}
+    values |= {"held": sorted(one.held)} if one.held else {}
+    values |= {"gpus": one.gpus} if one.gpus is not None else {}
+    values |= {"cpu": f"{one.cpu}m"} if one.cpu is not None else {}
+    values |= {"memory": f"{one.memory // _MI}Mi"} if one.memory is not None else {}
+    values |= {"foreign": sorted(one.foreign)} if one.foreign else {}
+    return values | ({"most": one.most} if one.most is not None else {})
+
+
+def _pool(entry: Entry) -> tuple[PoolKey, Seen]:
+    values = read_flow(entry.value)
+    cluster, slash, pool = entry.key.partition("/")
+    if unknown := values.keys() - {"seen", "nodes", "held", "gpus", "cpu", "memory", "foreign", "most"}:
+        raise ValueError(f"{shown(entry.key)} has the unknown field {shown(min(unknown))}")
+    lists = [values.get("held", []), values.get("foreign", [])]
+    numbers = [values[name] for name in ("nodes", "gpus", "most") if name in values]
+    whole = [*numbers, *(part for each in lists for part in (each if isinstance(each, list) else [None]))]
+    if not slash or not all(type(number) is int and 0 <= number < 100_000 for number in whole):
+        raise ValueError(f"{shown(entry.key)} does not have the form 'east/l4: {{seen: ..., nodes: 2}}'")
+    if "nodes" not in values:
+        raise ValueError(f"{shown(entry.key)} says no number of nodes")
+    cpu, memory = (_amount(values[name]) if name in values else None for name in ("cpu", "memory"))
+    return (cluster, pool), Seen(
+        _day(values.get("seen")),
+        values["nodes"],
+        tuple(sorted(lists[0])),
+        values.get("gpus"),
+        None if cpu is None else int(cpu * 1000),
+        None if memory is None else int(memory),
+        tuple(sorted(lists[1])),
+        values.get("most"),
+    )
+
+
+def _amount(written: Any) -> Any:
+    amount = parse_quantity(str(written))
+    if amount < 0:
+        raise ValueError(f"{quoted(str(written))} is less than nothing")
+    return amount
+
+
+def _day(written: Any) -> date:
+    try:
+        return date.fromisoformat(written)
+    except (TypeError, ValueError):
+        what = "the pool has no day" if written is None else f"{quoted(str(written))} is no day"
+        raise ValueError(f"{what} on which it was seen, such as 2026-11-23") from None

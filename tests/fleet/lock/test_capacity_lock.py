@@ -1,0 +1,68 @@
+"""capacity.lock as text: one line for each pool, read strictly."""
+
+from datetime import date
+
+import pytest
+
+from inferfleet.api.problems import InvalidDocuments
+from inferfleet.fleet.lock.capacity import Seen, parse, text
+
+DAY = date(2026, 11, 23)
+SEEN = {
+    ("west", "h100"): Seen(DAY, 2, (), 8, 190_500, 2**40, (), 3),
+    ("east", "l4"): Seen(DAY, 1, (0, 4), 4, 15_890, 58 * 2**30, (1, 1, 2)),
+    ("east", "cpu"): Seen(DAY, 0),
+}
+TEXT = """\
+version: 1
+stack: prod
+pools:
+  east/cpu: {seen: "2026-11-23", nodes: 0}
+  east/l4: {seen: "2026-11-23", nodes: 1, held: [0, 4], gpus: 4, cpu: "15890m", memory: "59392Mi", \
+foreign: [1, 1, 2]}
+  west/h100: {seen: "2026-11-23", nodes: 2, gpus: 8, cpu: "190500m", memory: "1048576Mi", most: 3}
+"""
+
+
+def _wrong(written: str) -> list[str]:
+    with pytest.raises(InvalidDocuments) as raised:
+        parse(written, file="capacity.lock", stack="prod")
+    return [f"{problem.where}: {problem.what}" for problem in raised.value.problems]
+
+
+def test_the_file_has_one_line_for_each_pool_sorted_and_says_the_same_again() -> None:
+    assert text("prod", SEEN) == TEXT
+    assert parse(TEXT, file="capacity.lock", stack="prod") == SEEN
+
+
+@pytest.mark.parametrize("written", [None, "", "\n", text("prod", {})])
+def test_without_a_file_nothing_was_seen(written: str | None) -> None:
+    assert parse(written, file="capacity.lock", stack="prod") == {}
+
+
+@pytest.mark.parametrize(
+    ("line", "problem"),
+    [
+        ('east/l4: {seen: "2026-11-23"}', "east/l4 says no number of nodes"),
+        ("east/l4: {seen: now, nodes: 2}", "is no day on which it was seen"),
+        ("east/l4: {nodes: 2}", "the pool has no day on which it was seen, such as 2026-11-23"),
+        ('east/l4: {seen: "2026-11-23", nodes: -1}', "does not have the form"),
+        ('east/l4: {seen: "2026-11-23", nodes: 1, held: 2}', "does not have the form"),
+        ('east/l4: {seen: "2026-11-23", nodes: 1, foreign: [x]}', "does not have the form"),
+        ('east/l4: {seen: "2026-11-23", nodes: 1, node: 1}', "unknown field node"),
+        ('east/l4: {seen: "2026-11-23", nodes: 1, cpu: lots}', "lots"),
+        ('east: {seen: "2026-11-23", nodes: 1}', "does not have the form"),
+        ("east/l4: 3", "is not a mapping"),
+        ("<<<<<<< HEAD", "marks an unresolved merge conflict"),
+        ("nonsense", "is not a line of a capacity lock"),
+    ],
+)
+def test_what_cannot_be_read_is_told_with_its_line(line: str, problem: str) -> None:
+    (said,) = _wrong(f"version: 1\nstack: prod\npools:\n{line if line[0] == '<' else '  ' + line}\n")
+    assert said.startswith("capacity.lock:4: ")
+    assert problem in said
+
+
+def test_another_stack_another_version_and_a_pool_twice_are_refused() -> None:
+    line = '  east/l4: {seen: "2026-11-23", nodes: 1}\n'
+    assert len(_wrong(f"version: 2\nstack: other\nnodes: 1\npools:\n{line}{line}")) == 4
