@@ -38,7 +38,7 @@ def test_gateways_reach_the_ports_of_the_pool_and_roles_reach_each_other(
                 "from": [{"namespaceSelector": {"matchLabels": {"team": "monitoring"}}}],
                 "ports": [{"protocol": "TCP", "port": 8200}, {"protocol": "TCP", "port": 8000}],
             },
-            {"from": [{"podSelector": {"matchLabels": pods}}]},
+            {"from": [{"podSelector": {"matchLabels": {"inferfleet.dev/deployment": "qwen"}}}]},
         ],
     }
 

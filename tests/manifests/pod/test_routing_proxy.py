@@ -15,12 +15,11 @@ DECODE = "spec.workers.template.spec"
 
 def _proxy(where: Stand) -> dict[str, Any]:
     assert list(document_contradictions(where)) == []
-    [proxy] = pod_template(where)["spec"]["initContainers"]
-    return dict(proxy)
+    return dict(pod_template(where)["spec"]["initContainers"][0])
 
 
-def _problems(where: Stand) -> list[Problem]:
-    return list(document_contradictions(where))
+def _refused(where: Stand) -> list[Problem]:
+    return [*document_contradictions(where)]
 
 
 def _problem(what: str, next_step: str, path: str) -> Problem:
@@ -56,8 +55,8 @@ def test_the_clusters_image_counts_where_the_document_has_none() -> None:
 
 
 def test_the_proxy_comes_behind_other_init_containers() -> None:
-    fetch = {"name": "fetch", "image": "fetch:1"}
-    made = pod_template(stand(apart(workers("--port=8200", initContainers=[fetch]))))["spec"]
+    others = [{"name": "fetch", "image": "fetch:1"}]
+    made = pod_template(stand(apart(workers("--port=8200", initContainers=others))))["spec"]
     assert [each["name"] for each in made["initContainers"]] == ["fetch", "routing-proxy"]
 
 
@@ -100,7 +99,7 @@ def test_the_connector_is_told_in_the_words_of_its_version(
 
 
 def test_a_connector_that_the_clusters_version_does_not_know_is_refused() -> None:
-    assert _problems(stand(apart(connector="Mooncake"))) == [
+    assert _refused(stand(apart(connector="Mooncake"))) == [
         _problem(
             "the routing proxy of gie-1.5, the profile of cluster east, does not know connector Mooncake",
             "Write NIXL or SharedStorage, or serving.profile: router-0.10 in cluster east",
@@ -121,7 +120,7 @@ def test_engines_of_nixl_alone_pull_from_each_other(connector: str, value: bool,
         "Remove it",
         "spec.prefill.proxy.flags.enable-p2p-pull",
     )
-    assert _problems(stand(document, profile="router-0.10")) == ([expected] if refused else [])
+    assert _refused(stand(document, profile="router-0.10")) == ([expected] if refused else [])
 
 
 PLAIN = "the gateway, and pods of prefill on the same port of the InferencePool, speak plain HTTP"
@@ -195,14 +194,14 @@ ENGINES = "engines take plain HTTP here, because probes, pickers and gateways sp
 def test_flags_with_which_the_proxy_ends_or_nobody_reaches_it_are_refused(
     profile: str, flag: str, value: Any, what: str, step: str | None
 ) -> None:
-    [problem] = _problems(stand(apart(proxy={"flags": {flag: value}}), profile=profile))
+    [problem] = _refused(stand(apart(proxy={"flags": {flag: value}}), profile=profile))
     assert (problem.what, problem.path) == (what, f"spec.prefill.proxy.flags.{flag}")
     assert step is None or problem.next_step == step
 
 
 def test_resources_that_no_container_has_are_refused() -> None:
     document = apart(proxy={"resources": {"requests": {"cpus": "1"}}})
-    assert _problems(stand(document)) == [
+    assert _refused(stand(document)) == [
         _problem(
             "a container has no resource 'cpus'",
             "Did you mean cpu?",
@@ -213,7 +212,7 @@ def test_resources_that_no_container_has_are_refused() -> None:
 
 @pytest.mark.parametrize("name", ["nvidia.com/gpu", "nvidia.com/mig-1g.10gb"])
 def test_devices_for_the_proxy_are_refused(name: str) -> None:
-    assert _problems(stand(apart(proxy={"resources": {"limits": {name: "8"}}}))) == [
+    assert _refused(stand(apart(proxy={"resources": {"limits": {name: "8"}}}))) == [
         _problem(
             f"it asks for 8 {name}, and the plan counts the devices of engines alone",
             "Remove it: only engines get devices, those of their topology",
@@ -224,7 +223,7 @@ def test_devices_for_the_proxy_are_refused(name: str) -> None:
 
 def test_a_container_of_the_teams_by_the_proxys_name_is_refused() -> None:
     own = {"name": "routing-proxy", "image": "mine:1", "restartPolicy": "Always"}
-    assert _problems(stand(apart(workers("--port=8200", initContainers=[own])))) == [
+    assert _refused(stand(apart(workers("--port=8200", initContainers=[own])))) == [
         _problem(
             "a container is called routing-proxy, but inferfleet adds the routing proxy to decode pods, and "
             "requests come in there",
@@ -246,7 +245,7 @@ def test_a_container_of_the_teams_by_the_proxys_name_is_refused() -> None:
 def test_a_routing_proxy_of_the_teams_is_refused_by_its_image(field: str, image: str) -> None:
     own = {"name": "proxy", "image": image, "ports": [{"containerPort": 8000}]}
     at = "initContainers[0]" if field == "initContainers" else "containers[1]"
-    assert _problems(stand(apart(workers("--port=8200", **{field: [own]})))) == [
+    assert _refused(stand(apart(workers("--port=8200", **{field: [own]})))) == [
         _problem(
             "container 'proxy' runs the image of a routing proxy, but inferfleet adds the proxy to decode "
             "pods, and requests come in there",
@@ -264,7 +263,7 @@ def test_a_container_on_the_port_of_the_proxy_is_refused() -> None:
     taken = (
         "but the routing proxy of decode pods takes requests there, and containers of a pod share one address"
     )
-    assert _problems(stand(apart(decode))) == [
+    assert _refused(stand(apart(decode))) == [
         _problem(
             f"container 'engine' listens on 8000, {taken}",
             "Write 8200, where the engine listens",
@@ -280,7 +279,7 @@ def test_a_container_on_the_port_of_the_proxy_is_refused() -> None:
 
 def test_a_container_on_the_port_of_the_engine_behind_the_proxy_is_refused() -> None:
     log = {"name": "log", "image": "log:1", "ports": [{"containerPort": 8200}]}
-    assert _problems(stand(apart(workers("--port=8200", sidecars=[log])))) == [
+    assert _refused(stand(apart(workers("--port=8200", sidecars=[log])))) == [
         _problem(
             "container 'log' listens on 8200, but that is the engine's port, and containers of a pod share "
             "one address",
@@ -292,7 +291,7 @@ def test_a_container_on_the_port_of_the_engine_behind_the_proxy_is_refused() -> 
 
 def test_a_probe_of_the_engine_that_asks_the_proxy_is_refused() -> None:
     asks = {"readinessProbe": {"httpGet": {"path": "/health", "port": 8000}}}
-    assert _problems(stand(apart(workers("--port=8200", engine=asks)))) == [
+    assert _refused(stand(apart(workers("--port=8200", engine=asks)))) == [
         _problem(
             "readinessProbe of container 'engine' asks port 8000, but the routing proxy listens there, and "
             "answers /health whatever the engine does",
