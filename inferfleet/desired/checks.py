@@ -1,6 +1,7 @@
 """Problems that belong to no single manifest: command lines, pickers, doubled names."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping
+from typing import NamedTuple
 
 from inferfleet.api.documents import Documents
 from inferfleet.api.kinds.model_deployment import ModelDeployment
@@ -167,24 +168,52 @@ def scheduler_problems(documents: Documents, made: Mapping[Spot, Iterable[Pods]]
 
 
 def doubles(documents: Documents, clusters: Iterable[DesiredCluster]) -> Iterator[Problem]:
-    """Yield objects of the same kind and name on a cluster, and components of the same Pulumi name."""
+    """Yield objects of the same kind and name on a cluster, and components of the same Pulumi name.
+
+    Of all that two documents would call alike, on all clusters, it is the first: one of the two gets another
+    name. What one document would call alike is told thing by thing.
+    """
+    told: set[Hashable] = set()
     for cluster in clusters:
-        objects: dict[tuple[str, str, str | None, str], KubeObject] = {}
+        objects: dict[tuple[str, str, str | None, str], _Owned] = {}
         components: dict[tuple[str, str], Component] = {}
         for component in cluster.components:
             before = components.setdefault((component.kind, component.name), component)
             if before is not component:
                 # Both have the same name, so each is described by its last object.
-                last = (before.objects[-1], component.objects[-1])
-                by = [f"{_named(made)} of {_owner(documents, made)}" for made in last]
-                yield _doubled(f"{component.kind} {component.name}", cluster, by, component.objects[-1])
+                last = [_Owned(each.objects[-1], _namespace(each)) for each in (before, component)]
+                by = [f"{_named(one.made.kind, one.made)} of {_owner(documents, one)}" for one in last]
+                if _is_new(last[0], last[1], told):
+                    yield _doubled(f"{component.kind} {component.name}", cluster, by, last[1])
             for made in component.objects:
+                owned = _Owned(made, _namespace(component))
                 for group, kind in _kinds(made):
                     identity = group, kind, made.namespace, made.kubernetes_name
-                    if identity in objects:
-                        by = [_owner(documents, owned) for owned in (objects[identity], made)]
-                        yield _doubled(f"{kind} {made.namespace}/{made.kubernetes_name}", cluster, by, made)
-                    objects[identity] = made
+                    other = objects.get(identity)
+                    objects[identity] = owned
+                    if other and _is_new(other, owned, told):
+                        by = [_owner(documents, one) for one in (other, owned)]
+                        yield _doubled(_named(kind, made), cluster, by, owned)
+
+
+class _Owned(NamedTuple):
+    """An object, and the namespace of the component that it is part of: it may have none itself."""
+
+    made: KubeObject
+    namespace: str | None
+
+
+def _namespace(component: Component) -> str | None:
+    return next((made.namespace for made in component.objects if made.namespace), None)
+
+
+def _is_new(one: _Owned, other: _Owned, told: set[Hashable]) -> bool:
+    """Return whether nothing was told of the two documents, or of these parts of one, and note that it is."""
+    documents = frozenset(_written(each)[:2] for each in (one, other))
+    what = documents if len(documents) > 1 else (documents, one.made.kind, one.made.kubernetes_name)
+    new = what not in told
+    told.add(what)
+    return new
 
 
 def _kinds(made: KubeObject) -> Iterator[tuple[str, str]]:
@@ -195,8 +224,8 @@ def _kinds(made: KubeObject) -> Iterator[tuple[str, str]]:
         yield "", "Service"
 
 
-def _doubled(what: str, cluster: DesiredCluster, by: Iterable[str], made: KubeObject) -> Problem:
-    kind, key, path = _written(made)
+def _doubled(what: str, cluster: DesiredCluster, by: Iterable[str], owned: _Owned) -> Problem:
+    kind, key, path = _written(owned)
     wanted = " and by ".join(dict.fromkeys(by))
     return Problem(
         f"two different things on cluster {cluster.connection.cluster} would be called {what} "
@@ -208,10 +237,10 @@ def _doubled(what: str, cluster: DesiredCluster, by: Iterable[str], made: KubeOb
     )
 
 
-def _owner(documents: Documents, made: KubeObject) -> str:
+def _owner(documents: Documents, owned: _Owned) -> str:
     """Return the document that an object is made for, its role if it is of one, and where that is written."""
-    kind, key, path = _written(made)
-    role = made.manifest["metadata"].get("labels", {}).get(ROLE)
+    kind, key, path = _written(owned)
+    role = owned.made.manifest["metadata"].get("labels", {}).get(ROLE)
     where = documents.where(kind, key, path)
     return (
         (f"role {role} of " if role else "")
@@ -220,16 +249,17 @@ def _owner(documents: Documents, made: KubeObject) -> str:
     )
 
 
-def _written(made: KubeObject) -> tuple[str, str, str]:
+def _written(owned: _Owned) -> tuple[str, str, str]:
     """Return kind, key and field of the document that an object is made for; "" where it is for all."""
-    labels = made.manifest["metadata"].get("labels", {})
+    labels = owned.made.manifest["metadata"].get("labels", {})
     for kind, label in (("ModelDeployment", DEPLOYMENT), ("ModelService", SERVICE)):
         if label in labels:
             role = labels.get(ROLE, DECODE)
             path = "metadata.name" if role == DECODE else path_of_role(role)
-            return kind, f"{made.namespace}/{labels[label]}", path
+            return kind, f"{owned.namespace}/{labels[label]}", path
     return "", "", ""
 
 
-def _named(made: KubeObject) -> str:
-    return f"{made.kind} {made.namespace}/{made.kubernetes_name}"
+def _named(kind: str, made: KubeObject) -> str:
+    name = made.kubernetes_name
+    return f"{kind} {made.namespace}/{name}" if made.namespace else f"{kind} {name}"

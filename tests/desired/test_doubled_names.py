@@ -12,6 +12,7 @@ from inferfleet.fleet.lock.lock import Lock
 
 RENAME = "Rename one of the deployments, roles, services or pools from which the name is derived"
 NAME = "metadata.name"
+CONTAINER = {"name": "engine", "image": "engine:1", "args": ["serve", "m"]}
 
 
 def _doubled(what: str, *by: str, at: str, path: str = NAME) -> Problem:
@@ -104,9 +105,35 @@ def test_roles_that_join_to_one_name_are_told_with_the_line_of_each() -> None:
     )
     here = {"at": "ModelDeployment ml/a-b", "path": "spec.roles.c"}
     assert list(raised.value.problems) == [
-        replace(_doubled(f"{kind} {name}", *by, **here), where=Where("b.yaml", 21))
-        for kind, name in (("Deployment", "ml/a-b-c-l4"), ("Service", "ml/a-b-c"))
+        replace(_doubled("Service ml/a-b-c", *by, **here), where=Where("b.yaml", 21))
     ]
+
+
+def test_a_name_like_anothers_revision_is_one_problem_with_both_lines() -> None:
+    workers = {"topology": {"tensor": 1}, "template": {"spec": {"containers": [CONTAINER]}}}
+    engine = {"args": ["serve", "m", "--port=8200"]}
+    apart = deployment("q", prefill={"workers": workers}, engine=engine)
+    plan = made(cluster("east"), apart).plan
+    (revision,) = (placement.spot.revision for placement in plan.placements)
+    other = f"q-{revision}"
+    documents = stack(cluster("east"), apart, deployment(other))
+    lines = {
+        ("ModelDeployment", "ml/q"): {"": Where("a.yaml", 1), "metadata.name": Where("a.yaml", 3)},
+        ("ModelDeployment", f"ml/{other}"): {"": Where("b.yaml", 1), "metadata.name": Where("b.yaml", 4)},
+    }
+    with pytest.raises(InvalidDocuments) as raised:
+        desired(replace(documents, positions=lines), NOTHING)
+    (problem,) = raised.value.problems
+    assert (
+        f"(wanted by ModelDeployment ml/q (a.yaml:3) and by ModelDeployment ml/{other} (b.yaml:4))"
+        in problem.what
+    )
+    assert (problem.kind, problem.key, problem.where) == (
+        "ModelDeployment",
+        f"ml/{other}",
+        Where("b.yaml", 4),
+    )
+    assert "None" not in problem.what
 
 
 def _problems(*documents: Document, lock: Lock = NOTHING) -> list[Problem]:
