@@ -27,7 +27,7 @@ def _apart(replicas: int, *, gpus: int = 1, prefill: int = 1, **prefills: Any) -
         pytest.param(
             [cluster("east"), _apart(2, gpus=4, prefill=4)],
             lock({"a east/l4": 2}),
-            ["2 replicas of ml/a cannot leave east/l4 (has no pool for role prefill)"],
+            ["2 replicas of ml/a cannot leave east decode=l4 @e9284a (has no pool for role prefill)"],
             id="no room beside them",
         ),
         pytest.param(
