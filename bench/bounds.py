@@ -17,10 +17,11 @@ import numpy as np
 from bench.fleets import CLASSES
 from inferfleet.api.documents import Documents
 from inferfleet.fleet.decisions import Plan
+from inferfleet.fleet.demands import written
 from inferfleet.fleet.placement.suitability import Suitability
 from inferfleet.fleet.roles import roles_of
 from inferfleet.fleet.selectors.cel import Selectors
-from inferfleet.fleet.shapes import Demands, written
+from inferfleet.fleet.shapes import Demands
 
 # Numbers of deployments times pools up to which each pool is asked, and up to which in whole numbers.
 _MOST_BY_POOL, _MOST_WHOLE = 120_000, 30_000

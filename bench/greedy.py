@@ -4,10 +4,11 @@ then the fullest node. It keeps nothing, improves nothing, and looks at every po
 
 from bench.fleets import CLASSES
 from inferfleet.api.documents import Documents
+from inferfleet.fleet.demands import written
 from inferfleet.fleet.placement.suitability import Suitability
 from inferfleet.fleet.roles import roles_of
 from inferfleet.fleet.selectors.cel import Selectors
-from inferfleet.fleet.shapes import Demand, written
+from inferfleet.fleet.shapes import Demand
 
 # The class of each pool of a cluster and the GPUs that its nodes have free, those of the fullest node first.
 _Pools = list[tuple[str, list[int]]]

@@ -13,7 +13,7 @@ from inferfleet.fleet import engine_args
 from inferfleet.fleet.decisions import Plan
 from inferfleet.fleet.names import DEPLOYMENT, ROLE, SERVICE
 from inferfleet.fleet.pairs import check as pairs
-from inferfleet.fleet.pairs.across import fabric_problems
+from inferfleet.fleet.pairs.across import fabric_problems, generation_problems
 from inferfleet.fleet.roles import (
     DECODE,
     is_disaggregated,
@@ -22,7 +22,15 @@ from inferfleet.fleet.roles import (
     serving_roles,
     workers_of,
 )
-from inferfleet.fleet.shapes import RoleKey, Shape, has_accelerators, has_fabric, node, shape
+from inferfleet.fleet.shapes import (
+    RoleKey,
+    Shape,
+    compute_capability,
+    has_accelerators,
+    has_fabric,
+    node,
+    shape,
+)
 from inferfleet.fleet.spot import Spot
 from inferfleet.manifests.claims import device_classes
 from inferfleet.manifests.picker import check as picker_check
@@ -53,18 +61,20 @@ def engine_problems(documents: Documents, planned: Plan) -> Iterator[Problem]:
         # Replicas that have no pool for a role, or are on a lost cluster, are not what the document says.
         for spot in placed:
             if {role for role, _ in spot.pools} >= {*serving_roles(deployment)}:
-                yield from _fabrics(documents, deployment, spot)
+                yield from _between_pools(documents, deployment, spot)
 
 
-def _fabrics(documents: Documents, deployment: ModelDeployment, spot: Spot) -> Iterator[Problem]:
-    """Yield what a placement of prefill and decode lacks of networks between its GPUs."""
+def _between_pools(documents: Documents, deployment: ModelDeployment, spot: Spot) -> Iterator[Problem]:
+    """Yield what the pools of prefill and decode have otherwise: networks between GPUs, and the GPUs."""
     if not is_disaggregated(deployment):
         return
     spec = documents.clusters[spot.cluster].spec
-    fabrics = {
-        role: has_fabric(documents.classes[spec.pool(spot.pool(role)).class_name])
-        for role in serving_roles(deployment)
+    classes = {
+        role: documents.classes[spec.pool(spot.pool(role)).class_name] for role in serving_roles(deployment)
     }
+    capabilities = {role: compute_capability(of) for role, of in classes.items()}
+    yield from generation_problems(deployment, spot, capabilities=capabilities)
+    fabrics = {role: has_fabric(of) for role, of in classes.items()}
     sure = spec.cluster.source == "GKE"
     yield from fabric_problems(deployment, spot, fabrics=fabrics, sure=sure)
 

@@ -30,6 +30,7 @@ from inferfleet.manifests.pod.clashes import (
     template_check,
     without_requests,
 )
+from inferfleet.manifests.pod.disaggregated.check import changing_image
 from inferfleet.manifests.pod.disaggregated.transfer import without_storage
 from inferfleet.manifests.pod.hardware import Hardware, hardware
 from inferfleet.manifests.pod.stand import Stand
@@ -201,6 +202,7 @@ def _position(documents: Documents, stand: Stand, place: _Place, chains: Chains)
     problems = list(document_contradictions(stand))
     contradicts = bool(problems)
     problems += fractional_bytes(stand)
+    problems += changing_image(stand)
     if contradicts:
         return None, problems
     generated = pod_template(stand)

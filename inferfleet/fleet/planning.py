@@ -57,6 +57,7 @@ from inferfleet.fleet.advice.fixes import Fixes
 from inferfleet.fleet.advice.misplaced import placement_problems
 from inferfleet.fleet.advice.runners_up import RunnersUp
 from inferfleet.fleet.decisions import Change, Placement, Plan, Roll, Unplaced
+from inferfleet.fleet.demands import written
 from inferfleet.fleet.lock.lock import Lock, LockedCluster
 from inferfleet.fleet.placement.candidates import Candidates
 from inferfleet.fleet.placement.held_back import remarks
@@ -69,7 +70,7 @@ from inferfleet.fleet.placement.retaining import Retained, retain
 from inferfleet.fleet.placement.soundness import check
 from inferfleet.fleet.placement.suitability import Suitability
 from inferfleet.fleet.selectors.cel import Selectors
-from inferfleet.fleet.shapes import Demands, written
+from inferfleet.fleet.shapes import Demands
 from inferfleet.fleet.spot import Spot
 from inferfleet.fleet.traffic import endpoints, route_problems, routes
 

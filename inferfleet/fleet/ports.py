@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from inferfleet.api.kinds.model_deployment import ModelDeployment
 from inferfleet.api.kinds.workers import Position
-from inferfleet.fleet.engines.balance import balance, has_copies_apart
+from inferfleet.fleet.engines.balance import balance, every_pod_serves
 from inferfleet.fleet.engines.flags import Flags, flags_of
 from inferfleet.fleet.engines.group import LAST_PORT, meetings
 from inferfleet.fleet.engines.words import command_of
@@ -77,9 +77,7 @@ def followers_serve(deployment: ModelDeployment, role: str, shape: Shape) -> boo
 
     Followers do if each pod has copies of its own and an API server.
     """
-    topology = workers_of(deployment, role).topology
-    apart = has_copies_apart(topology) and shape.pods == topology.pods_per_worker
-    return apart and balance(deployment, role) != "internal"
+    return every_pod_serves(deployment, role, shape.pods)
 
 
 def health(deployment: ModelDeployment, role: str) -> Health:

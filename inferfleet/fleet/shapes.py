@@ -5,15 +5,13 @@ from dataclasses import dataclass, field
 from decimal import ROUND_FLOOR
 from typing import NamedTuple
 
-from inferfleet.api.documents import Documents
 from inferfleet.api.kinds.inference_class import Device, InferenceClass
 from inferfleet.api.kinds.model_deployment import ModelDeployment
 from inferfleet.api.kinds.quantity import parse_quantity
 from inferfleet.api.kinds.workers import Position, Topology
 from inferfleet.api.problems import Where
 from inferfleet.fleet.requests import PodSpec, requests
-from inferfleet.fleet.roles import DECODE, is_disaggregated, roles_of, workers_of
-from inferfleet.profiles.devices import RESOURCE_BY_DRIVER, is_network
+from inferfleet.profiles.devices import CAPABILITY, RESOURCE_BY_DRIVER, is_network
 from inferfleet.profiles.dra import CHANNEL_DRIVER
 
 
@@ -169,57 +167,6 @@ class Demands:
         return (deployment, role) in self.written
 
 
-def written(documents: Documents) -> Demands:
-    """Return what replicas need where no plugin edits their pods."""
-    by_class = {name: node(document) for name, document in documents.classes.items() if has_fabric(document)}
-    node_gpus = {
-        (name, pool.name): empty.gpus
-        for name, cluster in documents.clusters.items()
-        for pool in cluster.spec.node_pools
-        if (empty := by_class.get(pool.class_name)) and empty.gpus
-    }
-    sizes = sorted(set(node_gpus.values()))
-    demands: dict[RoleKey, Demand] = {}
-    spread: dict[RoleKey, dict[int, Demand]] = {}
-    for key, document in documents.deployments.items():
-        for role in roles_of(document):
-            topology = workers_of(document, role).topology
-            demands[key, role] = demand(document, role)
-            if not has_accelerators(document):
-                continue
-            wide = {
-                size: demand(document, role, size)
-                for size in sizes
-                if shape(topology, size) != shape(topology, topology.gpus_per_pod)
-            }
-            if wide:
-                spread[key, role] = wide
-    return Demands(demands, {}, spread, node_gpus)
-
-
-def demand(deployment: ModelDeployment, role: str = DECODE, node_gpus: int | None = None) -> Demand:
-    """Return what a role of one replica needs, by the templates in the document, of nodes with so many GPUs;
-    without a number, of nodes with as many as a pod of the document's shape asks for. Without accelerators a
-    pod has none.
-    """
-    workers = workers_of(deployment, role)
-    topology = workers.topology
-    if not has_accelerators(deployment):
-        node_gpus = 0
-    pods, gpus = shape(topology, topology.gpus_per_pod if node_gpus is None else node_gpus)
-    follower = workers.of("Follower") if pods > 1 else None
-    surge, apart = deployment.spec.rollout == "Surge", is_disaggregated(deployment)
-    return Demand(
-        pod_of(workers.entry_template.spec, gpus=gpus),
-        workers.count * pods,
-        pods if surge and not apart else 0,
-        gang=pods,
-        follower=pod_of(follower.spec, gpus=gpus) if follower else None,
-        # A second set has room for the one pod more of a change in place too.
-        sets=2 if surge and apart else 1,
-    )
-
-
 class Shape(NamedTuple):
     """The pods of one worker on nodes of a class: how many, and the GPUs of each."""
 
@@ -255,6 +202,18 @@ def has_fabric(inference_class: InferenceClass) -> bool:
         device.driver == CHANNEL_DRIVER or is_network(device.driver, device.attributes)
         for device in spec.all_devices
     )
+
+
+def compute_capability(inference_class: InferenceClass) -> tuple[int, int] | None:
+    """Return the CUDA compute capability of the GPUs of the class, such as (9, 0), None where its document
+    does not say it.
+    """
+    for device in inference_class.spec.all_devices:
+        for name, value in device.attributes.items():
+            if name.rpartition("/")[2] == CAPABILITY and value.version:
+                major, minor = value.version.split(".")[:2]
+                return int(major), int(minor)
+    return None
 
 
 def pod_of(spec: PodSpec, *, gpus: int) -> Pod:

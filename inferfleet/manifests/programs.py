@@ -12,6 +12,7 @@ from inferfleet.api.kinds.pod_template import ResourceRequirements
 from inferfleet.api.kinds.quantity import parse_quantity
 from inferfleet.api.problems import Mistake
 from inferfleet.api.wording import one_of, shown
+from inferfleet.profiles.devices import ACCELERATOR_DOMAINS
 from inferfleet.profiles.profile import FlagKind
 
 Value = str | int | float | bool
@@ -21,8 +22,10 @@ _RULE: dict[FlagKind, str] = {
     "bool": "true or false",
     "int": "a whole number",
     "duration": "a duration such as 150ms or 5s",
-    "text": "text",
+    "level": "one of debug, info, error and panic, or a number from 1 to 127",
+    "text": "text of one line, without control characters",
 }
+_LEVELS = ("debug", "info", "error", "panic")
 # What containers may ask for by a name without a domain, beside hugepages-<size>.
 _RESOURCES = ("cpu", "memory", "ephemeral-storage")
 _EXTENDED = re.compile(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?/[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?")
@@ -82,11 +85,18 @@ def _is(value: Value, kind: FlagKind) -> bool:
         return text(value) in ("true", "false")
     if kind == "int":
         return not isinstance(value, bool) and re.fullmatch(r"[0-9]{1,10}", text(value)) is not None
-    return kind == "text" or _DURATION.match(text(value)) is not None
+    if kind == "level":
+        word = text(value).lower()
+        return word in _LEVELS or (re.fullmatch(r"[0-9]{1,3}", word) is not None and 1 <= int(word) <= 127)
+    if kind == "text":
+        return text(value).isprintable()
+    return _DURATION.fullmatch(text(value)) is not None
 
 
 def resource_mistakes(resources: ResourceRequirements | None) -> Iterator[Mistake]:
-    """Yield what the API server refuses: unknown names, requests above limits, devices that may differ."""
+    """Yield what the API server refuses: unknown names, requests above limits, amounts that must not differ;
+    and devices, which the plan gives to engines alone.
+    """
     if resources is None:
         return
     limits = resources.limits
@@ -95,8 +105,12 @@ def resource_mistakes(resources: ResourceRequirements | None) -> Iterator[Mistak
             if not _is_resource(name):
                 what = f"a container has no resource {shown(name)!r}"
                 yield Mistake(what, one_of(name, _RESOURCES, "Known resources"), (kind, name))
+            elif name.partition("/")[0] in ACCELERATOR_DOMAINS:
+                what = f"it asks for {amounts[name]} {name}, and the plan counts the devices of engines alone"
+                step = "Remove it: only engines get devices, those of their topology"
+                yield Mistake(what, step, (kind, name))
     for name, requested in resources.requests.items():
-        if not _is_resource(name):
+        if not _is_resource(name) or name.partition("/")[0] in ACCELERATOR_DOMAINS:
             continue
         limit = limits.get(name)
         whole = name not in _RESOURCES

@@ -36,6 +36,7 @@ from inferfleet.plugins.fields import (
 from inferfleet.plugins.pod import (
     accelerator,
     containers,
+    drain_args,
     engine,
     engine_model,
     expert_args,
@@ -94,6 +95,7 @@ __all__ = [
     "add_capability",
     "containers",
     "devices",
+    "drain_args",
     "engine",
     "engine_defaults",
     "engine_model",

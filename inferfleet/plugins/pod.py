@@ -12,10 +12,11 @@ from inferfleet.api.kinds.workers import Topology
 from inferfleet.api.wording import path_of
 from inferfleet.fleet.engines.flags import Flags, flags_of, model_of, spelling
 from inferfleet.fleet.engines.group import Group, Wanted, argument, lends, missing
-from inferfleet.fleet.engines.handover import implied, transfer_of
+from inferfleet.fleet.engines.kv_transfer import implied, transfer_of
 from inferfleet.fleet.engines.ready import address_argument
 from inferfleet.fleet.engines.words import Command, command_of, is_known
 from inferfleet.plugins.contract import DeviceFacts, PluginCodeError, PluginError, PodTemplate, Request
+from inferfleet.profiles.kv_transfer import DRAIN_RESERVE_SECONDS, DRAINS_SINCE, version_of
 
 
 def mapping(template: PodTemplate, *path: str) -> dict[str, Any]:
@@ -109,6 +110,28 @@ def handover_args(template: PodTemplate, request: Request) -> tuple[str, ...]:
         return ()
     written = flags.has("mode") if way == "SGLang" else transfer_of(command, flags) is not None
     return () if written else ("=".join(follows),)
+
+
+def drain_args(template: PodTemplate, request: Request) -> tuple[str, ...]:
+    """Return the flag that lets requests end after SIGTERM, which vLLM aborts without it; nothing where the
+    command line says it.
+
+    It is for pods of a deployment with prefill apart that take requests, with an image of which the version
+    is known. The time is what the grace period leaves after the preStop sleep, less a reserve.
+    """
+    group, command, flags = _read(template, request)
+    if request.deployment.connector is None or group.engine != "vLLM" or not group.serves:
+        return ()
+    container = engine(template)
+    version = version_of(container.get("image"))
+    if version is None or version < DRAINS_SINCE or flags.has("drain") or lends(group, command):
+        return ()
+    hook = container.get("lifecycle", {}).get("preStop", {})
+    grace, sleep = template["spec"].get("terminationGracePeriodSeconds"), hook.get("sleep", {}).get("seconds")
+    if grace is None or (hook and sleep is None):
+        return ()
+    seconds = grace - (sleep or 0) - DRAIN_RESERVE_SECONDS
+    return (f"{spelling('drain', group.table)}={seconds}",) if seconds > 0 else ()
 
 
 def engine_model(template: PodTemplate, request: Request) -> str | None:

@@ -42,6 +42,7 @@ ModelMeaning = Literal["model", "servedModel", "dtype", "maxLength", "cacheDtype
 CacheMeaning = Literal[
     "revision",
     "quantization",
+    "overrides",
     "blockSize",
     "attention",
     "attentionConfig",
@@ -53,7 +54,9 @@ CacheMeaning = Literal[
 ]
 # How a KV cache is handed on: vLLM's is told by JSON, SGLang's by its mode and its way.
 HandoverMeaning = Literal["transfer", "mode", "way"]
-AnyMeaning = Meaning | GroupMeaning | ModelMeaning | CacheMeaning | HandoverMeaning
+# For how many seconds after SIGTERM requests in hand may end.
+EndMeaning = Literal["drain"]
+AnyMeaning = EndMeaning | Meaning | GroupMeaning | ModelMeaning | CacheMeaning | HandoverMeaning
 # Flags without a value.
 SWITCHES: frozenset[AnyMeaning] = frozenset(
     ("headless", "hybrid", "external", "multiPort", "expert", "evenCache", "hybridCache")
@@ -71,9 +74,9 @@ class EngineDefaults:
     port. `label` is the engine's name for endpoint pickers. `flags` has every spelling of flags that take one
     number, `group_flags` of those that say what a pod is to the others of its worker; the first spelling is
     the one that is written. `model_flags` say which model is loaded, and how, `cache_flags` what else decides
-    the form of its KV cache, and how that is handed on. With `underscores`, the parser takes them for dashes.
-    Where the flag `data_in_tensor` is given, data parallelism takes no GPUs beyond the
-    tensor group.
+    the form of its KV cache, and how that is handed on, `end_flags` how the engine ends. With `underscores`,
+    the parser takes them for dashes. Where the flag `data_in_tensor` is given, data parallelism takes no GPUs
+    beyond the tensor group.
 
     `address_flag` takes the address on which the engine listens. An `address_default` is that of an engine
     that only its own pod reaches without the flag. With one of `closed_flags` it takes requests only over
@@ -93,6 +96,7 @@ class EngineDefaults:
     group_flags: Mapping[str, GroupMeaning] = field(default_factory=dict)
     model_flags: Mapping[str, ModelMeaning] = field(default_factory=dict)
     cache_flags: Mapping[str, CacheMeaning | HandoverMeaning] = field(default_factory=dict)
+    end_flags: Mapping[str, EndMeaning] = field(default_factory=dict)
     underscores: bool = False
     data_in_tensor: str | None = None
     address_flag: str | None = None
@@ -163,6 +167,7 @@ _ENGINES = {
             "--revision": "revision",
             "--quantization": "quantization",
             "-q": "quantization",
+            "--hf-overrides": "overrides",
             "--block-size": "blockSize",
             "--attention-backend": "attention",
             "--attention-config": "attentionConfig",
@@ -177,6 +182,8 @@ _ENGINES = {
             "-pcp": "prefillContext",
             "--kv-transfer-config": "transfer",
         },
+        # vllm#36666: 0 without it, which aborts all requests in hand.
+        end_flags={"--shutdown-timeout": "drain"},
         underscores=True,
         address_flag="--host",
         # vllm/entrypoints/openai/cli_args.py; without --host it listens on all addresses.

@@ -1,17 +1,25 @@
-"""How engines hand KV caches from prefill to decode: classes of connectors, since when, and for which models.
+"""How engines hand KV caches from prefill to decode: connectors, models, and how the pods find each other.
 
 Sources: of vllm-project/vllm vllm/config/kv_transfer.py, vllm/distributed/kv_transfer/kv_connector/factory.py
 (names of connectors), docs/features/nixl_connector_usage.md and nixl_connector_compatibility.md at 0a5110ef,
 mooncake_connector_usage.md at 00f4240e; of sgl-project/sglang python/sglang/srt/server_args.py and
 srt/disaggregation/common/conn.py; of llm-d/llm-d guides/pd-disaggregation; of
 llm-d/llm-d-inference-scheduler pkg/sidecar/proxy at v0.7.1 (the proxy knows NIXL, shared storage and SGLang).
+Variables and ports: vllm/envs.py, nixl/scheduler.py and mooncake/mooncake_connector.py below
+vllm/distributed/kv_transfer/kv_connector/v1 (before 0.12 the first was nixl_connector.py; each rank of data
+parallelism has a side channel of its own, at the port plus its number); srt/environ.py of SGLang; of UCX
+docs/source/faq.md, and guides/pd-disaggregation of llm-d.
 """
 
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Literal
 
 Version = tuple[int, ...]
+# The ways that documents name: `spec.prefill.connector`.
+Way = Literal["NIXL", "SharedStorage", "Mooncake", "SGLang"]
 
 
 @dataclass(frozen=True)
@@ -49,6 +57,14 @@ CLASSES: Mapping[str, Mapping[str, ConnectorClass]] = {
     },
     "Mooncake": {"MooncakeConnector": ConnectorClass((0, 12, 0))},
 }
+# Two names of one class: v1/nixl/connector.py ends in `NixlConnector = NixlPullConnector`.
+ALIASES: Mapping[str, str] = {"NixlPullConnector": "NixlConnector"}
+# `kv_buffer_device` of vllm/config/kv_transfer.py without it.
+BUFFER_DEVICE = "cuda"
+# Classes that store a cache in files: the folder is a hash of the tokens, the file is called after the layer
+# (_generate_foldername_debug in v1/example_connector.py at 00231834). Nothing in these names tells models,
+# formats or GPUs of a tensor group apart.
+FILES = ("ExampleConnector", "SharedStorageConnector")
 # Several connectors at once; those within stand in kv_connector_extra_config.connectors.
 MULTI = "MultiConnector"
 
@@ -61,8 +77,18 @@ ROLES: Mapping[str, tuple[str, str]] = {
 # NixlConnector reads a cache that is spread over more GPUs than its own since vllm#27274, after v0.11.
 PREFILL_WIDER_SINCE: Version = (0, 12, 0)
 
-# Which engines hand KV caches on in which way; the routing proxy of decode pods knows no others.
-ENGINES: Mapping[str, tuple[str, ...]] = {
+# vLLM aborts requests in hand at SIGTERM, unless `--shutdown-timeout` gives them time (vllm#36666). Its
+# author announced it for v0.18.0, and it was reverted once in that cycle; v0.19.0 surely has it.
+DRAINS_SINCE: Version = (0, 19, 0)
+# Seconds of the grace period that are left to vLLM after the last request: its processes end, and the proxy.
+DRAIN_RESERVE_SECONDS = 10
+
+# The CUDA compute capability from which GPUs have bfloat16, and vLLM FLASH_ATTN.
+BFLOAT16_SINCE = (8, 0)
+
+# Which engines hand KV caches on in which way, the usual one first; the routing proxy of decode pods knows no
+# others.
+ENGINES: Mapping[str, tuple[Way, ...]] = {
     "vLLM": ("NIXL", "SharedStorage", "Mooncake"),
     "SGLang": ("SGLang",),
     "Other": ("NIXL", "SharedStorage", "Mooncake", "SGLang"),
@@ -78,6 +104,32 @@ ALIKE: Mapping[str, str] = {
     "mooncake_protocol": "Mooncake",
     "shared_storage_path": "SharedStorage",
 }
+
+# Address that a decode engine is told to ask: by default it would ask itself.
+NIXL_HOST = "VLLM_NIXL_SIDE_CHANNEL_HOST"
+NIXL_PORT = "VLLM_NIXL_SIDE_CHANNEL_PORT"
+NIXL_DEFAULT_PORT = 5600
+# Where prefill engines of Mooncake and SGLang tell the way to them, and what names another port.
+BOOTSTRAP_PORT = 8998
+MOONCAKE_PORT = "VLLM_MOONCAKE_BOOTSTRAP_PORT"
+SGLANG_PORT_FLAG = "--disaggregation-bootstrap-port"
+# The variable of the routing proxy that says SGLang's.
+SGLANG_PROXY_PORT = "SGLANG_BOOTSTRAP_PORT"
+
+# Seconds for which engines keep connections that nobody uses, 5 by default. The routing proxy keeps its own
+# for 90 (http.DefaultTransport of Go), and a request on one that the engine just closed fails.
+KEEP_ALIVE: Mapping[str, str] = MappingProxyType(
+    {"vLLM": "VLLM_HTTP_TIMEOUT_KEEP_ALIVE", "SGLang": "SGLANG_TIMEOUT_KEEP_ALIVE"}
+)
+KEEP_ALIVE_SECONDS = 120
+
+UCX_TLS = "UCX_TLS"
+# Without adapters for RDMA in the pod: GPUs of one node among themselves, and TCP to others. Where
+# there may be adapters the choice is UCX's, as in llm-d's guides.
+UCX_WITHOUT_RDMA = "cuda_ipc,cuda_copy,tcp"
+# RoCE of GKE has a network for each adapter. UCX takes adapters of two networks for unreachable without this
+# (guides/pd-disaggregation/modelserver/gpu/vllm/gke of llm-d at 02be547).
+UCX_ROCE = ("UCX_IB_ROCE_REACHABILITY_MODE", "all")
 
 # Models with multi-head latent attention, whose cache every GPU of a tensor group has whole: DeepSeek V2 and
 # later, Kimi K2 and Linear, GLM 4.7 Flash and 5, LongCat, Pangu Ultra MoE (`is_deepseek_mla` in

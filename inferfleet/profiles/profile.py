@@ -4,8 +4,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-# `text` takes anything; a `duration` is Go's (150ms, 5s, 1m30s).
-FlagKind = Literal["bool", "int", "duration", "text"]
+# `text` is one line of anything; a `duration` is Go's (150ms, 5s, 1m30s), a `level` one of controller-runtime
+# (pkg/log/zap/flags.go), which holds numbers in eight bits.
+FlagKind = Literal["bool", "int", "duration", "level", "text"]
 
 
 @dataclass(frozen=True)

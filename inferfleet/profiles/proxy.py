@@ -15,10 +15,13 @@ FIRST_PORT = 1024
 # Path that it answers itself, as soon as it listens and whatever the engine does.
 HEALTH_PATH = "/health"
 
+# The last element of its image's name: of both versions, and in builds by its Makefile's name.
+PROGRAMS = frozenset({"llm-d-routing-sidecar", "llm-d-router-disagg-sidecar", "pd-sidecar"})
+
 _LOGS: dict[str, FlagKind] = {
     "zap-devel": "bool",
     "zap-encoder": "text",
-    "zap-log-level": "text",
+    "zap-log-level": "level",
     "zap-stacktrace-level": "text",
     "zap-time-encoding": "text",
 }

@@ -45,7 +45,7 @@ _KNOWN: dict[str, FlagKind] = {
     "v": "int",
     "zap-devel": "bool",
     "zap-encoder": "text",
-    "zap-log-level": "text",
+    "zap-log-level": "level",
     "zap-stacktrace-level": "text",
     "zap-time-encoding": "text",
 }

@@ -17,6 +17,9 @@ from sandbox.cluster.watching import UNREACHABLE, Api, ApiError
 STRATEGIC = "application/strategic-merge-patch+json"
 # Seconds between attempts to write to an API server that does not answer.
 RETRY_SECONDS = 1.0
+# What a container runtime takes to report that a container has ended, before sidecars are told to end. The
+# routing sidecar ends at once, also in the midst of the last bytes of the engine's last answer.
+REPORT_SECONDS = 0.3
 
 
 @dataclass(frozen=True)
@@ -48,6 +51,8 @@ class PodContainers:
         loop = asyncio.get_running_loop()
         until = loop.time() + grace
         await asyncio.gather(*(container.stop(grace) for container in self.main))
+        if self.main and self.sidecars:
+            await asyncio.sleep(min(REPORT_SECONDS, max(0.0, until - loop.time())))
         for sidecar in reversed(self.sidecars):
             await sidecar.stop(max(0.0, until - loop.time()))
 

@@ -79,7 +79,9 @@ class EngineServer:
             await self._handover.open()
 
     async def close(self, *, grace: float) -> None:
-        """Accept no more requests, and give running ones `grace` seconds to end."""
+        """Accept no more requests, and give running ones `grace` seconds to end, or fewer by its settings."""
+        if self._settings.drain is not None:
+            grace = min(grace, self._settings.drain)
         for listener, _ in self._servers:
             listener.close()
         for _, server in self._servers:

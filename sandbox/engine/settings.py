@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from inferfleet.profiles.engines import EngineDefaults, Meaning, engine
+from inferfleet.profiles.kv_transfer import DRAINS_SINCE, version_of
 from sandbox.engine.command import arguments
 from sandbox.engine.command.arguments import Arguments
 from sandbox.engine.command.flags import BY_LABEL, EngineFlags
@@ -30,7 +31,8 @@ class Settings:
     `max_length` and `block_size` are in tokens. `reachable`: it listens on the pod's address. `metrics_path`
     is None without metrics. `more_ports` are those of its other API servers, and `health_port` tells the
     health of all. `group` is that of an engine in many pods, of which some answer for their health alone or
-    nothing. `transfer` says how it hands prompts over, and `notes` are lines for its log.
+    nothing. `transfer` says how it hands prompts over, and `notes` are lines for its log. After SIGTERM
+    requests in hand have `drain` seconds, None for as long as their pod has.
     """
 
     engine: str
@@ -51,6 +53,7 @@ class Settings:
     group: Group | None = None
     answers: Literal["requests", "health", "nothing"] = "requests"
     transfer: Transfer | None = None
+    drain: int | None = None
     notes: tuple[str, ...] = field(default_factory=tuple)
 
     @property
@@ -112,6 +115,7 @@ def settings(start: Start, steer: Steering) -> Settings:
         group=group,
         answers=_answers(start.engine, group),
         transfer=transfer,
+        drain=_drain(start, given, apart=transfer is not None),
         notes=tuple(notes),
     )
 
@@ -190,6 +194,17 @@ def _check_gpus(
         f"ValueError: World size ({world}) is smaller than the {start.gpus} GPUs of the container ({sizes}):"
         " the others would be idle."
     )
+
+
+def _drain(start: Start, given: Arguments, *, apart: bool) -> int | None:
+    """Return what `--shutdown-timeout` says. Without it vLLM aborts: here only engines that hand prompts over
+    do, and others have the time of their pod.
+    """
+    text = given.text("--shutdown-timeout") if start.engine == "vllm" else None
+    if text is not None:
+        return int(text)
+    version = version_of(start.image) if start.engine == "vllm" and apart else None
+    return 0 if version and version >= DRAINS_SINCE else None
 
 
 def _answers(engine_label: str, group: Group | None) -> Literal["requests", "health", "nothing"]:

@@ -13,6 +13,8 @@ from sandbox.gateway.envoy import REASON
 
 # How long something that should happen within seconds may take on a loaded machine.
 PATIENCE = 120
+# The end of every stream.
+END = "data: [DONE]\n\n"
 
 
 class _Whatever(HTTPErrorProcessor):
@@ -33,12 +35,16 @@ class Clusters(Protocol):
 
 
 class Answer(NamedTuple):
-    """Who answered ("" for nobody), and when it was asked, in seconds of the monotonic clock."""
+    """Who answered ("" for nobody), and when it was asked, in seconds of the monotonic clock.
+
+    `prefill` is another pod that computed the prompt, "" if there was none.
+    """
 
     status: int  # 0 for none in time
     pod: str
     asked: float
     instead: str = ""  # of an answer: the body, and why the gateway sent it
+    prefill: str = ""
 
 
 def url(fleet: Clusters, cluster: str, path: str) -> str:
@@ -48,10 +54,21 @@ def url(fleet: Clusters, cluster: str, path: str) -> str:
     return f"http://{gateway['status']['addresses'][0]['value']}:{listener['port']}/{path}"
 
 
-def ask(url: str, *, tokens: int = 4, patience: float = PATIENCE) -> Answer:
-    """One chat request, which asks for exactly so many tokens."""
-    body: dict[str, Any] = {"model": "shared", "messages": [{"role": "user", "content": "hello"}]}
-    body |= {"max_tokens": tokens, "ignore_eos": True}
+def ask(
+    url: str,
+    text: str = "hello",
+    *,
+    model: str = "shared",
+    tokens: int = 4,
+    stream: bool = False,
+    patience: float = PATIENCE,
+) -> Answer:
+    """One chat request, which asks for exactly so many tokens. A stream counts as answered once it is whole.
+
+    `patience` is in seconds, of a stream from one piece to the next.
+    """
+    body: dict[str, Any] = {"model": model, "messages": [{"role": "user", "content": text}]}
+    body |= {"max_tokens": tokens, "ignore_eos": True, "stream": stream}
     request = Request(
         f"{url}/v1/chat/completions",
         data=json.dumps(body).encode(),
@@ -62,29 +79,47 @@ def ask(url: str, *, tokens: int = 4, patience: float = PATIENCE) -> Answer:
         with _open(request, timeout=patience) as answer:
             said, status = answer.read().decode(errors="replace"), int(answer.status)
     except (OSError, HTTPException) as error:
-        return Answer(0, "", asked, str(error))
+        return Answer(0, "", asked, f"{error} after {time.monotonic() - asked:.1f} s")
+    if status == 200 and stream and not said.endswith(END):
+        return Answer(0, "", asked, f"a stream of {answer.headers['x-inference-pod']} that ends early")
     if status == 200:
-        return Answer(status, str(answer.headers["x-inference-pod"]), asked)
+        pod, prefill = answer.headers["x-inference-pod"], answer.headers.get("x-inference-prefill-pod", "")
+        return Answer(status, str(pod), asked, prefill=str(prefill))
     return Answer(status, "", asked, f"{said} {answer.headers.get(REASON, '')}")
 
 
 @contextmanager
 def asked_all_the_time(url: str) -> Iterator[list[Answer]]:
     """The answers to one request after the other, from now until the block ends."""
+    with going_on(lambda: ask(url, patience=5)) as answers:
+        yield answers
+
+
+@contextmanager
+def going_on(request: Callable[[], Answer], *, clients: int = 1) -> Iterator[list[Answer]]:
+    """The answers that so many clients get, each to one request after the other, until the block ends.
+
+    Every request that has begun is waited for.
+    """
     answers: list[Answer] = []
     over = Event()
 
     def go_on() -> None:
         while not over.is_set():
-            answers.append(ask(url, patience=5))
+            answers.append(request())
+            if answers[-1].status != 200:
+                # What is refused is refused at once: nobody asks again within the same moment.
+                over.wait(0.3)
 
-    asking = Thread(target=go_on)
-    asking.start()
+    asking = [Thread(target=go_on) for _ in range(clients)]
+    for client in asking:
+        client.start()
     try:
         yield answers
     finally:
         over.set()
-        asking.join()
+        for client in asking:
+            client.join()
 
 
 def serving(url: str, *, requests: int = 20) -> set[str]:

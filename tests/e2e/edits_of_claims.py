@@ -69,7 +69,14 @@ SCHEDULERS = (
         "east", "spec.serving.scheduler", {"type": "Volcano"}, _ROLL,
         *(
             single(name, "spec.template.spec.schedulerName")
-            for name in ("duo-decode-plain", "duo-encode-plain", "single-decode-plain", "tall-decode-joined")
+            for name in (
+                "duo-decode-plain",
+                "duo-encode-plain",
+                "single-decode-plain",
+                "split-decode-plain-b7989f",
+                "split-prefill-plain-b7989f",
+                "tall-decode-joined",
+            )
         ),
         group("claimed-decode-dra", both=VOLCANO),
         group("kimi-decode-plain", both=QUEUED),

@@ -1,6 +1,7 @@
 """Edits of workers that run: of their topology, templates, engine and roles."""
 
 from edits_of_claims import CLAIMS, SCHEDULERS
+from edits_of_prefill import PREFILL
 from edits_of_workers_stack import selects, template
 from gke_edits import GONE, Edit
 from plans_of_workers import (
@@ -216,6 +217,7 @@ PARTS = (
     ("topology and number", _TOPOLOGY),
     ("templates, engine and rollout", _OF_TEMPLATES),
     ("roles", _ROLES),
+    ("prefill apart from decode", PREFILL),
     ("claims", CLAIMS),
     ("schedulers", SCHEDULERS),
 )

@@ -34,6 +34,9 @@ def documents() -> Documents:
         "single": model("single", {"tensor": 1}),
         "tall": model("tall", {"tensor": 4}, on="joined"),
         "duo": model("duo", {"tensor": 1}, roles={"encode": encode}),
+        "split": model(
+            "split", {"tensor": 1}, prefill={"workers": {"topology": {"tensor": 1}, "template": template()}}
+        ),
         "claimed": model("claimed", PIPELINE, on="dra"),
         "queued": model("queued", PIPELINE, scheduler={"type": "Kueue", "queue": "team-a"}),
     }

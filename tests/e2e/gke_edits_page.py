@@ -39,6 +39,7 @@ group of Pulumi's resources, and nothing on a cluster.
 | `wide` | a group of two pods with two copies of the model each |
 | `single`, `tall` | one pod; one with all four GPUs of its node, whose class joins nodes by a network |
 | `duo` | one pod, and one of the role `encode` |
+| `split` | a decode pod and a prefill pod |
 | `claimed` | a group of two pods that claim their GPUs |
 | `queued` | a group of two pods in a queue of Kueue |
 """

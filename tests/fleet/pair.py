@@ -11,7 +11,7 @@ from inferfleet.fleet.pairs import check as pairs
 from inferfleet.fleet.roles import roles_of, workers_of
 from inferfleet.fleet.shapes import Shape
 
-IMAGE = "vllm/vllm-openai:v0.20.0"
+IMAGE = "vllm/vllm-openai:v0.17.0"
 MODEL = "--model=Qwen/Qwen3-32B"
 NIXL = '{"kv_connector":"NixlConnector","kv_role":"%s"}'
 NODES = (

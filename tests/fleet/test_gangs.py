@@ -7,8 +7,9 @@ from inferfleet.api.documents import Documents
 from inferfleet.api.problems import of_severity
 from inferfleet.fleet import plan
 from inferfleet.fleet.decisions import Reason
+from inferfleet.fleet.demands import written
 from inferfleet.fleet.lock.lock import Lock
-from inferfleet.fleet.shapes import Demand, Pod, written
+from inferfleet.fleet.shapes import Demand, Pod
 from inferfleet.fleet.spot import Spot
 
 EMPTY = lock({})

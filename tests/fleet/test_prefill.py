@@ -9,9 +9,11 @@ from inferfleet.api.kinds.inference_cluster import Images, InferenceCluster
 from inferfleet.api.kinds.model_deployment import ModelDeployment
 from inferfleet.fleet import plan
 from inferfleet.fleet.decisions import Leaving
+from inferfleet.fleet.demands import demand
 from inferfleet.fleet.engines.exchanged import revision
 from inferfleet.fleet.lock.lock import Lock, parse, text
 from inferfleet.fleet.placement.handover import waiting
+from inferfleet.fleet.shapes import Pod
 
 ON_L4 = "capacity['gpu.nvidia.com/memory'].compareTo(quantity('40Gi')) < 0"
 ON_H100 = "capacity['gpu.nvidia.com/memory'].compareTo(quantity('40Gi')) > 0"
@@ -174,3 +176,23 @@ def test_a_replica_that_moves_and_changes_its_revision_says_why_it_moves() -> No
     before = plan(fleet(east, _apart(1, prefill=3)), Lock()).lock
     drained = cluster("east", {"h100": ("h100", 2)}, state="drained")
     assert [*plan(fleet(drained, west, _apart(1)), before).left.values()] == ["drained"]
+
+
+CORES = {"requests": {"cpu": "10"}}
+PROXY = {"resources": {"requests": {"cpu": "2"}, "limits": {"cpu": "4", "memory": "1Gi"}}}
+
+
+def test_the_proxy_of_decode_pods_is_counted() -> None:
+    document = deployment("a", 1, gpus=4, prefill={**role(4), "proxy": PROXY}, resources=CORES)
+    counted = [demand(document, of).pod for of in ("decode", "prefill")]
+    assert counted == [Pod(4, 12_000, 2**30), Pod(4, 0, 0)]
+
+
+def test_followers_that_serve_have_a_proxy_that_is_counted_and_others_have_none() -> None:
+    for topology, cpu in (
+        ({"tensor": 4, "data": 2, "dataLocal": 1}, 12_000),
+        ({"tensor": 4, "pipeline": 2}, 10_000),
+    ):
+        document = deployment("a", 1, topology=topology, prefill={**role(4), "proxy": PROXY}, resources=CORES)
+        made = demand(document)
+        assert (made.pod.cpu, made.follower and made.follower.cpu) == (12_000, cpu)

@@ -3,7 +3,7 @@
 import re
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, Field, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from inferfleet.api.kinds.base import (
     API_VERSION,
@@ -21,7 +21,7 @@ from inferfleet.api.kinds.serving.prefill import Prefill
 from inferfleet.api.kinds.serving.scheduler import DeploymentScheduler, of_deployment
 from inferfleet.api.kinds.text_rules import HOSTNAME, IMAGE, Dns1035
 from inferfleet.api.kinds.workers import NodeSelector, Workers
-from inferfleet.api.problems import Mistake, Mistaken
+from inferfleet.api.problems import Mistake, Mistaken, mistaken
 from inferfleet.api.wording import shown
 
 EngineType = Literal["vLLM", "SGLang", "TensorRT-LLM", "Triton", "Other"]
@@ -148,6 +148,13 @@ class Role(Model):
     """The program in this role's container `engine`. Default: that of the deployment."""
 
 
+def _filled_in(prefill: Any) -> Any:
+    """`prefill:` with nothing behind it, which would end all prefill pods of a fleet without a word."""
+    if prefill is None:
+        raise mistaken("{field} is there and says nothing", "Fill it in, or remove the line")
+    return prefill
+
+
 class ModelDeploymentSpec(Model):
     """What to run, how many times, and on which hardware."""
 
@@ -198,7 +205,7 @@ class ModelDeploymentSpec(Model):
     """Further roles by their names (lowercase letters, digits and `-`, starting with a letter, at most 12
     characters), each with workers of its own in every replica. Default: none.
     """
-    prefill: Prefill | None = None
+    prefill: Annotated[Prefill | None, BeforeValidator(_filled_in)] = None
     """Workers of their own for the prefill phase; those of `workers` then only decode, and all replicas on a
     cluster share their pools. Default: the same workers do both.
     """

@@ -15,6 +15,7 @@ from inferfleet.api.kinds.node_pool import NodePool
 from inferfleet.desired.chains import Chains
 from inferfleet.desired.demands.shares import edited
 from inferfleet.desired.pods import Made, pods
+from inferfleet.fleet.demands import written
 from inferfleet.fleet.lock.lock import Lock
 from inferfleet.fleet.roles import image_of, selector_of, without_image, workers_of
 from inferfleet.fleet.selectors.cel import InvalidSelector, Selectors
@@ -26,7 +27,6 @@ from inferfleet.fleet.shapes import (
     RoleKey,
     has_accelerators,
     node,
-    written,
 )
 from inferfleet.fleet.spot import Spot
 from inferfleet.gke.decide import cloud_pools

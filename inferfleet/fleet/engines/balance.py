@@ -72,6 +72,13 @@ def has_copies_apart(topology: Topology) -> bool:
     return topology.pipeline == 1 and topology.data > topology.data_local
 
 
+def every_pod_serves(deployment: ModelDeployment, role: str, pods: int) -> bool:
+    """Return whether each of so many pods of a worker takes requests: it has copies and an API server."""
+    topology = workers_of(deployment, role).topology
+    apart = has_copies_apart(topology) and pods == topology.pods_per_worker
+    return apart and balance(deployment, role) != "internal"
+
+
 def written_balance(flags: Flags, command: Command) -> Balance | None:
     """Return what the flags of vLLM say of it, None where they say nothing."""
     if flags.has("multiPort"):

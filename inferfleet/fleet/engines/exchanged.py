@@ -11,8 +11,9 @@ number formats, attention backend, the manager of hybrid caches, speculation and
 handshake compares besides (_validate_remote_agent_handshake in base_worker.py: sizes of blocks and tensor
 group, VLLM_KV_CACHE_LAYOUT, context parallelism); and of SGLang page size and format of the cache
 (try_ensure_parallel_info in srt/disaggregation/common/conn.py). Engines know a model by its name alone, so
-for a path its files count too. A fact that nobody wrote is left out, so one that is read newly changes no
-revision without it. The proxy hands requests on and no cache: it is no fact.
+for a path its files count too. Of `--kv-transfer-config` only what the other side sees counts, and prefill's
+bootstrap port where proxies have it. A fact that nobody wrote is left out, so one that is read newly changes
+no revision without it. The proxy hands requests on and no cache: it is no fact.
 """
 
 import hashlib
@@ -29,10 +30,18 @@ from inferfleet.api.kinds.workers import Position
 from inferfleet.api.problems import Mistake
 from inferfleet.api.wording import shown
 from inferfleet.fleet.engines.flags import flags_of, model_of, spelling
-from inferfleet.fleet.engines.handover import TRANSFER, canonical, implied, transfer_of
+from inferfleet.fleet.engines.kv_transfer import (
+    TRANSFER,
+    Transfer,
+    bootstrap_port_of,
+    canonical,
+    implied,
+    transfer_of,
+)
 from inferfleet.fleet.engines.repeated import place_of
 from inferfleet.fleet.engines.words import Command, Steps, command_of
 from inferfleet.fleet.roles import (
+    PREFILL,
     engine_of,
     image_of,
     is_disaggregated,
@@ -41,7 +50,7 @@ from inferfleet.fleet.roles import (
     workers_of,
 )
 from inferfleet.profiles.engines import AnyMeaning, engine
-from inferfleet.profiles.kv_transfer import SGLANG_WAY
+from inferfleet.profiles.kv_transfer import BOOTSTRAP_PORT, ENGINES, SGLANG_WAY
 
 Spec = Mapping[str, Any]
 
@@ -49,6 +58,7 @@ _DIGITS = 6
 _FLAGS: tuple[AnyMeaning, ...] = (
     "revision",
     "quantization",
+    "overrides",
     "dtype",
     "cacheDtype",
     "blockSize",
@@ -60,7 +70,7 @@ _FLAGS: tuple[AnyMeaning, ...] = (
     "way",
 )
 # What says nothing: the engine does the same without it.
-_USUAL: Mapping[AnyMeaning, str] = {
+USUAL: Mapping[AnyMeaning, str] = {
     "dtype": "auto",
     "cacheDtype": "auto",
     "decodeContext": "1",
@@ -69,8 +79,11 @@ _USUAL: Mapping[AnyMeaning, str] = {
 }
 # Other names of number formats: vllm/config/model.py.
 _DTYPES = {"half": "float16", "float": "float32"}
-# Where blocks lie in memory, and the attention backend of vLLM before v0.14.
-VARIABLES = ("VLLM_KV_CACHE_LAYOUT", "VLLM_ATTENTION_BACKEND")
+# Where blocks lie in memory, the attention backend of vLLM before v0.14, and what has models with latent
+# attention keep whole keys and values (vllm/envs.py).
+LAYOUT, BACKEND, WITHOUT_LATENT = "VLLM_KV_CACHE_LAYOUT", "VLLM_ATTENTION_BACKEND", "VLLM_MLA_DISABLE"
+_VARIABLES = (LAYOUT, BACKEND, WITHOUT_LATENT)
+_POSITIONS: tuple[Position, ...] = ("Entry", "Follower")
 
 # The plugin that mounts or unpacks models, and what names their files in its config and in volumes.
 _MODELS = "model-cache"
@@ -91,7 +104,14 @@ def connector(deployment: ModelDeployment) -> Connector:
     prefill = deployment.spec.prefill
     if prefill is None:
         raise ValueError(f"{deployment.metadata.key} has no prefill of its own")
-    return prefill.connector or ("SGLang" if deployment.spec.engine.type == "SGLang" else "NIXL")
+    kinds = ENGINES.get(deployment.spec.engine.type)
+    return prefill.connector or (kinds[0] if kinds else "NIXL")
+
+
+def bootstrap_port(deployment: ModelDeployment) -> int:
+    """Return where prefill engines tell the way to them, by their template in the document."""
+    spec = workers_of(deployment, PREFILL).entry_template.spec
+    return bootstrap_port_of(spec, connector(deployment)) or BOOTSTRAP_PORT
 
 
 def revision(deployment: ModelDeployment, images: Images) -> str:
@@ -104,7 +124,7 @@ def revision(deployment: ModelDeployment, images: Images) -> str:
     for role in serving_roles(deployment):
         topology = workers_of(deployment, role).topology
         told[role] = {"tensor": topology.tensor, "pipeline": topology.pipeline, "pods": []}
-        for position in _positions():
+        for position in _POSITIONS:
             template = workers_of(deployment, role).of(position)
             if template is None:
                 continue
@@ -113,6 +133,9 @@ def revision(deployment: ModelDeployment, images: Images) -> str:
             # Followers as their entries are no fact, however many templates say so.
             if values not in told[role]["pods"]:
                 told[role]["pods"].append(values)
+    # Proxies of decode ask there, and pods of two ports never find each other.
+    if told["connector"] in ("Mooncake", "SGLang") and bootstrap_port(deployment) != BOOTSTRAP_PORT:
+        told["bootstrap"] = bootstrap_port(deployment)
     pods = [values for role in serving_roles(deployment) for values in told[role]["pods"]]
     weights = _weights(deployment)
     if weights and any(values.get("model", "").startswith("/") for values in pods):
@@ -138,7 +161,7 @@ def facts(spec: Spec, deployment: ModelDeployment, role: str, *, image: str | No
     for meaning in _FLAGS:
         flag = flags.last(meaning)
         value = _value(meaning, flag.value or "") if flag else None
-        if flag and value != _USUAL.get(meaning):
+        if flag and value != USUAL.get(meaning):
             name = spelling(meaning, table) or flag.name
             found[meaning] = Fact(value or "", f"{name} {value or ''}".strip(), flag.word.at)
     for flag in flags.all:
@@ -148,9 +171,10 @@ def facts(spec: Spec, deployment: ModelDeployment, role: str, *, image: str | No
     transfer = transfer_of(command, flags)
     follows = implied(connector(deployment), role)
     if transfer:
-        found["transfer"] = Fact(transfer.text, f"{TRANSFER} {transfer.text}", transfer.at)
+        found["transfer"] = Fact(transfer.exchanged, f"{TRANSFER} {transfer.text}", transfer.at)
     elif follows and follows[0] == TRANSFER:
-        found["transfer"] = Fact(follows[1], f"{TRANSFER} {follows[1]}", place_of(command))
+        config = Transfer(json.loads(follows[1]), follows[1], place_of(command))
+        found["transfer"] = Fact(config.exchanged, f"{TRANSFER} {follows[1]}", config.at)
     return found
 
 
@@ -199,7 +223,7 @@ def _weights(deployment: ModelDeployment) -> list[dict[str, Any]]:
         for kind in ("oci", "image", "pvc", "gcsFuse")
     ]
     for role in serving_roles(deployment):
-        for position in _positions():
+        for position in _POSITIONS:
             if template := workers_of(deployment, role).of(position):
                 for volume in template.spec.get("volumes", []):
                     sources += [volume.get("image"), volume.get("persistentVolumeClaim")]
@@ -209,10 +233,6 @@ def _weights(deployment: ModelDeployment) -> list[dict[str, Any]]:
         if named and named not in found:
             found.append(named)
     return found
-
-
-def _positions() -> tuple[Position, ...]:
-    return "Entry", "Follower"
 
 
 def _value(meaning: AnyMeaning, text: str) -> str:
@@ -229,7 +249,7 @@ def _environment(command: Command, container: Mapping[str, Any], place: int) -> 
     found = {}
     for i, variable in enumerate(container.get("env", [])):
         name = variable["name"]
-        if name in VARIABLES and name in command.env:
+        if name in _VARIABLES and name in command.env:
             at: Steps = ("spec", "containers", place, "env", i)
             found[name] = Fact(command.env[name], f"{name}={command.env[name]}", at)
     return found

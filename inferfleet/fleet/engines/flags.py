@@ -115,6 +115,7 @@ def meaning_of(name: str, table: EngineDefaults) -> AnyMeaning | None:
         or table.group_flags.get(name)
         or table.model_flags.get(name)
         or table.cache_flags.get(name)
+        or table.end_flags.get(name)
     )
 
 
@@ -125,5 +126,6 @@ def spelling(meaning: AnyMeaning, table: EngineDefaults) -> str | None:
         *table.group_flags.items(),
         *table.model_flags.items(),
         *table.cache_flags.items(),
+        *table.end_flags.items(),
     )
     return next((name for name, means in written if means == meaning), None)

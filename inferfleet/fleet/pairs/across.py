@@ -6,7 +6,9 @@ list of transports in UCX_TLS is all that it may take (https://openucx.readthedo
 Sources: of vLLM tp_ratio in vllm/distributed/kv_transfer/kv_connector/utils.py (one size is a multiple of the
 other, whatever the model), _validate_remote_agent_handshake in v1/nixl/base_worker.py (no KV head may be on
 several GPUs of a larger prefill), for pipelines vllm#45880 and vllm#52913; of SGLang _resolve_rank_mapping in
-srt/disaggregation/common/conn.py; of LMCache its keys, which have the number of a GPU and how many there are.
+srt/disaggregation/common/conn.py; for generations of GPUs _get_backend_priorities and supported_dtypes in
+vllm/platforms/cuda.py at 002db495 (bfloat16 and FLASH_ATTN from 8.0 on, FLASHINFER first on 10.x, and other
+pairs for latent attention); of LMCache its keys, which have the number of a GPU and how many there are.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -15,13 +17,21 @@ from inferfleet.api.kinds.inference_cluster import Images
 from inferfleet.api.kinds.model_deployment import ModelDeployment
 from inferfleet.api.problems import Problem, Severity
 from inferfleet.api.wording import shown
-from inferfleet.fleet.engines.exchanged import connector
+from inferfleet.fleet.engines.exchanged import BACKEND, connector
+from inferfleet.fleet.engines.kv_transfer import REVISION
 from inferfleet.fleet.engines.words import is_known
 from inferfleet.fleet.pairs.sides import Side, entry_of, sides
 from inferfleet.fleet.roles import PREFILL, path_of_role, workers_of
 from inferfleet.fleet.spot import Spot
-from inferfleet.profiles.kv_transfer import MULTI, PREFILL_WIDER_SINCE, has_latent_attention, version_of
+from inferfleet.profiles.kv_transfer import (
+    BFLOAT16_SINCE,
+    MULTI,
+    PREFILL_WIDER_SINCE,
+    has_latent_attention,
+    version_of,
+)
 
+_CHOSEN = {"--attention-backend": "the attention backend", "--dtype": "the number format"}
 _STAGING = "SGLANG_DISAGG_STAGING_BUFFER"
 _VARIABLE = "UCX_TLS"
 # Transports over InfiniBand and RoCE; `rc_x` and `rc_mlx5` are kinds of `rc`.
@@ -130,8 +140,37 @@ def _size(
 
     key = side.deployment.metadata.key
     return Problem(
-        what, next_step, path(side), kind="ModelDeployment", key=key, severity=severity, beside=path(other)
+        what,
+        next_step,
+        path(side),
+        kind="ModelDeployment",
+        key=key,
+        severity=severity,
+        beside=path(other) if other is not side else "",
     )
+
+
+def storage_problems(side: Side) -> Iterator[Problem]:
+    """Yield files of one name that several GPUs write, or pods of two revisions."""
+    transfer = side.transfer
+    if transfer is None or transfer.storage is None or transfer.is_own:
+        return
+    if side.topology.tensor > 1:
+        yield _size(
+            side,
+            side,
+            "tensor",
+            f"topology.tensor of {side.role} is {side.topology.tensor}, and vLLM's {transfer.storage} has "
+            "one file for the parts of a cache that all these GPUs hold",
+            "Lower it to 1, or name LMCacheConnectorV1",
+        )
+    if f"$({REVISION})" not in transfer.storage_path:
+        yield side.problem(
+            f"shared_storage_path is {shown(transfer.storage_path)!r}, and vLLM's {transfer.storage} finds "
+            "files there by the tokens of a prompt alone, so pods of two revisions would read each other's",
+            f"Add the revision to it, as in {transfer.storage_path.rstrip('/')}/$({REVISION})",
+            transfer.at,
+        )
 
 
 def transport_problems(decode: Side, prefill: Side, by: str) -> Iterator[Problem]:
@@ -186,6 +225,52 @@ def fabric_problems(
                 severity="warning",
                 beside=(other, other.whole),
             )
+
+
+def generation_problems(
+    deployment: ModelDeployment, spot: Spot, *, capabilities: Mapping[str, tuple[int, int] | None]
+) -> Iterator[Problem]:
+    """Yield that vLLM chooses attention backend or number format otherwise on the GPUs of one role.
+
+    `capabilities` has for each role the CUDA compute capability of the class of its pool, None where that is
+    not known.
+    """
+    found = sides(deployment)
+    decode, prefill = entry_of(found), entry_of(found, PREFILL)
+    here, there = (capabilities[side.role] if side else None for side in (decode, prefill))
+    if decode is None or prefill is None or here is None or there is None or here[0] == there[0]:
+        return
+    if deployment.spec.engine.type != "vLLM":
+        return
+    both = (decode, prefill)
+    backend = all(_has_backend(side) for side in both)
+    dtype = all(side.flags.has("dtype") for side in both)
+    # FLASH_ATTN needs 8.0, and is what others but those of 10 take; bfloat16 needs 8.0 too.
+    old = min(here, there) < BFLOAT16_SINCE <= max(here, there)
+    if backend and (dtype or not old):
+        return
+    absent = [
+        name
+        for name, is_there in (("--attention-backend", backend), ("--dtype", dtype or not old))
+        if not is_there
+    ]
+    open_ended = any(not side.lacks("attention") or not side.lacks("dtype") for side in both)
+    sure = old and not backend and not open_ended and connector(deployment) == "NIXL"
+    yield prefill.problem(
+        f"decode is on GPUs of compute capability {here[0]}.{here[1]} (pool {spot.pool(decode.role)} of "
+        f"cluster {spot.cluster}) and prefill on {there[0]}.{there[1]} (pool {spot.pool(prefill.role)}), by "
+        f"which vLLM chooses {' and '.join(_CHOSEN[name] for name in absent)}, and a KV cache is only read "
+        "where they are the same",
+        f"Write {' and '.join(absent)} alike for both, or choose nodes of one generation by nodeSelector",
+        prefill.whole,
+        severity="error" if sure else "warning",
+        beside=(decode, decode.whole),
+    )
+
+
+def _has_backend(side: Side) -> bool:
+    written = side.flags.has("attention", "attentionConfig")
+    return written or side.variable(BACKEND) is not None
 
 
 def _written(side: Side) -> tuple[str, tuple[str | int, ...]]:

@@ -4,21 +4,20 @@ from collections.abc import Iterator, Mapping
 
 from inferfleet.api.problems import Problem, Severity
 from inferfleet.api.wording import listing, shown
+from inferfleet.fleet.engines.exchanged import LAYOUT, USUAL, WITHOUT_LATENT
 from inferfleet.fleet.engines.flags import model_of, number_of
-from inferfleet.fleet.engines.handover import TRANSFER
+from inferfleet.fleet.engines.kv_transfer import TRANSFER, Transfer
 from inferfleet.fleet.engines.words import Steps, is_known
 from inferfleet.fleet.pairs.sides import Side
 from inferfleet.profiles.engines import AnyMeaning
 from inferfleet.profiles.kv_transfer import (
+    ALIASES,
     ALIKE,
     CLASSES,
     MULTI,
-    SGLANG_WAY,
     has_latent_attention,
 )
 
-# What each flag is without it, where it is known.
-_USUAL: Mapping[AnyMeaning, str] = {"dtype": "auto", "cacheDtype": "auto", "way": SGLANG_WAY}
 _REFUSED: Mapping[AnyMeaning, str] = {
     "dtype": "the numbers in a KV cache have one format",
     "cacheDtype": "the numbers in a KV cache have one format",
@@ -30,9 +29,9 @@ _DOUBTFUL: Mapping[AnyMeaning, str] = {
     "maxLength": "prompts that one of them refuses are refused as a whole",
     "revision": "the weights of two revisions make different caches",
     "quantization": "weights that are rounded otherwise make other caches",
+    "overrides": "a model that is configured otherwise makes other caches",
     "speculation": "vLLM refuses caches where EAGLE or MTP have another draft model",
 }
-_LAYOUT = "VLLM_KV_CACHE_LAYOUT"
 
 
 def differences(one: Side, other: Side, by: str) -> Iterator[Problem]:
@@ -58,6 +57,7 @@ def differences(one: Side, other: Side, by: str) -> Iterator[Problem]:
     if by == "NIXL":
         yield from _managers(one, other)
         yield from _layouts(one, other)
+        yield from _latent(one, other)
     yield from _configs(one, other, by)
 
 
@@ -77,7 +77,7 @@ def _models(one: Side, other: Side) -> Iterator[Problem]:
 def _flag(one: Side, other: Side, meaning: AnyMeaning, severity: Severity, why: str) -> Iterator[Problem]:
     flags = [side.flags.last(meaning) for side in (one, other)]
     written = next(filter(None, flags), None)
-    usual = _USUAL.get(meaning)
+    usual = USUAL.get(meaning)
     if written is None or not all(
         flag or side.lacks(meaning) for side, flag in zip((one, other), flags, strict=True)
     ):
@@ -191,7 +191,7 @@ def _managers(one: Side, other: Side) -> Iterator[Problem]:
 
 def _layouts(one: Side, other: Side) -> Iterator[Problem]:
     """Yield orders of a block that differ; of latent caches there is one. NixlConnector asks for HND."""
-    found = [side.variable(_LAYOUT) for side in (one, other)]
+    found = [side.variable(LAYOUT) for side in (one, other)]
     values = [variable[0] if variable else "HND" for variable in found]
     permutes = bool(one.transfer and (one.transfer.config or {}).get("enable_permute_local_kv"))
     if values[0] == values[1] or has_latent_attention(one.model or "") or not all(map(is_known, values)):
@@ -199,12 +199,28 @@ def _layouts(one: Side, other: Side) -> Iterator[Problem]:
     if permutes and values[1] == "HND":
         return
     said = [
-        f"{_LAYOUT}={value}" if variable else f"no {_LAYOUT} ({value} by default)"
+        f"{LAYOUT}={value}" if variable else f"no {LAYOUT} ({value} by default)"
         for variable, value in zip(found, values, strict=True)
     ]
     yield other.problem(
         f"{one.name} has {said[0]} and {other.name} has {said[1]}: vLLM refuses blocks in another order",
-        f"Remove {_LAYOUT}, or write it alike for both",
+        f"Remove {LAYOUT}, or write it alike for both",
+        found[1][1] if found[1] else other.whole,
+        beside=(one, found[0][1] if found[0] else one.whole),
+    )
+
+
+def _latent(one: Side, other: Side) -> Iterator[Problem]:
+    """Yield that one side alone keeps whole keys and values of a model with latent attention."""
+    found = [side.variable(WITHOUT_LATENT) for side in (one, other)]
+    values = [variable[0] if variable else "0" for variable in found]
+    if values[0] == values[1] or not has_latent_attention(one.model or "") or not all(map(is_known, values)):
+        return
+    said = [f"{WITHOUT_LATENT}={value}" for value in values]
+    yield other.problem(
+        f"{one.name} has {said[0]} and {other.name} has {said[1]}: a cache of latent attention is read by no "
+        "other",
+        f"Write {WITHOUT_LATENT} alike for both",
         found[1][1] if found[1] else other.whole,
         beside=(one, found[0][1] if found[0] else one.whole),
     )
@@ -218,7 +234,7 @@ def _configs(one: Side, other: Side, by: str) -> Iterator[Problem]:
     told: list[tuple[str, object, object]] = []
     # One that is not of the way asked for is told already.
     right = all(side.is_own or set(side.connectors) & CLASSES.get(by, {}).keys() for side in (ours, theirs))
-    if right and (ours.connector, ours.connectors) != (theirs.connector, theirs.connectors):
+    if right and _classes(ours) != _classes(theirs):
         told.append(
             (
                 "kv_connector",
@@ -240,6 +256,11 @@ def _configs(one: Side, other: Side, by: str) -> Iterator[Problem]:
             theirs.at,
             beside=(one, ours.at),
         )
+
+
+def _classes(transfer: Transfer) -> list[str]:
+    """Return the class and those within it, each by one of its names."""
+    return [ALIASES.get(name, name) for name in (transfer.connector or "", *transfer.connectors)]
 
 
 def _named(connector: str, connectors: tuple[str, ...]) -> str:

@@ -11,7 +11,7 @@ from inferfleet.api.kinds.workers import Position, Topology
 from inferfleet.api.problems import Problem, Severity
 from inferfleet.api.wording import path_of
 from inferfleet.fleet.engines.flags import Flags, flags_of, model_of
-from inferfleet.fleet.engines.handover import Transfer, transfer_of
+from inferfleet.fleet.engines.kv_transfer import Transfer, transfer_of
 from inferfleet.fleet.engines.launchers import launcher
 from inferfleet.fleet.engines.ready import other_engine
 from inferfleet.fleet.engines.repeated import Line, place_of

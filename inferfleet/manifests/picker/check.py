@@ -2,10 +2,13 @@
 
 from collections.abc import Iterable, Iterator
 
+from inferfleet.api.kinds.containers import program_of
 from inferfleet.api.kinds.inference_cluster import InferenceCluster, Serving
 from inferfleet.api.kinds.model_deployment import ModelDeployment
 from inferfleet.api.problems import Mistake, Problem, Severity
 from inferfleet.api.wording import path_of, shown
+from inferfleet.fleet.engines.exchanged import connector
+from inferfleet.fleet.roles import is_disaggregated
 from inferfleet.manifests.picker import flags as picker_flags
 from inferfleet.manifests.picker import own_config
 from inferfleet.manifests.picker.config import always
@@ -46,6 +49,7 @@ def check_deployment(deployment: ModelDeployment, *, serving: Serving, profile: 
         for mistake in mistakes:
             yield _problem(deployment, ("endpointPicker", field), mistake, how)
     yield from _decider(deployment)
+    yield from _open(deployment)
 
 
 def check_image(
@@ -85,13 +89,9 @@ def _problem(
 def _image_mistakes(deployment: ModelDeployment, serving: Serving, profile: Profile) -> Iterator[Mistake]:
     """Yield an error where the image is that of the usual pickers, by the last element of its path."""
     image, usual = deployment.spec.endpoint_picker.image, usual_picker(serving.profile)
-    if image and _program(image) == _program(usual.epp_image) != _program(profile.epp_image):
+    if image and program_of(image) == program_of(usual.epp_image) != program_of(profile.epp_image):
         what = f"with prefill apart the endpoint picker is another program than {shown(image)!r}"
         yield Mistake(what, f"Remove it, or write an image of {profile.epp_image}")
-
-
-def _program(image: str) -> str:
-    return image.partition("@")[0].rpartition("/")[2].partition(":")[0]
 
 
 def _decider(deployment: ModelDeployment) -> Iterator[Problem]:
@@ -106,6 +106,19 @@ def _decider(deployment: ModelDeployment) -> Iterator[Problem]:
     elif prefill.decider.type == "PrefixBased" and always(deployment):
         what = "SGLang's decode pods refuse requests that are not prefilled apart, as PrefixBased leaves some"
         yield _problem(deployment, below, Mistake(what, "Write type: Always, or remove it"))
+
+
+def _open(deployment: ModelDeployment) -> Iterator[Problem]:
+    """Yield that a gateway may send requests to pods of prefill, and to decode pods without a prefill pod."""
+    if not is_disaggregated(deployment) or deployment.spec.endpoint_picker.failure_mode != "FailOpen":
+        return
+    what = "without its picker a gateway sends requests to any pod of the pool, those of prefill among them"
+    severity: Severity = "warning"
+    if connector(deployment) == "SGLang":
+        what += ", and SGLang's pods refuse all that come without the address of a prefill pod"
+        severity = "error"
+    mistake = Mistake(what, "Remove failureMode, or write FailClose")
+    yield _problem(deployment, ("endpointPicker", "failureMode"), mistake, severity)
 
 
 def _port_mistakes(deployment: ModelDeployment, serving: Serving, profile: Profile) -> Iterator[Mistake]:

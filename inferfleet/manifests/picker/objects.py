@@ -21,6 +21,8 @@ _GRACE_SECONDS = 130
 # A picker says it is healthy before it has made the key of its certificate, and listens to gateways only
 # then: a request that is sent there in between fails.
 _STARTUP_SECONDS = 60
+# Until gateways know that a picker ends: one that does listens no more.
+_PRE_STOP_SECONDS = 5
 
 
 @dataclass(frozen=True)
@@ -91,8 +93,7 @@ def _deployment(
         ),
         "spec": {
             "replicas": picker.replicas,
-            # Also with several replicas: a rolling update waits for followers, which never become ready.
-            "strategy": {"type": "Recreate"},
+            "strategy": _strategy(deployment),
             "revisionHistoryLimit": 2,
             "selector": {"matchLabels": selector(deployment, revision)},
             "template": {
@@ -108,12 +109,34 @@ def _deployment(
                         "runAsNonRoot": True,
                         "seccompProfile": {"type": "RuntimeDefault"},
                     },
-                    "containers": [_container(deployment, serving, profile, revision)],
+                    "containers": [_container(deployment, serving, profile, revision) | _ends(deployment)],
                     "volumes": [{"name": "config", "configMap": {"name": name}}],
                 },
             },
         },
     }
+
+
+def _strategy(deployment: ModelDeployment) -> dict[str, Any]:
+    """Return how a picker is replaced. Where prefill is apart its config says who prefills, and is changed
+    more often than that of others. A picker that ends waits for its streams and listens no more, for up to
+    half a minute (GracefulShutdownTimeout of controller-runtime): the next one comes first.
+
+    Recreate with several replicas: a rolling update waits for followers, which never become ready.
+    """
+    if _rolls(deployment):
+        return {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 1, "maxUnavailable": 0}}
+    return {"type": "Recreate"}
+
+
+def _rolls(deployment: ModelDeployment) -> bool:
+    return is_disaggregated(deployment) and deployment.spec.endpoint_picker.replicas == 1
+
+
+def _ends(deployment: ModelDeployment) -> dict[str, Any]:
+    if not _rolls(deployment):
+        return {}
+    return {"lifecycle": {"preStop": {"sleep": {"seconds": _PRE_STOP_SECONDS}}}}
 
 
 def _container(

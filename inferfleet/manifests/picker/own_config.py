@@ -50,7 +50,10 @@ def mistakes(deployment: ModelDeployment, profile: Profile) -> Iterator[Mistake]
         return
     for key, known in (("apiVersion", profile.config_api_versions), ("kind", (profile.config_kind,))):
         if config.get(key) not in known:
-            what = f"it is {config.get(key)!r}, which the endpoint picker of {profile.name} does not read"
+            picker, value = f"the endpoint picker of {profile.name}", config.get(key)
+            what = f"it is {shown(str(value))!r}, which {picker} does not read"
+            if value is None:
+                what = f"it has no {key}, by which {picker} knows a config"
             yield Mistake(what, f"Write {key}: {known[0]}", (key,))
     if (size := len(config_text(config).encode())) > _CONFIG_MAP_BYTES:
         what = f"it has {size} bytes, and the ConfigMap that holds it takes at most {_CONFIG_MAP_BYTES}"
@@ -141,15 +144,16 @@ def _decided(
 ) -> Iterator[Mistake]:
     """Yield why the decider never says yes, or is none."""
     plugins, here = _plugins(config), ("plugins", handler.at)
-    name = _said(handler, "deciders", "prefill", "prefillDeciderPluginName", "deciderPluginName")
-    name = name or (PREFIX_DECIDER if handler.type == _OLD_HANDLER else None)
+    said = _said(handler, "deciders", "prefill", "prefillDeciderPluginName", "deciderPluginName")
+    name = said or (PREFIX_DECIDER if handler.type == _OLD_HANDLER else None)
     if name is None:
         what = f"{handler.name} names no decider, so no prompt is read by prefill pods"
         yield Mistake(what, f"Write parameters: {{deciders: {{prefill: {PREFIX_DECIDER}}}}}", here)
         return
     decider = next((plugin for plugin in plugins if plugin.name == name), None)
     if decider is None:
-        what = f"{handler.name} names the decider {shown(name)!r}, and there is no plugin of this name"
+        asks = f"names the decider {shown(name)!r}" if said else f"asks the decider {name!r} by default"
+        what = f"{handler.name} {asks}, and there is no plugin of this name"
         yield Mistake(what, f"Add it before {handler.name}, of type {PREFIX_DECIDER}", here)
         return
     at = ("plugins", decider.at)

@@ -67,7 +67,8 @@ SHM = "dshm"
 SHM_PATH = "/dev/shm"
 # After SIGTERM a gateway may still send requests for some seconds; the sleep outlasts its endpoint updates.
 PRE_STOP_SECONDS = 30
-# Then running generations end: llm-d's guides and charts use the same 130 s.
+# Then engines get SIGTERM, and have the rest for running generations, as far as they wait for them: vLLM
+# needs --shutdown-timeout for it (vllm#36666). llm-d's guides and charts use the same 130 s.
 GRACE_SECONDS = 130
 
 
@@ -165,7 +166,10 @@ def _share_memory(spec: dict[str, Any], container: dict[str, Any]) -> None:
 
 
 def _drain(spec: dict[str, Any], container: dict[str, Any], *, answers: bool) -> None:
-    """Let running requests end. The controller deletes pods that only compute once their entry has gone."""
+    """Give running requests time to end, which vLLM takes as `--shutdown-timeout` says.
+
+    The controller deletes pods that only compute once their entry has gone.
+    """
     grace = spec.setdefault("terminationGracePeriodSeconds", GRACE_SECONDS)
     if not answers:
         return

@@ -16,7 +16,8 @@ and address are written, in the entry.
 Pods of prefill and decode are told to hand their KV caches on: vLLM by `--kv-transfer-config`, with kv_role
 kv_producer for prefill and kv_consumer for decode as in its guides (docs/features/nixl_connector_usage.md, at
 026c83f9, and mooncake_connector_usage.md), SGLang by `--disaggregation-mode`. Where a storage stands between
-them, nothing is written.
+them, nothing is written. vLLM of such a pair also gets `--shutdown-timeout`, without which it aborts requests
+in hand at SIGTERM (vllm#36666); of other deployments it is left to their templates, whose pods would restart.
 """
 
 from inferfleet.plugins import api
@@ -26,6 +27,7 @@ from inferfleet.plugins.api import (
     PodTemplate,
     Request,
     add_args,
+    drain_args,
     engine,
     expert_args,
     handover_args,
@@ -43,11 +45,12 @@ class Config(api.Config):
 
 
 def edit(template: PodTemplate, request: Request, config: Config) -> PodTemplate | Edited:
-    """Write the engine's flags for topology, port and handover, and those that join the pods of a worker."""
+    """Write the flags for topology, port, handover and end, and those that join the pods of a worker."""
     container = engine(template)
     if config.expert_parallel:
         add_args(container, *expert_args(template, request))
     add_args(container, *missing_args(template, request), *handover_args(template, request))
+    add_args(container, *drain_args(template, request))
     if request.deployment.engine == "Other":
         return Edited(
             template, remarks=("of an engine of type Other no flags are known, so none is written",)

@@ -170,6 +170,8 @@ async def _answer(
     writer.write(json.dumps(question).encode() + b"\n")
     async with asyncio.timeout(seconds):
         line = await reader.readline()
+    if not line:
+        raise ConnectionError("it ended meanwhile")
     answer = json.loads(line)
     if not isinstance(answer, dict):
         raise ValueError(f"{line!r} is no answer")

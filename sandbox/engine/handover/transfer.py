@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from inferfleet.profiles.kv_transfer import ALIASES, FILES
 from sandbox.engine.command.arguments import Arguments
 from sandbox.engine.failure import EngineFailure
 from sandbox.engine.handover.layout import Layout
@@ -19,7 +20,6 @@ _ROLES = ("kv_producer", "kv_both", "kv_consumer")
 _POLICIES = ("fail", "recompute")
 # The names of connectors by the way that they use.
 _NIXL = ("NixlConnector", "NixlPullConnector")
-_STORAGE = ("SharedStorageConnector", "ExampleConnector")
 _LMCACHE = ("LMCacheConnectorV1", "LMCacheMPConnector")
 # These hand nothing over by what a routing sidecar of llm-d 0.7 says to engines.
 _OTHERS = (
@@ -101,7 +101,7 @@ def _vllm(
     notes: list[str] = []
     for one in _connectors(config):
         name, extra = str(one.get("kv_connector")), _extra(one)
-        of = Layout(**{**vars(layout), "connector": name})
+        of = Layout(**{**vars(layout), "connector": ALIASES.get(name, name)})
         if name in _NIXL:
             # Its roles are hints: what is done follows from each request.
             nixl = Transfer(
@@ -142,11 +142,11 @@ def _store(env: Mapping[str, str], connector: str, extra: Mapping[str, Any]) -> 
     if connector in _LMCACHE:
         return env.get("LMCACHE_REMOTE_URL")
     # Without a path it is /tmp, which is no other pod's.
-    return str(extra.get("shared_storage_path") or "") if connector in _STORAGE else None
+    return str(extra.get("shared_storage_path") or "") if connector in FILES else None
 
 
 def _note(connector: str, config: Mapping[str, Any]) -> str:
-    if connector in (*_STORAGE, *_LMCACHE):
+    if connector in (*FILES, *_LMCACHE):
         missing = "LMCACHE_REMOTE_URL" if connector in _LMCACHE else "shared_storage_path"
         return f"WARNING {connector} has no {missing}: it shares its cache with no other pod"
     if connector in _OTHERS or config.get("kv_connector_module_path"):

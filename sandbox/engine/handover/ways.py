@@ -5,9 +5,9 @@ import hashlib
 import itertools
 from collections import OrderedDict
 from collections.abc import Callable
-from dataclasses import asdict
 from typing import Any, Protocol
 
+from inferfleet.profiles.kv_transfer import FILES
 from sandbox.engine.completion import BadRequest, Completion
 from sandbox.engine.handover.channel import Channel, Peer, Resolve, TransferFailed
 from sandbox.engine.handover.layout import refusal
@@ -189,7 +189,8 @@ class Bootstrap:
         return ""
 
 
-# What the pods of this process have put into storages, by storage, layout and prompt: the pod that did.
+# What the pods of this process have put into storages, by storage, what tells caches apart there, and prompt:
+# the pod that did.
 _stored: OrderedDict[tuple[str, str, str], str] = OrderedDict()
 
 
@@ -223,6 +224,9 @@ class SharedStorage:
         return {}
 
     def _key(self, asked: Completion) -> tuple[str, str, str]:
-        # The parts of a prompt are named by its tokens alone, whoever asked.
-        layout = repr(sorted(asdict(self._transfer.layout).items()))
-        return self._transfer.store, layout, hashlib.sha256(asked.prompt.encode()).hexdigest()
+        # vLLM's own files have names of the tokens alone, whoever made them; LMCache's keys have the model,
+        # its numbers, and how many GPUs hold a part.
+        layout = self._transfer.layout
+        own = layout.connector in FILES
+        apart = "" if own else repr((layout.model, layout.dtype, layout.cache_dtype, layout.tensor))
+        return self._transfer.store, apart, hashlib.sha256(asked.prompt.encode()).hexdigest()

@@ -33,6 +33,13 @@ CASES = {
         "template is for all pods of a worker, and entry and follower beside it says another",
         "Keep template alone, or write entry.template and follower.template",
     ),
+    "an empty block of prefill": (
+        f"{WORKERS}  prefill:\n",
+        7,
+        "spec.prefill",
+        "prefill is there and says nothing",
+        "Fill it in, or remove the line",
+    ),
     "no template": (
         f"  workers:\n    {TWO}\n",
         6,

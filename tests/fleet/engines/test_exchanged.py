@@ -16,11 +16,15 @@ ALONE = (
     "prefill and decode exchange KV caches whose form follows from the document alone, and so do the names "
     "of their pods"
 )
+CONFIG = '{"kv_role":"kv_consumer",%s}'
+PLAIN = '"kv_connector":"NixlConnector"'
+EXTRA = ',"kv_connector_extra_config":{%s}'
 SGLANG = ("--model-path=m", "--host=0.0.0.0")
 ALL = (
     "--model=m",
     "--revision=v1",
     "--quantization=fp8",
+    '--hf-overrides={"rope_theta": 1}',
     "--dtype=bfloat16",
     "--kv-cache-dtype=fp8",
     "--block-size=128",
@@ -39,15 +43,15 @@ def _revision(*args: Any, **spec: Any) -> str:
 @pytest.mark.parametrize(
     ("deployment", "expected"),
     [
-        (pair(), "3b602b"),
-        (pair(pods(*ALL), pods(*ALL), sizes=({"tensor": 8}, {"tensor": 2})), "92f483"),
+        (pair(), "124715"),
+        (pair(pods(*ALL), pods(*ALL), sizes=({"tensor": 8}, {"tensor": 2})), "0b9135"),
         (
             pair(apart={"connector": "Mooncake"}, decode=pods("--model=m"), prefill=pods("--model=m")),
-            "e4cc01",
+            "d77648",
         ),
         (pair(pods(*SGLANG, image=None), pods(*SGLANG, image=None), engine="SGLang"), "21a48c"),
-        (pair(pods(script='vllm serve "$MODEL"'), pods(script='vllm serve "$MODEL"')), "b70ccf"),
-        (pair(entries(pods(*DECODE), pods(*DECODE, "--headless")), pods(*PREFILL)), "3b602b"),
+        (pair(pods(script='vllm serve "$MODEL"'), pods(script='vllm serve "$MODEL"')), "c069a4"),
+        (pair(entries(pods(*DECODE), pods(*DECODE, "--headless")), pods(*PREFILL)), "124715"),
     ],
 )
 def test_a_revision_is_what_deployed_stacks_already_have(deployment: ModelDeployment, expected: str) -> None:
@@ -76,6 +80,13 @@ def test_a_deployment_that_is_not_split_has_none() -> None:
             )
         ),
         pair(pods(MODEL), pods(MODEL)),
+        pair(pods(MODEL, *transfer(NIXL % "kv_both"))),
+        pair(pods(MODEL, *transfer(CONFIG % '"kv_connector":"NixlPullConnector"'))),
+        pair(pods(MODEL, *transfer(CONFIG % f'{PLAIN},"kv_load_failure_policy":"recompute"'))),
+        pair(pods(MODEL, *transfer(CONFIG % f'{PLAIN},"kv_buffer_device":"cuda"'))),
+        pair(pods(MODEL, *transfer(CONFIG % (PLAIN + EXTRA % '"kv_lease_duration":60,"num_threads":8')))),
+        pair(pods(MODEL, *transfer(CONFIG % (PLAIN + EXTRA % '"kv_recompute_threshold":64')))),
+        pair(pods(*DECODE, env={"VLLM_MOONCAKE_BOOTSTRAP_PORT": "9100"})),
         pair(pods(*DECODE, image=None)),
         pair(pods(*DECODE, "--dtype=auto", "--kv-cache-dtype", "auto", "-dcp=1")),
         pair(pods(*DECODE, "--max-num-seqs=64", "--gpu-memory-utilization=0.9", "--port=8000", "-tp=1")),
@@ -107,7 +118,11 @@ def test_each_fact_of_each_side_makes_another_revision(side: str, argument: str)
     [
         pair(pods(*DECODE, image="vllm/vllm-openai:v0.20.1")),
         pair(pods(*DECODE, env={"VLLM_KV_CACHE_LAYOUT": "NHD"})),
-        pair(pods(MODEL, *transfer(NIXL % "kv_both"))),
+        pair(pods(*DECODE, env={"VLLM_MLA_DISABLE": "1"})),
+        pair(pods(MODEL, *transfer(CONFIG % '"kv_connector":"NixlPushConnector"'))),
+        pair(pods(MODEL, *transfer(CONFIG % f'{PLAIN},"kv_connector_module_path":"ours"'))),
+        pair(pods(MODEL, *transfer(CONFIG % f'{PLAIN},"kv_buffer_device":"cpu"'))),
+        pair(pods(MODEL, *transfer(CONFIG % (PLAIN + EXTRA % '"backends":["UCX"]')))),
         pair(sizes=({"tensor": 2}, {"tensor": 1})),
         pair(sizes=({"tensor": 1}, {"tensor": 1, "pipeline": 2})),
         pair(apart={"connector": "SharedStorage"}),
@@ -119,6 +134,19 @@ def test_image_order_of_blocks_config_sizes_and_connector_make_another_revision(
     other: ModelDeployment,
 ) -> None:
     assert revision(other, CLUSTER) != revision(pair(), CLUSTER)
+
+
+@pytest.mark.parametrize("port", ["8998", "9100"])
+def test_where_proxies_ask_prefill_is_a_part_of_the_revision(port: str) -> None:
+    mooncake = {"connector": "Mooncake"}
+    set_ = _revision(prefill=pods(MODEL, env={"VLLM_MOONCAKE_BOOTSTRAP_PORT": port}), apart=mooncake)
+    both = [
+        _revision(pods(*SGLANG), pods(*SGLANG, *flag), engine="SGLang")
+        for flag in ((), (f"--disaggregation-bootstrap-port={port}",))
+    ]
+    is_default = port == "8998"
+    assert (set_ == _revision(prefill=pods(MODEL), apart=mooncake)) is is_default
+    assert (both[0] == both[1]) is is_default
 
 
 def test_the_image_of_a_cluster_counts_where_templates_name_none() -> None:
@@ -139,6 +167,7 @@ def test_facts_are_what_both_sides_must_agree_on() -> None:
         "model": "m",
         "revision": "v1",
         "quantization": "fp8",
+        "overrides": '{"rope_theta":1}',
         "dtype": "bfloat16",
         "cacheDtype": "fp8",
         "blockSize": "128",
@@ -148,7 +177,7 @@ def test_facts_are_what_both_sides_must_agree_on() -> None:
         "decodeContext": "2",
         "cacheManager": "hybridCache",
         "VLLM_KV_CACHE_LAYOUT": "HND",
-        "transfer": NIXL % "kv_consumer",
+        "transfer": '{"class":"NixlConnector"}',
     }
 
 

@@ -14,7 +14,7 @@ MOONCAKE = '{"kv_connector":"MooncakeConnector","kv_role":"%s"}'
 LMCACHE = '{"kv_connector":"LMCacheConnectorV1","kv_role":"kv_both"}'
 EXAMPLE = (
     '{"kv_connector":"ExampleConnector","kv_role":"kv_both",'
-    '"kv_connector_extra_config":{"shared_storage_path":"/kv"}}'
+    '"kv_connector_extra_config":{"shared_storage_path":"/kv/$(INFERFLEET_REVISION)"}}'
 )
 BOTH = (
     '{"kv_connector":"MultiConnector","kv_role":"kv_both","kv_connector_extra_config":{"connectors":['

@@ -5,8 +5,8 @@ from inferfleet.api.kinds.inference_class import InferenceClass
 from inferfleet.api.kinds.inference_cluster import InferenceCluster
 from inferfleet.api.kinds.model_deployment import ModelDeployment
 from inferfleet.api.kinds.settings import Settings
+from inferfleet.fleet.demands import written
 from inferfleet.fleet.placement.ledger import nodes_used
-from inferfleet.fleet.shapes import written
 from inferfleet.fleet.spot import Spot
 
 SPEC = {"node": {"cpu": "16", "memory": "64Gi"}, "resources": {"gpu": {"count": 4, "memory": "24Gi"}}}

@@ -9,8 +9,8 @@ from small_clouds import L4, clouds, clouds_of, cluster, pool, with_pickers
 from inferfleet.api.documents import Documents
 from inferfleet.api.kinds.inference_cluster import InferenceCluster
 from inferfleet.fleet.decisions import Placement, Plan
+from inferfleet.fleet.demands import written
 from inferfleet.fleet.lock.lock import Lock, LockedCluster, LockedPool
-from inferfleet.fleet.shapes import written
 from inferfleet.fleet.spot import Spot
 from inferfleet.gke.changes.locked import with_clouds
 from inferfleet.gke.quota.needs import Need, needs

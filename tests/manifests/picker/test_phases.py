@@ -177,6 +177,36 @@ def test_its_picker_has_the_image_of_the_scheduler(
     assert made.deployment["metadata"]["name"] == "qwen-abc123-epp"
 
 
+@pytest.mark.parametrize(
+    ("replicas", "strategy", "lifecycle"),
+    [
+        (
+            1,
+            {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 1, "maxUnavailable": 0}},
+            {"preStop": {"sleep": {"seconds": 5}}},
+        ),
+        (2, {"type": "Recreate"}, None),
+    ],
+)
+def test_its_next_picker_comes_before_the_old_one_ends_where_no_leader_is_elected(
+    deployment: Make,
+    serving: Serve,
+    replicas: int,
+    strategy: dict[str, Any],
+    lifecycle: dict[str, Any] | None,
+) -> None:
+    document = deployment(prefill={"workers": WORKERS}, endpointPicker={"replicas": replicas})
+    made = endpoint_picker.objects(
+        deployment=document,
+        serving=serving(),
+        profile=picker("gie-1.5", disaggregated=True),
+        stack="prod",
+        revision="abc123",
+    )
+    [container] = made.deployment["spec"]["template"]["spec"]["containers"]
+    assert (made.deployment["spec"]["strategy"], container.get("lifecycle")) == (strategy, lifecycle)
+
+
 def test_one_image_is_enough_where_all_pickers_are_one_program(deployment: Make, serving: Serve) -> None:
     where = serving(profile="router-0.10", images={"epp": "mirror/router:1"})
     image = endpoint_picker.image(_apart(deployment), where, profile("router-0.10"))

@@ -42,6 +42,8 @@ def _found(document: ModelDeployment, serving: Serving, name: str = "gie-1.5") -
         {},
         {"v": 4, "health-checking": True, "enable-pprof": "false", "secure-serving": False},
         {"metrics-staleness-threshold": "1m30.5s", "cert-path": "/certs"},
+        {"zap-log-level": "Debug"},
+        {"zap-log-level": 127},
     ],
 )
 def test_flags_that_the_picker_knows_are_fine(
@@ -58,6 +60,12 @@ def test_flags_that_the_picker_knows_are_fine(
             "1s",
             "the endpoint picker of gie-1.5 has no flag refresh-metric-interval",
             "Did you mean refresh-metrics-interval?",
+        ),
+        (
+            "zap-log-level",
+            "loud",
+            "zap-log-level is 'loud'",
+            "Give it one of debug, info, error and panic, or a number from 1 to 127",
         ),
         ("--v", 4, "flag --v has dashes", "Write v: flags are written without them here"),
         (
@@ -149,6 +157,23 @@ def test_a_config_of_another_version_or_kind_is_a_problem(deployment: Make, serv
     ]
 
 
+@pytest.mark.parametrize("config", [{}, {"apiVersion": None}])
+def test_a_config_without_version_and_kind_is_told_what_it_lacks(
+    deployment: Make, serving: Serve, config: dict[str, Any]
+) -> None:
+    problems, _ = _found(deployment(endpointPicker={"config": config}), serving())
+    assert [(one.what, one.next_step) for one in problems] == [
+        (
+            "it has no apiVersion, by which the endpoint picker of gie-1.5 knows a config",
+            "Write apiVersion: inference.networking.x-k8s.io/v1alpha1",
+        ),
+        (
+            "it has no kind, by which the endpoint picker of gie-1.5 knows a config",
+            "Write kind: EndpointPickerConfig",
+        ),
+    ]
+
+
 @pytest.mark.parametrize(
     ("engine", "plugins", "name", "warned"),
     [
@@ -230,3 +255,35 @@ def test_a_config_that_no_config_map_holds_is_refused_with_its_size(deployment: 
         kind="ModelDeployment",
         key="ml/qwen",
     )
+
+
+OPEN = "without its picker a gateway sends requests to any pod of the pool, those of prefill among them"
+
+
+@pytest.mark.parametrize(
+    ("engine", "errors", "warnings"),
+    [
+        (
+            "SGLang",
+            [f"{OPEN}, and SGLang's pods refuse all that come without the address of a prefill pod"],
+            [],
+        ),
+        ("vLLM", [], [OPEN]),
+    ],
+)
+def test_a_gateway_that_sends_to_any_pod_does_not_know_pods_of_prefill(
+    deployment: Make, serving: Serve, engine: str, errors: list[str], warnings: list[str]
+) -> None:
+    workers = {
+        "topology": {"tensor": 1},
+        "template": {"spec": {"containers": [{"name": "engine", "image": "e:1"}]}},
+    }
+    picker = {"failureMode": "FailOpen"}
+    document = deployment(engine={"type": engine}, endpointPicker=picker, prefill={"workers": workers})
+    told = _found(document, serving(), "router-0.10")
+    assert tuple([one.what for one in of] for of in told) == (errors, warnings)
+    assert {(one.path, one.next_step) for of in told for one in of} == {
+        ("spec.endpointPicker.failureMode", "Remove failureMode, or write FailClose")
+    }
+    whole = deployment(engine={"type": "vLLM"}, endpointPicker=picker)
+    assert _found(whole, serving()) == ((), ())

@@ -61,10 +61,11 @@ def test_what_a_template_sets_stays() -> None:
     assert made["ports"][-1] == {"name": "nixl-side", "containerPort": 6000}
 
 
-def test_other_connectors_have_no_side_channel() -> None:
+def test_of_a_shared_storage_pods_know_their_revision_and_no_side_channel() -> None:
     made = _engine(stand(apart(connector="SharedStorage")))
+    label = {"fieldRef": {"apiVersion": "v1", "fieldPath": "metadata.labels['inferfleet.dev/revision']"}}
     assert (made["env"], made["ports"]) == (
-        [{"name": KEEPS[0], "value": KEEPS[1]}],
+        [{"name": KEEPS[0], "value": KEEPS[1]}, {"name": "INFERFLEET_REVISION", "valueFrom": label}],
         [{"name": "http", "containerPort": 8200}],
     )
 

@@ -109,6 +109,21 @@ def test_a_connector_that_the_clusters_version_does_not_know_is_refused() -> Non
     ]
 
 
+@pytest.mark.parametrize(
+    ("connector", "value", "refused"),
+    [("Mooncake", True, True), ("Mooncake", False, False), ("NIXL", True, False)],
+)
+def test_engines_of_nixl_alone_pull_from_each_other(connector: str, value: bool, refused: bool) -> None:
+    document = apart(connector=connector, proxy={"flags": {"enable-p2p-pull": value}})
+    expected = _problem(
+        "flag enable-p2p-pull has engines of NIXL read each other's caches, and the connector is "
+        f"{connector}",
+        "Remove it",
+        "spec.prefill.proxy.flags.enable-p2p-pull",
+    )
+    assert _problems(stand(document, profile="router-0.10")) == ([expected] if refused else [])
+
+
 PLAIN = "the gateway, and pods of prefill on the same port of the InferencePool, speak plain HTTP"
 MESH = "Remove it; a service mesh can encrypt between pods (plugin istio)"
 ENGINES = "engines take plain HTTP here, because probes, pickers and gateways speak that to them"
@@ -196,6 +211,17 @@ def test_resources_that_no_container_has_are_refused() -> None:
     ]
 
 
+@pytest.mark.parametrize("name", ["nvidia.com/gpu", "nvidia.com/mig-1g.10gb"])
+def test_devices_for_the_proxy_are_refused(name: str) -> None:
+    assert _problems(stand(apart(proxy={"resources": {"limits": {name: "8"}}}))) == [
+        _problem(
+            f"it asks for 8 {name}, and the plan counts the devices of engines alone",
+            "Remove it: only engines get devices, those of their topology",
+            f'spec.prefill.proxy.resources.limits["{name}"]',
+        )
+    ]
+
+
 def test_a_container_of_the_teams_by_the_proxys_name_is_refused() -> None:
     own = {"name": "routing-proxy", "image": "mine:1", "restartPolicy": "Always"}
     assert _problems(stand(apart(workers("--port=8200", initContainers=[own])))) == [
@@ -204,6 +230,28 @@ def test_a_container_of_the_teams_by_the_proxys_name_is_refused() -> None:
             "requests come in there",
             "Remove it, and write spec.prefill.proxy; what that has no field for is for plugin json-patch",
             f"{DECODE}.initContainers[0]",
+        )
+    ]
+
+
+@pytest.mark.parametrize("field", ["initContainers", "sidecars"])
+@pytest.mark.parametrize(
+    "image",
+    [
+        "ghcr.io/llm-d/llm-d-routing-sidecar:v0.7.1",
+        "localhost:5000/llm-d-router-disagg-sidecar@sha256:abc",
+        "pd-sidecar",
+    ],
+)
+def test_a_routing_proxy_of_the_teams_is_refused_by_its_image(field: str, image: str) -> None:
+    own = {"name": "proxy", "image": image, "ports": [{"containerPort": 8000}]}
+    at = "initContainers[0]" if field == "initContainers" else "containers[1]"
+    assert _problems(stand(apart(workers("--port=8200", **{field: [own]})))) == [
+        _problem(
+            "container 'proxy' runs the image of a routing proxy, but inferfleet adds the proxy to decode "
+            "pods, and requests come in there",
+            "Remove it; spec.prefill.proxy has image, port, resources and flags of the proxy",
+            f"{DECODE}.{at}",
         )
     ]
 

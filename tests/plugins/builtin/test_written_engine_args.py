@@ -233,3 +233,28 @@ def test_a_script_is_told_what_to_write_into_it_quoted_for_a_shell() -> None:
         _written(request, command=("sh", "-c", "vllm serve m"))
     config = '--kv-transfer-config={"kv_connector":"NixlConnector","kv_role":"kv_consumer"}'
     assert f"write '{config}' into the script" in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("image", "connector", "spec", "hook", "written"),
+    [
+        ("vllm/vllm-openai:v0.20.0", "NIXL", {"terminationGracePeriodSeconds": 130}, 30, 90),
+        ("vllm/vllm-openai:v0.20.0", "SharedStorage", {"terminationGracePeriodSeconds": 60}, None, 50),
+        ("vllm/vllm-openai:v0.20.0", "NIXL", {"terminationGracePeriodSeconds": 10}, None, None),
+        ("vllm/vllm-openai:v0.20.0", None, {"terminationGracePeriodSeconds": 130}, 30, None),
+        ("vllm/vllm-openai:v0.18.0", "NIXL", {"terminationGracePeriodSeconds": 130}, 30, None),
+        ("ours:1", "NIXL", {"terminationGracePeriodSeconds": 130}, 30, None),
+    ],
+)
+def test_requests_in_hand_have_what_the_sleep_leaves_where_vllm_would_abort_them(
+    image: str, connector: Any, spec: dict[str, int], hook: int | None, written: int | None
+) -> None:
+    template = _template()
+    template["spec"] |= spec
+    container = template["spec"]["containers"][0] | {"image": image}
+    if hook:
+        container["lifecycle"] = {"preStop": {"sleep": {"seconds": hook}}}
+    template["spec"]["containers"][0] = container
+    edit(template, _request(connector=connector), Config())
+    found = [arg for arg in container.get("args", []) if arg.startswith("--shutdown-timeout")]
+    assert found == ([f"--shutdown-timeout={written}"] if written else [])

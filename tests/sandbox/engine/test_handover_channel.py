@@ -180,3 +180,21 @@ def test_sglang_s_prefill_waits_for_the_decode_and_the_decode_for_the_prefill() 
     other = Engine("decode", role="decode", layout=replace(LAYOUT, block_size=64), **ways)
     with pytest.raises(TransferFailed, match="Page size mismatch: prefill server has page_size=16"):
         run(other.handover.obtain(asked), prefill)
+
+
+@pytest.mark.parametrize(
+    ("connector", "found"), [("ExampleConnector", "prefill"), ("LMCacheConnectorV1", None)]
+)
+def test_files_are_found_by_their_tokens_alone_and_entries_of_lmcache_by_their_format(
+    connector: str, found: str | None
+) -> None:
+    layout = replace(LAYOUT, connector=connector)
+    stored = {"way": "storage", "store": f"/{connector}"}
+    prefill = Engine("prefill", **stored, role="prefill", layout=layout)
+    decode = Engine("decode", **stored, role="decode", layout=replace(layout, dtype="float16", tensor=2))
+
+    async def test() -> str | None:
+        await prefill.handover.offer(ASKED)
+        return await decode.handover.obtain(ASKED)
+
+    assert run(test(), prefill, decode) == found

@@ -198,6 +198,12 @@ def test_a_decode_takes_what_fits_its_own_cache(prefill: dict[str, Any], says: s
     assert bool(why) == bool(says)
 
 
+def test_newer_engines_read_caches_that_are_spread_over_more_gpus() -> None:
+    own = replace(LAYOUT, version="vllm-openai:v0.12.0", tensor=2)
+    assert refusal(own, replace(own, tensor=4), strict=True) == ""
+    assert "is not divisible" in refusal(own, replace(own, tensor=3), strict=True)
+
+
 def test_what_is_not_strict_looks_at_sizes_alone() -> None:
     assert refusal(LAYOUT, replace(LAYOUT, model="Other", version="x"), strict=False) == ""
     assert "local=16, remote=32" in refusal(LAYOUT, replace(LAYOUT, model="O", block_size=32), strict=False)

@@ -1,21 +1,28 @@
-"""What keeps the routing proxy of decode pods from starting or serving: documents, and edits of plugins."""
+"""What keeps the routing proxy of decode pods from starting or serving: documents, and edits of plugins.
+
+And images by which pods that serve together may run engines of two versions.
+"""
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
-from inferfleet.api.kinds.containers import ROUTING_PROXY
-from inferfleet.api.problems import Mistake, Problem
-from inferfleet.api.wording import path_of
+from inferfleet.api.kinds.containers import ROUTING_PROXY, engine_container, may_change
+from inferfleet.api.problems import Mistake, Problem, cluster_problem
+from inferfleet.api.wording import path_of, shown
 from inferfleet.fleet.engines.exchanged import connector
+from inferfleet.fleet.roles import is_disaggregated, serving_roles
 from inferfleet.manifests.pod.disaggregated.proxy import document_of, own_flags, table_of
 from inferfleet.manifests.pod.parts import containers
 from inferfleet.manifests.pod.stand import Stand
 from inferfleet.manifests.programs import flag_mistakes, resource_mistakes
+from inferfleet.profiles.kv_transfer import ENGINES
 from inferfleet.profiles.profile import ProxyTable
 from inferfleet.profiles.table import names, profile
 
 _GIVEN = "inferfleet adds the routing proxy to decode pods, and requests come in there"
 _LEAVE = "Leave it as it is; spec.prefill.proxy has image, port, resources and flags of the proxy"
+_PULL = "enable-p2p-pull"
 # What a flag is that a command line does not have.
 _DEFAULTS = {"data-parallel-size": "1", "tracing": "false"}
 
@@ -30,7 +37,7 @@ def proxy_problems(stand: Stand) -> Iterator[Problem]:
         others = [name for name in names() if chosen in profile(name).proxy.connectors]
         instead = f", or serving.profile: {others[0]} in cluster {stand.spot.cluster}" if others else ""
         kind = stand.engine.type
-        own = [name for name in table.connectors if (name == "SGLang") == (kind == "SGLang")]
+        own = [name for name in table.connectors if name in ENGINES.get(kind, ())]
         what = f"{program}, the profile of cluster {stand.spot.cluster}, does not know connector {chosen}"
         step = f"Write {' or '.join(own)}{instead}"
         yield _problem(stand, "spec.prefill.connector", what, step)
@@ -38,6 +45,9 @@ def proxy_problems(stand: Stand) -> Iterator[Problem]:
         document.flags, program, known=table.known_flags, own=table.own_flags, refused=_refused(table)
     ):
         yield _problem(stand, f"spec.prefill.proxy.flags.{mistake.at[0]}", mistake.what, mistake.next_step)
+    if document.flags.get(_PULL) and chosen != "NIXL":
+        what = f"flag {_PULL} has engines of NIXL read each other's caches, and the connector is {chosen}"
+        yield _problem(stand, f"spec.prefill.proxy.flags.{_PULL}", what, "Remove it")
     for mistake in resource_mistakes(document.resources):
         path = path_of(("spec", "prefill", "proxy", "resources", *mistake.at))
         yield _problem(stand, path, mistake.what, mistake.next_step)
@@ -48,6 +58,30 @@ def proxy_problems(stand: Stand) -> Iterator[Problem]:
                 "Remove it, and write spec.prefill.proxy; what that has no field for is for plugin json-patch"
             )
             yield _problem(stand, f"{stand.path}.{path_of(at)}", what, step)
+
+
+def changing_image(stand: Stand) -> Iterator[Problem]:
+    """Yield a warning for an engine of both roles whose image may be another one when its next pod starts."""
+    deployment, own = stand.deployment, stand.written.engine.get("image")
+    image = own or stand.image or ""
+    if (
+        not is_disaggregated(deployment)
+        or stand.role not in serving_roles(deployment)
+        or not may_change(image)
+    ):
+        return
+    what = (
+        f"image {shown(image)!r} has no version, and pods that start later may run another one than those "
+        "with which they exchange KV caches"
+    )
+    step = "Write a tag with a version, or a digest"
+    if own:
+        place, _ = engine_container(stand.written.spec)
+        path = f"{stand.path}.spec.containers[{place}].image"
+        yield replace(_problem(stand, path, what, step), severity="warning")
+    else:
+        path = f"spec.serving.images.engine.{stand.engine.type}"
+        yield cluster_problem(stand.spot.cluster, what, step, path, severity="warning")
 
 
 def proxy_mistakes(template: Mapping[str, Any], stand: Stand) -> Iterator[Mistake]:

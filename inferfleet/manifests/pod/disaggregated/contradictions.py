@@ -7,23 +7,22 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from inferfleet.api.kinds.containers import ENGINE, ROUTING_PROXY, engine_container
-from inferfleet.fleet.engines.exchanged import connector
+from inferfleet.api.kinds.containers import ENGINE, ROUTING_PROXY, engine_container, program_of
+from inferfleet.fleet.engines.exchanged import bootstrap_port, connector
 from inferfleet.fleet.engines.group import LAST_PORT
+from inferfleet.fleet.engines.kv_transfer import bootstrap_port_of, variable_of
 from inferfleet.fleet.engines.words import is_known
 from inferfleet.fleet.ports import engine_ports, group_ports, serving_ports, supervisor_port
 from inferfleet.fleet.roles import workers_of
 from inferfleet.manifests.pod.disaggregated.transfer import (
-    bootstrap_port,
-    bootstrap_port_of,
     bootstraps,
     is_nixl,
     side_channel_port,
-    value_of,
 )
 from inferfleet.manifests.pod.parts import Contradiction, Spec, Steps, containers
 from inferfleet.manifests.pod.stand import Stand
-from inferfleet.profiles import transfer
+from inferfleet.profiles import kv_transfer
+from inferfleet.profiles.proxy import PROGRAMS
 
 _PROBES = ("startupProbe", "readinessProbe", "livenessProbe")
 _ONE_ADDRESS = "and containers of a pod share one address"
@@ -47,6 +46,14 @@ def _behind_proxy(spec: Spec, stand: Stand) -> Iterator[Contradiction]:
     for at, container in containers(spec):
         name = container["name"]
         if name == ROUTING_PROXY:
+            continue
+        if program_of(container.get("image", "")) in PROGRAMS:
+            yield Contradiction(
+                at,
+                f"container {name!r} runs the image of a routing proxy",
+                "inferfleet adds the proxy to decode pods, and requests come in there",
+                "Remove it; spec.prefill.proxy has image, port, resources and flags of the proxy",
+            )
             continue
         for i, listed in enumerate(container.get("ports", [])):
             number = listed["containerPort"]
@@ -75,39 +82,39 @@ def _side_channel(spec: Spec, stand: Stand) -> Iterator[Contradiction]:
     """Yield an address and ports of NIXL's side channel that no other pod reaches."""
     place, engine = engine_container(spec)
     at: Steps = ("spec", "containers", place)
-    host = value_of(engine, transfer.NIXL_HOST)
+    host = variable_of(engine, kv_transfer.NIXL_HOST)
     if host and _LOCAL.fullmatch(host.get("value") or ""):
         yield Contradiction(
-            (*at, "env", _index(engine, transfer.NIXL_HOST), "value"),
-            f"{transfer.NIXL_HOST} is {host['value']!r}",
+            (*at, "env", _index(engine, kv_transfer.NIXL_HOST), "value"),
+            f"{kv_transfer.NIXL_HOST} is {host['value']!r}",
             "the engines of other pods ask this one there",
             "Remove it: inferfleet sets the address of the pod",
         )
-    written = value_of(engine, transfer.NIXL_PORT)
+    written = variable_of(engine, kv_transfer.NIXL_PORT)
     first, ranks = side_channel_port(engine), workers_of(stand.deployment, stand.role).topology.data
     if written and first is None and is_known(written.get("value") or "") and "valueFrom" not in written:
         yield Contradiction(
-            (*at, "env", _index(engine, transfer.NIXL_PORT), "value"),
-            f"{transfer.NIXL_PORT} is {written.get('value')!r}",
+            (*at, "env", _index(engine, kv_transfer.NIXL_PORT), "value"),
+            f"{kv_transfer.NIXL_PORT} is {written.get('value')!r}",
             "it is the number of a port",
-            f"Write one, or remove it: inferfleet sets {transfer.NIXL_DEFAULT_PORT}",
+            f"Write one, or remove it: inferfleet sets {kv_transfer.NIXL_DEFAULT_PORT}",
         )
     elif first is not None:
-        here: Steps = (*at, "env", _index(engine, transfer.NIXL_PORT), "value") if written else at
+        here: Steps = (*at, "env", _index(engine, kv_transfer.NIXL_PORT), "value") if written else at
         taken = range(first, first + ranks)
         use = f"NIXL's side channel is on {first}" + (f" to {taken[-1]}" if ranks > 1 else "")
         yield from _clashes(
-            spec, stand, taken, use=use, here=here, step=f"Set {transfer.NIXL_PORT} to another port"
+            spec, stand, taken, use=use, here=here, step=f"Set {kv_transfer.NIXL_PORT} to another port"
         )
 
 
 def _bootstrap(spec: Spec, stand: Stand) -> Iterator[Contradiction]:
     """Yield a port where prefill engines tell the way to them that routing proxies do not ask."""
     by, planned = connector(stand.deployment), bootstrap_port(stand.deployment)
-    given = bootstrap_port_of(spec, by) or transfer.BOOTSTRAP_PORT
+    given = bootstrap_port_of(spec, by) or kv_transfer.BOOTSTRAP_PORT
     place, _ = engine_container(spec)
     at: Steps = ("spec", "containers", place)
-    name = transfer.MOONCAKE_PORT if by == "Mooncake" else transfer.SGLANG_PORT_FLAG
+    name = kv_transfer.MOONCAKE_PORT if by == "Mooncake" else kv_transfer.SGLANG_PORT_FLAG
     if given != planned:
         yield Contradiction(
             at,

@@ -9,15 +9,14 @@ from typing import Any
 
 from inferfleet.api.kinds.containers import ROUTING_PROXY
 from inferfleet.api.kinds.serving.prefill import RoutingProxy
-from inferfleet.fleet.engines.exchanged import connector
+from inferfleet.fleet.engines.exchanged import bootstrap_port, connector
 from inferfleet.fleet.ports import engine_ports, serving_ports
-from inferfleet.manifests.pod.disaggregated.transfer import bootstrap_port
 from inferfleet.manifests.pod.stand import Stand
 from inferfleet.manifests.programs import resources_of, text, tracing_variables, variable_of_pod
+from inferfleet.profiles.kv_transfer import SGLANG_PROXY_PORT
 from inferfleet.profiles.profile import ProxyTable
 from inferfleet.profiles.proxy import HEALTH_PATH
 from inferfleet.profiles.table import profile
-from inferfleet.profiles.transfer import SGLANG_PROXY_PORT
 
 # The engine has the name `http`, so that what selects ports by it reaches engines of both roles.
 PORT_NAME = "proxy"

@@ -7,16 +7,15 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from inferfleet.api.kinds.containers import engine_container
-from inferfleet.api.kinds.model_deployment import ModelDeployment
 from inferfleet.api.problems import Problem
-from inferfleet.fleet.engines.exchanged import connector
+from inferfleet.fleet import names
+from inferfleet.fleet.engines.exchanged import bootstrap_port, connector
 from inferfleet.fleet.engines.flags import number_of
-from inferfleet.fleet.engines.words import command_of
-from inferfleet.fleet.roles import PREFILL, is_disaggregated, serving_roles, workers_of
-from inferfleet.manifests.pod.parts import Spec
+from inferfleet.fleet.engines.kv_transfer import REVISION, variable_of
+from inferfleet.fleet.roles import PREFILL, is_disaggregated, serving_roles
 from inferfleet.manifests.pod.stand import Stand
 from inferfleet.manifests.programs import variable_of_pod
-from inferfleet.profiles import transfer
+from inferfleet.profiles import kv_transfer
 
 NIXL_PORT_NAME = "nixl-side"
 BOOTSTRAP_PORT_NAME = "bootstrap"
@@ -59,49 +58,25 @@ def hand_over(container: dict[str, Any], stand: Stand) -> None:
 
 def side_channel_port(container: Mapping[str, Any]) -> int | None:
     """Return the first port of NIXL's side channel of an engine, None where it is no number that is known."""
-    variable = value_of(container, transfer.NIXL_PORT)
-    return transfer.NIXL_DEFAULT_PORT if variable is None else number_of(variable.get("value"))
-
-
-def bootstrap_port(deployment: ModelDeployment) -> int:
-    """Return where prefill engines tell the way to them, by their template in the document."""
-    spec = workers_of(deployment, PREFILL).entry_template.spec
-    return bootstrap_port_of(spec, connector(deployment)) or transfer.BOOTSTRAP_PORT
-
-
-def bootstrap_port_of(spec: Spec, by: str) -> int | None:
-    """Return the port that the spec of a prefill pod gives by a connector, None where it gives none."""
-    if by == "Mooncake":
-        variable = value_of(engine_container(spec)[1], transfer.MOONCAKE_PORT)
-        return number_of(variable.get("value")) if variable else None
-    words = [word.text for word in command_of(spec).words]
-    found = None
-    for word, following in zip(words, [*words[1:], ""], strict=True):
-        name, equals, value = word.partition("=")
-        if name.replace("_", "-") == transfer.SGLANG_PORT_FLAG:
-            found = number_of(value if equals else following)
-    return found
-
-
-def value_of(container: Mapping[str, Any], name: str) -> Mapping[str, Any] | None:
-    """Return the variable of this name that counts, the last, or None."""
-    named = [variable for variable in container.get("env", []) if variable["name"] == name]
-    return named[-1] if named else None
+    variable = variable_of(container, kv_transfer.NIXL_PORT)
+    return kv_transfer.NIXL_DEFAULT_PORT if variable is None else number_of(variable.get("value"))
 
 
 def _variables(container: Mapping[str, Any], stand: Stand) -> Iterator[dict[str, Any]]:
-    if stand.answers and (keep_alive := transfer.KEEP_ALIVE.get(stand.engine.type)):
-        yield {"name": keep_alive, "value": str(transfer.KEEP_ALIVE_SECONDS)}
+    if stand.answers and (keep_alive := kv_transfer.KEEP_ALIVE.get(stand.engine.type)):
+        yield {"name": keep_alive, "value": str(kv_transfer.KEEP_ALIVE_SECONDS)}
+    if stand.engine.type == "vLLM" and connector(stand.deployment) == "SharedStorage":
+        yield variable_of_pod(REVISION, f"metadata.labels['{names.REVISION}']")
     if is_nixl(stand):
-        yield variable_of_pod(transfer.NIXL_HOST, "status.podIP")
-        yield {"name": transfer.NIXL_PORT, "value": str(transfer.NIXL_DEFAULT_PORT)}
+        yield variable_of_pod(kv_transfer.NIXL_HOST, "status.podIP")
+        yield {"name": kv_transfer.NIXL_PORT, "value": str(kv_transfer.NIXL_DEFAULT_PORT)}
         if stand.hardware.fabric == "GKE":
-            name, value = transfer.UCX_ROCE
+            name, value = kv_transfer.UCX_ROCE
             yield {"name": name, "value": value}
         elif not _may_have_adapters(container, stand):
-            yield {"name": transfer.UCX_TLS, "value": transfer.UCX_WITHOUT_RDMA}
+            yield {"name": kv_transfer.UCX_TLS, "value": kv_transfer.UCX_WITHOUT_RDMA}
     if bootstraps(stand) and connector(stand.deployment) == "Mooncake":
-        yield {"name": transfer.MOONCAKE_PORT, "value": str(transfer.BOOTSTRAP_PORT)}
+        yield {"name": kv_transfer.MOONCAKE_PORT, "value": str(kv_transfer.BOOTSTRAP_PORT)}
 
 
 def _may_have_adapters(container: Mapping[str, Any], stand: Stand) -> bool:

@@ -2,7 +2,7 @@
 
 vLLM is told by JSON in `--kv-transfer-config`, or key by key in flags such as
 `--kv-transfer-config.kv_role`; SGLang by `--disaggregation-mode`. Which connectors and roles there are is in
-`profiles.kv_transfer`, and what both sides must have alike in `pair`.
+`profiles.kv_transfer`, and what both sides must have alike in `fleet.pairs.alike`.
 """
 
 import json
@@ -10,20 +10,29 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from inferfleet.api.kinds.containers import engine_container
 from inferfleet.api.problems import Mistake, Severity
 from inferfleet.api.wording import listing, nearest, shown
-from inferfleet.fleet.engines.flags import Flags
-from inferfleet.fleet.engines.words import Command, Steps, is_known
+from inferfleet.fleet.engines.flags import Flags, number_of
+from inferfleet.fleet.engines.words import Command, Steps, command_of, is_known
 from inferfleet.profiles.kv_transfer import (
+    ALIASES,
+    ALIKE,
+    BUFFER_DEVICE,
     CLASSES,
+    FILES,
+    MOONCAKE_PORT,
     MULTI,
     ROLES,
+    SGLANG_PORT_FLAG,
     Version,
     version_of,
 )
 
 TRANSFER = "--kv-transfer-config"
 MODE = "--disaggregation-mode"
+# The variable by which a storage has a place of its own for each revision: the label of the pod.
+REVISION = "INFERFLEET_REVISION"
 
 
 @dataclass(frozen=True)
@@ -63,6 +72,25 @@ class Transfer:
         return extra if isinstance(extra, dict) else {}
 
     @property
+    def exchanged(self) -> str:
+        """Return what the other side sees or compares of it, as text; all where it could not be read."""
+        return self.text if self.config is None else canonical(_exchanged(self.config))
+
+    @property
+    def storage(self) -> str | None:
+        """Return the class that stores caches as files by the tokens of prompts alone, or None."""
+        return next((name for name in self.connectors if name in FILES), None)
+
+    @property
+    def storage_path(self) -> str:
+        """Return where that class stores, `/tmp` where it is not told."""
+        inner = self.extra.get("connectors") if self.connector == MULTI else None
+        parts = inner if isinstance(inner, list) else [self.config]
+        named = (part for part in parts if isinstance(part, dict) and part.get("kv_connector") in FILES)
+        extra = next(named, {}).get("kv_connector_extra_config")
+        return str(extra.get("shared_storage_path", "/tmp")) if isinstance(extra, dict) else "/tmp"
+
+    @property
     def is_own(self) -> bool:
         """Return whether the class is one of a module of the image, of which nothing is known."""
         return bool((self.config or {}).get("kv_connector_module_path"))
@@ -78,7 +106,8 @@ def transfer_of(command: Command, flags: Flags) -> Transfer | None:
     at = whole.word.at if whole else parts[0][2]
     if whole:
         text = whole.value or ""
-        if not is_known(text):
+        # The revision follows from the document, this text too, so it cannot be put in for its variable here.
+        if not is_known(text.replace(f"$({REVISION})", "")):
             return Transfer(None, text, at)
         try:
             read = json.loads(text)
@@ -91,6 +120,26 @@ def transfer_of(command: Command, flags: Flags) -> Transfer | None:
     for keys, value, _ in parts:
         _put(config, keys, value)
     return Transfer(config, canonical(config), at)
+
+
+def bootstrap_port_of(spec: Mapping[str, Any], by: str) -> int | None:
+    """Return the port that the spec of a prefill pod gives by a connector, None where it gives none."""
+    if by == "Mooncake":
+        variable = variable_of(engine_container(spec)[1], MOONCAKE_PORT)
+        return number_of(variable.get("value")) if variable else None
+    words = [word.text for word in command_of(spec).words]
+    found = None
+    for word, following in zip(words, [*words[1:], ""], strict=True):
+        name, equals, value = word.partition("=")
+        if name.replace("_", "-") == SGLANG_PORT_FLAG:
+            found = number_of(value if equals else following)
+    return found
+
+
+def variable_of(container: Mapping[str, Any], name: str) -> Mapping[str, Any] | None:
+    """Return the variable of this name that counts, the last, or None."""
+    named = [variable for variable in container.get("env", []) if variable["name"] == name]
+    return named[-1] if named else None
 
 
 def canonical(value: Any) -> str:
@@ -197,6 +246,24 @@ def _of_class(
         if known.gone and version >= known.gone:
             what = f"kv_connector is {name!r}, which vLLM {number} of the image calls {known.successor}"
             yield "error", Mistake(what, f"Write {known.successor}", transfer.at)
+
+
+def _exchanged(config: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the class and what pods of both sides have in common by it; of a class of one's own all options.
+
+    Roles, leases, threads and what is done about a cache that does not come are each pod's own affair.
+    """
+    name, extra = config.get("kv_connector"), config.get("kv_connector_extra_config")
+    extra = extra if isinstance(extra, dict) else {}
+    module = config.get("kv_connector_module_path")
+    parts = {key: value for key, value in extra.items() if module or key in ALIKE}
+    inner = extra.get("connectors") if name == MULTI else None
+    if isinstance(inner, list):
+        parts["connectors"] = [_exchanged(part) if isinstance(part, dict) else part for part in inner]
+    told = {"class": ALIASES.get(str(name), name), "module": module, "options": parts}
+    if config.get("kv_buffer_device") != BUFFER_DEVICE:
+        told["device"] = config.get("kv_buffer_device")
+    return {key: value for key, value in told.items() if value}
 
 
 def _parts(command: Command) -> Iterator[tuple[list[str], Any, Steps]]:
