@@ -62,8 +62,7 @@ def test_the_proxy_comes_behind_other_init_containers() -> None:
 
 @pytest.mark.parametrize("profile", ["gie-1.5", "router-0.10"])
 def test_traces_go_where_those_of_the_picker_go(profile: str) -> None:
-    tracing = {"endpoint": "http://otel:4317", "samplerArg": "0.5"}
-    made = _proxy(stand(apart(), profile=profile, tracing=tracing))
+    made = _proxy(stand(apart(), profile=profile, tracing={"endpoint": "http://otel:9", "samplerArg": ".5"}))
     assert ("--tracing=true" in made["args"]) == (profile == "router-0.10")
     assert [(each["name"], each.get("value")) for each in made["env"]] == [
         ("POD_IP", None),
@@ -71,10 +70,10 @@ def test_traces_go_where_those_of_the_picker_go(profile: str) -> None:
         ("POD_NAME", None),
         ("NODE_NAME", None),
         ("OTEL_SERVICE_NAME", "routing-proxy"),
-        ("OTEL_EXPORTER_OTLP_ENDPOINT", "http://otel:4317"),
+        ("OTEL_EXPORTER_OTLP_ENDPOINT", "http://otel:9"),
         ("OTEL_TRACES_EXPORTER", "otlp"),
         ("OTEL_TRACES_SAMPLER", "parentbased_traceidratio"),
-        ("OTEL_TRACES_SAMPLER_ARG", "0.5"),
+        ("OTEL_TRACES_SAMPLER_ARG", ".5"),
         (
             "OTEL_RESOURCE_ATTRIBUTES",
             "k8s.namespace.name=$(NAMESPACE),k8s.node.name=$(NODE_NAME),k8s.pod.name=$(POD_NAME)",
