@@ -99,6 +99,8 @@ def deployment(
     **spec: Any,
 ) -> ModelDeployment:
     engine = {"name": "engine", "image": "engine:1", **({"resources": resources} if resources else {})}
+    if spec.get("prefill", "") is None:
+        del spec["prefill"]  # a document does not say null
     return ModelDeployment.model_validate(
         {
             "metadata": {"name": name, "namespace": "ml", "labels": labels or {}},
