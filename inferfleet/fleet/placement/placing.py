@@ -43,6 +43,7 @@ class Placing:
         self._targets = targets
         self._added = Counter(added or {})
         self.left: dict[Spot, str] = {}
+        self._halves: list[str] = []
         self._without_room: dict[str, int] = {}  # removals that were counted when a search found none
         self._valid = sorted(valid, key=lambda deployment: candidates.wanted(deployment).scarcity)
 
@@ -50,8 +51,8 @@ class Placing:
         """Bring the ledger to the targets as far as there is room."""
         for deployment in sorted(self._targets):
             self._shrink(deployment, self._targets[deployment])
-        for deployment in self._valid:
-            self._complete(deployment)
+        # Those that stay without a role may get it once others have left.
+        self._halves = [deployment for deployment in self._valid if not self._complete(deployment)]
         self._ledger.rooms.pack_anew()
         while self._step():
             self._ledger.rooms.pack_anew()
@@ -60,7 +61,9 @@ class Placing:
     def _step(self) -> bool:
         moved = [self._evict(deployment) for deployment in self._valid]
         relieved = [self._relieve(pool) for pool in self._ledger.overfull()]
-        return any(moved) or any(relieved) or self._grow()
+        halves = [deployment for deployment in self._halves if not self._complete(deployment)]
+        completed, self._halves = halves != self._halves, halves
+        return any(moved) or any(relieved) or completed or self._grow()
 
     def _shrink(self, deployment: str, target: int) -> None:
         """Remove surplus replicas: those that should leave first, then from where most of them are."""
@@ -101,8 +104,11 @@ class Placing:
         on_cluster = self._ledger.by_cluster(spot.deployment)[spot.cluster]
         return -consequence, -worst, -second, -cost, -on_cluster, -replicas, -place
 
-    def _complete(self, deployment: str) -> None:
-        """Give replicas a pool for each role that is new in the document, beside those that they have."""
+    def _complete(self, deployment: str) -> bool:
+        """Give replicas a pool for each role that is new in the document, beside those that they have.
+
+        Return whether all of them have one.
+        """
         wanted = self._candidates.wanted(deployment)
         spots = self._ledger.replicas(deployment)
         # Of those that are together, the spot of the most is the one that others join.
@@ -113,6 +119,7 @@ class Placing:
                 self._ledger.add(whole or spot, replicas)
         if wanted.together:
             self._gather(deployment)
+        return all(len(spot.pools) == len(wanted.roles) for spot in self._ledger.replicas(deployment))
 
     def _gather(self, deployment: str) -> None:
         """Bring replicas that are together to one spot on each cluster, that of the most, if it has room.

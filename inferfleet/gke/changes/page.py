@@ -174,6 +174,7 @@ DEPLOYMENT_FIELDS = (
     ),
     DeploymentField("spec.endpointPicker", PodEffect.NONE, "it is about the picker, which restarts"),
     DeploymentField("spec.route", PodEffect.NONE, "it is about the HTTPRoute"),
+    DeploymentField("spec.unplaced", PodEffect.NONE, "it says what updates do about missing replicas"),
     DeploymentField(
         "spec.rollout",
         PodEffect.NONE,
