@@ -13,18 +13,18 @@ STACK = "refused"
 GARBLED = {
     "apiVersion": "inference.networking.x-k8s.io/v1alpha1",
     "kind": "EndpointPickerConfig",
-    "plugins": [{"type": "no-such-scorer"}],
+    "plugins": [{"type": "queue-scorer"}, {"type": "queue-scorer"}],
 }
 # What pickers are given, and what they say to it, word by word.
 REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "loud": (
-        {"flags": {"zap-log-level": "loud"}},
-        'invalid argument "loud" for "--zap-log-level" flag: invalid log level "loud"',
+        {"flags": {"zap-time-encoding": "loud"}},
+        'invalid argument "loud" for "--zap-time-encoding" flag: invalid time-encoding value "loud"',
     ),
     "garbled": (
         {"config": GARBLED},
         "failed to load the configuration - plugin instantiation failed: "
-        "plugin type 'no-such-scorer' is not registered",
+        "duplicate plugin name 'queue-scorer'",
     ),
     "strange": (
         {"image": "docker.io/example/epp:v9"},

@@ -23,7 +23,7 @@ TOKENS, SPEED = 200, 10
 STORED = {
     "kv_connector": "ExampleConnector",
     "kv_role": "kv_both",
-    "kv_connector_extra_config": {"shared_storage_path": "/mnt/kv"},
+    "kv_connector_extra_config": {"shared_storage_path": "/mnt/kv/$(INFERFLEET_REVISION)"},
 }
 MIRROR = "mirror.example.com/llm-d/llm-d-routing-sidecar:v0.7.1"
 BESIDE = "gets a new set of pods beside the old one"
