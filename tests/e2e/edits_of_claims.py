@@ -73,8 +73,8 @@ SCHEDULERS = (
                 "duo-decode-plain",
                 "duo-encode-plain",
                 "single-decode-plain",
-                "split-decode-plain-b7989f",
-                "split-prefill-plain-b7989f",
+                "split-decode-plain-fe90db",
+                "split-prefill-plain-fe90db",
                 "tall-decode-joined",
             )
         ),

@@ -18,7 +18,7 @@ from plans_of_workers import (
 
 from inferfleet.gke.changes.page import PodEffect
 
-_NOW = "b7989f"
+_NOW = "fe90db"
 _BESIDE = "gets a new set of pods beside the old one"
 _ANOTHER = PodEffect.ANOTHER
 _WORKERS, _NEXT = "spec.prefill.workers", "docker.io/vllm/vllm-openai:v0.31.0"
@@ -99,7 +99,7 @@ PREFILL = (
     Edit(
         "another image for prefill and decode",
         tuple(("split", f"{workers}.template.{ENGINE}.image", _NEXT) for workers in (_WORKERS, WORKERS)),
-        _another_set("split", _NOW, "09c475"),
+        _another_set("split", _NOW, "e06b88"),
         effect=_ANOTHER,
         why="it changes the KV cache",
         says=_BESIDE,
