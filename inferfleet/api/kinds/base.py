@@ -51,6 +51,17 @@ def _wanted(labels: dict[str, str]) -> dict[str, str]:
     return labels
 
 
+def _level(value: Any) -> Any:
+    # `pulumi config set` writes numbers as text.
+    return int(value) if isinstance(value, str) and value.isdecimal() and len(value) < 3 else value
+
+
+# Levels of the defaults of pods: what the second changes is in manifests/pod/template.py and
+# manifests/picker/objects.py, the third in fleet/picked.py.
+PodDefaults = Annotated[Literal[1, 2, 3], BeforeValidator(_level)]
+FIRST_DEFAULTS, SIZED_PICKERS, LAST_DEFAULTS = 1, 3, 3
+
+
 def _quantity(value: Any) -> Any:
     if isinstance(value, int | float) and not isinstance(value, bool):
         value = str(value)

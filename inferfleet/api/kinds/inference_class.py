@@ -219,7 +219,7 @@ class Price(Model):
     spot: Quantity | None = None
     """Price of one node of Spot capacity for one hour. Default: such pools count as on demand."""
     region: Annotated[str, Written("[a-z]+(-[a-z]+)+[0-9]+", "a region such as us-central1")] | None = None
-    """Region of the prices, such as `us-central1`; pools elsewhere count the same. Default: not said."""
+    """Region of the prices, such as `us-central1`, which plans name of pools elsewhere. Default: none."""
     currency: Annotated[str, Written("[A-Z]{3}", "a currency code such as USD")]
     """ISO 4217 code of the currency, such as `USD`."""
     per: Literal["node-hour"] = "node-hour"

@@ -9,47 +9,11 @@ from inferfleet.api.kinds.gke_cluster import Gke, IpRange
 from inferfleet.api.kinds.model_deployment import EngineType
 from inferfleet.api.kinds.node_pool import NodePool
 from inferfleet.api.kinds.plugin_spec import PluginSpec
+from inferfleet.api.kinds.serving.gateway import Gateway
+from inferfleet.api.kinds.serving.monitoring import Monitoring
 from inferfleet.api.kinds.serving.scheduler import Scheduler, of_cluster
-from inferfleet.api.kinds.text_rules import IMAGE, SUBDOMAIN, Dns1035
+from inferfleet.api.kinds.text_rules import IMAGE, Dns1035
 from inferfleet.api.problems import Mistake, Mistaken, mistaken
-
-
-class GatewayRef(Model):
-    """A Gateway that exists and belongs to somebody else."""
-
-    name: Annotated[str, SUBDOMAIN]
-    """Name of the Gateway."""
-    namespace: Annotated[str, Dns1035(63)]
-    """Namespace of the Gateway."""
-
-
-class Gateway(Model):
-    """The Gateway of a cluster: one that inferfleet creates (`className`), or one that exists (`ref`)."""
-
-    class_name: Annotated[str, SUBDOMAIN] | None = None
-    """Name of the GatewayClass for a Gateway that inferfleet creates. Either this or `ref` is required."""
-    port: int = Field(default=80, ge=1, le=65_535)
-    """TCP port on which the Gateway listens for HTTP; refused with `ref`."""
-    provider: Literal["gke", "istio", "envoy", "none"] = "none"
-    """Whose controller serves the Gateway. For `gke`, `istio` and `envoy` it adds the objects and annotations
-    that they need beside Gateway and routes; `none` adds nothing.
-    """
-    ref: GatewayRef | None = None
-    """A Gateway that exists. Either this or `className` is required."""
-
-    @model_validator(mode="after")
-    def _exactly_one(self) -> "Gateway":
-        if (self.class_name is None) == (self.ref is None):
-            raise mistaken(
-                "a gateway has exactly one of className (inferfleet creates it) and ref (it exists)",
-                "Keep one of them" if self.ref else "Write one of them",
-            )
-        if self.ref and "port" in self.model_fields_set:
-            raise mistaken(
-                "port is for a gateway that inferfleet creates; one that exists has its own listeners",
-                "Remove port",
-            )
-        return self
 
 
 class Images(Model):
@@ -105,7 +69,7 @@ class NetworkPolicy(Model):
     """
     monitoring: LabelSelector | None = None
     """Namespaces whose pods may read the metrics of engines and endpoint pickers, by their labels. Default:
-    none.
+    that of `serving.monitoring.scraper`, or none.
     """
 
 
@@ -137,6 +101,10 @@ class Serving(Model):
     """
     metrics_auth: bool = True
     """Whether the metrics of endpoint pickers can be read only by accounts that Kubernetes RBAC allows to."""
+    monitoring: Monitoring | None = None
+    """How the metrics of engines and endpoint pickers are scraped, and by whom. Default: nothing has them
+    scraped.
+    """
     tracing: Tracing | None = None
     """Where endpoint pickers and routing proxies send traces. Default: tracing is off."""
     network_policy: NetworkPolicy | None = None
@@ -154,6 +122,23 @@ class Serving(Model):
             what = "networkPolicy must say where the gateway's proxies are: its provider is none"
             next_step = "Add gatewayNamespace or gatewayRanges, or name the gateway's provider"
             raise Mistaken(Mistake(what, next_step, ("networkPolicy",)))
+        return self
+
+    @model_validator(mode="after")
+    def _lets_the_scraper_read(self) -> "Serving":
+        monitoring, policy, mistakes = self.monitoring, self.network_policy, []
+        if monitoring is None:
+            return self
+        if self.metrics_auth and monitoring.pickers == "Annotations" and monitoring.scraper is None:
+            what = "pickers are scraped by annotations, and nobody may read their metrics"
+            next_step = "Add monitoring.scraper, or metricsAuth: false"
+            mistakes.append(Mistake(what, next_step, ("monitoring",)))
+        if policy and policy.monitoring is None and monitoring.scraped_by is None:
+            what = "networkPolicy lets nobody read the metrics that monitoring has scraped"
+            next_step = "Add networkPolicy.monitoring or monitoring.scraper"
+            mistakes.append(Mistake(what, next_step, ("monitoring",)))
+        if mistakes:
+            raise Mistaken(*mistakes)
         return self
 
 

@@ -7,10 +7,12 @@ from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from inferfleet.api.kinds.base import (
     API_VERSION,
+    FIRST_DEFAULTS,
     Duration,
     LabelSelector,
     Model,
     NamespacedMetadata,
+    PodDefaults,
     Toleration,
 )
 from inferfleet.api.kinds.node_pool import CapacityModel
@@ -79,10 +81,13 @@ class EndpointPicker(Model):
     `prefillEpp`), or else that of its profile.
     """
     replicas: int = Field(default=1, ge=1, le=10)
-    """Number of picker pods. With more than one they elect a leader, and the others stand by."""
+    """Number of picker pods. With more than one they elect a leader, and the others stand by on other nodes
+    where there are some.
+    """
     resources: ResourceRequirements | None = None
-    """Requests and limits of the picker's container, which replace those of the profile as a whole. Default:
-    4 cores and 8Gi requested, at most 16Gi.
+    """Requests and limits of the picker's container, which replace the default as a whole. Default: from
+    level 3 of `spec.podDefaults` on by endpoints, scrape interval and length of prompts, from 500m and 512Mi
+    to 8 cores and 8Gi, below it 4 cores and 8Gi, with memory limited to 16Gi.
     """
     port: int | None = Field(default=None, ge=1, le=65_535)
     """TCP port on which gateways reach the picker. Default: that of the cluster's profile, 9002."""
@@ -169,6 +174,13 @@ class ModelDeploymentSpec(Model):
     stack, before anything is changed; `Warn` goes on with those that have a place, even if that is none.
     Default: as the setting `inferfleet:unplaced` of the stack says.
     """
+    pod_defaults: PodDefaults | None = None
+    """Level of the defaults in pods and pickers: `2` adds a seccomp profile, drops capabilities and the token
+    of the ServiceAccount where the template leaves them open, labels pods as llm-d does and keeps pickers off
+    nodes with GPUs; `3` sizes pickers by what they do besides (from `1` to another level the pods restart,
+    between `2` and `3` pickers alone are replaced). Default: as the setting `inferfleet:podDefaults` says,
+    else the level with which the deployment began, `3` for a new one.
+    """
     cluster_selector: LabelSelector = LabelSelector()
     """Clusters that may run replicas, by the labels of their documents. Default: all clusters."""
     pool_selector: LabelSelector = LabelSelector()
@@ -227,6 +239,11 @@ class ModelDeploymentSpec(Model):
     """
     plugins: tuple[PluginSpec, ...] = ()
     """Plugins for the pods of this deployment; they run last. Default: none."""
+
+    @property
+    def level(self) -> int:
+        """The level of the defaults in pods, the first where nothing has given it one."""
+        return self.pod_defaults or FIRST_DEFAULTS
 
     @model_validator(mode="after")
     def _steady_nodes(self) -> "ModelDeploymentSpec":

@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field
 
-from inferfleet.api.kinds.base import Model
+from inferfleet.api.kinds.base import Model, PodDefaults
 from inferfleet.api.kinds.plugin_spec import PluginSpec
 from inferfleet.api.kinds.text_rules import InEditors, Written
 from inferfleet.api.problems import Mistake, Mistaken
@@ -57,9 +57,10 @@ class Settings(Model):
     """`true` refuses a run that would change `placement.lock`, and says what would move. Default: `true`
     where the environment variable `CI` is set, otherwise `false`.
     """
-    unplaced: Literal["error", "warn"] = "error"
+    unplaced: Literal["error", "errorOnLoss", "warn"] = "errorOnLoss"
     """What an update does when replicas of a deployment that does not say itself (`spec.unplaced`) find no
-    place: `error` refuses it, `warn` goes on without them. A preview warns in both cases.
+    place: `error` refuses it, `warn` goes on without them, and `errorOnLoss` refuses it where some of them
+    run by `placement.lock` and would end. A preview warns in all cases.
     """
     objective: Objective = "balance"
     """What counts most where replicas of the stack may go to several places: `balance` spreads those of a
@@ -75,6 +76,11 @@ class Settings(Model):
     plain text in their variables and arguments: `warn` says so, `enforce` refuses them, and `ignore` says
     nothing. With `warn` the labels of namespaces ask the API server to warn of pods below the baseline, with
     `enforce` to refuse them.
+    """
+    pod_defaults: PodDefaults | None = None
+    """Level of the defaults in pods and pickers, `1`, `2` or `3`, for deployments that do not say it
+    themselves (`spec.podDefaults`); pods that come from or to `1` restart. Default: each deployment keeps the
+    level with which it began, `3` for new ones.
     """
     trust_repository_kubeconfigs: bool = False
     """`true` lets kubeconfigs that lie in the repository, or are written into the stack's file in plain text,

@@ -8,7 +8,7 @@ from inspect import getsource
 from itertools import pairwise
 from typing import Any
 
-from pydantic import BaseModel
+from pydantic import BaseModel, TypeAdapter
 from pydantic.errors import PydanticInvalidForJsonSchema
 from pydantic.json_schema import GenerateJsonSchema, models_json_schema
 from pydantic_core import core_schema
@@ -86,6 +86,12 @@ def settings_schema() -> dict[str, Any]:
     return schema
 
 
+def value_schema(described: type, title: str) -> dict[str, Any]:
+    """Return the schema of a dataclass as JSON, with the texts of its fields and of those that it holds."""
+    schema = TypeAdapter(described).json_schema(schema_generator=_Described, mode="serialization")
+    return {"$schema": GenerateJsonSchema.schema_dialect, **schema, "title": title}
+
+
 def descriptions(described: type) -> dict[str, str]:
     """Return the text under each field of a class or of its bases, on one line, by field.
 
@@ -127,6 +133,17 @@ class _Described(GenerateJsonSchema):
             written["properties"][field.alias or name]["description"] = texts[name]
         for property_ in written["properties"].values():
             property_.pop("title", None)  # the field's name, misspelt: "Apiversion"
+        return written
+
+    def dataclass_schema(self, schema: core_schema.DataclassSchema) -> dict[str, Any]:
+        written = super().dataclass_schema(schema)
+        described: type = schema["cls"]
+        texts = descriptions(described)
+        written["description"] = " ".join((described.__doc__ or "").split())
+        for name, property_ in written["properties"].items():
+            property_["description"] = texts[name]
+            property_.pop("title", None)
+        written["required"] = list(written["properties"])
         return written
 
 

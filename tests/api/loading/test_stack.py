@@ -60,7 +60,7 @@ def test_a_key_without_a_namespace_is_a_setting_as_pulumi_reads_it(project: Path
     configure(project, "config:\n  locked: true\n  unplaced: nonsense\n  gcp:project: x\n")
     problem = problems_of(project)[0]
     assert (problem.where, problem.path) == (Where("stacks/Pulumi.dev.yaml", 3), "inferfleet:unplaced")
-    assert problem.what == "unplaced 'nonsense' is not one of error, warn"
+    assert problem.what == "unplaced 'nonsense' is not one of error, errorOnLoss, warn"
 
 
 def test_pulumi_may_hand_over_the_configuration(project: Path) -> None:
@@ -109,8 +109,8 @@ def test_problems_of_settings_and_documents_come_together(project: Path) -> None
         "in lowercase. Write it like ml/hf-token",
         "stacks/Pulumi.dev.yaml:6: inferfleet:stray: 'stray' is neither a setting "
         "nor the configKey of a cluster. "
-        "Known settings: allowedPlugins, await, documents, locked, objective, plugins, podSecurity, secrets, "
-        "trustRepositoryKubeconfigs, unplaced",
+        "Known settings: allowedPlugins, await, documents, locked, objective, plugins, podDefaults, "
+        "podSecurity, secrets, trustRepositoryKubeconfigs, unplaced",
         "stacks/dev/east.yaml:5: spec.cluster.existing.kubeconfig.configKey: the kubeconfig of cluster "
         "east is not in the configuration of stack dev. "
         "Set it: pulumi config set --secret inferfleet:eastKubeconfig < FILE",
