@@ -36,6 +36,13 @@ PRODUCT_LABELS: Mapping[str, tuple[str, str]] = MappingProxyType(
         "npu.huawei.com": ("node.kubernetes.io/npu.chip.name", "-"),
     }
 )
+# By one of these a node tells that it has accelerators. GPU feature discovery sets `gpu.present`
+# (NVIDIA/k8s-device-plugin, docs/gpu-feature-discovery).
+ACCELERATED_NODE_LABELS = (
+    GKE_ACCELERATOR,
+    "nvidia.com/gpu.present",
+    *(label for label, _ in PRODUCT_LABELS.values()),
+)
 
 
 # The attribute of NVIDIA's driver with the generation of a GPU: 8.0 is Ampere, 9.0 Hopper, 10.0 Blackwell.

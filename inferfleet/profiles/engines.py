@@ -7,59 +7,14 @@ for its ports and paths.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal
 
-# The field whose value a flag of an engine repeats: one of the topology, or the engine's port.
-Meaning = Literal["tensor", "pipeline", "data", "dataLocal", "port"]
-# What a flag says of the pods of one worker. `nodes` and `nodeRank` count pods, `master` (or `init`, with its
-# port) is where they meet; `copyRank` is the only copy of a pod, `startRank` the first of several, and copies
-# meet at `copiesAddress` and `rpcPort`. A `headless` pod has no API server. With `hybrid`, `external` and
-# `multiPort` every pod has one, and something outside chooses among them.
-GroupMeaning = Literal[
-    "nodes",
-    "nodeRank",
-    "master",
-    "masterPort",
-    "init",
-    "copyRank",
-    "startRank",
-    "copiesAddress",
-    "rpcPort",
-    "copiesBackend",
-    "backend",
-    "headless",
-    "hybrid",
-    "external",
-    "multiPort",
-    "supervisorPort",
-    "expert",
-    "expertSize",
-]
-# What all pods of a worker have to be told alike: they hold parts of one model, and of one cache.
-ModelMeaning = Literal["model", "servedModel", "dtype", "maxLength", "cacheDtype"]
-# What else decides what is in a KV cache, and where it lies: `evenCache` and `hybridCache` turn vLLM's
-# manager of caches of several kinds off and on.
-CacheMeaning = Literal[
-    "revision",
-    "quantization",
-    "overrides",
-    "blockSize",
-    "attention",
-    "attentionConfig",
-    "evenCache",
-    "hybridCache",
-    "speculation",
-    "decodeContext",
-    "prefillContext",
-]
-# How a KV cache is handed on: vLLM's is told by JSON, SGLang's by its mode and its way.
-HandoverMeaning = Literal["transfer", "mode", "way"]
-# For how many seconds after SIGTERM requests in hand may end.
-EndMeaning = Literal["drain"]
-AnyMeaning = EndMeaning | Meaning | GroupMeaning | ModelMeaning | CacheMeaning | HandoverMeaning
-# Flags without a value.
-SWITCHES: frozenset[AnyMeaning] = frozenset(
-    ("headless", "hybrid", "external", "multiPort", "expert", "evenCache", "hybridCache")
+from inferfleet.profiles.meanings import (
+    CacheMeaning,
+    EndMeaning,
+    GroupMeaning,
+    HandoverMeaning,
+    Meaning,
+    ModelMeaning,
 )
 
 # Large models load hundreds of gigabytes before they answer.
@@ -71,7 +26,8 @@ class EngineDefaults:
     """Where an engine serves requests, health and metrics when a document gives its type alone.
 
     Without a `health_path`, probes only open the port; without a `metrics_port`, metrics are on the engine's
-    port. `label` is the engine's name for endpoint pickers. `flags` has every spelling of flags that take one
+    port. `label` is the engine's name for endpoint pickers; with `own_protocol`, requests are not as OpenAI's
+    API has them. `flags` has every spelling of flags that take one
     number, `group_flags` of those that say what a pod is to the others of its worker; the first spelling is
     the one that is written. `model_flags` say which model is loaded, and how, `cache_flags` what else decides
     the form of its KV cache, and how that is handed on, `end_flags` how the engine ends. With `underscores`,
@@ -84,6 +40,15 @@ class EngineDefaults:
     behind it. The pods of a worker meet at `master_port`, its copies at `rpc_port`; `supervisor_port` tells
     the health of all copies of a pod. An API server ends its pod where one of its engines is not ready after
     `ready_limit` seconds, or those in the variable `ready_variable`.
+
+    After SIGTERM requests in hand have `end_default` seconds without one of `end_flags`, None for as long as
+    their pod has; with one of `cut_variables` they have none. The first version with `end_flags` is
+    `ends_since`, where that is known to be later than the engine.
+
+    There are metrics only with the switch `metrics_flag`. Unless the variable `idle_health` is false, the
+    health path answers once the engine has put something out, which a busy one may do late. From the version
+    `positional_since` on, images of the engine start the first of `programs`, which takes the model behind
+    its verb.
     """
 
     port: int
@@ -91,6 +56,7 @@ class EngineDefaults:
     metrics_path: str
     label: str
     metrics_port: int | None = None
+    own_protocol: bool = False
     startup: int = STARTUP_SECONDS
     flags: Mapping[str, Meaning] = field(default_factory=dict)
     group_flags: Mapping[str, GroupMeaning] = field(default_factory=dict)
@@ -108,7 +74,17 @@ class EngineDefaults:
     supervisor_port: int | None = None
     ready_variable: str | None = None
     ready_limit: int | None = None
+    end_default: int | None = None
+    ends_since: tuple[int, int, int] | None = None
+    cut_variables: tuple[str, ...] = ()
+    metrics_flag: str | None = None
+    idle_health: str | None = None
+    positional_since: tuple[int, int, int] | None = None
 
+
+# Seconds of the grace period that are left to an engine after the last request: its processes end, and a
+# proxy in front of it.
+END_RESERVE_SECONDS = 10
 
 _ENGINES = {
     "vLLM": EngineDefaults(
@@ -182,13 +158,19 @@ _ENGINES = {
             "-pcp": "prefillContext",
             "--kv-transfer-config": "transfer",
         },
-        # vllm#36666: 0 without it, which aborts all requests in hand.
+        # vllm#36666: 0 without it, which aborts all requests in hand; before it, the process ended at once.
+        # It was announced for v0.18.0 and reverted once in that cycle (#36628); v0.19.0 surely has it.
         end_flags={"--shutdown-timeout": "drain"},
+        end_default=0,
+        ends_since=(0, 19, 0),
         underscores=True,
         address_flag="--host",
         # vllm/entrypoints/openai/cli_args.py; without --host it listens on all addresses.
         closed_flags={"--ssl-keyfile": "TLS", "--ssl-certfile": "TLS", "--uds": "a Unix domain socket"},
         programs=("vllm serve", "vllm.entrypoints.openai.api_server"),
+        # `vllm serve` takes --model with a warning, and will not in a future version (vllm#39518); the image
+        # of v0.19.0 starts it.
+        positional_since=(0, 19, 0),
         # vllm/config/parallel.py.
         master_port=29501,
         rpc_port=29550,
@@ -245,6 +227,15 @@ _ENGINES = {
         address_default="127.0.0.1",
         closed_flags={"--ssl-keyfile": "TLS", "--ssl-certfile": "TLS"},
         programs=("sglang.launch_server", "sglang serve"),
+        # It ends when its last request has (`sigterm_watchdog` in srt/managers/tokenizer_manager.py, since
+        # sglang#1838); with the variable, which was renamed, at once.
+        cut_variables=("SGLANG_FORCE_SHUTDOWN", "SGL_FORCE_SHUTDOWN"),
+        # docs/references/production_metrics.md.
+        metrics_flag="--enable-metrics",
+        # `health_generate` in srt/entrypoints/http_server.py: it asks for one token, looks once a second
+        # whether anything came out, and gives up after 20 s (SGLANG_HEALTH_CHECK_TIMEOUT), which many long
+        # prompts outlast (sglang#22511). A scheduler that hangs ends by --watchdog-timeout.
+        idle_health="SGLANG_ENABLE_HEALTH_ENDPOINT_GENERATION",
     ),
     "TensorRT-LLM": EngineDefaults(
         port=8000,
@@ -262,6 +253,8 @@ _ENGINES = {
         group_flags={"--ep_size": "expertSize"},
         address_flag="--host",
         address_default="localhost",
+        # At SIGTERM uvicorn waits for its connections, without a limit of its own; the model ends after that
+        # (tensorrt_llm/serve/openai_server.py, 00057725: `lifespan`, and uvicorn.Config in `__call__`).
         programs=("trtllm-serve",),
     ),
     "Triton": EngineDefaults(
@@ -270,7 +263,12 @@ _ENGINES = {
         metrics_path="/metrics",
         metrics_port=8002,
         label="triton-tensorrt-llm",
+        own_protocol=True,
         flags={"--http-port": "port"},
+        # triton-inference-server/server, e1db8a60: src/command_line_parser.h has the default, and
+        # `HTTPServer::Stop` in src/http_server.cc counts it down while there are connections (since #6986).
+        end_flags={"--exit-timeout-secs": "drain"},
+        end_default=30,
         programs=("tritonserver",),
     ),
     # Endpoint pickers expect vLLM's metrics of an engine they do not know, so it gets vLLM's label.

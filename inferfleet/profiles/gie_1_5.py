@@ -1,8 +1,7 @@
 """Gateway API Inference Extension 1.5: the last release that holds the endpoint picker itself.
 
 Flags: pkg/epp/server/options.go and pkg/common/observability/logging/options.go of v1.5.0, and
-pkg/log/zap/zap.go of controller-runtime v0.23.3. Plugin types and feature gates: cmd/epp/runner/runner.go of
-v1.5.0. Ports, probes and resources: config/charts/epplib of v1.5.0.
+pkg/log/zap/zap.go of controller-runtime v0.23.3. Ports, probes and resources: config/charts/epplib of v1.5.0.
 Lease and watches: pkg/epp/server/controller_manager.go.
 """
 
@@ -56,18 +55,6 @@ REJECTED = {
     "cache-info-metric": _USE_ENGINE_CONFIGS,
 }
 
-_PLUGIN_TYPES = """
-    approx-prefix-cache-producer concurrency-detector core-metrics-extractor
-    destination-endpoint-served-verifier edf-ordering-policy endpoint-notification-source
-    fcfs-ordering-policy global-strict-fairness-policy header-based-testing-filter inflight-load-producer
-    k8s-notification-source kv-cache-utilization-scorer latency-scorer latency-slo-admitter
-    lora-affinity-scorer max-score-picker metrics-data-source openai-parser passthrough-parser
-    predicted-latency-producer predicted-latency-scorer prefix-cache-affinity-filter prefix-cache-scorer
-    queue-scorer random-picker request-attribute-reporter round-robin-fairness-policy
-    running-requests-size-scorer single-profile-handler slo-deadline-ordering-policy slo-headroom-tier-filter
-    static-usage-limit-policy token-load-scorer utilization-detector vllmgrpc-parser weighted-random-picker
-"""
-
 GIE_1_5 = Profile(
     name="gie-1.5",
     proven=True,
@@ -97,8 +84,9 @@ GIE_1_5 = Profile(
     lease_suffix=".gateway-api-inference-extension.sigs.k8s.io",
     watches_pool_by_name=True,
     proxy=proxy.SCHEDULER_0_7,
-    plugin_types=frozenset(_PLUGIN_TYPES.split()),
-    feature_gates=("dataLayer", "enableLegacyMetrics", "flowControl"),
+    config_table="gie-1.5",
+    # Its openai-parser refuses what has no messages, prompt or input, so all of Triton's own protocol.
+    parser_of_any="passthrough-parser",
 )
 
 # The same software, with pods that can write no file of their image: the picker writes none, and makes its

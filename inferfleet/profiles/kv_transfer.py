@@ -77,12 +77,6 @@ ROLES: Mapping[str, tuple[str, str]] = {
 # NixlConnector reads a cache that is spread over more GPUs than its own since vllm#27274, after v0.11.
 PREFILL_WIDER_SINCE: Version = (0, 12, 0)
 
-# vLLM aborts requests in hand at SIGTERM, unless `--shutdown-timeout` gives them time (vllm#36666). Its
-# author announced it for v0.18.0, and it was reverted once in that cycle; v0.19.0 surely has it.
-DRAINS_SINCE: Version = (0, 19, 0)
-# Seconds of the grace period that are left to vLLM after the last request: its processes end, and the proxy.
-DRAIN_RESERVE_SECONDS = 10
-
 # The CUDA compute capability from which GPUs have bfloat16, and vLLM FLASH_ATTN.
 BFLOAT16_SINCE = (8, 0)
 

@@ -5,8 +5,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 # `text` is one line of anything; a `duration` is Go's (150ms, 5s, 1m30s), a `level` one of controller-runtime
-# (pkg/log/zap/flags.go), which holds numbers in eight bits.
-FlagKind = Literal["bool", "int", "duration", "level", "text"]
+# (pkg/log/zap/flags.go), which holds numbers in eight bits; a `size` is an amount of bytes as Kubernetes
+# writes it, with or without a B behind (10Mi, 10MiB).
+FlagKind = Literal["bool", "int", "duration", "level", "size", "text"]
 
 
 @dataclass(frozen=True)
@@ -45,14 +46,12 @@ class Phases:
 
     Of `headers_handlers` a config needs one, the first by preference; none where the profile handler names
     the prefill pod itself. `gates` are feature gates that prefix-based-pd-decider needs, and `producers`
-    plugins that know what is cached where they are not the scorer itself. With `decider_first`, plugins are
-    made in their order, so that a decider stands before its profile handler.
+    plugins that know what is cached where they are not the scorer itself.
     """
 
     headers_handlers: tuple[str, ...] = ()
     gates: tuple[str, ...] = ()
     producers: tuple[str, ...] = ()
-    decider_first: bool = False
 
 
 @dataclass(frozen=True)
@@ -94,15 +93,25 @@ class Profile:
     watches_pool_by_name: bool
     # The routing proxy that goes with the picker: what one writes into a request, the other reads.
     proxy: ProxyTable
-    # Types of the plugins that a config may name, and its feature gates: with another the picker exits.
-    plugin_types: frozenset[str]
-    feature_gates: tuple[str, ...]
+    # The file of `pickers/` that says what a config may hold: with anything else the picker exits.
+    config_table: str
     # The plugin that reads the metrics of engines, and the gate without which it is not asked (None: always).
     extractor: str = "core-metrics-extractor"
     metrics_gate: str | None = None
+    # Parsers of requests that are configured, in their order; (): the picker's own.
+    parsers: tuple[str, ...] = ()
+    # The one parser that takes requests of any form, for engines whose protocol the default one refuses.
+    parser_of_any: str | None = None
+    # Age at which metrics of a pod count as old, so that it counts as full; None: the picker's 200ms.
+    metrics_stale_after: str | None = None
     # None: this picker does not know prefill and decode apart.
     phases: Phases | None = None
     # Whether it traces requests also where --tracing is false.
     always_traces: bool = False
-    # Pickers of a stack restart when this changes, so only a new row of the table may have another value.
+    # Seconds that a picker gives its streams once it is told to end: the GracefulShutdownTimeout of
+    # controller-runtime v0.23.3 (pkg/manager/internal.go), which no flag of GIE changes; --drain-timeout of
+    # llm-d-router has the same default.
+    stop_seconds: int = 30
+    # Pickers of a stack are replaced when this changes, so only a new row of the table may have another
+    # value.
     read_only_root_filesystem: bool = False

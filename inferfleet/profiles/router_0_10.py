@@ -1,7 +1,6 @@
 """llm-d-router 0.10: where the endpoint picker lives since it left Gateway API Inference Extension.
 
-From its options, operations document and charts; plugin types and feature gates from
-cmd/epp/runner/runner.go, the way to prefill pods from
+From its options, operations document and charts; the way to prefill pods from
 pkg/epp/framework/plugins/scheduling/profilehandler/disagg, of v0.10.0. Not run by any test here.
 """
 
@@ -40,8 +39,8 @@ _KNOWN: dict[str, FlagKind] = {
     "disable-endpoint-subset-filter": "bool",
     "enable-grpc-stream-metrics": "bool",
     "allow-experimental-plugins": "bool",
-    "grpc-max-recv-msg-size": "int",
-    "grpc-max-send-msg-size": "int",
+    "grpc-max-recv-msg-size": "size",
+    "grpc-max-send-msg-size": "size",
     "v": "int",
     "zap-devel": "bool",
     "zap-encoder": "text",
@@ -49,33 +48,6 @@ _KNOWN: dict[str, FlagKind] = {
     "zap-stacktrace-level": "text",
     "zap-time-encoding": "text",
 }
-
-_PLUGIN_TYPES = """
-    active-request-scorer agent-identity always-disagg-multimodal-decider always-disagg-pd-decider
-    anthropic-parser approx-prefix-cache-producer burst-prefix-cache-producer by-label by-label-selector
-    concurrency-detector context-length-aware core-metrics-extractor data-parallel-profile-handler
-    dcgm-data-source dcgm-extractor decode-filter destination-endpoint-served-verifier disagg-headers-handler
-    disagg-profile-handler disaggregatedset-rollout-screener edf-ordering-policy encode-filter
-    endpoint-attribute-filter endpoint-attribute-scorer endpoint-notification-source fcfs-ordering-policy
-    file-discovery global-strict-fairness-policy header-based-testing-filter header-label-affinity-scorer
-    header-profile-handler inflight-load-producer k8s-notification-source kv-cache-utilization-scorer
-    label-selector-filter latency-scorer latency-slo-admitter load-aware-scorer lora-affinity-scorer
-    max-score-picker metrics-data-source mm-embeddings-cache-producer mm-embeddings-cache-scorer
-    models-data-extractor models-data-source multicluster-approx-prefix-cache-producer
-    multicluster-file-discovery multicluster-kv-cache-utilization-scorer multicluster-metrics-data-source
-    multicluster-metrics-extractor multicluster-prefix-cache-scorer multicluster-queue-scorer
-    multicluster-session-affinity-filter no-hit-lru-scorer openai-parser p2p-source-producer
-    passthrough-parser pd-profile-handler precise-prefix-cache-producer precise-prefix-cache-scorer
-    predicted-latency-producer prefill-filter prefill-header-handler prefix-based-pd-decider
-    prefix-cache-affinity-filter prefix-cache-scorer priority-holdback-policy
-    priority-then-time-eviction-order-policy probabilistic-admitter program-aware-fairness queue-scorer
-    random-picker request-attribute-reporter round-robin-fairness-policy running-requests-size-scorer
-    session-affinity-filter session-affinity-scorer session-id-producer sheddable-eviction-filter
-    single-profile-handler slo-deadline-ordering-policy slo-headroom-tier-filter
-    soft-reflective-ceiling-policy static-usage-limit-policy token-load-scorer token-producer tokenizer
-    topology-affinity-filter topology-affinity-scorer topology-extractor utilization-detector
-    utilization-filter vertexai-parser vllmgrpc-parser vllmhttp-parser weighted-random-picker
-"""
 
 ROUTER_0_10 = Profile(
     name="router-0.10",
@@ -104,8 +76,12 @@ ROUTER_0_10 = Profile(
     # Not looked up in its source.
     watches_pool_by_name=False,
     proxy=proxy.ROUTER_0_10,
-    plugin_types=frozenset(_PLUGIN_TYPES.split()),
-    feature_gates=("flowControl", "haPopulateNonLeaderDatastore"),
+    config_table="router-0.10",
+    # Its defaults, and one that takes what they refuse, such as /v1/rerank (pkg/epp/handlers/parsers.go): the
+    # release after v0.10 adds it by itself (llm-d-router#2507).
+    parsers=("openai-parser", "anthropic-parser", "vllmhttp-parser", "passthrough-parser"),
+    # Four times refresh-metrics-interval: with its own 200ms, a pod that answers late once counts as full.
+    metrics_stale_after="600ms",
     # The profile handler writes the header of prefill pods itself, and plugins are made in the order in which
     # they need each other (RegisterWithPluginDependencies).
     phases=Phases(producers=("approx-prefix-cache-producer",)),

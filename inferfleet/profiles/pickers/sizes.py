@@ -1,0 +1,54 @@
+"""What an endpoint picker requests of a node, by what it does: how many endpoints it chooses among, how often
+it asks each for metrics, and how long prompts are.
+
+Its own charts request one size for every picker: GIE's 4 cores and 8Gi, limited to 16Gi, with which 5,000
+short requests/s were answered (site-src/guides/epp-configuration/resource-tuning.md, pull request 2455 of
+kubernetes-sigs/gateway-api-inference-extension, commit 5c806c0), llm-d's 8 cores. What makes a picker work is
+in docs/operations.md of llm-d/llm-d-router (pull request 1616, commit 7bfe4af): metrics of 100 endpoints at
+50ms cost 7.5 cores while nobody asks anything, which is 3.75 ms each time; requests with prompts of 100,000
+tokens and answers of 1,000 cost 0.28 core seconds each beside that, and 2.5 to 5.2 GiB at 50 to 99 of them in
+a second. `bench/pickers.py` measures the same of the picker of gie-1.5: 3 to 5 ms each time for metrics of 40
+KiB, 5 ms for a request, 0.3 ms for each 1,000 tokens of its prompt and 0.1 ms for each piece of an answer,
+with 50 to 270 MiB.
+"""
+
+from decimal import Decimal
+
+from inferfleet.profiles.profile import Resources
+
+# CPU seconds for one endpoint's metrics once.
+_SCRAPE = 0.005
+# Cores for what one endpoint answers, which no document tells: two requests and 500 pieces in a second; where
+# prompts are long, one of 100,000 tokens in three seconds besides.
+_ANSWERS, _LONG_PROMPTS = 0.06, 0.1
+# Tokens from which on prompts count as long.
+LONG_PROMPT = 32_768
+# Few replicas more or less should be no other picker.
+_LEAST_ENDPOINTS = 4
+# A picker has no CPU limit: a request is what it has for certain while others want the node too. The most is
+# the request of llm-d's chart; a picker of hundreds of endpoints takes more where there is more.
+_CORES = ("250m", "500m", "1", "2", "4", "8")
+_MEBIBYTES, _LONG_MEBIBYTES = 64, 256
+_LEAST_MEBIBYTES, _LONG_LEAST_MEBIBYTES, _MOST_MEBIBYTES = 512, 1024, 8192
+# What is buffered for a picker follows from requests in hand and not from endpoints alone: a limit reserves
+# nothing, and a picker that reaches it is killed.
+_LIMIT = "16Gi"
+
+
+def sized(endpoints: int, *, interval: float, long_prompts: bool) -> Resources:
+    """Return what a picker of so many endpoints requests, which asks for metrics every `interval` seconds.
+
+    Endpoints count as the next power of two, and as four at least, so that few changes of their number are
+    another size.
+    """
+    counted = max(_LEAST_ENDPOINTS, 1 << max(0, endpoints - 1).bit_length())
+    cores = counted * (_SCRAPE / interval + _ANSWERS + (_LONG_PROMPTS if long_prompts else 0))
+    cpu = next((size for size in _CORES if cores <= _cores(size)), _CORES[-1])
+    each, least = (_LONG_MEBIBYTES, _LONG_LEAST_MEBIBYTES) if long_prompts else (_MEBIBYTES, _LEAST_MEBIBYTES)
+    mebibytes = min(max(least, counted * each), _MOST_MEBIBYTES)
+    memory = f"{mebibytes}Mi" if mebibytes < 1024 else f"{mebibytes // 1024}Gi"
+    return Resources(requests={"cpu": cpu, "memory": memory}, limits={"memory": _LIMIT})
+
+
+def _cores(size: str) -> float:
+    return float(Decimal(size.removesuffix("m")) / (1000 if size.endswith("m") else 1))
