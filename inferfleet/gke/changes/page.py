@@ -165,16 +165,19 @@ DEPLOYMENT_FIELDS = (
         f"{_PREFILL}nodeSelector", PodEffect.ANOTHER, "where it excludes the pool of prefill; decode runs on"
     ),
     DeploymentField(f"{_PREFILL}connector", PodEffect.ANOTHER, _EXCHANGED),
-    DeploymentField(f"{_PREFILL}decider", PodEffect.NONE, "it is about the picker, which restarts"),
+    DeploymentField(f"{_PREFILL}decider", PodEffect.NONE, "it is about the picker, which is replaced"),
     DeploymentField(f"{_PREFILL}proxy", PodEffect.ROLL, "those of decode, which the proxy is in"),
     DeploymentField(
         f"{_PREFILL}proxy.enginePort",
         PodEffect.ROLL,
         "those of decode; requests come in on the port of the proxy, which stays",
     ),
-    DeploymentField("spec.endpointPicker", PodEffect.NONE, "it is about the picker, which restarts"),
+    DeploymentField("spec.endpointPicker", PodEffect.NONE, "it is about the picker, which is replaced"),
     DeploymentField("spec.route", PodEffect.NONE, "it is about the HTTPRoute"),
     DeploymentField("spec.unplaced", PodEffect.NONE, "it says what updates do about missing replicas"),
+    DeploymentField(
+        "spec.podDefaults", PodEffect.ROLL, "where it comes from or to level 1; pickers are replaced"
+    ),
     DeploymentField(
         "spec.rollout",
         PodEffect.NONE,

@@ -239,8 +239,8 @@ _CLUSTER = (
     *(
         Row("InferenceCluster", f"spec.serving.images.{name}", Effect.NOTHING, why)
         for name, why in (
-            ("epp", "endpoint pickers restart"),
-            ("prefillEpp", "endpoint pickers of deployments with prefill restart"),
+            ("epp", "endpoint pickers are replaced"),
+            ("prefillEpp", "endpoint pickers of deployments with prefill are replaced"),
             ("engine", "pods whose template names none roll; with prefill both roles get another workload"),
             ("proxy", "pods of decode roll where there is prefill, unless the deployment names an image"),
             ("kit", "pods roll for which the plugin model-cache unpacks models"),

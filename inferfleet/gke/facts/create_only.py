@@ -63,6 +63,11 @@ def recreating(inputs: Mapping[str, Any]) -> dict[str, Any]:
     return dict(sorted(_leaves(_rules(NODE_POOL), _RECREATES, inputs)))
 
 
+def leaves(token: str, inputs: Mapping[str, Any]) -> dict[str, Any]:
+    """Return all leaves of `inputs` by path, in the same form, so that equal ones are no change."""
+    return dict(_leaves(_rules(token), None, inputs))
+
+
 def recreates(path: str) -> bool:
     """Return whether a change of the leaf at the path makes GKE replace the nodes, and not the pool."""
     return any(_within(without_places(path), setting) for setting in RECREATING)
@@ -117,9 +122,13 @@ def _within(path: str, other: str) -> bool:
 
 
 def _leaves(
-    rules: Mapping[str, _Rule], effect: str, inputs: Mapping[str, Any], before: str = "", path: str = ""
+    rules: Mapping[str, _Rule],
+    effect: str | None,
+    inputs: Mapping[str, Any],
+    before: str = "",
+    path: str = "",
 ) -> Iterator[tuple[str, Any]]:
-    """Yield the leaves with that effect.
+    """Yield the leaves with that effect (None: with any).
 
     `before` and `path` lead to `inputs`, without and with places in lists.
     """
@@ -129,13 +138,13 @@ def _leaves(
         if value is None:
             continue
         if not rule.block:
-            if rule.effect == effect:
+            if effect in (rule.effect, None):
                 yield at, sorted(value) if rule.unordered else value
             continue
         items = [(at, value)] if isinstance(value, Mapping) else _placed(at, value)
         inside = [leaf for to, item in items for leaf in _leaves(rules, effect, item, f"{plain}.", f"{to}.")]
         yield from inside
-        if items and not inside and effect == rule.effect == _CREATE_ONLY:
+        if items and not inside and (effect is None or effect == rule.effect == _CREATE_ONLY):
             yield at, True
 
 

@@ -5,11 +5,10 @@ from decimal import Decimal
 
 from inferfleet.api.documents import Documents
 from inferfleet.api.kinds.gke_cluster import Gke
-from inferfleet.api.kinds.model_deployment import ModelDeployment
 from inferfleet.api.kinds.quantity import parse_quantity
 from inferfleet.api.problems import Problem
-from inferfleet.fleet.decisions import Plan
-from inferfleet.fleet.roles import is_disaggregated
+from inferfleet.fleet.decisions import Endpoint, Plan
+from inferfleet.fleet.picked import picker_resources
 from inferfleet.gke import names as cloud_names
 from inferfleet.gke.facts.machine import Machine
 from inferfleet.gke.facts.machines import machine
@@ -19,7 +18,6 @@ from inferfleet.gke.settings.nodes import system_node_config
 from inferfleet.gke.settings.pools import SECONDS, pool_of, with_name
 from inferfleet.gke.values import SYSTEM_POOL, CloudResource
 from inferfleet.profiles.gke import SYSTEM_MACHINE_TYPE
-from inferfleet.profiles.table import picker
 
 # One per zone of a region for GKE's own pods, and one for the time of an upgrade.
 _WITHOUT_PICKERS = 4
@@ -89,7 +87,7 @@ def nodes_for(needs: tuple[Need, ...], kind: Machine | None) -> int:
 def pickers(documents: Documents, cluster: str, planned: Plan) -> dict[str, tuple[Need, ...]]:
     """Return what the endpoint pickers on a cluster request, an entry for each pod, by deployment."""
     return {
-        endpoint.deployment: (_need(documents.deployments[endpoint.deployment], documents, cluster),)
+        endpoint.deployment: (_need(documents, endpoint),)
         * documents.deployments[endpoint.deployment].spec.endpoint_picker.replicas
         for endpoint in planned.endpoints
         if endpoint.cluster == cluster and endpoint.deployment in documents.deployments
@@ -113,7 +111,7 @@ def system_problems(
                 f"the endpoint picker of {deployment!r} requests {_shown(needs[0])}; a node of the system "
                 f"pool of cluster {name!r} ({kind.type}) has {_shown(usable)} for it"
             )
-            next_step = "Use a larger machineType, or lower endpointPicker.resources of the deployment"
+            next_step = "Use a larger machineType, or write endpointPicker.resources of the deployment"
             yield Problem(what, next_step, path, kind="InferenceCluster", key=name)
 
 
@@ -121,12 +119,11 @@ def _usable(kind: Machine) -> Need:
     return kind.vcpus - _RESERVED_CPUS, Decimal(kind.memory_gib) * _GIB * _USABLE_MEMORY
 
 
-def _need(deployment: ModelDeployment, documents: Documents, cluster: str) -> Need:
-    """Return the deployment's own resources, or the profile's. A limit counts where no request is given."""
-    own = deployment.spec.endpoint_picker.resources
-    name, apart = documents.clusters[cluster].spec.serving.profile, is_disaggregated(deployment)
-    used = picker(name, disaggregated=apart).resources if own is None else own
-    amounts = {**used.limits, **used.requests}
+def _need(documents: Documents, endpoint: Endpoint) -> Need:
+    """Return what a picker requests. A limit counts where no request is given."""
+    serving = documents.clusters[endpoint.cluster].spec.serving
+    asked = picker_resources(documents.deployments[endpoint.deployment], serving, endpoint.replicas)
+    amounts = {**asked.get("limits", {}), **asked.get("requests", {})}
     return parse_quantity(amounts.get("cpu", "0")), parse_quantity(amounts.get("memory", "0"))
 
 

@@ -115,7 +115,7 @@ def test_a_system_pool_may_have_any_machine_without_gpus(machine_type: str) -> N
 
 def test_abandoned_and_existing_clusters_are_left_alone() -> None:
     bad = stack({"p": pool(recipe("a3-ultragpu-8g"))})
-    gone = bad.clusters["east"].model_dump(by_alias=True, exclude_none=True)
+    gone = bad.clusters["east"].model_dump(by_alias=True, exclude_unset=True)
     gone["spec"]["state"] = "abandoned"
     existing = {
         "metadata": {"name": "west"},
