@@ -54,7 +54,8 @@ class Reason:
     """Why no further replicas go to a cluster, or to one of its pools; `pool` is "" for a whole cluster.
 
     `short` says the same of several clusters at once, such as `have 4 GPUs per node (8 wanted)`. `near` says
-    how little is missing: what lacks room alone is nearer than what does not suit.
+    how little is missing: what lacks room alone is nearer than what does not suit. `step` is what would take
+    the reason away without more nodes, "" where that is not one thing.
     """
 
     cluster: str
@@ -62,22 +63,28 @@ class Reason:
     why: str
     short: str = field(default="", compare=False)
     near: int = field(default=0, compare=False)
+    step: str = field(default="", compare=False)
 
 
 @dataclass(frozen=True)
 class Unplaced:
-    """How many replicas of a deployment have no place, and why none of the clusters and pools takes them."""
+    """How many replicas of a deployment have no place, and why none of the clusters and pools takes them.
+
+    `running` of them run by the lock, so an update ends them: their cluster is abandoned.
+    """
 
     deployment: str
     replicas: int
     reasons: Sequence[Reason]
+    running: int = 0
 
 
 @dataclass(frozen=True, order=True)
 class MoreNodes:
     """Nodes that a pool would get: how many more, its size then, and what they cost in an hour.
 
-    The cost is "" where the class has no price.
+    The cost is "" where the class has no price. `price_region` is that of the price where the pool is in
+    another one, else "".
     """
 
     cluster: str
@@ -86,6 +93,7 @@ class MoreNodes:
     size: int
     per_hour: str = ""
     currency: str = ""
+    price_region: str = ""
 
 
 @dataclass(frozen=True)
@@ -114,6 +122,15 @@ class Change:
     spot: Spot
     before: int
     after: int
+
+
+def changes(old: Lock, new: Lock) -> tuple[Change, ...]:
+    """Return the spots whose number of replicas differs between two locks."""
+    return tuple(
+        Change(spot, old.placements.get(spot, 0), new.placements.get(spot, 0))
+        for spot in sorted({*old.placements, *new.placements})
+        if old.placements.get(spot) != new.placements.get(spot)
+    )
 
 
 @dataclass(frozen=True)
@@ -147,6 +164,19 @@ def moves(changes: Iterable[Change]) -> tuple[Move, ...]:
 def _shared(one: Spot, other: Spot) -> int:
     """Return how near two spots are: 0 on different clusters, else one more than the pools they share."""
     return 1 + len({*one.pools} & {*other.pools}) if one.cluster == other.cluster else 0
+
+
+@dataclass(frozen=True)
+class Ways:
+    """What would place replicas of a deployment without nodes that cost anything.
+
+    After the `moves` so many are `placed`. `steps` are changes of documents that a fix does not make, each a
+    clause such as `raise spec.gpus of Quota ml/q ...`.
+    """
+
+    moves: tuple[Move, ...] = ()
+    placed: int = 0
+    steps: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -187,10 +217,10 @@ class Plan:
 
     `demands` are what it counted with. `reasons` say for each deployment why its replicas do not run on the
     other clusters and pools, and `left` why some that ran had to leave a spot. `fixes` are what would place
-    all replicas of each deployment that lacks a place, None where no pool suits it, and `runners_up` the next
-    best spots. These and the reasons are worked out when they are asked for. `rolls` are of deployments
-    whose revision changes. `problems` have all severities and name fields without lines: `Documents.located`
-    adds these.
+    all replicas of each deployment that lacks a place, None where no nodes do, `ways` what does so without
+    nodes, and `runners_up` the next best spots. These and the reasons are worked out when they are asked for.
+    `rolls` are of deployments whose revision changes. `problems` have all severities and name fields without
+    lines: `Documents.located` adds these.
     """
 
     placements: tuple[Placement, ...] = ()
@@ -202,6 +232,7 @@ class Plan:
     left: Mapping[Spot, str] = field(default_factory=dict)
     reasons: Mapping[str, tuple[Reason, ...]] = field(default_factory=dict)
     fixes: Mapping[str, Fix | None] = field(default_factory=dict)
+    ways: Mapping[str, Ways] = field(default_factory=dict)
     runners_up: Mapping[Spot, RunnerUp | None] = field(default_factory=dict)
     problems: tuple[Problem, ...] = ()
     lock: Lock = field(default_factory=Lock)

@@ -12,6 +12,8 @@ GATEWAY = "inferfleet"
 DOMAIN = "inferfleet.dev"
 MANAGED_BY = "app.kubernetes.io/managed-by"
 MANAGER = "inferfleet"
+# The account that may read the metrics of pickers, and the Secret with its token.
+METRICS_READER = f"{MANAGER}-metrics-reader"
 # The project's name in Pulumi.yaml. With it, several stacks keep their resources apart in one Google project.
 PROJECT = "inferfleet"
 STACK = f"{DOMAIN}/stack"
@@ -39,9 +41,15 @@ _LABEL = 63
 # Pods of a StatefulSet have a label of its name with a hash of 11 characters. Those of followers are named
 # after the set and the number of their group, for which this leaves four digits.
 _SET = _LABEL - 11 - 5
+# Of pods of an endpoint picker: the name of their Deployment.
+PICKER = "app.kubernetes.io/name"
 LLM_D_ROLE = "llm-d.ai/role"
 LLM_D_ENGINE = "llm-d.ai/engine-type"
 LLM_D_SERVING = "llm-d.ai/inference-serving"
+LLM_D_MODEL = "llm-d.ai/model"
+# KServe's word (pkg/controller/v1alpha2/llmisvc/workload_single_node.go, 081f46e3), which every version of
+# llm-d's filters takes; `prefill-decode`, which its router has since v0.8, is none for KServe.
+LLM_D_UNIFIED = "both"
 # Which ports of its pool a pod serves on: of llm-d's pickers, and of those before them.
 ACTIVE_PORTS = ("inference.networking.k8s.io/active-ports", "llm-d.ai/active-ports")
 # Between the pool and the revision in the label PLACEMENT; no name of a pool has it.
@@ -68,8 +76,8 @@ def worker_set(spot: Spot, role: str) -> str:
     return whole if fits else f"{whole[: _SET - 7].rstrip('-')}-{short_hash(6, whole)}"
 
 
-def role_service(deployment: str, role: str) -> str:
-    """Return the name of the Service by which a role that serves no requests is reached in its cluster."""
+def of_role(deployment: str, role: str) -> str:
+    """Return the name of what a role has on a cluster: its Service if it serves no requests, its monitor."""
     return f"{_name(deployment)}-{role}"
 
 
@@ -112,6 +120,11 @@ def inference_pool(deployment: str, revision: str) -> str:
     return _revised(_name(deployment), revision)
 
 
+def revised(revision: str, edition: str) -> str:
+    """Return what stands in names for the revision of pods where their picker has an edition of its own."""
+    return "-".join(part for part in (revision, edition) if part)
+
+
 def epp(deployment: str, revision: str) -> str:
     """Return the name of the namespaced objects of the endpoint picker for the pods of a revision."""
     return f"{inference_pool(deployment, revision)}-epp"
@@ -125,6 +138,11 @@ def epp_lease(deployment: str, revision: str, suffix: str) -> str:
 def epp_cluster_scoped(deployment: str, revision: str) -> str:
     """Return the name of a picker's ClusterRole and ClusterRoleBinding, which have no namespace."""
     return f"inferfleet:{_namespace(deployment)}:{inference_pool(deployment, revision)}:epp"
+
+
+def metrics_reader_cluster_scoped(namespace: str) -> str:
+    """Return the name of the ClusterRole and ClusterRoleBinding of the reader of a namespace."""
+    return f"inferfleet:{namespace}:metrics-reader"
 
 
 def service_route(service: str) -> str:
@@ -193,22 +211,26 @@ def ready_hook(workload: str, plugin: str) -> str:
 
 def object_labels(stack: str, *, deployment: str | None = None) -> dict[str, str]:
     """Return the labels of every object: who manages it, for which stack and which deployment."""
-    labels = {MANAGED_BY: MANAGER, STACK: stack}
-    return labels | {DEPLOYMENT: _name(deployment)} if deployment else labels
+    owner = {DEPLOYMENT: _name(deployment)} if deployment else {}
+    return {MANAGED_BY: MANAGER, STACK: stack} | owner
 
 
 def pod_labels(spot: Spot, role: str, *, serves: bool, engine_type: str) -> dict[str, str]:
-    """Return the labels of the pods of a role.
+    """Return the labels of the pods of a role, those of the first level of defaults.
 
-    `serves` is True for pods that take requests of the deployment; `engine_type` is llm-d's word for the
-    engine.
+    `serves`: they take requests of the deployment. `engine_type` is llm-d's word for the engine.
     """
-    labels = workload_selector(spot, role)
-    if serves:
-        labels |= _serving(spot.revision)
-    if spot.revision:
-        labels[REVISION] = spot.revision
+    labels = workload_selector(spot, role) | ({SERVES: spot.revision or "true"} if serves else {})
+    labels |= {REVISION: spot.revision} if spot.revision else {}
     return labels | {LLM_D_ROLE: role, LLM_D_ENGINE: engine_type, LLM_D_SERVING: "true"}
+
+
+def llm_d_labels(spot: Spot, *, unified: bool) -> dict[str, str]:
+    """Return the labels by which llm-d's tools know model and role, where prefill is not apart: `unified`.
+
+    The model is the deployment, as is the release in charts (llm-d-modelservice, templates/_helpers.tpl).
+    """
+    return {LLM_D_MODEL: spot.name} | ({LLM_D_ROLE: LLM_D_UNIFIED} if unified else {})
 
 
 def role_selector(deployment: str, role: str) -> dict[str, str]:
@@ -217,7 +239,7 @@ def role_selector(deployment: str, role: str) -> dict[str, str]:
 
 
 def entry() -> dict[str, str]:
-    """Return the label of the pods that answer for a role which serves no requests of the deployment."""
+    """Return the label of the pods that `role_selector` selects."""
     return {ENTRY: "true"}
 
 
@@ -227,10 +249,9 @@ def group_selector(worker_set_name: str) -> dict[str, str]:
 
 
 def workload_selector(spot: Spot, role: str) -> dict[str, str]:
-    """Return the labels that a workload selects its pods by.
+    """Return the labels that a workload selects its pods by. Those of two revisions share no pods.
 
-    Selectors are immutable in Kubernetes: nothing is among them that can change while the workload exists, so
-    the pools of other roles are not. Workloads of two revisions share no pods.
+    Selectors are immutable in Kubernetes, so nothing changes in them, as the pools of other roles may.
     """
     pool = spot.pool(role)
     where = f"{pool}{_SEPARATOR}{spot.revision}" if spot.revision else pool
@@ -243,16 +264,12 @@ def pool_of(placement_label: str) -> str:
 
 
 def pool_selector(deployment: str, revision: str) -> dict[str, str]:
-    """Return the labels that an InferencePool selects by: pods that serve a deployment on the cluster, those
-    of a revision alone.
-    """
-    return {DEPLOYMENT: _name(deployment)} | _serving(revision)
+    """Return the labels by which an InferencePool selects pods of a revision that serve a deployment."""
+    return {DEPLOYMENT: _name(deployment), SERVES: revision or "true"}
 
 
 def deployment_selector(deployment: str, revision: str) -> dict[str, str]:
-    """Return the labels of all pods of a deployment's engines on the cluster, serving or not; of a revision
-    alone where there is one.
-    """
+    """Return the labels of all pods of a deployment's engines, of a revision alone where there is one."""
     return {DEPLOYMENT: _name(deployment)} | ({REVISION: revision} if revision else {})
 
 
@@ -264,10 +281,6 @@ def endpoint_labels(deployment: str, cluster: str) -> dict[str, str]:
 def shares_node() -> dict[str, str]:
     """Return the label of pods that are smaller than their node, for an affinity to each other."""
     return {SHARES_NODE: "true"}
-
-
-def _serving(revision: str) -> dict[str, str]:
-    return {SERVES: revision or "true"}
 
 
 def _revised(name: str, revision: str) -> str:

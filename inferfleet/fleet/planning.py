@@ -20,10 +20,12 @@ Phases, in order:
    them finds room. The shapes with the most GPUs per pod, and those that few nodes suit, choose first. A
    replica goes to a cluster that has the fewest of its deployment, there to the nodes with the lowest
    price per GPU, then to the pool with a node that it fills best, then by name
-   (`placement/candidates.py`). Where not all have room, the highest priority is served first, then those
-   with few GPUs choose first, and deployments of one size take turns. Replicas that are new then make room
+   (`placement/candidates.py`). Where not all have room, those of abandoned clusters are served before those
+   that never ran, the highest priority first, then those with few GPUs choose first, and deployments of
+   one size take turns. Replicas that are new then make room
    for others by moving to other pools, and move to where all of them cost less and none is spread worse
-   (`placement/exchange.py`).
+   (`placement/exchange/`). Replicas of the lock that a merge of branches added, as its notes say, are put
+   onto their spots after all that ran has its place (`placement/policy/yielding.py`).
 4. *Route*: endpoints follow from placements, service routes and their weights from endpoints.
 
 A replica is all its roles on one cluster, each on one pool. It fits as a whole or not at all, and so does
@@ -44,27 +46,31 @@ documents and lock give the same plan in a pull request, on a laptop and in an u
 
 Cost. Whether a pool suits a role is worked out once per class, whether a cluster does once per selector.
 Pools are found by an index over class and free GPUs, and packed by counting alike nodes and alike pods.
-Reasons are put in words when they are asked for. A thousand deployments on a thousand clusters take less
-than a second; the moves that save cost are bounded in number (`bench/planner.py`).
+Reasons are put in words when they are asked for. A thousand deployments on a thousand clusters take one to
+two seconds; the moves that save cost are bounded in number (`bench/planner.py`).
 """
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 
 from inferfleet.api.documents import Documents
+from inferfleet.api.kinds.base import FIRST_DEFAULTS, LAST_DEFAULTS
 from inferfleet.api.problems import in_reading_order
 from inferfleet.fleet.advice.fixes import Fixes
 from inferfleet.fleet.advice.misplaced import placement_problems
 from inferfleet.fleet.advice.runners_up import RunnersUp
-from inferfleet.fleet.decisions import Change, Placement, Plan, Roll, Unplaced
+from inferfleet.fleet.advice.seen import remarks
+from inferfleet.fleet.advice.unplanned import unplanned
+from inferfleet.fleet.advice.ways import AllWays
+from inferfleet.fleet.decisions import Change, Placement, Plan, Roll, Unplaced, changes
 from inferfleet.fleet.demands import written
 from inferfleet.fleet.lock.lock import Lock, LockedCluster
 from inferfleet.fleet.placement.candidates import Candidates
-from inferfleet.fleet.placement.held_back import remarks
-from inferfleet.fleet.placement.ledger import Ledger, ledger_of
+from inferfleet.fleet.placement.ledger import Ledger, changeable, ledger_of
 from inferfleet.fleet.placement.placing import Placing
 from inferfleet.fleet.placement.policy.kept import unkept
-from inferfleet.fleet.placement.prices import unpriced
+from inferfleet.fleet.placement.prices import in_other_regions, unpriced
 from inferfleet.fleet.placement.reasons import Lacking, Reasons, Why
 from inferfleet.fleet.placement.retaining import Retained, retain
 from inferfleet.fleet.placement.soundness import check
@@ -73,6 +79,27 @@ from inferfleet.fleet.selectors.cel import Selectors
 from inferfleet.fleet.shapes import Demands
 from inferfleet.fleet.spot import Spot
 from inferfleet.fleet.traffic import endpoints, route_problems, routes
+
+
+def with_levels(documents: Documents, lock: Lock) -> Documents:
+    """Return the documents with the level of its pods' defaults in each deployment.
+
+    Pods restart for whatever changes in their template, so a deployment that runs keeps the level with which
+    it began, which the lock remembers, until its document or the settings name another one. A lock writes
+    down no first level: a deployment that it places without a level is from before there were any.
+    """
+    known = {spot.deployment for spot in lock.placements}
+    made = {}
+    for key, deployment in documents.deployments.items():
+        level = (
+            deployment.spec.pod_defaults
+            or documents.settings.pod_defaults
+            or lock.pod_defaults.get(key)
+            or (FIRST_DEFAULTS if key in known else LAST_DEFAULTS)
+        )
+        spec = deployment.spec.model_copy(update={"pod_defaults": level})
+        made[key] = deployment.model_copy(update={"spec": spec})
+    return replace(documents, deployments=made)
 
 
 def plan(documents: Documents, lock: Lock, demands: Demands | None = None) -> Plan:
@@ -91,7 +118,7 @@ def plan(documents: Documents, lock: Lock, demands: Demands | None = None) -> Pl
     ledger = ledger_of(
         documents,
         demands,
-        clusters=_changeable(documents),
+        clusters=changeable(documents),
         replicas=retained.movable,
         fixed=retained.fixed,
         seen=lock.seen,
@@ -100,7 +127,16 @@ def plan(documents: Documents, lock: Lock, demands: Demands | None = None) -> Pl
     targets = _targets(documents, retained)
     candidates = Candidates(documents, suitability, ledger, targets)
     valid = [deployment for deployment in documents.deployments if deployment not in checked.invalid]
-    placing = Placing(ledger, suitability, candidates, targets=targets, valid=valid, added=retained.added)
+    placing = Placing(
+        ledger,
+        suitability,
+        candidates,
+        targets=targets,
+        valid=valid,
+        ran=retained.ran,
+        added=retained.added,
+        moved=retained.moved,
+    )
     placing.place()
     replicas = dict(retained.fixed)
     for deployment in documents.deployments:
@@ -113,6 +149,11 @@ def plan(documents: Documents, lock: Lock, demands: Demands | None = None) -> Pl
         clusters=_clusters(documents, lock),
         pools=lock.pools,
         placements=dict(sorted({**replicas, **retained.orphaned}.items())),
+        pod_defaults={
+            key: documents.deployments[key].spec.level
+            for key in sorted({spot.deployment for spot in replicas} & documents.deployments.keys())
+            if documents.deployments[key].spec.level > FIRST_DEFAULTS
+        },
         services={
             service: tuple(route.cluster for route in services if route.service == service)
             for service in sorted({route.service for route in services})
@@ -123,12 +164,20 @@ def plan(documents: Documents, lock: Lock, demands: Demands | None = None) -> Pl
     # Why replicas of another revision left is told where there is no other reason.
     left |= {old: placing.left[now] for old, now in retained.revised.items() if now in placing.left}
     why = Why(documents, ledger, suitability, candidates)
+    fixes = Fixes(
+        documents, ledger, suitability, retained=retained, seen=lock.seen, targets=targets, valid=valid
+    )
     return Plan(
         placements=placements,
         endpoints=reachable,
         services=services,
         unplaced=tuple(
-            Unplaced(deployment, missing, Lacking(deployment, why))
+            Unplaced(
+                deployment,
+                missing,
+                Lacking(deployment, why),
+                running=max(0, min(missing, retained.ran.get(deployment, 0) - ledger.total(deployment))),
+            )
             for deployment in sorted(valid)
             if (missing := targets[deployment] - ledger.total(deployment)) > 0
         ),
@@ -140,8 +189,16 @@ def plan(documents: Documents, lock: Lock, demands: Demands | None = None) -> Pl
             if change.before > change.after and change.spot in left
         },
         reasons=Reasons(documents.deployments.keys() - checked.invalid, why),
-        fixes=Fixes(
-            documents, ledger, suitability, retained=retained, seen=lock.seen, targets=targets, valid=valid
+        fixes=fixes,
+        ways=AllWays(
+            documents,
+            ledger,
+            suitability,
+            fixes=fixes,
+            fixed=retained.fixed,
+            seen=lock.seen,
+            targets=targets,
+            valid=valid,
         ),
         runners_up=RunnersUp(
             ledger,
@@ -158,20 +215,13 @@ def plan(documents: Documents, lock: Lock, demands: Demands | None = None) -> Pl
                 *(quotas.problems(placement.spot for placement in placements) if quotas else ()),
                 *route_problems(documents, reachable, services, lock),
                 *unpriced(documents),
+                *in_other_regions(documents),
                 *remarks(documents, lock.seen),
+                *unplanned(documents),
             ]
         ),
         lock=new,
         demands=demands,
-    )
-
-
-def changes(old: Lock, new: Lock) -> tuple[Change, ...]:
-    """Return the spots whose number of replicas differs between two locks."""
-    return tuple(
-        Change(spot, old.placements.get(spot, 0), new.placements.get(spot, 0))
-        for spot in sorted({*old.placements, *new.placements})
-        if old.placements.get(spot) != new.placements.get(spot)
     )
 
 
@@ -199,15 +249,6 @@ def _of_roles(new: Spot, old: Spot) -> Spot:
     """Return the old spot with those of its roles that the new one has: what others need is not known."""
     roles = dict(new.pools)
     return old._replace(pools=tuple((role, pool) for role, pool in old.pools if role in roles))
-
-
-def _changeable(documents: Documents) -> list[str]:
-    """Return the clusters whose replicas are placed: all but those that are lost or abandoned."""
-    return [
-        name
-        for name, cluster in documents.clusters.items()
-        if cluster.spec.state not in ("lost", "abandoned")
-    ]
 
 
 def _targets(documents: Documents, retained: Retained) -> dict[str, int]:

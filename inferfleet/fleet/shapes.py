@@ -74,6 +74,36 @@ class Node(NamedTuple):
         return amounts.gpus if self.gpus else amounts.cpu
 
 
+def fit(node: Node, pod: Pod) -> int:
+    """Return how many pods of a shape fit on a node."""
+    gpus, cpu, memory, most, huge_2mi, huge_1gi = node
+    # Written out, because plans of full fleets ask this a million times.
+    if pod[0] and (number := gpus // pod[0]) < most:
+        most = number
+    if pod[1] and (number := cpu // pod[1]) < most:
+        most = number
+    if pod[2] and (number := memory // pod[2]) < most:
+        most = number
+    if pod[3] and (number := huge_2mi // pod[3]) < most:
+        most = number
+    if pod[4] and (number := huge_1gi // pod[4]) < most:
+        most = number
+    return most
+
+
+def minus(node: Node, pod: Pod, number: int) -> Node:
+    """Return what a node has free with so many more pods."""
+    gpus, cpu, memory, pods, huge_2mi, huge_1gi = node
+    return Node(
+        gpus - pod[0] * number,
+        cpu - pod[1] * number,
+        memory - pod[2] * number,
+        pods - number,
+        huge_2mi - pod[3] * number,
+        huge_1gi - pod[4] * number,
+    )
+
+
 @dataclass(frozen=True)
 class Share:
     """What a plugin asks for: the pod would request so much less without it.
@@ -120,6 +150,16 @@ class Demand:
     def gpus(self) -> int:
         """Return the GPUs of the role in a replica."""
         return self.pods * self.pod.gpus
+
+    @property
+    def cpu(self) -> int:
+        """Return the thousandths of a core of the role in a replica."""
+        follower = self.follower or self.pod
+        return self.workers * (self.pod.cpu + (self.gang - 1) * follower.cpu)
+
+    def size(self, empty: Node) -> int:
+        """Return the GPUs of the role in a replica; on nodes that have none, the thousandths of a core."""
+        return self.gpus if empty.gpus else self.cpu
 
     def of(self, position: Position) -> tuple[Pod, tuple[Share, ...]]:
         """Return what a pod in a position of a worker requests, and the shares of plugins in it."""

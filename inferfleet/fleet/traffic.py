@@ -17,6 +17,9 @@ WEIGHT_LIMIT = 1_000_000
 # Most backends of a rule in the CRD of HTTPRoute. A second rule or route with the same match would not share
 # the traffic: the first that matches takes all of it. So a service cannot be split over several.
 BACKEND_LIMIT = 16
+# The time limit of requests in routes. Envoy Gateway ends requests after 15 s and the charts after 5 minutes;
+# long generations stream for longer.
+REQUEST_SECONDS = 3600
 
 
 def endpoints(documents: Documents, placements: tuple[Placement, ...]) -> tuple[Endpoint, ...]:
@@ -47,9 +50,11 @@ def routes(documents: Documents, endpoints: tuple[Endpoint, ...], lock: Lock) ->
     """
     all_routes: list[ServiceRoute] = []
     for key, service in sorted(documents.services.items()):
-        near = _near(service, endpoints)
+        near: dict[str, list[Endpoint]] = {}
+        for endpoint in _near(service, endpoints):
+            near.setdefault(endpoint.cluster, []).append(endpoint)
         for cluster, document in sorted(documents.clusters.items()):
-            backends = _backends(service, [endpoint for endpoint in near if endpoint.cluster == cluster])
+            backends = _backends(service, near.get(cluster, []))
             if backends and (document.spec.state != "lost" or cluster in lock.services.get(key, ())):
                 all_routes.append(ServiceRoute(key, cluster, backends))
     return tuple(all_routes)
@@ -138,9 +143,13 @@ def _matching_nothing(documents: Documents, key: str) -> Iterator[Problem]:
     service = documents.services[key]
     namespace = service.metadata.namespace
     near = [name for name in sorted(documents.deployments) if name.startswith(f"{namespace}/")]
-    possible = [_labels(documents, name, cluster) for name in near for cluster in documents.clusters]
     for index, entry in enumerate(service.spec.endpoints):
-        if documents.clusters and not any(entry.selector.matches(labels) for labels in possible):
+        # One after the other: most selectors match the first deployments that they are tried on.
+        if documents.clusters and not any(
+            entry.selector.matches(_labels(documents, name, cluster))
+            for name in near
+            for cluster in documents.clusters
+        ):
             labels = str(entry.selector) or "no labels"
             yield Problem(
                 f"selector {labels} matches no deployment of namespace {namespace}",

@@ -1,5 +1,7 @@
 """Random small fleets, with every field that placement depends on, and locks for them."""
 
+from datetime import date
+
 from hypothesis import strategies as st
 from small_fleet import (
     Document,
@@ -14,6 +16,7 @@ from small_fleet import (
 )
 
 from inferfleet.api.kinds.settings import Settings
+from inferfleet.fleet.lock.capacity import Seen
 from inferfleet.fleet.lock.lock import Lock
 
 LARGE = "capacity['gpu.nvidia.com/memory'].isGreaterThan(quantity('40Gi'))"
@@ -91,6 +94,7 @@ random_deployments = st.builds(
     selector=st.sampled_from([{}, {}, {"tier": "prod"}]),
     labels=st.sampled_from([{}, {"size": "small"}]),
     resources=st.sampled_from([None, None, {"requests": {"cpu": "9"}}]),
+    follower=st.sampled_from([None, None, "3", "15"]),
     rollout=st.sampled_from(["DeleteFirst", "Surge"]),
     topology=st.sampled_from(TOPOLOGIES),
     roles=st.sampled_from(
@@ -146,3 +150,21 @@ def random_locks(draw: st.DrawFn) -> Lock:
     return Lock(
         stack="test", placements=placements, services=draw(st.sampled_from([{}, {"ml/all": ("c0",)}]))
     )
+
+
+# What was seen of some pools, by cluster and pool.
+random_seen = st.dictionaries(
+    st.tuples(st.sampled_from(["c0", "c1", "c2"]), st.sampled_from("pqr")),
+    st.builds(
+        Seen,
+        st.just(date(2026, 11, 23)),
+        st.integers(0, 4),
+        st.lists(st.integers(0, 8), max_size=2).map(tuple),
+        gpus=st.sampled_from([None, 1, 3, 8]),
+        cpu=st.sampled_from([None, 15_000, 190_000]),
+        foreign=st.lists(st.integers(1, 8), max_size=2).map(tuple),
+        most=st.sampled_from([None, 0, 1, 3]),
+        missing=st.integers(0, 2),
+    ),
+    max_size=4,
+)

@@ -96,9 +96,17 @@ def deployment(
     selector: dict[str, str] | None = None,
     labels: dict[str, str] | None = None,
     resources: dict[str, Any] | None = None,
+    follower: str | None = None,
     **spec: Any,
 ) -> ModelDeployment:
+    """`follower` are the cores that followers ask for, where they have a template of their own."""
     engine = {"name": "engine", "image": "engine:1", **({"resources": resources} if resources else {})}
+    template = {"spec": {"containers": [engine]}}
+    templates: dict[str, Any] = {"template": template}
+    if follower:
+        other = {"name": "engine", "image": "engine:1", "resources": {"requests": {"cpu": follower}}}
+        followers = {"spec": {"containers": [other]}}
+        templates = {"entry": {"template": template}, "follower": {"template": followers}}
     if spec.get("prefill", "") is None:
         del spec["prefill"]  # a document does not say null
     return ModelDeployment.model_validate(
@@ -111,7 +119,7 @@ def deployment(
                 "workers": {
                     "count": workers,
                     "topology": topology or {"tensor": gpus},
-                    "template": {"spec": {"containers": [engine]}},
+                    **templates,
                 },
                 **spec,
             },

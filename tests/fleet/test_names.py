@@ -72,6 +72,9 @@ def _in_cloud(stack: str, project: str = "acme-ml", region: str = "us-east5") ->
         (names.replicas_component(REVISED), "east/ml/deepseek-h200-h100-3fa01c"),
         (names.inference_pool("ml/deepseek", "3fa01c"), "deepseek-3fa01c"),
         (names.epp("ml/deepseek", "3fa01c"), "deepseek-3fa01c-epp"),
+        (names.epp("ml/deepseek", names.revised("3fa01c", "5e0a77")), "deepseek-3fa01c-5e0a77-epp"),
+        (names.epp("ml/qwen3-coder", names.revised("", "5e0a77")), "qwen3-coder-5e0a77-epp"),
+        (names.revised("", ""), ""),
         (names.epp_cluster_scoped("ml/deepseek", "3fa01c"), "inferfleet:ml:deepseek-3fa01c:epp"),
         (names.pool_of("h100.3fa01c"), "h100"),
         (names.pool_of("h100"), "h100"),
@@ -112,6 +115,11 @@ def test_names_stay_what_they_are(made: str, pinned: str) -> None:
                 "llm-d.ai/inference-serving": "true",
             },
         ),
+        (
+            names.llm_d_labels(UNIFIED, unified=True),
+            {"llm-d.ai/model": "qwen3-coder", "llm-d.ai/role": "both"},
+        ),
+        (names.llm_d_labels(SPLIT, unified=False), {"llm-d.ai/model": "deepseek"}),
         (
             names.workload_selector(UNIFIED, "decode"),
             {

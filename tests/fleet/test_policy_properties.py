@@ -13,6 +13,8 @@ from inferfleet.fleet import plan
 from inferfleet.fleet.decisions import Plan
 from inferfleet.fleet.lock.lock import Lock
 from inferfleet.fleet.placement.policy.wanted import domains
+from inferfleet.fleet.placement.suitability import Suitability
+from inferfleet.fleet.selectors.cel import Selectors
 
 STEADY = {"OnDemand", "Reservation"}
 
@@ -63,9 +65,10 @@ def test_a_plan_from_nothing_keeps_every_policy(documents: list[Document]) -> No
 @settings(max_examples=150, deadline=None)
 @given(random_fleets)
 def test_a_required_spread_is_never_too_uneven(documents: list[Document]) -> None:
-    """By the clusters that have replicas: those that have none make the skew larger, or are not eligible."""
+    """By all domains with a pool that may take replicas, whether it has any or not."""
     every = fleet(*documents)
     planned = plan(every, Lock(stack="test"))
+    suitability = Suitability(every, Selectors(), planned.demands)
     for key, document in every.deployments.items():
         spread = document.spec.spread
         if spread is None or spread.mode != "Require" or len(document.spec.roles) or document.spec.prefill:
@@ -75,7 +78,18 @@ def test_a_required_spread_is_never_too_uneven(documents: list[Document]) -> Non
         for placement in planned.placements:
             if placement.spot.deployment == key:
                 counts[of[placement.spot.cluster, placement.spot.pools[0][1]]] += placement.replicas
-        assert max(counts.values(), default=0) - min(counts.values(), default=0) <= spread.max_skew
+        eligible = {
+            domain
+            for (name, pool), domain in of.items()
+            for known in [every.clusters[name].spec.pool(pool)]
+            if name in suitability.clusters(key)
+            and known.size
+            and known.capacity.model in document.spec.capacity_models
+            and suitability.takes(key, "decode", known.class_name)
+        }
+        for domain, number in counts.items():
+            others = eligible - {domain}
+            assert not others or number - min(counts[other] for other in others) <= spread.max_skew
 
 
 @settings(max_examples=150, deadline=None)

@@ -5,13 +5,16 @@ from collections import Counter
 from random import Random
 from typing import Any
 
-from small_fleet import Document, class_, cluster, deployment, fleet, role
+from packings import Size, Worker, fit
+from small_fleet import H100, L4, Document, class_, cluster, deployment, fleet, role
+from worker_sizes import workers_of
 
 from inferfleet.api.kinds.inference_cluster import InferenceCluster
 from inferfleet.api.kinds.model_deployment import ModelDeployment
 from inferfleet.fleet import plan
 from inferfleet.fleet.decisions import Plan
 from inferfleet.fleet.lock.lock import Lock
+from inferfleet.fleet.shapes import PoolKey, node
 
 EDITS = 120
 LARGE = "capacity['gpu.nvidia.com/memory'].isGreaterThan(quantity('40Gi'))"
@@ -39,24 +42,53 @@ def needless_moves(edits: int, seed: int) -> list[str]:
         order = list(edited.values())
         random.shuffle(order)
         planned = plan(fleet(SIX, *order), before.lock)
-        moves += [f"{number} {about}: {text}" for text in _left(before, planned, about)]
+        moves += [f"{number} {about}: {text}" for text in _left(before, planned, about, edited)]
         documents, before = edited, planned
     return moves
 
 
-def _left(before: Plan, planned: Plan, about: str) -> list[str]:
-    """Return the spots that have fewer replicas than before, but for those of the edited document, and those
-    of clusters where a pool was too small already and nothing had room elsewhere.
+def _left(before: Plan, planned: Plan, about: str, documents: _Documents) -> list[str]:
+    """Return the spots that have fewer replicas than before though the edit is not about their deployment,
+    and each of their pools holds all that was there before.
+
+    A pool that was too small already may be left as soon as there is room elsewhere.
     """
-    told = (re.match(r"pool (\S+)/\S+ with .* is too small", problem.what) for problem in before.problems)
+    told = (re.match(r"pool (\S+) with .* is too small", problem.what) for problem in before.problems)
     had_to_leave = {too_small[1] for too_small in told if too_small}
     return [
         f"{change.spot} {change.before} -> {change.after}"
         for change in planned.changes
         if change.after < change.before
-        and about not in (change.spot.name, change.spot.cluster)
-        and change.spot.cluster not in had_to_leave
+        and about != change.spot.name
+        and not any(f"{change.spot.cluster}/{pool}" in had_to_leave for _, pool in change.spot.pools)
+        and all(
+            _holds(before, planned, (change.spot.cluster, pool), documents) for _, pool in change.spot.pools
+        )
     ]
+
+
+def _holds(before: Plan, planned: Plan, pool: PoolKey, documents: _Documents) -> bool:
+    """Return whether a pool of the edited fleet is sure to hold the pods of the plan before, as far as their
+    deployments still ask for them.
+    """
+    cluster_ = documents["InferenceCluster", pool[0]]
+    assert isinstance(cluster_, InferenceCluster)
+    of_pool = cluster_.spec.pool(pool[1])
+    empty = node({"l4": L4, "h100": H100, "six": SIX}[of_pool.class_name])
+    assert empty
+    workers: list[Worker] = []
+    for placement in before.placements:
+        spot = placement.spot
+        there = min(placement.replicas, _wanted(documents, spot.name)) if spot.cluster == pool[0] else 0
+        for role_, name in spot.pools:
+            if there and name == pool[1]:
+                workers += workers_of(planned.demands.of(spot.deployment, role_, pool), there)
+    return fit([Size(empty.gpus, empty.cpu, empty.memory)] * of_pool.size, workers) is True
+
+
+def _wanted(documents: _Documents, name: str) -> int:
+    document = documents.get(("ModelDeployment", name))
+    return document.spec.replicas if isinstance(document, ModelDeployment) else 0
 
 
 def _edited(documents: _Documents, random: Random, new: str) -> tuple[str, _Documents]:

@@ -12,7 +12,8 @@ or quota changes: where no pool suits as it is, or a quota refuses more replicas
 How it is made sure. The planner's steps run once more on the larger pools: from what this plan places, and
 from what the lock had. Where they would use the nodes otherwise, a fix gets a few more. Both take time, so on
 large fleets the fixes of the first deployments alone are made sure, and from a lock that lacks many replicas
-nothing found may do: then a fix holds for what this plan places.
+nothing found may do: then a fix holds for what this plan places. Where others would take the nodes, or a
+quota, however many are tried, there is no fix either.
 """
 
 from collections import Counter
@@ -26,7 +27,7 @@ from inferfleet.fleet.lock.capacity import Seen
 from inferfleet.fleet.placement.candidates import Candidates
 from inferfleet.fleet.placement.ledger import Ledger, ledger_of
 from inferfleet.fleet.placement.placing import Placing
-from inferfleet.fleet.placement.prices import of_node
+from inferfleet.fleet.placement.prices import foreign_region, of_node
 from inferfleet.fleet.placement.retaining import Retained
 from inferfleet.fleet.placement.suitability import Consequence, Suitability
 from inferfleet.fleet.shapes import PoolKey
@@ -67,7 +68,6 @@ class Fixes(Mapping[str, Fix | None]):
         self._changeable = tuple(ledger.rooms.on_cluster)
         self._demands = ledger.demands
         self._suitability = suitability
-        self._start = retained.movable
         self._retained = retained
         self._seen = seen
         self._targets = targets
@@ -95,28 +95,38 @@ class Fixes(Mapping[str, Fix | None]):
             if not self._parts[name].placed:
                 found[name] = None
                 continue
-            nodes, first = self._sure(name)
+            sure = self._sure(name)
+            if sure is None:
+                found[name] = None
+                continue
+            nodes, first = sure
             more = tuple(self._more(pool, number) for pool, number in sorted(nodes.items()))
             found[name] = Fix(more, first)
         return found
 
-    def _sure(self, deployment: str) -> tuple[Counter[PoolKey], tuple[str, ...]]:
-        """Return nodes with which the planner places a deployment, and the others that could take them."""
+    def _sure(self, deployment: str) -> tuple[Counter[PoolKey], tuple[str, ...]] | None:
+        """Return nodes with which the planner places a deployment, and the others that could take them; None
+        where it places it with none of those that are tried.
+        """
         best: tuple[Counter[PoolKey], tuple[str, ...]] | None = None
         tries = self._tries(deployment)
         for nodes, first in tries:
+            if self._too_many(nodes):
+                continue
             from_plan = self._places(deployment, nodes, self._finished)
             if from_plan is None:
-                break
+                return best or tries[0]
             if not from_plan:
                 continue
             best = best or (nodes, first)
-            from_lock = self._start == self._finished or self._places(deployment, nodes, self._start)
+            from_lock = self._retained.movable == self._finished or self._places(
+                deployment, nodes, self._retained.movable
+            )
             if from_lock is None:
-                break
+                return best
             if from_lock:
                 return nodes, first
-        return best or tries[0]
+        return best
 
     def _tries(self, deployment: str) -> list[tuple[Counter[PoolKey], tuple[str, ...]]]:
         """Return the nodes of a deployment with those of others that could take them: of those that are
@@ -151,7 +161,7 @@ class Fixes(Mapping[str, Fix | None]):
         """Return whether the planner places all replicas of the deployment on pools with more nodes, from
         what this plan places or from what the lock had; None where the time for that is used up.
         """
-        from_lock = int(start is self._start)
+        from_lock = int(start is self._retained.movable)
         size = len(start) + len(self._changeable)
         to_place = sum(self._targets.values()) - sum(start.values())
         self._left[from_lock] -= size + max(0, to_place) * _PER_REPLICA[from_lock]
@@ -165,6 +175,7 @@ class Fixes(Mapping[str, Fix | None]):
             self._candidates(ledger),
             targets=self._targets,
             valid=self._valid,
+            ran=self._retained.ran,
             added=added,
         ).place()
         return ledger.total(deployment) >= self._targets[deployment]
@@ -172,8 +183,25 @@ class Fixes(Mapping[str, Fix | None]):
     @cached_property
     def _growing(self) -> Growing:
         ledger = self._ledger(self._finished)
-        most = {pool: one.most for pool, one in self._seen.items() if one.most is not None}
-        return Growing(ledger, self._candidates(ledger), self._documents, most)
+        return Growing(ledger, self._candidates(ledger), self._documents, self.most)
+
+    @cached_property
+    def most(self) -> dict[PoolKey, int]:
+        """Return the nodes that pools may have by what was seen, as many in each of their zones."""
+        return {
+            (name, pool.name): one.most - one.most % max(1, len(pool.zones))
+            for name, cluster in self._documents.clusters.items()
+            for pool in cluster.spec.node_pools
+            if (one := self._seen.get((name, pool.name))) and one.most is not None
+        }
+
+    def _too_many(self, nodes: Mapping[PoolKey, int]) -> bool:
+        """Return whether a pool would have more nodes than it may."""
+        return any(
+            self._documents.clusters[cluster].spec.pool(name).size + more > self.most[cluster, name]
+            for (cluster, name), more in nodes.items()
+            if (cluster, name) in self.most
+        )
 
     def _ledger(self, start: Mapping[Spot, int], more: Mapping[PoolKey, int] | None = None) -> Ledger:
         return ledger_of(
@@ -226,9 +254,12 @@ class Fixes(Mapping[str, Fix | None]):
     def _more(self, pool: PoolKey, nodes: int) -> MoreNodes:
         cluster, name = pool
         document = self._documents.clusters[cluster]
-        of_pool = next(other for other in document.spec.node_pools if other.name == name)
+        of_pool = document.spec.pool(name)
         if over := (of_pool.size + nodes) % max(1, len(of_pool.zones)):
             nodes += len(of_pool.zones) - over  # a pool has as many nodes in each of its zones
-        price = of_node(of_pool, self._documents.classes[of_pool.class_name])
-        cost, currency = (f"{price[0] * nodes:f}", price[1]) if price else ("", "")
-        return MoreNodes(cluster, name, nodes, of_pool.size + nodes, cost, currency)
+        of_class = self._documents.classes[of_pool.class_name]
+        size, price = of_pool.size + nodes, of_node(of_pool, of_class)
+        if price is None:
+            return MoreNodes(cluster, name, nodes, size)
+        elsewhere = foreign_region(document, of_class)
+        return MoreNodes(cluster, name, nodes, size, f"{price[0] * nodes:f}", price[1], elsewhere)

@@ -8,11 +8,10 @@ from heapq import nsmallest
 from inferfleet.api.documents import Documents
 from inferfleet.fleet.placement.candidates import Candidates
 from inferfleet.fleet.placement.ledger import Ledger
-from inferfleet.fleet.placement.packing import fit
 from inferfleet.fleet.placement.policy.wanted import Wanted
 from inferfleet.fleet.placement.prices import prices
 from inferfleet.fleet.placement.rooms import Room
-from inferfleet.fleet.shapes import PoolKey
+from inferfleet.fleet.shapes import PoolKey, fit
 from inferfleet.fleet.spot import Spot
 
 # Clusters on which nodes for one deployment are tried, those that seem cheapest.
@@ -133,7 +132,13 @@ class Growing:
                 return None
             cost, short = cost + best[0], short + best[1]
             nodes[self.ledger.rooms.all[best[2]].key] += best[3]
-        return (cost, short), dict(nodes)
+        # Roles may share a pool, each with all that it may have.
+        capped = {pool: min(more, self._left(self.ledger.rooms.by_key[pool])) for pool, more in nodes.items()}
+        return (cost, short), capped
+
+    def _left(self, room: Room) -> int:
+        """Return how many nodes more a pool may have."""
+        return min(_MOST_NODES, self._most.get(room.key, _MOST_NODES)) - room.size
 
     def _nodes(self, wanted: Wanted, role: str, room: Room, replicas: int) -> tuple[int, int] | None:
         """Return how many nodes more the replicas seem to need on a pool, and how many at most."""
@@ -146,7 +151,7 @@ class Growing:
         if not on_one:
             return None
         most = max(demand.gang, -(-pods // on_one)) + (demand.gang if demand.spare else 0)
-        if room.size + most > min(_MOST_NODES, self._most.get(room.key, _MOST_NODES)):
+        if most > self._left(room):
             return None
         places = 0
         if demand.gang == 1:

@@ -10,13 +10,15 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from inferfleet.api.wording import listing, shown
-from inferfleet.fleet.decisions import Fix, MoreNodes, Reason
-from inferfleet.fleet.placement.reasons import listed
+from inferfleet.fleet.decisions import Fix, MoreNodes, Reason, Ways
+from inferfleet.fleet.placement.reasons import ROOM, listed
+from inferfleet.fleet.placement.sizes import counted
 
 # Characters of reasons that are told one by one, and of all that messages say of one deployment.
 _IN_FULL, MOST = 200, 600
-# Pools that a next step names.
-_POOLS = 2
+# Pools that a next step names, changes of documents, and its characters.
+_POOLS, _STEPS, _STEP = 2, 2, 320
+NO_WAYS = Ways()
 # Verbs of `Reason.short` where they speak of one cluster.
 _SINGULAR = {"have": "has", "lack": "lacks", "fail": "fails"}
 
@@ -37,25 +39,71 @@ class Group:
         return f"{self.clusters:,} {shown(self.short, 95)}"
 
 
-def fix_step(fix: Fix | None, reasons: Iterable[Reason]) -> str:
+def fix_step(fix: Fix | None, reasons: Iterable[Reason], ways: Ways = NO_WAYS) -> str:
     """Return what would place all replicas as a next step: `Add 2 nodes to pool east/h100 (4.1 USD an hour)`.
 
-    Of the pools the first are named; `inferfleet explain` has all.
+    What costs no nodes comes first. Of several pools, moves and changes the first are named;
+    `inferfleet explain` has all.
     """
-    if fix is None:
-        if any(reason.short.startswith("refused by ") for reason in reasons):
-            return "Raise the quota, or loosen the spread or onDemandReplicas: more nodes alone do not help"
-        return "Add a pool that suits it, or change what it asks for: no active pool does, however large"
+    known = tuple(reasons)
+    free = list(_free(fix, known, ways))
+    if fix is not None:
+        # Nodes would do, so that somebody ends a cordon comes after them.
+        ends = [reason.step for reason in known if reason.step and not reason.pool]
+        steps = [*free[:1], _added(fix), *([] if free else ends[:1])]
+    elif free:
+        steps = free[:_STEPS]
+    elif any(reason.near >= ROOM for reason in known):
+        steps = ["raise its priority, or lower replicas of others: these take what is added"]
+    else:
+        steps = ["add a pool that suits it, or change what it asks for: no active pool does, however large"]
+    line = ", or ".join(steps)
+    if len(line) > _STEP:
+        line = shown(steps[0], _STEP)
+    return line[:1].upper() + line[1:]
+
+
+def _free(fix: Fix | None, reasons: Iterable[Reason], ways: Ways) -> Iterator[str]:
+    """Yield what would place replicas and costs no nodes, what is surest first."""
+    if ways.moves:
+        yield f"run inferfleet plan --rebalance --write, {_moved(ways)}"
+    yield from ways.steps
+    known = sorted(reasons, key=lambda reason: (-reason.near, reason))
+    # With a fix, nothing that is refused or cordoned elsewhere has to change.
+    steps = [reason.step for reason in known if reason.step and (fix is None or reason.near >= ROOM)]
+    yield from dict.fromkeys(steps)
+
+
+def _moved(ways: Ways) -> str:
+    """Return in words what moves do: `which moves ml/small from east/h100 to east/l4 and needs no node`."""
+    first = ways.moves[0]
+    number = f"{counted(first.replicas, 'replica')} of " if first.replicas > 1 else ""
+    places = f"from {shown(first.before.place)} to {shown(first.after.place)}"
+    told = f"{number}{shown(first.before.deployment)} {places}"
+    rest = sum(move.replicas for move in ways.moves[1:])
+    more = f" and {rest} more" if rest else ""
+    return f"which moves {told}{more}, places {counted(ways.placed, 'replica')} and needs no node"
+
+
+def _added(fix: Fix) -> str:
     told = [f"{counted(more.nodes, 'node')} to pool {place(more)} ({cost(more)})" for more in fix.pools]
     if left := len(told) - _POOLS:
         told[_POOLS:] = [f"nodes to {counted(left, 'more pool')}"] if left > 0 else []
     others = f" (room for {counted(len(fix.first), 'other')} without a place included)" if fix.first else ""
-    return f"Add {' and '.join(told)}{others}"
+    return f"add {' and '.join(told)}{others}"
 
 
-def fix_lines(fix: Fix | None, reasons: Iterable[Reason]) -> Iterator[str]:
-    """Yield what would place all replicas, with every pool and every other deployment that it is for."""
-    yield f"smallest fix: {fix_step(fix, reasons)}"
+def fix_lines(fix: Fix | None, reasons: Iterable[Reason], ways: Ways = NO_WAYS) -> Iterator[str]:
+    """Yield what would place all replicas, with every move, every change of a document, every pool and every
+    other deployment that it is for.
+    """
+    yield f"smallest fix: {fix_step(fix, reasons, ways)}"
+    for move in ways.moves:
+        number = counted(move.replicas, "replica")
+        places = f"{shown(move.before.place)} -> {shown(move.after.place)}"
+        yield f"  {number} of {move.before.deployment}: {places}"
+    for step in list(_free(fix, reasons, ways))[1 if fix else _STEPS :]:
+        yield f"  or {step}"
     if fix is None:
         return
     for more in fix.pools:
@@ -65,19 +113,17 @@ def fix_lines(fix: Fix | None, reasons: Iterable[Reason]) -> Iterator[str]:
         yield f"  these nodes are for {listing(fix.first)} too"
 
 
-def counted(number: int, noun: str) -> str:
-    """Return `1 node`, `1,200 nodes`."""
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
-
-
 def place(more: MoreNodes) -> str:
     """Return cluster and pool: `east/h100`."""
     return f"{shown(more.cluster, 63)}/{shown(more.pool, 63)}"
 
 
 def cost(more: MoreNodes) -> str:
-    """Return what nodes cost: `4.10 USD an hour`."""
-    return f"{more.per_hour} {more.currency} an hour" if more.per_hour else "its class has no price"
+    """Return what nodes cost: `4.10 USD an hour`, `4.10 USD an hour in us-east4` where they are elsewhere."""
+    if not more.per_hour:
+        return "its class has no price"
+    region = f" in {more.price_region}" if more.price_region else ""
+    return f"{more.per_hour} {more.currency} an hour{region}"
 
 
 def groups(reasons: Iterable[Reason]) -> tuple[Group, ...]:

@@ -18,7 +18,8 @@ from inferfleet.fleet.engines.flags import Flag, Flags, flags_of, is_open, spell
 from inferfleet.fleet.engines.launchers import launcher
 from inferfleet.fleet.engines.words import Command, command_of
 from inferfleet.fleet.roles import engine_of, serving_roles, workers_of
-from inferfleet.profiles.engines import AnyMeaning, engine
+from inferfleet.profiles.engines import engine
+from inferfleet.profiles.meanings import AnyMeaning
 
 # `internal`: the entry takes all requests and spreads them. `hybrid`: each pod takes requests on one port
 # for the copies in it. `external`: each pod has one copy. `multiPort`: each copy of each pod has a port of

@@ -49,8 +49,9 @@ from inferfleet.fleet.roles import (
     template_path,
     workers_of,
 )
-from inferfleet.profiles.engines import AnyMeaning, engine
+from inferfleet.profiles.engines import engine
 from inferfleet.profiles.kv_transfer import BOOTSTRAP_PORT, ENGINES, SGLANG_WAY
+from inferfleet.profiles.meanings import AnyMeaning
 
 Spec = Mapping[str, Any]
 

@@ -4,7 +4,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from inferfleet.fleet.engines.words import Command, Word, own_places
-from inferfleet.profiles.engines import SWITCHES, AnyMeaning, EngineDefaults
+from inferfleet.profiles.engines import EngineDefaults
+from inferfleet.profiles.meanings import SWITCHES, AnyMeaning
 
 
 @dataclass(frozen=True)

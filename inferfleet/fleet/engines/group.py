@@ -14,7 +14,8 @@ from inferfleet.fleet.engines.balance import Balance, has_copies_apart
 from inferfleet.fleet.engines.flags import Flag, Flags, number_of, spelling
 from inferfleet.fleet.engines.launchers import launcher
 from inferfleet.fleet.engines.words import INDEX, LEADER, SIZE, Command
-from inferfleet.profiles.engines import AnyMeaning, EngineDefaults, Meaning, engine
+from inferfleet.profiles.engines import EngineDefaults, engine
+from inferfleet.profiles.meanings import AnyMeaning, Meaning
 
 LAST_PORT = 65_535
 

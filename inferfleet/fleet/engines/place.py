@@ -14,7 +14,7 @@ from inferfleet.fleet.engines.repeated import place_of
 from inferfleet.fleet.engines.words import INDEX, LEADER, OF_GROUP, SIZE, Command, index_factor, is_known
 from inferfleet.fleet.roles import engine_of, serving_roles, workers_of
 from inferfleet.fleet.shapes import Shape
-from inferfleet.profiles.engines import AnyMeaning
+from inferfleet.profiles.meanings import AnyMeaning
 
 _GIVEN = "which LeaderWorkerSets give each pod"
 _BALANCES: tuple[Literal["hybrid", "external", "multiPort"], ...] = ("hybrid", "external", "multiPort")

@@ -1,4 +1,8 @@
-"""Whether an engine ever becomes ready: which one starts, where it listens, how long it waits for itself."""
+"""Whether an engine becomes ready and stays so: which one starts, where it listens, how long it waits for
+itself, and what it should be told though it serves without it.
+
+Sources of what is advised are beside the fields of `profiles.engines` that are read for it.
+"""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -6,11 +10,14 @@ from typing import Any
 from inferfleet.api.kinds.containers import engine_container
 from inferfleet.api.kinds.model_deployment import Engine
 from inferfleet.api.problems import Mistake
-from inferfleet.fleet.engines.flags import Flags, is_open, spelling
+from inferfleet.fleet.engines.flags import Flags, flags_of, is_open, spelling
 from inferfleet.fleet.engines.group import Group, lends
 from inferfleet.fleet.engines.repeated import place_of
-from inferfleet.fleet.engines.words import Command, Word, is_known
+from inferfleet.fleet.engines.words import Command, Word, command_of, is_known
 from inferfleet.profiles.engines import EngineDefaults, engine, engine_types
+from inferfleet.profiles.kv_transfer import version_of
+
+_FALSE = frozenset(("0", "false", "no", "n"))
 
 
 def ready_variable(group: Group) -> str | None:
@@ -59,13 +66,13 @@ def other_engine(command: Command, engine_type: str) -> Mistake | None:
 
     None for a script with conditions, and of type Other may be any engine.
     """
-    if engine_type == "Other" or command.conditional or _start(command, engine(engine_type)) is not None:
+    if engine_type == "Other" or command.conditional or start(command, engine(engine_type)) is not None:
         return None
     for other in engine_types():
-        start = _start(command, engine(other))
-        if start is not None:
+        place = start(command, engine(other))
+        if place is not None:
             what = f"the command starts {other}, and engine.type is {engine_type}"
-            return Mistake(what, f"Write engine: {{type: {other}}}", command.words[start].at)
+            return Mistake(what, f"Write engine: {{type: {other}}}", command.words[place].at)
     return None
 
 
@@ -107,7 +114,7 @@ def address_mistake(command: Command, group: Group) -> tuple[Mistake, bool] | No
     argument = address_argument(command, group)
     if argument is None:
         return None
-    started = _start(command, group.table) is not None
+    started = start(command, group.table) is not None
     sure = started and not command.conditional and not is_open(command, group.table)
     mistake = Mistake(
         f"{group.table.address_flag} is not among the arguments of the engine, and {group.engine} listens on "
@@ -125,7 +132,7 @@ def proxy_mistake(command: Command, flags: Flags, group: Group) -> Mistake | Non
         return None
     if group.port in group.proxied_ports:  # told by itself
         return None
-    if _start(command, group.table) is None or command.conditional or is_open(command, group.table):
+    if start(command, group.table) is None or command.conditional or is_open(command, group.table):
         return None
     return Mistake(
         f"{flag} is not among the arguments of the engine, which listens on {default} without it, but in "
@@ -135,7 +142,91 @@ def proxy_mistake(command: Command, flags: Flags, group: Group) -> Mistake | Non
     )
 
 
-def _start(command: Command, table: EngineDefaults) -> int | None:
+def advised(
+    spec: Mapping[str, Any], table: EngineDefaults, *, engine: str, image: str | None
+) -> Iterator[Mistake]:
+    """Yield what is missing of a pod that serves, or is told in a way that ends. Places begin with `spec`."""
+    command = command_of(spec)
+    flags = flags_of(command, table)
+    if unmeasured := _unmeasured(spec, command, table, engine):
+        yield unmeasured
+    if killed := _killed_when_busy(spec, command, table, engine):
+        yield killed
+    if deprecated := _deprecated(command, flags, table, image):
+        yield deprecated
+
+
+def serves_metrics(spec: Mapping[str, Any], table: EngineDefaults) -> bool:
+    """Return whether the engine of a pod serves metrics, or may: not every command says all of it."""
+    command, name = command_of(spec), table.metrics_flag
+    if name is None or not is_told_here(command, flags_of(command, table), table):
+        return True
+    return any(word.text.partition("=")[0] == name for word in command.words)
+
+
+def _unmeasured(
+    spec: Mapping[str, Any], command: Command, table: EngineDefaults, engine: str
+) -> Mistake | None:
+    if serves_metrics(spec, table):
+        return None
+    name = table.metrics_flag
+    return Mistake(
+        f"{name} is not among the arguments of the engine, and without it {engine} serves no metrics: its "
+        "endpoint picker sees no load",
+        f"Add {name}, or plugin prometheus",
+        place_of(command),
+    )
+
+
+def _killed_when_busy(
+    spec: Mapping[str, Any], command: Command, table: EngineDefaults, engine: str
+) -> Mistake | None:
+    """Return a liveness probe that a busy engine fails."""
+    place, container = engine_container(spec)
+    name, probe = table.idle_health, container.get("livenessProbe", {})
+    asked = probe.get("httpGet", {}).get("path")
+    if name is None or asked != table.health_path or "envFrom" in container:
+        return None
+    written = any(variable["name"] == name for variable in container.get("env", []))
+    value = command.env.get(name)
+    if (written and value is None) or (value is not None and value.lower() in _FALSE):
+        return None
+    patience = probe.get("failureThreshold", 3) * max(
+        probe.get("periodSeconds", 10), probe.get("timeoutSeconds", 1)
+    )
+    return Mistake(
+        f"{engine} answers {asked} once it has put something out, or not at all while it reads long prompts, "
+        f"and after {patience} s without an answer its livenessProbe ends it with all it has in hand",
+        f'Give the engine the variable {name} with value "false"',
+        ("spec", "containers", place),
+    )
+
+
+def _deprecated(command: Command, flags: Flags, table: EngineDefaults, image: str | None) -> Mistake | None:
+    """Return a model that is named by a flag where the program takes it behind its verb."""
+    flag, since = flags.last("model"), table.positional_since
+    if flag is None or since is None or not flag.value:
+        return None
+    place, version = start(command, table), version_of(image)
+    program, _, verb = table.programs[0].partition(" ")
+    if place is None:
+        by_image = version is not None and version >= since and command.words[0].at[-2] == "args"
+        written = f"command: [{program}, {verb}], with {flag.value} as the first of args"
+        return _positional(flag.name, f"{program} {verb}", written, flag.word.at) if by_image else None
+    if command.words[place + 1 : place + 2] and command.words[place + 1].text == verb:
+        return _positional(flag.name, f"{program} {verb}", f"{flag.value} behind {verb}", flag.word.at)
+    return None
+
+
+def _positional(flag: str, program: str, written: str, at: tuple[str | int, ...]) -> Mistake:
+    return Mistake(
+        f"{flag} is deprecated in {program}, and a future version will not take it",
+        f"Write {written}, instead of {flag}",
+        at,
+    )
+
+
+def start(command: Command, table: EngineDefaults) -> int | None:
     """Return which word starts the engine, None where none does: an image may start it."""
     texts = [word.text for word in command.words]
     for i, text in enumerate(texts):
@@ -147,10 +238,16 @@ def _start(command: Command, table: EngineDefaults) -> int | None:
     return None
 
 
+def is_told_here(command: Command, flags: Flags, table: EngineDefaults) -> bool:
+    """Return whether all flags of the engine stand in its command line: no image or file adds any."""
+    seen = bool(flags.all) or start(command, table) is not None
+    return seen and not command.conditional and not command.unclosed and not is_open(command, table)
+
+
 def _own(command: Command, table: EngineDefaults) -> tuple[Word, ...]:
     """Return the words of the engine's own program, none where a script has several and it is not seen."""
-    start = _start(command, table)
-    words = command.words[start or 0 :]
+    begins = start(command, table)
+    words = command.words[begins or 0 :]
     ends = (i for i, word in enumerate(words) if word.shell and word.text and not word.text.strip(";&|"))
     end = next(ends, None)
-    return words[:end] if start is not None or end is None else ()
+    return words[:end] if begins is not None or end is None else ()

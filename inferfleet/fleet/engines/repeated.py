@@ -15,7 +15,8 @@ from inferfleet.api.wording import shown
 from inferfleet.fleet.engines.flags import Flag, Flags, is_open, model_of, number_of
 from inferfleet.fleet.engines.group import Group, numbers
 from inferfleet.fleet.engines.words import LEADER, SIZE, Command, Steps, is_known
-from inferfleet.profiles.engines import AnyMeaning, EngineDefaults, Meaning
+from inferfleet.profiles.engines import EngineDefaults
+from inferfleet.profiles.meanings import AnyMeaning, Meaning
 
 Spec = Mapping[str, Any]
 

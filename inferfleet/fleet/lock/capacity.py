@@ -5,12 +5,12 @@ It has one line for each pool, sorted, so that branches merge. Nothing in it is 
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import date
-from typing import Any
+from typing import Any, NamedTuple
 
 from inferfleet.api.kinds.quantity import parse_quantity
-from inferfleet.api.problems import InvalidDocuments, Problem
+from inferfleet.api.problems import InvalidDocuments, Problem, Where
 from inferfleet.api.wording import shown
 from inferfleet.fleet.lock.text import MOST_PROBLEMS, Entry, entries, flow, quoted, read_flow, scalar
 from inferfleet.fleet.shapes import PoolKey
@@ -19,8 +19,27 @@ FILE = "capacity.lock"
 VERSION = 1
 # Days after which a plan says that the file is old.
 FRESH = 7
-_STEP = "Run inferfleet capacity --write, or delete the line"
+_STEP = "Correct or delete the line; inferfleet capacity --write writes it again"
+_ANEW = "Delete the file; inferfleet capacity --write makes it anew"
 _MI = 2**20
+_FIELDS = {
+    *("seen", "nodes", "missing", "held", "gpus", "cpu", "memory", "foreign", "most"),
+    *("daemons", "others"),
+}
+
+
+class Beside(NamedTuple):
+    """What pods request besides GPUs: thousandths of a core, and bytes of memory in whole MiB."""
+
+    cpu: int
+    memory: int
+
+    def __str__(self) -> str:
+        """Return it as the file has it: `884m 626Mi`."""
+        return f"{self.cpu}m {self.memory // _MI}Mi"
+
+
+NOTHING = Beside(0, 0)
 
 
 @dataclass(frozen=True)
@@ -30,7 +49,11 @@ class Seen:
     `nodes` are those that take pods. `held` has for each other one, cordoned or not ready, its GPUs that no
     pod of the stack has. `gpus`, `cpu` (thousandths of a core) and `memory` (bytes) are the least that one of
     `nodes` offers, None where there are none. `foreign` has the GPUs of each pod of somebody else. `most` are
-    the nodes that quotas and reservations allow the pool in all, None where nothing says so.
+    the nodes that quotas and reservations allow the pool in all, None where nothing says so. `missing` are
+    nodes that a pool of fixed size should have had on that day and had not; what documents ask for since is
+    not among them. `daemons` is the most that pods which every node has (of DaemonSets, and static ones)
+    request on one of `nodes`; `others` has what all other pods that no plan counts request, for each of
+    `nodes` that has any. `where` is the line, None for what was seen just now.
     """
 
     day: date
@@ -41,6 +64,10 @@ class Seen:
     memory: int | None = None
     foreign: tuple[int, ...] = ()
     most: int | None = None
+    missing: int = 0
+    daemons: Beside = NOTHING
+    others: tuple[Beside, ...] = ()
+    where: Where | None = field(default=None, compare=False)
 
 
 def text(stack: str, seen: Mapping[PoolKey, Seen]) -> str:
@@ -52,9 +79,14 @@ def text(stack: str, seen: Mapping[PoolKey, Seen]) -> str:
 
 def parse(written: str | None, *, file: str, stack: str) -> dict[PoolKey, Seen]:
     """Return what the file says of each pool; None (no file) says nothing. Raises InvalidDocuments."""
-    if written is None or not written.strip():
+    if written is None:
         return {}
-    listed, problems = entries(written, file, kind="capacity lock")
+    listed, problems = entries(written, file, kind="capacity lock") if written.strip() else ([], [])
+    head = {entry.key for entry in listed if not entry.section}
+    lacking = [key for key in ("version", "stack") if key not in head]
+    if lacking and (listed or not problems):
+        what = f"the file lacks {' and '.join(lacking)}, so it says nothing of pools"
+        problems.append(Problem(what, _ANEW, where=Where(file, 1)))
     seen: dict[PoolKey, Seen] = {}
     for entry in listed if len(problems) <= MOST_PROBLEMS else ():
         try:
@@ -77,26 +109,32 @@ def parse(written: str | None, *, file: str, stack: str) -> dict[PoolKey, Seen]:
 
 def _values(one: Seen) -> dict[str, Any]:
     values: dict[str, Any] = {"seen": one.day.isoformat(), "nodes": one.nodes}
+    values |= {"missing": one.missing} if one.missing else {}
     values |= {"held": sorted(one.held)} if one.held else {}
     values |= {"gpus": one.gpus} if one.gpus is not None else {}
     values |= {"cpu": f"{one.cpu}m"} if one.cpu is not None else {}
     values |= {"memory": f"{one.memory // _MI}Mi"} if one.memory is not None else {}
     values |= {"foreign": sorted(one.foreign)} if one.foreign else {}
+    values |= {"daemons": str(one.daemons)} if any(one.daemons) else {}
+    values |= {"others": [str(amounts) for amounts in sorted(one.others)]} if one.others else {}
     return values | ({"most": one.most} if one.most is not None else {})
 
 
 def _pool(entry: Entry) -> tuple[PoolKey, Seen]:
     values = read_flow(entry.value)
     cluster, slash, pool = entry.key.partition("/")
-    if unknown := values.keys() - {"seen", "nodes", "held", "gpus", "cpu", "memory", "foreign", "most"}:
+    if unknown := values.keys() - _FIELDS:
         raise ValueError(f"{shown(entry.key)} has the unknown field {shown(min(unknown))}")
     lists = [values.get("held", []), values.get("foreign", [])]
-    numbers = [values[name] for name in ("nodes", "gpus", "most") if name in values]
+    numbers = [values[name] for name in ("nodes", "missing", "gpus", "most") if name in values]
     whole = [*numbers, *(part for each in lists for part in (each if isinstance(each, list) else [None]))]
     if not slash or not all(type(number) is int and 0 <= number < 100_000 for number in whole):
         raise ValueError(f"{shown(entry.key)} does not have the form 'east/l4: {{seen: ..., nodes: 2}}'")
     if "nodes" not in values:
         raise ValueError(f"{shown(entry.key)} says no number of nodes")
+    others = values.get("others", [])
+    if not isinstance(others, list):
+        raise ValueError(f"{shown(entry.key)} has others that are no list such as ['884m 626Mi']")
     cpu, memory = (_amount(values[name]) if name in values else None for name in ("cpu", "memory"))
     return (cluster, pool), Seen(
         _day(values.get("seen")),
@@ -107,7 +145,19 @@ def _pool(entry: Entry) -> tuple[PoolKey, Seen]:
         None if memory is None else int(memory),
         tuple(sorted(lists[1])),
         values.get("most"),
+        values.get("missing", 0),
+        _beside(entry, values["daemons"]) if "daemons" in values else NOTHING,
+        tuple(sorted(_beside(entry, each) for each in others)),
+        entry.where,
     )
+
+
+def _beside(entry: Entry, written: Any) -> Beside:
+    parts = written.split() if isinstance(written, str) else []
+    if len(parts) != 2:
+        raise ValueError(f"{shown(entry.key)} has {quoted(written)}, which is no pair such as '884m 626Mi'")
+    cpu, memory = map(_amount, parts)
+    return Beside(int(cpu * 1000), int(memory))
 
 
 def _amount(written: Any) -> Any:

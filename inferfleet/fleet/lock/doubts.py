@@ -1,11 +1,17 @@
-"""What is odd about a lock beside the documents of its stack: it is gone, or they are."""
+"""What is odd about a lock beside the documents of its stack: it is gone, or they are. And what is odd about
+capacity.lock: pools that no document has, and days to come.
+"""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from datetime import date, timedelta
+from itertools import groupby
 
 from inferfleet.api.documents import Documents
 from inferfleet.api.problems import Problem, Where
-from inferfleet.api.wording import shown
+from inferfleet.api.wording import listing, shown
+from inferfleet.fleet.lock.capacity import FILE, Seen
 from inferfleet.fleet.lock.lock import Lock
+from inferfleet.fleet.shapes import PoolKey
 
 
 def doubts(documents: Documents, lock: Lock, *, file: str, exists: bool) -> Iterator[Problem]:
@@ -28,3 +34,26 @@ def doubts(documents: Documents, lock: Lock, *, file: str, exists: bool) -> Iter
         step = "Restore their files, or see that inferfleet:documents names the right folder"
         where = min(lock.lines.values(), default=Where(file, 1))
         yield Problem(what, step, where=where, severity="warning")
+
+
+def doubted(documents: Documents, seen: Mapping[PoolKey, Seen], *, today: date) -> Iterator[Problem]:
+    """Yield warnings about lines of capacity.lock: of pools that no document has, and of days to come."""
+    pools = {
+        name: {pool.name for pool in cluster.spec.node_pools} for name, cluster in documents.clusters.items()
+    }
+    unknown = sorted(key for key in seen if key[1] not in pools.get(key[0], ()))
+    for cluster, keys in groupby(unknown, key=lambda key: key[0]):
+        names = [name for _, name in keys]
+        named = f"{'pool' if len(names) == 1 else 'pools'} {listing(names, 3)} of cluster {shown(cluster)}"
+        lacks = "no such pool" if cluster in pools else "no document"
+        what = f"{FILE} has {named}, which has {lacks}"
+        step = "Correct the name, or run inferfleet capacity --write, which drops the line"
+        yield Problem(what, step, where=seen[cluster, names[0]].where, severity="warning")
+    # Where the day begins first it is a day later than where it begins last.
+    ahead = sorted((one.day, key) for key, one in seen.items() if one.day > today + timedelta(days=1))
+    if ahead:
+        day, key = ahead[-1]
+        more = f", and {len(ahead) - 1} more after {today}" if len(ahead) > 1 else ""
+        what = f"{FILE} has pool {'/'.join(key)} as of {day}, {(day - today).days} days ahead{more}"
+        step = "Nobody can have seen that, and it would long not be old: run inferfleet capacity --write"
+        yield Problem(what, step, where=seen[key].where, severity="warning")

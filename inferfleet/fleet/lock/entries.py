@@ -3,6 +3,7 @@
 import re
 from typing import Any
 
+from inferfleet.api.kinds.base import LAST_DEFAULTS
 from inferfleet.api.wording import shown
 from inferfleet.fleet.lock.text import Entry, quoted, read_flow, unquoted
 from inferfleet.fleet.spot import Spot
@@ -13,7 +14,8 @@ _KEY = re.compile(rf"^{_PART}/{_PART}$")
 _NAME = re.compile(rf"^{_PART}$")
 _SPOT = re.compile(rf"^({_PART}/{_PART})(?:@([0-9a-f]{{6}}))? ({_PART})((?: {_PART}={_PART})+)$")
 _COUNT = re.compile(r"^[1-9][0-9]{0,4}$")
-_WAS = re.compile(r"^# was ([0-9]{1,5})$")
+_LEVEL = re.compile(r"^[1-9][0-9]?$")
+_NOTE = re.compile(r"^# was ([0-9]{1,5})(?:, ([0-9]{1,5}) moved here)?(?:\s+(#.*))?$")
 _LIST = re.compile(r"^\[(.*)\]$")
 
 
@@ -67,10 +69,30 @@ def placement(entry: Entry) -> tuple[Spot, int]:
     return Spot(read[1], read[3], sorted_pools, read[2] or ""), int(entry.value)
 
 
-def was(entry: Entry) -> int | None:
-    """Return how many replicas a place had where two branches parted, by the note of the merge driver."""
-    read = _WAS.match(entry.comment)
-    return int(read[1]) if read else None
+def note(entry: Entry) -> tuple[int, int] | None:
+    """Return how many replicas a place had where two branches parted, and how many a branch moved there since
+    then, by the note of a merge behind the line; None where there is none.
+    """
+    read = _NOTE.match(entry.comment)
+    return (int(read[1]), int(read[2] or 0)) if read else None
+
+
+def remark(entry: Entry) -> str:
+    """Return the comment behind the line without the note of a merge."""
+    read = _NOTE.match(entry.comment)
+    return (read[3] or "") if read else entry.comment
+
+
+def level(entry: Entry) -> int:
+    """Return the level of the defaults in the pods of a deployment; the entry's key is its name."""
+    if not _KEY.match(entry.key) or not _LEVEL.match(entry.value):
+        raise ValueError(f"{_line(entry)} does not have the form 'ml/qwen3-coder: 2'")
+    if int(entry.value) > LAST_DEFAULTS:
+        raise ValueError(
+            f"{shown(entry.key)} has pod defaults of level {entry.value}, but this inferfleet knows "
+            f"{LAST_DEFAULTS} levels only; use the version of inferfleet that wrote it"
+        )
+    return int(entry.value)
 
 
 def service(entry: Entry) -> tuple[str, ...]:

@@ -6,7 +6,8 @@ checksum: an edit by hand that fits the documents is a move. Sections that an ol
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from itertools import groupby
+from typing import Any, NamedTuple
 
 from inferfleet.api.problems import InvalidDocuments, Problem, Where
 from inferfleet.api.wording import shown
@@ -27,6 +28,8 @@ from inferfleet.fleet.shapes import PoolKey
 from inferfleet.fleet.spot import Spot
 
 VERSION = 1
+# In the order of the file.
+SECTIONS = ("clusters", "pools", "placements", "podDefaults", "services")
 
 
 @dataclass(frozen=True)
@@ -78,8 +81,12 @@ class Lock:
     """Clusters that have a route of the service, by `<namespace>/<service>`."""
     pools: Mapping[str, LockedPool] = field(default_factory=dict)
     """Node pools in Google Cloud, by `<cluster>/<pool>`."""
+    pod_defaults: Mapping[str, int] = field(default_factory=dict)
+    """Level of the defaults in pods by `<namespace>/<deployment>`, where that is not the first."""
     was: Mapping[Spot, int] = field(default_factory=dict, compare=False)
     """Replicas by place before two branches changed them, where these were merged; it is not written."""
+    moved: Mapping[Spot, int] = field(default_factory=dict, compare=False)
+    """Replicas by place that one of these branches moved there, so they ran before; it is not written."""
     lines: Mapping[str, Where] = field(default_factory=dict, compare=False)
     """Line of each entry in the file, by section and key (`pools/<cluster>/<pool>`); it is not written."""
     seen: Mapping[PoolKey, Seen] = field(default_factory=dict, compare=False)
@@ -96,12 +103,18 @@ class Lock:
 
 
 def matches(old: Lock, new: Lock) -> bool:
-    """Return True when two locks agree. A UID that only one of them knows makes no difference."""
+    """Return True when two locks agree, and the old one has no notes of a merge.
+
+    What is noted as new would be so for later plans too, though it runs by then. A UID that only one of them
+    knows makes no difference.
+    """
     return (
-        old.stack == new.stack
+        not old.was
+        and old.stack == new.stack
         and old.placements == new.placements
         and old.services == new.services
         and old.pools == new.pools
+        and old.pod_defaults == new.pod_defaults
         and old.clusters.keys() == new.clusters.keys()
         and all(_same(old.clusters[name], new.clusters[name]) for name in old.clusters)
     )
@@ -114,30 +127,40 @@ def _same(old: LockedCluster, new: LockedCluster) -> bool:
 
 def text(lock: Lock) -> str:
     """Return the content of the file: YAML in exactly one form, without empty sections."""
-    return "\n".join([f"version: {VERSION}", f"stack: {scalar(lock.stack)}", *_sections(lock)]) + "\n"
+    written = []
+    for section, of_section in groupby(lines(lock), key=lambda line: line.section):
+        written += [f"{section}:"] if section else []
+        written += [line.text for line in of_section]
+    return "\n".join(written) + "\n"
 
 
-def _sections(lock: Lock) -> Iterator[str]:
-    if lock.clusters:
-        yield "clusters:"
-        for name, cluster in sorted(lock.clusters.items()):
-            known: dict[str, Any] = {"source": cluster.source}
-            known |= {"uid": cluster.uid} if cluster.uid else {}
-            known |= {"protected": True} if cluster.protected else {}
-            known |= dict(sorted(cluster.settings.items()))
-            yield f"  {scalar(name)}: {flow(known)}"
-    if lock.pools:
-        yield "pools:"
-        for name, pool in sorted(lock.pools.items()):
-            yield f"  {name}: {flow({'name': pool.name, **dict(sorted(pool.settings.items()))})}"
-    if lock.placements:
-        yield "placements:"
-        for spot, replicas in sorted(lock.placements.items()):
-            yield f"  {spot}: {replicas}"
-    if lock.services:
-        yield "services:"
-        for service, clusters in sorted(lock.services.items()):
-            yield f"  {service}: [{', '.join(scalar(name) for name in clusters)}]"
+class Line(NamedTuple):
+    """A line of the file: its section ("" for the first two), what it is about, and its text."""
+
+    section: str
+    key: str | Spot
+    text: str
+
+
+def lines(lock: Lock) -> Iterator[Line]:
+    """Yield a line for each entry in the order of the file, without those that name sections."""
+    yield Line("", "version", f"version: {VERSION}")
+    yield Line("", "stack", f"stack: {scalar(lock.stack)}")
+    for name, cluster in sorted(lock.clusters.items()):
+        known: dict[str, Any] = {"source": cluster.source}
+        known |= {"uid": cluster.uid} if cluster.uid else {}
+        known |= {"protected": True} if cluster.protected else {}
+        known |= dict(sorted(cluster.settings.items()))
+        yield Line("clusters", name, f"  {scalar(name)}: {flow(known)}")
+    for name, pool in sorted(lock.pools.items()):
+        settings = {"name": pool.name, **dict(sorted(pool.settings.items()))}
+        yield Line("pools", name, f"  {name}: {flow(settings)}")
+    for spot, replicas in sorted(lock.placements.items()):
+        yield Line("placements", spot, f"  {spot}: {replicas}")
+    for deployment, level in sorted(lock.pod_defaults.items()):
+        yield Line("podDefaults", deployment, f"  {deployment}: {level}")
+    for service, clusters in sorted(lock.services.items()):
+        yield Line("services", service, f"  {service}: [{', '.join(map(scalar, clusters))}]")
 
 
 def parse(text: str | None, *, file: str, stack: str) -> Lock:
@@ -154,16 +177,18 @@ def parse(text: str | None, *, file: str, stack: str) -> Lock:
     pools: dict[str, LockedPool] = {}
     placements: dict[Spot, int] = {}
     services: dict[str, tuple[str, ...]] = {}
+    pod_defaults: dict[str, int] = {}
     was: dict[Spot, int] = {}
-    lines: dict[str, Where] = {}
+    moved: dict[Spot, int] = {}
+    where: dict[str, Where] = {}
     for entry in listed:
-        if entry.section not in _SECTIONS:
+        if entry.section not in SECTIONS:
             continue
         name = entry.key
         if len(problems) > MOST_PROBLEMS:
             problems.append(too_many(entry.where))
             break
-        if len(lines) > MOST_ENTRIES:
+        if len(where) > MOST_ENTRIES:
             what = f"the lock has more than {MOST_ENTRIES:,} entries"
             problems.append(Problem(what, RESTORE, where=entry.where))
             break
@@ -175,24 +200,23 @@ def parse(text: str | None, *, file: str, stack: str) -> Lock:
             elif entry.section == "placements":
                 spot, replicas = lock_entries.placement(entry)
                 name, placements[spot] = str(spot), replicas
-                if (before := lock_entries.was(entry)) is not None:
-                    was[spot] = before
+                if note := lock_entries.note(entry):
+                    was[spot], moved[spot] = note
+            elif entry.section == "podDefaults":
+                pod_defaults[name] = lock_entries.level(entry)
             else:
                 services[name] = lock_entries.service(entry)
         except ValueError as wrong:
             problems.append(Problem(str(wrong), RESTORE, where=entry.where))
             continue
         line = f"{entry.section}/{name}"
-        if line in lines:
-            twice = f"{shown(name)} is listed twice in {entry.section}, first on line {lines[line].line}"
+        if line in where:
+            twice = f"{shown(name)} is listed twice in {entry.section}, first on line {where[line].line}"
             problems.append(Problem(twice, "Remove one of the two lines", where=entry.where))
-        lines.setdefault(line, entry.where)
+        where.setdefault(line, entry.where)
     if problems:
         raise InvalidDocuments(problems)
-    return Lock(stack, clusters, placements, services, pools, was, lines)
-
-
-_SECTIONS = ("clusters", "pools", "placements", "services")
+    return Lock(stack, clusters, placements, services, pools, pod_defaults, was, moved, where)
 
 
 def _wrong_head(top: list[Entry], file: str, stack: str) -> Iterator[Problem]:
@@ -211,11 +235,11 @@ def _wrong_head(top: list[Entry], file: str, stack: str) -> Iterator[Problem]:
             yield Problem(
                 what, "Use the lock of this stack; after a rename, change this line", where=entry.where
             )
-        elif entry.key not in ("version", "stack", *_SECTIONS):
-            known = ", ".join(("version", "stack", *_SECTIONS))
+        elif entry.key not in ("version", "stack", *SECTIONS):
+            known = ", ".join(("version", "stack", *SECTIONS))
             what = f"unknown field {quoted(entry.key)}: a lock has {known}"
             yield Problem(what, RESTORE, where=entry.where)
-        elif entry.key in _SECTIONS and entry.value:
+        elif entry.key in SECTIONS and entry.value:
             value = quoted(entry.value)
             what = f"{entry.key} has {value} on its own line; its entries belong below it, one per line"
             yield Problem(what, RESTORE, where=entry.where)

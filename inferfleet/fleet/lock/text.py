@@ -114,7 +114,7 @@ def entries(text: str, file: str, *, kind: str = "placement lock") -> tuple[list
             continue
         if top := _TOP.match(line):
             section = "" if top[2] else top[1]
-            listed.append(Entry("", top[1], unquoted(top[2] or ""), where))
+            listed.append(Entry("", top[1], unquoted(top[2] or ""), where, raw[len(line) :].strip()))
         elif section and line[0].isspace() and (colon := _COLON.search(inner := line.lstrip(), 1)):
             key, value = unquoted(inner[: colon.start()]), inner[colon.end() :]
             listed.append(Entry(section, key, value, where, raw[len(line) :].strip()))

@@ -9,7 +9,6 @@ from inferfleet.fleet.engines.flags import model_of, number_of
 from inferfleet.fleet.engines.kv_transfer import TRANSFER, Transfer
 from inferfleet.fleet.engines.words import Steps, is_known
 from inferfleet.fleet.pairs.sides import Side
-from inferfleet.profiles.engines import AnyMeaning
 from inferfleet.profiles.kv_transfer import (
     ALIASES,
     ALIKE,
@@ -17,6 +16,7 @@ from inferfleet.profiles.kv_transfer import (
     MULTI,
     has_latent_attention,
 )
+from inferfleet.profiles.meanings import AnyMeaning
 
 _REFUSED: Mapping[AnyMeaning, str] = {
     "dtype": "the numbers in a KV cache have one format",

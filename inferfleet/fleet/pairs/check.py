@@ -18,7 +18,6 @@ from inferfleet.api.kinds.workers import Position
 from inferfleet.api.problems import Problem
 from inferfleet.api.wording import listing, shown
 from inferfleet.fleet.engines.exchanged import connector
-from inferfleet.fleet.engines.flags import spelling
 from inferfleet.fleet.engines.kv_transfer import (
     MODE,
     TRANSFER,
@@ -34,7 +33,6 @@ from inferfleet.fleet.roles import PREFILL, image_of, is_disaggregated
 from inferfleet.fleet.shapes import has_accelerators
 from inferfleet.profiles.kv_transfer import (
     CLASSES,
-    DRAINS_SINCE,
     ENGINES,
     version_of,
 )
@@ -156,26 +154,7 @@ def _of_side(
     ):
         yield side.problem(mistake.what, mistake.next_step, mistake.at, severity=severity)
     yield from storage_problems(side)
-    yield from _cut(side, images, written=written)
     yield from _absent(side, by, written=written)
-
-
-def _cut(
-    side: Side, images: Sequence[Images], *, written: Container[tuple[str, Position]]
-) -> Iterator[Problem]:
-    """Yield that vLLM aborts the requests of a pod that ends, where its version could wait for them."""
-    version = version_of(side.image_of(images))
-    if side.position != "Entry" or (side.role, side.position) in written or not side.lacks("drain"):
-        return
-    if version and version >= DRAINS_SINCE and spelling("drain", side.table):
-        yield side.problem(
-            f"--shutdown-timeout is not among the arguments of {side.name}, and without it vLLM aborts the "
-            "requests in hand when its pod is replaced, after the preStop sleep",
-            "Add --shutdown-timeout with the seconds of the grace period that the sleep leaves, such as 90, "
-            "or plugin engine-args",
-            side.whole,
-            severity="warning",
-        )
 
 
 def _images(one: Side, other: Side, by: str, images: Sequence[Images]) -> Iterator[Problem]:

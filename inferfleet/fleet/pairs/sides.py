@@ -17,7 +17,8 @@ from inferfleet.fleet.engines.ready import other_engine
 from inferfleet.fleet.engines.repeated import Line, place_of
 from inferfleet.fleet.engines.words import Command, Steps, command_of
 from inferfleet.fleet.roles import DECODE, engine_of, image_of, serving_roles, template_path, workers_of
-from inferfleet.profiles.engines import AnyMeaning, EngineDefaults, engine
+from inferfleet.profiles.engines import EngineDefaults, engine
+from inferfleet.profiles.meanings import AnyMeaning
 
 
 @dataclass(frozen=True)

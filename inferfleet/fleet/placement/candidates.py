@@ -7,6 +7,7 @@ chooses its pool by these; the others choose theirs on the same cluster in the s
 """
 
 from collections.abc import Mapping
+from fractions import Fraction
 
 from inferfleet.api.documents import Documents
 from inferfleet.fleet import names
@@ -41,6 +42,7 @@ class Candidates:
         self._rooms = ledger.rooms
         self._demands = ledger.demands
         self._prices = prices(documents)
+        self._revisions: dict[tuple[object, ...], str] = {}
         self._wants = Wants(documents, suitability, ledger.rooms, ledger.demands, targets or {})
         self.spreading = Spreading(ledger)
         self._order = Order(ledger, suitability, self.spreading)
@@ -121,13 +123,14 @@ class Candidates:
         """Return whether quotas leave enough for one more replica where it counts least."""
         quotas, namespace = self._ledger.quotas, deployment.partition("/")[0]
         for limit in quotas.limits.get(namespace, ()) if quotas else ():
-            least = limit.used
+            least = Fraction(0)
             for role, offers in self.wanted(deployment).offers.items():
                 nodes = {name: self._rooms.of_offer[name][0].node.gpus for name in offers}
                 unedited = self._demands.unedited
                 each = [limit.amount(name, unedited(deployment, role, gpus)) for name, gpus in nodes.items()]
-                least += min(each, default=0)
-            if least > limit.most:
+                least += min(each, default=Fraction(0))
+            # What adds nothing to a limit may come where that is exceeded.
+            if least and limit.used + least > limit.most:
                 return False
         return True
 
@@ -197,18 +200,28 @@ class Candidates:
         return chosen(0, dict(fixed), added)
 
     def _spot(self, deployment: str, cluster: str, pools: Mapping[str, str]) -> Spot:
+        return Spot(deployment, cluster, tuple(sorted(pools.items())), self._revision(deployment, cluster))
+
+    def _revision(self, deployment: str, cluster: str) -> str:
+        """Return the revision of a deployment on a cluster, worked out once for all that have its images."""
         images = self._documents.clusters[cluster].spec.serving.images
-        of = revision(self._documents.deployments[deployment], images)
-        return Spot(deployment, cluster, tuple(sorted(pools.items())), of)
+        key = deployment, *sorted(images.engine.items())
+        if key not in self._revisions:
+            self._revisions[key] = revision(self._documents.deployments[deployment], images)
+        return self._revisions[key]
 
     def cost(self, spot: Spot) -> int:
-        """Return what the GPUs of a replica cost on a spot, in a unit that is the same for all."""
+        """Return what a replica costs on a spot by its GPUs, or its cores where nodes have none, in a unit
+        that is the same for all.
+        """
         offers = {role: self._rooms.by_key[spot.cluster, pool].offer for role, pool in spot.pools}
         return sum(self.cost_on(spot.deployment, role, name) for role, name in offers.items())
 
     def cost_on(self, deployment: str, role: str, offer: str) -> int:
-        """Return what the GPUs of a role of a replica cost on nodes of an offer."""
-        return self.gpus(deployment, role, offer) * self._prices[offer]
+        """Return what a role of a replica costs on nodes of an offer."""
+        empty = self._rooms.of_offer[offer][0].node
+        cost = self._demands.unedited(deployment, role, empty.gpus).size(empty) * self._prices[offer]
+        return cost if empty.gpus else cost // 1000
 
     def least(self, deployment: str) -> int:
         """Return what a replica costs where each role is on the cheapest nodes that suit it."""
@@ -217,10 +230,9 @@ class Candidates:
             for role, of_role in self.wanted(deployment).offers.items()
         )
 
-    def gpus(self, deployment: str, role: str, offer: str) -> int:
-        """Return the GPUs of a role of a replica on nodes of an offer."""
-        node_gpus = self._rooms.of_offer[offer][0].node.gpus
-        return self._demands.unedited(deployment, role, node_gpus).gpus
+    def size_on(self, deployment: str, role: str, room: Room) -> int:
+        """Return what a role of a replica takes of a pool: GPUs, or thousandths of a core."""
+        return self._demands.of(deployment, role, room.key).size(room.node)
 
     def _more(self, wanted: Wanted, role: str, pool: PoolKey, replicas: int) -> More:
         return More((wanted.deployment, role), self._demands.of(wanted.deployment, role, pool), replicas)

@@ -9,7 +9,7 @@ bound is the same for equal pods, whatever was searched before.
 from collections.abc import Iterator
 from typing import Literal, NamedTuple
 
-from inferfleet.fleet.shapes import Node, Pod
+from inferfleet.fleet.shapes import Node, Pod, fit, minus
 
 # Steps of the search, at some 5 microseconds each.
 _MOST_STEPS = 2_000
@@ -98,7 +98,8 @@ class _Search:
         least = 1 if index == first else 0
         for number in range(most, least - 1, -1):
             taken[index] = number
-            yield from self._extended(index + 1, first, left, taken, self._with(state, index, number))
+            after = minus(state, self.items[index].pod, number) if number else state
+            yield from self._extended(index + 1, first, left, taken, after)
         taken[index] = 0
 
     def _extendable(self, left: tuple[int, ...], taken: list[int], state: Node) -> bool:
@@ -108,9 +109,7 @@ class _Search:
 
     def _fit(self, index: int, taken: list[int], state: Node) -> int:
         item = self.items[index]
-        pod = item.pod
-        asked = (pod.gpus, pod.cpu, pod.memory, 1, pod.huge_2mi, pod.huge_1gi)
-        most = min(has // one for has, one in zip(state, asked, strict=True) if one)
+        most = fit(state, item.pod)
         if item.group is not None:
             others = sum(
                 number
@@ -121,10 +120,3 @@ class _Search:
             if taken[index]:
                 most = min(most, item.limit - others - taken[index])
         return max(most, 0)
-
-    def _with(self, state: Node, index: int, number: int) -> Node:
-        if not number:
-            return state
-        pod = self.items[index].pod
-        asked = (pod.gpus, pod.cpu, pod.memory, 1, pod.huge_2mi, pod.huge_1gi)
-        return Node(*(has - one * number for has, one in zip(state, asked, strict=True)))

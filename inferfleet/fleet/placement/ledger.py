@@ -1,16 +1,26 @@
 """The replicas a plan has placed so far, by spot, and the room they leave in every pool."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 
 from inferfleet.api.documents import Documents
 from inferfleet.fleet.lock.capacity import Seen
-from inferfleet.fleet.placement.held_back import hold_back
+from inferfleet.fleet.placement.held_back import HeldBack, Shortage
+from inferfleet.fleet.placement.packing import Filled
 from inferfleet.fleet.placement.policy.quotas import Quotas
 from inferfleet.fleet.placement.rooms import More, Room, Rooms
 from inferfleet.fleet.shapes import Demands, PoolKey
 from inferfleet.fleet.spot import Spot
+
+
+def changeable(documents: Documents) -> list[str]:
+    """Return the clusters whose replicas are placed: all but those that are lost or abandoned."""
+    return [
+        name
+        for name, cluster in documents.clusters.items()
+        if cluster.spec.state not in ("lost", "abandoned")
+    ]
 
 
 def ledger_of(
@@ -28,7 +38,7 @@ def ledger_of(
     Quotas count the `fixed` replicas on other clusters too. Pools in `more` have so many nodes more.
     """
     quotas = Quotas(documents, demands) if documents.quotas else None
-    ledger = Ledger(Rooms(documents, clusters), demands, quotas)
+    ledger = Ledger(Rooms(documents, clusters), demands, quotas, HeldBack(documents, seen))
     for pool, nodes in (more or {}).items():
         ledger.rooms.grow(pool, nodes)
     if quotas:
@@ -36,7 +46,7 @@ def ledger_of(
             quotas.add(spot, number)
     for spot, number in replicas.items():
         ledger.add(spot, number)
-    hold_back(documents, seen, ledger.rooms)
+    ledger.hold_back()
     return ledger
 
 
@@ -46,7 +56,14 @@ class Ledger:
     Replicas may be counted on pools without a room too, such as those of a class with no known accelerator.
     """
 
-    def __init__(self, rooms: Rooms, demands: Demands, quotas: Quotas | None = None) -> None:
+    def __init__(
+        self,
+        rooms: Rooms,
+        demands: Demands,
+        quotas: Quotas | None = None,
+        held_back: HeldBack | None = None,
+    ) -> None:
+        self._held_back = held_back
         self.quotas = quotas
         self.rooms = rooms
         self.demands = demands
@@ -55,9 +72,26 @@ class Ledger:
         self._on_cluster: dict[str, Counter[str]] = {}
         self._total: Counter[str] = Counter()
         self._by_pool: dict[PoolKey, dict[Spot, int]] = {}
+        self._tallies: dict[str, list[tuple[Callable[[Spot], str | None], Counter[str]]]] = {}
 
-    def add(self, spot: Spot, replicas: int) -> None:
-        """Add replicas to a spot, or remove them with a negative number, whether they fit or not."""
+    def hold_back(self, left: Spot | None = None) -> None:
+        """Keep new replicas from what was seen to be missing or taken, now that others may have left it: on
+        all pools, or on those of the spot that they `left`.
+        """
+        if self._held_back:
+            pools = [(left.cluster, pool) for _, pool in left.pools] if left else None
+            self._held_back.put_onto(self.rooms, pools)
+
+    def filled(self, spot: Spot) -> dict[PoolKey, Filled]:
+        """Return how the pools of a spot are filled now."""
+        keys = ((spot.cluster, pool) for _, pool in spot.pools)
+        return {key: self.rooms.by_key[key].filled() for key in keys if key in self.rooms.by_key}
+
+    def add(self, spot: Spot, replicas: int, back: Mapping[PoolKey, Filled] | None = None) -> None:
+        """Add replicas to a spot, or remove them with a negative number, whether they fit or not.
+
+        With `back`, they undo the last change of these pools, which are filled then as they were before it.
+        """
         self.removals += 1 if replicas < 0 else 0
         if self.quotas:
             self.quotas.add(spot, replicas)
@@ -66,19 +100,32 @@ class Ledger:
         on_cluster[spot.cluster] += replicas
         if not on_cluster[spot.cluster]:
             del on_cluster[spot.cluster]
+        for kind, tally in self._tallies.get(spot.deployment, ()):
+            _count(tally, kind(spot), replicas)
         tables = [self._replicas.setdefault(spot.deployment, {})]
         for role, pool in spot.pools:
             key = spot.cluster, pool
             tables.append(self._by_pool.setdefault(key, {}))
             if key in self.rooms.by_key and self.demands.has(spot.deployment, role):
                 demand = self.demands.of(spot.deployment, role, key)
-                self.rooms.add(key, More((spot.deployment, role), demand, replicas))
+                more = More((spot.deployment, role), demand, replicas)
+                self.rooms.add(key, more, back[key] if back else None)
         after = tables[0].get(spot, 0) + replicas
         for table in tables:
             if after:
                 table[spot] = after
             else:
                 table.pop(spot, None)
+
+    def tally(self, deployment: str, kind: Callable[[Spot], str | None]) -> Counter[str]:
+        """Return the deployment's replicas by the kinds of their spots, for kinds that have any; those of no
+        kind are left out. It is kept up to date from now on.
+        """
+        tally: Counter[str] = Counter()
+        for spot, replicas in self._replicas.get(deployment, {}).items():
+            _count(tally, kind(spot), replicas)
+        self._tallies.setdefault(deployment, []).append((kind, tally))
+        return tally
 
     def replicas(self, deployment: str) -> dict[Spot, int]:
         """Return the deployment's spots with replicas, in order."""
@@ -151,6 +198,18 @@ class Ledger:
             pods[deployment] += number
         return pods
 
+    def shortage(self, pool: PoolKey) -> Shortage | None:
+        """Return what was seen to keep new replicas from a pool, or None."""
+        return self._held_back.shortage(pool, self.rooms.by_key[pool].node) if self._held_back else None
+
+    def fits_but_for_held_back(self, pool: PoolKey, more: More) -> bool:
+        """Return whether more replicas would fit on a pool if nothing were held back from it."""
+        known = self.rooms.by_key[pool]
+        room = Room(known.key, known.number, known.offer, known.node, known.size)
+        for there in self._mores(pool):
+            room.add(there)
+        return room.fits(more)
+
     def holds_without_kept_free(self, pool: PoolKey) -> bool:
         """Return True when the pool would hold the replicas on it if none kept room free for rollouts."""
         known = self.rooms.by_key[pool]
@@ -166,6 +225,13 @@ class Ledger:
                 if name == pool[1] and self.demands.has(spot.deployment, role):
                     demand = self.demands.of(spot.deployment, role, pool)
                     yield More((spot.deployment, role), demand, replicas)
+
+
+def _count(tally: Counter[str], kind: str | None, replicas: int) -> None:
+    if kind is not None:
+        tally[kind] += replicas
+        if not tally[kind]:
+            del tally[kind]
 
 
 def nodes_used(documents: Documents, placements: Mapping[Spot, int], demands: Demands) -> dict[PoolKey, int]:

@@ -13,13 +13,25 @@ between the two; no vertex has more than W edges, so W colours do (König), and 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
+from operator import le
 from typing import Literal, NamedTuple
 
 from inferfleet.fleet.placement.exhaustive import Item, searched
-from inferfleet.fleet.shapes import Node, Pod
+from inferfleet.fleet.shapes import Node, Pod, fit, minus
 
 # How many nodes are in which state.
 Free = dict[Node, int]
+
+
+class Filled(NamedTuple):
+    """How a pool is filled at a time, to go back to: what is packed, and what is known not to fit more."""
+
+    free: Free | None
+    left: int
+    certain: bool
+    most: Node
+    total: Node
+    refused: tuple[tuple[Pod, int], ...]
 
 
 class Gang(NamedTuple):
@@ -35,6 +47,10 @@ class Gang(NamedTuple):
         pods = {self.entry: self.workers}
         pods[self.follower] = pods.get(self.follower, 0) + self.workers * (self.size - 1)
         return pods
+
+    def within(self, node: Node) -> "Gang":
+        """Return the gang with pods that outgrew the nodes as whole nodes."""
+        return self._replace(entry=at_most(self.entry, node), follower=at_most(self.follower, node))
 
     def limits(self, node: Node) -> bool:
         """Return whether an empty node could hold more of the pods than it may."""
@@ -57,10 +73,6 @@ class Packing:
     def holds(self) -> bool:
         """Return True when every pod has a node."""
         return self.left == 0
-
-    def room(self, pod: Pod) -> int:
-        """Return how many more pods of this shape fit beside those that are there."""
-        return sum(fit(node, pod) * count for node, count in self.free)
 
 
 def pack(node: Node, size: int, pods: Mapping[Pod, int], gangs: Iterable[Gang] = ()) -> Packing:
@@ -141,32 +153,13 @@ def put_gang(free: Free, gang: Gang) -> int:
     return left
 
 
-def fit(node: Node, pod: Pod) -> int:
-    """Return how many pods of a shape fit on a node."""
-    most = node.pods
-    if pod.gpus:
-        most = min(most, node.gpus // pod.gpus)
-    if pod.cpu:
-        most = min(most, node.cpu // pod.cpu)
-    if pod.memory:
-        most = min(most, node.memory // pod.memory)
-    if pod.huge_2mi:
-        most = min(most, node.huge_2mi // pod.huge_2mi)
-    if pod.huge_1gi:
-        most = min(most, node.huge_1gi // pod.huge_1gi)
-    return most
+def no_more(one: tuple[Pod, int], other: tuple[Pod, int]) -> bool:
+    """Return whether one asks for no more of anything than the other."""
+    return one[1] <= other[1] and all(map(le, one[0], other[0]))
 
 
-def minus(node: Node, pod: Pod, number: int) -> Node:
-    """Return what a node has free with so many more pods."""
-    return Node(
-        node.gpus - pod.gpus * number,
-        node.cpu - pod.cpu * number,
-        node.memory - pod.memory * number,
-        node.pods - number,
-        node.huge_2mi - pod.huge_2mi * number,
-        node.huge_1gi - pod.huge_1gi * number,
-    )
+def at_most(pod: Pod, node: Node) -> Pod:
+    return Pod(*map(min, pod, (node.gpus, node.cpu, node.memory, node.huge_2mi, node.huge_1gi)))
 
 
 def _move(free: Free, before: Node, after: Node, nodes: int) -> None:

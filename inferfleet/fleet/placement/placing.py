@@ -10,10 +10,11 @@ from heapq import heapify, heapreplace
 from itertools import groupby
 
 from inferfleet.fleet.placement.candidates import Candidates
-from inferfleet.fleet.placement.exchange import Exchange
+from inferfleet.fleet.placement.exchange.exchange import Exchange
 from inferfleet.fleet.placement.ledger import Ledger
+from inferfleet.fleet.placement.packing import Filled
 from inferfleet.fleet.placement.policy.spreading import first_pool
-from inferfleet.fleet.placement.reasons import kept_free
+from inferfleet.fleet.placement.policy.yielding import Yielding
 from inferfleet.fleet.placement.suitability import Consequence, Objection, Suitability
 from inferfleet.fleet.shapes import PoolKey
 from inferfleet.fleet.spot import Spot
@@ -22,9 +23,10 @@ from inferfleet.fleet.spot import Spot
 class Placing:
     """The steps on one ledger. `targets` are replicas by deployment.
 
-    `valid` deployments may move and grow; all others may only shrink. `added` are replicas of the lock that
-    came with a merge of branches, as far as known: they make room before those that ran. `left` has why
-    replicas were moved away from a spot, also of those that were new.
+    `valid` deployments may move and grow; all others may only shrink. `added` and `moved` are replicas that
+    came with a merge of branches (`policy/yielding.py`). `ran` counts those that ran by deployment, with
+    those of abandoned clusters: up to so many get a place before any that are new. `left` has why replicas
+    left a spot, also of those that were new.
     """
 
     def __init__(
@@ -35,35 +37,57 @@ class Placing:
         *,
         targets: dict[str, int],
         valid: list[str],
+        ran: Mapping[str, int],
         added: Mapping[Spot, int] | None = None,
+        moved: Mapping[Spot, int] | None = None,
     ) -> None:
         self._ledger = ledger
         self._suitability = suitability
         self._candidates = candidates
         self._targets = targets
-        self._added = Counter(added or {})
+        self._ran = ran
         self.left: dict[Spot, str] = {}
         self._halves: list[str] = []
         self._without_room: dict[str, int] = {}  # removals that were counted when a search found none
         self._valid = sorted(valid, key=lambda deployment: candidates.wanted(deployment).scarcity)
+        self._yielding = Yielding(ledger, candidates, self._valid, added=added or {}, moved=moved or {})
 
     def place(self) -> None:
         """Bring the ledger to the targets as far as there is room."""
+        merged = self._yielding.stand_aside()
         for deployment in sorted(self._targets):
             self._shrink(deployment, self._targets[deployment])
         # Those that stay without a role may get it once others have left.
         self._halves = [deployment for deployment in self._valid if not self._complete(deployment)]
+        if merged:
+            self._ledger.rooms.pack_anew()
+            while self._settle():
+                self._ledger.rooms.pack_anew()
+            self.left |= self._yielding.come_back(self._targets)
+            self._halves = [deployment for deployment in self._valid if not self._complete(deployment)]
+        self._ledger.hold_back()
         self._ledger.rooms.pack_anew()
         while self._step():
             self._ledger.rooms.pack_anew()
             self._without_room.clear()
 
-    def _step(self) -> bool:
+    def _settle(self) -> bool:
+        """Move replicas from where they must not be, or have no room. Return True when any left."""
         moved = [self._evict(deployment) for deployment in self._valid]
         relieved = [self._relieve(pool) for pool in self._ledger.overfull()]
+        return any(moved) or any(relieved)
+
+    def _relieve(self, pool: PoolKey) -> bool:
+        left = self._yielding.relieve(pool)
+        self.left |= left
+        return bool(left)
+
+    def _step(self) -> bool:
+        settled = self._settle()
         halves = [deployment for deployment in self._halves if not self._complete(deployment)]
         completed, self._halves = halves != self._halves, halves
-        return any(moved) or any(relieved) or completed or self._grow()
+        self._ledger.hold_back()
+        return settled or completed or self._grow()
 
     def _shrink(self, deployment: str, target: int) -> None:
         """Remove surplus replicas: those that should leave first, then from where most of them are."""
@@ -149,95 +173,66 @@ class Placing:
             if objection is None or objection.consequence <= Consequence.CORDON:
                 continue
             # Together they may keep the pools of roles that nothing is wrong with.
-            if len(spot.pools) > 1 and replicas > 1 and self._move(spot, replicas):
+            if len(spot.pools) > 1 and replicas > 1 and self._yielding.move(spot, replicas):
                 self.left[spot] = objection.why
                 moved = True
                 continue
             for _ in range(replicas):
-                if not self._move(spot):
+                if not self._yielding.move(spot):
                     break
                 self.left[spot] = objection.why
                 moved = True
         return moved
 
-    def _relieve(self, pool: PoolKey) -> bool:
-        """Move replicas out of an overfull pool: a single one that suffices if there is one, else the
-        largest.
-        """
-        moved = False
-        while self._ledger.is_overfull(pool):
-            # `valid` has the largest pods first.
-            on_pool = self._ledger.on_pool(pool)
-            spots = [spot for name in self._valid for spot in on_pool if spot.deployment == name]
-            sufficient = [spot for spot in reversed(spots) if self._ledger.holds_without(pool, spot)]
-            why = self._overfull(pool)
-            order = sorted([*sufficient, *spots], key=lambda spot: self._added[spot] <= 0)
-            mover = next((spot for spot in order if self._move(spot)), None)
-            if mover is None:
-                break
-            self._added[mover] -= 1
-            self.left[mover] = why
-            moved = True
-        return moved
-
-    def _overfull(self, pool: PoolKey) -> str:
-        """Return in words that the pool does not hold its pods, and which of them are room for rollouts."""
-        why = f"pool {'/'.join(pool)} is too small for its pods"
-        kept = kept_free(self._ledger, pool)
-        return f"{why} and {kept}" if kept else why
-
-    def _move(self, spot: Spot, replicas: int = 1) -> bool:
-        """Move replicas to the best other spot. Return False when there is none."""
-        self._ledger.add(spot, -replicas)
-        target = self._candidates.best(spot.deployment, replicas, leaving=spot, thorough=True)
-        self._ledger.add(target or spot, replicas)
-        return target is not None
-
     def _grow(self) -> bool:
         """Add missing replicas. Return True when any was added.
 
-        Where there is room for all, the scarcest shapes choose first, whatever their priority. Else those of
-        the highest priority are served first. Replicas added here make room for more, and move to where they
-        cost less.
+        Where there is room for all, the scarcest shapes choose first, whatever their priority. Else those
+        that lost their cluster are served before those that never ran, and of both the highest priority
+        first. Replicas added here make room for more, and move to where they cost less.
         """
-        missing = Counter(
-            {
-                deployment: number
-                for deployment in self._valid
-                if (number := self._targets[deployment] - self._ledger.total(deployment)) > 0
-            }
-        )
         exchange = Exchange(self._ledger, self._candidates)
-        if not self._all(missing, exchange):
-            for _, group in groupby(sorted(missing, key=self._rank), key=self._rank):
-                self._serve(Counter({deployment: missing[deployment] for deployment in group}), exchange)
-        added = bool(exchange.new)
+        every = self._missing(self._targets)
+        if not self._all(every, exchange):
+            for wanted in (self._ran, self._targets):
+                missing = self._missing(wanted)
+                for _, group in groupby(sorted(missing, key=self._rank), key=self._rank):
+                    served = Counter({deployment: missing[deployment] for deployment in group})
+                    # Of all that were missing it is known that there is not room for them.
+                    if served == every or not self._all(served, exchange):
+                        self._serve(served, exchange)
+        added = exchange.any_new
         # On the nodes that are in use already, each costs nothing more.
         if self._candidates.objective != "pack":
             exchange.cheapen()
         return added
 
+    def _missing(self, wanted: Mapping[str, int]) -> Counter[str]:
+        """Return how many replicas each deployment lacks, up to those that are wanted and to its target."""
+        total, targets = self._ledger.total, self._targets
+        lacks = {key: min(wanted.get(key, 0), targets[key]) - total(key) for key in self._valid}
+        return Counter({deployment: number for deployment, number in lacks.items() if number > 0})
+
     def _all(self, missing: Counter[str], exchange: Exchange) -> bool:
         """Add all missing replicas, in their order. Return False, and add none, where one has no room."""
-        added: list[Spot] = []
+        added: list[tuple[Spot, Mapping[PoolKey, Filled]]] = []
         for deployment, number in missing.items():
-            spots = self._add(deployment, number)
-            added += spots
-            if len(spots) < number:
-                for spot in added:
-                    self._ledger.add(spot, -1)
-                return False
-        exchange.note(added)
+            for _ in range(number):
+                spot = self._place_for(deployment)
+                if spot is None:
+                    for spot, before in reversed(added):
+                        self._ledger.add(spot, -1, before)
+                    return False
+                added.append((spot, self._ledger.filled(spot)))
+                self._ledger.add(spot, 1)
+        exchange.note([spot for spot, _ in added])
         return True
 
     def _serve(self, missing: Counter[str], exchange: Exchange) -> None:
-        """Add missing replicas of one priority, as many as possible.
+        """Add missing replicas of one priority, as many as possible where not all have room.
 
-        Where not all have room, those with the fewest GPUs choose first, and deployments of one size take
-        turns, so that one with many replicas leaves something for the others.
+        Those with the fewest GPUs choose first; deployments of one size take turns, so that none takes all.
         """
-        if self._all(missing, exchange):
-            return
         exchange.note(self._in_turns(missing))
         for deployment in sorted(missing, key=self._size):
             for _ in range(missing[deployment]):
@@ -252,10 +247,13 @@ class Placing:
             while waiting:
                 still = []
                 for deployment in waiting:
-                    spots = self._add(deployment, 1)
-                    missing[deployment] -= len(spots)
-                    added += spots
-                    if spots and missing[deployment]:
+                    spot = self._place_for(deployment)
+                    if spot is None:
+                        continue
+                    self._ledger.add(spot, 1)
+                    added.append(spot)
+                    missing[deployment] -= 1
+                    if missing[deployment]:
                         still.append(deployment)
                 waiting = still
         return added
@@ -267,19 +265,13 @@ class Placing:
         """Return the GPUs of a replica."""
         return self._candidates.wanted(deployment).total
 
-    def _add(self, deployment: str, number: int) -> list[Spot]:
-        """Add up to so many replicas, as far as there is room. Return where."""
-        added: list[Spot] = []
-        for _ in range(number):
-            # Only where something left since can there be room where there was none.
-            if self._without_room.get(deployment) == self._ledger.removals:
-                break
-            if not self._candidates.affordable(deployment):
-                break
-            spot = self._candidates.best(deployment) or self._candidates.best(deployment, thorough=True)
-            if spot is None:
-                self._without_room[deployment] = self._ledger.removals
-                break
-            self._ledger.add(spot, 1)
-            added.append(spot)
-        return added
+    def _place_for(self, deployment: str) -> Spot | None:
+        """Return where one more replica has room, or None."""
+        # Only where something left since can there be room where there was none.
+        known = self._without_room.get(deployment) == self._ledger.removals
+        if known or not self._candidates.affordable(deployment):
+            return None
+        spot = self._candidates.best(deployment) or self._candidates.best(deployment, thorough=True)
+        if spot is None:
+            self._without_room[deployment] = self._ledger.removals
+        return spot

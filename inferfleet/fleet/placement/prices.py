@@ -2,7 +2,8 @@
 
 Nodes of one class have one price on demand, and another one as Spot capacity. So the planner knows offers: a
 class, or `<class>/Spot` for its pools of model Spot where the class says what that costs. Reserved nodes, and
-those that come when there is room, count as on demand: what was agreed for them nobody publishes.
+those that come when there is room, count as on demand: what was agreed for them nobody publishes. A class has
+prices of one region, which count in all: where pools on GKE are in another one, the plan says so.
 """
 
 from collections import Counter
@@ -12,9 +13,11 @@ from fractions import Fraction
 
 from inferfleet.api.documents import Documents
 from inferfleet.api.kinds.inference_class import InferenceClass
+from inferfleet.api.kinds.inference_cluster import InferenceCluster
 from inferfleet.api.kinds.node_pool import NodePool
 from inferfleet.api.kinds.quantity import parse_quantity
 from inferfleet.api.problems import Problem
+from inferfleet.api.wording import listing
 from inferfleet.fleet.shapes import accelerator
 
 _Rank = tuple[bool, Fraction, Fraction, int, str]
@@ -32,6 +35,12 @@ def of_node(pool: NodePool, inference_class: InferenceClass) -> tuple[Decimal, s
     """Return what a node of a pool costs in an hour, and the currency; None without a price."""
     price, stated = inference_class.spec.price, dict(_offers(inference_class))[offer(pool, inference_class)]
     return (parse_quantity(stated), price.currency) if price and stated else None
+
+
+def foreign_region(cluster: InferenceCluster, inference_class: InferenceClass) -> str:
+    """Return the region of a class's prices where the cluster is on GKE and in another one, else ""."""
+    gke, price = cluster.spec.cluster.gke, inference_class.spec.price
+    return price.region if gke and price and price.region and price.region != gke.region else ""
 
 
 def class_of(name: str) -> str:
@@ -72,15 +81,36 @@ def unpriced(documents: Documents) -> Iterator[Problem]:
     if not documents.deployments or not lacking or len(lacking) == len(used):
         return
     more = f" and {len(lacking) - 3} more" if len(lacking) > 3 else ""
+    sizes = {"GPUs" if accelerator(documents.classes[class_of(name)]) else "cores" for name in lacking}
     yield Problem(
         f"no price in {_common(documents)} is known for nodes of {', '.join(lacking[:3])}{more}: new "
-        "replicas come there after all nodes with a price, by their GPUs per node",
+        f"replicas come there after all nodes with a price, by their {' or '.join(sorted(sizes))} per node",
         "Write a class of your own with a price to change that",
         "spec.price",
         kind="InferenceClass",
         key=lacking[0],
         severity="notice",
     )
+
+
+def in_other_regions(documents: Documents) -> Iterator[Problem]:
+    """Yield a notice for each class whose prices are of another region than its nodes on GKE."""
+    regions: dict[tuple[str, str], set[str]] = {}
+    for cluster in documents.clusters.values() if documents.deployments else ():
+        gke = cluster.spec.cluster.gke
+        for pool in cluster.spec.node_pools if gke else ():
+            if gke and (of_price := foreign_region(cluster, documents.classes[pool.class_name])):
+                regions.setdefault((pool.class_name, of_price), set()).add(gke.region)
+    for (name, of_price), others in sorted(regions.items()):
+        yield Problem(
+            f"prices of class {name} are those of {of_price}, and count for its nodes in "
+            f"{listing(sorted(others), 3)} too",
+            "Write a class of your own with the prices there to change that",
+            "spec.price.region",
+            kind="InferenceClass",
+            key=name,
+            severity="notice",
+        )
 
 
 def _common(documents: Documents) -> str:

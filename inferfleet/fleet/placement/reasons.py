@@ -2,25 +2,25 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
+from itertools import chain
 from typing import Any, NamedTuple
 
 from inferfleet.api.documents import Documents
-from inferfleet.api.kinds.workers import Position
 from inferfleet.api.wording import listing, shown
 from inferfleet.fleet.decisions import Reason
+from inferfleet.fleet.lock.capacity import FILE
 from inferfleet.fleet.placement.candidates import Candidates
 from inferfleet.fleet.placement.ledger import Ledger
-from inferfleet.fleet.placement.packing import fit
 from inferfleet.fleet.placement.rooms import More
-from inferfleet.fleet.placement.sizes import HUGE_PAGES, cores, gib, gpus, needed
-from inferfleet.fleet.placement.suitability import Suitability, strongest
+from inferfleet.fleet.placement.sizes import counted, short_of, too_few_nodes
+from inferfleet.fleet.placement.suitability import Objection, Suitability, strongest
 from inferfleet.fleet.roles import roles_of
 from inferfleet.fleet.selectors.cel import FALSE
-from inferfleet.fleet.shapes import Demand, Node, PoolKey
+from inferfleet.fleet.shapes import PoolKey, fit
 
 # How near a reason is: a pool does not suit, a quota or spread refuses it, or room alone is missing; 0 for a
 # whole cluster.
-_CLASS, _POLICY, _ROOM = 1, 2, 3
+_CLASS, _POLICY, ROOM = 1, 2, 3
 
 
 class Reasons(Mapping[str, tuple[Reason, ...]]):
@@ -77,14 +77,15 @@ class Lacking(Sequence[Reason]):
 
 
 class Against(NamedTuple):
-    """What a pool has against a role: the texts of a Reason, and how near it is."""
+    """What a pool has against a role: the texts of a Reason, how near it is, and what to do about it."""
 
     why: str
     short: str
     near: int
+    step: str = ""
 
 
-_HAS_ROOM = Against("has room", "have room", _ROOM)
+_HAS_ROOM = Against("has room", "have room", ROOM)
 
 
 class Why:
@@ -105,7 +106,7 @@ class Why:
         for cluster, document in sorted(self._documents.clusters.items()):
             objection = self._suitability.cluster_objection(deployment, cluster)
             if objection:
-                found.append(Reason(cluster, "", objection.why, objection.short or objection.why))
+                found.append(self._of_cluster(deployment, cluster, objection))
                 continue
             pools = [pool.name for pool in document.spec.node_pools]
             against = {
@@ -115,21 +116,45 @@ class Why:
             }
             if len(roles) > 1 and self._not_together(deployment, cluster, pools, roles, against):
                 why = self._why_not_together(deployment, cluster)
-                found.append(Reason(cluster, "", why, "without room for all roles together", _ROOM + 1))
-            for pool in pools:
-                by_role = {role: against[pool, role] or _HAS_ROOM for role in roles}
-                role, worst = min(by_role.items(), key=lambda item: item[1].near)
-                if len(set(by_role.values())) > 1:
-                    why = "; ".join(f"{role}: {by_role[role].why}" for role in roles)
-                    worst = Against(why, f"{worst.short} for role {role}", worst.near)
-                found.append(Reason(cluster, pool, *worst))
+                found.append(Reason(cluster, "", why, "without room for all roles together", ROOM + 1))
+            lacking, near = _hardest(roles, pools, against)
+            found += [
+                Reason(cluster, pool, *_told({role: against[pool, role] for role in roles}, lacking, near))
+                for pool in pools
+            ]
         return tuple(sorted(found))
+
+    def _of_cluster(self, deployment: str, cluster: str, objection: Objection) -> Reason:
+        """Return why a whole cluster takes no replicas, and where that is its state alone, what it has."""
+        document, state = self._documents.clusters[cluster], objection.why
+        alone = len(self._suitability.cluster_objections(deployment, cluster)) == 1
+        if not alone or state not in ("cordoned", "drained"):
+            return Reason(cluster, "", objection.why, objection.short or objection.why)
+        by_role = [
+            {
+                pool.name: pool.size
+                for pool in document.spec.node_pools
+                if not self._suitability.by_pool(deployment, role, (cluster, pool.name))
+            }
+            for role in roles_of(self._documents.deployments[deployment])
+        ]
+        if not all(by_role):
+            return Reason(cluster, "", f"{state}, and its pools do not suit it either", state)
+        nodes = counted(sum(dict(chain(*(of.items() for of in by_role))).values()), "node")
+        where = self._documents.where("InferenceCluster", cluster, "spec.state")
+        at = f" ({where})" if where else ""
+        has = f"which is {state} and has {nodes} suitable for it"
+        step = f"write state: active at cluster {cluster}{at}, {has}"
+        return Reason(cluster, "", f"{state}, with {nodes} suitable for it", state, step=step)
 
     def _why_not_together(self, deployment: str, cluster: str) -> str:
         spots = self._ledger.on_cluster(deployment, cluster)
         if spots and self._candidates.wanted(deployment).together:
             where = " ".join(f"{role}={pool}" for role, pool in spots[0].pools)
             return f"its replicas share the pools {where}, which have no room for one more"
+        if not self._candidates.affordable(deployment):
+            namespace = deployment.partition("/")[0]
+            return f"quotas of namespace {namespace} leave too little for all roles of a replica together"
         return "no pools have room for all roles of a replica together"
 
     def runs_there(self, deployment: str, reason: Reason) -> bool:
@@ -143,7 +168,9 @@ class Why:
         objection = strongest(self._suitability.by_pool(deployment, role, pool))
         if objection is None:
             refused = self._candidates.refused(deployment, role, self._ledger.rooms.by_key[pool])
-            return Against(*refused, _POLICY) if refused else self._no_room(deployment, role, pool)
+            if refused:
+                return Against(refused.why, refused.short, _POLICY, refused.step)
+            return self._no_room(deployment, role, pool)
         if objection.why == FALSE and (unmet := self._suitability.unmet(deployment, role, pool)):
             values = f", where {unmet.values}" if unmet.values else ""
             told = unmet.values or shown(unmet.condition, 50)
@@ -170,20 +197,29 @@ class Why:
         """Return why one more replica's role does not fit on the pool, or None when it does."""
         room = self._ledger.rooms.by_key[pool]
         demand = self._ledger.demands.of(deployment, role, pool)
-        if room.fits(More((deployment, role), demand, 1)):
+        more = More((deployment, role), demand, 1)
+        if room.fits(more):
             return None
         nodes = sum(room.free.values())
         if not nodes:
-            return Against("has no nodes", "have no nodes", _ROOM)
+            return Against("has no nodes", "have no nodes", ROOM)
         if not room.holds:
             why = f"its {nodes} nodes have no room even for the replicas that are there"
-            return Against(why, "overfull", _ROOM)
-        if demand.gang > 1 and (few := _too_few_nodes(room.free, room.size, demand)):
-            return Against(few, f"lack room for workers of {demand.gang} pods", _ROOM)
+            return Against(why, "overfull", ROOM)
+        if (shortage := self._ledger.shortage(pool)) and self._ledger.fits_but_for_held_back(pool, more):
+            none = not any(fit(state, demand.pod) for state in room.free)
+            full = f" and the rest full: {short_of(list(room.free), demand)}" if none else ""
+            step = (
+                shortage.step
+                and f"{shortage.step} on pool {'/'.join(pool)}, then run inferfleet capacity --write"
+            )
+            return Against(f"{shortage} ({FILE}, {shortage.day}){full}", shortage.short, ROOM, step)
+        if demand.gang > 1 and (few := too_few_nodes(room.free, room.size, demand)):
+            return Against(few, f"lack room for workers of {demand.gang} pods", ROOM)
         if not any(fit(state, demand.pod) for state in room.free):
             kept = kept_free(self._ledger, pool)
             full = f"{nodes} of {nodes} nodes full{' with ' if kept else ''}{kept}"
-            return Against(f"{full}: {_short_of(list(room.free), demand)}", "full", _ROOM)
+            return Against(f"{full}: {short_of(list(room.free), demand)}", "full", ROOM)
         spots = self._ledger.on_pool(pool)
         there = any(spot.deployment == deployment and (role, pool[1]) in spot.pools for spot in spots)
         spare = (0 if there else demand.spare) + demand.pods * (demand.sets - 1)
@@ -196,57 +232,34 @@ class Why:
         why = f"room for {places} of the {pods} pods{parts}{alone}"
         if places >= pods:
             why = f"no way to put the {pods} pods{parts} on what its nodes have free{alone}"
-        return Against(why, "have room for a part of a replica", _ROOM)
+        return Against(why, "have room for a part of a replica", ROOM)
 
 
-def _too_few_nodes(free: Mapping[Node, int], size: int, demand: Demand) -> str | None:
-    """Return that fewer nodes have room for a pod of a worker than it has pods, or None where enough have."""
-    positions: list[Position] = ["Entry", "Follower"]
-    wanted = [demand.of(position) for position in positions]
-    fitting = sum(count for state, count in free.items() if any(fit(state, pod) for pod, _ in wanted))
-    if fitting >= demand.gang:
-        return None
-    pod, shares = wanted[1] if any(fit(state, demand.pod) for state in free) else wanted[0]
-    each = [gpus(pod.gpus)] if pod.gpus else []
-    # GPUs say it all where every node that has them free has room.
-    if sum(count for state, count in free.items() if state.gpus >= pod.gpus) > fitting:
-        names = {"cpu": "cores", "memory": "memory"} | {
-            field: f"{size} huge pages" for field, size in HUGE_PAGES.items()
-        }
-        each += [
-            f"{name} {needed(pod, shares, field)}" for field, name in names.items() if getattr(pod, field)
-        ]
-    asking = f" ({', '.join(each)})" if each else ""
-    return (
-        f"room for one pod{asking} on {fitting} of {size} nodes, needs {demand.gang}: "
-        "one for each pod of a worker"
-    )
+def _hardest(
+    roles: tuple[str, ...], pools: list[str], against: Mapping[tuple[str, str], Against | None]
+) -> tuple[str, int]:
+    """Return the role that a cluster is farthest from taking, and how near the nearest pool is to it."""
+
+    def nearest(role: str) -> int:
+        of_pools = [against[pool, role] for pool in pools]
+        return max((ROOM + 1 if one is None else one.near for one in of_pools), default=0)
+
+    return min(((role, nearest(role)) for role in roles), key=lambda role: role[1])
 
 
-def _short_of(nodes: list[Node], demand: Demand) -> str:
-    """Return in words what no node has enough of, GPUs before cores before memory."""
-    pod, shares = demand.pod, demand.shares
-    free = max(node.gpus for node in nodes)
-    if free < pod.gpus:
-        return f"{free} free {'GPU' if free == 1 else 'GPUs'} on the emptiest node, needs {pod.gpus}"
-    nodes = [node for node in nodes if node.gpus >= pod.gpus]
-    free = max(node.cpu for node in nodes)
-    if free < pod.cpu:
-        where = "beside enough GPUs" if pod.gpus else "on the emptiest node"
-        return f"{cores(free)} free cores {where}, needs {needed(pod, shares, 'cpu')}"
-    enough = "GPUs" if pod.gpus else "cores"
-    nodes = [node for node in nodes if node.cpu >= pod.cpu]
-    free = max(node.memory for node in nodes)
-    if free < pod.memory:
-        return f"{gib(free)} of free memory beside enough {enough}, needs {needed(pod, shares, 'memory')}"
-    nodes = [node for node in nodes if node.memory >= pod.memory]
-    for field, size in HUGE_PAGES.items():
-        free = max(getattr(node, field) for node in nodes)
-        if free < getattr(pod, field):
-            needs = needed(pod, shares, field)
-            return f"{gib(free)} of free {size} huge pages beside enough {enough}, needs {needs}"
-        nodes = [node for node in nodes if getattr(node, field) >= getattr(pod, field)]
-    return f"no node may run another pod (the emptiest may run {max(node.pods for node in nodes)} more)"
+def _told(by_role: Mapping[str, Against | None], lacking: str, near: int) -> Against:
+    """Return what a pool has against the roles of a replica, in short against the one that is `lacking`.
+
+    Where it suits some of them, it is not told that it does not suit the others, unless no pool of the
+    cluster suits the one that is lacking.
+    """
+    of = {role: against or _HAS_ROOM for role, against in by_role.items()}
+    if len(set(of.values())) == 1:
+        return of[lacking]
+    unsuited = lacking if near <= _CLASS else ""
+    told = [role for role, against in of.items() if against.near > _CLASS or role == unsuited] or list(of)
+    why = "; ".join(f"{role}: {of[role].why}" for role in told)
+    return of[lacking]._replace(why=why, short=f"{of[lacking].short} for role {lacking}")
 
 
 def listed(reasons: Iterable[Reason]) -> str:

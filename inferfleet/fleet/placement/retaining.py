@@ -1,7 +1,7 @@
 """Phase two of the plan: what may happen to the replicas that the lock has."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from inferfleet.api.documents import Documents
@@ -19,9 +19,11 @@ class Retained:
 
     `movable` ones are planned with. `fixed` ones are on lost clusters and stay exactly as locked. `orphaned`
     ones stay in the lock and cannot be planned: each is an error. `left` has why those of deployments with a
-    document are dropped, `revised` what spots of another revision have become, and `added` how many of the
-    `movable` ones came with a merge of branches. A spot of `movable` has no role that its document does not
-    have, but may lack one that it has: its replicas get a pool for that, or move.
+    document are dropped, and `revised` what spots of another revision have become. Of the `movable` ones that
+    came to their spot with a merge of branches, `added` counts those that did not run before it, and `moved`
+    those that ran elsewhere. `ran` counts the replicas of each deployment that should have a place because
+    they ran: `movable` ones, and those on abandoned clusters. A spot of `movable` has no role that its
+    document does not have, but may lack one that it has: its replicas get a pool for that, or move.
     """
 
     movable: dict[Spot, int]
@@ -30,6 +32,8 @@ class Retained:
     left: dict[Spot, str]
     revised: dict[Spot, Spot]
     added: dict[Spot, int]
+    moved: dict[Spot, int]
+    ran: Mapping[str, int]
     problems: tuple[Problem, ...]
 
 
@@ -40,14 +44,19 @@ def retain(documents: Documents, lock: Lock) -> Retained:
     orphaned: dict[Spot, int] = {}
     left: dict[Spot, str] = {}
     revised: dict[Spot, Spot] = {}
-    added: dict[Spot, int] = {}
+    added: Counter[Spot] = Counter()
+    moved: Counter[Spot] = Counter()
+    ran: Counter[str] = Counter()
     problems = []
     for spot, replicas in sorted(lock.placements.items()):
         cluster = documents.clusters.get(spot.cluster)
         state = cluster.spec.state if cluster else ""
+        came = lock.moved.get(spot, 0)
+        new = max(0, replicas - lock.was[spot] - came) if spot in lock.was else 0
         if state == "abandoned":
             if spot.deployment in documents.deployments:
                 left[spot] = state
+                ran[spot.deployment] += replicas - new
             continue
         if orphan := _orphan(documents, spot, replicas):
             problems.append(replace(orphan, where=lock.lines.get(f"placements/{spot}")))
@@ -57,16 +66,16 @@ def retain(documents: Documents, lock: Lock) -> Retained:
         elif spot.deployment in documents.deployments:
             kept = _as_documented(documents, spot)
             movable[kept] = movable.get(kept, 0) + replicas
-            if spot in lock.was:
-                added[kept] = added.get(kept, 0) + max(0, replicas - lock.was[spot])
+            ran[spot.deployment] += replicas - new
+            added[kept] += new
+            moved[kept] += came
             if kept.revision != spot.revision:
                 left[spot] = _other_revision(spot, kept)
                 revised[spot] = kept
     problems += _sharing(documents, lock, movable)
     problems += _kept_by_lost(documents, fixed)
-    return Retained(
-        movable, fixed, orphaned, left, revised, added, (*problems, *_orphaned_services(documents, lock))
-    )
+    problems += _orphaned_services(documents, lock)
+    return Retained(movable, fixed, orphaned, left, revised, added, moved, ran, tuple(problems))
 
 
 def _orphan(documents: Documents, spot: Spot, replicas: int) -> Problem | None:

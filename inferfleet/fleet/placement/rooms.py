@@ -1,19 +1,20 @@
 """What is on each pool and what is left there, indexed by what is free on its nodes.
 
 A pool whose replicas only grew is not packed anew: what is added goes onto the fullest nodes that take it.
-Where that finds no room, and after a removal, the pool is packed from the beginning.
+Where that finds no room, and after a removal, it is packed from the beginning; undoing leaves no trace.
 """
 
 from bisect import bisect_left, insort
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from operator import attrgetter, le
+from operator import attrgetter, mul
 from typing import NamedTuple
 
 from inferfleet.api.documents import Documents
-from inferfleet.fleet.placement.packing import Free, Gang, Packing, fit, pack, put
+from inferfleet.fleet.placement import packing
+from inferfleet.fleet.placement.packing import Filled, Free, Gang, Packing, no_more
 from inferfleet.fleet.placement.prices import offer
-from inferfleet.fleet.shapes import Demand, Node, Pod, PoolKey, RoleKey, node
+from inferfleet.fleet.shapes import Demand, Node, Pod, PoolKey, RoleKey, fit, node
 
 
 class More(NamedTuple):
@@ -30,24 +31,6 @@ class Room:
     `number` orders pools by cluster and name, `offer` is the class and how its nodes are bought.
     """
 
-    __slots__ = (
-        "_free",
-        "_gangs",
-        "_gpus",
-        "_left",
-        "_most",
-        "_refused",
-        "_replicas",
-        "_singles",
-        "certain",
-        "key",
-        "node",
-        "number",
-        "offer",
-        "shown",
-        "size",
-    )
-
     def __init__(self, key: PoolKey, number: int, bought: str, node: Node, size: int) -> None:
         self.key = key
         self.number = number
@@ -56,8 +39,7 @@ class Room:
         self.size = size
         self.shown: frozenset[int] = frozenset()  # the levels by which the index knows it
         self._refused: list[tuple[Pod, int]] = []
-        self._most = node  # the most of each that a node has free, and the GPUs that all have
-        self._gpus = 0
+        self._most = self._total = node  # what nodes have free: the most of each, and all together
         self.certain = True
         self._replicas: dict[RoleKey, int] = {}
         self._singles: Counter[Pod] = Counter()
@@ -77,11 +59,22 @@ class Room:
         self._pack()
         return not self._left
 
+    @property
+    def most(self) -> Node:
+        """Return the most of each that a node has free, which need not be one node for all."""
+        self._pack()
+        return self._most
+
+    @property
+    def kinds(self) -> int:
+        """Return the kinds of pods on the pool, to whose number the work of packing it is proportional."""
+        return len(self._singles) + len(self._gangs)
+
     def _pack(self) -> None:
         if self._free is None:
-            packing = self.packing()
-            self._left, self.certain = packing.left, packing.certain
-            self._set(dict(packing.free))
+            packed = self.packing()
+            self._left, self.certain = packed.left, packed.certain
+            self._set(dict(packed.free))
 
     @property
     def overfull(self) -> bool:
@@ -90,7 +83,7 @@ class Room:
 
     def packing(self) -> Packing:
         """Return how the pods fill the nodes, packed from the beginning."""
-        return pack(self.node, self.size, self._singles, self._gangs.values())
+        return packing.pack(self.node, self.size, self._singles, self._gangs.values())
 
     def forget(self) -> None:
         """Let the pool be packed from the beginning when it is looked at next."""
@@ -101,13 +94,20 @@ class Room:
         self._refused.clear()
         if free:
             self._most = Node(*map(max, *free)) if len(free) > 1 else next(iter(free))
-            self._gpus = sum(state.gpus * count for state, count in free.items())
+            self._total = Node(*(sum(map(mul, has, free.values())) for has in zip(*free, strict=True)))
 
-    def add(self, more: More) -> None:
-        """Count more replicas of a role, or fewer with a negative number, whether they fit or not."""
+    def filled(self) -> Filled:
+        """Return how the pool is filled now."""
+        return Filled(self._free, self._left, self.certain, self._most, self._total, tuple(self._refused))
+
+    def add(self, more: More, back: Filled | None = None) -> None:
+        """Count more replicas of a role, or fewer with a negative number, whether they fit or not.
+
+        With `back`, they undo the last ones: the pool is filled as it was before these.
+        """
         role, demand, replicas = more
         free = None
-        if replicas > 0 and self._free is not None and not self._left:
+        if back is None and replicas > 0 and self._free is not None and not self._left:
             free = self.with_more((more,))
         before = self._replicas.get(role, 0)
         after = before + replicas
@@ -116,7 +116,11 @@ class Room:
             self._replicas[role] = after
         else:
             self._replicas.pop(role, None)
-        self._set(free)
+        if back is None:
+            self._set(free)
+        else:
+            self._free, self._left, self.certain, self._most, self._total, refused = back
+            self._refused = [*refused]
 
     def fits(self, *added: More) -> bool:
         """Return whether more replicas of these roles fit together."""
@@ -139,14 +143,16 @@ class Room:
             self._workers(role, demand, replicas) * demand.gang * demand.pod.gpus
             for role, demand, replicas in added
         )
-        if gpus > self._gpus:
+        if gpus > self._total.gpus:
             return None
         alike = self._alike(added)
-        if alike and any(_no_more(refused, alike) for refused in self._refused):
+        if alike and (
+            fit(self._total, alike[0]) < alike[1] or any(no_more(known, alike) for known in self._refused)
+        ):
             return None
         free = self._filled(added) or self._packed_anew(added)
         if free is None and alike:
-            self._refused = [known for known in self._refused if not _no_more(alike, known)]
+            self._refused = [known for known in self._refused if not no_more(alike, known)]
             self._refused.append(alike)
         return free
 
@@ -176,7 +182,7 @@ class Room:
                     return None
                 pods = gang._replace(workers=workers).pods()
             for pod in sorted(pods, reverse=True):
-                if put(free, pod, pods[pod]):
+                if packing.put(free, pod, pods[pod]):
                     return None
         return free
 
@@ -190,8 +196,8 @@ class Room:
                 singles[demand.pod] += workers
             else:
                 gangs[role] = _gang(demand, workers + (gangs[role].workers if role in gangs else 0))
-        packing = pack(self.node, self.size, singles, gangs.values())
-        return dict(packing.free) if packing.holds else None
+        packed = packing.pack(self.node, self.size, singles, gangs.values())
+        return dict(packed.free) if packed.holds else None
 
     def _workers(self, role: RoleKey, demand: Demand, replicas: int) -> int:
         """Return how many workers come with more replicas: a new workload has one for rollouts."""
@@ -208,17 +214,14 @@ class Room:
             for replicas in (before, after)
         ]
         if demand.gang == 1:
-            pod = _at_most(demand.pod, self.node)
+            pod = packing.at_most(demand.pod, self.node)
             self._singles[pod] += counts[1] - counts[0]
             if not self._singles[pod]:
                 del self._singles[pod]
             return
         self._gangs.pop(role, None)
         if counts[1]:
-            gang = _gang(demand, counts[1])
-            self._gangs[role] = gang._replace(
-                entry=_at_most(gang.entry, self.node), follower=_at_most(gang.follower, self.node)
-            )
+            self._gangs[role] = _gang(demand, counts[1]).within(self.node)
 
 
 class Rooms:
@@ -245,10 +248,10 @@ class Rooms:
                     self.of_offer.setdefault(bought, []).append(room)
                     self._stale.add(room.number)
 
-    def add(self, pool: PoolKey, more: More) -> None:
-        """Count more replicas of a role on a pool, or fewer."""
+    def add(self, pool: PoolKey, more: More, back: Filled | None = None) -> None:
+        """Count more replicas of a role on a pool, or fewer. With `back`, they undo the last ones."""
         room = self.by_key[pool]
-        room.add(more)
+        room.add(more, back)
         self._stale.add(room.number)
 
     def grow(self, pool: PoolKey, nodes: int) -> None:
@@ -287,14 +290,5 @@ class Rooms:
         self._stale.clear()
 
 
-def _no_more(one: tuple[Pod, int], other: tuple[Pod, int]) -> bool:
-    """Return whether one asks for no more of anything than the other."""
-    return one[1] <= other[1] and all(map(le, one[0], other[0]))
-
-
 def _gang(demand: Demand, workers: int) -> Gang:
     return Gang(demand.pod, demand.follower or demand.pod, demand.gang, workers)
-
-
-def _at_most(pod: Pod, node: Node) -> Pod:
-    return Pod(*map(min, pod, (node.gpus, node.cpu, node.memory, node.huge_2mi, node.huge_1gi)))

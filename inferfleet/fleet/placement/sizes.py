@@ -1,9 +1,10 @@
-"""What nodes have and pods need, in words: amounts, and why a pod is too large for a node."""
+"""What nodes have and pods need, in words: amounts, and why a pod has no room on empty nodes or others."""
 
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
-from inferfleet.fleet.shapes import Demand, Node, Pod, Share
+from inferfleet.api.kinds.workers import Position
+from inferfleet.fleet.shapes import Demand, Node, Pod, Share, fit
 
 
 class Misfit(NamedTuple):
@@ -80,6 +81,11 @@ def gpus(number: int) -> str:
     return f"{number} GPU" if number == 1 else f"{number} GPUs"
 
 
+def counted(number: int, noun: str) -> str:
+    """Return `1 node`, `1,200 nodes`."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
 def cores(thousandths: int) -> str:
     """Return thousandths of a core as cores: `1.5`."""
     return f"{thousandths / 1000:g}"
@@ -90,3 +96,53 @@ def gib(amount: int) -> str:
     if 0 < amount < 2**30 / 10:
         return f"{round(amount / 2**20, 1):g}Mi"
     return f"{round(amount / 2**30, 1):g}Gi"
+
+
+def too_few_nodes(free: Mapping[Node, int], size: int, demand: Demand) -> str | None:
+    """Return that fewer nodes have room for a pod of a worker than it has pods, or None where enough have."""
+    positions: list[Position] = ["Entry", "Follower"]
+    wanted = [demand.of(position) for position in positions]
+    fitting = sum(count for state, count in free.items() if any(fit(state, pod) for pod, _ in wanted))
+    if fitting >= demand.gang:
+        return None
+    pod, shares = wanted[1] if any(fit(state, demand.pod) for state in free) else wanted[0]
+    each = [gpus(pod.gpus)] if pod.gpus else []
+    # GPUs say it all where every node that has them free has room.
+    if sum(count for state, count in free.items() if state.gpus >= pod.gpus) > fitting:
+        names = {"cpu": "cores", "memory": "memory"} | {
+            field: f"{size} huge pages" for field, size in HUGE_PAGES.items()
+        }
+        each += [
+            f"{name} {needed(pod, shares, field)}" for field, name in names.items() if getattr(pod, field)
+        ]
+    asking = f" ({', '.join(each)})" if each else ""
+    return (
+        f"room for one pod{asking} on {fitting} of {size} nodes, needs {demand.gang}: "
+        "one for each pod of a worker"
+    )
+
+
+def short_of(nodes: list[Node], demand: Demand) -> str:
+    """Return in words what no node has enough of, GPUs before cores before memory."""
+    pod, shares = demand.pod, demand.shares
+    free = max(node.gpus for node in nodes)
+    if free < pod.gpus:
+        return f"{free} free {'GPU' if free == 1 else 'GPUs'} on the emptiest node, needs {pod.gpus}"
+    nodes = [node for node in nodes if node.gpus >= pod.gpus]
+    free = max(node.cpu for node in nodes)
+    if free < pod.cpu:
+        where = "beside enough GPUs" if pod.gpus else "on the emptiest node"
+        return f"{cores(free)} free cores {where}, needs {needed(pod, shares, 'cpu')}"
+    enough = "GPUs" if pod.gpus else "cores"
+    nodes = [node for node in nodes if node.cpu >= pod.cpu]
+    free = max(node.memory for node in nodes)
+    if free < pod.memory:
+        return f"{gib(free)} of free memory beside enough {enough}, needs {needed(pod, shares, 'memory')}"
+    nodes = [node for node in nodes if node.memory >= pod.memory]
+    for field, size in HUGE_PAGES.items():
+        free = max(getattr(node, field) for node in nodes)
+        if free < getattr(pod, field):
+            needs = needed(pod, shares, field)
+            return f"{gib(free)} of free {size} huge pages beside enough {enough}, needs {needs}"
+        nodes = [node for node in nodes if getattr(node, field) >= getattr(pod, field)]
+    return f"no node may run another pod (the emptiest may run {max(node.pods for node in nodes)} more)"

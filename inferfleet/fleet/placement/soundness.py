@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from inferfleet.api.documents import Documents
 from inferfleet.api.kinds.base import LabelSelector
 from inferfleet.api.problems import Problem
-from inferfleet.fleet.placement.policy.kept import impossible
+from inferfleet.fleet.placement.policy.kept import Impossible
 from inferfleet.fleet.placement.sizes import gpus
 from inferfleet.fleet.placement.suitability import NO_FOLLOWER, spread_over
 from inferfleet.fleet.roles import (
@@ -46,7 +46,7 @@ def check(documents: Documents, selectors: Selectors, demands: Demands) -> Check
         }
         if (empty := node(documents.classes[name]))
     }
-    selected = _Selected(documents)
+    selected, impossible = _Selected(documents), Impossible(documents)
     for key in sorted(documents.deployments):
         own = [
             *(
@@ -57,11 +57,11 @@ def check(documents: Documents, selectors: Selectors, demands: Demands) -> Check
             *_clusters(documents, key, selected),
             *_selector(documents, key, selectors, selected),
             *_images(documents, key),
-            *impossible(documents, key),
+            *impossible.of(key),
         ]
-        if own:
+        problems += own
+        if any(problem.severity == "error" for problem in own):
             invalid.add(key)
-            problems += own
     return Checked(frozenset(invalid), tuple(problems))
 
 
@@ -210,7 +210,14 @@ def _selector(documents: Documents, key: str, selectors: Selectors, selected: _S
         except InvalidSelector as invalid:
             yield _invalid(documents, key, path, selector.cel, invalid)
             continue
-        if objections and all(objections.values()):
+        nowhere = bool(objections) and all(objections.values())
+        if mistyped := selectors.mistyped(
+            selector.cel, map(documents.classes.__getitem__, sorted(objections))
+        ):
+            problem = _invalid(documents, key, path, selector.cel, mistyped)
+            yield problem if nowhere else replace(problem, severity="warning")
+            continue
+        if nowhere:
             why = "; ".join(f"{name}: {objection}" for name, objection in sorted(objections.items()))
             what = f"nodeSelector matches no class of the clusters that clusterSelector matches ({why})"
             next_step = "Change it; `inferfleet classes` shows the attributes and capacity of each class"

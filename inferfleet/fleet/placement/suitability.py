@@ -6,7 +6,6 @@ from enum import IntEnum
 from inferfleet.api.documents import Documents
 from inferfleet.api.kinds.base import Taint, Toleration
 from inferfleet.api.kinds.inference_class import InferenceClass
-from inferfleet.api.kinds.inference_cluster import InferenceCluster
 from inferfleet.api.kinds.model_deployment import ModelDeployment
 from inferfleet.fleet.placement.sizes import Misfit, gpus, misfit
 from inferfleet.fleet.roles import roles_of, selector_of, without_image, workers_of
@@ -86,7 +85,7 @@ class Suitability:
 
     def objection(self, spot: Spot) -> Objection | None:
         """Return the strongest objection, or None; of equal ones the cluster's, which holds for all pools."""
-        objections = self._by_cluster(spot.deployment, self._documents.clusters[spot.cluster])
+        objections = self.cluster_objections(spot.deployment, spot.cluster)
         pools = dict(spot.pools)
         for role in roles_of(self._documents.deployments[spot.deployment]):
             if role in pools:
@@ -97,10 +96,11 @@ class Suitability:
 
     def cluster_objection(self, deployment: str, cluster: str) -> Objection | None:
         """Return the strongest objection that holds for all pools of the cluster, or None."""
-        return strongest(self._by_cluster(deployment, self._documents.clusters[cluster]))
+        return strongest(self.cluster_objections(deployment, cluster))
 
-    def _by_cluster(self, deployment: str, cluster: InferenceCluster) -> list[Objection]:
-        document = self._documents.deployments[deployment]
+    def cluster_objections(self, deployment: str, name: str) -> list[Objection]:
+        """Return all that a cluster as a whole has against a deployment, its state first."""
+        document, cluster = self._documents.deployments[deployment], self._documents.clusters[name]
         spec = document.spec
         state = cluster.spec.state
         objections = []

@@ -10,10 +10,12 @@ Kubernetes' environment (environment.py), rules over its tree (rules.py), and wh
 """
 
 import re
+from collections.abc import Iterable
 from functools import cache
 from typing import Any, NamedTuple
 
 from inferfleet.api.kinds.inference_class import InferenceClass
+from inferfleet.api.wording import listing, shown
 from inferfleet.fleet.selectors.devices import View, view
 from inferfleet.fleet.selectors.limits import (
     BUDGET,
@@ -25,7 +27,7 @@ from inferfleet.fleet.selectors.limits import (
     MAX_TOTAL_COST,
 )
 from inferfleet.fleet.selectors.source import InvalidSelector, Source
-from inferfleet.fleet.selectors.values import SPOKEN
+from inferfleet.fleet.selectors.values import SEMVER, SPOKEN, type_of
 
 __all__ = ["FALSE", "InvalidSelector", "Selectors", "Unmet"]
 
@@ -65,9 +67,7 @@ class Selectors:
         key = (name, expression)
         if key not in self._verdicts:
             program = self._program(expression)
-            if name not in self._views:
-                self._views[name] = view(inference_class)
-            self._verdicts[key] = self._evaluated(program, self._views[name])
+            self._verdicts[key] = self._evaluated(program, self._view(inference_class))
         return self._verdicts[key]
 
     def unmet(self, expression: str, inference_class: InferenceClass) -> Unmet | None:
@@ -82,6 +82,28 @@ class Selectors:
             if self.objection(expression, inference_class) == FALSE:
                 self._unmet[key] = self._first_false(Source(expression), self._views[name])
         return self._unmet[key]
+
+    def mistyped(self, expression: str, classes: Iterable[InferenceClass]) -> InvalidSelector | None:
+        """Return the first comparison of an attribute with a value of another type than it has on every one
+        of the classes that has it, or None. Such a comparison has the same result everywhere, or none.
+        """
+        compared = self._program(expression).compared
+        seen = {one.metadata.name: self._view(one).attributes for one in classes} if compared else {}
+        for key, kind, place in compared:
+            values = {name: attributes[key] for name, attributes in seen.items() if key in attributes}
+            kinds = {_kind_of(value) for value in values.values()}
+            if kinds and not any(kind in _COMPARABLE[own] for own in kinds):
+                own, name = min(kinds), shown(key.rpartition("/")[2])
+                where = listing(sorted(values), 3)
+                what = f"{name} is {_SPOKEN[own]} on {where}, and compared with {spoken(kind)}"
+                return Source(expression).invalid(what, _STEPS[own], place)
+        return None
+
+    def _view(self, inference_class: InferenceClass) -> View:
+        name = inference_class.metadata.name
+        if name not in self._views:
+            self._views[name] = view(inference_class)
+        return self._views[name]
 
     def _first_false(self, source: Source, seen: View) -> Unmet | None:
         parts = source.conjuncts()
@@ -146,7 +168,7 @@ class _Program:
         from google.protobuf.message import DecodeError
 
         from inferfleet.fleet.selectors import cost, rules, wording
-        from inferfleet.fleet.selectors.tree import Tree
+        from inferfleet.fleet.selectors.tree import Tree, compared
 
         try:
             tree = Tree(environment().compile(source.compiled()).serialize())
@@ -154,6 +176,7 @@ class _Program:
             raise InvalidSelector(*wording.TOO_DEEP) from None
         except (RuntimeError, ValueError) as error:
             raise wording.refused(str(error), source) from None
+        self.compared = tuple(compared(tree))
         rules.prepared(tree, source)
         self.cost = cost.most(tree)
         if self.cost > MAX_COST:
@@ -178,6 +201,32 @@ class _Program:
             spoken = _KINDS.get(kind) or _AFTER.sub("", kind.lower()) or "no value"
             return f"nodeSelector gives {spoken}, not true or false"
         return None if result else FALSE
+
+
+# With which types an attribute can be compared, by its own; and how it is told what that is.
+_COMPARABLE = {
+    "string": {"string"},
+    "bool": {"bool"},
+    "int": {"int", "uint", "double"},
+    SEMVER: {SEMVER},
+}
+_SPOKEN = {"string": "a text", "bool": "true or false", "int": "a whole number", SEMVER: "a version"}
+_STEPS = {
+    "string": "Write the value as a text in quotes",
+    "bool": "Write true or false without quotes",
+    "int": "Write a whole number without quotes",
+    SEMVER: 'Write the value as semver("9.0.0")',
+}
+
+
+def _kind_of(value: Any) -> str:
+    """Return the type of an attribute's value as the CEL library names it."""
+    return type_of(value) or {bool: "bool", int: "int"}.get(type(value), "string")
+
+
+def spoken(kind: str) -> str:
+    """Return the type of a value for messages: `a text`, `int`."""
+    return _SPOKEN.get(kind) or SPOKEN.get(kind, kind)
 
 
 _AFTER = re.compile(r"[^a-z].*")

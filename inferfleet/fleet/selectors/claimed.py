@@ -107,8 +107,7 @@ def refused(expression: str) -> InvalidSelector | None:
 
 def _uncountable(source: Source) -> InvalidSelector | None:
     """Return that an expression has a function whose cost Kubernetes takes for endless, or that it lacks."""
-    from inferfleet.fleet.selectors.rules import parts
-    from inferfleet.fleet.selectors.tree import Tree
+    from inferfleet.fleet.selectors.tree import Tree, parts
 
     tree = Tree(environment().compile(source.compiled()).serialize())
     left = [tree.root]

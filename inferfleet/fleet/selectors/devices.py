@@ -1,6 +1,6 @@
 """What a selector sees of a class: the variables of an expression, and their names for messages."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,6 +26,12 @@ class View:
     variables: dict[str, Any]
     keys: tuple[str, ...] = ()
     objection: str | None = None
+
+    @property
+    def attributes(self) -> Mapping[str, Any]:
+        """Return the attributes of all devices by `<driver domain>/<name>`."""
+        found: Mapping[str, Any] = self.variables.get("attributes", {})
+        return found
 
     def missing(self, key: str) -> str:
         """Return the words for a key that is not there, with the nearest one that is."""

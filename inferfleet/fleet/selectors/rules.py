@@ -5,7 +5,6 @@ domain is an empty map, and functions on lists are those of lists.py.
 """
 
 import re
-from collections.abc import Iterator
 from typing import Any
 
 from inferfleet.api.wording import nearest, shown
@@ -13,7 +12,7 @@ from inferfleet.fleet.selectors import amounts, lists, texts
 from inferfleet.fleet.selectors.environment import HIDDEN, overload_id
 from inferfleet.fleet.selectors.limits import Unusable
 from inferfleet.fleet.selectors.source import DEVICE_FIELDS, InvalidSelector, Source
-from inferfleet.fleet.selectors.tree import Tree
+from inferfleet.fleet.selectors.tree import Tree, parts
 from inferfleet.fleet.selectors.values import SPOKEN
 
 # By domain; looking one up that no attribute has gives an empty map.
@@ -25,25 +24,6 @@ _SPOKEN: tuple[tuple[str, Any], ...] = (
 )
 _FACTS = "map(string, dyn)"  # the type of attributes of a domain
 _PATTERNS = ("matches", "find", "findAll")
-
-
-def parts(part: Any) -> Iterator[Any]:
-    """Yield the parts that a part is directly made of."""
-    if part.HasField("select_expr"):
-        yield part.select_expr.operand
-    elif part.HasField("call_expr"):
-        if part.call_expr.HasField("target"):
-            yield part.call_expr.target
-        yield from part.call_expr.args
-    elif part.HasField("list_expr"):
-        yield from part.list_expr.elements
-    elif part.HasField("struct_expr"):
-        for entry in part.struct_expr.entries:
-            yield entry.map_key
-            yield entry.value
-    elif part.HasField("comprehension_expr"):
-        loop = part.comprehension_expr
-        yield from (loop.iter_range, loop.accu_init, loop.loop_condition, loop.loop_step, loop.result)
 
 
 def prepared(tree: Tree, source: Source) -> None:

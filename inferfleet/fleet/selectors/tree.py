@@ -4,8 +4,11 @@ The messages are declared here because no Python package of theirs is on PyPI fo
 uses: https://github.com/google/cel-spec/tree/master/proto/cel/expr (syntax.proto and checked.proto).
 """
 
+from collections.abc import Iterator
 from functools import cache
 from typing import Any
+
+from inferfleet.fleet.selectors.values import SPOKEN
 
 _INT64, _INT32, _BOOL, _STRING, _MESSAGE, _BYTES, _UINT64, _DOUBLE = 3, 5, 8, 9, 11, 12, 4, 1
 # Fields by message: name, number, type or message of the type; "*" repeats. What nothing here reads is left
@@ -81,6 +84,10 @@ _FIELDS: dict[str, tuple[tuple[str, int, int | str], ...]] = {
 _ONE_OF = ("Constant", "Type")
 _PRIMITIVES = {1: "bool", 2: "int", 3: "uint", 4: "double", 5: "string", 6: "bytes"}
 _WELL_KNOWN = {2: "timestamp", 3: "duration"}
+_COMPARISONS = ("_==_", "_!=_", "_<_", "_<=_", "_>_", "_>=_")
+# The type of a number that no attribute can have: these are of 64 bits, with a sign.
+TOO_LARGE = "a number that is larger than any attribute"
+_TYPED = frozenset({"string", "bytes", "bool", "int", "uint", "double", TOO_LARGE, *SPOKEN})
 
 
 @cache
@@ -185,3 +192,62 @@ def _named(kind: Any) -> str:
     if which == "abstract_type":
         return str(kind.abstract_type.name)
     return "type" if which == "type" else "dyn"
+
+
+def parts(part: Any) -> Iterator[Any]:
+    """Yield the parts that a part is directly made of."""
+    if part.HasField("select_expr"):
+        yield part.select_expr.operand
+    elif part.HasField("call_expr"):
+        if part.call_expr.HasField("target"):
+            yield part.call_expr.target
+        yield from part.call_expr.args
+    elif part.HasField("list_expr"):
+        yield from part.list_expr.elements
+    elif part.HasField("struct_expr"):
+        for entry in part.struct_expr.entries:
+            yield entry.map_key
+            yield entry.value
+    elif part.HasField("comprehension_expr"):
+        loop = part.comprehension_expr
+        yield from (loop.iter_range, loop.accu_init, loop.loop_condition, loop.loop_step, loop.result)
+
+
+def compared(tree: Tree) -> Iterator[tuple[str, str, int]]:
+    """Yield the attributes that are compared with a value of a known type: key, type, and where. They are
+    those of an expression that is not `prepared` yet.
+    """
+    left = [tree.root]
+    while left:
+        part = left.pop(0)
+        left += parts(part)
+        if part.HasField("call_expr") and part.call_expr.function in _COMPARISONS:
+            first, second = part.call_expr.args
+            for attribute, other in ((first, second), (second, first)):
+                key, kind = _attribute_key(tree, attribute), tree.type_of(other)
+                if kind == "uint" and other.const_expr.uint64_value >= 2**63:
+                    kind = TOO_LARGE
+                if key and kind in _TYPED:
+                    yield key, kind, tree.place(part)
+
+
+def _attribute_key(tree: Tree, part: Any) -> str:
+    """Return `<domain>/<name>` of an attribute that is named in full, "" for anything else."""
+    if part.HasField("select_expr") and not part.select_expr.test_only:
+        domain = _entry(tree, part.select_expr.operand, "device.attributes")
+        return f"{domain}/{part.select_expr.field}" if domain else ""
+    if not part.HasField("call_expr") or part.call_expr.function != "_[_]":
+        return ""
+    if whole := _entry(tree, part, "attributes"):
+        return whole
+    inner, name = part.call_expr.args
+    domain = _entry(tree, inner, "device.attributes")
+    return f"{domain}/{name.const_expr.string_value}" if domain and name.HasField("const_expr") else ""
+
+
+def _entry(tree: Tree, part: Any, variable: str) -> str:
+    """Return the text by which an entry of a variable that is a map is looked up, or ""."""
+    if not part.HasField("call_expr") or part.call_expr.function != "_[_]":
+        return ""
+    held, key = part.call_expr.args
+    return str(key.const_expr.string_value) if tree.name(held) == variable else ""

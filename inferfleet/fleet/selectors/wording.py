@@ -183,7 +183,10 @@ _RULES: tuple[tuple[re.Pattern[str], Callable[[Source, int, re.Match[str]], Inva
     (re.compile("reserved identifier"), _function("this word is reserved", 'Put it into brackets: ["..."]')),
     (
         re.compile("invalid (u?int|double|float)"),
-        _function("this number is too large", "Write it with quantity(...)"),
+        _function(
+            "this number has more than 64 bits",
+            'Write attributes as numbers up to 9223372036854775807, amounts of capacity as quantity("80Gi")',
+        ),
     ),
     (
         re.compile("Invalid (string|bytes) literal|escape"),

@@ -6,7 +6,7 @@ from decimal import Decimal
 from random import Random
 
 import pytest
-from small_fleet import Document, class_, cluster, deployment, fleet, gke, lock, placed, role, spot
+from small_fleet import Document, class_, cluster, deployment, fleet, gke, lock, placed, quota, role, spot
 
 from inferfleet.api.documents import Documents
 from inferfleet.fleet import plan
@@ -38,6 +38,20 @@ def test_a_replica_moves_to_where_it_costs_less() -> None:
     moves, after = _rebalanced(documents, planned)
     assert moves == (Saving(spot("a east/dear"), spot("a east/cheap"), Decimal("18.00"), "USD", 8 - 4),)
     assert (placed(planned), placed(after)) == ({"a east/dear": 1}, {"a east/cheap": 1})
+
+
+def test_a_replica_without_gpus_moves_to_where_its_cores_cost_less() -> None:
+    def cores(name: str, price: str) -> Document:
+        known = {"onDemand": price, "currency": "USD", "asOf": "2026-01-01", "source": "a list"}
+        return class_(name, 0, cpu="16", devices=[], price=known)
+
+    east = cluster("east", {"p": ("j", 1), "q": ("k", 1)})
+    wanted = deployment("a", 1, accelerator="None", resources={"requests": {"cpu": "12"}})
+    documents = fleet(cores("j", "9"), cores("k", "1"), east, wanted)
+    planned = plan(documents, lock({"a east/p": 1}))
+    moves, after = _rebalanced(documents, planned)
+    assert moves == (Saving(spot("a east/p"), spot("a east/q"), Decimal("6.00"), "USD", 0),)
+    assert placed(after) == {"a east/q": 1}
 
 
 def test_replicas_that_cost_the_same_move_together_so_that_nodes_are_empty() -> None:
@@ -109,6 +123,20 @@ def test_a_move_to_spot_capacity_saves_what_that_costs_less_where_the_deployment
     assert told("OnDemand") == []
     assert told("OnDemand", "Spot", onDemandReplicas=1) == []
     assert told("OnDemand", "Spot", prefer=[{"pools": ["d"]}]) == []
+
+
+def test_no_move_takes_more_of_a_quota_than_is_left() -> None:
+    def told(running: dict[str, int], **limits: object) -> list[str]:
+        wanted = [deployment("a", 1, gpus=2), deployment("b", 1, gpus=2)]
+        documents = fleet(CHEAP, DEAR, EAST, *wanted, *([quota(**limits)] if limits else []))
+        return [str(move.before) for move in savings(documents, plan(documents, lock(running)), 9)]
+
+    both, one = {"a east/dear": 1, "b east/dear": 1}, {"a east/dear": 1, "b east/cheap": 1}
+    assert told(both) == ["ml/a east decode=dear", "ml/b east decode=dear"]
+    assert told(both, gpusByClass={"cheap": 2}) == ["ml/a east decode=dear"]
+    assert told(one, gpusByClass={"cheap": 2}) == []
+    # What a move takes no more of is allowed, also of a quota that is exceeded.
+    assert told(one, gpus=1, cost={"perHour": "1", "currency": "USD"}) == ["ml/a east decode=dear"]
 
 
 def test_no_move_goes_to_nodes_that_were_seen_to_be_cordoned() -> None:

@@ -1,5 +1,7 @@
 """Why replicas have no place, in one line."""
 
+from dataclasses import replace
+
 import pytest
 from small_fleet import cluster, deployment, fleet, lock
 
@@ -44,7 +46,10 @@ def test_a_few_reasons_are_told_as_they_are() -> None:
         cluster("east", {"l4": ("l4", 1)}),
         cluster("west", {"l4": ("l4", 1)}, state="cordoned"),
         deployment("a", 5),
-    ) == ("east/l4: 1 of 1 nodes full: 0 free GPUs on the emptiest node, needs 1; west: cordoned")
+    ) == (
+        "east/l4: 1 of 1 nodes full: 0 free GPUs on the emptiest node, needs 1; "
+        "west: cordoned, with 1 node suitable for it"
+    )
 
 
 @pytest.mark.parametrize("most", [80, 120, 300])
@@ -60,9 +65,12 @@ def test_a_fix_is_told_with_its_cost_and_for_whom_it_is() -> None:
     pools = [
         MoreNodes("east", f"p{number}", number + 1, 9, "4.5" if number else "", "USD") for number in range(4)
     ]
-    assert [fix_step(fix, ()) for fix in (None, Fix((pools[0],)), Fix(tuple(pools), ("ml/b",)))] == [
+    priced_elsewhere = replace(pools[1], price_region="us-east4")
+    fixes = (None, Fix((pools[0],)), Fix((priced_elsewhere,)), Fix(tuple(pools), ("ml/b",)))
+    assert [fix_step(fix, ()) for fix in fixes] == [
         "Add a pool that suits it, or change what it asks for: no active pool does, however large",
         "Add 1 node to pool east/p0 (its class has no price)",
+        "Add 2 nodes to pool east/p1 (4.5 USD an hour in us-east4)",
         "Add 1 node to pool east/p0 (its class has no price) and 2 nodes to pool east/p1 (4.5 USD an hour) "
         "and nodes to 2 more pools (room for 1 other without a place included)",
     ]

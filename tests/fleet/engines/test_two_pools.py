@@ -59,26 +59,6 @@ def test_files_are_of_one_gpu_and_one_revision(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("image", "args", "sides"),
-    [
-        ("vllm/vllm-openai:v0.18.0", (), []),
-        ("ours:1", (), []),
-        ("vllm/vllm-openai:v0.20.0", ("--shutdown-timeout", "60"), []),
-        ("vllm/vllm-openai:v0.20.0", (), ["decode", "prefill"]),
-    ],
-)
-def test_requests_in_hand_that_vllm_would_abort_are_told(
-    image: str, args: tuple[str, ...], sides: list[str]
-) -> None:
-    line = pods(MODEL, *args, *transfer(NIXL % "kv_both"), image=image)
-    assert [what for _, _, what in said(pair(line, line)) if "shutdown" in what] == [
-        f"--shutdown-timeout is not among the arguments of {side}, and without it vLLM aborts the requests "
-        "in hand when its pod is replaced, after the preStop sleep"
-        for side in sides
-    ]
-
-
-@pytest.mark.parametrize(
     ("env", "fabrics", "sure", "expected"),
     [
         ({}, (True, True), True, []),

@@ -1,114 +1,287 @@
-"""Locks of two branches, merged by the driver of docs/explanation/placement-lock.md."""
+"""Locks of two branches, merged entry by entry."""
 
-import re
-import subprocess
-from pathlib import Path
+from collections.abc import Mapping
 from random import Random
 
 import pytest
-from small_fleet import Document, class_, cluster, deployment, fleet, service, spot
+from small_fleet import spot
 
-from inferfleet.api.kinds.model_deployment import ModelDeployment
-from inferfleet.fleet import plan
-from inferfleet.fleet.lock.lock import Lock, parse, text
+from inferfleet.fleet.lock.lock import Lock, LockedCluster, parse, text
+from inferfleet.fleet.lock.merging import Merged, merge
 
-PAGE = Path(__file__).parents[3] / "docs/explanation/placement-lock.md"
-DRIVER = (
-    re.search(r'placement-lock\.driver \\\n  "(.*)"', PAGE.read_text())[1]
-    .replace("\\$", "$")
-    .replace('\\"', '"')
-)
-BIG = class_("big", 64)
-ROOM = cluster("east", {"p": ("big", 4)})
+FILE = "stacks/prod/placement.lock"
+# Next to each other in the file, and the beginning of one another.
+NAMES = [f"m{number}{end}" for number in range(4) for end in ("", "-a", "-b", "0")]
+PLACES = ["east/l4", "east/l40", "west/h100", "west/l4"]
 
 
-def _merged(tmp_path: Path, *, base: Lock | None, ours: Lock, theirs: Lock) -> Lock:
-    files = []
-    for name, lock in (("ours", ours), ("base", base), ("theirs", theirs)):
-        files.append(tmp_path / name)
-        files[-1].write_text(text(lock) if lock else "")
-    ours_, base_, theirs_ = map(str, files)
-    command = DRIVER.replace("%A", ours_).replace("%O", base_).replace("%B", theirs_)
-    subprocess.run(["sh", "-c", command], check=True)
-    return parse(files[0].read_text(), file="placement.lock", stack="test")
+def _merged(base: str | Lock, ours: str | Lock, theirs: str | Lock) -> Merged:
+    texts = (side if isinstance(side, str) else text(side) for side in (base, ours, theirs))
+    return merge(*texts, file=FILE)
 
 
-def _lock(documents: list[Document], before: Lock) -> Lock:
-    service_ = service("all", (1, {}))
-    return plan(fleet(BIG, ROOM, service_, *documents), before).lock
+def _lock(merged: Merged) -> Lock:
+    assert merged.problems == ()
+    return parse(merged.text, file=FILE, stack="test")
 
 
-@pytest.mark.parametrize("seed", range(30))
-def test_branches_that_add_deployments_merge_and_move_nothing(tmp_path: Path, seed: int) -> None:
+def _of(*lines: str) -> str:
+    return "\n".join(["version: 1", "stack: test", "placements:", *(f"  ml/{line}" for line in lines), ""])
+
+
+@pytest.mark.parametrize("seed", range(300))
+def test_a_merge_has_the_edits_of_both_branches(seed: int) -> None:
     random = Random(seed)
-    names = random.sample([f"m{number}" for number in range(40)], 12)
-    documents = [deployment(name, random.randint(1, 4)) for name in names]
-    common, ours, theirs = documents[:6], documents[6:9], documents[9:]
-    base = _lock(common, Lock(stack="test"))
-    merged = _merged(
-        tmp_path, base=base, ours=_lock([*common, *ours], base), theirs=_lock([*common, *theirs], base)
-    )
-    assert plan(fleet(BIG, ROOM, *documents), merged).changes == ()
-    assert merged.placements.items() >= base.placements.items()
+    base = Lock(stack="test")
+    for name in random.sample(NAMES, 10):
+        base = _with(base, name, {place: random.randint(1, 3) for place in random.sample(PLACES, 2)})
+    edited = random.sample(NAMES, random.randint(1, 12))
+    half = random.randint(0, len(edited) - 1)
+    # The last edit is one that both branches made alike.
+    alike = _edit(base, edited[-1], random)
+    ours, theirs, both = ({edited[-1]: alike}, {edited[-1]: alike}, {})
+    for name in edited[:half]:
+        ours[name] = _edit(base, name, random)
+    for name in edited[half:-1]:
+        theirs[name] = _edit(base, name, random)
+    both = ours | theirs
+    sides = [_all(base, edits) for edits in (ours, theirs, both)]
+    merged = _merged(base, *sides[:2])
+    assert _lock(merged) == sides[2]
+    assert [line.partition("  #")[0] for line in merged.text.splitlines()] == text(sides[2]).splitlines()
 
 
-@pytest.mark.parametrize("seed", range(30))
-def test_what_ran_before_two_branches_took_the_last_room_stays(tmp_path: Path, seed: int) -> None:
-    """Names and sizes are random, so that by these alone one of the base would often have to leave."""
-    random = Random(seed)
-    names = random.sample([f"m{number}" for number in range(40)], 6)
-    common = [deployment(name, random.randint(1, 2), gpus=random.choice([8, 16, 32])) for name in names[:4]]
-    base = _lock(common, Lock(stack="test"))
-    used = sum(number * _gpus(common, spot.name) for spot, number in base.placements.items())
-    size = 4 * 64 - used
-    ours, theirs = deployment(names[4], size // 8, gpus=8), deployment(names[5], size // 8, gpus=8)
-    merged = _merged(
-        tmp_path, base=base, ours=_lock([*common, ours], base), theirs=_lock([*common, theirs], base)
-    )
-    spare = cluster("west", {"p": ("big", 4)})
-    planned = plan(fleet(BIG, ROOM, spare, *common, ours, theirs), merged)
-    assert planned.unplaced == ()
-    assert planned.lock.placements.items() >= base.placements.items()
-    assert sum(
-        change.before - change.after for change in planned.changes if change.after < change.before
-    ) == (size // 8)
-
-
-def test_a_merge_notes_how_many_replicas_there_were(tmp_path: Path) -> None:
-    locks = {
-        name: Lock(stack="test", placements={spot(place): number for place, number in placements.items()})
-        for name, placements in {
-            "base": {"a east/p": 1, "b east/p": 1, "l east/p": 1, "m east/p": 3},
-            "ours": {"a east/p": 2, "b east/p": 1, "c east/p": 1, "l east/p": 1, "m east/p": 3},
-            "theirs": {"a east/p": 1, "b east/p": 1, "l east/p": 1, "m east/p": 2, "z east/p": 1},
-        }.items()
+def _edit(base: Lock, name: str, random: Random) -> dict[str, int]:
+    """Return where a deployment is after it was scaled, moved, added or removed."""
+    places = {
+        f"{spot.cluster}/{spot.pools[0][1]}": n for spot, n in base.placements.items() if spot.name == name
     }
-    merged = _merged(tmp_path, **locks)
-    assert (tmp_path / "ours").read_text() == (
+    kind = random.choice(("scale", "scale", "move", "remove", "place"))
+    if kind == "remove":
+        return {}
+    if kind == "place" or not places:
+        return places | {random.choice(PLACES): random.randint(1, 3)}
+    place = random.choice(sorted(places))
+    if kind == "scale":
+        return places | {place: random.randint(1, 5)}
+    number = places.pop(place)
+    return places | {random.choice(PLACES): number}
+
+
+def _all(base: Lock, edits: Mapping[str, Mapping[str, int]]) -> Lock:
+    for name, places in edits.items():
+        base = _with(base, name, places)
+    return base
+
+
+def _with(lock: Lock, name: str, places: Mapping[str, int]) -> Lock:
+    """Return the lock with a deployment there and nowhere else, and a service that leads to it."""
+    placements = {known: number for known, number in lock.placements.items() if known.name != name}
+    placements |= {spot(f"{name} {place}"): number for place, number in places.items()}
+    key = f"ml/{name}"
+    levels = {known: level for known, level in lock.pod_defaults.items() if known != key}
+    levels |= {key: 2} if places else {}
+    services = {known: clusters for known, clusters in lock.services.items() if known != key}
+    services |= {key: tuple(sorted({place.partition("/")[0] for place in places}))} if places else {}
+    return Lock("test", placements=placements, pod_defaults=levels, services=services)
+
+
+def test_a_branch_changes_a_line_beside_one_that_the_other_added() -> None:
+    base = _of("m1 east decode=l4: 2", "m3 east decode=l4: 2")
+    more = _of("m1 east decode=l4: 2", "m2 east decode=l4: 1", "m3 east decode=l4: 2")
+    for changed in (
+        _of("m1 east decode=l4: 1", "m3 east decode=l4: 2"),
+        _of("m1 east decode=l4: 2", "m3 east decode=l4: 3"),
+        _of("m1 west decode=l4: 2", "m3 east decode=l4: 2"),
+        _of("m3 east decode=l4: 2"),
+    ):
+        both = parse(changed, file=FILE, stack="test").placements | {spot("m2 east/l4"): 1}
+        assert _lock(_merged(base, changed, more)).placements == both
+        assert _lock(_merged(base, more, changed)).placements == both
+
+
+def test_a_merge_notes_how_many_replicas_there_were() -> None:
+    base = _of("a east decode=p: 1", "b east decode=p: 1", "l east decode=p: 1", "m east decode=p: 3")
+    ours = _of(
+        "a east decode=p: 2",
+        "b east decode=p: 1",
+        "c east decode=p: 1",
+        "l east decode=p: 1",
+        "m east decode=p: 3",
+    )
+    theirs = _of(
+        "a east decode=p: 1",
+        "b east decode=p: 1",
+        "l west decode=p: 2",
+        "m east decode=p: 2",
+        "z east decode=p: 1",
+    )
+    merged = _merged(base, ours, theirs)
+    assert merged.text == _of(
+        "a east decode=p: 2  # was 1",
+        "b east decode=p: 1",
+        "c east decode=p: 1  # was 0",
+        "l west decode=p: 2  # was 0, 1 moved here",
+        "m east decode=p: 2",
+        "z east decode=p: 1  # was 0",
+    )
+    lock = _lock(merged)
+    assert lock.was == {spot("a east/p"): 1, spot("c east/p"): 0, spot("l west/p"): 0, spot("z east/p"): 0}
+    assert {spot: number for spot, number in lock.moved.items() if number} == {spot("l west/p"): 1}
+    assert merged.noted
+    assert "#" not in text(lock)
+
+
+def test_notes_of_a_merge_that_nobody_planned_with_stay() -> None:
+    base = _of("a east decode=p: 2  # was 0, 1 moved here", "m east decode=p: 1  # was 0")
+    ours = base.replace("m east decode=p: 1  # was 0", "m east decode=p: 1")
+    theirs = base.replace("p: 2", "p: 3")
+    assert _merged(base, base, base).text == base
+    assert _merged(base, ours, base).text == ours
+    assert _merged(base, ours, theirs).text == theirs.replace(
+        "m east decode=p: 1  # was 0", "m east decode=p: 1"
+    )
+
+
+def test_what_one_branch_moved_and_the_other_added_ran_before() -> None:
+    base = _of("a east decode=p: 1")
+    moved, added = _of("a west decode=p: 1"), _of("a east decode=p: 1", "a west decode=p: 1")
+    assert _merged(base, moved, added).text == _of("a west decode=p: 1  # was 0, 1 moved here")
+
+
+def test_a_lock_of_both_branches_without_a_base_merges_too() -> None:
+    own, other = _of("a east decode=p: 1"), _of("a east decode=p: 1", "b east decode=p: 1")
+    assert _merged("", own, other).text == _of("a east decode=p: 1  # was 0", "b east decode=p: 1  # was 0")
+
+
+def test_comments_and_other_sections_survive() -> None:
+    base = """\
+# reviewed by the platform team
+version: 1
+stack: test  # not prod
+clusters:
+  # ends in May
+  east: {source: Existing, uid: 6e0c0d4e-1f0b-4b8e-9a55-0a1b2c3d4e5f}
+pools:
+  west/h100: {name: h100-1a2b3c, nodeConfig.spot: true}  # cheap
+placements:
+  ml/a@3fa01c east decode=l4 prefill=l4: 1  # first
+  # the last one
+  ml/m east decode=l4: 1
+podDefaults:  # levels
+  ml/m: 2
+services:
+  ml/all: [east, west]
+# end
+"""
+    ours = base.replace("l4: 1  # first", "l4: 2  # first").replace("# end\n", "# the end\n")
+    theirs = base.replace("[east, west]", "[east, north, west]").replace("  ml/m: 2", "  ml/m: 2\n  ml/n: 2")
+    other = base.replace("[east, west]", "[west]")
+    expected = ours.replace("prefill=l4: 2  # first", "prefill=l4: 2  # was 1  # first")
+    merged = _merged(base, ours, theirs)
+    assert _merged(base, base, base).text == base
+    assert merged.text == expected.replace("[east, west]", "[east, north, west]").replace(
+        "  ml/m: 2", "  ml/m: 2\n  ml/n: 2"
+    )
+    assert "  ml/all: [north, west]\n" in _merged(base, other, theirs).text
+
+
+def test_what_both_branches_changed_in_two_ways_is_a_conflict_between_markers() -> None:
+    base = _of("a east decode=p: 2", "b east decode=p: 1", "c east decode=p: 1  # why")
+    ours = _of("a east decode=p: 3", "b west decode=p: 1", "c east decode=p: 1  # why")
+    theirs = _of(
+        "a east decode=p: 1",
+        "b east decode=p: 4  # big",
+        "c east decode=p: 1  # why",
+        "d east decode=p: 1",
+    )
+    merged = _merged(base, ours, theirs)
+    assert merged.text == (
         "version: 1\n"
         "stack: test\n"
         "placements:\n"
-        "  ml/a east decode=p: 2  # was 1\n"
+        "<<<<<<< ours\n"
+        "  ml/a east decode=p: 3  # was 2\n"
+        "=======\n"
+        "  ml/a east decode=p: 1\n"
+        ">>>>>>> theirs\n"
+        "<<<<<<< ours\n"
+        "=======\n"
+        "  ml/b east decode=p: 4  # was 1  # big\n"
+        ">>>>>>> theirs\n"
+        "  ml/b west decode=p: 1  # was 0, 1 moved here\n"
+        "  ml/c east decode=p: 1  # why\n"
+        "  ml/d east decode=p: 1  # was 0\n"
+    )
+    step = (
+        "Keep the line that fits the merged documents, remove the other one and the markers, and run "
+        "inferfleet plan --write"
+    )
+    assert [str(problem) for problem in merged.problems] == [
+        f"{FILE}:4: both branches changed ml/a east decode=p: ours has 'ml/a east decode=p: 3', theirs has "
+        f"'ml/a east decode=p: 1'. {step}",
+        f"{FILE}:9: both branches changed ml/b east decode=p: ours has no line, theirs has "
+        f"'ml/b east decode=p: 4'. {step}",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("ours", "merged"),
+    [
+        (("a east decode=l4: 1", "b west decode=l4: 1"), ()),
+        (("a north decode=l4: 1", "a west decode=l4: 1"), ("a north decode=l4: 1  # was 0",)),
+    ],
+    ids=["both scaled it", "ours moved one"],
+)
+def test_of_a_deployment_both_branches_made_smaller_elsewhere_what_ran_stays_for_a_plan_to_end(
+    ours: tuple[str, ...], merged: tuple[str, ...]
+) -> None:
+    """Else nothing that ran would be left: each branch ended what the other kept."""
+    base = ("a east decode=l4: 1", "a west decode=l4: 1")
+    theirs = "a east decode=l4: 1" if "a west decode=l4: 1" in ours else "a west decode=l4: 1"
+    added = tuple(f"{line}  # was 0" for line in ours if line.startswith("b"))
+    both = _merged(_of(*base), _of(*ours), _of(theirs))
+    assert both.text == _of(*sorted((*base, *merged)), *added)
+
+
+def test_a_deployment_that_one_branch_removed_and_the_other_changed_stays_whole() -> None:
+    """Documents say whether it is still there; without its other lines, what runs would be forgotten."""
+    base = (
+        "version: 1\n"
+        "stack: test\n"
+        "placements:\n"
+        "  ml/a east decode=p: 1\n"
+        "  # near its data\n"
+        "  ml/a west decode=p: 1\n"
         "  ml/b east decode=p: 1\n"
-        "  ml/c east decode=p: 1  # was 0\n"
-        "  ml/l east decode=p: 1\n"
-        "  ml/m east decode=p: 2\n"
-        "  ml/z east decode=p: 1  # was 0\n"
+        "podDefaults:\n"
+        "  ml/a: 2\n"
     )
-    assert merged.was == {spot("a east/p"): 1, spot("c east/p"): 0, spot("z east/p"): 0}
-    assert "#" not in text(merged)
+    ours = _of("b east decode=p: 1")
+    theirs = base.replace("west decode=p: 1", "west decode=p: 3")
+    expected = base.replace("west decode=p: 1", "west decode=p: 3  # was 1")
+    for merged in (_merged(base, ours, theirs), _merged(base, theirs, ours)):
+        assert (merged.text, merged.problems) == (expected, ())
+    assert _merged(base, ours, base).text == ours
 
 
-def test_a_lock_of_both_branches_without_a_base_merges_too(tmp_path: Path) -> None:
-    own = Lock(stack="test", placements={spot("a east/p"): 1})
-    other = Lock(stack="test", placements={spot("a east/p"): 1, spot("b east/p"): 1})
-    merged = _merged(tmp_path, base=None, ours=own, theirs=other)
-    assert merged.was == {spot("a east/p"): 0, spot("b east/p"): 0}
+def test_a_lock_that_cannot_be_read_is_one_conflict_as_a_whole() -> None:
+    base, twice = _of("a east decode=p: 1"), _of("a east decode=p: 1", "a east decode=p: 2")
+    merged = _merged(base, twice, base)
+    assert merged.text == f"<<<<<<< ours\n{twice}=======\n{base}>>>>>>> theirs\n"
+    assert [str(problem.where) for problem in merged.problems] == [f"{FILE} (ours):5", f"{FILE}:1"]
+    assert _merged(base, "", base).text == f"<<<<<<< ours\n\n=======\n{base}>>>>>>> theirs\n"
 
 
-def _gpus(documents: list[Document], name: str) -> int:
-    return next(
-        document.spec.workers.topology.gpus_per_pod
-        for document in documents
-        if isinstance(document, ModelDeployment) and document.metadata.name == name
-    )
+def test_conflicts_in_a_base_that_git_made_of_several_count_as_nothing() -> None:
+    base = _of("a east decode=p: 1")
+    conflict = _merged(base, base.replace("p: 1", "p: 2"), base.replace("p: 1", "p: 3")).text
+    side = _of("a east decode=p: 2")
+    assert _lock(_merged(conflict, side, side)).placements == {spot("a east/p"): 2}
+
+
+def test_clusters_that_two_branches_know_more_of_are_a_conflict() -> None:
+    base = Lock("test", {"east": LockedCluster("Existing")})
+    one, other = (Lock("test", {"east": LockedCluster("Existing", uid=uid)}) for uid in ("a-1", "b-1"))
+    assert _lock(_merged(base, base, other)) == other
+    assert len(_merged(base, one, other).problems) == 1

@@ -5,7 +5,6 @@ from typing import Any
 import pytest
 from small_fleet import Document, class_, cluster, deployment, fleet, lock, placed
 
-from inferfleet.api.kinds.inference_cluster import InferenceCluster
 from inferfleet.fleet import plan
 from inferfleet.fleet.placement.rooms import More, Room
 
@@ -25,81 +24,6 @@ def _at_least(memory: str) -> str:
 
 def _placed(*documents: Document, locked: dict[str, int] | None = None) -> dict[str, int]:
     return placed(plan(fleet(*documents), lock(locked or {})))
-
-
-@pytest.mark.parametrize(
-    ("classes", "goes_to"),
-    [
-        ([_priced("x", 8, "80"), _priced("y", 8, "16")], "y"),
-        # By GPU, not by node.
-        ([_priced("x", 4, "8"), _priced("y", 8, "12")], "y"),
-        # What has no price comes last, and so has one in a currency that most have not.
-        ([_priced("x", 8, None), _priced("y", 8, "99")], "y"),
-        ([_priced("x", 8, "1", currency="EUR"), _priced("y", 8, "9"), _priced("z", 8, "9")], "y"),
-        # Without prices: small nodes, then little memory, then names.
-        ([_priced("x", 8, None), _priced("y", 4, None)], "y"),
-        ([_priced("x", 8, None, memory="141Gi"), _priced("y", 8, None)], "y"),
-        ([_priced("x", 8, None), _priced("y", 8, None)], "x"),
-    ],
-)
-def test_a_replica_goes_to_the_class_with_the_lowest_price_per_gpu(classes: list[Any], goes_to: str) -> None:
-    pools = {document.metadata.name: (document.metadata.name, 1) for document in classes}
-    assert _placed(*classes, cluster("east", pools), deployment("a", 1)) == {f"a east/{goes_to}": 1}
-
-
-def _with_models(**models: str) -> Document:
-    """One cluster with a pool of one node for each class, of a capacity model."""
-    pools = [
-        {"name": name, "className": name, "nodeCount": 1, "capacity": {"model": model}}
-        for name, model in models.items()
-    ]
-    place = {"source": "GKE", "gke": {"project": "acme-ml", "region": "us-east5"}}
-    spec = {"cluster": place, "nodePools": pools, "serving": {"gateway": {"className": "any"}}}
-    return InferenceCluster.model_validate({"metadata": {"name": "east"}, "spec": spec})
-
-
-@pytest.mark.parametrize(
-    ("models", "goes_to"),
-    [
-        ({"x": "OnDemand", "y": "OnDemand"}, "x"),
-        # y costs 24 as Spot, x 40 on demand.
-        ({"x": "OnDemand", "y": "Spot"}, "y"),
-        # Spot of x is not published, so it counts as on demand.
-        ({"x": "Spot", "y": "Spot"}, "y"),
-        ({"x": "Spot", "y": "OnDemand"}, "x"),
-        # What was agreed for reserved nodes is not known.
-        ({"x": "OnDemand", "y": "Reservation"}, "x"),
-    ],
-)
-def test_a_pool_of_spot_capacity_counts_what_that_costs(models: dict[str, str], goes_to: str) -> None:
-    price = {"onDemand": "80", "spot": "24", "currency": "USD", "asOf": "2026-04-14", "source": "a list"}
-    classes = [_priced("x", 8, "40"), class_("y", 8, price=price)]
-    wanted = deployment("a", 1, capacityModels=["OnDemand", "Spot", "Reservation"])
-    assert _placed(*classes, _with_models(**models), wanted) == {f"a east/{goes_to}": 1}
-
-
-def test_a_plan_says_which_nodes_in_use_have_no_price_to_compare() -> None:
-    classes = [_priced("x", 8, "40"), _priced("y", 8, None), _priced("z", 8, "1", currency="EUR")]
-    east = cluster("east", {"x": ("x", 1), "y": ("y", 1)})
-
-    def said(*documents: Document) -> list[str]:
-        made = plan(fleet(*documents), EMPTY)
-        return [problem.what for problem in made.problems if problem.severity == "notice"]
-
-    assert said(*classes, east, deployment("a", 1)) == [
-        "no price in USD is known for nodes of y: new replicas come there after all nodes with a price, by "
-        "their GPUs per node"
-    ]
-    assert said(*classes, east) == []
-    assert said(*classes, cluster("east", {"y": ("y", 1)}), deployment("a", 1)) == []
-
-
-def test_prices_are_compared_in_the_currency_of_most_classes_in_use() -> None:
-    """Those of a catalogue that nobody uses outvote no team's own."""
-    own = [_priced("x", 8, "40", currency="EUR"), _priced("y", 8, "20", currency="EUR")]
-    others = [_priced(f"c{number}", 8, "1") for number in range(5)]
-    east = cluster("east", {"x": ("x", 1), "y": ("y", 1)})
-    assert _placed(*own, *others, east, deployment("a", 1)) == {"a east/y": 1}
 
 
 def test_clusters_are_spread_over_before_prices_are_compared() -> None:

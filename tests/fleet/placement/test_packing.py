@@ -46,10 +46,6 @@ def test_huge_pages_limit_a_node_beside_its_memory() -> None:
     assert pack(node, 1, {Pod(1, 0, 8, 4, 1): 2}).free == ((Node(6, 0, 48, 108, 0, 2), 1),)
 
 
-def test_room_is_what_more_pods_find_beside_those_that_stand() -> None:
-    assert pack(EIGHT, 2, {_gpus(3): 1}).room(_gpus(4)) == 3
-
-
 def test_a_large_pool_costs_what_a_small_one_does() -> None:
     assert pack(EIGHT, 15_000, {_gpus(1): 100_000, _gpus(8): 2_500}).holds
 

@@ -43,7 +43,7 @@ def _messages(plan: Plan) -> tuple[list[str], list[str]]:
             [
                 Reason("dev", "", "cluster label tier=dev, needs tier=prod"),
                 Reason("none", "", "no cluster label tier, needs tier=prod"),
-                Reason("prod", "", "cordoned"),
+                Reason("prod", "", "cordoned, with 1 node suitable for it"),
             ],
         ),
         (

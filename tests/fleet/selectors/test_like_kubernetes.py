@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 
 import pytest
-from fleet.selectors.combinations import expressions
+from fleet.selectors.combined_expressions import expressions
 from fleet.selectors.test_cel import H100
 
 from inferfleet.fleet.selectors.cel import InvalidSelector, Selectors

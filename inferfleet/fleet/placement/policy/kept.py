@@ -1,8 +1,11 @@
 """What is said of spreads, preferences and capacity models that cannot be kept, or that name nothing."""
 
 from collections.abc import Iterable, Iterator
+from typing import NamedTuple
 
 from inferfleet.api.documents import Documents
+from inferfleet.api.kinds.base import LabelSelector
+from inferfleet.api.kinds.model_deployment import ModelDeploymentSpec
 from inferfleet.api.problems import Problem
 from inferfleet.api.wording import listing
 from inferfleet.fleet.placement.candidates import Candidates
@@ -16,26 +19,47 @@ _WHERE = {
 }
 
 
-def impossible(documents: Documents, key: str) -> Iterator[Problem]:
-    """Yield an error for each field of a deployment's policy that no pool of its clusters could ever meet."""
-    spec = documents.deployments[key].spec
-    if spec.model_fields_set.isdisjoint(("spread", "pool_selector", "capacity_models")):
-        return
-    pools = _pools(documents, key)
+class Impossible:
+    """What no pool could ever meet of what deployments ask for, worked out once for all that ask alike."""
+
+    def __init__(self, documents: Documents) -> None:
+        self._documents = documents
+        self._known: dict[tuple[object, ...], tuple[_Unmet, ...]] = {}
+
+    def of(self, key: str) -> Iterator[Problem]:
+        """Yield an error for each field of a deployment's policy that no pool of its clusters meets."""
+        spec = self._documents.deployments[key].spec
+        if spec.model_fields_set.isdisjoint(("spread", "pool_selector", "capacity_models")):
+            return
+        models = spec.capacity_models if "capacity_models" in spec.model_fields_set else None
+        over = spec.spread.over if spec.spread else None
+        asked = str(spec.cluster_selector), str(spec.pool_selector), models, over
+        if asked not in self._known:
+            self._known[asked] = tuple(_unmet(self._documents, spec))
+        for unmet in self._known[asked]:
+            yield Problem(*unmet, kind="ModelDeployment", key=key)
+
+
+class _Unmet(NamedTuple):
+    what: str
+    next_step: str
+    path: str
+
+
+def _unmet(documents: Documents, spec: ModelDeploymentSpec) -> Iterator[_Unmet]:
+    pools = _pools(documents, spec.cluster_selector)
     if not pools:
         return
     if spec.spread and not pools & domains(documents, spec.spread.over).keys():
         over = spec.spread.over
         what = over if over in _WHERE else f"label {over}"
-        yield Problem(
+        yield _Unmet(
             f"spread.over is {over}, and no pool of the clusters that clusterSelector matches has a {what} "
             "that is known",
             _WHERE.get(
                 over, f"Use cluster, region, zone or a label that clusters have ({_labels(documents)})"
             ),
             "spec.spread.over",
-            kind="ModelDeployment",
-            key=key,
         )
     chosen = [
         pool
@@ -45,28 +69,23 @@ def impossible(documents: Documents, key: str) -> Iterator[Problem]:
     ]
     if not any(spec.pool_selector.matches(pool.node_labels) for pool in chosen):
         labels = {f"{label}={value}" for pool in chosen for label, value in pool.node_labels.items()}
-        yield Problem(
+        yield _Unmet(
             f"poolSelector {spec.pool_selector} matches no pool of the clusters that clusterSelector matches",
             f"Use labels that their pools have ({listing(sorted(labels)) or 'there are none'})",
             "spec.poolSelector",
-            kind="ModelDeployment",
-            key=key,
         )
     models = {pool.capacity.model for pool in chosen}
     if "capacity_models" in spec.model_fields_set and models.isdisjoint(spec.capacity_models):
-        yield Problem(
+        yield _Unmet(
             f"capacityModels allow {listing(spec.capacity_models)}, and the pools of the clusters that "
             f"clusterSelector matches are {listing(sorted(models))}",
             "Add one of these, or a pool with such a capacity.model",
             "spec.capacityModels",
-            kind="ModelDeployment",
-            key=key,
         )
 
 
-def _pools(documents: Documents, key: str) -> set[PoolKey]:
-    """Return the pools of the clusters that the deployment selects."""
-    selector = documents.deployments[key].spec.cluster_selector
+def _pools(documents: Documents, selector: LabelSelector) -> set[PoolKey]:
+    """Return the pools of the clusters that are selected."""
     return {
         (name, pool.name)
         for name, cluster in documents.clusters.items()
@@ -104,13 +123,14 @@ def _of_replicas(documents: Documents, candidates: Candidates, key: str) -> Iter
     wanted, spreading = candidates.wanted(key), candidates.spreading
     unsteady = spreading.unsteady(wanted)
     if wanted.unsteady is not None and unsteady > wanted.unsteady:
-        wants = documents.deployments[key].spec.on_demand_replicas
+        spec = documents.deployments[key].spec
+        wants, more = spec.on_demand_replicas, unsteady - wanted.unsteady
         yield _warning(
             key,
             f"onDemandReplicas is {wants}, and {unsteady} replicas run on pools of other models than "
             "OnDemand and Reservation; they stay there",
-            "To replace them, lower replicas to that number for one update and raise it again: those on "
-            "other models end first",
+            f"To replace them, write replicas: {spec.replicas + more} for one update, then "
+            f"{spec.replicas} again: new ones go to OnDemand or Reservation, and those on others end first",
             "spec.onDemandReplicas",
         )
     if wanted.domains is None or not wanted.required:

@@ -4,16 +4,19 @@ First by what its deployment says (`prefer`, `spread`), then by the objective of
 fewest replicas, nodes with the lowest price, then nodes that something runs on already.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from inferfleet.fleet.placement.ledger import Ledger
 from inferfleet.fleet.placement.policy.spreading import Spreading
 from inferfleet.fleet.placement.policy.wanted import Wanted
 from inferfleet.fleet.placement.rooms import Room
 from inferfleet.fleet.placement.suitability import Suitability
+from inferfleet.fleet.shapes import fit
 
 # Clusters up to which each of their pools is looked at; with more of them, the index is.
 _FEW = 16
+# Pools of an offer that match a preference, up to which each of them is looked at.
+_FEW_POOLS = 64
 
 
 class Order:
@@ -31,19 +34,18 @@ class Order:
         if not wanted.ordered:
             yield from self._by_objective(wanted, thorough=thorough)
             return
-        role = wanted.roles[0]
-        rooms = [
-            room
-            for name in wanted.offers[role]
-            for room in self._rooms.of_offer[name]
-            if room.key[0] in wanted.clusters
-        ]
-        for numbers in self._spreading.groups(wanted, rooms, replicas):
-            for group in self._by_objective(wanted, thorough=thorough):
-                yield (room for room in group if room.number in numbers)
+        for level in self._spreading.levels(wanted, replicas):
+            among = wanted.by_tier[level[0]]
+            for group in self._by_objective(wanted, thorough=thorough, among=among):
+                yield self._spreading.on_level(wanted, level, group, replicas)
 
-    def _by_objective(self, wanted: Wanted, *, thorough: bool) -> Iterator[Iterator[Room]]:
-        """Yield pools for the first role in the order of the stack's objective, in groups."""
+    def _by_objective(
+        self, wanted: Wanted, *, thorough: bool, among: Mapping[str, list[Room]] | None = None
+    ) -> Iterator[Iterator[Room]]:
+        """Yield pools for the first role in the order of the stack's objective, in groups.
+
+        With pools by their offers, it is no others than `among` these that matter.
+        """
         there = self._ledger.by_cluster(wanted.deployment)
         used = {cluster: number for cluster, number in there.items() if cluster in wanted.clusters}
         levels = set(used.values())
@@ -56,13 +58,14 @@ class Order:
                     if level
                     else wanted.clusters
                 )
-                yield self._at(wanted, level, self._pools(wanted, at_level, thorough=thorough))
+                rooms = self._pools(wanted, at_level, thorough=thorough, among=among)
+                yield self._at(wanted, level, rooms)
             return
         each: list[int | None] = [*sorted(levels)] if wanted.objective == "cost" else [None]
         for opens in (False, True) if wanted.objective == "pack" else (None,):
             for name in wanted.offers[wanted.roles[0]]:
                 for number in each:
-                    rooms = self._of_offer(wanted, name, thorough=thorough)
+                    rooms = self._of_offer(wanted, name, thorough=thorough, among=among)
                     yield self._at(wanted, number, rooms, opens=opens)
 
     def _at(
@@ -86,7 +89,12 @@ class Order:
         return self._preference(wanted, wanted.roles[0], room)[1] == room.node.level(room.node)
 
     def _pools(
-        self, wanted: Wanted, clusters: frozenset[str] | list[str], *, thorough: bool
+        self,
+        wanted: Wanted,
+        clusters: frozenset[str] | list[str],
+        *,
+        thorough: bool,
+        among: Mapping[str, list[Room]] | None,
     ) -> Iterator[Room]:
         """Yield pools for the first role, the best first, some of them on other clusters, some twice."""
         role = wanted.roles[0]
@@ -95,18 +103,33 @@ class Order:
                 (self._preference(wanted, role, room), room)
                 for cluster in clusters
                 for room in self._rooms.on_cluster.get(cluster, ())
-                if room.offer in wanted.offers[role]
+                if room.offer in wanted.offers[role] and (thorough or self._has_free(wanted, role, room))
             ]
             yield from (room for _, room in sorted(near, key=lambda pair: pair[0]))
             return
         for offer in wanted.offers[role]:
-            yield from self._of_offer(wanted, offer, thorough=thorough)
+            yield from self._of_offer(wanted, offer, thorough=thorough, among=among)
 
-    def _of_offer(self, wanted: Wanted, offer: str, *, thorough: bool) -> Iterator[Room]:
+    def _of_offer(
+        self, wanted: Wanted, offer: str, *, thorough: bool, among: Mapping[str, list[Room]] | None
+    ) -> Iterator[Room]:
         """Yield pools of an offer for the first role, those that it fills best first, some of them twice."""
-        yield from self._rooms.with_free(offer, self._asked(wanted, wanted.roles[0], offer))
-        if thorough or len(wanted.clusters) <= _FEW:
+        rooms = among.get(offer, []) if among is not None else None
+        if rooms is not None and len(rooms) <= _FEW_POOLS:
+            role = wanted.roles[0]
+            rooms = [room for room in rooms if thorough or self._has_free(wanted, role, room)]
+            yield from sorted(rooms, key=lambda room: self._preference(wanted, role, room))
+            return
+        role = wanted.roles[0]
+        for room in self._rooms.with_free(offer, self._asked(wanted, role, offer)):
+            if thorough or self._has_free(wanted, role, room):
+                yield room
+        if thorough:
             yield from self._rooms.of_offer[offer]
+
+    def _has_free(self, wanted: Wanted, role: str, room: Room) -> bool:
+        """Return whether a pod may have room on a node as they are filled, as far as a short look tells."""
+        return fit(room.most, self._demands.of(wanted.deployment, role, room.key).pod) > 0
 
     def near(self, wanted: Wanted, role: str, cluster: str, replicas: int = 1) -> list[Room]:
         """Return the pools of a cluster that suit a role, the best first."""

@@ -8,12 +8,13 @@ replicas are refused: what runs stays, whatever a quota says.
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from decimal import Decimal
 from fractions import Fraction
 from typing import NamedTuple
 
 from inferfleet.api.documents import Documents
 from inferfleet.api.kinds.policy.quota import Quota
-from inferfleet.api.problems import Problem
+from inferfleet.api.problems import Problem, Where
 from inferfleet.api.wording import listing
 from inferfleet.fleet.placement.prices import class_of, hourly, offer
 from inferfleet.fleet.shapes import Demand, Demands, PoolKey
@@ -23,17 +24,21 @@ _Prices = Mapping[str, Fraction]
 
 
 class Refusal(NamedTuple):
-    """Why a policy keeps a replica from a pool that suits it, for one pool and for several clusters."""
+    """Why a policy keeps a replica from a pool that suits it, for one pool and for several clusters, and what
+    to do about it: "" where that depends on all replicas without a place.
+    """
 
     why: str
     short: str
+    step: str
 
 
 @dataclass
 class Limit:
     """One limit of a quota: the most and what is used, of `path`, a field of the document.
 
-    It counts GPUs of `class_name` (of all classes for ""), or, where it has prices, what they cost.
+    It counts GPUs of `class_name` (of all classes for ""), or, where it has prices, what they cost. `where`
+    is its line.
     """
 
     quota: str
@@ -43,13 +48,25 @@ class Limit:
     prices: _Prices | None = None
     currency: str = ""
     used: Fraction = Fraction(0)
+    where: Where | None = None
 
     def amount(self, bought: str, demand: Demand) -> Fraction:
         """Return how much a role of a replica on nodes of an offer counts."""
         if self.prices is None:
             return Fraction(demand.gpus if self.class_name in ("", class_of(bought)) else 0)
-        units = Fraction(demand.gpus) if demand.gpus else Fraction(demand.pods * demand.pod.cpu, 1000)
+        units = Fraction(demand.gpus) if demand.gpus else Fraction(demand.cpu, 1000)
         return units * self.prices.get(bought, 0)
+
+    @property
+    def name(self) -> str:
+        """Return which limit it is: `spec.gpus of Quota ml/q (stacks/a.yaml:7)`."""
+        return f"{self.path} of Quota {self.quota}{f' ({self.where})' if self.where else ''}"
+
+    def told(self, amount: Fraction) -> str:
+        """Return an amount of it, `16` GPUs or `USD 80.01`, rounded up to a cent."""
+        if self.prices is None:
+            return str(amount)
+        return f"{self.currency} {Decimal(-(-amount * 100 // 1)) / 100:.2f}"
 
     def __str__(self) -> str:
         """Return what is used: `16 of 16 GPUs of class h100`, `USD 80.00 of 100.00 per hour`."""
@@ -76,15 +93,15 @@ class Quotas:
 
     def add(self, spot: Spot, replicas: int) -> None:
         """Count more replicas on a spot, or fewer with a negative number."""
-        for limit, each in self._amounts(spot):
+        for limit, each in self.amounts(spot):
             limit.used += replicas * each
 
     def allow(self, spot: Spot, replicas: int, leaving: Spot | None = None) -> bool:
         """Return whether more replicas may be on a spot. Those that leave another one may use as much as
         there.
         """
-        before = [each for _, each in self._amounts(leaving)] if leaving else None
-        for place, (limit, each) in enumerate(self._amounts(spot)):
+        before = [each for _, each in self.amounts(leaving)] if leaving else None
+        for place, (limit, each) in enumerate(self.amounts(spot)):
             if limit.used + replicas * each > limit.most and each > (before[place] if before else 0):
                 return False
         return True
@@ -101,11 +118,18 @@ class Quotas:
                 more += other_gpus
             if more and limit.used + more > limit.most:
                 which = limit.quota.partition("/")[2]
-                why = f"quota {which} of namespace {namespace}: {limit} used"
-                return Refusal(why, f"refused by quota {which} ({limit} used)")
+                # What other roles count by class or cost depends on their pools.
+                least = "at least " if other_gpus and (limit.prices is not None or limit.class_name) else ""
+                needs = f"a replica needs {least}{limit.told(more)}"
+                where = f" ({limit.where})" if limit.where else ""
+                return Refusal(
+                    f"quota {which} of namespace {namespace}{where}: {limit} used, {needs}",
+                    f"refused by quota {which} ({limit} used, {needs})",
+                    "",
+                )
         return None
 
-    def _amounts(self, spot: Spot) -> list[tuple[Limit, Fraction]]:
+    def amounts(self, spot: Spot) -> list[tuple[Limit, Fraction]]:
         """Return the limits of a namespace, with how much a replica on a spot counts for each."""
         if spot.namespace not in self.limits:
             return []
@@ -152,13 +176,19 @@ class Quotas:
 
 def _limits(documents: Documents, key: str, quota: Quota) -> Iterator[Limit]:
     spec = quota.spec
+
+    def where(path: str) -> Where | None:
+        return documents.where("Quota", key, path)
+
     if spec.gpus is not None:
-        yield Limit(key, "spec.gpus", Fraction(spec.gpus))
+        yield Limit(key, "spec.gpus", Fraction(spec.gpus), where=where("spec.gpus"))
     for name, most in sorted(spec.gpus_by_class.items()):
-        yield Limit(key, f"spec.gpusByClass.{name}", Fraction(most), name)
+        path = f"spec.gpusByClass.{name}"
+        yield Limit(key, path, Fraction(most), name, where=where(path))
     if spec.cost is not None:
         most_cost, currency = Fraction(spec.cost.amount), spec.cost.currency
-        yield Limit(key, "spec.cost", most_cost, prices=hourly(documents, currency), currency=currency)
+        priced = hourly(documents, currency)
+        yield Limit(key, "spec.cost", most_cost, prices=priced, currency=currency, where=where("spec.cost"))
 
 
 def _warning(limit: Limit, what: str, next_step: str) -> Problem:

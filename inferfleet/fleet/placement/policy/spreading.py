@@ -6,7 +6,9 @@ also when they are full; replicas on lost clusters are not counted.
 """
 
 from collections import Counter
+from collections.abc import Iterator
 from heapq import nsmallest
+from itertools import islice
 from typing import NamedTuple
 
 from inferfleet.fleet.placement.ledger import Ledger
@@ -18,7 +20,10 @@ from inferfleet.fleet.spot import Spot
 
 # A place by the order of preference; smaller is better.
 Worth = tuple[int, int, int]
+# Which preference a pool matches first, and by how much more replicas there exceed the skew.
+Level = tuple[int, int]
 _NOWHERE = 1 << 40  # of a pool in no domain, which comes after all that are in one
+_NO_DOMAIN = "/"  # no name of a cluster, region or zone, and no value of a label
 
 
 class Spreading:
@@ -26,6 +31,8 @@ class Spreading:
 
     def __init__(self, ledger: Ledger) -> None:
         self._ledger = ledger
+        self._counts: dict[str, Counter[str]] = {}
+        self._unsteady: dict[str, Counter[str]] = {}
 
     def refuses(self, wanted: Wanted, room: Room, replicas: int = 1) -> bool:
         """Return whether more replicas must not have their first role on a pool."""
@@ -51,6 +58,7 @@ class Spreading:
                 f"capacity model {model}: at most {most} {'replica' if most == 1 else 'replicas'} may be on "
                 "others than OnDemand and Reservation (onDemandReplicas)",
                 f"refused by onDemandReplicas (at most {most} on {model} and the like)",
+                f"lower onDemandReplicas of {wanted.deployment} by 1 for each replica that may be on {model}",
             )
         spread = wanted.domains
         if spread is None or not spread.required:
@@ -59,6 +67,7 @@ class Spreading:
             return Refusal(
                 f"is in no {_kind(spread.over)} that is known, and replicas spread over it (spread.over)",
                 f"refused by spread (no {_kind(spread.over)} known)",
+                "",
             )
         crowd = self._crowd(wanted)
         if crowd.excess(room.key, 1) <= 0:
@@ -68,17 +77,24 @@ class Spreading:
             f"{_kind(spread.over)} {own} has {counts[own]} replicas and {least} {counts[least]}: one more "
             f"makes the skew {counts[own] + 1 - counts[least]} (maxSkew {spread.max_skew})",
             f"refused by spread over {_kind(spread.over)} (maxSkew {spread.max_skew})",
+            f"raise spread.maxSkew of {wanted.deployment}, or make room in {_kind(spread.over)} {least}",
         )
 
-    def groups(self, wanted: Wanted, rooms: list[Room], replicas: int) -> list[frozenset[int]]:
-        """Return the numbers of pools that may take replicas, those that come first together."""
+    def levels(self, wanted: Wanted, replicas: int) -> list[Level]:
+        """Return the levels on which pools may take more replicas, those that come first before others."""
+        excesses = {0}
+        if wanted.domains and not wanted.required:
+            excesses = self._crowd(wanted).excesses(replicas)
+        return sorted((tier, excess) for tier in wanted.by_tier for excess in excesses)
+
+    def on_level(self, wanted: Wanted, level: Level, rooms: Iterator[Room], replicas: int) -> Iterator[Room]:
+        """Yield the pools that are on a level for more replicas."""
         crowd = self._crowd(wanted) if wanted.domains else None
-        by_worth: dict[tuple[int, int], list[int]] = {}
+        tier, excess = level
         for room in rooms:
-            excess = max(0, crowd.excess(room.key, replicas)) if crowd else 0
-            if not (wanted.required and excess):
-                by_worth.setdefault((wanted.tiers.get(room.key, 0), excess), []).append(room.number)
-        return [frozenset(by_worth[worth]) for worth in sorted(by_worth)]
+            own = max(0, crowd.excess(room.key, replicas)) if crowd else 0
+            if own == excess and wanted.tiers.get(room.key, 0) == tier:
+                yield room
 
     def worth(self, wanted: Wanted, pool: PoolKey) -> Worth:
         """Return the place of a pool in the order of preference, by what stands in its domain now."""
@@ -92,13 +108,12 @@ class Spreading:
 
     def counts(self, wanted: Wanted) -> Counter[str]:
         """Return the replicas in each domain, also of running ones in domains that take no more."""
-        counts: Counter[str] = Counter()
-        if wanted.domains is not None:
-            for spot, number in self._ledger.spots(wanted.deployment).items():
-                domain = wanted.domains.of.get(first_pool(wanted, spot))
-                if domain is not None:
-                    counts[domain] += number
-        return counts
+        if wanted.deployment not in self._counts:
+            of = wanted.domains.of if wanted.domains else {}
+            self._counts[wanted.deployment] = self._ledger.tally(
+                wanted.deployment, lambda spot: of.get(first_pool(wanted, spot))
+            )
+        return self._counts[wanted.deployment]
 
     def too_many_unsteady(self, wanted: Wanted, spot: Spot) -> bool:
         """Return whether a spot has nodes that may be taken away, and more replicas have than should."""
@@ -110,8 +125,11 @@ class Spreading:
 
     def unsteady(self, wanted: Wanted) -> int:
         """Return the replicas with a pool whose nodes may be taken away."""
-        spots = self._ledger.spots(wanted.deployment)
-        return sum(number for spot, number in spots.items() if self._is_unsteady(spot))
+        if wanted.deployment not in self._unsteady:
+            self._unsteady[wanted.deployment] = self._ledger.tally(
+                wanted.deployment, lambda spot: "unsteady" if self._is_unsteady(spot) else None
+            )
+        return self._unsteady[wanted.deployment]["unsteady"]
 
     def _is_unsteady(self, spot: Spot) -> bool:
         models = self._ledger.rooms.models
@@ -119,7 +137,7 @@ class Spreading:
 
     def _crowd(self, wanted: Wanted) -> "_Crowd":
         counts = self.counts(wanted)
-        spread = wanted.domains or Domains("", False, 0, {}, frozenset())
+        spread = wanted.domains or Domains("", False, 0, {}, ())
         return _Crowd(spread, counts, *_two_least(counts, spread.eligible))
 
 
@@ -137,8 +155,15 @@ class _Crowd(NamedTuple):
     def excess(self, pool: PoolKey, replicas: int) -> int:
         """Return by how much more replicas on a pool make the skew larger than it may be."""
         own = self.spread.of.get(pool)
-        if own is None:
-            return _NOWHERE
+        return _NOWHERE if own is None else self._excess(own, replicas)
+
+    def excesses(self, replicas: int) -> set[int]:
+        """Return what more replicas on one of the pools may exceed the skew by, 0 where they do not."""
+        # The name of no domain stands for all those without replicas that are not the first.
+        some = {*self.counts, self.least[1], self.next[1] if self.next else "", _NO_DOMAIN}
+        return {max(0, self._excess(own, replicas)) for own in some} | {_NOWHERE}
+
+    def _excess(self, own: str, replicas: int) -> int:
         other = self.next if own == self.least[1] else self.least
         if other is None:
             return 0  # there is one domain alone
@@ -146,11 +171,11 @@ class _Crowd(NamedTuple):
         return after - min(other[0], after) - self.spread.max_skew
 
 
-def _two_least(counts: Counter[str], eligible: frozenset[str]) -> tuple[_Least, _Least | None]:
-    first, second = (0, ""), None
-    for place, least in enumerate(nsmallest(2, ((counts[name], name) for name in eligible))):
-        first, second = (least, None) if place == 0 else (first, least)
-    return first, second
+def _two_least(counts: Counter[str], eligible: tuple[str, ...]) -> tuple[_Least, _Least | None]:
+    least = [(0, name) for name in islice((name for name in eligible if name not in counts), 2)]
+    if len(least) < 2:
+        least = nsmallest(2, ((counts[name], name) for name in eligible))
+    return (least[0] if least else (0, "")), (least[1] if len(least) > 1 else None)
 
 
 def first_pool(wanted: Wanted, spot: Spot) -> PoolKey:

@@ -14,7 +14,7 @@ from inferfleet.api.kinds.model_deployment import ModelDeploymentSpec
 from inferfleet.api.kinds.node_pool import NodePool
 from inferfleet.api.kinds.policy.placement import STEADY, Preference
 from inferfleet.fleet.placement.prices import class_of, ranks
-from inferfleet.fleet.placement.rooms import Rooms
+from inferfleet.fleet.placement.rooms import Room, Rooms
 from inferfleet.fleet.placement.suitability import Suitability
 from inferfleet.fleet.roles import is_disaggregated, roles_of
 from inferfleet.fleet.shapes import Demands, PoolKey
@@ -23,28 +23,31 @@ _REGION, _ZONE = "topology.kubernetes.io/region", "topology.kubernetes.io/zone"
 
 
 class Domains(NamedTuple):
-    """Over what replicas spread: the domain of each pool that has one, and those that may take replicas."""
+    """Over what replicas spread: the domain of each pool that has one, and those that may take replicas, in
+    order.
+    """
 
     over: str
     required: bool
     max_skew: int
     of: Mapping[PoolKey, str]
-    eligible: frozenset[str]
+    eligible: tuple[str, ...]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Wanted:
     """Where replicas of a deployment may run: the clusters, and by role the offers with their order.
 
-    The role with the most GPUs is the first. `nodes` are those of the offers that suit the role which fewest
-    suit, `gpus` those of the largest pod, `gang` the pods of the largest worker, `total` the GPUs of a
+    The role with the most GPUs is the first. `nodes` are those on these clusters that suit the role which
+    fewest suit, `gpus` those of the largest pod, `gang` the pods of the largest worker, `total` the GPUs of a
     replica, `cpu` by role the least thousandths of a core that a pod asks for. Where replicas are `together`,
     those on a cluster have one spot, because each prefill pod serves each decode pod; `share` of them come to
     a cluster if all have the same number.
 
     `closed` are pools that take none of them, whatever their class, `unsteady` the most replicas on others
     than OnDemand and Reservation. `tiers` have for each pool which preference it matches first, `domains` the
-    spread that the document asks for. `objective` is that of the stack.
+    spread that the document asks for; where it asks for either, `by_tier` has the pools for the first role by
+    tier and offer. `objective` is that of the stack.
     """
 
     deployment: str
@@ -61,9 +64,10 @@ class Wanted:
     unsteady: int | None
     tiers: Mapping[PoolKey, int]
     domains: Domains | None
+    by_tier: Mapping[int, Mapping[str, list[Room]]]
     objective: str
-    together: bool = False
-    share: int = 1
+    together: bool
+    share: int
 
     @property
     def scarcity(self) -> tuple[int, int, int, str]:
@@ -109,9 +113,13 @@ class Wants:
         self._targets = targets
         self._order = sorted(rooms.of_offer, key=ranks(documents).__getitem__)
         self._known: dict[str, Wanted] = {}
-        self._nodes: dict[tuple[str, frozenset[PoolKey]], int | None] = {}
+        self._open: dict[tuple[str, frozenset[PoolKey]], bool] = {}
+        self._nodes: dict[tuple[str, frozenset[str], frozenset[PoolKey]], int] = {}
         self._known_closed: dict[tuple[tuple[str, ...], str], frozenset[PoolKey]] = {}
+        self._known_tiers: dict[str, dict[PoolKey, int]] = {}
+        self._known_by_tier: dict[tuple[object, ...], dict[int, dict[str, list[Room]]]] = {}
         self._domains: dict[str, dict[PoolKey, str]] = {}
+        self._eligible: dict[tuple[object, ...], tuple[str, ...]] = {}
 
     def of(self, deployment: str) -> Wanted:
         """Return where replicas of a deployment may run."""
@@ -127,7 +135,7 @@ class Wants:
             role: {
                 name: rank
                 for rank, name in enumerate(self._order)
-                if self._nodes_of(name, closed) is not None and takes(deployment, role, class_of(name))
+                if self._has_open(name, closed) and takes(deployment, role, class_of(name))
             }
             for role in roles_of(document)
         }
@@ -136,23 +144,26 @@ class Wants:
         clusters = self._suitability.clusters(deployment)
         replicas = self._targets.get(deployment, spec.replicas)
         return Wanted(
-            deployment,
-            tuple(roles),
-            clusters,
-            offers,
-            min(sum(self._nodes_of(name, closed) or 0 for name in of_role) for of_role in offers.values()),
-            max(demand.pod.gpus for demand in written.values()),
-            max(demand.gang for demand in written.values()),
-            sum(demand.gpus for demand in written.values()),
-            {role: self._demands.least_cpu(deployment, role) for role in roles},
-            spec.priority,
-            closed,
-            max(0, replicas - spec.on_demand_replicas) if spec.on_demand_replicas else None,
-            self._tiers(spec.prefer) if spec.prefer else {},
-            self._spread(spec, clusters, offers[roles[0]], closed) if spec.spread else None,
-            self._documents.settings.objective,
-            is_disaggregated(document),
-            -(-spec.replicas // max(1, len(clusters))),
+            deployment=deployment,
+            roles=tuple(roles),
+            clusters=clusters,
+            offers=offers,
+            nodes=min(
+                sum(self._nodes_of(name, clusters, closed) for name in of_role) for of_role in offers.values()
+            ),
+            gpus=max(demand.pod.gpus for demand in written.values()),
+            gang=max(demand.gang for demand in written.values()),
+            total=sum(demand.gpus for demand in written.values()),
+            cpu={role: self._demands.least_cpu(deployment, role) for role in roles},
+            priority=spec.priority,
+            closed=closed,
+            unsteady=max(0, replicas - spec.on_demand_replicas) if spec.on_demand_replicas else None,
+            tiers=self._tiers(spec.prefer) if spec.prefer else {},
+            domains=self._spread(spec, clusters, offers[roles[0]], closed) if spec.spread else None,
+            by_tier=self._by_tier(spec, clusters, offers[roles[0]]) if spec.prefer or spec.spread else {},
+            objective=self._documents.settings.objective,
+            together=is_disaggregated(document),
+            share=-(-spec.replicas // max(1, len(clusters))),
         )
 
     def _closed(self, spec: ModelDeploymentSpec) -> frozenset[PoolKey]:
@@ -168,22 +179,47 @@ class Wants:
             )
         return self._known_closed[asked]
 
-    def _nodes_of(self, offer: str, closed: frozenset[PoolKey]) -> int | None:
-        """Return the nodes of an offer on pools that are not closed, or None where all of them are."""
+    def _has_open(self, offer: str, closed: frozenset[PoolKey]) -> bool:
+        """Return whether an offer has a pool that is not closed."""
         key = offer, closed
+        if key not in self._open:
+            self._open[key] = any(room.key not in closed for room in self._rooms.of_offer[offer])
+        return self._open[key]
+
+    def _nodes_of(self, offer: str, clusters: frozenset[str], closed: frozenset[PoolKey]) -> int:
+        """Return the nodes of an offer on the pools of clusters that are not closed."""
+        key = offer, clusters, closed
         if key not in self._nodes:
-            sizes = [room.size for room in self._rooms.of_offer[offer] if room.key not in closed]
-            self._nodes[key] = sum(sizes) if sizes else None
+            self._nodes[key] = sum(
+                room.size
+                for room in self._rooms.of_offer[offer]
+                if room.key[0] in clusters and room.key not in closed
+            )
         return self._nodes[key]
 
     def _tiers(self, rules: tuple[Preference, ...]) -> dict[PoolKey, int]:
-        return {
-            (name, pool.name): next(
-                (place for place, rule in enumerate(rules) if prefers(rule, cluster, pool)), len(rules)
-            )
-            for name, cluster in self._documents.clusters.items()
-            for pool in cluster.spec.node_pools
-        }
+        if str(rules) not in self._known_tiers:
+            self._known_tiers[str(rules)] = {
+                (name, pool.name): next(
+                    (place for place, rule in enumerate(rules) if prefers(rule, cluster, pool)), len(rules)
+                )
+                for name, cluster in self._documents.clusters.items()
+                for pool in cluster.spec.node_pools
+            }
+        return self._known_tiers[str(rules)]
+
+    def _by_tier(
+        self, spec: ModelDeploymentSpec, clusters: frozenset[str], offers: Mapping[str, int]
+    ) -> dict[int, dict[str, list[Room]]]:
+        asked = str(spec.prefer), clusters, *offers
+        if asked not in self._known_by_tier:
+            tiers = self._tiers(spec.prefer) if spec.prefer else {}
+            found = self._known_by_tier[asked] = {}
+            for name in offers:
+                for room in self._rooms.of_offer[name]:
+                    if room.key[0] in clusters:
+                        found.setdefault(tiers.get(room.key, 0), {}).setdefault(name, []).append(room)
+        return self._known_by_tier[asked]
 
     def _spread(
         self,
@@ -198,16 +234,20 @@ class Wants:
         if over not in self._domains:
             self._domains[over] = domains(self._documents, over)
         of = self._domains[over]
-        eligible = frozenset(
-            of[room.key]
-            for room in self._rooms.all
-            if room.key in of
-            and room.size
-            and room.key[0] in clusters
-            and room.offer in offers
-            and room.key not in closed
-        )
-        return Domains(over, spec.spread.mode == "Require", spec.spread.max_skew, of, eligible)
+        asked = over, clusters, closed, *offers
+        if asked not in self._eligible:
+            eligible = {
+                of[room.key]
+                for room in self._rooms.all
+                if room.key in of
+                and room.size
+                and room.key[0] in clusters
+                and room.offer in offers
+                and room.key not in closed
+            }
+            self._eligible[asked] = tuple(sorted(eligible))
+        required = spec.spread.mode == "Require"
+        return Domains(over, required, spec.spread.max_skew, of, self._eligible[asked])
 
 
 def prefers(rule: Preference, cluster: InferenceCluster, pool: NodePool) -> bool:

@@ -1,7 +1,7 @@
 """Functions and operators of selectors with values of every kind: 6,500 expressions, most of them wrong.
 
-`python -m fleet.selectors.combinations | go run .` in kubernetes/, with tests/ in PYTHONPATH, makes the
-answers that combinations.txt has in one letter each.
+`python -m fleet.selectors.combined_expressions | go run .` in kubernetes/, with tests/ in PYTHONPATH, makes
+the answers that combinations.txt has in one letter each.
 """
 
 import json

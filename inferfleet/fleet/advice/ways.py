@@ -1,0 +1,159 @@
+"""What would place replicas without a place and costs no nodes: moves, and what documents limit.
+
+Moves are those of `moves.py`. Where no number of nodes helps, the replicas are placed on pools that grow as
+far as they must, as for a fix, but without the quotas of documents and then without those of Google: what
+lets them have a place is what keeps them from it.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from fractions import Fraction
+from functools import cached_property
+
+from inferfleet.api.documents import Documents
+from inferfleet.fleet.advice.fixes import Fixes
+from inferfleet.fleet.advice.growing import Growing, Part
+from inferfleet.fleet.advice.moves import MakingRoom, RoomMade
+from inferfleet.fleet.decisions import Ways
+from inferfleet.fleet.lock.capacity import FILE, Seen
+from inferfleet.fleet.placement.candidates import Candidates
+from inferfleet.fleet.placement.ledger import Ledger, changeable, ledger_of
+from inferfleet.fleet.placement.policy.quotas import Limit
+from inferfleet.fleet.placement.sizes import counted
+from inferfleet.fleet.placement.suitability import Suitability
+from inferfleet.fleet.shapes import PoolKey
+from inferfleet.fleet.spot import Spot
+
+
+class AllWays(Mapping[str, Ways]):
+    """By deployment that lacks replicas, what would place them. It is worked out when somebody asks."""
+
+    def __init__(
+        self,
+        documents: Documents,
+        ledger: Ledger,
+        suitability: Suitability,
+        *,
+        fixes: Fixes,
+        fixed: Mapping[Spot, int],
+        seen: Mapping[PoolKey, Seen],
+        targets: Mapping[str, int],
+        valid: list[str],
+    ) -> None:
+        self._documents = documents
+        self._ledger = ledger
+        self._suitability = suitability
+        self._fixes = fixes
+        self._fixed = fixed
+        self._seen = seen
+        self._targets = targets
+        self._valid = valid
+        self._replicas = {
+            spot: number for name in documents.deployments for spot, number in ledger.replicas(name).items()
+        }
+        self._missing = {name: targets[name] - ledger.total(name) for name in fixes}
+
+    def __getitem__(self, deployment: str) -> Ways:
+        if deployment not in self._missing:
+            raise KeyError(deployment)
+        made = self._made.get(deployment) or RoomMade((), 0)
+        steps = () if self._fixes[deployment] else tuple(self._limits(deployment))
+        return Ways(made.moves, made.placed, steps)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._missing)
+
+    def __len__(self) -> int:
+        return len(self._missing)
+
+    @cached_property
+    def _made(self) -> dict[str, RoomMade]:
+        return MakingRoom(
+            self._documents,
+            self._ledger.demands,
+            self._suitability,
+            replicas=self._replicas,
+            fixed=self._fixed,
+            seen=self._seen,
+            targets=self._targets,
+            valid=self._valid,
+        ).found(self._missing)
+
+    def _limits(self, deployment: str) -> Iterator[str]:
+        """Yield which limits are in the way, and what they would have to be."""
+        of_documents = list(self._quotas(deployment))
+        yield from of_documents
+        part = Part((0, 0))
+        if of_documents:
+            return
+        growing = self._growing(limited=True)
+        if growing.place(deployment, self._missing[deployment], part):
+            for (cluster, pool), more_nodes in sorted(part.nodes.items()):
+                most = self._seen[cluster, pool].most if (cluster, pool) in self._seen else None
+                if most is not None:
+                    yield (
+                        f"raise Google's quota or the reservation of pool {cluster}/{pool}, which allow "
+                        f"{counted(most, 'node')} ({FILE}): {counted(more_nodes, 'more node')} would do"
+                    )
+
+    def _quotas(self, deployment: str) -> Iterator[str]:
+        quotas, namespace = self._ledger.quotas, deployment.partition("/")[0]
+        if quotas is None or namespace not in quotas.limits or deployment not in self._unlimited:
+            return
+        there = [name for name in self._unlimited if name.partition("/")[0] == namespace]
+        for place, limit in enumerate(quotas.limits[namespace]):
+            needs = {
+                name: sum(
+                    (
+                        number * quotas.amounts(spot)[place][1]
+                        for spot, number in self._unlimited[name].items()
+                    ),
+                    Fraction(0),
+                )
+                for name in there
+            }
+            every = sum(needs.values(), Fraction(0))
+            if needs[deployment] and limit.used + every > limit.most:
+                yield self._raised(deployment, limit, needs[deployment], every - needs[deployment])
+
+    def _raised(self, deployment: str, limit: Limit, need: Fraction, more: Fraction) -> str:
+        number = self._missing[deployment]
+        replicas = f"{counted(number, 'replica')} without a place need{'s' if number == 1 else ''}"
+        others = f", others without a place {limit.told(more)}" if more else ""
+        return (
+            f"raise {limit.name} from {limit.told(limit.most)} to {limit.told(limit.used + need + more)}: "
+            f"{limit.told(limit.used)} used, {replicas} {limit.told(need)}{others}"
+        )
+
+    @cached_property
+    def _unlimited(self) -> dict[str, dict[Spot, int]]:
+        """Return where missing replicas of namespaces with quotas would be, were there no quotas."""
+        growing = self._growing(limited=False)
+        found = {}
+        namespaces = self._ledger.quotas.limits if self._ledger.quotas else {}
+        for name, number in self._missing.items():
+            if name.partition("/")[0] not in namespaces:
+                continue
+            before = growing.ledger.replicas(name)
+            if growing.place(name, number, Part((0, 0))):
+                after = growing.ledger.replicas(name)
+                found[name] = {
+                    spot: count - before.get(spot, 0)
+                    for spot, count in after.items()
+                    if count > before.get(spot, 0)
+                }
+        return found
+
+    def _growing(self, *, limited: bool) -> Growing:
+        """Return pools that may grow: by quotas of documents (`limited`), or by those that Google has."""
+        documents = self._documents if limited else replace(self._documents, quotas={})
+        ledger = ledger_of(
+            documents,
+            self._ledger.demands,
+            clusters=changeable(documents),
+            replicas=self._replicas,
+            fixed=self._fixed,
+            seen=self._seen,
+        )
+        candidates = Candidates(documents, self._suitability, ledger, self._targets)
+        return Growing(ledger, candidates, documents, {} if limited else self._fixes.most)

@@ -1,0 +1,154 @@
+"""What a pod that ends does with requests in hand, by its engine, and the number to write."""
+
+from typing import Any
+
+import pytest
+
+from inferfleet.fleet.engines.ending import ending_mistakes, grace_needed
+from inferfleet.profiles.engines import engine
+
+VLLM = ("vllm", "serve", "m")
+SLEEP = {"preStop": {"sleep": {"seconds": 30}}}
+ABORTS = (
+    "without --shutdown-timeout vLLM aborts the requests in hand at SIGTERM, 30 s after its pod begins to "
+    "end, and routes let them take 3600 s"
+)
+
+
+def _spec(*command: str, lifecycle: Any = SLEEP, env: Any = (), **spec: Any) -> dict[str, Any]:
+    container = {"name": "engine", "command": list(command), "env": list(env)}
+    return {"containers": [container | ({"lifecycle": lifecycle} if lifecycle else {})], **spec}
+
+
+def _said(
+    spec: dict[str, Any], kind: str = "vLLM", *, image: str = "vllm/vllm-openai:v0.30.0", follows: bool = True
+) -> list[tuple[str, str]]:
+    found = ending_mistakes(
+        spec, engine(kind), engine=kind, image=image, grace=130, follows=follows, longest=3600
+    )
+    return [(mistake.what, mistake.next_step) for mistake in found]
+
+
+@pytest.mark.parametrize(
+    ("image", "added"),
+    [
+        ("vllm/vllm-openai:v0.30.0", "Add --shutdown-timeout=90"),
+        ("ours:1", "Add --shutdown-timeout=90 (vLLM has it from 0.19.0 on)"),
+        (
+            "vllm/vllm-openai:v0.17.1",
+            "Take an image of vLLM 0.19.0 or newer, and add --shutdown-timeout=90",
+        ),
+    ],
+)
+def test_vllm_without_its_flag_is_told_the_seconds_that_the_grace_period_has_room_for(
+    image: str, added: str
+) -> None:
+    step = (
+        f"{added}, for which the grace period of 130 s has room; for longer requests write their seconds "
+        "there, and the grace period follows"
+    )
+    assert _said(_spec(*VLLM), image=image) == [(ABORTS, step)]
+
+
+def test_a_grace_period_of_the_team_is_its_own_to_raise() -> None:
+    [(_, step)] = _said(_spec(*VLLM, terminationGracePeriodSeconds=300), follows=False)
+    assert step == (
+        "Add --shutdown-timeout=260, for which the grace period of 300 s has room; for longer requests raise "
+        "terminationGracePeriodSeconds with it"
+    )
+
+
+def test_triton_gives_requests_half_a_minute_unless_it_is_told_otherwise() -> None:
+    assert _said(_spec("tritonserver", "--model-repository=/m"), "Triton") == [
+        (
+            "without --exit-timeout-secs Triton gives requests in hand 30 s at SIGTERM, 30 s after its pod "
+            "begins to end, and routes let them take 3600 s",
+            "Add --exit-timeout-secs=90, for which the grace period of 130 s has room; for longer requests "
+            "write their seconds there, and the grace period follows",
+        )
+    ]
+    assert _said(_spec("tritonserver", "--exit-timeout-secs", "90"), "Triton") == []
+
+
+@pytest.mark.parametrize(
+    ("command", "kind"),
+    [
+        (("python3", "-m", "sglang.launch_server", "--model-path=m"), "SGLang"),
+        (("trtllm-serve", "m"), "TensorRT-LLM"),
+        (("serve-ours",), "Other"),
+    ],
+)
+def test_engines_that_wait_for_their_last_request_need_no_flag(command: tuple[str, ...], kind: str) -> None:
+    assert _said(_spec(*command), kind) == []
+
+
+@pytest.mark.parametrize("name", ["SGLANG_FORCE_SHUTDOWN", "SGL_FORCE_SHUTDOWN"])
+def test_a_variable_with_which_sglang_waits_for_nothing_is_told(name: str) -> None:
+    command = ("sglang", "serve", "--model-path=m")
+    assert _said(_spec(*command, env=[{"name": name, "value": "1"}]), "SGLang") == [
+        (
+            f"variable {name} is set, with which SGLang ends at SIGTERM whatever it has in hand, and routes "
+            "let requests take 3600 s",
+            f"Remove {name}: without it SGLang ends when its last request has",
+        )
+    ]
+    assert _said(_spec(*command, env=[{"name": name, "value": "false"}]), "SGLang") == []
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        (*VLLM, "--shutdown-timeout=90"),
+        (*VLLM, "--shutdown_timeout", "20"),
+        (*VLLM, "--shutdown-timeout=$(SECONDS_FROM_A_SECRET)"),
+        (*VLLM, "--config=/etc/vllm.yaml"),
+        ("sh", "-c", "if true; then vllm serve m; fi"),
+        ("/start.sh",),
+    ],
+)
+def test_what_is_told_or_may_be_told_elsewhere_is_left_alone(command: tuple[str, ...]) -> None:
+    assert _said(_spec(*command)) == []
+
+
+@pytest.mark.parametrize(
+    ("lifecycle", "slept", "seconds"),
+    [
+        (None, "", 120),
+        ({"preStop": {"exec": {"command": ["/bin/sleep", "15"]}}}, ", 15 s after its pod begins to end", 105),
+        ({"preStop": {"exec": {"command": ["/drain.sh"]}}}, "", 120),
+    ],
+)
+def test_the_sleep_counts_as_far_as_its_seconds_are_known(lifecycle: Any, slept: str, seconds: int) -> None:
+    [(what, step)] = _said(_spec(*VLLM, lifecycle=lifecycle))
+    assert f"at SIGTERM{slept}, and" in what
+    assert step.startswith(f"Add --shutdown-timeout={seconds},")
+
+
+def test_a_pod_that_is_killed_before_its_engine_ends_is_told_the_grace_period() -> None:
+    spec = _spec(*VLLM, "--shutdown-timeout=300", terminationGracePeriodSeconds=130)
+    assert _said(spec) == [
+        (
+            "preStop sleeps 30 s and --shutdown-timeout is 300, so requests in hand should have 330 s, but "
+            "the pod is killed after 130 s",
+            "Write terminationGracePeriodSeconds: 340, or --shutdown-timeout=90",
+        )
+    ]
+
+
+@pytest.mark.parametrize(
+    ("args", "lifecycle", "grace"),
+    [
+        ((), None, 130),
+        (("--shutdown-timeout=90",), None, 130),
+        (("--shutdown-timeout=100",), None, 130),
+        (("--shutdown-timeout=101",), None, 141),
+        (("--shutdown-timeout=3600",), None, 3640),
+        (("--shutdown-timeout=120",), {"preStop": {"sleep": {"seconds": 5}}}, 130),
+        (("--shutdown-timeout=999999999",), None, 130),
+    ],
+)
+def test_the_grace_period_follows_the_flag_only_where_it_has_no_room(
+    args: tuple[str, ...], lifecycle: Any, grace: int
+) -> None:
+    spec = _spec(*VLLM, *args, lifecycle=lifecycle)
+    assert grace_needed(spec, engine("vLLM"), grace=130, sleep=30) == grace

@@ -1,0 +1,102 @@
+"""What the picker of a deployment requests: its own, by the level of its defaults, or by what it does."""
+
+from typing import Any
+
+import pytest
+
+from inferfleet.api.kinds.inference_cluster import Serving
+from inferfleet.api.kinds.model_deployment import ModelDeployment
+from inferfleet.fleet.picked import endpoints_of_replica, picker_resources
+
+FIXED = {"requests": {"cpu": "4", "memory": "8Gi"}, "limits": {"memory": "16Gi"}}
+
+
+def _deployment(*args: str, count: int = 1, level: int | None = 3, **spec: Any) -> ModelDeployment:
+    topology = {"tensor": 1, **spec.pop("topology", {})}
+    container = {"name": "engine", "image": "vllm", "args": list(args)}
+    workers = {"count": count, "topology": topology, "template": {"spec": {"containers": [container]}}}
+    written = {"replicas": 1, "workers": workers, "podDefaults": level, **spec}
+    return ModelDeployment.model_validate({"metadata": {"name": "qwen"}, "spec": written})
+
+
+def _size(cpu: str, memory: str) -> dict[str, dict[str, str]]:
+    return {"requests": {"cpu": cpu, "memory": memory}, "limits": {"memory": "16Gi"}}
+
+
+@pytest.mark.parametrize("level", [None, 1, 2])
+def test_below_level_three_every_picker_is_as_large_as_the_profile_says(level: int | None) -> None:
+    assert picker_resources(_deployment(level=level), Serving(), 1) == FIXED
+
+
+@pytest.mark.parametrize("level", [1, 3])
+def test_what_a_document_says_counts_as_a_whole(level: int) -> None:
+    own = _deployment(level=level, endpointPicker={"resources": {"requests": {"cpu": "1"}}})
+    assert picker_resources(own, Serving(), 100) == {"requests": {"cpu": "1"}}
+
+
+@pytest.mark.parametrize(
+    ("deployment", "serving", "replicas", "size"),
+    [
+        (_deployment(), {}, 1, _size("500m", "512Mi")),
+        (_deployment(), {}, 8, _size("1", "512Mi")),
+        (_deployment(count=4), {}, 2, _size("1", "512Mi")),
+        # By the flags of the profile, of the cluster, and of the deployment.
+        (_deployment(), {"eppFlags": {"refresh-metrics-interval": "50ms"}}, 8, _size("2", "512Mi")),
+        (
+            _deployment(endpointPicker={"flags": {"refresh-metrics-interval": "1m0.5s"}}),
+            {"eppFlags": {"refresh-metrics-interval": "50ms"}},
+            8,
+            _size("500m", "512Mi"),
+        ),
+        (_deployment(endpointPicker={"flags": {"refresh-metrics-interval": 0}}), {}, 8, _size("2", "512Mi")),
+        (_deployment(), {"profile": "router-0.10"}, 8, _size("1", "512Mi")),
+        # By the longest prompt that the engine takes.
+        (_deployment("--max-model-len=32768"), {}, 8, _size("1", "512Mi")),
+        (_deployment("--max-model-len", "131072"), {}, 8, _size("2", "2Gi")),
+        (_deployment("--max-model-len=32.8k"), {}, 8, _size("2", "2Gi")),
+        (_deployment("--max-model-len=32K"), {}, 8, _size("1", "512Mi")),
+        (_deployment("--max-model-len=auto"), {}, 8, _size("1", "512Mi")),
+    ],
+)
+def test_from_level_three_on_a_picker_is_as_large_as_its_work(
+    deployment: ModelDeployment, serving: dict[str, Any], replicas: int, size: dict[str, dict[str, str]]
+) -> None:
+    assert picker_resources(deployment, Serving.model_validate(serving), replicas) == size
+
+
+@pytest.mark.parametrize(
+    ("args", "parameters", "is_long"),
+    [
+        ((), {"maxPrefixBlocksToMatch": 2048}, False),
+        ((), {"maxPrefixBlocksToMatch": 2049}, True),
+        ((), {"maxPrefixBlocksToMatch": 600, "blockSizeTokens": 64}, True),
+        ((), {"maxPrefixTokensToMatch": 100_000, "maxPrefixBlocksToMatch": 1}, True),
+        ((), {"maxPrefixBlocksToMatch": "many"}, False),
+        # Longer prompts are refused by the engine, whatever the picker would look at.
+        (("--max-model-len=8192",), {"maxPrefixTokensToMatch": 100_000}, False),
+    ],
+)
+def test_a_configuration_for_long_prefixes_is_one_for_long_prompts(
+    args: tuple[str, ...], parameters: dict[str, Any], is_long: bool
+) -> None:
+    config = {"plugins": [{"type": "prefix-cache-scorer", "parameters": parameters}, {"type": "random"}, 3]}
+    own = _deployment(*args, endpointPicker={"config": config})
+    assert picker_resources(own, Serving(), 8) == (_size("2", "2Gi") if is_long else _size("1", "512Mi"))
+
+
+@pytest.mark.parametrize(
+    ("deployment", "endpoints"),
+    [
+        (_deployment(), 1),
+        (_deployment(count=3), 3),
+        (_deployment(topology={"tensor": 8, "pipeline": 2}), 1),
+        # vLLM listens on a port for each copy.
+        (_deployment("-dp", "4", "-dpm", topology={"data": 4, "dataLocal": 4}), 4),
+        (_deployment("-dp", "8", "-dpm", topology={"data": 8, "dataLocal": 4}), 8),
+        (_deployment(prefill={"workers": _deployment(count=2).spec.workers.model_dump()}), 3),
+    ],
+)
+def test_endpoints_are_pods_and_ports_of_all_that_is_picked(
+    deployment: ModelDeployment, endpoints: int
+) -> None:
+    assert endpoints_of_replica(deployment) == endpoints
