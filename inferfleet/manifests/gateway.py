@@ -1,4 +1,4 @@
-"""The Gateway that the stack creates on a cluster, internal unless its class says otherwise.
+"""The Gateway that the stack creates on a cluster, internal unless its class or document says otherwise.
 
 A public address for models without authentication must be a decision: create such a Gateway, and refer to
 it in the cluster's `serving.gateway.ref`.
@@ -7,7 +7,7 @@ it in the cluster's `serving.gateway.ref`.
 from dataclasses import dataclass
 from typing import Any
 
-from inferfleet.api.kinds.inference_cluster import Gateway
+from inferfleet.api.kinds.serving.gateway import Gateway
 from inferfleet.fleet import names
 from inferfleet.manifests.metadata import WAIT_FOR, metadata
 
@@ -43,8 +43,8 @@ def own_gateway(*, gateway: Gateway, stack: str) -> OwnGateway | None:
     # Programmed is when it has an address and takes requests there; until then URLs lead nowhere.
     annotations = {WAIT_FOR: "condition=Programmed"}
     if gateway.provider == "istio":
-        # Istio makes a LoadBalancer otherwise, which most clouds make public.
-        annotations["networking.istio.io/service-type"] = "ClusterIP"
+        # Istio makes a LoadBalancer unless it is told otherwise, which most clouds make public.
+        annotations["networking.istio.io/service-type"] = gateway.service_type
     if gateway.provider == "envoy":
         reference = {"group": _ENVOY_GROUP, "kind": "EnvoyProxy", "name": names.GATEWAY}
         spec["infrastructure"] = {"parametersRef": reference}
@@ -56,7 +56,7 @@ def own_gateway(*, gateway: Gateway, stack: str) -> OwnGateway | None:
         ),
         "spec": spec,
     }
-    return OwnGateway(manifest, (_envoy_proxy(stack),) if gateway.provider == "envoy" else ())
+    return OwnGateway(manifest, (_envoy_proxy(gateway, stack),) if gateway.provider == "envoy" else ())
 
 
 def _our_namespaces(stack: str) -> dict[str, Any]:
@@ -68,8 +68,8 @@ def _our_namespaces(stack: str) -> dict[str, Any]:
     return {"matchLabels": {names.STACK: stack}}
 
 
-def _envoy_proxy(stack: str) -> dict[str, Any]:
-    """Return the object that tells Envoy Gateway that the proxies' Service is no LoadBalancer."""
+def _envoy_proxy(gateway: Gateway, stack: str) -> dict[str, Any]:
+    """Return the object that tells Envoy Gateway the type of the proxies' Service."""
     return {
         "apiVersion": f"{_ENVOY_GROUP}/v1alpha1",
         "kind": "EnvoyProxy",
@@ -77,7 +77,7 @@ def _envoy_proxy(stack: str) -> dict[str, Any]:
         "spec": {
             "provider": {
                 "type": "Kubernetes",
-                "kubernetes": {"envoyService": {"type": "ClusterIP"}},
+                "kubernetes": {"envoyService": {"type": gateway.service_type}},
             }
         },
     }

@@ -10,10 +10,10 @@ from inferfleet.api.kinds.inference_cluster import Serving
 from inferfleet.api.kinds.model_deployment import ModelDeployment
 from inferfleet.fleet import names
 from inferfleet.fleet.roles import port_of
+from inferfleet.fleet.traffic import REQUEST_SECONDS
 from inferfleet.manifests.metadata import metadata
 from inferfleet.manifests.picker import flags as picker_flags
 from inferfleet.manifests.picker.pool import KIND as INFERENCE_POOL
-from inferfleet.manifests.routes import REQUEST_SECONDS
 from inferfleet.profiles.engines import engine
 from inferfleet.profiles.profile import Profile
 
@@ -53,9 +53,13 @@ def _defaults(deployment: ModelDeployment) -> Iterator[tuple[str, dict[str, Any]
 
     Where prefill is apart, the proxy of decode pods answers the check of /health by itself, whatever their
     engines do: pods whose engine is not ready are no endpoints, and paths that it passes on may need a key.
+
+    Of SGLang only the port is opened: it answers /health after a second at the earliest, and while it reads
+    long prompts long after the 2 s, so that the load balancer would leave out the pods that are busy.
     """
     port = port_of(deployment.spec.engine)
-    path = engine(deployment.spec.engine.type).health_path
+    table = engine(deployment.spec.engine.type)
+    path = None if table.idle_health else table.health_path
     config: dict[str, Any] = {"type": "TCP", "tcpHealthCheck": {"port": port}}
     if path:
         config = {"type": "HTTP", "httpHealthCheck": {"requestPath": path, "port": port}}

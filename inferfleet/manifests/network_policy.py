@@ -30,33 +30,34 @@ def policies(
     proxies: str | None = None,
     joined: bool = False,
     revision: str = "",
+    edition: str = "",
 ) -> tuple[dict[str, Any], ...]:
     """Return the policies of engines and picker, or none where the cluster asks for none.
 
     `proxies` is the range of the proxy-only subnetwork, where the stack creates it. `joined`: workers have
-    many pods, which reach each other.
+    many pods, which reach each other. `revision` is that of engines' pods, `edition` that of their picker.
     """
     wanted = serving.network_policy
     if wanted is None:
         return ()
     gateway = _gateway(wanted, serving, proxies)
-    monitoring = _monitoring(wanted)
-    key = deployment.metadata.key
+    monitoring = _monitoring(wanted, serving)
+    key, named = deployment.metadata.key, names.revised(revision, edition)
     chosen = picker_flags.flags(deployment=deployment, serving=serving, profile=profile)
     asked = [picker_flags.grpc_port(deployment, profile)]
     if serving.gateway.provider == "gke":
         asked.append(picker_flags.health_port(chosen, profile))
     return (
         _policy(
-            names.inference_pool(key, revision),
+            names.inference_pool(key, named),
             deployment,
             stack,
             selector=names.deployment_selector(key, revision),
             ingress=[
                 _rule(gateway, *target_ports(deployment)),
                 # Its own picker, on any port: its configuration may name another one for metrics.
-                {"from": [{"podSelector": {"matchLabels": picker_objects.selector(deployment, revision)}}]},
-                *([_rule(monitoring, *_metrics(deployment))] if monitoring else []),
+                {"from": [{"podSelector": {"matchLabels": picker_objects.selector(deployment, named)}}]},
+                *([_rule(monitoring, *_metrics(deployment, serving))] if monitoring else []),
                 # Pods of one engine, and of the roles of one replica, talk on ports that engines choose. The
                 # Service of a role reaches those of each revision.
                 *(
@@ -67,10 +68,10 @@ def policies(
             ],
         ),
         _policy(
-            names.epp(key, revision),
+            names.epp(key, named),
             deployment,
             stack,
-            selector=picker_objects.selector(deployment, revision),
+            selector=picker_objects.selector(deployment, named),
             ingress=[
                 _rule(gateway, *asked),
                 *([_rule(monitoring, picker_flags.metrics_port(chosen, profile))] if monitoring else []),
@@ -90,23 +91,32 @@ def _gateway(wanted: NetworkPolicy, serving: Serving, proxies: str | None) -> _P
         namespace = ENVOY_NAMESPACE
     if gateway.provider == "gke":
         ranges = [*(ranges or ([proxies] if proxies else [])), *HEALTH_CHECKS]
-    labels = {"kubernetes.io/metadata.name": namespace}
-    pods: _Peers = [{"namespaceSelector": {"matchLabels": labels}}] if namespace else []
+    pods: _Peers = [_namespace(namespace)] if namespace else []
     return [*pods, *({"ipBlock": {"cidr": cidr}} for cidr in ranges)]
 
 
-def _monitoring(wanted: NetworkPolicy) -> _Peers:
+def _monitoring(wanted: NetworkPolicy, serving: Serving) -> _Peers:
     if wanted.monitoring is None:
-        return []
+        scraper = serving.monitoring.scraped_by if serving.monitoring else None
+        return [_namespace(scraper.namespace)] if scraper else []
     selector = wanted.monitoring.model_dump(mode="json", by_alias=True)
     conditions = [{key: part for key, part in one.items() if part} for one in selector["matchExpressions"]]
     written = {"matchLabels": selector["matchLabels"], "matchExpressions": conditions}
     return [{"namespaceSelector": {key: part for key, part in written.items() if part}}]
 
 
-def _metrics(deployment: ModelDeployment) -> tuple[int, ...]:
-    """Return the ports on which engines of a deployment have metrics, those of decode first."""
-    of_roles = (metrics_ports(deployment, role) for role in serving_roles(deployment))
+def _namespace(name: str) -> dict[str, Any]:
+    return {"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": name}}}
+
+
+def _metrics(deployment: ModelDeployment, serving: Serving) -> tuple[int, ...]:
+    """Return the ports on which engines of a deployment have metrics, those of decode first.
+
+    Those of further roles are among them where the cluster has these scraped.
+    """
+    scraped = serving.monitoring is not None and serving.monitoring.engines is not None
+    roles = roles_of(deployment) if scraped else serving_roles(deployment)
+    of_roles = (metrics_ports(deployment, role) for role in (*serving_roles(deployment), *roles))
     return tuple(dict.fromkeys(port for ports in of_roles for port in ports))
 
 

@@ -21,7 +21,7 @@ def role_service(*, deployment: ModelDeployment, role: str, stack: str) -> dict[
             "apiVersion": "v1",
             "kind": "Service",
             "metadata": metadata(
-                names.role_service(key, role),
+                names.of_role(key, role),
                 stack=stack,
                 namespace=deployment.metadata.namespace,
                 deployment=key,

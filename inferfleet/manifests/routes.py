@@ -3,22 +3,29 @@
 Source: https://gateway-api.sigs.k8s.io/reference/spec/ (v1).
 """
 
+import json
 from typing import Any
 
-from inferfleet.api.kinds.inference_cluster import Gateway
 from inferfleet.api.kinds.model_deployment import ModelDeployment
+from inferfleet.api.kinds.serving.gateway import Gateway
 from inferfleet.fleet import names
 from inferfleet.fleet.decisions import ServiceRoute
+from inferfleet.fleet.traffic import REQUEST_SECONDS
 from inferfleet.manifests.metadata import WAIT_FOR, metadata
 from inferfleet.manifests.picker.pool import KIND as INFERENCE_POOL
 from inferfleet.profiles.profile import Profile
 
 KIND = "HTTPRoute"
 _GROUP = "gateway.networking.k8s.io"
-# Envoy Gateway ends requests after 15 s and the charts after 5 minutes; long generations stream for longer.
-REQUEST_SECONDS = 3600
-# A route has one parent, whose controller sets this condition when it serves the route.
-_ACCEPTED = 'jsonpath={.status.parents[0].conditions[?(@.type=="Accepted")].status}=True'
+# A route has one parent, whose controller sets these conditions when it serves the route and knows where it
+# leads: a route to a pool that is not there is accepted, and answers 500. Pulumi's provider waits for all of
+# a JSON list (ReadyCondition in pkg/metadata/overrides.go of pulumi-kubernetes 4.25).
+_SERVED = json.dumps(
+    [
+        f'jsonpath={{.status.parents[0].conditions[?(@.type=="{condition}")].status}}=True'
+        for condition in ("Accepted", "ResolvedRefs")
+    ]
+)
 
 
 def deployment_route(
@@ -43,7 +50,7 @@ def deployment_route(
             stack=stack,
             namespace=deployment.metadata.namespace,
             deployment=key,
-            annotations={WAIT_FOR: _ACCEPTED},
+            annotations={WAIT_FOR: _SERVED},
         ),
         "spec": spec,
     }
@@ -63,7 +70,7 @@ def service_route(*, route: ServiceRoute, gateway: Gateway, profile: Profile, st
             stack=stack,
             namespace=route.service.partition("/")[0],
             labels={names.SERVICE: route.service.partition("/")[2]},
-            annotations={WAIT_FOR: _ACCEPTED},
+            annotations={WAIT_FOR: _SERVED},
         ),
         "spec": {
             "parentRefs": [_parent(gateway)],

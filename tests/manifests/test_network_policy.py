@@ -135,6 +135,49 @@ def test_monitoring_without_labels_is_every_namespace(deployment: Make, serving:
     assert engines["spec"]["ingress"][-1] == _rule([{"namespaceSelector": {}}], 8000)
 
 
+@pytest.mark.parametrize(
+    ("monitoring", "namespace"),
+    [
+        (
+            {
+                "engines": "PodMonitor",
+                "scraper": {"namespace": "watch", "serviceAccount": "prometheus"},
+            },
+            "watch",
+        ),
+        ({"pickers": "PodMonitoring"}, "gmp-system"),
+    ],
+)
+def test_who_scrapes_is_let_in_where_nobody_else_is_named(
+    deployment: Make, serving: Serve, monitoring: Any, namespace: str
+) -> None:
+    scraper = [{"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": namespace}}}]
+    engines, picker = _both(ISTIO)
+    engines["spec"]["ingress"].append(_rule(scraper, 8000))
+    picker["spec"]["ingress"].append(_rule(scraper, 9090))
+    assert _made(deployment(), serving("istio", networkPolicy={}, monitoring=monitoring)) == (engines, picker)
+    named = {"monitoring": {"matchLabels": {"team": "monitoring"}}}
+    [of_engines, _] = _made(deployment(), serving("istio", networkPolicy=named, monitoring=monitoring))
+    assert of_engines["spec"]["ingress"][-1] == _rule(MONITORING, 8000)
+
+
+@pytest.mark.parametrize(
+    ("monitoring", "ports"),
+    [({}, (8000,)), ({"monitoring": {"engines": "PodMonitoring"}}, (8000, 30000))],
+    ids=["nobody scrapes roles", "roles are scraped"],
+)
+def test_who_scrapes_further_roles_reaches_their_ports_too(
+    deployment: Make, serving: Serve, monitoring: Any, ports: tuple[int, ...]
+) -> None:
+    template = {"spec": {"containers": [{"name": "engine", "image": "sglang:1"}]}}
+    encode = {"engine": {"type": "SGLang"}, "workers": {"topology": {"tensor": 1}, "template": template}}
+    policy = {"monitoring": {"matchLabels": {"team": "monitoring"}}}
+    [engines, _] = _made(
+        deployment(roles={"encode": encode}), serving("istio", networkPolicy=policy, **monitoring)
+    )
+    assert _rule(MONITORING, *ports) in engines["spec"]["ingress"]
+
+
 @pytest.mark.parametrize("provider", ["istio", "envoy", "gke"])
 def test_no_rule_has_an_empty_list_of_who_may_ask_which_would_be_everybody(
     deployment: Make, serving: Serve, provider: str

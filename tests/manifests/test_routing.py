@@ -4,9 +4,11 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from pydantic import ValidationError
 
-from inferfleet.api.kinds.inference_cluster import Gateway, Serving
+from inferfleet.api.kinds.inference_cluster import Serving
 from inferfleet.api.kinds.model_deployment import ModelDeployment
+from inferfleet.api.kinds.serving.gateway import Gateway
 from inferfleet.fleet.decisions import Backend, ServiceRoute
 from inferfleet.manifests import gateway, gateway_extras
 from inferfleet.manifests.picker.pool import inference_pool
@@ -22,7 +24,10 @@ OURS = {**STACK, "inferfleet.dev/deployment": "qwen"}
 HERE = {"name": "qwen", "namespace": "ml", "labels": OURS}
 POOL = {"group": "inference.networking.k8s.io", "kind": "InferencePool", "name": "qwen"}
 ROUTE_WAITS = {
-    "pulumi.com/waitFor": 'jsonpath={.status.parents[0].conditions[?(@.type=="Accepted")].status}=True'
+    "pulumi.com/waitFor": (
+        '["jsonpath={.status.parents[0].conditions[?(@.type==\\"Accepted\\")].status}=True", '
+        '"jsonpath={.status.parents[0].conditions[?(@.type==\\"ResolvedRefs\\")].status}=True"]'
+    )
 }
 PARENT = {
     "group": "gateway.networking.k8s.io",
@@ -190,6 +195,29 @@ def test_a_gateway_of_our_own_gets_no_public_address_unasked(
     assert [*own.parameters, own.gateway] == objects
 
 
+@pytest.mark.parametrize("provider", ["istio", "envoy"])
+def test_a_gateway_gets_a_load_balancer_when_its_document_says_so(provider: str) -> None:
+    chosen = Gateway.model_validate({"className": "any", "provider": provider, "serviceType": "LoadBalancer"})
+    own = gateway.own_gateway(gateway=chosen, stack="prod")
+    assert own is not None
+    told = own.gateway["metadata"]["annotations"].get("networking.istio.io/service-type")
+    services = [one["spec"]["provider"]["kubernetes"]["envoyService"]["type"] for one in own.parameters]
+    assert [told or "", *services] == (["LoadBalancer"] if provider == "istio" else ["", "LoadBalancer"])
+
+
+@pytest.mark.parametrize(
+    "others",
+    [
+        {"className": "any"},
+        {"className": "gke-l7-rilb", "provider": "gke"},
+        {"ref": {"name": "shared", "namespace": "infra"}, "provider": "istio"},
+    ],
+)
+def test_the_type_of_a_service_that_others_make_is_refused(others: dict[str, Any]) -> None:
+    with pytest.raises(ValidationError, match="serviceType is for a gateway that inferfleet creates"):
+        Gateway.model_validate({**others, "serviceType": "LoadBalancer"})
+
+
 def test_a_gateway_listens_on_its_port() -> None:
     chosen = Gateway(class_name="any", port=8080)
     assert gateway.own_gateway(gateway=chosen, stack="prod") == gateway.OwnGateway(_gateway(port=8080))
@@ -236,6 +264,7 @@ def _health(config: dict[str, Any]) -> dict[str, Any]:
         ("istio", {"secure-serving": False}, "vLLM", []),
         ("gke", {}, "vLLM", [_health(HTTP), TIMEOUT]),
         ("gke", {}, "Other", [_health(TCP), TIMEOUT]),
+        ("gke", {}, "SGLang", [_health({"type": "TCP", "tcpHealthCheck": {"port": 30000}}), TIMEOUT]),
     ],
 )
 def test_some_gateways_need_more(

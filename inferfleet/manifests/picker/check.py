@@ -1,6 +1,6 @@
 """Checks whether an endpoint picker would be taken and start with the settings of cluster and deployment."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 from inferfleet.api.kinds.containers import program_of
 from inferfleet.api.kinds.inference_cluster import InferenceCluster, Serving
@@ -13,9 +13,13 @@ from inferfleet.manifests.picker import flags as picker_flags
 from inferfleet.manifests.picker import own_config
 from inferfleet.manifests.picker.config import always
 from inferfleet.manifests.picker.objects import image as picker_image
+from inferfleet.manifests.picker.parameters import seconds
 from inferfleet.manifests.programs import resource_mistakes
 from inferfleet.profiles.profile import Profile
 from inferfleet.profiles.table import profile as usual_picker
+
+# pkg/epp/server/options.go of all pickers.
+_SCRAPED = "50ms"
 
 
 def check_cluster(cluster: InferenceCluster, profile: Profile) -> Iterator[Problem]:
@@ -42,12 +46,17 @@ def check_deployment(deployment: ModelDeployment, *, serving: Serving, profile: 
         ("port", "error", [] if flags else _port_mistakes(deployment, serving, profile)),
         ("image", "error", _image_mistakes(deployment, serving, profile)),
         ("config", "error", own_config.mistakes(deployment, profile)),
-        ("config", severity, own_config.unknown(deployment, profile)),
         ("config", "warning", own_config.idle(deployment, profile)),
     )
     for field, how, mistakes in every:
         for mistake in mistakes:
             yield _problem(deployment, ("endpointPicker", field), mistake, how)
+    chosen = {} if flags else picker_flags.flags(deployment=deployment, serving=serving, profile=profile)
+    for mistake, refused in own_config.found(deployment, profile, chosen):
+        how = severity if refused else "warning"
+        yield _problem(deployment, ("endpointPicker", "config"), mistake, how)
+    if chosen:
+        yield from _stale(deployment, chosen, profile)
     yield from _decider(deployment)
     yield from _open(deployment)
 
@@ -119,6 +128,17 @@ def _open(deployment: ModelDeployment) -> Iterator[Problem]:
         severity = "error"
     mistake = Mistake(what, "Remove failureMode, or write FailClose")
     yield _problem(deployment, ("endpointPicker", "failureMode"), mistake, severity)
+
+
+def _stale(deployment: ModelDeployment, chosen: Mapping[str, str], profile: Profile) -> Iterator[Problem]:
+    """Yield that metrics are too old for the picker whenever it reads them again."""
+    every = chosen.get("refresh-metrics-interval", _SCRAPED)
+    limit = own_config.stale_after(deployment, profile)
+    if (seconds(every) or 0) < (seconds(limit) or 0):
+        return
+    what = f"a pod counts as full while its metrics are older than {limit}, and they are read every {every}"
+    step = "Write a shorter refresh-metrics-interval, or a config with a longer metricsStalenessThreshold"
+    yield _problem(deployment, ("endpointPicker",), Mistake(what, step), "warning")
 
 
 def _port_mistakes(deployment: ModelDeployment, serving: Serving, profile: Profile) -> Iterator[Mistake]:

@@ -1,8 +1,8 @@
 """EndpointPickerConfig: how an endpoint picker scores pods. A deployment's own is used unchanged."""
 
 import copy
-import hashlib
 import json
+import re
 from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
@@ -14,8 +14,6 @@ from inferfleet.api.kinds.serving.prefill import Prefill
 from inferfleet.fleet import names
 from inferfleet.fleet.engines.exchanged import connector
 from inferfleet.fleet.roles import DECODE, PREFILL
-from inferfleet.manifests.metadata import metadata
-from inferfleet.manifests.picker.flags import CONFIG_FILE
 from inferfleet.profiles.engines import engine
 from inferfleet.profiles.profile import Phases, Profile
 
@@ -27,7 +25,7 @@ _SCORERS_APART = {"prefix-cache-scorer": 2, "queue-scorer": 1}
 HANDLER = "disagg-profile-handler"
 PREFIX_DECIDER, ALWAYS_DECIDER = "prefix-based-pd-decider", "always-disagg-pd-decider"
 FILTERS = {PREFILL: "prefill-filter", DECODE: "decode-filter"}
-SOURCE = "metrics-data-source"
+SOURCE, DETECTOR = "metrics-data-source", "utilization-detector"
 _PICKER = "max-score-picker"
 # Tokens that llm-d's sample asks for.
 _NON_CACHED_TOKENS = 16
@@ -41,12 +39,26 @@ def picker_config(*, deployment: ModelDeployment, profile: Profile) -> dict[str,
     head = {"apiVersion": profile.config_api_versions[0], "kind": profile.config_kind}
     metrics = _metrics_plugins(deployment, profile)
     if deployment.spec.prefill and profile.phases:
-        return head | _apart(deployment, deployment.spec.prefill, profile.phases, metrics, profile)
-    return {
-        **head,
-        "plugins": [*({"type": name} for name in _SCORERS), *metrics],
-        "schedulingProfiles": [{"name": "default", "plugins": _weighed(_SCORERS)}],
-    }
+        body = _apart(deployment, deployment.spec.prefill, profile.phases, metrics, profile)
+    else:
+        body = {
+            "plugins": [*({"type": name} for name in _SCORERS), *metrics],
+            "schedulingProfiles": [{"name": "default", "plugins": _weighed(_SCORERS)}],
+        }
+    if profile.metrics_stale_after:
+        limit = {"metricsStalenessThreshold": profile.metrics_stale_after}
+        body["plugins"].append({"type": DETECTOR, "parameters": limit})
+    return head | body | _parsing(deployment, profile, body["plugins"])
+
+
+def _parsing(deployment: ModelDeployment, profile: Profile, plugins: list[dict[str, Any]]) -> dict[str, Any]:
+    """Return by what requests are read, and add it to `plugins` where the picker does not so by itself."""
+    if profile.parsers:
+        return {"requestHandler": {"parsers": [{"pluginRef": name} for name in profile.parsers]}}
+    if engine(deployment.spec.engine.type).own_protocol and profile.parser_of_any:
+        plugins.append({"type": profile.parser_of_any})
+        return {"parser": {"pluginRef": profile.parser_of_any}}
+    return {}
 
 
 def always(deployment: ModelDeployment) -> bool:
@@ -128,24 +140,6 @@ def _metrics_plugins(deployment: ModelDeployment, profile: Profile) -> list[dict
     return plugins
 
 
-def config_map(*, deployment: ModelDeployment, profile: Profile, stack: str, revision: str) -> dict[str, Any]:
-    key = deployment.metadata.key
-    return {
-        "apiVersion": "v1",
-        "kind": "ConfigMap",
-        "metadata": metadata(
-            names.epp(key, revision), stack=stack, namespace=deployment.metadata.namespace, deployment=key
-        ),
-        "data": {CONFIG_FILE: config_text(picker_config(deployment=deployment, profile=profile))},
-    }
-
-
-def config_hash(*, deployment: ModelDeployment, profile: Profile) -> str:
-    """Return a hash of the file. It restarts pickers when the file changes, which they read only once."""
-    text = config_text(picker_config(deployment=deployment, profile=profile))
-    return hashlib.sha256(text.encode()).hexdigest()[:16]
-
-
 class _Plain(yaml.SafeDumper):
     """YAML without anchors: pickers read it strictly."""
 
@@ -153,8 +147,16 @@ class _Plain(yaml.SafeDumper):
         return True
 
 
+# Texts that PyYAML takes for texts, and pickers (go.yaml.in/yaml/v2, resolve.go) for numbers and booleans.
+_Plain.add_implicit_resolver(
+    "tag:yaml.org,2002:float",
+    re.compile(r"^(?:[yYnN]|[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)[eE][-+]?[0-9]+|0o[0-7]+)$"),
+    list("yYnN-+.0123456789"),
+)
+
+
 def config_text(config: dict[str, Any]) -> str:
-    """Return the file that the picker reads."""
+    """Return the text that the picker reads."""
     return _dumped(json.dumps(config))
 
 

@@ -6,12 +6,10 @@ from inferfleet.api.kinds.inference_cluster import Serving
 from inferfleet.api.kinds.model_deployment import ModelDeployment
 from inferfleet.api.problems import Mistake
 from inferfleet.fleet import names
+from inferfleet.manifests.picker.config import config_text, picker_config
 from inferfleet.manifests.programs import Value, flag_mistakes, text
 from inferfleet.profiles.engines import engine
 from inferfleet.profiles.profile import Profile
-
-CONFIG_FOLDER = "/config"
-CONFIG_FILE = "config.yaml"
 
 # Flags that repeat what a document or a name says elsewhere, with the place where it is said.
 _SYSTEM = {
@@ -35,18 +33,26 @@ def flags(*, deployment: ModelDeployment, serving: Serving, profile: Profile) ->
     metrics_port = engine(deployment.spec.engine.type).metrics_port
     if metrics_port and profile.engine_metrics_port_flag:
         merged[profile.engine_metrics_port_flag] = metrics_port
+    if not serving.metrics_auth:
+        # Profiles of memory and goroutines are served beside the metrics, to whoever reaches those.
+        merged["enable-pprof"] = False
     merged |= serving.epp_flags | deployment.spec.endpoint_picker.flags
     return {name: text(value) for name, value in sorted(merged.items())}
 
 
 def args(*, deployment: ModelDeployment, serving: Serving, profile: Profile, revision: str) -> list[str]:
-    """Return the picker's whole command line, one item per flag."""
+    """Return the picker's whole command line, one item per flag.
+
+    Its configuration is one of them and no file of a ConfigMap: that would change under pods that run, which
+    read it anew when their container starts again, or have another name with each change, and on a cluster
+    that is lost nothing can be made or deleted.
+    """
     picker = deployment.spec.endpoint_picker
     system = {
         "pool-name": names.inference_pool(deployment.metadata.key, revision),
         "pool-namespace": deployment.metadata.namespace,
         "pool-group": profile.pool_group,
-        "config-file": f"{CONFIG_FOLDER}/{CONFIG_FILE}",
+        "config-text": _unexpanded(config_text(picker_config(deployment=deployment, profile=profile))),
         "grpc-port": str(grpc_port(deployment, profile)),
         **({"ha-enable-leader-election": "true"} if picker.replicas > 1 else {}),
         "tracing": text(serving.tracing is not None),
@@ -54,6 +60,11 @@ def args(*, deployment: ModelDeployment, serving: Serving, profile: Profile, rev
     }
     chosen = flags(deployment=deployment, serving=serving, profile=profile)
     return [f"--{name}={value}" for name, value in {**system, **chosen}.items()]
+
+
+def _unexpanded(text: str) -> str:
+    """Return the text of which a kubelet, which replaces `$(NAME)` in arguments, makes the given one."""
+    return text.replace("$", "$$")
 
 
 def grpc_port(deployment: ModelDeployment, profile: Profile) -> int:
@@ -67,6 +78,27 @@ def health_port(chosen: Mapping[str, str], profile: Profile) -> int:
 
 def metrics_port(chosen: Mapping[str, str], profile: Profile) -> int:
     return int(chosen.get("metrics-port", profile.metrics_port))
+
+
+def metrics_are_secure(chosen: Mapping[str, str]) -> bool:
+    """Return whether the picker serves its metrics over TLS (ConfigureMetricsTLS in pkg/epp/server/options.go
+    of llm-d-router v0.10.0; others never do).
+    """
+    return "metrics-cert-dir" in chosen or "metrics-client-ca-file" in chosen
+
+
+def scrape_annotations(*, deployment: ModelDeployment, serving: Serving, profile: Profile) -> dict[str, str]:
+    """Return annotations by which a Prometheus that looks at pods scrapes a picker, where wanted."""
+    if serving.monitoring is None or serving.monitoring.pickers != "Annotations":
+        return {}
+    chosen = flags(deployment=deployment, serving=serving, profile=profile)
+    wanted = {
+        "scrape": "true",
+        "port": str(metrics_port(chosen, profile)),
+        "path": "/metrics",
+        **({"scheme": "https"} if metrics_are_secure(chosen) else {}),
+    }
+    return {f"prometheus.io/{name}": value for name, value in wanted.items()}
 
 
 def is_secure(chosen: Mapping[str, str]) -> bool:

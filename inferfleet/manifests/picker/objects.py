@@ -1,44 +1,87 @@
-"""All objects of a deployment's endpoint picker (EPP) on one cluster."""
+"""All objects of a deployment's endpoint picker (EPP) on one cluster, and how it is replaced by another.
 
+One picker keeps its names: its Deployment starts the next pod, and ends the old one once the next is ready.
+
+Of several replicas the elected leader alone is ready, and their Lease is named after their InferencePool. A
+leader that ends listens no more, waits for its streams and gives its Lease back last (engageStopProcedure in
+pkg/manager/internal.go of controller-runtime v0.23.3): under the same name nobody would choose pods for up to
+half a minute. So several replicas have an edition, a part of the names of their objects and of the pool.
+"""
+
+import json
 from dataclasses import dataclass
 from typing import Any
 
+from inferfleet.api.kinds.base import FIRST_DEFAULTS
 from inferfleet.api.kinds.inference_cluster import Serving, Tracing
 from inferfleet.api.kinds.model_deployment import ModelDeployment
 from inferfleet.fleet import names
+from inferfleet.fleet.picked import picker_resources
 from inferfleet.fleet.roles import is_disaggregated
 from inferfleet.manifests.metadata import WAIT_FOR, metadata
 from inferfleet.manifests.picker import access as picker_access
-from inferfleet.manifests.picker import config as picker_config
 from inferfleet.manifests.picker import flags as picker_flags
-from inferfleet.manifests.programs import resources_of, tracing_variables, variable_of_pod
+from inferfleet.manifests.picker.pool import GRPC, METRICS, picker_service
+from inferfleet.manifests.programs import tracing_variables, variable_of_pod
+from inferfleet.profiles.devices import ACCELERATED_NODE_LABELS
 from inferfleet.profiles.profile import Profile
 from inferfleet.profiles.table import profile as usual_picker
 
-CONFIG_HASH = f"{names.DOMAIN}/config-hash"
-# As long as an engine's own: streams run through the gateway on the picker's word.
-_GRACE_SECONDS = 130
+CONTAINER = "epp"
 # A picker says it is healthy before it has made the key of its certificate, and listens to gateways only
 # then: a request that is sent there in between fails.
 _STARTUP_SECONDS = 60
 # Until gateways know that a picker ends: one that does listens no more.
-_PRE_STOP_SECONDS = 5
+_LEAST_SLEEP_SECONDS = 5
+# Between the end of its last stream, or of the time for it, and the end of its process.
+_RESERVE_SECONDS = 5
+# Pulumi waits ten minutes for a deletion (pkg/await/await.go of pulumi-kubernetes 4.25).
+_LONGEST_GRACE_SECONDS = 570
 
 
 @dataclass(frozen=True)
 class PickerObjects:
-    """A picker; `reads` are what its Deployment needs to start: account, roles and bindings, ConfigMap."""
+    """A picker; `reads` are what its Deployment needs to start: account, roles and bindings."""
 
     reads: tuple[dict[str, Any], ...]
     deployment: dict[str, Any]
     service: dict[str, Any]
 
 
+def edition(
+    *,
+    deployment: ModelDeployment,
+    serving: Serving,
+    profile: Profile,
+    replicas: int,
+    drain: int,
+    revision: str = "",
+) -> str:
+    """Return six digits of what several replicas of a picker run, "" where there is one.
+
+    `replicas`, `drain` and `revision` are as in `objects`, the last without an edition.
+    """
+    if deployment.spec.endpoint_picker.replicas == 1:
+        return ""
+    template = _template(deployment, serving, profile, replicas, drain, revision)
+    return names.short_hash(6, json.dumps(template, sort_keys=True))
+
+
 def objects(
-    *, deployment: ModelDeployment, serving: Serving, profile: Profile, stack: str, revision: str = ""
+    *,
+    deployment: ModelDeployment,
+    serving: Serving,
+    profile: Profile,
+    stack: str,
+    replicas: int,
+    drain: int,
+    revision: str = "",
 ) -> PickerObjects:
-    """Return the objects of a deployment's endpoint picker on a cluster with this `serving` block, the one
-    for its pods of a revision.
+    """Return the objects of a deployment's endpoint picker on a cluster with this `serving` block.
+
+    `replicas` are those of the deployment there. `drain` are the seconds that pods of its engines have to
+    end: streams run through the gateway on the word of the picker that they began with. `revision` is that of
+    its pods, with the edition of the picker.
     """
     reads = [
         picker_access.account(deployment=deployment, stack=stack, revision=revision),
@@ -50,13 +93,17 @@ def objects(
             picker_access.cluster_role(deployment=deployment, stack=stack, revision=revision),
             picker_access.cluster_role_binding(deployment=deployment, stack=stack, revision=revision),
         ]
-    reads.append(
-        picker_config.config_map(deployment=deployment, profile=profile, stack=stack, revision=revision)
-    )
     return PickerObjects(
         tuple(reads),
-        _deployment(deployment, serving, profile, stack, revision),
-        _service(deployment, serving, profile, stack, revision),
+        _deployment(deployment, serving, profile, stack, replicas, drain, revision),
+        picker_service(
+            deployment=deployment,
+            serving=serving,
+            profile=profile,
+            stack=stack,
+            revision=revision,
+            selects=selector(deployment, revision),
+        ),
     )
 
 
@@ -71,76 +118,115 @@ def image(deployment: ModelDeployment, serving: Serving, profile: Profile) -> st
 
 def selector(deployment: ModelDeployment, revision: str) -> dict[str, str]:
     """Return the labels of a picker's pods, which no pool and no workload of the deployment selects."""
-    return {"app.kubernetes.io/name": names.epp(deployment.metadata.key, revision)}
+    return {names.PICKER: names.epp(deployment.metadata.key, revision)}
 
 
 def _deployment(
-    deployment: ModelDeployment, serving: Serving, profile: Profile, stack: str, revision: str
+    deployment: ModelDeployment,
+    serving: Serving,
+    profile: Profile,
+    stack: str,
+    replicas: int,
+    drain: int,
+    revision: str,
 ) -> dict[str, Any]:
-    picker = deployment.spec.endpoint_picker
-    name = names.epp(deployment.metadata.key, revision)
-    annotations = {CONFIG_HASH: picker_config.config_hash(deployment=deployment, profile=profile)}
+    several = deployment.spec.endpoint_picker.replicas > 1
     return {
         "apiVersion": "apps/v1",
         "kind": "Deployment",
         "metadata": metadata(
-            name,
+            names.epp(deployment.metadata.key, revision),
             stack=stack,
             namespace=deployment.metadata.namespace,
             deployment=deployment.metadata.key,
-            # Only the elected leader becomes ready, so the Deployment as a whole never does.
-            annotations={WAIT_FOR: "jsonpath={.status.readyReplicas}"} if picker.replicas > 1 else None,
+            # Only the elected leader becomes ready, so the Deployment as a whole never does. Another edition
+            # is another Deployment, in which nobody is ready before.
+            annotations={WAIT_FOR: "jsonpath={.status.readyReplicas}"} if several else None,
         ),
         "spec": {
-            "replicas": picker.replicas,
+            "replicas": deployment.spec.endpoint_picker.replicas,
             "strategy": _strategy(deployment),
             "revisionHistoryLimit": 2,
             "selector": {"matchLabels": selector(deployment, revision)},
-            "template": {
-                "metadata": {
-                    "labels": selector(deployment, revision) | {names.MANAGED_BY: names.MANAGER},
-                    "annotations": annotations,
-                },
-                "spec": {
-                    "serviceAccountName": name,
-                    "terminationGracePeriodSeconds": _GRACE_SECONDS,
-                    "enableServiceLinks": False,
-                    "securityContext": {
-                        "runAsNonRoot": True,
-                        "seccompProfile": {"type": "RuntimeDefault"},
-                    },
-                    "containers": [_container(deployment, serving, profile, revision) | _ends(deployment)],
-                    "volumes": [{"name": "config", "configMap": {"name": name}}],
-                },
-            },
+            "template": _template(deployment, serving, profile, replicas, drain, revision),
         },
     }
 
 
-def _strategy(deployment: ModelDeployment) -> dict[str, Any]:
-    """Return how a picker is replaced. Where prefill is apart its config says who prefills, and is changed
-    more often than that of others. A picker that ends waits for its streams and listens no more, for up to
-    half a minute (GracefulShutdownTimeout of controller-runtime): the next one comes first.
-
-    Recreate with several replicas: a rolling update waits for followers, which never become ready.
+def _place(deployment: ModelDeployment) -> dict[str, Any]:
+    """Return an affinity for nodes without GPUs, which others need. It is none that must hold: a cluster may
+    have no other nodes. Those of GKE have a taint besides, which pickers do not tolerate.
     """
-    if _rolls(deployment):
-        return {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 1, "maxUnavailable": 0}}
-    return {"type": "Recreate"}
-
-
-def _rolls(deployment: ModelDeployment) -> bool:
-    return is_disaggregated(deployment) and deployment.spec.endpoint_picker.replicas == 1
-
-
-def _ends(deployment: ModelDeployment) -> dict[str, Any]:
-    if not _rolls(deployment):
+    if deployment.spec.level == FIRST_DEFAULTS:
         return {}
-    return {"lifecycle": {"preStop": {"sleep": {"seconds": _PRE_STOP_SECONDS}}}}
+    absent = [{"key": label, "operator": "DoesNotExist"} for label in ACCELERATED_NODE_LABELS]
+    preferred = {"weight": 100, "preference": {"matchExpressions": absent}}
+    return {"affinity": {"nodeAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [preferred]}}}
+
+
+def _strategy(deployment: ModelDeployment) -> dict[str, Any]:
+    """Return how pods of a picker are replaced, which happens to several replicas by hand alone.
+
+    A rolling update would wait for followers, which never become ready.
+    """
+    if deployment.spec.endpoint_picker.replicas > 1:
+        return {"type": "Recreate"}
+    return {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 1, "maxUnavailable": 0}}
+
+
+def _template(
+    deployment: ModelDeployment, serving: Serving, profile: Profile, replicas: int, drain: int, revision: str
+) -> dict[str, Any]:
+    sleep, grace = _ending(drain, profile)
+    ends = {"lifecycle": {"preStop": {"sleep": {"seconds": sleep}}}}
+    labels = selector(deployment, revision) | {names.MANAGED_BY: names.MANAGER}
+    scraped = picker_flags.scrape_annotations(deployment=deployment, serving=serving, profile=profile)
+    return {
+        "metadata": {"labels": labels, **({"annotations": scraped} if scraped else {})},
+        "spec": {
+            **_place(deployment),
+            "serviceAccountName": names.epp(deployment.metadata.key, revision),
+            "terminationGracePeriodSeconds": grace,
+            "enableServiceLinks": False,
+            "securityContext": {
+                "runAsNonRoot": True,
+                "seccompProfile": {"type": "RuntimeDefault"},
+            },
+            **_spread(deployment, revision),
+            "containers": [_container(deployment, serving, profile, replicas, revision) | ends],
+        },
+    }
+
+
+def _ending(drain: int, profile: Profile) -> tuple[int, int]:
+    """Return for how many seconds a picker that ends goes on as before, and its grace period.
+
+    Told to end, it takes no new streams, and gives those that it has a time of its own, whatever its grace
+    period is. So it is told later: together both times are those of an engine that ends.
+    """
+    after = profile.stop_seconds + _RESERVE_SECONDS
+    sleep = max(_LEAST_SLEEP_SECONDS, min(drain, _LONGEST_GRACE_SECONDS) - after)
+    return sleep, sleep + after
+
+
+def _spread(deployment: ModelDeployment, revision: str) -> dict[str, Any]:
+    """Keep replicas off each other's nodes where there are others."""
+    if deployment.spec.endpoint_picker.replicas == 1:
+        return {}
+    return {
+        "topologySpreadConstraints": [
+            {
+                "maxSkew": 1,
+                "topologyKey": "kubernetes.io/hostname",
+                "whenUnsatisfiable": "ScheduleAnyway",
+                "labelSelector": {"matchLabels": selector(deployment, revision)},
+            }
+        ]
+    }
 
 
 def _container(
-    deployment: ModelDeployment, serving: Serving, profile: Profile, revision: str
+    deployment: ModelDeployment, serving: Serving, profile: Profile, replicas: int, revision: str
 ) -> dict[str, Any]:
     picker = deployment.spec.endpoint_picker
     chosen = picker_flags.flags(deployment=deployment, serving=serving, profile=profile)
@@ -148,7 +234,7 @@ def _container(
     grpc = picker_flags.grpc_port(deployment, profile)
     elects = picker.replicas > 1
     return {
-        "name": "epp",
+        "name": CONTAINER,
         "image": image(deployment, serving, profile),
         "imagePullPolicy": "IfNotPresent",
         "args": picker_flags.args(deployment=deployment, serving=serving, profile=profile, revision=revision),
@@ -158,9 +244,9 @@ def _container(
             *_tracing(serving.tracing, profile),
         ],
         "ports": [
-            {"name": "grpc-ext-proc", "containerPort": grpc},
+            {"name": GRPC, "containerPort": grpc},
             {"name": "grpc-health", "containerPort": health},
-            {"name": "http-metrics", "containerPort": picker_flags.metrics_port(chosen, profile)},
+            {"name": METRICS, "containerPort": picker_flags.metrics_port(chosen, profile)},
         ],
         "startupProbe": {
             "tcpSocket": {"port": grpc},
@@ -182,28 +268,14 @@ def _container(
             },
             "periodSeconds": 2,
         },
-        "resources": _resources(deployment, profile),
+        "resources": picker_resources(deployment, serving, replicas),
         "securityContext": {
             "allowPrivilegeEscalation": False,
             "capabilities": {"drop": ["ALL"]},
             **({"readOnlyRootFilesystem": True} if profile.read_only_root_filesystem else {}),
         },
         "terminationMessagePolicy": "FallbackToLogsOnError",
-        "volumeMounts": [
-            {"name": "config", "mountPath": picker_flags.CONFIG_FOLDER, "readOnly": True},
-        ],
     }
-
-
-def _resources(deployment: ModelDeployment, profile: Profile) -> dict[str, Any]:
-    """Return the deployment's resources as a whole, or the profile's: a mix of both would fit neither."""
-    own = deployment.spec.endpoint_picker.resources
-    if own is None:
-        return {
-            "requests": dict(profile.resources.requests),
-            "limits": dict(profile.resources.limits),
-        }
-    return resources_of(own)
 
 
 def _tracing(tracing: Tracing | None, profile: Profile) -> list[dict[str, Any]]:
@@ -211,37 +283,3 @@ def _tracing(tracing: Tracing | None, profile: Profile) -> list[dict[str, Any]]:
         # Otherwise it sends a part of them to a collector beside it, and complains that there is none.
         return [{"name": "OTEL_TRACES_SAMPLER_ARG", "value": "0"}] if profile.always_traces else []
     return tracing_variables(tracing, "endpoint-picker")
-
-
-def _service(
-    deployment: ModelDeployment, serving: Serving, profile: Profile, stack: str, revision: str
-) -> dict[str, Any]:
-    chosen = picker_flags.flags(deployment=deployment, serving=serving, profile=profile)
-    grpc = picker_flags.grpc_port(deployment, profile)
-    metrics = picker_flags.metrics_port(chosen, profile)
-    return {
-        "apiVersion": "v1",
-        "kind": "Service",
-        "metadata": metadata(
-            names.epp(deployment.metadata.key, revision),
-            stack=stack,
-            namespace=deployment.metadata.namespace,
-            deployment=deployment.metadata.key,
-            # The Deployment is awaited; awaiting its Service too would double the wait.
-            annotations={"pulumi.com/skipAwait": "true"},
-        ),
-        "spec": {
-            "type": "ClusterIP",
-            "selector": selector(deployment, revision),
-            "ports": [
-                {
-                    "name": "grpc-ext-proc",
-                    "protocol": "TCP",
-                    "port": grpc,
-                    "targetPort": grpc,
-                    "appProtocol": "kubernetes.io/h2c",
-                },
-                {"name": "http-metrics", "protocol": "TCP", "port": metrics, "targetPort": metrics},
-            ],
-        },
-    }

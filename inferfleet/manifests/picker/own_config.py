@@ -12,25 +12,37 @@ from typing import Any
 
 from inferfleet.api.kinds.model_deployment import ModelDeployment
 from inferfleet.api.problems import Mistake
-from inferfleet.api.wording import listing, one_of, shown
+from inferfleet.api.wording import shown
 from inferfleet.fleet import names
 from inferfleet.fleet.engines.exchanged import connector
 from inferfleet.fleet.roles import is_disaggregated
 from inferfleet.manifests.picker.config import (
     ALWAYS_DECIDER,
+    DETECTOR,
     FILTERS,
     HANDLER,
     PREFIX_DECIDER,
     config_text,
 )
+from inferfleet.manifests.picker.parameters import seconds
+from inferfleet.manifests.picker.wiring import findings
+from inferfleet.manifests.pod.starting import LONGEST_TEXT
 from inferfleet.profiles.engines import engine
+from inferfleet.profiles.pickers.tables import picker_table
 from inferfleet.profiles.profile import Phases, Profile
 
-# validation.MaxSecretSize of k8s.io/kubernetes, for all values of a ConfigMap or Secret together.
-_CONFIG_MAP_BYTES = 1_048_576
+# The flag before the text of the config, both in one argument.
+_FLAG_BYTES = len("--config-text=")
 _OLD_HANDLER = "pd-profile-handler"
 _HANDLERS = (HANDLER, _OLD_HANDLER)
 _SCORER = "prefix-cache-scorer"
+# pkg/epp/framework/plugins/flowcontrol/saturationdetector/utilization/config.go of GIE 1.5 and llm-d-router
+# 0.10; the same in GIE 1.4.
+_STALE = "200ms"
+_OF_PHASES = (*_HANDLERS, *FILTERS.values(), PREFIX_DECIDER, ALWAYS_DECIDER)
+_WITH_PREFILL = (
+    "Write spec.prefill, with which the deployment has a picker that knows it, or remove the plugin"
+)
 
 
 @dataclass(frozen=True)
@@ -55,25 +67,42 @@ def mistakes(deployment: ModelDeployment, profile: Profile) -> Iterator[Mistake]
             if value is None:
                 what = f"it has no {key}, by which {picker} knows a config"
             yield Mistake(what, f"Write {key}: {known[0]}", (key,))
-    if (size := len(config_text(config).encode())) > _CONFIG_MAP_BYTES:
-        what = f"it has {size} bytes, and the ConfigMap that holds it takes at most {_CONFIG_MAP_BYTES}"
+    if (size := len(config_text(config).encode())) > (most := LONGEST_TEXT - _FLAG_BYTES):
+        what = f"it has {size:,} bytes, and the argument of the picker that holds it takes at most {most:,}"
         yield Mistake(what, "Shorten it")
     if is_disaggregated(deployment) and profile.phases:
         yield from _apart(deployment, config, profile.phases)
 
 
-def unknown(deployment: ModelDeployment, profile: Profile) -> Iterator[Mistake]:
-    """Yield plugin types and feature gates that the profile's own image does not have: with one it exits."""
-    config = deployment.spec.endpoint_picker.config or {}
-    for plugin in _plugins(config):
-        if plugin.type not in profile.plugin_types:
-            what = f"the endpoint picker of {profile.name} has no plugin type {shown(plugin.type)!r}"
-            yield Mistake(what, _instead(plugin.type, profile), ("plugins", plugin.at, "type"))
-    for place, gate in enumerate(_gates(config)):
-        if gate.partition("=")[0] not in profile.feature_gates:
-            what = f"the endpoint picker of {profile.name} has no feature gate {shown(gate)!r}"
-            step = f"Remove it; its feature gates: {listing(profile.feature_gates)}"
-            yield Mistake(what, step, ("featureGates", place))
+def found(
+    deployment: ModelDeployment, profile: Profile, flags: Mapping[str, str]
+) -> Iterator[tuple[Mistake, bool]]:
+    """Yield what the profile's own image says to the config, and whether it exits with it.
+
+    `flags` are those that the picker is started with.
+    """
+    config = deployment.spec.endpoint_picker.config
+    if config is None:
+        return
+    table, who = picker_table(profile.config_table), f"the endpoint picker of {profile.name}"
+    types = {plugin.at: plugin.type for plugin in _plugins(config)}
+    for finding in findings(config, table, who=who, flags=flags):
+        mistake = finding.mistake
+        match mistake.at:
+            case ("plugins", int(place), "type") if types.get(place) in _OF_PHASES and not profile.phases:
+                mistake = Mistake(mistake.what, _WITH_PREFILL, mistake.at)
+        yield mistake, finding.refused
+
+
+def stale_after(deployment: ModelDeployment, profile: Profile) -> str:
+    """Return the age, as a duration of Go, from which on the picker takes metrics of a pod for old."""
+    config = deployment.spec.endpoint_picker.config
+    if config is None:
+        return profile.metrics_stale_after or _STALE
+    said = [_mapping(config.get("saturationDetector"))]
+    said += [plugin.parameters for plugin in _plugins(config) if plugin.type == DETECTOR]
+    limits = [one["metricsStalenessThreshold"] for one in said if "metricsStalenessThreshold" in one]
+    return next((limit for limit in limits if isinstance(limit, str) and seconds(limit) is not None), _STALE)
 
 
 def idle(deployment: ModelDeployment, profile: Profile) -> Iterator[Mistake]:
@@ -98,14 +127,6 @@ def idle(deployment: ModelDeployment, profile: Profile) -> Iterator[Mistake]:
         f"takes {kind} for vLLM and reads none of its metrics",
         f"Add the plugin {profile.extractor} with parameters: {{engineLabelKey: {names.LLM_D_ENGINE}}}",
     )
-
-
-def _instead(type_: str, profile: Profile) -> str:
-    if not profile.phases and type_ in (*_HANDLERS, *FILTERS.values(), PREFIX_DECIDER, ALWAYS_DECIDER):
-        return (
-            "Write spec.prefill, with which the deployment has a picker that knows it, or remove the plugin"
-        )
-    return one_of(type_, profile.plugin_types, "Known types")
 
 
 def _apart(deployment: ModelDeployment, config: dict[str, Any], phases: Phases) -> Iterator[Mistake]:
@@ -152,16 +173,8 @@ def _decided(
         return
     decider = next((plugin for plugin in plugins if plugin.name == name), None)
     if decider is None:
-        asks = f"names the decider {shown(name)!r}" if said else f"asks the decider {name!r} by default"
-        what = f"{handler.name} {asks}, and there is no plugin of this name"
-        yield Mistake(what, f"Add it before {handler.name}, of type {PREFIX_DECIDER}", here)
         return
     at = ("plugins", decider.at)
-    if phases.decider_first and decider.at > handler.at:
-        what = (
-            f"the decider {decider.name} stands after {handler.name}, which is made first and lacks it then"
-        )
-        yield Mistake(what, f"Move it before {handler.name}", at)
     if decider.type != ALWAYS_DECIDER and connector(deployment) == "SGLang":
         what = f"SGLang's decode pods refuse what is not prefilled apart, and {decider.type} lets some by"
         yield Mistake(what, f"Use {ALWAYS_DECIDER}", at)

@@ -3,25 +3,31 @@
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+from inferfleet.api.kinds.containers import engine_container
 from inferfleet.api.pods.resources import fractions
 from inferfleet.api.pods.template import template_mistakes
 from inferfleet.api.problems import Mistake, Problem
 from inferfleet.api.wording import below, path_of
 from inferfleet.fleet.engine_args import disagreements
+from inferfleet.fleet.engines.ending import ending_mistakes
 from inferfleet.fleet.engines.exchanged import changes
+from inferfleet.fleet.engines.ready import advised
+from inferfleet.fleet.engines.words import command_of
 from inferfleet.fleet.names import LWS
 from inferfleet.fleet.ports import serving_ports
 from inferfleet.fleet.requests import requests
-from inferfleet.fleet.roles import listening_port, proxied_port
+from inferfleet.fleet.roles import listening_port, proxied_port, serving_roles
 from inferfleet.fleet.shapes import has_accelerators
+from inferfleet.fleet.traffic import REQUEST_SECONDS
 from inferfleet.manifests.pod.contradictions import contradictions
 from inferfleet.manifests.pod.disaggregated.check import proxy_mistakes, proxy_problems
 from inferfleet.manifests.pod.disaggregated.contradictions import disaggregated_contradictions
-from inferfleet.manifests.pod.parts import Contradiction, containers
+from inferfleet.manifests.pod.parts import Contradiction, Steps, containers
 from inferfleet.manifests.pod.ports import port_contradictions, scraped
 from inferfleet.manifests.pod.stand import Stand
 from inferfleet.plugins.attempt import packed, packed_mistakes
 from inferfleet.plugins.diff import place
+from inferfleet.profiles.engines import engine
 
 
 def document_contradictions(stand: Stand) -> Iterator[Problem]:
@@ -183,3 +189,38 @@ def without_requests(template: Mapping[str, Any], stand: Stand) -> Iterator[Prob
         key=stand.deployment.metadata.key,
         severity="warning",
     )
+
+
+def engine_warnings(template: Mapping[str, Any], stand: Stand) -> Iterator[Problem]:
+    """Yield a warning for what engines should be told, of the pods as plugins leave them: that they abort
+    requests in hand earlier than they have to, show no load, fail probes when they are busy.
+    """
+    if not stand.answers or stand.role not in serving_roles(stand.deployment):
+        return
+    spec, written = template["spec"], stand.written.spec
+    kind, table = stand.engine.type, engine(stand.engine.type)
+    image = engine_container(spec)[1].get("image")
+    ends = ending_mistakes(
+        spec,
+        table,
+        engine=kind,
+        image=image,
+        grace=spec["terminationGracePeriodSeconds"],
+        follows="terminationGracePeriodSeconds" not in written,
+        longest=REQUEST_SECONDS,
+    )
+    for mistake in (*ends, *advised(spec, table, engine=kind, image=image)):
+        container: Steps = ("spec", "containers", engine_container(written)[0])
+        same = mistake.at in _words(written) and _words(written)[mistake.at] == _words(spec).get(mistake.at)
+        yield Problem(
+            mistake.what,
+            mistake.next_step,
+            f"{stand.path}.{path_of(mistake.at if same else container)}",
+            kind="ModelDeployment",
+            key=stand.deployment.metadata.key,
+            severity="warning",
+        )
+
+
+def _words(spec: Mapping[str, Any]) -> dict[Steps, str]:
+    return {word.at: word.text for word in command_of(spec).words}

@@ -1,18 +1,24 @@
-"""What a pod template asks for beyond its container, and secrets that it holds in plain text.
+"""What a pod template asks for beyond its container, secrets that it holds in plain text, and what pods are
+kept from by default.
 
 The first is what level `baseline` of the Pod Security Standards forbids, by the rules in `api.pods.security`.
 """
 
+import copy
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from inferfleet.api.pods.security import items, map_of, security_mistakes
 from inferfleet.api.wording import path_of, shown
+from inferfleet.manifests.pod.parts import containers
 from inferfleet.manifests.pod.plain_secrets import in_arguments, in_variable
 from inferfleet.plugins.diff import place as place_of
 
 Steps = tuple[str | int, ...]
+# The API server refuses allowPrivilegeEscalation: false beside it (ValidateSecurityContext in Kubernetes'
+# pkg/apis/core/validation/validation.go).
+_ADMIN = frozenset(("SYS_ADMIN", "CAP_SYS_ADMIN"))
 _FORBIDDEN = "which level baseline of the Pod Security Standards forbids"
 
 
@@ -35,6 +41,37 @@ def risks(template: Mapping[str, Any]) -> Iterator[Risk]:
         for within, what, next_step in (*_secrets_in_env(container), *_secrets_in_arguments(container)):
             place = (*steps, *within)
             yield Risk(path_of(place), place_of(template, place), what, next_step)
+
+
+def restrained(template: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a template with what pods of level 2 are kept from, in the containers of `own`, the template
+    before plugins edited it; containers that plugins add are theirs to restrain.
+
+    Level `restricted` of the Pod Security Standards wants the same of containers, and no user root besides,
+    whom most images of engines have (plugin `restricted`). What a template says already stays, and whoever
+    names an account asks for its token.
+    """
+    made = copy.deepcopy(dict(template))
+    spec: dict[str, Any] = made["spec"]
+    if "serviceAccountName" not in spec:
+        spec.setdefault("automountServiceAccountToken", False)
+    profiled = "seccompProfile" in spec.get("securityContext", {})
+    known = {container["name"] for _, container in containers(own["spec"])}
+    for _, container in containers(spec):
+        context = container.get("securityContext", {})
+        if container["name"] in known and not context.get("privileged"):
+            container["securityContext"] = _least(context, profiled=profiled) | context | _dropped(context)
+    return made
+
+
+def _least(context: Mapping[str, Any], *, profiled: bool) -> dict[str, Any]:
+    added = context.get("capabilities", {}).get("add", ())
+    least: dict[str, Any] = {} if profiled else {"seccompProfile": {"type": "RuntimeDefault"}}
+    return least | ({"allowPrivilegeEscalation": False} if _ADMIN.isdisjoint(added) else {})
+
+
+def _dropped(context: Mapping[str, Any]) -> dict[str, Any]:
+    return {"capabilities": {"drop": ["ALL"], **context.get("capabilities", {})}}
 
 
 def _secrets_in_env(container: Mapping[str, Any]) -> Iterator[tuple[Steps, str, str]]:

@@ -3,10 +3,12 @@
 import copy
 from typing import Any
 
+from inferfleet.api.kinds.base import FIRST_DEFAULTS
 from inferfleet.api.kinds.containers import engine_container
 from inferfleet.api.kinds.model_deployment import Engine
 from inferfleet.fleet import names
 from inferfleet.fleet.engine_args import group_of, startup_of
+from inferfleet.fleet.engines.ending import grace_needed
 from inferfleet.fleet.engines.ready import ready_variable
 from inferfleet.fleet.ports import (
     Health,
@@ -16,13 +18,13 @@ from inferfleet.fleet.ports import (
     serving_ports,
     target_ports,
 )
-from inferfleet.fleet.roles import is_disaggregated, serving_roles
+from inferfleet.fleet.roles import DECODE, is_disaggregated, serving_roles
 from inferfleet.manifests.pod.claimed import ask_for_devices, claimed_gpus
 from inferfleet.manifests.pod.disaggregated.proxy import routing_proxy
 from inferfleet.manifests.pod.disaggregated.transfer import hand_over
 from inferfleet.manifests.pod.hardware import Hardware
 from inferfleet.manifests.pod.stand import Stand
-from inferfleet.profiles.engines import engine
+from inferfleet.profiles.engines import EngineDefaults, engine
 
 STARTUP_PERIOD = 10
 # One second, the default, is less than a busy engine needs to answer while it schedules a large batch.
@@ -67,8 +69,8 @@ SHM = "dshm"
 SHM_PATH = "/dev/shm"
 # After SIGTERM a gateway may still send requests for some seconds; the sleep outlasts its endpoint updates.
 PRE_STOP_SECONDS = 30
-# Then engines get SIGTERM, and have the rest for running generations, as far as they wait for them: vLLM
-# needs --shutdown-timeout for it (vllm#36666). llm-d's guides and charts use the same 130 s.
+# Then engines get SIGTERM, and have the rest for running generations, as far as they wait for them
+# (fleet/engines/ending.py). llm-d's guides and charts use the same 130 s.
 GRACE_SECONDS = 130
 
 
@@ -77,6 +79,9 @@ def labels(stand: Stand) -> dict[str, str]:
     kind = engine(stand.engine.type)
     serves = stand.role in serving_roles(stand.deployment) and stand.answers
     ours = names.pod_labels(stand.spot, stand.role, serves=serves, engine_type=kind.label)
+    if stand.deployment.spec.level > FIRST_DEFAULTS:
+        unified = stand.role == DECODE and not is_disaggregated(stand.deployment)
+        ours |= names.llm_d_labels(stand.spot, unified=unified)
     if not serves and stand.answers:
         ours |= names.entry()
     return ours | names.shares_node() if stand.hardware.shares_node else ours
@@ -95,6 +100,8 @@ def pod_template(stand: Stand) -> dict[str, Any]:
         container.setdefault("image", stand.image)
     if stand.answers:
         _serve(container, stand)
+        if stand.deployment.spec.level > FIRST_DEFAULTS:
+            _answer_when_busy(container, engine(stand.engine.type))
     # The pod's status then says why an engine ended, and so does an update.
     container.setdefault("terminationMessagePolicy", "FallbackToLogsOnError")
     _wait_for_copies(container, stand)
@@ -102,7 +109,7 @@ def pod_template(stand: Stand) -> dict[str, Any]:
     if stand.has_proxy:
         spec.setdefault("initContainers", []).append(routing_proxy(stand))
     _share_memory(spec, container)
-    _drain(spec, container, answers=stand.answers)
+    _drain(spec, container, stand)
     _schedule(spec, container, stand.hardware)
     if stand.shape.pods > 1:
         _gather(spec, stand)
@@ -124,6 +131,14 @@ def _serve(container: dict[str, Any], stand: Stand) -> None:
             same["name"] = name
     if not any(key in container for key in ("startupProbe", "readinessProbe", "livenessProbe")):
         container.update(probes(stand.engine, health(stand.deployment, stand.role), listens=ports[0]))
+
+
+def _answer_when_busy(container: dict[str, Any], table: EngineDefaults) -> None:
+    """Let the engine's health path answer at once, unless the template says otherwise or may."""
+    name, variables = table.idle_health, container.get("env", [])
+    if name is None or "envFrom" in container or any(one["name"] == name for one in variables):
+        return
+    container.setdefault("env", []).append({"name": name, "value": "false"})
 
 
 def _wait_for_copies(container: dict[str, Any], stand: Stand) -> None:
@@ -165,13 +180,16 @@ def _share_memory(spec: dict[str, Any], container: dict[str, Any]) -> None:
     container.setdefault("volumeMounts", []).append({"name": SHM, "mountPath": SHM_PATH})
 
 
-def _drain(spec: dict[str, Any], container: dict[str, Any], *, answers: bool) -> None:
-    """Give running requests time to end, which vLLM takes as `--shutdown-timeout` says.
+def _drain(spec: dict[str, Any], container: dict[str, Any], stand: Stand) -> None:
+    """Give running requests time to end: GRACE_SECONDS, or more where the engine's flag asks for more.
 
     The controller deletes pods that only compute once their entry has gone.
     """
-    grace = spec.setdefault("terminationGracePeriodSeconds", GRACE_SECONDS)
-    if not answers:
+    grace = GRACE_SECONDS
+    if stand.answers and "terminationGracePeriodSeconds" not in spec:
+        grace = grace_needed(spec, engine(stand.engine.type), grace=grace, sleep=PRE_STOP_SECONDS)
+    grace = spec.setdefault("terminationGracePeriodSeconds", grace)
+    if not stand.answers:
         return
     # The API server refuses a sleep longer than the grace period; half leaves time to finish.
     seconds = min(PRE_STOP_SECONDS, grace // 2)

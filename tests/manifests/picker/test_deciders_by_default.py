@@ -31,6 +31,7 @@ def test_a_decider_that_a_handler_asks_by_default_is_told_as_such(
             "spec.endpointPicker.config.plugins[6]",
             "pd-profile-handler asks the decider 'prefix-based-pd-decider' by default, and there is no "
             "plugin of this name",
-            "Add it before pd-profile-handler, of type prefix-based-pd-decider",
+            "Add it before pd-profile-handler, of type always-disagg-multimodal-decider or "
+            "always-disagg-pd-decider or prefix-based-pd-decider",
         )
     ]

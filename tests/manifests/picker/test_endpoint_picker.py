@@ -47,7 +47,9 @@ CONFIG = {
 
 
 def _objects(document: ModelDeployment, serving: Serving) -> dict[str, dict[str, Any]]:
-    picker = endpoint_picker.objects(deployment=document, serving=serving, profile=GIE, stack="prod")
+    picker = endpoint_picker.objects(
+        deployment=document, serving=serving, profile=GIE, stack="prod", replicas=1, drain=130
+    )
     made = [*picker.reads, picker.deployment, picker.service]
     assert len({one["kind"] for one in made}) == len(made)
     return {one["kind"]: one for one in made}
@@ -57,13 +59,12 @@ def _container(made: dict[str, dict[str, Any]]) -> Any:
     return made["Deployment"]["spec"]["template"]["spec"]["containers"][0]
 
 
-def test_a_picker_is_eight_objects_in_the_order_they_need_each_other(
+def test_a_picker_is_seven_objects_in_the_order_they_need_each_other(
     deployment: Make, serving: Serve
 ) -> None:
     made = _objects(deployment(), serving())
-    text, digest = made["ConfigMap"]["data"].pop("config.yaml"), made["Deployment"]["spec"]["template"]
-    assert yaml.safe_load(text) == CONFIG
-    assert len(digest["metadata"].pop("annotations")["inferfleet.dev/config-hash"]) == 16
+    flag, _, text = _container(made)["args"].pop(3).partition("=")
+    assert (flag, yaml.safe_load(text)) == ("--config-text", CONFIG)
     assert list(made.values()) == [
         {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": HERE},
         {
@@ -112,14 +113,13 @@ def test_a_picker_is_eight_objects_in_the_order_they_need_each_other(
             "roleRef": {"apiGroup": RBAC, "kind": "ClusterRole", "name": "inferfleet:ml:qwen:epp"},
             "subjects": ACCOUNT,
         },
-        {"apiVersion": "v1", "kind": "ConfigMap", "metadata": HERE, "data": {}},
         {
             "apiVersion": "apps/v1",
             "kind": "Deployment",
             "metadata": HERE,
             "spec": {
                 "replicas": 1,
-                "strategy": {"type": "Recreate"},
+                "strategy": {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 1, "maxUnavailable": 0}},
                 "revisionHistoryLimit": 2,
                 "selector": {"matchLabels": {"app.kubernetes.io/name": "qwen-epp"}},
                 "template": {
@@ -146,7 +146,6 @@ def test_a_picker_is_eight_objects_in_the_order_they_need_each_other(
                                     "--pool-name=qwen",
                                     "--pool-namespace=ml",
                                     "--pool-group=inference.networking.k8s.io",
-                                    "--config-file=/config/config.yaml",
                                     "--grpc-port=9002",
                                     "--tracing=false",
                                     "--metrics-endpoint-auth=true",
@@ -185,12 +184,9 @@ def test_a_picker_is_eight_objects_in_the_order_they_need_each_other(
                                     "capabilities": {"drop": ["ALL"]},
                                 },
                                 "terminationMessagePolicy": "FallbackToLogsOnError",
-                                "volumeMounts": [
-                                    {"name": "config", "mountPath": "/config", "readOnly": True}
-                                ],
+                                "lifecycle": {"preStop": {"sleep": {"seconds": 95}}},
                             }
                         ],
-                        "volumes": [{"name": "config", "configMap": {"name": "qwen-epp"}}],
                     },
                 },
             },
@@ -207,10 +203,15 @@ def test_a_picker_is_eight_objects_in_the_order_they_need_each_other(
                         "name": "grpc-ext-proc",
                         "protocol": "TCP",
                         "port": 9002,
-                        "targetPort": 9002,
+                        "targetPort": "grpc-ext-proc",
                         "appProtocol": "kubernetes.io/h2c",
                     },
-                    {"name": "http-metrics", "protocol": "TCP", "port": 9090, "targetPort": 9090},
+                    {
+                        "name": "http-metrics",
+                        "protocol": "TCP",
+                        "port": 9090,
+                        "targetPort": "http-metrics",
+                    },
                 ],
             },
         },
@@ -227,6 +228,22 @@ def test_without_metrics_auth_nothing_cluster_scoped_is_needed(deployment: Make,
     assert "--metrics-endpoint-auth=false" in _container(made)["args"]
 
 
+def test_pickers_of_level_two_rather_leave_nodes_with_accelerators_to_others(
+    deployment: Make, serving: Serve
+) -> None:
+    first, second = (
+        _objects(deployment(podDefaults=level), serving())["Deployment"]["spec"]["template"]
+        for level in (1, 2)
+    )
+    [preferred] = second["spec"].pop("affinity")["nodeAffinity"][
+        "preferredDuringSchedulingIgnoredDuringExecution"
+    ]
+    absent = {one["key"] for one in preferred["preference"]["matchExpressions"]}
+    assert {"nvidia.com/gpu.present", "cloud.google.com/gke-accelerator"} <= absent
+    assert {one["operator"] for one in preferred["preference"]["matchExpressions"]} == {"DoesNotExist"}
+    assert second == first
+
+
 def test_several_replicas_elect_a_leader_who_alone_is_ready(deployment: Make, serving: Serve) -> None:
     made = _objects(deployment(endpointPicker={"replicas": 2}), serving())
     container = _container(made)
@@ -237,6 +254,14 @@ def test_several_replicas_elect_a_leader_who_alone_is_ready(deployment: Make, se
     assert made["Deployment"]["metadata"]["annotations"] == {
         "pulumi.com/waitFor": "jsonpath={.status.readyReplicas}"
     }
+    assert made["Deployment"]["spec"]["template"]["spec"]["topologySpreadConstraints"] == [
+        {
+            "maxSkew": 1,
+            "topologyKey": "kubernetes.io/hostname",
+            "whenUnsatisfiable": "ScheduleAnyway",
+            "labelSelector": {"matchLabels": {"app.kubernetes.io/name": "qwen-epp"}},
+        }
+    ]
 
 
 def test_tracing_names_the_collector_and_the_pod(deployment: Make, serving: Serve) -> None:

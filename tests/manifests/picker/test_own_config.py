@@ -87,15 +87,16 @@ def _no_filter(config: Config) -> None:
         ),
         (
             _at(HANDLER, parameters={"deciderPluginName": "mine"}),
-            "plugins[7]",
+            "plugins[7].parameters.deciderPluginName",
             "disagg-profile-handler names the decider 'mine', and there is no plugin of this name",
-            "Add it before disagg-profile-handler, of type prefix-based-pd-decider",
+            "Add it before disagg-profile-handler, of type always-disagg-multimodal-decider or "
+            "always-disagg-pd-decider or prefix-based-pd-decider",
         ),
         (
             _handler_first,
-            "plugins[7]",
-            "the decider prefix-based-pd-decider stands after disagg-profile-handler, which is made first "
-            "and lacks it then",
+            "plugins[6].parameters.deciders.prefill",
+            "plugin 'prefix-based-pd-decider' stands after disagg-profile-handler, which is made first "
+            "and lacks it",
             "Move it before disagg-profile-handler",
         ),
         (
@@ -159,8 +160,8 @@ def test_a_part_without_which_prefill_pods_are_never_used_is_asked_for(
     change(config)
     said = _said(_document(deployment, config, **prefill), serving(), apart=True)
     assert said[0] == ("error", path, what, next_step)
-    unknown = [one for one in said[1:] if "has no plugin type" not in one[2]]
-    assert unknown == []
+    follows = ("has no plugin type", "there is no plugin", "no plugin that chooses between them")
+    assert [one for one in said[1:] if not any(words in one[2] for words in follows)] == []
 
 
 def test_other_spellings_of_the_same_config_are_taken(deployment: Make, serving: Serve) -> None:
@@ -242,6 +243,12 @@ def test_plugins_and_gates_that_a_picker_does_not_have_end_it(
     assert _said(document, serving(), apart=False) == [
         (
             severity,
+            "featureGates[1]",
+            "the endpoint picker of gie-1.5 has no feature gate 'prepareDataPlugins'",
+            "Remove it; its feature gates: dataLayer, enableLegacyMetrics, flowControl",
+        ),
+        (
+            severity,
             "plugins[1].type",
             "the endpoint picker of gie-1.5 has no plugin type 'que-scorer'",
             "Did you mean queue-scorer?",
@@ -251,12 +258,6 @@ def test_plugins_and_gates_that_a_picker_does_not_have_end_it(
             "plugins[2].type",
             "the endpoint picker of gie-1.5 has no plugin type 'prefill-filter'",
             "Write spec.prefill, with which the deployment has a picker that knows it, or remove the plugin",
-        ),
-        (
-            severity,
-            "featureGates[1]",
-            "the endpoint picker of gie-1.5 has no feature gate 'prepareDataPlugins'",
-            "Remove it; its feature gates: dataLayer, enableLegacyMetrics, flowControl",
         ),
     ]
 

@@ -108,8 +108,14 @@ def test_the_router_names_prefill_pods_itself_and_learns_of_caches_from_a_produc
                 "type": "disagg-profile-handler",
                 "parameters": {"deciders": {"prefill": "always-disagg-pd-decider"}},
             },
+            {"type": "utilization-detector", "parameters": {"metricsStalenessThreshold": "600ms"}},
         ],
         "schedulingProfiles": PROFILES,
+        "requestHandler": {
+            "parsers": [
+                {"pluginRef": f"{name}-parser"} for name in ("openai", "anthropic", "vllmhttp", "passthrough")
+            ]
+        },
     }
 
 
@@ -167,6 +173,8 @@ def test_its_picker_has_the_image_of_the_scheduler(
         serving=serving(images=images),
         profile=picker("gie-1.5", disaggregated=True),
         stack="prod",
+        replicas=1,
+        drain=130,
         revision="abc123",
     )
     [container] = made.deployment["spec"]["template"]["spec"]["containers"]
@@ -175,36 +183,6 @@ def test_its_picker_has_the_image_of_the_scheduler(
     assert {"name": "OTEL_TRACES_SAMPLER_ARG", "value": "0"} in container["env"]
     assert container["securityContext"]["readOnlyRootFilesystem"] is True
     assert made.deployment["metadata"]["name"] == "qwen-abc123-epp"
-
-
-@pytest.mark.parametrize(
-    ("replicas", "strategy", "lifecycle"),
-    [
-        (
-            1,
-            {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 1, "maxUnavailable": 0}},
-            {"preStop": {"sleep": {"seconds": 5}}},
-        ),
-        (2, {"type": "Recreate"}, None),
-    ],
-)
-def test_its_next_picker_comes_before_the_old_one_ends_where_no_leader_is_elected(
-    deployment: Make,
-    serving: Serve,
-    replicas: int,
-    strategy: dict[str, Any],
-    lifecycle: dict[str, Any] | None,
-) -> None:
-    document = deployment(prefill={"workers": WORKERS}, endpointPicker={"replicas": replicas})
-    made = endpoint_picker.objects(
-        deployment=document,
-        serving=serving(),
-        profile=picker("gie-1.5", disaggregated=True),
-        stack="prod",
-        revision="abc123",
-    )
-    [container] = made.deployment["spec"]["template"]["spec"]["containers"]
-    assert (made.deployment["spec"]["strategy"], container.get("lifecycle")) == (strategy, lifecycle)
 
 
 def test_one_image_is_enough_where_all_pickers_are_one_program(deployment: Make, serving: Serve) -> None:

@@ -178,8 +178,12 @@ def test_a_config_without_version_and_kind_is_told_what_it_lacks(
     ("engine", "plugins", "name", "warned"),
     [
         ("SGLang", [{"type": "queue-scorer"}], "gie-1.5", True),
-        ("SGLang", "damaged", "gie-1.5", True),
-        ("SGLang", [{"type": "core-metrics-extractor", "parameters": {"a": "b"}}], "gie-1.5", False),
+        (
+            "SGLang",
+            [{"type": "core-metrics-extractor", "parameters": {"engineLabelKey": "b"}}],
+            "gie-1.5",
+            False,
+        ),
         ("vLLM", [], "gie-1.5", False),
         ("SGLang", [], "router-0.10", False),
     ],
@@ -241,15 +245,15 @@ def test_resources_of_a_picker_that_are_fine(deployment: Make, serving: Serve, r
     assert _found(deployment(endpointPicker={"resources": resources}), serving()) == ((), ())
 
 
-def test_a_config_that_no_config_map_holds_is_refused_with_its_size(deployment: Make, serving: Serve) -> None:
+def test_a_config_that_no_argument_holds_is_refused_with_its_size(deployment: Make, serving: Serve) -> None:
     config = {
         "apiVersion": "inference.networking.x-k8s.io/v1alpha1",
         "kind": "EndpointPickerConfig",
-        "plugins": ["x" * 1_048_576],
+        "plugins": [{"type": "queue-scorer", "parameters": {"of": "x" * 131_072}}],
     }
     (problem,), _ = _found(deployment(endpointPicker={"config": config}), serving())
     assert problem == Problem(
-        "it has 1048666 bytes, and the ConfigMap that holds it takes at most 1048576",
+        "it has 131,203 bytes, and the argument of the picker that holds it takes at most 131,057",
         "Shorten it",
         "spec.endpointPicker.config",
         kind="ModelDeployment",

@@ -9,17 +9,25 @@ import yaml
 from inferfleet.api.kinds.inference_cluster import Serving
 from inferfleet.api.kinds.model_deployment import ModelDeployment
 from inferfleet.manifests.picker import objects as endpoint_picker
+from inferfleet.manifests.picker.check import check_deployment
 from inferfleet.manifests.picker.config import picker_config
 from inferfleet.profiles.table import profile
 
 Make = Callable[..., ModelDeployment]
 Serve = Callable[..., Serving]
 EXTRACTOR = {"type": "core-metrics-extractor", "parameters": {"engineLabelKey": "llm-d.ai/engine-type"}}
+DETECTOR = {"type": "utilization-detector", "parameters": {"metricsStalenessThreshold": "600ms"}}
+ROUTER_PARSERS = {
+    "parsers": [
+        {"pluginRef": name}
+        for name in ("openai-parser", "anthropic-parser", "vllmhttp-parser", "passthrough-parser")
+    ]
+}
 
 
 def _objects(document: ModelDeployment, serving: Serving) -> dict[str, dict[str, Any]]:
     picker = endpoint_picker.objects(
-        deployment=document, serving=serving, profile=profile("gie-1.5"), stack="prod"
+        deployment=document, serving=serving, profile=profile("gie-1.5"), stack="prod", replicas=1, drain=130
     )
     return {one["kind"]: one for one in (*picker.reads, picker.deployment, picker.service)}
 
@@ -36,9 +44,9 @@ def _objects(document: ModelDeployment, serving: Serving) -> dict[str, dict[str,
                 EXTRACTOR,
             ],
         ),
-        ("gie-1.5", "Triton", [EXTRACTOR]),
-        ("router-0.10", "vLLM", []),
-        ("router-0.10", "Triton", [{"type": "metrics-data-source", "parameters": {"port": 8002}}]),
+        ("gie-1.5", "Triton", [EXTRACTOR, {"type": "passthrough-parser"}]),
+        ("router-0.10", "vLLM", [DETECTOR]),
+        ("router-0.10", "Triton", [{"type": "metrics-data-source", "parameters": {"port": 8002}}, DETECTOR]),
     ],
 )
 def test_metrics_are_read_where_the_engine_has_them(
@@ -47,6 +55,88 @@ def test_metrics_are_read_where_the_engine_has_them(
     document = deployment(engine={"type": engine_type})
     config = picker_config(deployment=document, profile=profile(profile_name))
     assert config["plugins"][3:] == plugins
+
+
+@pytest.mark.parametrize(
+    ("profile_name", "engine_type", "read"),
+    [
+        ("gie-1.5", "vLLM", {}),
+        ("gie-1.5", "Triton", {"parser": {"pluginRef": "passthrough-parser"}}),
+        ("router-0.10", "vLLM", {"requestHandler": ROUTER_PARSERS}),
+        ("router-0.10", "Triton", {"requestHandler": ROUTER_PARSERS}),
+    ],
+)
+def test_requests_that_an_engine_takes_are_read(
+    deployment: Make, profile_name: str, engine_type: str, read: dict[str, Any]
+) -> None:
+    """Of parsers that claim paths, the one that claims none takes the rest, such as /v1/rerank."""
+    config = picker_config(deployment=deployment(engine={"type": engine_type}), profile=profile(profile_name))
+    assert {key: config[key] for key in ("parser", "requestHandler") if key in config} == read
+
+
+@pytest.mark.parametrize(
+    ("profile_name", "every", "limit"),
+    [("gie-1.5", "199ms", None), ("gie-1.5", "200ms", "200ms"), ("router-0.10", "1s", "600ms")],
+)
+def test_metrics_that_are_old_whenever_they_are_read_again_are_told(
+    deployment: Make, serving: Serve, profile_name: str, every: str, limit: str | None
+) -> None:
+    document = deployment(endpointPicker={"flags": {"refresh-metrics-interval": every}})
+    row = profile(profile_name)
+    told = [one.what for one in check_deployment(document, serving=serving(), profile=row)]
+    what = f"a pod counts as full while its metrics are older than {limit}, and they are read every {every}"
+    assert told == ([what] if limit else [])
+
+
+def test_a_longer_limit_of_ones_own_is_kept_to(deployment: Make, serving: Serve) -> None:
+    limit = {"type": "utilization-detector", "parameters": {"metricsStalenessThreshold": "2s"}}
+    config = {
+        "apiVersion": "inference.networking.x-k8s.io/v1alpha1",
+        "kind": "EndpointPickerConfig",
+        "plugins": [{"type": "queue-scorer"}, limit],
+    }
+    own = {"config": config, "flags": {"refresh-metrics-interval": "1s"}}
+    row = profile("gie-1.5")
+    assert list(check_deployment(deployment(endpointPicker=own), serving=serving(), profile=row)) == []
+
+
+@pytest.mark.parametrize(
+    ("auth", "flags", "pprof"),
+    [
+        (True, {}, []),
+        (False, {}, ["--enable-pprof=false"]),
+        (False, {"enable-pprof": True}, ["--enable-pprof=true"]),
+    ],
+)
+def test_profiles_of_a_picker_are_not_served_where_its_metrics_are_open(
+    deployment: Make, serving: Serve, auth: bool, flags: dict[str, Any], pprof: list[str]
+) -> None:
+    made = _objects(deployment(endpointPicker={"flags": flags}), serving(metricsAuth=auth))
+    [container] = made["Deployment"]["spec"]["template"]["spec"]["containers"]
+    assert [arg for arg in container["args"] if "pprof" in arg] == pprof
+
+
+@pytest.mark.parametrize(
+    ("size", "taken"),
+    [
+        ("10MiB", True),
+        ("25MB", True),
+        ("10Mi", True),
+        (10485760, True),
+        ("ten", False),
+        ("-1", False),
+        ("0.5", False),
+        ("10BB", False),
+    ],
+)
+def test_limits_of_messages_are_amounts_of_bytes(
+    deployment: Make, serving: Serve, size: Any, taken: bool
+) -> None:
+    document = deployment(endpointPicker={"flags": {"grpc-max-recv-msg-size": size}})
+    found = check_deployment(document, serving=serving(), profile=profile("router-0.10"))
+    what = f"grpc-max-recv-msg-size is '{size}'"
+    said = [(one.what, one.next_step) for one in found]
+    assert said == ([] if taken else [(what, "Give it an amount of bytes such as 10MiB")])
 
 
 def test_triton_s_metrics_port_is_a_flag_in_this_profile(deployment: Make, serving: Serve) -> None:
@@ -58,9 +148,17 @@ def test_triton_s_metrics_port_is_a_flag_in_this_profile(deployment: Make, servi
 def test_a_config_of_one_s_own_is_taken_word_for_word_and_restarts_the_picker(
     deployment: Make, serving: Serve
 ) -> None:
-    own = {"apiVersion": "inference.networking.x-k8s.io/v1alpha1", "kind": "EndpointPickerConfig", "x": [1]}
+    own = {
+        "apiVersion": "inference.networking.x-k8s.io/v1alpha1",
+        "kind": "EndpointPickerConfig",
+        "x": ["$(HOME)"],
+    }
     made = _objects(deployment(endpointPicker={"config": own}), serving())
     other = _objects(deployment(), serving())
-    assert yaml.safe_load(made["ConfigMap"]["data"]["config.yaml"]) == own
+    [container] = made["Deployment"]["spec"]["template"]["spec"]["containers"]
+    [text] = [one for one in container["args"] if one.startswith("--config-text=")]
+    # A kubelet makes one of two, and replaces no name behind them.
+    assert yaml.safe_load(text.partition("=")[2].replace("$$", "$")) == own
+    assert "$$(HOME)" in text
     assert made["Deployment"] != other["Deployment"]
     assert other == _objects(deployment(), serving())

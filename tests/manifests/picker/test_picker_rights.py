@@ -14,7 +14,7 @@ Serve = Callable[..., Serving]
 
 def _role(document: ModelDeployment, serving: Serving, name: str = "gie-1.5") -> Any:
     picker = endpoint_picker.objects(
-        deployment=document, serving=serving, profile=profile(name), stack="prod"
+        deployment=document, serving=serving, profile=profile(name), stack="prod", replicas=1, drain=130
     )
     (role,) = (made for made in picker.reads if made["kind"] == "Role")
     return role
@@ -41,7 +41,12 @@ def test_a_newer_profile_alone_gives_pickers_a_read_only_file_system(
 ) -> None:
     old, new = (
         endpoint_picker.objects(
-            deployment=deployment(), serving=serving(), profile=profile(name), stack="prod"
+            deployment=deployment(),
+            serving=serving(),
+            profile=profile(name),
+            stack="prod",
+            replicas=1,
+            drain=130,
         )
         for name in ("gie-1.5", "gie-1.5-r2")
     )

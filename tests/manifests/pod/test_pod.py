@@ -160,6 +160,16 @@ def test_the_drain_ends_well_within_the_grace_period(
     assert pod["spec"]["containers"][0].get("lifecycle") == lifecycle
 
 
+def test_the_grace_period_has_room_for_what_the_engine_is_told(
+    deployment: Make, spot: Spot, whole: Hardware
+) -> None:
+    flag = {"engine": {"args": ["--shutdown-timeout=600"]}}
+    told = deployment(flag)
+    assert _pod(told, spot, whole)["spec"]["terminationGracePeriodSeconds"] == 640
+    written = deployment({"terminationGracePeriodSeconds": 60, **flag})
+    assert _pod(written, spot, whole)["spec"]["terminationGracePeriodSeconds"] == 60
+
+
 @pytest.mark.parametrize(
     ("engine", "port", "probe", "failures"),
     [
