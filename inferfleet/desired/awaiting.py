@@ -2,7 +2,8 @@
 
 Which engine workloads an update does not wait for, because others must leave their nodes first, so that their
 ready hooks are held; which routes change only once new pods are ready; and which pods keep an annotation of
-earlier versions. Nothing else is changed.
+earlier versions; and which objects are left out, because a cluster does not know their kind. Nothing else is
+changed.
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping
@@ -21,6 +22,7 @@ from inferfleet.manifests.routes import KIND as ROUTE
 from inferfleet.manifests.workload import marked, unawaited
 
 Change = Callable[[KubeObject], KubeObject]
+ApiKind = tuple[str, str]  # (apiVersion, kind)
 
 
 def with_leaving(desired: Desired, documents: Documents, lock: Lock, leaving: Iterable[Leaving]) -> Desired:
@@ -92,6 +94,31 @@ def _switched(cluster: DesiredCluster, plan: Plan, leaves: tuple[Leaving, ...]) 
         if workload.cluster == name and workload.revision != now.get(workload.deployment, workload.revision)
     }
     return routes_follow(cluster, others)
+
+
+def without_kinds(desired: Desired, unknown: Mapping[str, Collection[ApiKind]]) -> Desired:
+    """Return what is desired, without the monitors that a cluster does not know, and can serve without.
+
+    `unknown` are their kinds (apiVersion, kind) by cluster. Nothing comes after such an object.
+    """
+    return replace(
+        desired,
+        clusters=tuple(
+            _without(cluster, unknown[cluster.connection.cluster])
+            if cluster.connection.cluster in unknown
+            else cluster
+            for cluster in desired.clusters
+        ),
+    )
+
+
+def _without(cluster: DesiredCluster, kinds: Collection[ApiKind]) -> DesiredCluster:
+    left = {made.key for made in cluster.monitors if (made.api_version, made.kind) in kinds}
+    components = (
+        replace(component, objects=tuple(made for made in component.objects if made.key not in left))
+        for component in cluster.components
+    )
+    return replace(cluster, components=tuple(components))
 
 
 def with_marks(desired: Desired, marks: Mapping[tuple[str, str, str], str]) -> Desired:

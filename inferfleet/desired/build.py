@@ -27,7 +27,7 @@ from inferfleet.desired.serving import ServingStack, serving_stack
 from inferfleet.desired.values import Component, Desired, DesiredCluster, Served
 from inferfleet.fleet.decisions import Plan
 from inferfleet.fleet.lock.lock import Lock
-from inferfleet.fleet.planning import plan
+from inferfleet.fleet.planning import plan, with_levels
 from inferfleet.fleet.spot import Spot
 from inferfleet.gke.decide import Cloud, decide
 from inferfleet.manifests.scheduling.needs import scheduler_needs
@@ -51,6 +51,7 @@ def desired(
     Raises InvalidDocuments with all errors of CEL, plugins, templates, placement and names.
     """
     registry = registry or builtin()
+    documents = with_levels(documents, lock)
     all_chains = chains(documents, registry)
     worked = worked_out(documents, lock, all_chains)
     planned = plan(documents, lock, worked.demands)
@@ -181,12 +182,9 @@ def _endpoints(
     shared: dict[str, ServingStack],
 ) -> dict[str, list[ModelEndpoint]]:
     """Return the endpoints by cluster."""
-    # Where pods of one deployment talk to each other.
-    joined = {
-        (spot.deployment, spot.cluster)
-        for spot, of in templates.items()
-        if any(pods.shape.pods > 1 for pods in of)
-    }
+    here: dict[tuple[str, str], list[Pods]] = {}
+    for spot, of in templates.items():
+        here.setdefault((spot.deployment, spot.cluster), []).extend(of)
     made: dict[str, list[ModelEndpoint]] = {name: [] for name in sites}
     for endpoint in planned.endpoints:
         name = endpoint.cluster
@@ -197,7 +195,7 @@ def _endpoints(
                 site=sites[name],
                 profile=picker_of(documents, endpoint.deployment, name),
                 shared=shared[name],
-                joined=(endpoint.deployment, name) in joined,
+                pods=here.get((endpoint.deployment, name), ()),
             )
         )
     return made
@@ -215,7 +213,10 @@ def _on_cluster(
     """Return the components on a cluster, and what serves each deployment there."""
     table = profile(documents.clusters[site.cluster].spec.serving.profile)
     services = [
-        (route, model_service(documents, route, site=site, profile=table, shared=shared))
+        (
+            route,
+            model_service(documents, route, site=site, profile=table, shared=shared, endpoints=endpoints),
+        )
         for route in planned.services
         if route.cluster == site.cluster
     ]
@@ -284,7 +285,7 @@ def _shared(documents: Documents, planned: Plan, site: Site, reads: Reads) -> Se
         site,
         namespaces={key.partition("/")[0] for key in keys},
         secrets=held(documents, _on(site.cluster, reads)),
-        gateway=documents.clusters[site.cluster].spec.serving.gateway,
+        serving=documents.clusters[site.cluster].spec.serving,
         stack=documents.settings.stack,
         pod_security=documents.settings.pod_security,
     )

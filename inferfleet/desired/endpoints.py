@@ -3,7 +3,8 @@
 What serves a deployment there is a set: its InferencePool, its picker and its workloads. With another
 revision all of them have other names, so Pulumi makes the new set, then changes the routes that lead to it,
 and deletes the old set last: its workloads first, and once their pods have ended picker and pool, through
-which the requests in hand go.
+which the requests in hand go. Another edition of a picker is a new InferencePool and picker for the same
+workloads, in the same order; the old picker's pods have ended before what leads to them goes.
 """
 
 from collections.abc import Iterable, Mapping
@@ -12,18 +13,23 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from inferfleet.api.documents import Documents
+from inferfleet.api.kinds.model_deployment import ModelDeployment
 from inferfleet.desired.clusters import Site
+from inferfleet.desired.pods import Pods
 from inferfleet.desired.replicas import Replicas
 from inferfleet.desired.serving import ServingStack
 from inferfleet.desired.values import Component, DesiredCluster, KubeObject, Served
 from inferfleet.fleet import names
 from inferfleet.fleet.decisions import Endpoint, ServiceRoute
+from inferfleet.fleet.engines.ready import serves_metrics
+from inferfleet.fleet.roles import engine_of
 from inferfleet.gke.settings.ranges import Ranges
-from inferfleet.manifests import gateway_extras, network_policy
+from inferfleet.manifests import gateway_extras, monitors, network_policy
 from inferfleet.manifests.picker import objects as endpoint_picker
 from inferfleet.manifests.picker.pool import inference_pool
 from inferfleet.manifests.role_service import role_service
 from inferfleet.manifests.routes import deployment_route, service_route
+from inferfleet.profiles.engines import engine
 from inferfleet.profiles.profile import Profile
 
 # A picker starts in seconds; what takes longer is an image that cannot be pulled or a flag it refuses.
@@ -36,11 +42,13 @@ ROUTE_SECONDS = 120
 class ModelEndpoint:
     """The component of a deployment's endpoint on one cluster, and which of its objects are which.
 
-    `stands` are the keys of InferencePool and endpoint picker, `outlived` those of what workloads need until
-    their last request is answered; `route` is None where it has none of its own.
+    `edition` is that of the picker, "" where it has none. `stands` are the keys of InferencePool and endpoint
+    picker, `outlived` those of what workloads need until their last request is answered; `route` is None
+    where it has none of its own.
     """
 
     deployment: str
+    edition: str
     component: Component
     stands: tuple[str, ...]
     outlived: tuple[str, ...]
@@ -54,26 +62,46 @@ def model_endpoint(
     site: Site,
     profile: Profile,
     shared: ServingStack,
-    joined: bool = False,
+    pods: Iterable[Pods],
 ) -> ModelEndpoint:
-    """Return the objects of a deployment's endpoint on one cluster. `joined`: workers there have many pods.
+    """Return the objects of a deployment's endpoint on one cluster, where its engines have these pods.
 
-    The picker's Deployment comes after all that it reads: it is not ready until its InferencePool exists.
+    The picker's Deployment comes after all that it reads: it is not ready until its InferencePool exists. Its
+    route comes after both, so that it never leads to a pool whose picker is not ready.
     """
+    every = tuple(pods)
+    # How long an engine that ends has for the requests in hand.
+    drain = max((one.outcome.template["spec"]["terminationGracePeriodSeconds"] for one in every), default=0)
     deployment = documents.deployments[endpoint.deployment]
     stack = documents.settings.stack
     serving = documents.clusters[site.cluster].spec.serving
     space = shared.keys(deployment.metadata.namespace)
     revision = endpoint.revision
-    picker = endpoint_picker.objects(
-        deployment=deployment, serving=serving, profile=profile, stack=stack, revision=revision
+    edition = endpoint_picker.edition(
+        deployment=deployment,
+        serving=serving,
+        profile=profile,
+        replicas=endpoint.replicas,
+        drain=drain,
+        revision=revision,
     )
-    pool = inference_pool(deployment=deployment, profile=profile, stack=stack, revision=revision)
+    named = names.revised(revision, edition)
+    picker = endpoint_picker.objects(
+        deployment=deployment,
+        serving=serving,
+        profile=profile,
+        stack=stack,
+        replicas=endpoint.replicas,
+        drain=drain,
+        revision=named,
+    )
+    pool = inference_pool(
+        deployment=deployment, profile=profile, stack=stack, revision=revision, edition=edition
+    )
     placed_pool = site.place(pool, after=space)
     reads = [*(site.place(manifest, after=space) for manifest in picker.reads), placed_pool]
-    first = (*space, *(made.key for made in reads))
     extras = gateway_extras.objects(
-        deployment=deployment, serving=serving, profile=profile, stack=stack, revision=revision
+        deployment=deployment, serving=serving, profile=profile, stack=stack, revision=named
     )
     policies = network_policy.policies(
         deployment=deployment,
@@ -81,33 +109,47 @@ def model_endpoint(
         profile=profile,
         stack=stack,
         proxies=_proxies(documents, site),
-        joined=joined,
+        # Where pods of one engine talk to each other.
+        joined=any(one.shape.pods > 1 for one in every),
         revision=revision,
+        edition=edition,
     )
     services = (
         role_service(deployment=deployment, role=role, stack=stack) for role in sorted(deployment.spec.roles)
     )
-    chooses = site.place(picker.deployment, after=first, timeout=PICKER_SECONDS)
-    chosen = [
-        *reads,
-        *(site.place(manifest, after=space) for manifest in policies),
-        chooses,
-        site.place(picker.service, after=space),
-        *(site.place(manifest, after=space) for manifest in extras),
+    guards = [site.place(manifest, after=space) for manifest in policies]
+    leads = [site.place(manifest, after=space) for manifest in (picker.service, *extras)]
+    # What leads to its pods goes once they have ended, so it comes first.
+    first = [*reads, *guards, *leads]
+    after = (*space, *(made.key for made in first))
+    chooses = site.place(picker.deployment, after=after, timeout=PICKER_SECONDS)
+    chosen = [*first, chooses]
+    stands = (placed_pool.key, chooses.key)
+    watch = [
+        *monitors.engine_monitors(
+            deployment=deployment,
+            monitoring=serving.monitoring,
+            stack=stack,
+            silent=_silent(deployment, every),
+        ),
+        *monitors.picker_monitors(
+            deployment=deployment, serving=serving, profile=profile, stack=stack, revision=named
+        ),
     ]
-    objects = [*chosen, *(site.place(manifest, after=space) for manifest in services)]
+    objects = [*chosen, *(site.place(manifest, after=space) for manifest in (*services, *watch))]
     route = None
     if deployment.spec.route.enabled:
         manifest = deployment_route(
-            deployment=deployment, gateway=serving.gateway, profile=profile, stack=stack, revision=revision
+            deployment=deployment, gateway=serving.gateway, profile=profile, stack=stack, revision=named
         )
-        route = _routed(site, manifest, shared)
+        route = _routed(site, manifest, shared, after=stands)
         objects.append(route)
     name = names.endpoint_component(site.cluster, endpoint.deployment)
     return ModelEndpoint(
         endpoint.deployment,
+        edition,
         Component("ModelEndpoint", name, tuple(objects)),
-        (placed_pool.key, chooses.key),
+        stands,
         # Models need not wait for a picker to start, but where pods of another revision may stand beside.
         tuple(made.key for made in chosen) if revision else (placed_pool.key,),
         route,
@@ -115,17 +157,41 @@ def model_endpoint(
 
 
 def model_service(
-    documents: Documents, route: ServiceRoute, *, site: Site, profile: Profile, shared: ServingStack
+    documents: Documents,
+    route: ServiceRoute,
+    *,
+    site: Site,
+    profile: Profile,
+    shared: ServingStack,
+    endpoints: Iterable[ModelEndpoint],
 ) -> Component:
-    """Return the HTTPRoute of a service on one cluster."""
+    """Return the HTTPRoute of a service on one cluster, which leads to some of the endpoints there."""
+    there = {made.deployment: made for made in endpoints}
+    backends = tuple(
+        replace(backend, revision=names.revised(backend.revision, there[backend.deployment].edition))
+        for backend in route.backends
+    )
+    stands = tuple(key for backend in backends for key in there[backend.deployment].stands)
     manifest = service_route(
-        route=route,
+        route=replace(route, backends=backends),
         gateway=documents.clusters[site.cluster].spec.serving.gateway,
         profile=profile,
         stack=documents.settings.stack,
     )
     name = names.service_component(site.cluster, route.service)
-    return Component("ModelService", name, (_routed(site, manifest, shared),))
+    return Component("ModelService", name, (_routed(site, manifest, shared, after=stands),))
+
+
+def _silent(deployment: ModelDeployment, pods: Iterable[Pods]) -> frozenset[str]:
+    """Return the roles whose pods on the cluster serve no metrics, as their commands say."""
+    heard: dict[str, bool] = {}
+    for one in pods:
+        if one.request.position == "Entry":
+            table = engine(engine_of(deployment, one.role).type)
+            heard[one.role] = heard.get(one.role, False) or serves_metrics(
+                one.outcome.template["spec"], table
+            )
+    return frozenset(role for role, serves in heard.items() if not serves)
 
 
 def _proxies(documents: Documents, site: Site) -> str | None:
@@ -136,9 +202,12 @@ def _proxies(documents: Documents, site: Site) -> str | None:
     return Ranges(site.cloud.block).proxies
 
 
-def _routed(site: Site, manifest: dict[str, Any], shared: ServingStack) -> KubeObject:
+def _routed(
+    site: Site, manifest: dict[str, Any], shared: ServingStack, *, after: tuple[str, ...]
+) -> KubeObject:
+    """Return a route that leads to pools once they have their pickers."""
     space = shared.keys(manifest["metadata"]["namespace"])
-    return site.place(manifest, after=(*space, *shared.gateway_keys), timeout=ROUTE_SECONDS)
+    return site.place(manifest, after=(*space, *shared.gateway_keys, *after), timeout=ROUTE_SECONDS)
 
 
 def what_serves(

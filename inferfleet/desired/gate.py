@@ -8,11 +8,17 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from inferfleet.api.documents import Documents
+from inferfleet.api.kinds.base import FIRST_DEFAULTS
 from inferfleet.api.problems import Problem
+from inferfleet.api.wording import listing, shown
 from inferfleet.desired.values import Desired
-from inferfleet.fleet.advice.short import MOST, fix_step, in_short
-from inferfleet.fleet.decisions import Change, Plan, Roll, Unplaced
+from inferfleet.fleet.advice.short import MOST, NO_WAYS, fix_step, in_short
+from inferfleet.fleet.decisions import Change, Plan, Roll, Unplaced, moves
 from inferfleet.fleet.lock.lock import Lock, matches
+from inferfleet.fleet.spot import Spot
+
+# As many deployments are named in one message.
+_SHOWN = 5
 
 
 def refusals(
@@ -27,15 +33,18 @@ def refusals(
         errors += [
             unplaced_problem(unplaced, desired.plan, documents)
             for unplaced in desired.plan.unplaced
-            if refuses(documents, unplaced.deployment)
+            if refuses(documents, unplaced)
         ]
     return tuple(errors)
 
 
-def refuses(documents: Documents, deployment: str) -> bool:
-    """Return whether replicas of the deployment that have no place stop an update."""
-    own = documents.deployments[deployment].spec.unplaced
-    return own == "Refuse" or (own is None and documents.settings.unplaced == "error")
+def refuses(documents: Documents, unplaced: Unplaced) -> bool:
+    """Return whether replicas without a place stop an update, as their deployment says, else the stack."""
+    own = documents.deployments[unplaced.deployment].spec.unplaced
+    if own is not None:
+        return own == "Refuse"
+    setting = documents.settings.unplaced
+    return setting == "error" or (setting == "errorOnLoss" and unplaced.running > 0)
 
 
 def announcements(
@@ -46,7 +55,7 @@ def announcements(
     warnings += [
         replace(unplaced_problem(unplaced, desired.plan, documents), severity="warning")
         for unplaced in desired.plan.unplaced
-        if preview or not refuses(documents, unplaced.deployment)
+        if preview or not refuses(documents, unplaced)
     ]
     warnings += _rolls(desired, unwaited=documents.settings.await_ == "applied")
     for spot in sorted(desired.waiting - {roll.spot for roll in desired.plan.rolls}):
@@ -60,6 +69,7 @@ def announcements(
                 severity="warning",
             )
         )
+    warnings += _restarted_by_defaults(desired, documents, lock)
     if documents.settings.await_ == "applied":
         warnings += _rolling_together(desired, documents, lock)
     if locked:
@@ -76,6 +86,57 @@ def announcements(
             if cluster.uid is None and cluster.source == "Existing"
         ]
     return tuple(warnings)
+
+
+def queues(plan: Plan, *, parallel: int | None) -> tuple[Problem, ...]:
+    """Return a notice where Pulumi waits for fewer workloads at once than the fleet has.
+
+    `parallel` is the number of operations that Pulumi runs at once, four per CPU of its machine by default
+    (None: it did not say). One that waits for pods occupies its turn for as long as they take.
+    """
+    workloads = sum(len(spot.pools) for spot in plan.lock.placements)
+    if parallel is None or workloads <= parallel:
+        return ()
+    enough = _round(workloads)
+    return (
+        Problem(
+            f"an update that starts the pods of all {workloads} workloads waits for {parallel} of them at "
+            "once, because Pulumi runs no more operations in parallel",
+            f"Set PULUMI_PARALLEL={enough}, or write --parallel {enough}: waiting costs nothing",
+            severity="notice",
+        ),
+    )
+
+
+def _round(workloads: int) -> int:
+    """Return a power of two with room for pickers beside the workloads, so that it stays true for a while."""
+    return 1 << (workloads * 3 // 2).bit_length()
+
+
+def _restarted_by_defaults(desired: Desired, documents: Documents, lock: Lock) -> Iterator[Problem]:
+    """Yield which pods restart because their deployments come to another level of defaults."""
+    known, now = {spot.deployment for spot in lock.placements}, desired.plan.lock
+    placed = {spot.deployment for spot in now.placements} & documents.deployments.keys()
+    changed: dict[tuple[int, bool], list[str]] = {}
+    for key in sorted(known & placed):
+        before, after = (one.pod_defaults.get(key, FIRST_DEFAULTS) for one in (lock, now))
+        if before != after:
+            # Only the first level is another one for pods of engines too.
+            changed.setdefault((after, FIRST_DEFAULTS in (before, after)), []).append(key)
+    for (level, engines), keys in sorted(changed.items()):
+        more = f" and {len(keys) - _SHOWN} more" if len(keys) > _SHOWN else ""
+        which = f"{', '.join(keys[:_SHOWN])}{more}"
+        yield Problem(
+            f"pods and pickers of {which} restart, because their defaults come to level {level}"
+            if engines
+            else f"defaults of {which} come to level {level}, which is another one for pickers alone: those "
+            "that request other resources are replaced, and no pod of an engine restarts",
+            "Write podDefaults into documents instead of the stack's settings to restart one deployment "
+            "after the other",
+            kind="ModelDeployment",
+            key=keys[0],
+            severity="warning" if engines else "notice",
+        )
 
 
 def _rolls(desired: Desired, *, unwaited: bool) -> Iterator[Problem]:
@@ -134,12 +195,14 @@ def unplaced_problem(unplaced: Unplaced, plan: Plan, documents: Documents) -> Pr
     what = f"{unplaced.replicas} of {spec.replicas} replicas of {key} found no place"
     if unplaced.replicas == spec.replicas:
         what += ", so nothing serves it"
-    step = fix_step(plan.fixes.get(key), unplaced.reasons)
-    if refuses(documents, key):
+    if unplaced.running:
+        what += f"; {unplaced.running} of them {'runs' if unplaced.running == 1 else 'run'} now"
+        what += f" and would end, on {_ending(unplaced, plan)}"
+    step = fix_step(plan.fixes.get(key), unplaced.reasons, plan.ways.get(key, NO_WAYS))
+    if refuses(documents, unplaced):
         step += ", lower replicas, or write unplaced: Warn to let updates go on without them"
     else:
-        says = "its unplaced: Warn" if spec.unplaced else "inferfleet:unplaced: warn"
-        step += f", or lower replicas: updates go on without them, as {says} says"
+        step += f", or lower replicas: updates go on without them, {_allowed(unplaced, documents)}"
     left = MOST - len(what) - len(step) - len(" ().")
     return Problem(
         f"{what} ({in_short(unplaced.reasons, max(left, 40))})",
@@ -148,6 +211,29 @@ def unplaced_problem(unplaced: Unplaced, plan: Plan, documents: Documents) -> Pr
         kind="ModelDeployment",
         key=key,
     )
+
+
+def _ending(unplaced: Unplaced, plan: Plan) -> str:
+    """Return the places whose replicas go nowhere, with why these leave: `east/l4 (abandoned)`."""
+    of_deployment = [change for change in plan.changes if change.spot.deployment == unplaced.deployment]
+    moved: Counter[Spot] = Counter()
+    for move in moves(of_deployment):
+        moved[move.before] += move.replicas
+    places = [
+        f"{shown(change.spot.place)} ({plan.left[change.spot]})"
+        for change in of_deployment
+        if change.before - change.after > moved[change.spot] and change.spot in plan.left
+    ]
+    return listing(places, 2)
+
+
+def _allowed(unplaced: Unplaced, documents: Documents) -> str:
+    """Return in words why an update goes on without the replicas."""
+    if documents.deployments[unplaced.deployment].spec.unplaced:
+        return "as its unplaced: Warn says"
+    if documents.settings.unplaced == "warn":
+        return "as inferfleet:unplaced: warn says"
+    return "because none of them runs now"
 
 
 def describe(change: Change) -> str:
@@ -160,9 +246,10 @@ def _moves(desired: Desired, lock: Lock) -> Iterator[Problem]:
     if matches(lock, desired.plan.lock):
         return
     changes = [*(describe(change) for change in desired.plan.changes), *map(str, desired.cloud_changes)]
-    moves = "; ".join(changes)
+    other = "it has notes of a merge" if lock.was else "clusters, services or pod defaults differ"
+    moves = "; ".join(changes) or other
     yield Problem(
-        f"placement.lock does not match the documents ({moves or 'clusters or services differ'})",
+        f"placement.lock does not match the documents ({moves})",
         "Run `inferfleet plan --write`, review the lock's diff and commit it, "
         "or set inferfleet:locked to false to let `pulumi up` write it",
     )

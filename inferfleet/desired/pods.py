@@ -5,9 +5,10 @@ goes through the chain by itself, because plugins may be for one of the two.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from inferfleet.api.documents import Documents
+from inferfleet.api.kinds.base import FIRST_DEFAULTS
 from inferfleet.api.kinds.inference_class import Device, InferenceClass
 from inferfleet.api.kinds.model_deployment import ModelDeployment
 from inferfleet.api.kinds.node_pool import NodePool
@@ -26,6 +27,7 @@ from inferfleet.manifests.claims import Claims, claims
 from inferfleet.manifests.pod.clashes import (
     api_server_refusals,
     document_contradictions,
+    engine_warnings,
     fractional_bytes,
     template_check,
     without_requests,
@@ -33,6 +35,7 @@ from inferfleet.manifests.pod.clashes import (
 from inferfleet.manifests.pod.disaggregated.check import changing_image
 from inferfleet.manifests.pod.disaggregated.transfer import without_storage
 from inferfleet.manifests.pod.hardware import Hardware, hardware
+from inferfleet.manifests.pod.risks import restrained
 from inferfleet.manifests.pod.stand import Stand
 from inferfleet.manifests.pod.template import pod_template
 from inferfleet.plugins import chain
@@ -214,8 +217,13 @@ def _position(documents: Documents, stand: Stand, place: _Place, chains: Chains)
     outcome = chain.run(generated, asked, links, template_check(stand))
     problems += outcome.problems
     problems += without_requests(outcome.template, stand)
+    problems += engine_warnings(outcome.template, stand)
     problems += without_storage(outcome.template, stand)
     problems += risk_problems(stand, outcome, [bound.link for bound in links], documents.settings)
+    if stand.deployment.spec.level > FIRST_DEFAULTS:
+        # Last, so that a plugin may give what is taken from pods that say nothing.
+        outcome = replace(outcome, template=restrained(outcome.template, generated))
+        generated = restrained(generated, generated)
     made = Pods(
         stand.spot,
         stand.role,

@@ -1,15 +1,17 @@
 """What all models on one cluster share: namespaces, secrets with values in the stack, the gateway."""
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any
 
-from inferfleet.api.kinds.inference_cluster import Gateway
+from inferfleet.api.kinds.inference_cluster import Serving
 from inferfleet.api.kinds.settings import PodSecurity
 from inferfleet.desired.clusters import Site
 from inferfleet.desired.values import Component, KubeObject
 from inferfleet.fleet import names
 from inferfleet.manifests.gateway import own_gateway
 from inferfleet.manifests.metadata import baseline_labels, namespace, secret
+from inferfleet.manifests.metrics_reader import reader
 
 # Cloud controllers make a load balancer for it: one to three minutes on GKE.
 GATEWAY_SECONDS = 300
@@ -19,7 +21,8 @@ GATEWAY_SECONDS = 300
 class ServingStack:
     """The shared objects of one cluster: `namespaces` by name, `secrets` by namespace and name.
 
-    `gateway` is None where the cluster refers to an existing one; `parameters` are objects that it refers to.
+    `readers` are who may read the metrics of pickers. `gateway` is None where the cluster refers to an
+    existing one; `parameters` are objects that it refers to.
     """
 
     cluster: str
@@ -27,6 +30,7 @@ class ServingStack:
     secrets: Mapping[tuple[str, str], KubeObject]
     parameters: tuple[KubeObject, ...] = ()
     gateway: KubeObject | None = None
+    readers: tuple[KubeObject, ...] = ()
 
     def keys(self, namespace: str, secrets: Collection[str] = ()) -> tuple[str, ...]:
         """Return the keys of a namespace, and of Secrets of these names that the stack creates in it."""
@@ -48,16 +52,17 @@ class ServingStack:
     def component(self) -> Component:
         """Return the Pulumi component; what others need comes first."""
         gateways = (self.gateway,) if self.gateway else ()
-        objects = (*self.namespaces.values(), *self.secrets.values(), *self.parameters, *gateways)
+        held = (*self.namespaces.values(), *self.secrets.values(), *self.readers)
+        objects = (*held, *self.parameters, *gateways)
         return Component("ServingStack", names.cluster_component(self.cluster), objects)
 
 
 def serving_stack(
     site: Site,
     *,
-    namespaces: Iterable[str],
+    namespaces: Collection[str],
     secrets: Mapping[tuple[str, str], tuple[str, ...]],
-    gateway: Gateway,
+    serving: Serving,
     stack: str,
     pod_security: PodSecurity,
 ) -> ServingStack:
@@ -65,6 +70,7 @@ def serving_stack(
 
     `pod_security` says what the labels of namespaces ask of Pod Security admission.
     """
+    gateway = serving.gateway
     own = own_gateway(gateway=gateway, stack=stack)
     # The proxies of an unknown controller may run beside the Gateway, and need whatever they need.
     unknown = {names.SYSTEM_NAMESPACE} if gateway.provider == "none" else set()
@@ -81,8 +87,14 @@ def serving_stack(
         )
         for (space, name), keys in sorted(secrets.items())
     }
+    readers = tuple(
+        placed
+        for name, made in spaces.items()
+        if name in namespaces
+        for placed in _readers(site, made, reader(namespace=name, serving=serving, stack=stack))
+    )
     if own is None:
-        return ServingStack(site.cluster, spaces, held)
+        return ServingStack(site.cluster, spaces, held, readers=readers)
     system = spaces[names.SYSTEM_NAMESPACE].key
     parameters = tuple(site.place(manifest, after=[system]) for manifest in own.parameters)
     first = [system, *(made.key for made in parameters)]
@@ -92,6 +104,7 @@ def serving_stack(
         held,
         parameters,
         site.place(own.gateway, after=first, timeout=GATEWAY_SECONDS),
+        readers,
     )
 
 
@@ -104,3 +117,15 @@ def _security(name: str, pod_security: PodSecurity, unknown: Collection[str]) ->
     if pod_security == "ignore" or name == "default" or name.startswith("kube-"):
         return {}
     return baseline_labels(enforced=pod_security == "enforce" and name not in unknown)
+
+
+def _readers(site: Site, space: KubeObject, manifests: Iterable[dict[str, Any]]) -> Iterator[KubeObject]:
+    """Yield who reads metrics. Accounts come before what names them: Kubernetes deletes the Secret of a token
+    whose account is not there (`syncSecret` in pkg/controller/serviceaccount/tokens_controller.go).
+    """
+    first = [space.key]
+    for manifest in manifests:
+        placed = site.place(manifest, after=first)
+        if placed.kind == "ServiceAccount":
+            first = [*first, placed.key]
+        yield placed

@@ -12,6 +12,8 @@ from inferfleet.fleet.decisions import Plan
 from inferfleet.fleet.spot import Spot
 from inferfleet.gke.changes.differences import CloudChange
 from inferfleet.gke.values import CloudCluster
+from inferfleet.manifests.metadata import WAIT_FOR
+from inferfleet.manifests.monitors import KINDS as MONITORS
 from inferfleet.manifests.scheduling.needs import SchedulerNeed
 from inferfleet.manifests.worker_set import KIND as WORKER_SET
 from inferfleet.manifests.workload import SKIP_AWAIT
@@ -65,7 +67,11 @@ class KubeObject:
     @property
     def heard(self) -> bool:
         """Return whether its pods say more than the provider does while an update waits for it."""
-        return self.kind == WORKER_SET and SKIP_AWAIT not in self.manifest["metadata"].get("annotations", {})
+        annotations = self.manifest["metadata"].get("annotations", {})
+        if self.kind == WORKER_SET:
+            return SKIP_AWAIT not in annotations
+        # A picker with several replicas, of which one becomes ready.
+        return self.kind == "Deployment" and WAIT_FOR in annotations
 
     @property
     def key(self) -> str:
@@ -126,6 +132,10 @@ class Listen(Protocol):
     def __call__(self, workload: KubeObject, warn: Say, fail: Say) -> Coroutine[None, None, None]:
         """Warn of how pods end, and tell what was waited for shortly before the update fails."""
         ...
+
+
+# What is wrong, at the end of an update, with the pools that routes of a cluster lead to.
+Confirm = Callable[[str], Awaitable[tuple[Problem, ...]]]
 
 
 @dataclass(frozen=True)
@@ -197,6 +207,15 @@ class DesiredCluster:
     @property
     def objects(self) -> Iterator[KubeObject]:
         return (made for component in self.components for made in component.objects)
+
+    @property
+    def monitors(self) -> Iterator[KubeObject]:
+        """Return the objects by which endpoints are scraped, which a cluster may lack. What a plugin adds
+        beside a workload is none of them, of whatever kind it is.
+        """
+        endpoints = (component for component in self.components if component.kind == "ModelEndpoint")
+        objects = (made for component in endpoints for made in component.objects)
+        return (made for made in objects if (made.api_version, made.kind) in MONITORS)
 
 
 class Outputs(TypedDict):

@@ -8,7 +8,7 @@ from small_stack import NOTHING, cluster, deployment, lock, made, service, stack
 from inferfleet.api.documents import Documents
 from inferfleet.api.problems import Problem
 from inferfleet.desired import desired
-from inferfleet.desired.gate import announcements, describe, refusals
+from inferfleet.desired.gate import announcements, describe, queues, refusals
 from inferfleet.fleet.lock.lock import Lock
 
 EAST_UID = {"east": "uid-east"}
@@ -56,7 +56,7 @@ def _announced(
             {"s": ("east",)},
             "ml/a on east/l4: 2 -> 1 replicas; ml/c on east/l4: 1 -> 0 replicas",
         ),
-        ({"a east/l4": 1, "b east/l4": 1}, {}, "clusters or services differ"),
+        ({"a east/l4": 1, "b east/l4": 1}, {}, "clusters, services or pod defaults differ"),
     ],
 )
 @pytest.mark.parametrize("preview", [True, False])
@@ -70,10 +70,29 @@ def test_a_locked_stack_must_not_move(
     assert _refused(documents, known, locked=False, preview=preview) == ()
 
 
+@pytest.mark.parametrize(
+    ("parallel", "enough"), [(None, None), (3, None), (2, "PULUMI_PARALLEL=8"), (1, "PULUMI_PARALLEL=8")]
+)
+def test_fewer_operations_at_once_than_workloads_are_told_with_a_number_that_suffices(
+    parallel: int | None, enough: str | None
+) -> None:
+    documents = stack(cluster("east"), *(deployment(name) for name in "abc"))
+    plan = desired(documents, lock({})).plan
+    told = Problem(
+        f"an update that starts the pods of all 3 workloads waits for {parallel} of them at once, because "
+        "Pulumi runs no more operations in parallel",
+        f"Set {enough}, or write --parallel 8: waiting costs nothing",
+        severity="notice",
+    )
+    assert queues(plan, parallel=parallel) == ((told,) if enough else ())
+
+
 def test_a_new_cluster_moves_a_locked_stack_too() -> None:
     documents = stack(cluster("east"), cluster("west"))
     assert _refused(documents, lock({}, uids=EAST_UID), locked=True) == (
-        Problem("placement.lock does not match the documents (clusters or services differ)", WRITE),
+        Problem(
+            "placement.lock does not match the documents (clusters, services or pod defaults differ)", WRITE
+        ),
     )
 
 
@@ -82,11 +101,13 @@ def test_a_new_cluster_moves_a_locked_stack_too() -> None:
     [
         ("error", False, True, False),
         ("error", True, False, True),
+        ("errorOnLoss", False, False, True),
+        ("errorOnLoss", True, False, True),
         ("warn", False, False, True),
         ("warn", True, False, True),
     ],
 )
-def test_replicas_without_a_place_stop_an_update_unless_the_stack_says_warn(
+def test_new_replicas_without_a_place_stop_an_update_where_the_stack_says_error(
     unplaced: str, preview: bool, refused: bool, announced: bool
 ) -> None:
     documents = stack(cluster("east"), deployment("a", 9), unplaced=unplaced)
@@ -95,24 +116,81 @@ def test_replicas_without_a_place_stop_an_update_unless_the_stack_says_warn(
     assert [one.severity for one in _announced(documents, known, preview=preview)] == ["warning"] * announced
 
 
+@pytest.mark.parametrize(
+    ("unplaced", "own", "preview", "refused"),
+    [
+        ("error", None, False, True),
+        ("errorOnLoss", None, False, True),
+        ("errorOnLoss", None, True, False),
+        ("errorOnLoss", "Warn", False, False),
+        ("warn", None, False, False),
+        ("warn", "Refuse", False, True),
+    ],
+)
+def test_replicas_that_run_and_would_end_stop_an_update_unless_somebody_says_warn(
+    unplaced: str, own: str | None, preview: bool, refused: bool
+) -> None:
+    documents = stack(
+        cluster("east", state="abandoned"),
+        cluster("west"),
+        deployment("a", 9, **({"unplaced": own} if own else {})),
+        unplaced=unplaced,
+    )
+    known = lock({"a east/l4": 3, "a west/l4": 6})
+    told = _refused(documents, known, preview=preview)
+    if not refused:
+        assert told == ()
+        told = tuple(one for one in _announced(documents, known, preview=preview) if "no place" in one.what)
+    assert [problem.what for problem in told] == [
+        "1 of 9 replicas of ml/a found no place; 1 of them runs now and would end, on east/l4 (abandoned) "
+        "(east: abandoned; west/l4: 2 of 2 nodes full: 0 free GPUs on the emptiest node, needs 1)"
+    ]
+
+
+def test_a_loss_of_one_is_told_apart_from_what_others_lack() -> None:
+    documents = stack(
+        cluster("east", state="abandoned"),
+        cluster("south", pools=("x", "y", "z"), state="abandoned"),
+        cluster("west"),
+        deployment("a", 9),
+        deployment("b", 9),
+    )
+    known = lock({"a east/l4": 1, "a south/x": 1, "a south/y": 7, "b west/l4": 8})
+    [refused] = _refused(documents, known)
+    assert refused.what.startswith(
+        "9 of 9 replicas of ml/a found no place, so nothing serves it; 9 of them run now and would end, "
+        "on east/l4 (abandoned), south/x (abandoned), and 1 more ("
+    )
+    assert refused.next_step.endswith("or write unplaced: Warn to let updates go on without them")
+    [warned] = [problem for problem in _announced(documents, known) if "no place" in problem.what]
+    assert warned.what.startswith("1 of 9 replicas of ml/b found no place (")
+    assert warned.next_step.endswith(
+        "or lower replicas: updates go on without them, because none of them runs now"
+    )
+
+
 def test_replicas_without_a_place_are_told_with_what_every_pool_has_against_them() -> None:
-    documents = stack(cluster("east"), cluster("west", state="cordoned"), deployment("a", 9))
+    documents = stack(
+        cluster("east"), cluster("west", state="cordoned"), deployment("a", 9), unplaced="error"
+    )
     full = "east/l4: 2 of 2 nodes full: 0 free GPUs on the emptiest node, needs 1"
     assert _refused(documents, NOTHING) == (
         _unplaced(
             "1 of 9 replicas of ml/a found no place",
-            f"{full}; west: cordoned",
-            "Add 1 node to pool east/l4 (its class has no price)",
+            f"{full}; west: cordoned, with 2 nodes suitable for it",
+            "Add 1 node to pool east/l4 (its class has no price), or write state: active at cluster west, "
+            "which is cordoned and has 2 nodes suitable for it",
         ),
     )
 
 
 def test_a_fleet_without_clusters_says_so() -> None:
-    assert _refused(stack(deployment("a", 2)), NOTHING) == (_unplaced(NONE, "there is no cluster", NO_POOL),)
+    documents = stack(deployment("a", 2), unplaced="error")
+    assert _refused(documents, NOTHING) == (_unplaced(NONE, "there is no cluster", NO_POOL),)
 
 
 def test_moves_and_missing_places_are_told_at_once() -> None:
-    documents = stack(cluster("east"), deployment("a", 9), deployment("b", 0))
+    documents = stack(cluster("east"), deployment("a", 9), deployment("b", 0), unplaced="error")
     known = lock({"a east/l4": 7}, uids=EAST_UID)
     assert len(_refused(documents, known, locked=True)) == 2
 
@@ -171,5 +249,11 @@ def test_a_message_has_at_most_600_characters_whatever_the_fleet() -> None:
             cluster(f"{'c' * 20}{number}", state=("active", "cordoned", "drained")[number % 3])
             for number in range(count)
         ]
-        [problem] = _refused(stack(*clusters, wide), NOTHING)
+        gone = [cluster(f"{'g' * 23}{number}", pools=("p" * 20,), state="abandoned") for number in range(9)]
+        known = lock({f"{'a' * 32} {one.metadata.name}/{'p' * 20}": 900 for one in gone})
+        known = replace(
+            known,
+            placements={spot._replace(deployment=wide.metadata.key): 900 for spot in known.placements},
+        )
+        [problem] = _refused(stack(*clusters, *gone, wide), known)
         assert len(str(problem)) <= 600 + len("spec.replicas: ")

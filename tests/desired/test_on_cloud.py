@@ -116,8 +116,8 @@ def test_a_cluster_that_is_not_there_yet_is_not_missed_by_its_uid() -> None:
 def test_a_network_policy_lets_the_proxies_of_the_clusters_own_network_in() -> None:
     documents = on_gke()
     east = documents.clusters["east"]
-    serving = {**east.spec.serving.model_dump(by_alias=True), "networkPolicy": {}}
-    spec = {**east.spec.model_dump(by_alias=True), "serving": serving}
+    serving = {**east.spec.serving.model_dump(by_alias=True, exclude_unset=True), "networkPolicy": {}}
+    spec = {**east.spec.model_dump(by_alias=True, exclude_unset=True), "serving": serving}
     limited = InferenceCluster.model_validate({"metadata": {"name": "east"}, "spec": spec})
     found = made(replace(documents, clusters={"east": limited}))
     assert [one.name for one in found.clusters[0].objects if one.kind == "NetworkPolicy"] == [

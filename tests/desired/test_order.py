@@ -1,5 +1,7 @@
 """What must stand before what."""
 
+from typing import Any
+
 from small_stack import after, cluster, deployment, find, lock, made, service, spot
 
 from inferfleet.desired.values import Desired
@@ -19,9 +21,10 @@ def _ways(found: Desired, name: str, *spots: Spot) -> dict[str, set[str]]:
     }
 
 
-def test_a_picker_starts_after_all_it_reads_and_routes_wait_for_gateway_and_namespace_only() -> None:
+def test_a_picker_starts_after_all_around_it_and_routes_wait_for_picker_and_gateway() -> None:
     found = made(cluster("east"), deployment("a"), service("s"))
     space, name = {"Namespace east/ml"}, "east/ml/a-epp"
+    stands = {"InferencePool east/ml/a", f"Deployment {name}"}
     assert {
         f"{one.kind} {one.name}": after(found, one.kind, one.name)
         for component in found.clusters[0].components
@@ -35,7 +38,6 @@ def test_a_picker_starts_after_all_it_reads_and_routes_wait_for_gateway_and_name
         f"RoleBinding {name}": space,
         "ClusterRole east/inferfleet:ml:a:epp": space,
         "ClusterRoleBinding east/inferfleet:ml:a:epp": space,
-        f"ConfigMap {name}": space,
         f"Service {name}": space,
         "InferencePool east/ml/a": space,
         f"Deployment {name}": {
@@ -45,20 +47,76 @@ def test_a_picker_starts_after_all_it_reads_and_routes_wait_for_gateway_and_name
             f"RoleBinding {name}",
             "ClusterRole east/inferfleet:ml:a:epp",
             "ClusterRoleBinding east/inferfleet:ml:a:epp",
-            f"ConfigMap {name}",
+            f"Service {name}",
             "InferencePool east/ml/a",
         },
-        "HTTPRoute east/ml/a": {*space, "Gateway east/inferfleet-system/inferfleet"},
+        "HTTPRoute east/ml/a": {*space, *stands, "Gateway east/inferfleet-system/inferfleet"},
         "Deployment east/ml/a-decode-l4": {*space, "InferencePool east/ml/a"},
-        "HTTPRoute east/ml/s-svc": {*space, "Gateway east/inferfleet-system/inferfleet"},
+        "HTTPRoute east/ml/s-svc": {*space, *stands, "Gateway east/inferfleet-system/inferfleet"},
     }
 
 
-def test_routes_at_somebody_elses_gateway_wait_for_their_namespace_only() -> None:
+def test_routes_at_somebody_elses_gateway_wait_for_no_gateway() -> None:
     ref = {"gateway": {"ref": {"name": "shared", "namespace": "infra"}}}
     found = made(cluster("east", serving=ref), deployment("a"))
-    assert after(found, "HTTPRoute", "east/ml/a") == {"Namespace east/ml"}
+    assert after(found, "HTTPRoute", "east/ml/a") == {
+        "Namespace east/ml",
+        "InferencePool east/ml/a",
+        "Deployment east/ml/a-epp",
+    }
     assert found.clusters[0].gateway_ref == ("infra", "shared")
+
+
+def test_a_picker_ends_as_late_as_the_engines_that_it_chooses_for() -> None:
+    found = made(
+        cluster("east"), deployment("a", pod={"terminationGracePeriodSeconds": 300}), deployment("b")
+    )
+    graces = [
+        find(found, "Deployment", f"east/ml/{name}-epp").manifest["spec"]["template"]["spec"][
+            "terminationGracePeriodSeconds"
+        ]
+        for name in ("a", "b")
+    ]
+    assert graces == [300, 130]
+
+
+def test_routes_lead_to_another_edition_of_a_picker_once_it_is_ready() -> None:
+    def names(**picker: Any) -> set[str]:
+        documents = (
+            cluster("east"),
+            deployment("a", endpointPicker=picker),
+            deployment("b"),
+            service("s"),
+        )
+        found = made(*documents)
+        edited = {
+            f"{one.kind} {one.name}"
+            for one in found.clusters[0].objects
+            if not one.name.startswith(("east/ml/b", "east/inferfleet:ml:b:"))
+        }
+        [pool] = [one for one in edited if one.startswith("InferencePool ")]
+        [picks] = [one for one in edited if one.startswith("Deployment ") and one.endswith("-epp")]
+        for route in ("east/ml/a", "east/ml/s-svc"):
+            assert {pool, picks} < after(found, "HTTPRoute", route)
+            rules = find(found, "HTTPRoute", route).manifest["spec"]["rules"]
+            leads = {backend["name"] for rule in rules for backend in rule["backendRefs"]} - {"b"}
+            assert leads == {pool.rpartition("/")[2]}
+        assert find(found, "InferencePool", pool.partition(" ")[2]).manifest["spec"]["selector"] == {
+            "matchLabels": {"inferfleet.dev/deployment": "a", "inferfleet.dev/serves": "true"}
+        }
+        return edited
+
+    one, two, other = names(), names(replicas=2), names(replicas=2, flags={"v": 2})
+    same = {
+        "Namespace east/inferfleet-system",
+        "Namespace east/ml",
+        "Gateway east/inferfleet-system/inferfleet",
+        "Deployment east/ml/a-decode-l4",
+        "HTTPRoute east/ml/a",
+        "HTTPRoute east/ml/s-svc",
+    }
+    assert (one & two, two & other, one & other) == (same, same, same)
+    assert names(replicas=3) == two
 
 
 def test_a_workload_waits_for_the_secrets_it_reads_and_for_no_other() -> None:

@@ -20,6 +20,8 @@ PREFILL = {
     }
 }
 GATEWAY = {"Namespace east/ml", "Gateway east/inferfleet-system/inferfleet"}
+# What the route of the deployment `b` leads to.
+B = {"InferencePool east/ml/b", "Deployment east/ml/b-epp"}
 # A set of another revision, which the stack no longer has.
 OLD = Leaving(
     "east", "ml", "a-prefill-l4-0ld000", "l4", pods=1, gpus_per_pod=1, deployment="ml/a", revision="0ld000"
@@ -46,8 +48,8 @@ def test_routes_to_a_deployment_with_prefill_apart_come_after_all_that_serves_it
     )
     [revision] = {endpoint.revision for endpoint in found.plan.endpoints} - {""}
     assert after(found, "HTTPRoute", "east/ml/a") == GATEWAY | _set(revision)
-    assert after(found, "HTTPRoute", "east/ml/s-svc") == GATEWAY | _set(revision)
-    assert after(found, "HTTPRoute", "east/ml/b") == GATEWAY
+    assert after(found, "HTTPRoute", "east/ml/s-svc") == GATEWAY | B | _set(revision)
+    assert after(found, "HTTPRoute", "east/ml/b") == GATEWAY | B
     assert after(found, "Deployment", f"east/ml/a-prefill-l4-{revision}") >= {
         f"InferencePool east/ml/a-{revision}",
         f"Deployment east/ml/a-{revision}-epp",
@@ -85,10 +87,14 @@ def test_routes_of_other_deployments_wait_for_no_pods(leaving: tuple[Leaving, ..
 def test_without_prefill_routes_wait_for_pods_while_the_set_with_prefill_leaves() -> None:
     documents = stack(cluster("east"), deployment("a"), deployment("b"), service("s"))
     found = with_leaving(desired(documents, NOTHING), documents, NOTHING, [OLD])
-    serves = {"InferencePool east/ml/a", "Deployment east/ml/a-epp", "Deployment east/ml/a-decode-l4"}
+    serves = {
+        "InferencePool east/ml/a",
+        "Deployment east/ml/a-epp",
+        "Deployment east/ml/a-decode-l4",
+    }
     assert after(found, "HTTPRoute", "east/ml/a") == GATEWAY | serves
-    assert after(found, "HTTPRoute", "east/ml/s-svc") == GATEWAY | serves
-    assert after(found, "HTTPRoute", "east/ml/b") == GATEWAY
+    assert after(found, "HTTPRoute", "east/ml/s-svc") == GATEWAY | B | serves
+    assert after(found, "HTTPRoute", "east/ml/b") == GATEWAY | B
     assert _names(found) == [
         "ModelEndpoint a",
         "ModelEndpoint b",
