@@ -72,9 +72,13 @@ def missing_kinds(
     """Yield a problem for every API version with kinds that are needed and not among `resources`.
 
     On a cluster that the stack creates it is a warning: GKE installs its own kinds minutes later. Not so
-    LeaderWorkerSets, which somebody has to install. `preflight.schedulers` says it of PodGroups.
+    LeaderWorkerSets, which somebody has to install. `preflight.schedulers` says it of PodGroups, and
+    `preflight.monitoring` of objects that are left out.
     """
-    missing = {kind for kind in kinds_needed(cluster) - resources.keys() if kind != POD_GROUP}
+    monitors = {made.key: (made.api_version, made.kind) for made in cluster.monitors}
+    others = {(made.api_version, made.kind) for made in cluster.objects if made.key not in monitors}
+    optional = {POD_GROUP, *(set(monitors.values()) - others)}
+    missing = kinds_needed(cluster) - resources.keys() - optional
     for version in sorted({version for version, _ in missing}):
         kinds = ", ".join(sorted(kind for group, kind in missing if group == version))
         served = ", ".join(served_versions(api, version.partition("/")[0])) if "/" in version else ""

@@ -20,10 +20,8 @@ from inferfleet.fleet.names import (
     COMPANIONS,
     DEPLOYMENT,
     PLACEMENT,
-    REVISION,
     ROLE,
     SERVES,
-    inference_pool,
 )
 from inferfleet.fleet.roles import path_of_role
 from inferfleet.manifests.picker.pool import KIND as INFERENCE_POOL
@@ -35,6 +33,11 @@ from inferfleet.preflight.leaving import gpus_of_pod
 from inferfleet.profiles.schedulers import VOLCANO_GROUP_NAME, VOLCANO_QUEUE_NAME
 
 Workload = Mapping[str, Any]
+# What serves while a workload becomes one of the other kind.
+REMADE = (
+    "an update makes the new one, waits until it is ready, and then ends all pods of the old one, which "
+    "take the requests until then"
+)
 _DEFAULT_SCHEDULER = "default-scheduler"  # what the API server writes where pods name none
 
 
@@ -72,18 +75,18 @@ def ports_ahead(cluster: DesiredCluster, workloads: Iterable[dict[str, Any]]) ->
     names.
     """
     pools = {
-        (made.namespace or "", made.kubernetes_name): [
-            port["number"] for port in (made.manifest.get("spec") or {}).get("targetPorts") or ()
+        _selected(made.namespace, spec["selector"]["matchLabels"]): [
+            port["number"] for port in spec["targetPorts"]
         ]
         for made in cluster.objects
-        if made.kind == INFERENCE_POOL
+        if made.kind == INFERENCE_POOL and (spec := made.manifest.get("spec"))
     }
     for workload in workloads:
         template, metadata = templates_of(workload)[0], workload["metadata"]
         labels = (template.get("metadata") or {}).get("labels") or {}
         key = (str(metadata["namespace"]), str(labels.get(DEPLOYMENT, "")))
-        pool = key[0], inference_pool("/".join(key), str(labels.get(REVISION, "")))
-        if SERVES not in labels or pool not in pools or not pods_of(workload):
+        pool = _selected(key[0], labels)
+        if pool not in pools or not pods_of(workload):
             continue
         before, after = _ports(template), pools[pool]
         annotations = (template.get("metadata") or {}).get("annotations") or {}
@@ -100,6 +103,11 @@ def ports_ahead(cluster: DesiredCluster, workloads: Iterable[dict[str, Any]]) ->
                 key="/".join(key),
                 severity="warning",
             )
+
+
+def _selected(namespace: str | None, labels: Mapping[str, str]) -> tuple[str | None, ...]:
+    """Return what tells pods of one InferencePool from all others."""
+    return namespace, labels.get(DEPLOYMENT), labels.get(SERVES)
 
 
 def _read(workload: Mapping[str, Any]) -> dict[str, str]:
@@ -143,9 +151,8 @@ def _whose(workload: Workload) -> tuple[str, ...] | None:
 def _another_kind(cluster: str, before: Workload, after: Workload) -> Problem:
     return _of_deployment(
         after,
-        f"{_named(before)} on cluster {cluster!r} is {_shaped(before)} now and will be {_shaped(after)}: an "
-        "update makes the new one, waits until it is ready, and then ends all pods of the old one, which "
-        "take the requests until then",
+        f"{_named(before)} on cluster {cluster!r} is {_shaped(before)} now and will be {_shaped(after)}: "
+        f"{REMADE}",
         "Where another warning says that it fits only once others are gone, the update does not wait, and "
         "nothing serves there until the new pods have loaded their model: let another placement serve "
         "meanwhile, or make room for both",
@@ -155,7 +162,7 @@ def _another_kind(cluster: str, before: Workload, after: Workload) -> Problem:
 def _rolled(cluster: str, before: Workload, after: Workload) -> Iterator[Problem]:
     was, will = _facts(before), _facts(after)
     if differing := [f"{name} {was[name]} becomes {will[name]}" for name in will if was[name] != will[name]]:
-        how, next_step = _meanwhile(after)
+        how, next_step = meanwhile(after)
         yield _of_deployment(
             after,
             f"an update replaces all pods of {after['kind']} {_named(after)} on cluster {cluster!r} where "
@@ -197,16 +204,13 @@ def _gpus(template: Workload) -> str:
     return f"{gpus_of_pod(template)} by {'claims (DRA)' if claimed else 'an extended resource'}"
 
 
-def _meanwhile(workload: Workload) -> tuple[str, str]:
+def meanwhile(workload: Workload) -> tuple[str, str]:
     """Return what serves while a workload rolls, and the next step."""
-    spec = workload["spec"]
     what = "group" if workload["kind"] == KIND else "pod"
-    number = int(spec.get("replicas", 1))
-    rolling = (spec.get("strategy") or {}).get("rollingUpdate") or {}
-    rolling = rolling or (spec.get("rolloutStrategy") or {}).get("rollingUpdateConfiguration") or {}
-    if rolling.get("maxSurge"):
+    number = int(workload["spec"].get("replicas", 1))
+    if _surges(workload):
         return f"a new {what} is ready before an old one ends", "Look at what changes, and let it run"
-    if number > 1:
+    if not stops_serving(workload):
         return (
             f"one {what} of {number} after another, and the others take the requests meanwhile",
             "Let it run when they suffice",
@@ -215,6 +219,18 @@ def _meanwhile(workload: Workload) -> tuple[str, str]:
         f"it has one {what}, and nothing serves there until the new one has loaded its model",
         "Add a replica first, or write rollout: Surge where there is room for another",
     )
+
+
+def stops_serving(workload: Workload) -> bool:
+    """Return whether nothing of a workload serves while its pods are replaced."""
+    return not _surges(workload) and int(workload["spec"].get("replicas", 1)) <= 1
+
+
+def _surges(workload: Workload) -> bool:
+    spec = workload["spec"]
+    rolling = (spec.get("strategy") or {}).get("rollingUpdate") or {}
+    rolling = rolling or (spec.get("rolloutStrategy") or {}).get("rollingUpdateConfiguration") or {}
+    return bool(rolling.get("maxSurge"))
 
 
 def _size(workload: Workload) -> int:

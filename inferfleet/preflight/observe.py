@@ -13,12 +13,15 @@ from inferfleet.preflight.devices import device_classes, unlabelled_nodes
 from inferfleet.preflight.in_place import changed_in_place, ports_ahead, remade
 from inferfleet.preflight.kueue import kueue_refuses
 from inferfleet.preflight.leaving import leaving, marks, running
+from inferfleet.preflight.monitoring import kinds_to_come, left_out, unknown_kinds
+from inferfleet.preflight.picker_room import picker_room
+from inferfleet.preflight.pickers import picker_problems
 from inferfleet.preflight.worker_sets import worker_set_problems
 from inferfleet.reach.api import Api, RefusedError
 from inferfleet.reach.at_once import ask
 from inferfleet.reach.gke import NotThere
 from inferfleet.reach.google_login import GOOGLE
-from inferfleet.reach.resources import known
+from inferfleet.reach.resources import ApiKind, known
 from inferfleet.reach.unreachable import refusal
 
 # A cluster that does not answer is reported within 30 s, the time to load and plan included.
@@ -33,7 +36,8 @@ class Observation:
 
     By cluster, `uids` are those of kube-system, and `addresses` those of gateways that are somebody else's,
     where there is one. `marks` are the annotations of plugins in pod templates, by cluster, namespace and
-    name of the workload. `absent` are clusters that the stack creates and that do not exist yet.
+    name of the workload. `absent` are clusters that the stack creates and that do not exist yet. `unknown`
+    are kinds of monitoring that a cluster does not know.
     """
 
     problems: tuple[Problem, ...] = ()
@@ -42,6 +46,7 @@ class Observation:
     addresses: Mapping[str, Address] = field(default_factory=dict)
     marks: Mapping[tuple[str, str, str], str] = field(default_factory=dict)
     absent: tuple[str, ...] = ()
+    unknown: Mapping[str, frozenset[ApiKind]] = field(default_factory=dict)
 
 
 def observe(
@@ -70,6 +75,7 @@ def observe(
         addresses={name: address for seen in observations for name, address in seen.addresses.items()},
         marks={name: mark for seen in observations for name, mark in seen.marks.items()},
         absent=tuple(name for seen in observations for name in seen.absent),
+        unknown={name: kinds for seen in observations for name, kinds in seen.unknown.items()},
     )
 
 
@@ -102,8 +108,11 @@ def _observation(name: str, answer: Observation | Problem | NotThere, cluster: D
         return Observation(problems=(answer,))
     if isinstance(answer, NotThere):
         notices = (answer.notice,) if answer.notice else ()
+        unknown = kinds_to_come(cluster)
         return Observation(
-            problems=(*notices, *schedulers.to_come(cluster)), absent=() if answer.made else (name,)
+            problems=(*notices, *schedulers.to_come(cluster), *left_out(cluster, unknown)),
+            absent=() if answer.made else (name,),
+            unknown={name: unknown} if unknown else {},
         )
     return answer
 
@@ -131,7 +140,9 @@ def _check(api: Api, cluster: DesiredCluster, stack: str) -> Observation:
     addresses = _permitted(connection, checks.their_address(api, cluster, resources), problems)
     existing = _permitted(connection, ownership.existing_objects(api, cluster, resources), problems)
     workloads = _permitted(connection, running(api, stack), problems)
+    problems += _permitted(connection, picker_room(api, cluster, workloads), problems)
     # A cluster that the stack creates is the stack's own, and everything on it.
+    unknown = unknown_kinds(cluster, resources)
     foreign = () if connection.cloud else ownership.foreign(connection.cluster, stack, existing)
     return Observation(
         problems=(
@@ -142,6 +153,8 @@ def _check(api: Api, cluster: DesiredCluster, stack: str) -> Observation:
             *remade(cluster, workloads),
             *ports_ahead(cluster, workloads),
             *kueue_refuses(cluster, workloads),
+            *picker_problems(cluster, workloads),
+            *left_out(cluster, unknown),
         ),
         leaving=tuple(
             sorted(leaving(cluster, workloads), key=lambda workload: (workload.namespace, workload.name))
@@ -149,6 +162,7 @@ def _check(api: Api, cluster: DesiredCluster, stack: str) -> Observation:
         uids={connection.cluster: uid},
         addresses={connection.cluster: addresses[0]} if addresses else {},
         marks=marks(connection.cluster, workloads),
+        unknown={connection.cluster: unknown} if unknown else {},
     )
 
 

@@ -6,7 +6,7 @@ requests, and a cluster that does not answer is left out, with why.
 
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import date
 from typing import Any
@@ -17,10 +17,12 @@ from inferfleet.api.kinds.quantity import parse_quantity
 from inferfleet.api.problems import Problem
 from inferfleet.desired.values import Connection, Desired
 from inferfleet.fleet import names
-from inferfleet.fleet.lock.capacity import Seen
+from inferfleet.fleet.lock.capacity import NOTHING, Beside, Seen
+from inferfleet.fleet.requests import requests
 from inferfleet.fleet.shapes import PoolKey, accelerator
 from inferfleet.preflight.capacity import allowed
 from inferfleet.preflight.leaving import running
+from inferfleet.preflight.published import Published
 from inferfleet.profiles.devices import RESOURCE_BY_DRIVER
 from inferfleet.profiles.dra import RESOURCE_API
 from inferfleet.reach.api import Api
@@ -76,7 +78,9 @@ def _of_cluster(
     pods = list(api.items("/api/v1/pods", query=query))
     own_pods = _OwnPods(running(api, stack))
     claimed = any(documents.classes[pool.class_name].spec.allocation == "DRA" for pool in pools)
-    devices = _Devices(api if claimed else None)
+    devices = Published(
+        _listed(api if claimed else None, "ResourceSlice"), _listed(api if claimed else None, "ResourceClaim")
+    )
     named = connection.cloud.pools if connection.cloud else {}
     seen: dict[PoolKey, Seen] = {}
     for pool in pools:
@@ -85,7 +89,9 @@ def _of_cluster(
         own = [node for node in nodes if selector <= (node["metadata"].get("labels") or {}).items()]
         if own or not connection.cloud:
             device = accelerator(documents.classes[pool.class_name])
-            seen[connection.cluster, pool.name] = _of_pool(own, pods, device, devices, own_pods, today)
+            one = _of_pool(own, pods, device, devices, own_pods, today)
+            missing = 0 if pool.autoscaled else max(0, pool.size - len(own))
+            seen[connection.cluster, pool.name] = replace(one, missing=missing)
     return seen
 
 
@@ -93,7 +99,7 @@ def _of_pool(
     nodes: Sequence[_Object],
     pods: Sequence[_Object],
     device: Device | None,
-    devices: "_Devices",
+    devices: Published,
     own_pods: "_OwnPods",
     today: date,
 ) -> Seen:
@@ -104,12 +110,18 @@ def _of_pool(
     usable_names = {node["metadata"]["name"] for node in usable}
     ours: Counter[str] = Counter()
     foreign: list[int] = []
+    by_node: dict[str, list[_Object]] = {name: [] for name in usable_names}
     for pod in here:
         node, asked = pod["spec"]["nodeName"], _gpus_of_pod(pod, device, devices)
-        if asked and own_pods.has(pod):
+        own = own_pods.has(pod)
+        if asked and own:
             ours[node] += asked
         elif asked and node in usable_names:
             foreign.append(asked)
+        if node in usable_names and not (own and _is_planned(pod)):
+            by_node[node].append(pod)
+    daemons = [_besides(pod for pod in there if _of_every_node(pod)) for there in by_node.values()]
+    others = [_besides(pod for pod in there if not _of_every_node(pod)) for there in by_node.values()]
     offered = [node["status"].get("allocatable") or {} for node in usable]
     return Seen(
         today,
@@ -119,7 +131,29 @@ def _of_pool(
         min((int(parse_quantity(amounts.get("cpu", "0")) * 1000) for amounts in offered), default=None),
         min((_whole_mebibytes(amounts.get("memory", "0")) for amounts in offered), default=None),
         tuple(sorted(foreign)),
+        daemons=Beside(*(max(amounts) for amounts in zip(NOTHING, *daemons, strict=True))),
+        others=tuple(sorted(one for one in others if any(one))),
     )
+
+
+def _is_planned(pod: _Object) -> bool:
+    """Return whether the plan counts what a pod of the stack requests: it has a role in a replica."""
+    return names.ROLE in (pod["metadata"].get("labels") or {})
+
+
+def _of_every_node(pod: _Object) -> bool:
+    """Return whether each node has such a pod: one of a DaemonSet, or of a file that its kubelet reads."""
+    owners = pod["metadata"].get("ownerReferences") or ()
+    return any(owner.get("kind") in ("DaemonSet", "Node") for owner in owners)
+
+
+def _besides(pods: Iterable[_Object]) -> Beside:
+    """Return what pods request besides GPUs, the memory in whole MiB."""
+    cpu = memory = 0
+    for pod in pods:
+        cpu += requests(pod["spec"], "cpu")
+        memory += requests(pod["spec"], "memory")
+    return Beside(cpu, -(-memory // 2**20) * 2**20)
 
 
 def _whole_mebibytes(written: str) -> int:
@@ -135,7 +169,7 @@ def _takes_pods(node: _Object) -> bool:
     return not node["spec"].get("unschedulable") and ready in ([], ["True"])
 
 
-def _gpus_of_node(node: _Object, device: Device | None, devices: "_Devices") -> int:
+def _gpus_of_node(node: _Object, device: Device | None, devices: Published) -> int:
     if device is None:
         return 0
     published = devices.of_node(node["metadata"]["name"], device.driver)
@@ -143,20 +177,11 @@ def _gpus_of_node(node: _Object, device: Device | None, devices: "_Devices") -> 
     return max(published, int(parse_quantity(allocatable.get(RESOURCE_BY_DRIVER[device.driver], "0"))))
 
 
-def _gpus_of_pod(pod: _Object, device: Device | None, devices: "_Devices") -> int:
+def _gpus_of_pod(pod: _Object, device: Device | None, devices: Published) -> int:
     if device is None:
         return 0
-    containers = [*(pod["spec"].get("containers") or ()), *(pod["spec"].get("initContainers") or ())]
-    requested = [
-        int(parse_quantity(str(amount)))
-        for container in containers
-        if (
-            amount := ((container.get("resources") or {}).get("requests") or {}).get(
-                RESOURCE_BY_DRIVER[device.driver]
-            )
-        )
-    ]
-    return sum(requested) + devices.of_pod(pod["metadata"]["uid"], device.driver)
+    requested = requests(pod["spec"], RESOURCE_BY_DRIVER[device.driver])
+    return requested + devices.of_pod(pod["metadata"]["uid"], device.driver)
 
 
 class _OwnPods:
@@ -177,32 +202,6 @@ class _OwnPods:
         return any(
             selector.items() <= labels for selector in self._selectors.get(pod["metadata"]["namespace"], ())
         )
-
-
-class _Devices:
-    """The devices that drivers publish on nodes, and those that pods have by claims."""
-
-    def __init__(self, api: Api | None) -> None:
-        self._on_node: Counter[tuple[str, str]] = Counter()
-        self._of_pod: Counter[tuple[str, str]] = Counter()
-        for slice_ in _listed(api, "ResourceSlice"):
-            spec = slice_["spec"]
-            self._on_node[spec.get("nodeName", ""), spec["driver"]] += len(spec.get("devices") or ())
-        for claim in _listed(api, "ResourceClaim"):
-            status = claim.get("status") or {}
-            results = ((status.get("allocation") or {}).get("devices") or {}).get("results") or ()
-            # Pods that share a claim share its devices: the first of them counts.
-            for holder in (status.get("reservedFor") or ())[:1]:
-                for result in results:
-                    self._of_pod[holder.get("uid", ""), result["driver"]] += 1
-
-    def of_node(self, node: str, driver: str) -> int:
-        """Return how many devices of a driver a node has."""
-        return self._on_node[node, driver]
-
-    def of_pod(self, uid: str, driver: str) -> int:
-        """Return how many devices of a driver a pod has by claims."""
-        return self._of_pod[uid, driver]
 
 
 def _listed(api: Api | None, kind: str) -> Iterator[dict[str, Any]]:

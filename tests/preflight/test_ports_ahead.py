@@ -37,7 +37,10 @@ def pool(*ports: int) -> dict[str, Any]:
     return {
         "kind": "InferencePool",
         "metadata": {"name": "a", "namespace": "ml"},
-        "spec": {"targetPorts": [{"number": port} for port in ports]},
+        "spec": {
+            "selector": {"matchLabels": {f"{PREFIX}/deployment": "a", f"{PREFIX}/serves": "true"}},
+            "targetPorts": [{"number": port} for port in ports],
+        },
     }
 
 
@@ -72,7 +75,7 @@ def behind_proxy(*ports: int) -> dict[str, Any]:
 @pytest.mark.parametrize(("port", "announced"), [(8000, []), (8100, ahead("port 8000", "port 8100", PORT))])
 def test_requests_of_a_decode_pod_come_to_its_proxy(port: int, announced: list[Problem]) -> None:
     target = pool(port)
-    target["metadata"]["name"] = "a-3fa01c"
+    target["spec"]["selector"]["matchLabels"][f"{PREFIX}/serves"] = "3fa01c"
     assert list(ports_ahead(wanting(target), [single(pod=behind_proxy(8000))])) == announced
 
 

@@ -15,7 +15,7 @@ from small_gke import REGION, RESERVATION, at, decided, limits, written
 from test_observe import OURS, desired_on, east
 
 from inferfleet.api.problems import Problem
-from inferfleet.fleet.lock.capacity import Seen
+from inferfleet.fleet.lock.capacity import Beside, Seen
 from inferfleet.preflight.capacity import allowed
 from inferfleet.preflight.seen import look
 from inferfleet.reach.google_login import GOOGLE
@@ -77,6 +77,14 @@ def test_nodes_of_a_pool_are_those_with_its_label(cluster: Start) -> None:
     assert _pool(fake) == Seen(TODAY, 2, gpus=3, cpu=190_000, memory=1000 * 2**30)
 
 
+@pytest.mark.parametrize(("nodes", "missing"), [((), 2), (("a",), 1), (("a", "b", "c"), 0)])
+def test_nodes_that_documents_declare_and_that_are_not_there_are_missing(
+    cluster: Start, nodes: tuple[str, ...], missing: int
+) -> None:
+    fake = cluster(kinds=NODES, objects=[_node(name) for name in nodes])
+    assert _pool(fake).missing == missing
+
+
 def test_pods_of_others_hold_gpus_and_those_of_the_stack_do_not(cluster: Start) -> None:
     fake = cluster(
         kinds=NODES,
@@ -106,29 +114,146 @@ def test_nodes_that_take_no_pods_are_held_but_for_the_gpus_that_the_stack_has_th
         ],
     )
     seen = _pool(fake)
-    assert (seen.nodes, seen.held, seen.foreign) == (1, (1, 4), ())
+    assert (seen.nodes, seen.held, seen.foreign, seen.missing) == (1, (1, 4), (), 0)
+
+
+def _requesting(pod: dict[str, Any], cpu: str, memory: str, **spec: Any) -> dict[str, Any]:
+    requests = {**pod["spec"]["containers"][0]["resources"].get("requests", {}), "cpu": cpu, "memory": memory}
+    return {**pod, "spec": {**pod["spec"], **spec, "containers": [{"resources": {"requests": requests}}]}}
+
+
+def _of(kind: str, pod: dict[str, Any]) -> dict[str, Any]:
+    return {**pod, "metadata": {**pod["metadata"], "ownerReferences": [{"kind": kind}]}}
+
+
+def test_cores_and_memory_that_other_pods_request_are_noted_by_node(cluster: Start) -> None:
+    """Those of engines are left out, which plans count; those of the stack's pickers are not."""
+    engine = _requesting(_pod("qwen-1", "a", 2, app="qwen"), "20", "100Gi")
+    engine["metadata"]["labels"]["inferfleet.dev/role"] = "decode"
+    fake = cluster(
+        kinds=NODES,
+        objects=[
+            *(_node(name) for name in "abc"),
+            _node("d", unschedulable=True),
+            _ours("qwen"),
+            engine,
+            _of("DaemonSet", _requesting(_pod("logs-1", "a", 0), "100m", "200Mi")),
+            _of("Node", _requesting(_pod("proxy-1", "a", 0), "100m", "1000000")),
+            _of("DaemonSet", _requesting(_pod("logs-2", "b", 0), "100m", "300Mi")),
+            _requesting(_pod("picker", "b", 0, app="qwen"), "4", "8Gi", overhead={"cpu": "250m"}),
+            _requesting(_pod("theirs", "b", 1), "1500m", "1Gi"),
+            _requesting(_pod("elsewhere", "d", 0), "7", "7Gi"),
+        ],
+    )
+    seen = _pool(fake)
+    assert (seen.daemons, seen.others, seen.foreign) == (
+        Beside(200, 300 * 2**20),
+        (Beside(5750, 9 * 2**30),),
+        (1,),
+    )
+
+
+def test_init_containers_count_where_they_need_more_than_what_runs_and_sidecars_beside_it(
+    cluster: Start,
+) -> None:
+    def asking(gpus: int, **more: Any) -> dict[str, Any]:
+        return {"resources": {"requests": {"nvidia.com/gpu": str(gpus)}}, **more}
+
+    first = _pod("first", "a", 1)
+    first["spec"]["initContainers"] = [asking(2)]
+    second = _pod("second", "a", 1)
+    second["spec"]["initContainers"] = [asking(1)]
+    third = _pod("third", "b", 1)
+    third["spec"]["initContainers"] = [asking(2, restartPolicy="Always")]
+    fake = cluster(kinds=NODES, objects=[_node("a"), _node("b"), first, second, third])
+    assert _pool(fake).foreign == (1, 2, 3)
+
+
+DRIVER = "gpu.nvidia.com"
+
+
+def _slice(name: str, **spec: Any) -> dict[str, Any]:
+    return {
+        "apiVersion": "resource.k8s.io/v1",
+        "kind": "ResourceSlice",
+        "metadata": {"name": name},
+        "spec": {"driver": DRIVER, "pool": {"name": "a", "generation": 2}, "nodeName": "a", **spec},
+    }
+
+
+def _claim(pod: str, *devices: str, **result: Any) -> dict[str, Any]:
+    results = [
+        {"driver": DRIVER, "pool": "a", "device": name, "request": "gpu", **result} for name in devices
+    ]
+    return {
+        "apiVersion": "resource.k8s.io/v1",
+        "kind": "ResourceClaim",
+        "metadata": {"name": f"{pod}-{'-'.join(devices)}", "namespace": "ml"},
+        "status": {
+            "allocation": {"devices": {"results": results}},
+            "reservedFor": [{"resource": "pods", "name": pod, "uid": pod}],
+        },
+    }
+
+
+def _claimed(cluster: Start, *objects: dict[str, Any]) -> tuple[int | None, tuple[int, ...]]:
+    pods = [_pod(name, "a", 0) for name in ("theirs", "monitor")]
+    fake = cluster(kinds={**NODES, **SLICES}, objects=[_node("a", gpus=None), *pods, *objects])
+    seen = _pool(fake, allocation="DRA")
+    return seen.gpus, seen.foreign
+
+
+GPUS = [{"name": f"gpu-{number}"} for number in range(8)]
 
 
 def test_devices_and_claims_count_where_pods_claim_gpus(cluster: Start) -> None:
-    result = {"driver": "gpu.nvidia.com", "pool": "a", "device": "gpu-0", "request": "gpu"}
-    claim = {
-        "apiVersion": "resource.k8s.io/v1",
-        "kind": "ResourceClaim",
-        "metadata": {"name": "c", "namespace": "ml"},
-        "status": {
-            "allocation": {"devices": {"results": [result, result]}},
-            "reservedFor": [{"resource": "pods", "name": "theirs", "uid": "theirs"}],
-        },
-    }
-    slice_ = {
-        "apiVersion": "resource.k8s.io/v1",
-        "kind": "ResourceSlice",
-        "metadata": {"name": "s"},
-        "spec": {"nodeName": "a", "driver": "gpu.nvidia.com", "devices": [{"name": "gpu-0"}] * 8},
-    }
-    objects = [_node("a", gpus=None), claim, slice_, _pod("theirs", "a", 0)]
-    seen = _pool(cluster(kinds={**NODES, **SLICES}, objects=objects), allocation="DRA")
-    assert (seen.gpus, seen.foreign) == (8, (2,))
+    slice_, claim = _slice("s", devices=GPUS), _claim("theirs", "gpu-0", "gpu-3")
+    assert _claimed(cluster, slice_, claim) == (8, (2,))
+
+
+def test_claims_with_admin_access_hold_nothing(cluster: Start) -> None:
+    watching = _claim("monitor", *(gpu["name"] for gpu in GPUS), adminAccess=True)
+    assert _claimed(cluster, _slice("s", devices=GPUS), watching) == (8, ())
+
+
+def test_slices_of_an_earlier_generation_count_no_more(cluster: Start) -> None:
+    before = _slice("s", devices=GPUS, pool={"name": "a", "generation": 1})
+    assert _claimed(cluster, before, _slice("t", devices=GPUS[:4])) == (4, ())
+
+
+def _partitions(gpu: int, *, whole: bool) -> list[dict[str, Any]]:
+    """A GPU of 80Gi, its two halves and its four quarters."""
+    sizes = [("whole", 80)] * whole + [("half", 40)] * 2 + [("quarter", 20)] * 4
+    return [
+        {
+            "name": f"gpu-{gpu}-{kind}-{place}",
+            "consumesCounters": [
+                {"counterSet": f"gpu-{gpu}", "counters": {"memory": {"value": f"{size}Gi"}}}
+            ],
+        }
+        for place, (kind, size) in enumerate(sizes)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("whole", "devices", "expected"),
+    [
+        (True, ["gpu-0-quarter-3"], (2, (1,))),
+        (True, ["gpu-0-quarter-3", "gpu-0-quarter-4"], (2, (1,))),
+        (True, ["gpu-0-quarter-3", "gpu-1-whole-0"], (2, (2,))),
+        # Where a GPU is published in parts alone, the largest that there can be at once count.
+        (False, ["gpu-0-half-0"], (4, (1,))),
+    ],
+)
+def test_partitions_are_no_devices_of_their_own_and_take_the_whole_one_away(
+    cluster: Start, whole: bool, devices: list[str], expected: tuple[int, tuple[int, ...]]
+) -> None:
+    counters = [{"name": f"gpu-{gpu}", "counters": {"memory": {"value": "80Gi"}}} for gpu in range(2)]
+    slices = [
+        _slice("counters", sharedCounters=counters),
+        _slice("devices", devices=[*_partitions(0, whole=whole), *_partitions(1, whole=whole)]),
+    ]
+    assert _claimed(cluster, *slices, _claim("theirs", *devices)) == expected
 
 
 def test_a_cluster_that_does_not_answer_is_a_warning_and_leaves_nothing(cluster: Start) -> None:
