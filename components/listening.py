@@ -1,4 +1,4 @@
-"""Listens to the pods of LeaderWorkerSets while the engine waits for them, and tells what they say.
+"""Listens to pods while the engine waits for them, and tells what they say: those of `heard` objects.
 
 The provider says no more of them than whether they are available. What is told is not bound to its resource:
 that has no URN in the program before the engine is done with it.

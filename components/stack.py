@@ -9,10 +9,11 @@ import pulumi_kubernetes as kubernetes
 from components import cloud, on_cluster
 from components.addresses import addresses
 from components.cluster_provider import NOWHERE, ExistingCluster, cluster_provider, gke_kubeconfig
+from components.confirmed import confirm_pools
 from components.manifest import SecretValues
 from components.unfinished import keep_all_if_any_failed
 from inferfleet.desired.addresses import Address
-from inferfleet.desired.values import Connection, Desired, Listen, Tell
+from inferfleet.desired.values import Confirm, Connection, Desired, Listen, Tell
 from inferfleet.gke.values import CloudCluster
 
 Registered = dict[str, pulumi.CustomResource]
@@ -25,6 +26,7 @@ def register_stack(
     theirs: Mapping[str, Address],
     tell: Tell,
     listen: Listen,
+    confirm: Confirm,
     *,
     preview: bool,
 ) -> dict[str, Any]:
@@ -32,7 +34,7 @@ def register_stack(
 
     By cluster: `kubeconfigs` holds texts of existing ones, `theirs` addresses of gateways that the stack did
     not make. `secrets` holds encoded values. `tell` calls ready hooks, `listen` listens to pods that are
-    awaited.
+    awaited, `confirm` asks gateways about pools.
     """
     registered: Registered = {}
     remembered: dict[str, dict[str, pulumi.Output[str]]] = {}
@@ -57,6 +59,7 @@ def register_stack(
                 component.name, component, inputs, pulumi.ResourceOptions(providers=[provider])
             )
     if not preview:
+        confirm_pools(desired, registered, confirm)
         keep_all_if_any_failed(registered, remembered)
     return {**desired.outputs, **addresses(desired, registered, theirs), "ready": remembered}
 

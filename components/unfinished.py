@@ -25,11 +25,15 @@ def keep_all_if_any_failed(
     pulumi.Output.all(_end(outputs))
 
 
+async def is_finished(resource: pulumi.CustomResource) -> bool:
+    """Wait for the resource, and return whether it was written, and neither failed nor was left out."""
+    return await _known(tuple(_outputs(resource)))
+
+
 async def _end(outputs: Iterable[tuple[pulumi.Output[object], ...]]) -> bool:
     missing = 0
     for of_resource in outputs:
-        # Those of a resource that failed or was left out are all unknown.
-        missing += not any([await output.is_known() for output in of_resource])
+        missing += not await _known(of_resource)
     if missing:
         raise pulumi.RunError(
             f"{missing} resources failed, or were left out because they need one that did, so this update "
@@ -37,6 +41,11 @@ async def _end(outputs: Iterable[tuple[pulumi.Output[object], ...]]) -> bool:
             "for a cluster that does not answer, set spec.state: lost"
         )
     return True
+
+
+async def _known(outputs: Iterable[pulumi.Output[object]]) -> bool:
+    # Those of a resource that failed or was left out are all unknown.
+    return any([await output.is_known() for output in outputs])
 
 
 def _outputs(resource: pulumi.CustomResource) -> Iterable[pulumi.Output[object]]:

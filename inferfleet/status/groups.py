@@ -47,10 +47,10 @@ def _group(index: int, members: list[Member], size: int) -> GroupStatus:
     return GroupStatus(index, phase, ready, size, name, "; ".join(filter(None, [message, *missing])))
 
 
-def held_up(pods: Iterable[Mapping[str, Any]], now: datetime) -> Iterator[str]:
-    """Yield which pods are not ready, and why, in words."""
+def held_up(pods: Iterable[Mapping[str, Any]], now: datetime, *, main: str = ENGINE) -> Iterator[str]:
+    """Yield which pods are not ready, and why, in words. `main` is their container that takes time."""
     for pod in sorted(pods, key=lambda pod: str(pod["metadata"]["name"])):
-        told = pod_status(pod, main=ENGINE, deadline=None, now=now)
+        told = pod_status(pod, main=main, deadline=None, now=now)
         if told.phase != Phase.READY:
             yield f"{told.name} {told.phase}" + (f": {told.message}" if told.message else "")
 

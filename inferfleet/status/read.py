@@ -13,6 +13,7 @@ from inferfleet.fleet.names import DEPLOYMENT, MANAGED_BY, MANAGER, STACK
 from inferfleet.gke.facts.schema import NODE_POOL
 from inferfleet.gke.values import CloudCluster
 from inferfleet.preflight import checks
+from inferfleet.preflight.monitoring import unknown_kinds
 from inferfleet.profiles.schedulers import KUEUE_WORKLOAD
 from inferfleet.reach.api import Api, RefusedError
 from inferfleet.reach.asked import Asked
@@ -22,7 +23,7 @@ from inferfleet.reach.google_apis import ComputeApi, ContainerApi
 from inferfleet.reach.google_login import GOOGLE, Addresses, GoogleLogin, preload
 from inferfleet.reach.kubeconfig import GIVEN_UP
 from inferfleet.reach.refusals import CloudError
-from inferfleet.reach.resources import known, newest
+from inferfleet.reach.resources import ApiKind, ApiResource, known, newest
 from inferfleet.status.admission import admissions
 
 Key = tuple[str, str, str]  # (kind, namespace, name)
@@ -38,12 +39,14 @@ _GROUP = re.compile(r".*/projects/([^/]+)/zones/([^/]+)/instanceGroupManagers/([
 class Seen:
     """What one cluster has: objects with this stack's label, the Gateway that is somebody else's, pods.
 
-    `admissions` is why Kueue has not admitted pods, by kind, namespace and name of what owns its Workload.
+    `unknown` are kinds of monitoring that it does not know. `admissions` is why Kueue has not admitted pods,
+    by kind, namespace and name of what owns its Workload.
     """
 
     objects: Mapping[Key, dict[str, Any]] = field(default_factory=dict)
     pods: tuple[dict[str, Any], ...] = ()
     admissions: Mapping[Key, str] = field(default_factory=dict)
+    unknown: frozenset[ApiKind] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -91,10 +94,12 @@ def _look(api: Api, cluster: DesiredCluster, stack: str) -> Seen | Problem:
         for selector in _PODS
         for item in api.items("/api/v1/pods", query={"labelSelector": selector})
     }
+    resources = known(api, checks.kinds_needed(cluster))
     return Seen(
-        dict(_objects(api, cluster, stack)),
+        dict(_objects(api, cluster, stack, resources)),
         tuple(pods[name] for name in sorted(pods)),
         dict(admissions(_workloads_of_kueue(api, cluster))),
+        unknown_kinds(cluster, resources),
     )
 
 
@@ -110,8 +115,9 @@ def _workloads_of_kueue(api: Api, cluster: DesiredCluster) -> Iterator[dict[str,
                 raise
 
 
-def _objects(api: Api, cluster: DesiredCluster, stack: str) -> Iterator[tuple[Key, dict[str, Any]]]:
-    resources = known(api, checks.kinds_needed(cluster))
+def _objects(
+    api: Api, cluster: DesiredCluster, stack: str, resources: Mapping[ApiKind, ApiResource]
+) -> Iterator[tuple[Key, dict[str, Any]]]:
     for (_, kind), resource in sorted(resources.items(), key=lambda item: item[0]):
         if kind == "GatewayClass":
             continue

@@ -9,6 +9,7 @@ from inferfleet.status.values import PartStatus, Phase
 
 Verdict = tuple[Phase, str]  # the phase and why, "" for Ready
 ABSENT = "does not exist, or lacks this stack's label"
+SILENT = "says nothing of it yet"
 
 
 def part(cluster: str, key: Key, verdict: Verdict) -> PartStatus:
@@ -36,12 +37,8 @@ def route(seen: Seen, key: Key, parent: Key) -> Verdict:
     actual = seen.objects.get(key)
     if actual is None:
         return Phase.MISSING, ABSENT
-    _, namespace, name = parent
-    parents = [
-        entry
-        for entry in (actual.get("status") or {}).get("parents") or []
-        if entry["parentRef"].get("name") == name and entry["parentRef"].get("namespace") in (namespace, None)
-    ]
+    entries = (actual.get("status") or {}).get("parents") or []
+    parents = [entry for entry in entries if _names(entry, parent)]
     if not parents:
         return Phase.PENDING, f"{titled(parent)} has not accepted it yet"
     return _judged(parents[0].get("conditions"), ("Accepted", "ResolvedRefs"), "not accepted yet")
@@ -60,10 +57,74 @@ def pool(seen: Seen, key: Key, picker: Mapping[str, Any]) -> Verdict:
     if broken:
         return Phase.FAILED, "; ".join(broken)
     for parent in (actual.get("status") or {}).get("parents") or []:
-        verdict = _judged(parent.get("conditions"), ("Accepted", "ResolvedRefs"), "")
+        verdict = _judged(_fresh(parent.get("conditions")), ("Accepted", "ResolvedRefs"), "")
         if verdict[0] == Phase.FAILED:
             return verdict
     return Phase.READY, ""
+
+
+def led_to(objects: Mapping[Key, dict[str, Any]], key: Key, parent: Key) -> Verdict:
+    """Return Ready for a pool of which the gateway's controller says that it can use it as it is now, and
+    Pending as long as it says nothing, or that there is no Service where there is one again. `objects` are
+    pools and Services of pickers.
+
+    Istio looks for the Service when pool or route change, and sees neither when it is deleted nor when it is
+    back; it serves requests all the same then (`services.GetKey` without its context in
+    inferencepool_collection.go, route conversion in conversion.go).
+    """
+    actual = objects.get(key)
+    if actual is None:
+        return Phase.MISSING, ABSENT
+    generation = actual["metadata"].get("generation", 0)
+    entries = [
+        entry.get("conditions") or []
+        for entry in (actual.get("status") or {}).get("parents") or []
+        if _names(entry, parent)
+    ]
+    current = [
+        conditions
+        for conditions in entries
+        if all(one.get("observedGeneration", generation) == generation for one in conditions)
+    ]
+    silence = f"{titled(parent)} {SILENT}"
+    verdicts = [_judged(conditions, ("Accepted", "ResolvedRefs"), silence) for conditions in current]
+    broken = [verdict for verdict in verdicts if verdict[0] != Phase.READY]
+    why = _unreachable(objects, key, actual)
+    if not broken and why:
+        return Phase.FAILED, why
+    if not why and (stale := _stale(current)):
+        return Phase.PENDING, f"{titled(parent)} still says {stale!r}, but the Service is there"
+    return (broken or [(Phase.READY, "") if verdicts else (Phase.PENDING, silence)])[0]
+
+
+def is_silence(verdict: Verdict) -> bool:
+    """Return whether a gateway has said nothing of a pool."""
+    return verdict[0] == Phase.PENDING and verdict[1].endswith(SILENT)
+
+
+def _stale(entries: Sequence[Sequence[Mapping[str, Any]]]) -> str:
+    """Return what gateways say of a Service that they did not find, where that alone is wrong, else ""."""
+    judged = [_judged(_fresh(conditions), ("Accepted", "ResolvedRefs"), "") for conditions in entries]
+    missed = [one for conditions in entries for one in conditions if _misses(one)]
+    alone = all(phase == Phase.READY for phase, _ in judged)
+    return one_line(missed[0].get("message") or "") if missed and alone else ""
+
+
+def _fresh(conditions: Sequence[Mapping[str, Any]] | None) -> list[Mapping[str, Any]]:
+    """Return the conditions without one that the Service of the picker was not found."""
+    return [condition for condition in conditions or [] if not _misses(condition)]
+
+
+def _misses(condition: Mapping[str, Any]) -> bool:
+    missed = condition.get("reason") == "InvalidExtensionRef" and condition.get("status") == "False"
+    return missed and "not found" in (condition.get("message") or "")
+
+
+def _names(entry: Mapping[str, Any], parent: Key) -> bool:
+    """Return whether an entry of `parents` is that of the gateway."""
+    _, namespace, name = parent
+    reference = entry["parentRef"]
+    return reference.get("name") == name and reference.get("namespace") in (namespace, None)
 
 
 def _targets(seen: Seen, key: Key, actual: Mapping[str, Any]) -> Iterator[str]:
@@ -83,28 +144,47 @@ def _targets(seen: Seen, key: Key, actual: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _picker(seen: Seen, key: Key, actual: Mapping[str, Any], picker: Mapping[str, Any]) -> Iterator[str]:
-    reference = (actual.get("spec") or {}).get("endpointPickerRef") or {}
-    service_key = ("Service", key[1], str(reference.get("name")))
+    why = _unreachable(seen.objects, key, actual)
+    if why:
+        yield why
+    service_key, wanted = _reference(key, actual)
     service = seen.objects.get(service_key)
     if service is None:
-        yield f"its endpoint picker's {titled(service_key)} {ABSENT}"
         return
-    wanted = (reference.get("port") or {}).get("number")
-    spec = service.get("spec") or {}
-    ports = {port.get("port"): port.get("targetPort", port.get("port")) for port in spec.get("ports") or []}
-    if wanted not in ports:
-        yield f"{titled(service_key)} has no port {wanted}, which it names (it has: {_numbers(ports)})"
-    elif own := _container_ports(_actual_picker(seen, key, picker)["spec"]["template"]["spec"]):
-        target = ports[wanted]
-        if target not in own and target not in own.values():
-            yield (
-                f"{titled(service_key)} sends port {wanted} to {target}, where no container of "
-                f"Deployment {key[1]}/{picker['metadata']['name']} listens (it has: {_numbers(own)})"
-            )
-    selector = spec.get("selector") or {}
+    own = _container_ports(_actual_picker(seen, key, picker)["spec"]["template"]["spec"])
+    target = _ports(service).get(wanted)
+    if own and not why and target not in own and target not in own.values():
+        yield (
+            f"{titled(service_key)} sends port {wanted} to {target}, where no container of "
+            f"Deployment {key[1]}/{picker['metadata']['name']} listens (it has: {_numbers(own)})"
+        )
+    selector = (service.get("spec") or {}).get("selector") or {}
     pods = [pod for pod in seen.pods if selected(pod, key[1], picker["spec"]["selector"]["matchLabels"])]
     if pods and not any(selected(pod, key[1], selector) for pod in pods):
         yield f"the selector {_labels(selector)} of {titled(service_key)} matches no pod"
+
+
+def _unreachable(objects: Mapping[Key, dict[str, Any]], key: Key, actual: Mapping[str, Any]) -> str:
+    """Return why the Service of the pool's picker, or the port that the pool names, is not there, or ""."""
+    service_key, wanted = _reference(key, actual)
+    service = objects.get(service_key)
+    if service is None:
+        return f"its endpoint picker's {titled(service_key)} {ABSENT}"
+    ports = _ports(service)
+    if wanted in ports:
+        return ""
+    return f"{titled(service_key)} has no port {wanted}, which it names (it has: {_numbers(ports)})"
+
+
+def _reference(key: Key, actual: Mapping[str, Any]) -> tuple[Key, int | None]:
+    """Return the Service of the pool's picker, and the port that the pool names."""
+    reference = (actual.get("spec") or {}).get("endpointPickerRef") or {}
+    return ("Service", key[1], str(reference.get("name"))), (reference.get("port") or {}).get("number")
+
+
+def _ports(service: Mapping[str, Any]) -> dict[Any, Any]:
+    ports = (service.get("spec") or {}).get("ports") or []
+    return {port.get("port"): port.get("targetPort", port.get("port")) for port in ports}
 
 
 def _actual_picker(seen: Seen, key: Key, picker: Mapping[str, Any]) -> Mapping[str, Any]:

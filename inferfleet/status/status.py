@@ -8,6 +8,7 @@ from inferfleet.desired.addresses import address_of
 from inferfleet.desired.values import Component, Desired, DesiredCluster, KubeObject
 from inferfleet.fleet import names
 from inferfleet.fleet.decisions import Endpoint, Placement, ServiceRoute
+from inferfleet.manifests.picker.objects import CONTAINER as PICKER
 from inferfleet.manifests.worker_set import KIND
 from inferfleet.status import routing
 from inferfleet.status.drift import drift
@@ -90,12 +91,17 @@ def _cluster(cluster: DesiredCluster, seen: Seen | Problem | None) -> ClusterSta
         why = "its document says `state: lost`, so it is not asked" if lost else "it was not asked"
         return ClusterStatus(name, silent=seen.what if seen else why)
     key = _gateway(cluster)
+    left_out = {made.key for made in cluster.monitors if (made.api_version, made.kind) in seen.unknown}
     address = address_of(seen.objects.get(key, {}))
     return ClusterStatus(
         name,
         gateway=routing.part(name, key, routing.gateway(seen, key)),
         address=address.host if address else None,
-        missing=tuple(routing.titled(key) for key in map(_key, cluster.objects) if key not in seen.objects),
+        missing=tuple(
+            routing.titled(_key(wanted))
+            for wanted in cluster.objects
+            if _key(wanted) not in seen.objects and wanted.key not in left_out
+        ),
     )
 
 
@@ -135,7 +141,7 @@ def _picker_pods(picker: KubeObject, seen: Seen, now: datetime) -> Iterator[PodS
     labels = picker.manifest["spec"]["selector"]["matchLabels"]
     for pod in seen.pods:
         if routing.selected(pod, picker.namespace or "", labels):
-            yield pod_status(pod, main="epp", deadline=picker.timeout, now=now)
+            yield pod_status(pod, main=PICKER, deadline=picker.timeout, now=now)
 
 
 def _picker(picker: KubeObject, pods: tuple[PodStatus, ...], seen: Seen) -> routing.Verdict:

@@ -10,8 +10,9 @@ from pulumi.runtime import mocks
 from pulumi.runtime.proto import resource_pb2
 
 from components.stack import register_stack
+from inferfleet.api.problems import Problem
 from inferfleet.desired.addresses import Address
-from inferfleet.desired.values import Desired, KubeObject, ReadyHook, Say, Told
+from inferfleet.desired.values import Confirm, Desired, KubeObject, ReadyHook, Say, Told
 
 
 class Recorder(mocks.Mocks):
@@ -55,6 +56,11 @@ async def heard(workload: KubeObject, warn: Say, fail: Say) -> None:
     """Nothing: with mocks no pods say anything."""
 
 
+async def confirmed(cluster: str) -> tuple[Problem, ...]:
+    """Nothing: with mocks no gateway says anything."""
+    return ()
+
+
 def run(
     desired: Desired,
     *,
@@ -63,6 +69,7 @@ def run(
     theirs: Mapping[str, Address] | None = None,
     failing: Collection[str] = (),
     kubeconfigs: Mapping[str, str] = {"east": "text of a kubeconfig"},
+    confirm: Confirm = confirmed,
 ) -> tuple[Recorder, Monitor]:
     """The whole stack registered; `answers` come in updates only, a preview of new resources knows none."""
     recorder = Recorder({} if preview else answers or {})
@@ -86,6 +93,7 @@ def run(
             theirs or {},
             told,
             heard,
+            confirm,
             preview=preview,
         )
         for name, output in found.items():

@@ -234,13 +234,25 @@ def test_a_gateway_is_ready_once_it_is_programmed(
     assert actual == replace(SERVING, clusters=(ClusterStatus("east", gateway),))
 
 
+def test_objects_of_monitoring_that_a_cluster_cannot_have_are_not_missing(tmp_path: Path) -> None:
+    text = DOCUMENTS.replace("serving: {", "serving: {monitoring: {engines: PodMonitor}, ")
+    fleet = desired_in(tmp_path, text)
+    seen = all_serving(fleet)
+    monitor: Key = ("PodMonitor", "ml", "qwen-decode")
+    without = replace(seen, objects={key: one for key, one in seen.objects.items() if key != monitor})
+    kinds = frozenset({("monitoring.coreos.com/v1", "PodMonitor")})
+    [lacks] = status(fleet, {"east": without}, NOW).clusters
+    [cannot] = status(fleet, {"east": replace(without, unknown=kinds)}, NOW).clusters
+    assert (lacks.missing, cannot.missing) == (("PodMonitor ml/qwen-decode",), ())
+
+
 def test_what_is_desired_and_not_there_is_named(seen: Callable[..., Status]) -> None:
     def change(objects: dict[Key, Any]) -> None:
-        for key in (WORKLOAD, ROUTE, ("ConfigMap", "ml", "qwen-epp")):
+        for key in (WORKLOAD, ROUTE, ("Role", "ml", "qwen-epp")):
             del objects[key]
 
     actual = seen(change)
-    named = ("ConfigMap ml/qwen-epp", "HTTPRoute ml/qwen", "Deployment ml/qwen-decode-l4")
+    named = ("Role ml/qwen-epp", "HTTPRoute ml/qwen", "Deployment ml/qwen-decode-l4")
     absent = "does not exist, or lacks this stack's label"
     assert actual.clusters == (replace(CLUSTER, missing=named),)
     assert actual.clusters[0].phase == Phase.MISSING

@@ -1,0 +1,173 @@
+"""What a gateway says of the pools that routes lead to, at the end of an update."""
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from fake_cluster import FakeCluster, thing
+
+from inferfleet import confirming
+from inferfleet.api.problems import Problem, cluster_problem
+from inferfleet.desired.values import Component, Connection, Desired, DesiredCluster, KubeObject, Served
+from inferfleet.fleet.decisions import Plan
+
+Start = Callable[..., FakeCluster]
+LABELS = {"app.kubernetes.io/managed-by": "inferfleet"}
+NO_SERVICE = ("ResolvedRefs", "False", "InvalidExtensionRef", "Service ml/one-epp is of no kind")
+NOT_FOUND = ("ResolvedRefs", "False", "InvalidExtensionRef", "Service ml/one-epp not found")
+RESOLVED = ("ResolvedRefs", "True", "ResolvedRefs", "")
+ACCEPTED = ("Accepted", "True", "Accepted", "")
+SAID = (
+    "HTTPRoute ml/one leads to InferencePool ml/one, which does not serve: "
+    "ResolvedRefs=False (InvalidExtensionRef): Service ml/one-epp is of no kind"
+)
+NEXT = "What was changed by hand comes back with `pulumi up --refresh`"
+
+
+def _object(kind: str, name: str, namespace: str = "ml") -> KubeObject:
+    return KubeObject(f"east/{namespace}/{name}", thing(kind, name, namespace))
+
+
+def _desired(gateway_ref: tuple[str, str] | None = None) -> Desired:
+    gateway, pool, route = (
+        _object("Gateway", "inferfleet", "system"),
+        _object("InferencePool", "one"),
+        _object("HTTPRoute", "one"),
+    )
+    cluster = DesiredCluster(
+        Connection("east", "existing/east", "active", config_key="east"),
+        (Component("ModelEndpoint", "east/ml/one", (gateway, pool, route)),),
+        gateway=None if gateway_ref else gateway,
+        gateway_ref=gateway_ref,
+        served={"ml/one": Served((pool.key,), (route.key,))},
+    )
+    return Desired("local", (cluster,), Plan(), frozenset(), ())
+
+
+def _parent(
+    *conditions: tuple[str, str, str, str], gateway: str = "inferfleet", of: int = 1
+) -> dict[str, Any]:
+    return {
+        "parentRef": {"kind": "Gateway", "name": gateway, "namespace": "system"},
+        "conditions": [
+            {"type": kind, "status": status, "reason": reason, "message": said, "observedGeneration": of}
+            for kind, status, reason, said in conditions
+        ],
+    }
+
+
+SERVICE = thing("Service", "one-epp", "ml", labels=LABELS, spec={"ports": [{"port": 9002}]})
+
+
+def _pool(*parents: dict[str, Any]) -> dict[str, Any]:
+    picker = {"endpointPickerRef": {"name": "one-epp", "port": {"number": 9002}}}
+    pool = thing("InferencePool", "one", "ml", labels=LABELS, spec=picker, status={"parents": list(parents)})
+    pool["metadata"]["generation"] = 2
+    return pool
+
+
+@pytest.fixture(autouse=True)
+def hurried(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, seconds in (("REFUSED_SECONDS", 0.4), ("SILENT_SECONDS", 0.2), ("_EVERY", 0.02)):
+        monkeypatch.setattr(confirming, name, seconds)
+
+
+def _confirm(fake: FakeCluster, desired: Desired) -> tuple[Problem, ...]:
+    confirm = confirming.confirming(desired, {"east": fake.kubeconfig}, container_api="")
+
+    async def asked() -> tuple[Problem, ...]:
+        return await confirm("east")
+
+    return asyncio.run(asked())
+
+
+@pytest.mark.parametrize(
+    ("parents", "said"),
+    [
+        pytest.param([_parent(ACCEPTED, NO_SERVICE, of=2)], SAID, id="its picker is missing"),
+        pytest.param([_parent(ACCEPTED, RESOLVED, of=2)], None, id="it is resolved"),
+        pytest.param([_parent(ACCEPTED, NO_SERVICE)], None, id="that was before it changed"),
+        pytest.param(
+            [_parent(ACCEPTED, NO_SERVICE, gateway="other", of=2)], None, id="another gateway says so"
+        ),
+        pytest.param([], None, id="nobody says anything"),
+    ],
+)
+def test_a_pool_is_refused_as_its_gateway_says(
+    cluster: Start, parents: list[dict[str, Any]], said: str | None
+) -> None:
+    told = _confirm(cluster(objects=[_pool(*parents), SERVICE]), _desired())
+    assert told == ((cluster_problem("east", said, NEXT),) if said else ())
+
+
+def test_a_service_that_is_back_is_not_missed_for_what_istio_said_before(cluster: Start) -> None:
+    pool = _pool(_parent(ACCEPTED, NOT_FOUND, of=2))
+    said = (
+        "InferencePool ml/one: Gateway system/inferfleet still says 'Service ml/one-epp not found', but the "
+        "Service is there"
+    )
+    again = "It looks again when the pool changes"
+    assert _confirm(cluster(objects=[pool, SERVICE]), _desired()) == (
+        cluster_problem("east", said, again, severity="warning"),
+    )
+
+
+def test_a_service_that_is_not_there_is_missed_in_istio_s_words(cluster: Start) -> None:
+    pool = _pool(_parent(ACCEPTED, NOT_FOUND, of=2))
+    said = SAID.replace("is of no kind", "not found")
+    assert _confirm(cluster(objects=[pool]), _desired()) == (cluster_problem("east", said, NEXT),)
+
+
+def test_what_a_gateway_of_others_says_counts_too(cluster: Start) -> None:
+    fake = cluster(objects=[_pool(_parent(ACCEPTED, NO_SERVICE, gateway="theirs", of=2)), SERVICE])
+    assert _confirm(fake, _desired(("system", "theirs"))) == (cluster_problem("east", SAID, NEXT),)
+
+
+def test_a_controller_has_time_to_take_back_what_it_said(
+    cluster: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pool = _pool(_parent(ACCEPTED, NO_SERVICE, of=2))
+    fake = cluster(objects=[pool, SERVICE])
+
+    def mend(_: float) -> None:
+        pool["status"] = {"parents": [_parent(ACCEPTED, RESOLVED, of=2)]}
+
+    monkeypatch.setattr(confirming, "REFUSED_SECONDS", 60.0)
+    monkeypatch.setattr("inferfleet.confirming.time.sleep", mend)
+    assert _confirm(fake, _desired()) == ()
+
+
+@pytest.mark.parametrize(
+    ("services", "said"),
+    [
+        ([], "its endpoint picker's Service ml/one-epp does not exist, or lacks this stack's label"),
+        (
+            [SERVICE | {"spec": {"ports": [{"port": 9003}]}}],
+            "Service ml/one-epp has no port 9002, which it names (it has: 9003)",
+        ),
+    ],
+)
+def test_a_service_that_went_unnoticed_does_not_serve(
+    cluster: Start, services: list[dict[str, Any]], said: str
+) -> None:
+    fake = cluster(objects=[_pool(_parent(ACCEPTED, RESOLVED, of=2)), *services])
+    told = f"HTTPRoute ml/one leads to InferencePool ml/one, which does not serve: {said}"
+    assert _confirm(fake, _desired()) == (cluster_problem("east", told, NEXT),)
+
+
+def test_a_pool_that_is_gone_does_not_serve(cluster: Start) -> None:
+    said = (
+        "HTTPRoute ml/one leads to InferencePool ml/one, which does not serve: "
+        "does not exist, or lacks this stack's label"
+    )
+    assert _confirm(cluster(), _desired()) == (cluster_problem("east", said, NEXT),)
+
+
+def test_a_cluster_that_cannot_be_asked_is_warned_of(cluster: Start) -> None:
+    fake = cluster(status={"/apis/inference.networking.k8s.io/v1/inferencepools": 403})
+    [told] = _confirm(fake, _desired())
+    assert (told.severity, told.what.partition(": ")[0]) == (
+        "warning",
+        "what its gateway says of InferencePools is not known",
+    )
