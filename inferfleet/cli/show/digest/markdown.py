@@ -1,0 +1,124 @@
+"""A digest as one comment of a pull request: at most MOST bytes, folded, what weighs most first."""
+
+from collections.abc import Iterator
+
+from inferfleet.cli.show.digest.sections import Section, difference, differences, new_of, sections
+from inferfleet.cli.show.digest.words import code, plain
+from inferfleet.digest.values.stack import Digest, Stack, State
+
+# GitHub takes 65,536 characters for a comment; workflows put a few lines around it.
+MOST = 60 * 1024
+# By this first line a workflow finds the comment that it wrote before.
+MARK = "<!-- inferfleet digest -->"
+_STATES: dict[State, str] = {
+    "refused": "refused",
+    "not compared": "not compared: the base has errors",
+    "removed": "removed",
+    "added": "new",
+    "changed": "changes",
+    "unchanged": "nothing changes",
+}
+
+
+def markdown(digest: Digest) -> str:
+    """Return the digest in Markdown, with as many entries of each section as fit, so that none hides another.
+
+    What is left out is counted where it would stand. Where not even the titles of sections fit, there is the
+    table of stacks alone.
+    """
+    ordered = sorted(digest.stacks, key=_weight)
+    parts = [(stack, sections(stack)) for stack in ordered]
+    most = max((len(section.entries) for _, of in parts for section in of), default=0)
+    whole = _text(digest, parts, most)
+    if len(whole.encode()) <= MOST:
+        return whole
+    low, high = 0, most
+    while low < high:
+        middle = (low + high + 1) // 2
+        low, high = (middle, high) if _fits(digest, parts, middle) else (low, middle - 1)
+    text = _text(digest, parts, low)
+    return text if len(text.encode()) <= MOST else _overview_alone(digest, ordered)
+
+
+_Parts = list[tuple[Stack, tuple[Section, ...]]]
+
+
+def _fits(digest: Digest, parts: _Parts, most: int) -> bool:
+    return len(_text(digest, parts, most).encode()) <= MOST
+
+
+def _text(digest: Digest, parts: _Parts, most: int) -> str:
+    lines = [*_head(digest), *_overview([stack for stack, _ in parts])]
+    for stack, of_stack in parts:
+        if of_stack:
+            lines += ["", f"### {code(stack.stack)}"]
+            for section in of_stack:
+                lines += _section(section, most)
+    return "\n".join(lines) + "\n"
+
+
+def _overview_alone(digest: Digest, stacks: list[Stack]) -> str:
+    number = len(stacks)
+    while True:
+        more = f"\nand {len(stacks) - number} more stacks." if number < len(stacks) else ""
+        text = "\n".join([*_head(digest), *_overview(stacks[:number])]) + f"\n{more}\n"
+        if len(text.encode()) <= MOST or not number:
+            return text
+        number = number * 9 // 10
+
+
+def _head(digest: Digest) -> Iterator[str]:
+    yield MARK
+    yield "## What changes in the fleet"
+    yield ""
+    yield f"Compared with {code(digest.base[:12])}, by documents and locks alone: no cluster was asked."
+    for remark in digest.remarks:
+        yield ""
+        yield f"> {plain(remark.what)}. {plain(remark.step)}"
+    yield ""
+
+
+def _overview(stacks: list[Stack]) -> Iterator[str]:
+    if not stacks:
+        yield "There is no stack."
+        return
+    yield "| stack | | models | gaps | GPUs that start, end or restart | cost | problems | new warnings |"
+    yield "|---|---|---|---|---|---|---|---|"
+    for stack in stacks:
+        errors = sum(told.severity == "error" for told in stack.problems)
+        cells = (
+            code(stack.stack),
+            _STATES[stack.state],
+            len(stack.models) or "",
+            sum(model.gap for model in stack.models) or "",
+            sum(model.gpus for model in stack.models) or "",
+            ", ".join(map(difference, differences(stack))),
+            errors or "",
+            len(new_of(stack, "warning")) or "",
+        )
+        yield f"| {' | '.join(map(str, cells))} |"
+
+
+def _section(section: Section, most: int) -> Iterator[str]:
+    yield ""
+    number = len(section.entries)
+    yield f"<details{' open' if section.opened else ''}><summary>{section.title} ({number})</summary>"
+    yield ""
+    if section.head and most:
+        yield section.head
+    yield from section.entries[:most]
+    if number > most:
+        yield ""
+        yield f"and {number - most} more, which `inferfleet digest --json` has."
+    yield ""
+    yield "</details>"
+
+
+def _weight(stack: Stack) -> tuple[bool, bool, int, str]:
+    """Refused ones come first, unchanged ones last, and the others by the GPUs that start, end or restart."""
+    return (
+        stack.state != "refused",
+        stack.state == "unchanged",
+        -sum(model.gpus for model in stack.models),
+        stack.stack,
+    )

@@ -1,0 +1,150 @@
+"""`inferfleet digest`: what a change does for people, for its pull request."""
+
+from collections.abc import Iterable
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from inferfleet.api.loading.files import write_text
+from inferfleet.api.loading.stack import find_root, stacks_of
+from inferfleet.api.loading.stack_files import files_of_stack
+from inferfleet.api.problems import InvalidDocuments, Problem, Where, of_severity
+from inferfleet.api.wording import listing
+from inferfleet.cli.exit_codes import ExitCode
+from inferfleet.cli.output import json_text, print_line, print_yaml
+from inferfleet.cli.report import reporting
+from inferfleet.cli.show.digest.markdown import markdown
+from inferfleet.cli.show.digest.sarif import sarif
+from inferfleet.cli.show.manifests import refuse_links
+from inferfleet.cli.source import AsJson, stack_source
+from inferfleet.desired.gate import refusals
+from inferfleet.digest.compare import Version, compared_stack, told
+from inferfleet.digest.update import Side, lock_after
+from inferfleet.digest.values.stack import Digest, Stack
+from inferfleet.revision import Revision, revision
+
+Base = Annotated[
+    str,
+    typer.Option("--base", help="Compare with this commit: a branch such as origin/main, a tag, or a hash."),
+]
+Folder = Annotated[
+    Path | None,
+    typer.Option(
+        "--output",
+        "-o",
+        help="Write digest.md, digest.json and digest.sarif into this folder, and print none.",
+    ),
+]
+OneStack = Annotated[
+    str | None, typer.Option("--stack", "-s", help="Work on this stack. Default: all.", show_default=False)
+]
+
+
+def digest(base: Base, stack: OneStack = None, output: Folder = None, as_json: AsJson = False) -> None:
+    """Show what changes for people between a commit and the working tree, stack by stack: models that move,
+    restart or lose service meanwhile, pools that are replaced, GPUs, cost, quotas, routes and new warnings.
+
+    Documents and locks of both sides are read, and nobody is asked: neither clusters nor clouds. Markdown is
+    printed, as one comment of a pull request. With --output there are JSON, whose schema `inferfleet schema
+    --of digest` prints, and SARIF besides.
+    """
+    with reporting(as_json=as_json) as report:
+        root = find_root(Path.cwd())
+        heads: dict[str, Version] = {}
+        with revision(root, base) as before:
+            stacks = []
+            for name in _names(root, before, stack):
+                old = _version(before.root, name)
+                heads[name] = _version(root, name, old)
+                stacks.append(compared_stack(name, old, heads[name]))
+            made = Digest(before.commit, before.prefix, told(before.notices, ()), tuple(stacks))
+            report.problems += before.notices
+        report.problems += [
+            Problem(
+                problem.what,
+                problem.step,
+                problem.path,
+                Where(problem.file, problem.line) if problem.file else None,
+            )
+            for each in stacks
+            for problem in each.problems
+            if problem.severity == "error"
+        ]
+        values = asdict(made)
+        report.values |= values
+        if output is not None:
+            texts = {
+                "digest.md": markdown(made),
+                "digest.json": json_text(values),
+                "digest.sarif": json_text(sarif(made)),
+            }
+            refuse_links(output, texts)
+            output.mkdir(parents=True, exist_ok=True)
+            for name, text in texts.items():
+                write_text(output / name, text)
+            if not as_json:
+                print_line(f"{output}: {listing(texts)} are written")
+        elif not as_json:
+            print_yaml(markdown(made))
+        report.code = _code(stacks, heads)
+
+
+def _names(root: Path, before: Revision, stack: str | None) -> list[str]:
+    """Return the stacks of both sides, or the one that is named. Raises InvalidDocuments for none."""
+    known = {*stacks_of(root), *stacks_of(before.root)}
+    if stack is None:
+        return sorted(known)
+    return [stack] if stack in known else [files_of_stack(root, stack).stack]
+
+
+def _version(root: Path, stack: str, base: Version = None) -> Version:
+    """Return one side of a stack, why it is not valid, or None where it is not there.
+
+    A head is planned from what its base leaves behind. Messages name files of the project relative to its
+    folder.
+    """
+    if stack not in stacks_of(root):
+        return None
+    try:
+        source = stack_source(root, stack, base=root)
+        source = replace(source, lock=lock_after(base if isinstance(base, Side) else None, source.lock))
+        return Side(source.documents, source.lock, source.desired(), tuple(_homeless(source.notices, root)))
+    except InvalidDocuments as invalid:
+        return tuple(_homeless(invalid.problems, root))
+
+
+def _homeless(problems: Iterable[Problem], root: Path) -> Iterable[Problem]:
+    """Yield the problems without the folder of the project, which is another one for each side."""
+    for problem in problems:
+        what, step = (text.replace(f"{root}/", "") for text in (problem.what, problem.next_step))
+        yield replace(problem, what=what, next_step=step)
+
+
+def _code(stacks: Iterable[Stack], heads: dict[str, Version]) -> ExitCode:
+    """Return the code of the worst stack: problems of documents, replicas without a place, the lock."""
+    codes = [_code_of(stack, heads[stack.stack]) for stack in stacks]
+    order = (ExitCode.PROBLEMS, ExitCode.UNPLACED, ExitCode.LOCK_DIFFERS)
+    return next((code for code in order if code in codes), ExitCode.FINE)
+
+
+def _code_of(stack: Stack, head: Version) -> ExitCode:
+    errors = {problem.what for problem in stack.problems if problem.severity == "error"}
+    if not errors or head is None:
+        return ExitCode.FINE
+    if not isinstance(head, Side):
+        return ExitCode.PROBLEMS
+    documents, lock = head.documents, head.lock
+    unplaced, every = (
+        {
+            problem.what
+            for problem in of_severity(
+                refusals(head.desired, documents, lock, locked=locked, preview=False), "error"
+            )
+        }
+        for locked in (False, True)
+    )
+    if errors - every:
+        return ExitCode.PROBLEMS
+    return ExitCode.UNPLACED if errors & unplaced else ExitCode.LOCK_DIFFERS

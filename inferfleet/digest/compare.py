@@ -1,0 +1,131 @@
+"""From two sides of a stack to what changes for people. Pure: equal values give equal results."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+
+from inferfleet.api.documents import Documents
+from inferfleet.api.kinds.settings import Settings
+from inferfleet.api.problems import Problem, in_reading_order
+from inferfleet.desired.gate import refuses, unplaced_problem
+from inferfleet.desired.values import Desired
+from inferfleet.digest.beside import plugins, routes
+from inferfleet.digest.costs import bill, costs, quotas, reservations, uses
+from inferfleet.digest.models import models
+from inferfleet.digest.nodes import cluster_changes, drains, pool_changes
+from inferfleet.digest.resources import resources, updates_in_place
+from inferfleet.digest.update import Side, Update, update_of
+from inferfleet.digest.values.models import Missing
+from inferfleet.digest.values.stack import Stack, State, Told
+from inferfleet.fleet.decisions import Plan
+from inferfleet.fleet.lock.lock import Lock
+
+Version = Side | tuple[Problem, ...] | None
+"""A side of a stack, or why it is not valid, or None where the stack is not there."""
+
+
+def compared_stack(name: str, base: Version, head: Version) -> Stack:
+    """Return what changes for people in one stack, from the base to the version at hand.
+
+    Where the head has errors, these are told; where only the base has, nothing is compared.
+    """
+    if isinstance(head, tuple):
+        known = base if isinstance(base, tuple) else ()
+        return Stack(name, "refused", problems=told(head, known))
+    if head is None:
+        # No update runs any more, so nothing refuses it.
+        gone = _changed(name, base, None) if isinstance(base, Side) else Stack(name, "removed")
+        return replace(gone, state="removed", problems=(), gone=())
+    if isinstance(base, tuple):
+        alone = update_of(_nothing(name), head)
+        return Stack(name, "not compared", problems=told(alone.after, ()), gone=told(base, base))
+    return _changed(name, base, head)
+
+
+def _changed(name: str, base: Side | None, head: Side | None) -> Stack:
+    update = update_of(base or _nothing(name), head or _nothing(name))
+    touched = resources(update)
+    updated = updates_in_place(update, touched)
+    before, after = (
+        bill(update.base, update.lock),
+        bill(update.head, update.desired.plan.lock),
+    )
+    problems = told(update.after, update.before)
+    said = {_identity(problem) for problem in update.after}
+    made = Stack(
+        name,
+        "unchanged",
+        models=models(update),
+        missing=_missing(update),
+        drains=drains(update),
+        services=routes(update),
+        clusters=cluster_changes(update, updated),
+        pools=pool_changes(update, updated),
+        uses=uses(before, after),
+        costs=costs(before, after),
+        unpriced=(before.unpriced, after.unpriced),
+        quotas=quotas(update),
+        reservations=reservations(update),
+        plugins=plugins(update),
+        resources=touched,
+        problems=problems,
+        gone=told([problem for problem in update.before if _identity(problem) not in said], update.before),
+    )
+    return replace(made, state=_state(made, base))
+
+
+def _state(made: Stack, base: Side | None) -> State:
+    if any(problem.severity == "error" for problem in made.problems):
+        return "refused"
+    if base is None:
+        return "added"
+    same = Stack(made.stack, made.state, unpriced=made.unpriced, problems=made.problems)
+    news = any(problem.new for problem in made.problems)
+    return "unchanged" if made == same and not news else "changed"
+
+
+def _missing(update: Update) -> tuple[Missing, ...]:
+    """Return the replicas without a place that the base does not lack."""
+    documents, plan = update.head.documents, update.desired.plan
+    old = {each.deployment: each.replicas for each in update.base.desired.plan.unplaced}
+    return tuple(
+        Missing(
+            missing.deployment,
+            missing.replicas,
+            missing.running,
+            refuses(documents, missing),
+            f"{problem.what}. {problem.next_step}",
+        )
+        for missing in plan.unplaced
+        for problem in (unplaced_problem(missing, plan, documents),)
+        if old.get(missing.deployment) != missing.replicas
+    )
+
+
+def _nothing(stack: str) -> Side:
+    """Return the side of a stack that is not there."""
+    documents, lock = Documents(Settings(stack=stack)), Lock(stack=stack)
+    return Side(documents, lock, Desired(stack, (), Plan(lock=lock), frozenset(), ()))
+
+
+def told(problems: Iterable[Problem], known: Iterable[Problem]) -> tuple[Told, ...]:
+    """Return the problems in the order of files and lines; new are those that are not known."""
+    old = {_identity(problem) for problem in known}
+    order: Mapping[str, int] = {"error": 0, "warning": 1, "notice": 2}
+    listed = sorted(in_reading_order(problems), key=lambda problem: order[problem.severity])
+    return tuple(
+        Told(
+            problem.severity,
+            problem.what,
+            problem.next_step,
+            problem.where.file if problem.where else "",
+            problem.where.line if problem.where else 0,
+            problem.path,
+            _identity(problem) not in old,
+        )
+        for problem in dict.fromkeys(listed)
+    )
+
+
+def _identity(problem: Problem) -> tuple[str, ...]:
+    """Return what makes two problems the same on different lines."""
+    return problem.severity, problem.kind, problem.key, problem.path, problem.what

@@ -1,0 +1,127 @@
+"""A digest in Markdown: never too long for a comment, and nothing in it acts."""
+
+import re
+from dataclasses import replace
+
+import pytest
+
+from inferfleet.cli.show.digest.markdown import MOST, markdown
+from inferfleet.cli.show.digest.sarif import sarif
+from inferfleet.cli.show.digest.sections import sections
+from inferfleet.cli.show.digest.words import LONGEST, code, plain
+from inferfleet.digest.values.models import Model
+from inferfleet.digest.values.nodes import Resource
+from inferfleet.digest.values.stack import Digest, Stack, Told
+
+COMMIT = "0123456789abcdef0123456789abcdef01234567"
+
+
+def _model(number: int, *, gap: bool = False, gpus: int = 1) -> Model:
+    name = f"ml/model-{number:04}"
+    return Model(name, "changed", 1, 1, gpus, gap, (), (), (), (), (), (f"{name}: a/l4 1 -> 0, b/l4 0 -> 1",))
+
+
+def _stack(name: str = "prod", models: int = 0, resources: int = 0) -> Stack:
+    return Stack(
+        name,
+        "changed",
+        models=tuple(_model(number) for number in range(models)),
+        resources=tuple(Resource(f"Deployment a/ml/x{number}", "update", ()) for number in range(resources)),
+    )
+
+
+def _digest(*stacks: Stack) -> Digest:
+    return Digest(COMMIT, "", (), stacks)
+
+
+@pytest.mark.parametrize(
+    "stacks",
+    [
+        [_stack(models=5_000, resources=50_000)],
+        [_stack(models=40, resources=50_000)],
+        [_stack(f"s{number:03}", models=300) for number in range(100)],
+        [_stack(f"s{number:05}", models=1) for number in range(5_000)],
+    ],
+    ids=["many models", "many resources", "many stacks", "too many stacks"],
+)
+def test_a_comment_is_never_too_long_and_nearly_as_long_as_it_may_be(stacks: list[Stack]) -> None:
+    text = markdown(_digest(*stacks))
+    assert 0.8 * MOST < len(text.encode()) <= MOST
+
+
+def test_what_is_left_out_is_counted() -> None:
+    stack = _stack(models=2_000)
+    text = markdown(_digest(stack))
+    shown = len(re.findall(r"^- \*\*`ml/model-", text, re.MULTILINE))
+    assert f"and {2_000 - shown} more, which `inferfleet digest --json` has." in text
+
+
+def test_one_long_section_hides_no_short_one() -> None:
+    stack = replace(_stack(models=3, resources=50_000), gone=(_told("odd"),))
+    text = markdown(_digest(stack))
+    assert [f"`ml/model-{number:04}`" in text for number in range(3)] == [True] * 3
+    assert "odd. Mend it" in text
+
+
+def test_refused_stacks_come_first_and_unchanged_ones_last() -> None:
+    stacks = (
+        Stack("a", "unchanged"),
+        _stack("b", models=1),
+        _stack("c", models=2),
+        Stack("d", "refused", problems=(_told("wrong", severity="error"),)),
+    )
+    text = markdown(_digest(*stacks))
+    rows = re.findall(r"^\| `(\w)` \| ([a-z ]+) \|", text, re.MULTILINE)
+    assert rows == [("d", "refused"), ("c", "changes"), ("b", "changes"), ("a", "nothing changes")]
+
+
+def _told(what: str, *, severity: str = "warning") -> Told:
+    return Told(severity, what, "Mend it", "stacks/prod/models.yaml", 3, "spec.replicas", new=True)  # type: ignore[arg-type]
+
+
+HOSTILE = (
+    "<img src=x onerror=y> ![x](http://example.com/a.png) [a](javascript:b) @everyone #12 !34 GH-5 "
+    "www.example.com `code` | cell | **bold**\n::set-output name=x::y\n##[group]\x1b[31m </details>"
+)
+
+
+def test_nothing_in_a_message_acts() -> None:
+    text = plain(HOSTILE)
+    assert "\n" not in text
+    assert "\x1b" not in text
+    unescaped = re.sub(r"\\.", "", text.replace("<!-- -->", "\0"))
+    assert not re.search(r"[<>\[\]`*_|#~]", unescaped)
+    assert not re.search(r"@\w|://\w|www\.\w|GH-\d|!\d", text)
+
+
+def test_a_message_is_shortened_and_a_name_is_code() -> None:
+    assert len(plain("a" * 5_000)) == LONGEST == len(code("a" * 5_000)) - 2
+    assert code("a`b\nc") == "`ab\\nc`"
+
+
+def test_hostile_words_stay_inside_their_section() -> None:
+    stack = replace(_stack(), problems=(_told(HOSTILE),))
+    text = markdown(_digest(stack))
+    assert text.count("<details") == text.count("</details>") == 1
+    assert not [line for line in text.splitlines() if line.startswith(("::", "##["))]
+
+
+def test_results_of_sarif_have_a_place_and_stay_the_same_on_another_line() -> None:
+    nowhere = replace(_told("odd"), file="", line=0)
+    moved = replace(_told("odd"), line=9)
+    results = [
+        sarif(_digest(replace(_stack(), problems=(told,))))["runs"][0]["results"][0]
+        for told in (_told("odd"), moved, nowhere)
+    ]
+    places = [result["locations"][0]["physicalLocation"] for result in results]
+    assert [(place["artifactLocation"]["uri"], place["region"]["startLine"]) for place in places] == [
+        ("stacks/prod/models.yaml", 3),
+        ("stacks/prod/models.yaml", 9),
+        ("Pulumi.yaml", 1),
+    ]
+    assert results[0]["partialFingerprints"] == results[1]["partialFingerprints"]
+    assert results[0]["message"] == {"text": "spec.replicas: odd. Mend it"}
+
+
+def test_a_stack_in_which_nothing_changes_has_no_sections() -> None:
+    assert sections(Stack("prod", "unchanged", unpriced=(3, 3))) == ()
