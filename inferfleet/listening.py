@@ -1,8 +1,9 @@
-"""What pods of workers of many pods say while an update waits for them.
+"""What pods say while an update waits for them: of workers of many pods, and of pickers with replicas.
 
-The provider knows no more of a LeaderWorkerSet than whether it is available. Its pods say why it is not, and
-its controller deletes them, with their words, as soon as one has restarted. So they are watched, by one
-request at a time per cluster for all workloads that are waited for there.
+The provider knows no more of a LeaderWorkerSet than whether it is available, nor of a Deployment of which it
+waits for one ready pod. Their pods say why they are not, and the controller of LeaderWorkerSets deletes them,
+with their words, as soon as one has restarted. So they are watched, by one request at a time per cluster for
+all LeaderWorkerSets that are waited for there, and one for all pickers.
 """
 
 import asyncio
@@ -14,9 +15,12 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import Any
 
+from inferfleet.api.kinds.containers import ENGINE
 from inferfleet.api.problems import Problem
 from inferfleet.desired.values import Connection, Desired, KubeObject, Listen, Say
 from inferfleet.fleet import names
+from inferfleet.manifests.picker.objects import CONTAINER as PICKER
+from inferfleet.manifests.worker_set import KIND as WORKER_SET
 from inferfleet.reach.api import Api, Event
 from inferfleet.reach.at_once import ask
 from inferfleet.status.groups import held_up, last_end
@@ -34,11 +38,16 @@ _BEFORE = 2.0
 _MOST_NAMES = 40
 
 Question = Callable[[Connection, Api], None]
-_SetKey = tuple[str | None, str]
+_Key = tuple[str | None, str]
+# By kind: the label by which pods name their workload, a selector of all such pods, their main container.
+_PODS = {
+    WORKER_SET: (names.LWS_NAME, names.LWS_NAME, ENGINE),
+    "Deployment": (names.PICKER, f"{names.PICKER},{names.MANAGED_BY}={names.MANAGER}", PICKER),
+}
 
 
 def listening(desired: Desired, kubeconfigs: Mapping[str, str], *, container_api: str) -> Listen:
-    """Return the function that listens to the pods of a LeaderWorkerSet until it is cancelled.
+    """Return the function that listens to the pods of a workload until it is cancelled.
 
     `kubeconfigs` holds texts by existing cluster. The Container API at the address `container_api` says where
     the others are.
@@ -50,8 +59,10 @@ def listening(desired: Desired, kubeconfigs: Mapping[str, str], *, container_api
 
     listeners: dict[str, _Listener] = {}
     for cluster in desired.clusters:
-        listener = _Listener(partial(put, replace(desired, clusters=(cluster,))))
-        listeners |= {made.key: listener for made in cluster.objects if made.heard}
+        for kind in _PODS:
+            listener = _Listener(partial(put, replace(desired, clusters=(cluster,))))
+            of_kind = (made for made in cluster.objects if made.heard and made.kind == kind)
+            listeners |= {made.key: listener for made in of_kind}
 
     async def listen(workload: KubeObject, warn: Say, fail: Say) -> None:
         heard = _Heard(workload)
@@ -72,30 +83,31 @@ class _Heard:
         self.workload = workload
         self.ends: dict[str, str] = {}
         self.waits: tuple[str, ...] = ()
+        self._label, _, self._main = _PODS[workload.kind]
 
     @property
-    def key(self) -> _SetKey:
-        """Return namespace and name of the LeaderWorkerSet."""
+    def key(self) -> _Key:
+        """Return namespace and name of the workload."""
         return self.workload.namespace, self.workload.kubernetes_name
 
     def see(self, events: Iterable[Event]) -> None:
         """Take in how pods ended. Those that are made anew have the names of those before."""
         for _, pod in events:
-            if _set_of(pod) == self.key and (end := last_end(pod)):
+            if self._has(pod) and (end := last_end(pod)):
                 self.ends[pod["metadata"]["name"]] = end
 
     def look(self, pods: Iterable[dict[str, Any]]) -> None:
         """Take in what the pods that there are wait for."""
-        self.waits = tuple(held_up([pod for pod in pods if _set_of(pod) == self.key], datetime.now(UTC)))
+        own = [pod for pod in pods if self._has(pod)]
+        self.waits = tuple(held_up(own, datetime.now(UTC), main=self._main))
 
-
-def _set_of(pod: Mapping[str, Any]) -> _SetKey:
-    metadata = pod["metadata"]
-    return metadata["namespace"], metadata["labels"][names.LWS_NAME]
+    def _has(self, pod: Mapping[str, Any]) -> bool:
+        metadata = pod["metadata"]
+        return (metadata["namespace"], metadata["labels"][self._label]) == self.key
 
 
 class _Listener:
-    """Looks at the pods of a cluster in a thread of its own, while it is waited for any of its workloads."""
+    """Looks at pods of a cluster in a thread of its own, while it is waited for any workload of a kind."""
 
     def __init__(self, put: Callable[[Question], Problem | None]) -> None:
         self._put = put
@@ -156,9 +168,10 @@ class _Listener:
 
 
 def _query(waited: Iterable[_Heard]) -> dict[str, str]:
-    sets = sorted({heard.workload.kubernetes_name for heard in waited})
-    every = len(sets) > _MOST_NAMES
-    return {"labelSelector": names.LWS_NAME if every else f"{names.LWS_NAME} in ({','.join(sets)})"}
+    """Return the query for the pods of workloads of one kind."""
+    [(label, every, _)] = {_PODS[heard.workload.kind] for heard in waited}
+    named = sorted({heard.workload.kubernetes_name for heard in waited})
+    return {"labelSelector": every if len(named) > _MOST_NAMES else f"{label} in ({','.join(named)})"}
 
 
 async def _tell(heard: _Heard, deaf: Callable[[], Problem | None], warn: Say, fail: Say) -> None:

@@ -3,6 +3,7 @@
 import time
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
+from datetime import date
 from functools import partial
 from pathlib import Path
 
@@ -13,11 +14,12 @@ from inferfleet.api.loading.stack_files import keys_in_repository, read_capacity
 from inferfleet.api.problems import cluster_problem, of_severity
 from inferfleet.desired import desired
 from inferfleet.desired.addresses import Address
-from inferfleet.desired.awaiting import with_leaving, with_marks
-from inferfleet.desired.gate import announcements, refusals
+from inferfleet.desired.awaiting import with_leaving, with_marks, without_kinds
+from inferfleet.desired.gate import announcements, queues, refusals
 from inferfleet.desired.values import Desired
+from inferfleet.fleet.advice.seen import stale
 from inferfleet.fleet.lock.capacity import parse as parse_capacity
-from inferfleet.fleet.lock.doubts import doubts
+from inferfleet.fleet.lock.doubts import doubted, doubts
 from inferfleet.fleet.lock.lock import Lock, parse, text
 from inferfleet.plugins.loading import registered
 from inferfleet.preflight.capacity import capacity_warnings
@@ -61,14 +63,18 @@ def prepare(
     *,
     ci: bool,
     preview: bool,
+    today: date,
     google: Addresses = GOOGLE,
     outside_plugins: bool = True,
+    parallel: int | None = None,
 ) -> Prepared:
     """Load, decide, ask the clusters, and decide again with what is leaving them. Write nothing.
 
     `config` is the namespace `inferfleet` of the stack's configuration. Google is asked at the addresses
-    `google` where its clusters are and whether quotas suffice. Without `outside_plugins` no plugin of others
-    is imported. Raises InvalidDocuments with every problem of the first stage that has one.
+    `google` where its clusters are and whether quotas suffice. By `today` what capacity.lock saw is old or
+    not. Without `outside_plugins` no plugin of others is imported. `parallel` is the number of operations
+    that Pulumi runs at once, where it says so. Raises InvalidDocuments with every problem of the first stage
+    that has one.
     """
     documents, files = load_stack(root, stack, config=config)
     locked = documents.settings.locked if documents.settings.locked is not None else ci
@@ -77,7 +83,11 @@ def prepare(
     seen_name = _shown_path(files.capacity_file, root)
     seen_before = parse_capacity(read_capacity(files, seen_name), file=seen_name, stack=stack)
     lock = replace(parse(old_text, file=lock_name, stack=stack), seen=seen_before)
-    odd = tuple(doubts(documents, lock, file=lock_name, exists=old_text is not None))
+    odd = (
+        *doubts(documents, lock, file=lock_name, exists=old_text is not None),
+        *doubted(documents, seen_before, today=today),
+        *stale(seen_before, today=today),
+    )
     with registered(documents, root, outside=outside_plugins) as registry:
         first = desired(documents, lock, registry=registry)
     problems = list(refusals(first, documents, lock, locked=locked, preview=preview))
@@ -97,7 +107,8 @@ def prepare(
     if problems:
         raise InvalidDocuments(documents.located(problems))
 
-    final = with_marks(with_leaving(first, documents, lock, seen.leaving), seen.marks)
+    left = without_kinds(with_leaving(first, documents, lock, seen.leaving), seen.unknown)
+    final = with_marks(left, seen.marks)
     new_text = text(
         with_uids(final.plan.lock, seen.uids, gone={*seen.absent, *replaced_clusters(lock, final.plan.lock)})
     )
@@ -109,6 +120,7 @@ def prepare(
             [
                 *odd,
                 *announcements(final, documents, lock, locked=locked, preview=preview),
+                *queues(final.plan, parallel=parallel),
                 *kubeconfigs.warnings,
                 *of_severity(seen.problems, "warning", "notice"),
                 *room.answers(until=until).get("room", ()),

@@ -20,9 +20,9 @@ MEANINGS = {
     ExitCode.PROBLEMS: "problems in what was written, or a file that cannot be read or written; "
     "nothing was changed",
     ExitCode.USAGE: "the command was called wrongly",
-    ExitCode.UNPLACED: "replicas have no place, and neither their deployment nor the stack lets updates go "
-    "on without them",
-    ExitCode.LOCK_DIFFERS: "placement.lock does not match (`plan --locked`)",
+    ExitCode.UNPLACED: "replicas have no place, and their deployment or the stack refuses an update then",
+    ExitCode.LOCK_DIFFERS: "placement.lock does not match (`plan --locked`, and `digest` of stacks that are "
+    "locked)",
     ExitCode.NOT_READY: "something that should serve does not, or its cluster does not answer (`status`)",
     ExitCode.UNFINISHED: "a killed update left something behind that is not fixed (`recover`)",
     ExitCode.INTERRUPTED: "interrupted with Ctrl-C",

@@ -17,6 +17,7 @@ from inferfleet.cli.exit_codes import HELP, ExitCode
 VERBS = {
     "validate": "inferfleet.cli.verbs.validate",
     "plan": "inferfleet.cli.verbs.plan",
+    "digest": "inferfleet.cli.verbs.digest",
     "render": "inferfleet.cli.verbs.render",
     "explain": "inferfleet.cli.verbs.explain",
     "status": "inferfleet.cli.verbs.status",
@@ -25,6 +26,7 @@ VERBS = {
     "classes": "inferfleet.cli.verbs.classes",
     "plugins": "inferfleet.cli.verbs.plugins",
     "schema": "inferfleet.cli.verbs.schema",
+    "merge": "inferfleet.cli.verbs.merge",
     "sandbox": "sandbox.verbs.sandbox",
 }
 

@@ -26,8 +26,13 @@ def print_line(text: str = "", *, error: bool = False, flush: bool = False) -> N
 
 
 def print_json(values: Any) -> None:
-    """Print values as JSON in ASCII. `##`, with which commands to CI systems begin, is escaped too."""
-    print(json.dumps(values, indent=2).replace("##", "\\u0023#"))
+    """Print values as JSON in ASCII."""
+    print(json_text(values), end="")
+
+
+def json_text(values: Any) -> str:
+    """Return values as JSON in ASCII. `##`, with which commands to CI systems begin, is escaped too."""
+    return json.dumps(values, indent=2).replace("##", "\\u0023#") + "\n"
 
 
 def visible(text: str) -> str:

@@ -18,10 +18,10 @@ from inferfleet.api.problems import InvalidDocuments, Problem
 from inferfleet.api.wording import listing, one_line
 from inferfleet.desired import desired
 from inferfleet.desired.values import Desired
+from inferfleet.fleet.advice.seen import stale
 from inferfleet.fleet.lock.capacity import parse as parse_capacity
-from inferfleet.fleet.lock.doubts import doubts
+from inferfleet.fleet.lock.doubts import doubted, doubts
 from inferfleet.fleet.lock.lock import Lock, parse
-from inferfleet.fleet.placement.held_back import stale
 from inferfleet.plugins.loading import outside_allowed, registered
 
 if TYPE_CHECKING:
@@ -69,14 +69,28 @@ def read_source(paths: Sequence[Path] | None, stack: str | None) -> Source:
             raise typer.BadParameter("name a stack or paths, not both", param_hint="--stack")
         return _source_of_paths(paths)
     root = find_root(Path.cwd())
-    documents, files = load_stack(root, stack if stack is not None else only_stack(root))
-    file = shown_path(files.lock_file)
+    return stack_source(root, stack if stack is not None else only_stack(root), base=Path.cwd())
+
+
+def stack_source(root: Path, stack: str, *, base: Path) -> Source:
+    """Return the documents of a stack of the project `root`, with its lock.
+
+    Messages name files below `base` relative to it. Raises InvalidDocuments with every problem.
+    """
+    documents, files = load_stack(root, stack, base=base)
+    file = shown_path(files.lock_file, base)
     text = read_lock(files, file)
     lock = parse(text, file=file, stack=files.stack)
     odd = doubts(documents, lock, file=file, exists=text is not None)
-    file = shown_path(files.capacity_file)
+    file = shown_path(files.capacity_file, base)
     seen = parse_capacity(read_capacity(files, file), file=file, stack=files.stack)
-    notices = (*documents.notices, *odd, *stale(seen, today=date.today()))
+    today = date.today()
+    notices = (
+        *documents.notices,
+        *odd,
+        *doubted(documents, seen, today=today),
+        *stale(seen, today=today),
+    )
     return Source(documents, replace(lock, seen=seen), files, notices)
 
 
@@ -114,9 +128,12 @@ def catalogue() -> Path:
         return CATALOGUE
 
 
-def shown_path(file: Path) -> str:
-    """Return the file as messages name it: relative to the working directory where it is below it."""
-    return str(file.relative_to(Path.cwd())) if file.is_relative_to(Path.cwd()) else str(file)
+def shown_path(file: Path, base: Path | None = None) -> str:
+    """Return the file as messages name it: relative to `base`, or to the working directory, where it is
+    below it.
+    """
+    below = base or Path.cwd()
+    return str(file.relative_to(below)) if file.is_relative_to(below) else str(file)
 
 
 def google() -> "Addresses":

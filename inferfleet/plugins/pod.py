@@ -10,13 +10,14 @@ from typing import Any
 from inferfleet.api.kinds.containers import engine_container
 from inferfleet.api.kinds.workers import Topology
 from inferfleet.api.wording import path_of
+from inferfleet.fleet.engines.ending import Ending, sleep_of
 from inferfleet.fleet.engines.flags import Flags, flags_of, model_of, spelling
 from inferfleet.fleet.engines.group import Group, Wanted, argument, lends, missing
 from inferfleet.fleet.engines.kv_transfer import implied, transfer_of
 from inferfleet.fleet.engines.ready import address_argument
 from inferfleet.fleet.engines.words import Command, command_of, is_known
 from inferfleet.plugins.contract import DeviceFacts, PluginCodeError, PluginError, PodTemplate, Request
-from inferfleet.profiles.kv_transfer import DRAIN_RESERVE_SECONDS, DRAINS_SINCE, version_of
+from inferfleet.profiles.kv_transfer import version_of
 
 
 def mapping(template: PodTemplate, *path: str) -> dict[str, Any]:
@@ -113,25 +114,25 @@ def handover_args(template: PodTemplate, request: Request) -> tuple[str, ...]:
 
 
 def drain_args(template: PodTemplate, request: Request) -> tuple[str, ...]:
-    """Return the flag that lets requests end after SIGTERM, which vLLM aborts without it; nothing where the
-    command line says it.
+    """Return the flag that lets requests end after SIGTERM, which the engine would cut off earlier than its
+    pod; nothing where the command line says it.
 
-    It is for pods of a deployment with prefill apart that take requests, with an image of which the version
-    is known. The time is what the grace period leaves after the preStop sleep, less a reserve.
+    It is for pods that take requests. vLLM has to have a version that is known to have the flag, by its
+    image. The time is what the grace period leaves after the preStop sleep, less a reserve.
     """
     group, command, flags = _read(template, request)
-    if request.deployment.connector is None or group.engine != "vLLM" or not group.serves:
+    table, container = group.table, engine(template)
+    name = spelling("drain", table)
+    if name is None or not group.serves or flags.has("drain") or lends(group, command):
         return ()
-    container = engine(template)
     version = version_of(container.get("image"))
-    if version is None or version < DRAINS_SINCE or flags.has("drain") or lends(group, command):
+    if table.ends_since and (version is None or version < table.ends_since):
         return ()
-    hook = container.get("lifecycle", {}).get("preStop", {})
-    grace, sleep = template["spec"].get("terminationGracePeriodSeconds"), hook.get("sleep", {}).get("seconds")
-    if grace is None or (hook and sleep is None):
+    grace, sleep = template["spec"].get("terminationGracePeriodSeconds"), sleep_of(container)
+    if grace is None or sleep is None:
         return ()
-    seconds = grace - (sleep or 0) - DRAIN_RESERVE_SECONDS
-    return (f"{spelling('drain', group.table)}={seconds}",) if seconds > 0 else ()
+    seconds = Ending(grace, sleep, table.end_default).fitting
+    return (f"{name}={seconds}",) if seconds > (table.end_default or 0) else ()
 
 
 def engine_model(template: PodTemplate, request: Request) -> str | None:

@@ -40,8 +40,8 @@ spec:
         containers:
           - name: engine
             image: vllm/vllm-openai:v0.20.0
+            command: [vllm, serve, Qwen/Qwen3-235B-A22B]
             args:
-              - --model=Qwen/Qwen3-235B-A22B
               - --tensor-parallel-size=4
               - --kv-transfer-config={"kv_connector":"NixlConnector","kv_role":"kv_consumer"}
               - --block-size=128
@@ -57,8 +57,8 @@ spec:
           containers:
             - name: engine
               image: vllm/vllm-openai:v0.20.0
+              command: [vllm, serve, Qwen/Qwen3-235B-A22B]
               args:
-                - --model=Qwen/Qwen3-235B-A22B
                 - --tensor-parallel-size=2
                 - --kv-transfer-config={"kv_connector":"NixlConnector","kv_role":"kv_producer"}
                 - --block-size=128

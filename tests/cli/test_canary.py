@@ -14,7 +14,8 @@ import yaml
 from certificate import Certificate
 from fake_cluster import KINDS, FakeCluster, kubeconfig, thing
 from fake_pulumi import FakePulumi
-from fleet_of_one import CLUSTER, UID
+from fleet_of_one import CLUSTER, TODAY, UID
+from in_git import commit
 from small_project import Project
 
 from inferfleet.api.problems import InvalidDocuments
@@ -44,10 +45,10 @@ OFFLINE = ("validate", "plan", "render", "explain", "classes", "schema")
 URN = "urn:pulumi:prod::inferfleet::inferfleet:components:X$kubernetes:core/v1:ConfigMap::east/ml/a"
 
 
-def canaries(salt: str) -> dict[str, str]:
+def canaries(salt: str, written: str = "same") -> dict[str, str]:
     """With another salt, secrets have other values, and what documents hold has the same."""
     return {
-        place: f"canary-{'same' if place in WRITTEN else salt}-{number:02}-Zx81"
+        place: f"canary-{written if place in WRITTEN else salt}-{number:02}-Zx81"
         for number, place in enumerate(MAY_BE)
     }
 
@@ -58,9 +59,16 @@ class Canary:
     def __init__(self, project: Project, pulumi: FakePulumi, fakes: dict[str, FakeCluster], ca: str) -> None:
         self.project, self.pulumi, self.fakes, self.ca = project, pulumi, fakes, ca
         self.values: dict[str, str] = {}
+        self.committed: dict[str, str] = {}
 
-    def put(self, salt: str) -> None:
-        self.values = value = canaries(salt)
+    def commit(self) -> None:
+        """Commit other values in all places."""
+        self.put("base", "base")
+        commit(self.project.root)
+        self.committed = self.values
+
+    def put(self, salt: str, written: str = "same") -> None:
+        self.values = value = canaries(salt, written)
         secrets = {
             "ml/plain": {"token": value["value of a secret, in plain text"]},
             "ml/hf": {"token": {"secure": "v1:abc"}},
@@ -154,7 +162,7 @@ class Canary:
             "trustRepositoryKubeconfigs": "true",
         }
         try:
-            return prepare(self.project.root, "prod", config, ci=False, preview=preview)
+            return prepare(self.project.root, "prod", config, ci=False, preview=preview, today=TODAY)
         except InvalidDocuments as invalid:
             return str(invalid)
 
@@ -162,7 +170,7 @@ class Canary:
         """The places whose value is in the text, as it is or in base64."""
         return {
             place
-            for place, value in self.values.items()
+            for place, value in (*self.values.items(), *self.committed.items())
             if value in text or base64.b64encode(value.encode()).decode().rstrip("=") in text
         }
 
@@ -176,6 +184,11 @@ class Canary:
                 yield verb, self.run(*words, "--format", "json")
             elif verb != "schema":
                 yield verb, self.run(*words, "--json")
+        folder = self.project.root / "digests"
+        for words in ([], ["--json"], ["--output", str(folder)]):
+            yield "digest", self.run("digest", "--base", "main", *words)
+        for file in sorted(folder.iterdir()):
+            yield "digest", file.read_text()
         for verb in ("plan --write", "status", "recover"):
             yield verb, self.run(*verb.split(), "--stack", "prod")
             yield verb, self.run(*verb.split(), "--stack", "prod", "--json")
@@ -220,6 +233,7 @@ def canary(
 
 
 def test_a_secret_is_where_it_may_be_and_nowhere_else(canary: Canary) -> None:
+    canary.commit()
     canary.put("one")
     sinks: dict[str, set[str]] = {place: set() for place in MAY_BE}
     for sink, text in canary.everywhere():

@@ -118,7 +118,7 @@ def test_a_text_of_several_lines_begins_no_command(project: Project) -> None:
         assert (ran.code, re.search(r"^\s*::|##\[|##vso\[", ran.out, re.MULTILINE)) == (0, None)
     rendered = [object_ for object_ in yaml.safe_load_all(project.run("render").out) if object_]
     notes = [
-        object_["spec"]["template"]["metadata"]["annotations"].get("note")
+        object_["spec"]["template"]["metadata"].get("annotations", {}).get("note")
         for object_ in rendered
         if object_["kind"] == "Deployment"
     ]

@@ -1,7 +1,6 @@
 from typing import Any
 
 import pytest
-from fleet_of_one import CLASS
 from small_project import LOCK, NO_LOCK_VALUES, NO_LOCK_WARNING, Project
 
 from inferfleet import run as run_module
@@ -21,6 +20,9 @@ def test_plan_shows_placements_services_and_moves(project: Project) -> None:
         "service  cluster  endpoints by weight\n"
         "ml/chat  east     ml/qwen 1\n"
         "\n"
+        "endpoint pickers request of nodes without GPUs\n"
+        "  east 0.5 cores and 0.5 GiB (1 pod)\n"
+        "\n"
         "changes against placement.lock\n"
         "  ml/qwen: east/l4 0 -> 1\n"
     )
@@ -38,6 +40,7 @@ def test_plan_says_the_same_to_machines(project: Project) -> None:
         "services": [
             {"service": "ml/chat", "cluster": "east", "backends": [{"deployment": "ml/qwen", "weight": 1}]}
         ],
+        "pickers": [{"cluster": "east", "pods": 1, "cores": 0.5, "gib": 0.5}],
         "changes": [{**PLACED, "before": 0, "after": 1, "why": None}],
         "rolls": [],
         "cloudChanges": [],
@@ -49,7 +52,8 @@ def test_plan_says_the_same_to_machines(project: Project) -> None:
 def test_write_makes_a_lock_that_then_matches_and_names_clusters_it_did_not_reach(project: Project) -> None:
     assert project.run("plan", "--locked").code == 4
     ran = project.run("plan", "--write")
-    assert (ran.code, project.lock) == (0, LOCK)
+    begun = LOCK.replace("services:\n", "podDefaults:\n  ml/qwen: 3\nservices:\n")
+    assert (ran.code, project.lock) == (0, begun)
     assert "stacks/prod/placement.lock written" in ran.out
     assert ran.err.partition("\n\n")[2].startswith(
         "warning: stacks/prod/clusters.yaml:5: spec.cluster.existing.kubeconfig: "
@@ -73,6 +77,7 @@ def test_a_lock_that_does_not_match_is_an_error_only_when_asked(project: Project
 
 
 def test_replicas_without_a_place_are_shown_with_reasons_and_no_lock_is_written(project: Project) -> None:
+    project.write("stacks/Pulumi.prod.yaml", "config: {inferfleet:unplaced: error}\n")
     project.edit("stacks/prod/models.yaml", "replicas: 1", "replicas: 3")
     ran = project.run("plan", "--write", "--json")
     assert ran.code == 3
@@ -92,6 +97,7 @@ def test_replicas_without_a_place_are_shown_with_reasons_and_no_lock_is_written(
                 "nodes": 2,
                 "perHour": None,
                 "currency": None,
+                "priceRegion": None,
             }
         ],
         "others": [],
@@ -102,8 +108,9 @@ def test_replicas_without_a_place_are_shown_with_reasons_and_no_lock_is_written(
     ) in project.run("plan").out
 
 
-def test_with_unplaced_warn_replicas_without_a_place_are_a_warning(project: Project) -> None:
-    project.write("stacks/Pulumi.prod.yaml", "config: {inferfleet:unplaced: warn}\n")
+@pytest.mark.parametrize("config", ["{}", "{inferfleet:unplaced: warn}"])
+def test_new_replicas_without_a_place_are_a_warning(project: Project, config: str) -> None:
+    project.write("stacks/Pulumi.prod.yaml", f"config: {config}\n")
     project.edit("stacks/prod/models.yaml", "replicas: 1", "replicas: 3")
     ran = project.run("plan", "--write", "--json")
     assert (ran.code, ran.json["problems"], ran.json["lock"]["written"]) == (0, [], True)
@@ -111,7 +118,8 @@ def test_with_unplaced_warn_replicas_without_a_place_are_a_warning(project: Proj
 
 
 @pytest.mark.parametrize(
-    ("stack", "own", "code"), [("error", "Warn", 0), ("warn", "Refuse", 3), ("error", "Refuse", 3)]
+    ("stack", "own", "code"),
+    [("error", "Warn", 0), ("errorOnLoss", "Refuse", 3), ("warn", "Refuse", 3), ("error", "Refuse", 3)],
 )
 def test_a_deployment_says_itself_what_replicas_without_a_place_do(
     project: Project, stack: str, own: str, code: int
@@ -122,38 +130,32 @@ def test_a_deployment_says_itself_what_replicas_without_a_place_do(
     assert (codes, project.run("plan", "--write", "--json").json["lock"]["written"]) == ([code] * 3, not code)
 
 
-def test_moves_that_save_are_proposed_and_written_when_asked_for(project: Project) -> None:
-    price = "  price: {onDemand: '%s', currency: USD, asOf: '2026-01-01', source: a list}\n"
-    project.write("classes/dear.yaml", CLASS.replace("name: l4", "name: dear") + price % 80)
-    project.write("classes/l4.yaml", CLASS + price % 4)
-    pools = "nodePools: [{name: dear, className: dear, nodeCount: 1}, "
-    project.edit("stacks/prod/clusters.yaml", "nodePools: [", pools)
-    dear = LOCK.replace("decode=l4", "decode=dear")
-    project.write("stacks/prod/placement.lock", dear)
-    assert (project.run("plan", "--write").code, project.lock) == (0, dear)
-    ran = project.run("plan", "--rebalance")
-    assert (ran.code, project.lock) == (0, dear)
-    assert (
-        "moves that save\n"
-        "deployment  one replica from  to       saves an hour  GPUs of nodes emptied\n"
-        "ml/qwen     east/dear         east/l4  38.00 USD      0\n"
-    ) in ran.out
-    written = project.run("plan", "--rebalance", "--write", "--json")
-    spot = {"deployment": "ml/qwen", "cluster": "east"}
-    assert (written.code, written.json["rebalance"]) == (
-        0,
-        [
-            {
-                "from": spot | {"pools": {"decode": "dear"}},
-                "to": spot | {"pools": {"decode": "l4"}},
-                "savesPerHour": "38.00",
-                "currency": "USD",
-                "gpusOfNodesEmptied": 0,
-            }
-        ],
+@pytest.mark.parametrize(
+    ("setting", "own", "code"),
+    [("{}", "", 3), ("{inferfleet:unplaced: warn}", "", 0), ("{}", "\n  unplaced: Warn", 0)],
+)
+def test_a_replica_that_runs_and_would_end_is_refused_by_all_verbs_unless_somebody_says_warn(
+    project: Project, setting: str, own: str, code: int
+) -> None:
+    project.write("stacks/Pulumi.prod.yaml", f"config: {setting}\n")
+    lock = project.write("stacks/prod/placement.lock", LOCK)
+    project.edit("stacks/prod/clusters.yaml", "spec:\n", "spec:\n  state: abandoned\n")
+    project.edit("stacks/prod/models.yaml", "replicas: 1", f"replicas: 3{own}")
+    verbs = (("plan",), ("validate",), ("render",), ("plan", "--rebalance"))
+    assert [project.run(*verb).code for verb in verbs] == [code] * len(verbs)
+    ran = project.run("plan", "--write", "--json")
+    (missing,) = ran.json["unplaced"]
+    assert (ran.code, missing["replicas"], missing["running"]) == (code, 3, 1)
+    assert (ran.json["lock"]["written"], lock.read_text() == LOCK) == (not code, bool(code))
+    (told,) = [
+        problem["what"]
+        for problem in (*ran.json["problems"], *ran.json["warnings"])
+        if "found no place" in problem["what"]
+    ]
+    assert told.startswith(
+        "3 of 3 replicas of ml/qwen found no place, so nothing serves it; "
+        "1 of them runs now and would end, on east/l4 (abandoned)"
     )
-    assert project.lock == LOCK
-    assert "no move of a replica saves anything\n" in project.run("plan", "--rebalance").out
 
 
 def test_uids_are_asked_for_where_the_environment_says_that_google_is(

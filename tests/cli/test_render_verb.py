@@ -33,7 +33,6 @@ def test_a_folder_gets_one_file_per_object(project: Project) -> None:
         "east/_cluster/namespace-inferfleet-system.yaml",
         "east/_cluster/namespace-ml.yaml",
         "east/inferfleet-system/gateway-inferfleet.yaml",
-        "east/ml/configmap-qwen-epp.yaml",
         "east/ml/deployment-qwen-decode-l4.yaml",
         "east/ml/deployment-qwen-epp.yaml",
         "east/ml/httproute-chat-svc.yaml",
@@ -52,7 +51,7 @@ def test_a_second_rendering_removes_what_is_stale_and_nothing_else(project: Proj
     project.write("out/east/ml/by-hand.yaml", "kind: X")
     project.write("stacks/prod/models.yaml", "")
     ran = project.run("render", "-o", "out")
-    assert (ran.code, ran.out) == (0, "out: 2 files written, 13 stale ones removed\n")
+    assert (ran.code, ran.out) == (0, "out: 2 files written, 12 stale ones removed\n")
     assert tree(project.root / "out") == [
         ".inferfleet-rendered",
         "NOTES.md",
@@ -139,6 +138,7 @@ def test_a_pipe_in_place_of_a_file_does_not_hang(project: Project) -> None:
 def test_replicas_without_a_place_end_a_rendering_of_the_others_with_code_3(
     project: Project, words: tuple[str, ...]
 ) -> None:
+    project.write("stacks/Pulumi.prod.yaml", "config: {inferfleet:unplaced: error}\n")
     project.edit("stacks/prod/models.yaml", "replicas: 1", "replicas: 2")
     fits = project.run("render", *words)
     project.edit("stacks/prod/models.yaml", "replicas: 2", "replicas: 3")
@@ -148,8 +148,9 @@ def test_replicas_without_a_place_end_a_rendering_of_the_others_with_code_3(
     assert "1 of 3 replicas of ml/qwen found no place (east/l4: 1 of 1 nodes full" in ran.err
 
 
-def test_with_unplaced_warn_a_rendering_warns_of_replicas_without_a_place(project: Project) -> None:
-    project.write("stacks/Pulumi.prod.yaml", "config: {inferfleet:unplaced: warn}\n")
+@pytest.mark.parametrize("config", ["{}", "{inferfleet:unplaced: warn}"])
+def test_a_rendering_warns_of_new_replicas_without_a_place(project: Project, config: str) -> None:
+    project.write("stacks/Pulumi.prod.yaml", f"config: {config}\n")
     project.edit("stacks/prod/models.yaml", "replicas: 1", "replicas: 3")
     ran = project.run("render")
     assert (ran.code, ran.err) == (0, project.run("plan").err)

@@ -11,6 +11,7 @@ from inferfleet.cli.show import explanation as explained
 from inferfleet.cli.show import plan as shown
 from inferfleet.cli.show.explanation_values import as_values
 from inferfleet.desired.values import Desired
+from inferfleet.fleet.advice.changed import change_lines
 from inferfleet.fleet.decisions import Change
 from inferfleet.fleet.lock.lock import Lock
 from inferfleet.fleet.planning import plan
@@ -137,12 +138,12 @@ TOGETHER = _spot(decode="h100", encode="h100")
 def test_moves_are_told_role_by_role_where_replicas_have_several(
     changes: list[Change], lines: list[str]
 ) -> None:
-    assert list(shown.change_lines(changes, {})) == lines
+    assert list(change_lines(changes, {})) == lines
 
 
 def test_why_replicas_leave_a_spot_stands_below_the_change() -> None:
     changes = [Change(_spot(decode="l4"), 1, 0), Change(_spot("west", decode="l4"), 0, 1)]
-    assert list(shown.change_lines(changes, {_spot(decode="l4"): "drained"})) == [
+    assert list(change_lines(changes, {_spot(decode="l4"): "drained"})) == [
         "ml/a: east/l4 1 -> 0, west/l4 0 -> 1",
         "  leaves east/l4: drained",
     ]

@@ -48,6 +48,7 @@ def test_paths_that_lead_nowhere_are_named(project: Project, verb: str) -> None:
 
 
 def test_replicas_without_a_place_have_a_code_of_their_own(project: Project) -> None:
+    project.write("stacks/Pulumi.prod.yaml", "config: {inferfleet:unplaced: error}\n")
     project.edit("stacks/prod/models.yaml", "tensor: 1", "tensor: 2")
     project.edit("stacks/prod/models.yaml", "replicas: 1", "replicas: 2")
     assert project.run("validate").code == 3

@@ -60,6 +60,8 @@ def _type(field: Schema) -> str:
         return "duration"
     if "type" not in field:
         return "anything"
+    if "prefixItems" in field:
+        return f"pair of {_type(field['prefixItems'][0])}s"
     if field["type"] == "array":
         items = _type(field["items"]).partition(",")[0]
         return f"list of {items}{_limits(field, 'minItems', 'maxItems')}"

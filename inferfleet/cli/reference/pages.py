@@ -6,12 +6,13 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from inferfleet.api.loading.load import KINDS
-from inferfleet.api.loading.schema import descriptions, json_schema, settings_schema
+from inferfleet.api.loading.schema import descriptions, json_schema, settings_schema, value_schema
 from inferfleet.cli.exit_codes import MEANINGS
 from inferfleet.cli.reference.commands import sections
 from inferfleet.cli.reference.fields import tables
 from inferfleet.cli.reference.plugins import sections as plugin_sections
 from inferfleet.desired.values import Outputs
+from inferfleet.digest.values.stack import Digest
 from inferfleet.fleet.lock import lock as lock_file
 from inferfleet.fleet.lock.lock import VERSION, Lock, LockedCluster, LockedPool
 from inferfleet.fleet.spot import Spot
@@ -26,12 +27,16 @@ _HOW_TO_SET = """\
 They are in `stacks/Pulumi.<stack>.yaml` and are set with `pulumi config set`, structured ones field by field:
 
 ```
-pulumi config set inferfleet:unplaced warn
+pulumi config set inferfleet:unplaced error
 pulumi config set --secret --path 'inferfleet:secrets["ml/hf-token"].token'
 ```
 
 A key that is no setting is an error, unless a cluster names it as its `kubeconfig.configKey` or its value is
 encrypted."""
+_HOW_TO_DIGEST = """\
+`inferfleet digest --base COMMIT --json` prints it, beside the keys `problems`, `warnings` and `notices` that
+all commands have, and `inferfleet schema --of digest` prints its JSON Schema. Every field is there. Pairs of
+numbers are what is before and after."""
 # An entry of the lock has the keys of this field next to its other keys, not nested.
 _KEYS = {"settings": "any other"}
 _EXAMPLE = Lock(
@@ -53,6 +58,7 @@ _EXAMPLE = Lock(
         Spot("ml/qwen3-coder", "dc1", (("decode", "l4"),)): 1,
         Spot("ml/qwen3-coder", "east", (("decode", "h100"),)): 2,
     },
+    pod_defaults={"ml/qwen3-coder": 3},
     services={"ml/coder": ("dc1", "east")},
 )
 _EXAMPLE_OUTPUTS: Outputs = {
@@ -77,6 +83,7 @@ def pages() -> dict[str, str]:
         "plugins.md": _page("Built-in plugins", plugin_sections(builtin())),
         "commands.md": _page("Commands", _commands()),
         "exit-codes.md": _page("Exit codes", _exit_codes()),
+        "digest.md": _page("A digest", _digest()),
         "outputs.md": _page("Stack outputs", _outputs()),
         "placement-lock.md": _page("placement.lock", _lock()),
     }
@@ -128,6 +135,15 @@ def _exit_codes() -> Iterator[str]:
     yield "\n".join(["| code | meaning |", "|---|---|", *rows])
 
 
+def _digest() -> Iterator[str]:
+    schema = value_schema(Digest, "A digest of inferfleet")
+    yield schema["description"]
+    yield _HOW_TO_DIGEST
+    # All fields are there, so none of them has a default.
+    parts = {name: {**part, "required": ()} for name, part in schema["$defs"].items()}
+    yield from tables({**schema, "required": ()}, parts)
+
+
 def _outputs() -> Iterator[str]:
     yield _text(Outputs)
     yield _fields(Outputs, *_EXAMPLE_OUTPUTS)
@@ -139,7 +155,7 @@ def _lock() -> Iterator[str]:
     yield " ".join((lock_file.__doc__ or "").partition("\n\n")[2].split())
     yield f"```yaml\n{lock_file.text(_EXAMPLE)}```"
     yield f"`version` is the version of the format, {VERSION}."
-    yield _fields(Lock, "stack", "clusters", "pools", "placements", "services")
+    yield _fields(Lock, "stack", "clusters", "pools", "placements", "pod_defaults", "services")
     for section, entry in (("clusters", LockedCluster), ("pools", LockedPool)):
         yield f"## An entry of `{section}`"
         yield _text(entry)

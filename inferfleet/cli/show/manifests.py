@@ -56,7 +56,7 @@ def write_folder(folder: Path, files: Mapping[str, str]) -> tuple[int, int]:
     Nothing is written or removed through a symbolic link. Raises InvalidDocuments for a folder that holds
     other things or has links on the way to a file, and OSError.
     """
-    _refuse_links([*_on_the_way_to(folder), folder / LIST])
+    refuse_links(folder, [LIST])
     stale = _listed(folder) - files.keys()
     _refuse_links(part for name in (*files, *sorted(stale)) for part in _parts(folder, name))
     folder.mkdir(parents=True, exist_ok=True)
@@ -72,6 +72,11 @@ def write_folder(folder: Path, files: Mapping[str, str]) -> tuple[int, int]:
         _remove(folder, name)
     _write_list(folder, set(files))
     return len(files), len(stale)
+
+
+def refuse_links(folder: Path, names: Iterable[str]) -> None:
+    """Raise InvalidDocuments where the folder, a file in it or a folder above is a symbolic link."""
+    _refuse_links([*_on_the_way_to(folder), *(folder / name for name in names)])
 
 
 def _on_the_way_to(folder: Path) -> Iterator[Path]:

@@ -1,14 +1,15 @@
 """A plan as tables for people and as values for machines."""
 
-from collections.abc import Iterable, Iterator, Mapping
-from itertools import groupby
+from collections.abc import Iterable
 from typing import Any
 
 from inferfleet.cli.output import print_line
+from inferfleet.cli.show.pickers import picker_values, show_pickers
 from inferfleet.cli.show.tables import print_table
 from inferfleet.desired.values import Desired
-from inferfleet.fleet.advice.short import groups, in_short
-from inferfleet.fleet.decisions import Change, Fix, Move, Reason, Roll, Unplaced, moves
+from inferfleet.fleet.advice.changed import change_lines, counted, roll_line
+from inferfleet.fleet.advice.short import NO_WAYS, fix_step, groups, in_short
+from inferfleet.fleet.decisions import Fix, Reason, Unplaced, Ways
 from inferfleet.fleet.shapes import Demand, Demands
 from inferfleet.fleet.spot import Spot
 
@@ -54,6 +55,7 @@ def show(desired: Desired, *, remembered: bool) -> None:
         ]
         print_line()
         print_table("services", ("service", "cluster", "endpoints by weight"), backends)
+    show_pickers(desired)
     if plan.changes and remembered:
         print_line()
         print_line("changes against placement.lock")
@@ -70,49 +72,9 @@ def show(desired: Desired, *, remembered: bool) -> None:
         print_line()
         print_line("without a place (inferfleet explain says why of each pool)")
     for missing in plan.unplaced:
-        print_line(f"  {missing.deployment}: {_replicas(missing.replicas)}, {in_short(missing.reasons)}")
-
-
-def change_lines(changes: Iterable[Change], left: Mapping[Spot, str]) -> Iterator[str]:
-    """Yield one line per deployment, `ml/x: east/l4 2 -> 1, west/l4 0 -> 1`, and below it why replicas leave
-    a spot, and the moves of those with several roles, role by role.
-    """
-    for deployment, group in groupby(sorted(changes), key=lambda change: change.spot.deployment):
-        of_deployment = list(group)
-        steps = (f"{change.spot.place} {change.before} -> {change.after}" for change in of_deployment)
-        yield f"{deployment}: {', '.join(steps)}"
-        for change in of_deployment:
-            if change.spot in left:
-                yield f"  leaves {change.spot.place}: {left[change.spot]}"
-        if any(len(change.spot.pools) > 1 for change in of_deployment):
-            for move in moves(of_deployment):
-                yield f"  {_replicas(move.replicas)}: {'; '.join(_steps(move))}"
-
-
-def roll_line(roll: Roll) -> str:
-    """Return how a new set of pods takes the place of an old one, with what clients see of it."""
-    what = f"{roll.spot.deployment} on {roll.spot.place}: a new set of pods"
-    if roll.beside:
-        return f"{what} beside the old one, which serves until the new one is ready and ends then"
-    return f"{what} after the old one, since there is no room for both: nothing serves in between"
-
-
-def _steps(move: Move) -> Iterator[str]:
-    """Yield what becomes of each role of replicas that move; pods of one that stays run on."""
-    before, after = dict(move.before.pools), dict(move.after.pools)
-    for role in sorted({*before, *after}):
-        source, target = (
-            f"{spot.cluster}/{pools[role]}" if role in pools else ""
-            for spot, pools in ((move.before, before), (move.after, after))
-        )
-        if source == target and move.before.revision != move.after.revision:
-            yield f"{role} starts anew on {target}"
-        elif source == target:
-            yield f"{role} stays on {source}"
-        elif source and target:
-            yield f"{role} moves from {source} to {target}"
-        else:
-            yield f"{role} starts on {target}" if target else f"{role} ends on {source}"
+        running = f" ({missing.running} of them running now)" if missing.running else ""
+        what = f"{missing.deployment}: {counted(missing.replicas)}{running}"
+        print_line(f"  {what}, {in_short(missing.reasons)}")
 
 
 def pools(spot: Spot) -> str:
@@ -155,7 +117,15 @@ def reason_rows(reasons: Iterable[Reason]) -> list[tuple[str, str, str]]:
 
 def reason_values(reasons: Iterable[Reason]) -> list[dict[str, str | None]]:
     """Return the reasons as values for JSON."""
-    return [{"cluster": reason.cluster, "pool": reason.pool or None, "why": reason.why} for reason in reasons]
+    return [
+        {
+            "cluster": reason.cluster,
+            "pool": reason.pool or None,
+            "why": reason.why,
+            **({"nextStep": reason.step} if reason.step else {}),
+        }
+        for reason in reasons
+    ]
 
 
 def as_values(desired: Desired) -> dict[str, Any]:
@@ -182,6 +152,7 @@ def as_values(desired: Desired) -> dict[str, Any]:
             }
             for route in plan.services
         ],
+        "pickers": picker_values(desired),
         "changes": [
             spot_values(change.spot)
             | {"before": change.before, "after": change.after, "why": plan.left.get(change.spot)}
@@ -218,16 +189,23 @@ def as_values(desired: Desired) -> dict[str, Any]:
             {
                 "deployment": missing.deployment,
                 "replicas": missing.replicas,
-                **unplaced_values(missing, plan.fixes.get(missing.deployment)),
+                **unplaced_values(
+                    missing, plan.fixes.get(missing.deployment), plan.ways.get(missing.deployment, NO_WAYS)
+                ),
             }
             for missing in plan.unplaced
         ],
     }
 
 
-def unplaced_values(missing: Unplaced, fix: Fix | None, most: int = MOST_REASONS) -> dict[str, Any]:
-    """Return why replicas have no place, in short and pool by pool, and what would place them."""
+def unplaced_values(
+    missing: Unplaced, fix: Fix | None, ways: Ways, most: int = MOST_REASONS
+) -> dict[str, Any]:
+    """Return how many of the replicas run now, why they have no place, in short and pool by pool, and what
+    would place them.
+    """
     return {
+        "running": missing.running,
         "short": in_short(missing.reasons),
         "groups": [
             {
@@ -249,11 +227,23 @@ def unplaced_values(missing: Unplaced, fix: Fix | None, most: int = MOST_REASONS
                     "nodes": more.size,
                     "perHour": more.per_hour or None,
                     "currency": more.currency or None,
+                    "priceRegion": more.price_region or None,
                 }
                 for more in fix.pools
             ],
             "others": list(fix.first),
         },
+        "moves": [
+            {
+                "replicas": move.replicas,
+                "from": spot_values(move.before),
+                "to": spot_values(move.after),
+            }
+            for move in ways.moves
+        ],
+        "placedByMoves": ways.placed,
+        "nextStep": fix_step(fix, missing.reasons, ways),
+        "changes": list(ways.steps),
     }
 
 
@@ -261,7 +251,3 @@ def spot_values(spot: Spot) -> dict[str, Any]:
     """Return a spot as values for JSON."""
     revision = {"revision": spot.revision} if spot.revision else {}
     return {"deployment": spot.deployment, "cluster": spot.cluster, "pools": dict(spot.pools), **revision}
-
-
-def _replicas(number: int) -> str:
-    return f"{number} replica{'' if number == 1 else 's'}"

@@ -1,4 +1,4 @@
-"""Moves that would save something, as a table for people and as values for machines."""
+"""Moves that would make room or save something, as a table for people and as values for machines."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -13,8 +13,9 @@ def show_savings(moves: Sequence[Saving]) -> None:
     """Print what each move saves."""
     print_line()
     if not moves:
-        print_line("no move of a replica saves anything")
+        print_line("no move of a replica makes room or saves anything")
         return
+    room = any(move.room_for for move in moves)
     rows = [
         (
             move.before.deployment,
@@ -22,11 +23,13 @@ def show_savings(moves: Sequence[Saving]) -> None:
             move.after.place,
             "" if move.per_hour is None else f"{move.per_hour} {move.currency}",
             move.gpus,
+            *([move.room_for] if room else []),
         )
         for move in moves
     ]
     columns = ("deployment", "one replica from", "to", "saves an hour", "GPUs of nodes emptied")
-    print_table("moves that save", columns, rows)
+    title = "moves that make room or save" if room else "moves that save"
+    print_table(title, (*columns, "makes room for") if room else columns, rows)
     if all(move.per_hour is None for move in moves):
         print_line("classes have no prices, so their order and empty nodes alone are compared")
 
@@ -39,4 +42,5 @@ def saving_values(move: Saving) -> dict[str, Any]:
         "savesPerHour": None if move.per_hour is None else str(move.per_hour),
         "currency": move.currency or None,
         "gpusOfNodesEmptied": move.gpus,
+        "makesRoomFor": move.room_for or None,
     }

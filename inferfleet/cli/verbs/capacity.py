@@ -7,17 +7,30 @@ import typer
 
 from inferfleet.api.loading.files import write_text
 from inferfleet.api.loading.stack_files import read_capacity
+from inferfleet.api.problems import Problem, cluster_problem
 from inferfleet.cli.output import print_line
 from inferfleet.cli.report import reporting
 from inferfleet.cli.show.tables import print_table
 from inferfleet.cli.source import AsJson, StackName, google, read_source, shown_path
-from inferfleet.fleet.lock.capacity import Seen, text
-from inferfleet.fleet.placement.held_back import remarks
+from inferfleet.desired.values import Connection
+from inferfleet.fleet.advice.seen import remarks
+from inferfleet.fleet.lock.capacity import Beside, Seen, text
+from inferfleet.fleet.placement.held_back import amount
 from inferfleet.fleet.shapes import PoolKey
 
 # Clusters are far away, and Google is asked about quotas after them.
 _SECONDS = 20.0
-_COLUMNS = ("pool", "nodes", "cordoned or not ready", "GPUs per node", "GPUs of others", "most nodes")
+_COLUMNS = (
+    "pool",
+    "nodes",
+    "missing",
+    "cordoned or not ready",
+    "GPUs per node",
+    "GPUs of others",
+    "DaemonSets",
+    "other pods",
+    "most nodes",
+)
 
 Write = Annotated[bool, typer.Option("--write", help="Write capacity.lock, beside placement.lock.")]
 
@@ -37,14 +50,20 @@ def capacity(stack: StackName = None, write: Write = False, as_json: AsJson = Fa
             return
         # They import clients for clusters and Google Cloud.
         from inferfleet.preflight.seen import look
-        from inferfleet.reach.kubeconfig import read_kubeconfigs
+        from inferfleet.reach.gke import path_of
+        from inferfleet.reach.kubeconfig import GIVEN_UP, read_kubeconfigs
         from inferfleet.reach.repository import Repository
 
         desired = source.desired()
+        connections = [cluster.connection for cluster in desired.clusters]
         # Values of configuration keys may be encrypted: only Pulumi can read them.
-        connections = [
-            cluster.connection for cluster in desired.clusters if not cluster.connection.config_key
+        by_key = [connection for connection in connections if connection.config_key]
+        report.problems += [
+            _not_asked(connection, path_of(connection))
+            for connection in by_key
+            if connection.state not in GIVEN_UP
         ]
+        connections = [connection for connection in connections if connection not in by_key]
         repository = Repository(files.root, documents.settings.trust_repository_kubeconfigs)
         kubeconfigs = read_kubeconfigs(connections, {}, repository)
         today = date.today()
@@ -72,19 +91,48 @@ def capacity(stack: StackName = None, write: Write = False, as_json: AsJson = Fa
                 print_line(f"{file} {'written' if changed else 'is as it should be'}")
 
 
+def _not_asked(connection: Connection, path: str) -> Problem:
+    return cluster_problem(
+        connection.cluster,
+        f"cluster {connection.cluster!r} is not asked: its kubeconfig is in the configuration, which only "
+        "Pulumi reads",
+        "Lines of its pools stay as they are; name a file that works here by kubeconfig.path to ask it",
+        path,
+        severity="warning",
+    )
+
+
 def _row(item: tuple[PoolKey, Seen]) -> tuple[object, ...]:
     key, one = item
-    return "/".join(key), one.nodes, len(one.held), one.gpus, sum(one.foreign), one.most
+    others = Beside(sum(each.cpu for each in one.others), sum(each.memory for each in one.others))
+    return (
+        "/".join(key),
+        one.nodes,
+        one.missing,
+        len(one.held),
+        one.gpus,
+        sum(one.foreign),
+        amount(one.daemons),
+        amount(others),
+        one.most,
+    )
 
 
 def _as_values(one: Seen) -> dict[str, Any]:
     return {
         "seen": one.day.isoformat(),
         "nodes": one.nodes,
+        "missing": one.missing,
         "held": list(one.held),
         "gpus": one.gpus,
         "cpuMillis": one.cpu,
         "memoryBytes": one.memory,
         "foreign": list(one.foreign),
+        "daemons": _beside(one.daemons),
+        "others": [_beside(each) for each in one.others],
         "most": one.most,
     }
+
+
+def _beside(amounts: Beside) -> dict[str, int]:
+    return {"cpuMillis": amounts.cpu, "memoryBytes": amounts.memory}

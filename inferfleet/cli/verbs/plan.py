@@ -15,9 +15,8 @@ from inferfleet.cli.show.savings import saving_values, show_savings
 from inferfleet.cli.source import AsJson, Paths, Source, StackName, container_api, read_source, shown_path
 from inferfleet.desired.gate import announcements, refusals
 from inferfleet.desired.values import Desired
-from inferfleet.fleet.advice.rebalance import moved, savings
+from inferfleet.fleet.advice.rebalance import moved, savings, since
 from inferfleet.fleet.lock.lock import matches, text
-from inferfleet.fleet.planning import changes
 
 Write = Annotated[bool, typer.Option("--write", help="Write placement.lock.")]
 Locked = Annotated[bool, typer.Option("--locked", help="Fail when placement.lock does not match.")]
@@ -25,7 +24,8 @@ Rebalance = Annotated[
     bool,
     typer.Option(
         "--rebalance",
-        help="Propose moves of replicas that save money or whole nodes; --write puts them into the lock.",
+        help="Propose moves of replicas that make room for others, or save money or whole nodes; --write "
+        "puts them into the lock.",
     ),
 ]
 MaxMoves = Annotated[int, typer.Option("--max-moves", min=1, max=1000, help="Most moves of --rebalance.")]
@@ -54,9 +54,11 @@ def plan(
         desired = source.desired()
         moves = savings(documents, desired.plan, max_moves, lock.seen) if rebalance else ()
         if moves:
-            placements = moved(dict(desired.plan.lock.placements), moves)
-            desired = replace(source, lock=replace(lock, placements=placements)).desired()
-            desired = replace(desired, plan=replace(desired.plan, changes=changes(lock, desired.plan.lock)))
+            first = desired.plan
+            placements = moved(dict(first.lock.placements), moves)
+            with_moves = replace(lock, placements=placements, pod_defaults=first.lock.pod_defaults)
+            desired = replace(source, lock=with_moves).desired()
+            desired = replace(desired, plan=since(lock, first, desired.plan))
         report.values |= as_values(desired)
         if rebalance:
             report.values["rebalance"] = [saving_values(move) for move in moves]

@@ -1,25 +1,37 @@
-"""`inferfleet schema`: the JSON Schema of all documents."""
+"""`inferfleet schema`: the JSON Schema of all documents, and that of a digest."""
 
 from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
 
 from inferfleet.api.documents import Documents
 from inferfleet.api.kinds.settings import Settings
-from inferfleet.api.loading.schema import json_schema
+from inferfleet.api.loading.schema import json_schema, value_schema
 from inferfleet.api.loading.stack import find_root, load_stack
 from inferfleet.api.problems import InvalidDocuments
 from inferfleet.cli.output import print_json
 from inferfleet.cli.report import reporting
 from inferfleet.cli.source import StackName, outside_plugins
+from inferfleet.digest.values.stack import Digest
 from inferfleet.plugins.loading import found_plugins
 
+Of = Annotated[
+    Literal["documents", "digest"],
+    typer.Option("--of", help="`documents`, or what `inferfleet digest --json` prints."),
+]
 
-def schema(stack: StackName = None) -> None:
-    """Print the JSON Schema of all documents, for editors that check YAML.
 
-    With a stack, it has the configs of the plugins that the stack allows, besides those that come with
-    inferfleet.
+def schema(stack: StackName = None, of: Of = "documents") -> None:
+    """Print the JSON Schema of all documents, for editors that check YAML, or that of a digest.
+
+    With a stack, the one of documents has the configs of the plugins that the stack allows, besides those
+    that come with inferfleet.
     """
     with reporting():
+        if of == "digest":
+            print_json(value_schema(Digest, "A digest of inferfleet"))
+            return
         documents, root = Documents(settings=Settings(stack="unnamed")), None
         if stack is not None:
             root = find_root(Path.cwd())

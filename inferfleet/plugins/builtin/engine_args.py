@@ -17,7 +17,8 @@ Pods of prefill and decode are told to hand their KV caches on: vLLM by `--kv-tr
 kv_producer for prefill and kv_consumer for decode as in its guides (docs/features/nixl_connector_usage.md, at
 026c83f9, and mooncake_connector_usage.md), SGLang by `--disaggregation-mode`. Where a storage stands between
 them, nothing is written. vLLM of such a pair also gets `--shutdown-timeout`, without which it aborts requests
-in hand at SIGTERM (vllm#36666); of other deployments it is left to their templates, whose pods would restart.
+in hand at SIGTERM (vllm#36666). Engines of other deployments get that flag with `drain: true` alone, because
+their pods restart for it.
 """
 
 from inferfleet.plugins import api
@@ -42,6 +43,10 @@ class Config(api.Config):
     """Whether the experts of a mixture-of-experts model are spread over the GPUs of a worker instead of being
     split: `--enable-expert-parallel` of vLLM, and the size of the tensor group for SGLang (`--ep-size`) and
     TensorRT-LLM (`--ep_size`)."""
+    drain: bool = False
+    """Whether engines of all deployments are told to let requests in hand end when their pods do:
+    `--shutdown-timeout` of vLLM from 0.19.0 on and `--exit-timeout-secs` of Triton, with what the grace
+    period leaves after the preStop sleep. Where prefill is apart, vLLM is told so in any case."""
 
 
 def edit(template: PodTemplate, request: Request, config: Config) -> PodTemplate | Edited:
@@ -50,7 +55,8 @@ def edit(template: PodTemplate, request: Request, config: Config) -> PodTemplate
     if config.expert_parallel:
         add_args(container, *expert_args(template, request))
     add_args(container, *missing_args(template, request), *handover_args(template, request))
-    add_args(container, *drain_args(template, request))
+    if config.drain or request.deployment.connector is not None:
+        add_args(container, *drain_args(template, request))
     if request.deployment.engine == "Other":
         return Edited(
             template, remarks=("of an engine of type Other no flags are known, so none is written",)

@@ -236,18 +236,19 @@ def test_a_script_is_told_what_to_write_into_it_quoted_for_a_shell() -> None:
 
 
 @pytest.mark.parametrize(
-    ("image", "connector", "spec", "hook", "written"),
+    ("image", "connector", "drain", "spec", "hook", "written"),
     [
-        ("vllm/vllm-openai:v0.20.0", "NIXL", {"terminationGracePeriodSeconds": 130}, 30, 90),
-        ("vllm/vllm-openai:v0.20.0", "SharedStorage", {"terminationGracePeriodSeconds": 60}, None, 50),
-        ("vllm/vllm-openai:v0.20.0", "NIXL", {"terminationGracePeriodSeconds": 10}, None, None),
-        ("vllm/vllm-openai:v0.20.0", None, {"terminationGracePeriodSeconds": 130}, 30, None),
-        ("vllm/vllm-openai:v0.18.0", "NIXL", {"terminationGracePeriodSeconds": 130}, 30, None),
-        ("ours:1", "NIXL", {"terminationGracePeriodSeconds": 130}, 30, None),
+        ("vllm/vllm-openai:v0.20.0", "NIXL", False, {"terminationGracePeriodSeconds": 130}, 30, 90),
+        ("vllm/vllm-openai:v0.20.0", "SharedStorage", False, {"terminationGracePeriodSeconds": 60}, None, 50),
+        ("vllm/vllm-openai:v0.20.0", "NIXL", False, {"terminationGracePeriodSeconds": 10}, None, None),
+        ("vllm/vllm-openai:v0.20.0", None, False, {"terminationGracePeriodSeconds": 130}, 30, None),
+        ("vllm/vllm-openai:v0.20.0", None, True, {"terminationGracePeriodSeconds": 130}, 30, 90),
+        ("vllm/vllm-openai:v0.18.0", "NIXL", True, {"terminationGracePeriodSeconds": 130}, 30, None),
+        ("ours:1", "NIXL", True, {"terminationGracePeriodSeconds": 130}, 30, None),
     ],
 )
 def test_requests_in_hand_have_what_the_sleep_leaves_where_vllm_would_abort_them(
-    image: str, connector: Any, spec: dict[str, int], hook: int | None, written: int | None
+    image: str, connector: Any, drain: bool, spec: dict[str, int], hook: int | None, written: int | None
 ) -> None:
     template = _template()
     template["spec"] |= spec
@@ -255,6 +256,18 @@ def test_requests_in_hand_have_what_the_sleep_leaves_where_vllm_would_abort_them
     if hook:
         container["lifecycle"] = {"preStop": {"sleep": {"seconds": hook}}}
     template["spec"]["containers"][0] = container
-    edit(template, _request(connector=connector), Config())
+    edit(template, _request(connector=connector), Config(drain=drain))
     found = [arg for arg in container.get("args", []) if arg.startswith("--shutdown-timeout")]
     assert found == ([f"--shutdown-timeout={written}"] if written else [])
+
+
+@pytest.mark.parametrize(("grace", "written"), [(130, ["--exit-timeout-secs=90"]), (70, [])])
+def test_triton_is_told_to_wait_only_for_longer_than_it_does_by_itself(
+    grace: int, written: list[str]
+) -> None:
+    template = _template("--http-port=8000")
+    template["spec"]["terminationGracePeriodSeconds"] = grace
+    container = template["spec"]["containers"][0]
+    container["lifecycle"] = {"preStop": {"sleep": {"seconds": 30}}}
+    edit(template, _request("Triton"), Config(drain=True))
+    assert [arg for arg in container["args"] if "exit" in arg] == written
