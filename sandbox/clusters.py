@@ -19,8 +19,11 @@ from sandbox.gcp import access, lifecycle
 from sandbox.gcp.nodes.kwok_kubernetes import kwok_name
 from sandbox.gcp.store import Store
 from sandbox.gcp.store import clusters as clusters_of_cloud
+from sandbox.istio import control_plane
 from sandbox.locking import locked
 from sandbox.lws import installation
+from sandbox.network.obstacles import Obstacle, obstacle
+from sandbox.network.pod_network import has_namespace
 from sandbox.passphrase import forget
 from sandbox.placement_lock import forget_clusters
 from sandbox.places import StackPlaces
@@ -29,6 +32,7 @@ from sandbox.private import close_to_others, owner_only
 from sandbox.problem import SandboxProblem
 from sandbox.processes import end_processes, processes_in
 from sandbox.pulumi_state import prepare_pulumi, resources_of
+from sandbox.toolchain.parts import ISTIO
 from sandbox.toolchain.progress import Progress
 from sandbox.toolchain.tools import Tools, make_tools
 
@@ -54,7 +58,9 @@ def up(root: Path, stack: str, documents: Documents, *, progress: Progress | Non
         close_to_others(places.folder.parent)
         _refuse_old_state(places, plans)
         lifecycle.refuse_busy(places)
-        tools = make_tools(progress)
+        why = obstacle()
+        extra = [ISTIO] if why is None and any(plan.wants_istio for plan in plans) else []
+        tools = make_tools(progress, extra)
         places.kwok.mkdir(exist_ok=True)
         _remove_leftovers(places, plans, progress)
         if has_workers_of_many_pods(documents):
@@ -65,14 +71,22 @@ def up(root: Path, stack: str, documents: Documents, *, progress: Progress | Non
             with progress.step("cloud", "simulated Google Cloud"):
                 lifecycle.start_cloud(places, tools)
         if plans:
-            _up(places, plans, tools, progress)
+            _up(places, plans, tools, progress, why)
     return tools
 
 
-def _up(places: StackPlaces, plans: tuple[ClusterPlan, ...], tools: Tools, progress: Progress) -> None:
+def _up(
+    places: StackPlaces,
+    plans: tuple[ClusterPlan, ...],
+    tools: Tools,
+    progress: Progress,
+    why: Obstacle | None,
+) -> None:
     names = ", ".join(plan.name for plan in plans)
+    if why is not None:
+        progress.say(f"{why}. Until then pods have loopback addresses, and the built-in gateway serves them.")
     with progress.step("clusters", f"starting clusters {names}"):
-        _each(plans, lambda plan: _run(places, plan, tools))
+        _each(plans, lambda plan: _run(places, plan, tools, namespaced=why is None))
     with progress.step("nodes", "nodes, CRDs and GatewayClasses"):
         _each(plans, lambda plan: _populate(places, plan, tools))
     with progress.step("companions", "kubelets and gateways"):
@@ -186,11 +200,11 @@ def _remove_leftovers(places: StackPlaces, plans: Iterable[ClusterPlan], progres
             end_processes(process.program.parent)
 
 
-def _run(places: StackPlaces, plan: ClusterPlan, tools: Tools) -> None:
+def _run(places: StackPlaces, plan: ClusterPlan, tools: Tools, *, namespaced: bool) -> None:
     kwok = KwokCluster(places, plan.name)
     condition = kwok.condition()
     if condition == "missing":
-        kwok.create(tools, crds=_crds(places, tools, plan))
+        kwok.create(tools, crds=_crds(places, tools, plan), namespaced=namespaced)
         write_kubeconfig(kwok, plan.kubeconfig, context=plan.context)
     elif condition == "stopped":
         kwok.start(tools)
@@ -203,18 +217,23 @@ def _populate(places: StackPlaces, plan: ClusterPlan, tools: Tools) -> None:
     kubectl = kwok.kubectl(tools)
     define(kwok, kubectl, _crds(places, tools, plan))
     installation.install(kwok, kubectl, tools)
+    # Istio needs pods with addresses that EndpointSlices may have; elsewhere the built-in gateway does.
+    with_istio = plan.wants_istio and has_namespace(kwok.folder)
+    if with_istio:
+        control_plane.install(kwok, kubectl, tools)
     populate(
         kubectl,
         podnet.network(kwok.folder),
         nodes=plan.nodes,
-        classes=plan.gateway_classes,
+        classes=() if with_istio else plan.gateway_classes,
         devices=plan.devices,
     )
 
 
 def _crds(places: StackPlaces, tools: Tools, plan: ClusterPlan) -> tuple[Path, ...]:
     channels = (compute_domains.CRD,) if has_channels(plan.devices) else ()
-    return (*tools.crds, *installation.crds(places, tools), *channels)
+    istio = tools.istio_crds if plan.istio else ()
+    return (*tools.crds, *installation.crds(places, tools), *channels, *istio)
 
 
 def _each(plans: tuple[ClusterPlan, ...], work: Callable[[ClusterPlan], None]) -> None:

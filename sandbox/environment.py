@@ -27,6 +27,8 @@ def environment(places: StackPlaces, tools: Tools) -> dict[str, str]:
         "PULUMI_SKIP_UPDATE_CHECK": "true",
         # All plugins are installed already. Without this Pulumi would search the network for a missing one.
         "PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION": "true",
+        # By default four operations per CPU, and one that waits for pods occupies one of them.
+        "PULUMI_PARALLEL": "128",
         # Engine and plugins live for seconds and would spend a tenth of them on garbage collection.
         "GOGC": "400",
         **cloud_variables(places),

@@ -12,11 +12,14 @@ from sandbox.cluster.nodes import Node, nodes
 from sandbox.devices.published import published
 from sandbox.places import StackPlaces
 
+# The GatewayClass that istiod makes; Gateways that exist already, which documents refer to, may be of it too.
+ISTIO_CLASS = "istio"
+
 
 @dataclass(frozen=True)
 class ClusterPlan:
     """One simulated cluster: the file for its kubeconfig, its nodes, its GatewayClasses, and what drivers of
-    DRA publish on it.
+    DRA publish on it. `istio` says that its Gateways are for Istio.
     """
 
     name: str
@@ -25,6 +28,12 @@ class ClusterPlan:
     nodes: tuple[Node, ...]
     gateway_classes: tuple[str, ...]
     devices: tuple[dict[str, Any], ...] = ()
+    istio: bool = False
+
+    @property
+    def wants_istio(self) -> bool:
+        """Whether Istio has to run beside the cluster: Gateways of its class are its own."""
+        return self.istio and set(self.gateway_classes) <= {ISTIO_CLASS}
 
 
 def cluster_plans(places: StackPlaces, documents: Documents) -> tuple[ClusterPlan, ...]:
@@ -47,6 +56,7 @@ def cluster_plans(places: StackPlaces, documents: Documents) -> tuple[ClusterPla
                 nodes=nodes(cluster, documents.classes),
                 gateway_classes=(gateway.class_name,) if gateway.class_name else (),
                 devices=published(cluster, documents.classes),
+                istio=gateway.provider == "istio",
             )
         )
     return tuple(plans)

@@ -8,7 +8,7 @@ from pathlib import Path
 import aiohttp
 
 from sandbox.agent.kubelet import Kubelet
-from sandbox.agent.programs.images import PROGRAMS
+from sandbox.agent.programs.images import PROGRAMS, SUITES
 from sandbox.agent.programs.real_program import ProgramHost
 from sandbox.cluster.companions import cluster_of
 from sandbox.cluster.watching import Api
@@ -20,6 +20,7 @@ async def main(stack_folder: str, name: str) -> None:
     found = {name: shutil.which(name) for name in PROGRAMS}
     if missing := [name for name, path in found.items() if path is None]:
         sys.exit(f"missing programs: {', '.join(missing)}. Run `inferfleet sandbox up`.")
+    found |= {name: shutil.which(name) for name in SUITES.values()}
     programs = {name: Path(path) for name, path in found.items() if path}
     probes = aiohttp.TCPConnector(force_close=True, limit=0)
     async with (

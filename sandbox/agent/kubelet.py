@@ -16,10 +16,12 @@ from sandbox.agent.logs import PREVIOUS, ContainerLog, pod_folder, trim
 from sandbox.agent.names import address_of
 from sandbox.agent.pod import Pod, PodContainers
 from sandbox.agent.program import ContainerProgram, Idle
-from sandbox.agent.programs.images import PICKERS, SIDECARS, is_routing_sidecar
+from sandbox.agent.programs.images import PICKERS, SIDECARS, SUITES, is_routing_sidecar, program_of
+from sandbox.agent.programs.istio_proxy import IstioProxy
 from sandbox.agent.programs.real_program import ProgramHost, RealProgram
 from sandbox.agent.status import ContainerView
-from sandbox.cluster.kwok_stages import AGENT_CONTAINERS, PICKER
+from sandbox.cluster import podnet
+from sandbox.cluster.kwok_stages import AGENT_CONTAINERS, ISTIO_PROXY, PICKER, SUITE_SERVERS
 from sandbox.cluster.objects import Object, now
 from sandbox.cluster.watching import Copies, follow
 
@@ -49,7 +51,8 @@ class Kubelet:
 
     def _resolve(self, name: str, namespace: str) -> str | None:
         pods, services = self._copies.objects.values(), self._services.objects.values()
-        return address_of(name, namespace, pods=pods, services=services)
+        reachable = podnet.network(self._host.cluster_folder).reachable
+        return address_of(name, namespace, pods=pods, services=services, reachable=reachable)
 
     def _changed(self, key: str) -> None:
         if not key:
@@ -101,6 +104,10 @@ class Kubelet:
     def _program(self, pod: Object, spec: Object, folder: Path, log: ContainerLog) -> ContainerProgram:
         if spec["name"] == ENGINE:
             return Engine(self._engines, self._host.api, pod, spec, log)
+        if spec["name"] == ISTIO_PROXY:
+            return IstioProxy(self._host, pod, spec, folder, log)
+        if program_of(spec["image"], SUITES):
+            return RealProgram(self._host, SUITES, pod, spec, folder, log)
         images = PICKERS if spec["name"] == PICKER else SIDECARS if is_routing_sidecar(spec) else None
         return RealProgram(self._host, images, pod, spec, folder, log) if images else Idle()
 
@@ -127,8 +134,9 @@ async def _always_healthy(probe: Object) -> str:
 def _is_ours(pod: Object) -> bool:
     ended = pod.get("status", {}).get("phase") in ("Succeeded", "Failed")
     scheduled = bool(pod["spec"].get("nodeName"))
-    names = {container["name"] for container in pod["spec"]["containers"]}
-    return scheduled and not ended and not names.isdisjoint(AGENT_CONTAINERS)
+    containers = pod["spec"]["containers"]
+    known = {container["name"] for container in containers} | {container["image"] for container in containers}
+    return scheduled and not ended and not known.isdisjoint((*AGENT_CONTAINERS, *SUITE_SERVERS))
 
 
 def _view(spec: Object, before: Object | None) -> ContainerView:

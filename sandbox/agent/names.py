@@ -6,7 +6,7 @@ a cluster IP is answered with the address of a pod, because nothing here forward
 """
 
 from collections.abc import Iterable, Iterator
-from ipaddress import ip_address
+from ipaddress import IPv4Network, ip_address
 
 from sandbox.cluster.objects import Object, is_ready
 
@@ -14,15 +14,20 @@ _ZONE = (".svc.cluster.local", ".svc")
 
 
 def address_of(
-    name: str, namespace: str, *, pods: Iterable[Object], services: Iterable[Object]
+    name: str,
+    namespace: str,
+    *,
+    pods: Iterable[Object],
+    services: Iterable[Object],
+    reachable: IPv4Network,
 ) -> str | None:
     """Return the lowest address for a name that a pod of the namespace asks for, or None when it has none.
 
-    Addresses beyond this machine count as none: nothing in the sandbox may reach out to them.
+    Addresses beyond the `reachable` ones of this machine count as none: nothing in the sandbox may reach out.
     """
     literal = _literal(name)
     if literal is not None:
-        return literal if ip_address(literal).is_loopback else None
+        return literal if ip_address(literal) in reachable else None
     all_services = {(item["metadata"]["namespace"], item["metadata"]["name"]): item for item in services}
     candidates = [
         address

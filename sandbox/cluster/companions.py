@@ -1,14 +1,21 @@
-"""The processes beside a cluster, which end with it: agent, gateway and LeaderWorkerSet controllers."""
+"""The processes beside a cluster, which end with it: its network, agent, gateway and controllers."""
 
 import os
+import signal
 import subprocess
 import sys
+import time
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from sandbox.cluster.kwok import KwokCluster
+from sandbox.istio import control_plane
 from sandbox.lws import controller
+from sandbox.network import sockets
+from sandbox.network.pod_network import HOLDER, entering, has_namespace, holder
 from sandbox.places import StackPlaces
+from sandbox.problem import SandboxProblem
 from sandbox.toolchain.tools import Tools
 
 
@@ -25,7 +32,13 @@ class Companion:
     module: str
 
 
-COMPANIONS = (Companion("agent", "sandbox.agent"), Companion("gateway", "sandbox.gateway"))
+# It holds the network namespace of the cluster's pods, in which the others run.
+NETWORK = Companion("network", "sandbox.network")
+AGENT = Companion("agent", "sandbox.agent")
+# The built-in gateway, which runs beside Istio too: a cluster's documents may come to name another class.
+GATEWAY = Companion("gateway", "sandbox.gateway")
+# Seconds that the network may take to begin.
+_NETWORK_SECONDS = 20.0
 
 
 def cluster_of(stack_folder: str, name: str) -> KwokCluster:
@@ -37,27 +50,71 @@ def cluster_of(stack_folder: str, name: str) -> KwokCluster:
 def missing(cluster: KwokCluster) -> tuple[str, ...]:
     """Return the names of the companions that are not running."""
     running = {process.program.name for process in cluster.processes()}
-    names = [companion.name for companion in COMPANIONS]
+    if HOLDER not in running:
+        running.discard(NETWORK.name)  # without its namespace it is about to end
+    names = [NETWORK.name] if has_namespace(cluster.folder) else []
+    names += [AGENT.name, GATEWAY.name]
     names += [controller.PROGRAM] if controller.installed(cluster) else []
+    names += [control_plane.PROGRAM] if control_plane.installed(cluster) else []
     return tuple(name for name in names if name not in running)
 
 
 def ensure_running(cluster: KwokCluster, tools: Tools) -> None:
     """Start every companion of the cluster that is not running."""
     absent = missing(cluster)
-    for companion in COMPANIONS:
+    if NETWORK.name in absent:
+        _start_network(cluster, tools)
+        absent = missing(cluster)
+    inside = has_namespace(cluster.folder)
+    for companion in (AGENT, GATEWAY):
         if companion.name in absent:
-            _start(companion, cluster, tools)
+            _start(companion, cluster, tools, inside=inside)
     if controller.PROGRAM in absent:
         controller.start(cluster, tools)
+    if control_plane.PROGRAM in absent:
+        control_plane.start(cluster, tools)
 
 
-def _start(companion: Companion, cluster: KwokCluster, tools: Tools) -> None:
+def _start_network(cluster: KwokCluster, tools: Tools) -> None:
+    """Start the network, and first end what runs in one that cannot be reached any more."""
+    inside = {NETWORK.name, HOLDER, control_plane.PROGRAM, AGENT.name, GATEWAY.name}
+    for process in cluster.processes():
+        if process.program.name in inside:
+            with suppress(ProcessLookupError):
+                os.kill(process.pid, signal.SIGKILL)
+    while inside & {process.program.name for process in cluster.processes()}:
+        time.sleep(0.01)
+    running = _start(NETWORK, cluster, tools)
+    host, _, port = cluster.server.removeprefix("https://").partition(":")
+    until = time.monotonic() + _NETWORK_SECONDS
+    while True:
+        try:
+            sockets.connect(cluster.folder, host, int(port)).close()
+            return
+        except OSError as error:
+            if running.poll() is None and time.monotonic() < until:
+                time.sleep(0.02)
+                continue
+            log = cluster.folder / "logs" / f"{NETWORK.name}.log"
+            last = log.read_text(errors="replace").strip().splitlines()[-2:]
+            raise SandboxProblem(
+                f"cluster {cluster.name}: the network of its pods does not begin ({error}):\n  "
+                + "\n  ".join(last)
+                + "\nRun the same command again, or `inferfleet sandbox down` and `up` for a new cluster."
+            ) from error
+
+
+def _start(
+    companion: Companion, cluster: KwokCluster, tools: Tools, *, inside: bool = False
+) -> "subprocess.Popen[bytes]":
+    """Start a companion, with `inside` in the network of the cluster's pods."""
+    pid = holder(cluster.folder) if inside else None
     logs = cluster.folder / "logs"
     logs.mkdir(parents=True, exist_ok=True)
     with open(logs / f"{companion.name}.log", "ab") as log:
-        subprocess.Popen(
+        return subprocess.Popen(
             [
+                *(entering(pid) if pid else ()),
                 str(python_link(cluster.folder, companion.name)),
                 *("-m", companion.module, str(cluster.places.folder), cluster.name),
             ],

@@ -14,6 +14,7 @@ import yaml
 from sandbox.cluster import podnet, ports, seeds
 from sandbox.cluster.kubectl import Kubectl
 from sandbox.cluster.kwok_stages import kwok_stages
+from sandbox.network.pod_network import give, has_namespace
 from sandbox.places import StackPlaces
 from sandbox.problem import SandboxProblem
 from sandbox.processes import Process, end_processes, processes_in
@@ -29,14 +30,17 @@ COMPONENTS = {
     "kube-scheduler": "kube-scheduler",
     "kwok-controller": "kwok",
 }
-# All controllers but those that write addresses of pods: the API server refuses addresses of 127.0.0.0/8, and
-# they would retry without end, with a warning each time.
+# Of a cluster whose pods have loopback addresses: all controllers but those that write addresses of pods. The
+# API server refuses those of 127.0.0.0/8, and they would retry without end, with a warning each time.
 _CONTROLLERS = "*,-endpoints-controller,-endpointslice-controller,-endpointslice-mirroring-controller"
 # This file is written once a cluster is created completely. A folder without it is left of a failed attempt.
 COMPLETE = "complete"
 # The folder, inside the stack's kwok folder, of files that kwokctl needs only while it runs.
 SCRATCH = "scratch"
 ATTEMPTS = 3
+START = ["start", "cluster", "--wait", "120s"]
+# A component waits a few seconds for the API server and then ends. On a busy machine that is not enough.
+STARTS = 3
 # Seconds after which a port that is still taken is another program's.
 PORTS_SECONDS = 5.0
 _ERROR = re.compile(r"^[EF]\d{4} |address already in use|\"level\":\"(fatal|error)\"|^Error:")
@@ -80,10 +84,13 @@ class KwokCluster:
         running = {process.program.name for process in self.processes()}
         return "running" if running >= set(COMPONENTS) else "stopped"
 
-    def create(self, tools: Tools, *, crds: tuple[Path, ...], access: Access | None = None) -> None:
+    def create(
+        self, tools: Tools, *, crds: tuple[Path, ...], namespaced: bool, access: Access | None = None
+    ) -> None:
         """Create a new cluster that answers, with the CRDs of these files in it if there is a seed of them.
 
-        Tries other ports when another program has taken one meanwhile, and tries without a seed that fails.
+        With `namespaced` its pods have a network namespace. Tries other ports when another program has taken
+        one meanwhile, and tries without a seed that fails.
         """
         avoid: frozenset[int] = frozenset()
         seed, use_seed = seeds.seed(tools, crds), True
@@ -91,6 +98,8 @@ class KwokCluster:
             self.delete()
             self.places.kwok.mkdir(parents=True, exist_ok=True, mode=0o700)
             first = ports.reserve(self.folder, avoid=avoid)
+            if namespaced:
+                give(self.folder)
             if access is not None:
                 # kwokctl uses the certificates that are there already.
                 shutil.copytree(access.pki, self.folder / "pki")
@@ -126,7 +135,7 @@ class KwokCluster:
                 f"cluster {self.name} cannot start: its port {taken[0]} is used by another program. "
                 "End that program, or run `inferfleet sandbox down` and `up` for a new cluster."
             )
-        why = self._kwokctl(tools, ["start", "cluster", "--wait", "120s"])
+        why = self._kwokctl(tools, START)
         if why:
             raise SandboxProblem(
                 f"cluster {self.name} cannot be started:\n  {why}\n"
@@ -214,7 +223,8 @@ class KwokCluster:
         command += ["--node-lease-duration-seconds", "0"]
         for elected in ("kube-scheduler", "kube-controller-manager"):
             command += ["--extra-args", f"{elected}=leader-elect=false"]
-        command += ["--extra-args", f"kube-controller-manager=controllers={_CONTROLLERS}"]
+        if not has_namespace(self.folder):
+            command += ["--extra-args", f"kube-controller-manager=controllers={_CONTROLLERS}"]
         if access is not None:
             command += ["--extra-args", f"kube-apiserver=token-auth-file={access.tokens}"]
         return self._kwokctl(tools, command)
@@ -238,15 +248,20 @@ class KwokCluster:
         kwokctl.parent.mkdir(parents=True, exist_ok=True)
         kwokctl.unlink(missing_ok=True)
         kwokctl.symlink_to(tools.program("kwokctl"))
-        done = subprocess.run(
-            [str(kwokctl), *command, "--name", self.places.cluster_name(self.name)],
-            env=environment,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        if done.returncode == 0 and self.condition(complete=False) == "running":
-            return ""
+        for _ in range(STARTS):
+            done = subprocess.run(
+                [str(kwokctl), *command, "--name", self.places.cluster_name(self.name)],
+                env=environment,
+                capture_output=True,
+                text=True,
+                check=False,
+            )
+            if done.returncode == 0 and self.condition(complete=False) == "running":
+                return ""
+            if done.returncode:
+                break
+            # It starts those components alone that have ended.
+            command = START
         reasons = done.stderr.strip().splitlines()[-3:]
         for log in sorted((self.folder / "logs").glob("*.log")):
             errors = [line for line in log.read_text(errors="replace").splitlines() if _ERROR.search(line)]

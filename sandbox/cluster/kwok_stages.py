@@ -12,19 +12,27 @@ Stage = dict[str, Any]
 
 # The container's name in the manifests of endpoint pickers.
 PICKER = "epp"
+# The container's name in the pods that Istio makes for Gateways.
+ISTIO_PROXY = "istio-proxy"
 # The names of the containers that the agent runs.
-AGENT_CONTAINERS = (ENGINE, PICKER)
+AGENT_CONTAINERS = (ENGINE, PICKER, ISTIO_PROXY)
+# The images of the server that conformance suites ask: the agent runs it in containers of any name.
+_SUITE_SERVER = "gcr.io/k8s-staging-gateway-api/echo-basic"
+SUITE_SERVERS = tuple(
+    f"{_SUITE_SERVER}:{tag}"
+    for tag in ("v20260204-monthly-2026.01-60-g28382302", "v20251106-v1.3.0-263-g47c3435c")
+)
 # An annotation on pods: each new value kills the containers of its pod once.
 KILL = "sandbox.inferfleet.dev/kill"
 
-_CONTAINERS = ".spec.containers.[].name"
+_CONTAINERS = ".spec.containers.[] | .name, .image"
 _NOT_DELETED = {"key": ".metadata.deletionTimestamp", "operator": "DoesNotExist"}
 
 
 def kwok_stages() -> tuple[Stage, ...]:
     """Return all stages. A configuration with stages of its own gets none of kwok's defaults."""
-    with_agent = _in(_CONTAINERS, *AGENT_CONTAINERS)
-    without_agent = _not_in(_CONTAINERS, *AGENT_CONTAINERS)
+    with_agent = _in(_CONTAINERS, *AGENT_CONTAINERS, *SUITE_SERVERS)
+    without_agent = _not_in(_CONTAINERS, *AGENT_CONTAINERS, *SUITE_SERVERS)
     return (
         _stage("node-initialize", "Node", [_not_in(_condition("Ready"), "True")], status=_NODE),
         _heartbeat(),

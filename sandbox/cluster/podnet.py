@@ -1,8 +1,9 @@
-"""Addresses of pods and Gateways: loopback networks, so that every pod can listen on ports of its own.
+"""Addresses of pods and Gateways, so that every pod can listen on ports of its own.
 
-127.0.0.0/8 has 65,536 networks of 254 addresses. Each cluster of a user reserves a block of 1,024 of them.
-The first block stays free because every program uses 127.0.0.1. The last network of a block is for the
-cluster's Gateways, the others are for its nodes.
+Each cluster of a user reserves one of 64 blocks, which are 1,024 networks of 254 addresses. The last network
+of its block of 127.0.0.0/8 is for the cluster's Gateways. Pods have addresses of the same block of 10.0.0.0/8
+where the cluster has a network namespace (see network/), and of the loopback block elsewhere. The first block
+stays free: every program uses 127.0.0.1, and cluster IPs are of 10.0.0.0/24.
 """
 
 from collections.abc import Iterable, Iterator
@@ -12,36 +13,47 @@ from pathlib import Path
 from typing import Any
 
 from sandbox.cluster.reservations import Reservations
+from sandbox.network.pod_network import has_namespace
 from sandbox.problem import SandboxProblem
 
 BLOCKS = range(1, 64)
 NETWORKS = 1024
 _RESERVATIONS = Reservations("podnet")
-_LOOPBACK = int(IPv4Address("127.0.0.0"))
+_LOOPBACK, _PRIVATE = IPv4Address("127.0.0.0"), IPv4Address("10.0.0.0")
 
 
 @dataclass(frozen=True)
 class PodNetwork:
-    """The networks of one cluster, given by the number of its block."""
+    """The networks of one cluster, given by the number of its block and whether it has a namespace."""
 
     block: int
+    namespaced: bool = False
 
     @property
     def whole(self) -> IPv4Network:
-        """The network of all addresses of the cluster."""
-        return IPv4Network((_LOOPBACK + (self.block * NETWORKS << 8), 14))
+        """The network of all addresses of nodes and pods."""
+        return IPv4Network((int(self._pods) + (self.block * NETWORKS << 8), 14))
 
     def of_nodes(self) -> Iterator[IPv4Network]:
         """Return every network that a node may have, lowest first."""
-        return (self._network(number) for number in range(NETWORKS - 1))
+        return (self._network(self._pods, number) for number in range(NETWORKS - 1))
+
+    @property
+    def reachable(self) -> IPv4Network:
+        """The network of all addresses that are this machine's own where the pods are."""
+        return self.whole.supernet(new_prefix=8)
 
     @property
     def of_gateways(self) -> IPv4Network:
         """The network that Gateways get their addresses from."""
-        return self._network(NETWORKS - 1)
+        return self._network(_LOOPBACK, NETWORKS - 1)
 
-    def _network(self, number: int) -> IPv4Network:
-        return IPv4Network((_LOOPBACK + ((self.block * NETWORKS + number) << 8), 24))
+    @property
+    def _pods(self) -> IPv4Address:
+        return _PRIVATE if self.namespaced else _LOOPBACK
+
+    def _network(self, base: IPv4Address, number: int) -> IPv4Network:
+        return IPv4Network((int(base) + ((self.block * NETWORKS + number) << 8), 24))
 
 
 def network(cluster_folder: Path) -> PodNetwork:
@@ -52,7 +64,7 @@ def network(cluster_folder: Path) -> PodNetwork:
             f"all {len(BLOCKS)} blocks of pod addresses are taken by other simulated clusters. "
             "End sandboxes of other checkouts with `inferfleet sandbox down`."
         )
-    return PodNetwork(block)
+    return PodNetwork(block, has_namespace(cluster_folder))
 
 
 def release(cluster_folder: Path) -> None:

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from inferfleet.profiles.engines import Meaning
+from inferfleet.profiles.meanings import Meaning
 from sandbox.engine.command.arguments import Arguments
 from sandbox.engine.failure import EngineFailure
 

@@ -3,10 +3,11 @@
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Literal
 
-from inferfleet.profiles.engines import EngineDefaults, Meaning, engine
-from inferfleet.profiles.kv_transfer import DRAINS_SINCE, version_of
+from inferfleet.profiles.engines import EngineDefaults, engine
+from inferfleet.profiles.meanings import Meaning
 from sandbox.engine.command import arguments
 from sandbox.engine.command.arguments import Arguments
 from sandbox.engine.command.flags import BY_LABEL, EngineFlags
@@ -19,6 +20,7 @@ from sandbox.engine.steering import SLOTS, Steering
 _TYPE_BY_LABEL = {"vllm": "vLLM", "sglang": "SGLang", "trtllm-serve": "TensorRT-LLM"}
 _TRITON = ("triton-tensorrt-llm", "triton")
 _LOCAL = ("127.0.0.1", "localhost", "::1")
+_TRUE = ("1", "true", "yes", "y")
 _UNITS = {"k": 10**3, "m": 10**6, "g": 10**9}
 
 
@@ -115,7 +117,7 @@ def settings(start: Start, steer: Steering) -> Settings:
         group=group,
         answers=_answers(start.engine, group),
         transfer=transfer,
-        drain=_drain(start, given, apart=transfer is not None),
+        drain=_drain(start, {flag: given.text(flag) for flag in defaults.end_flags}, defaults),
         notes=tuple(notes),
     )
 
@@ -133,6 +135,7 @@ def _without_arguments(start: Start, steer: Steering) -> Settings:
         metrics_path=defaults.metrics_path,
         health_paths=("/v2/health/ready", "/v2/health/live") if triton else ("/health",),
         slots=steer.slots or SLOTS,
+        drain=_drain(start, _pairs(arguments.command_line(start.args, start.env)), defaults),
         notes=(f"WARNING the arguments of a {start.engine} engine are not checked",),
     )
 
@@ -196,15 +199,19 @@ def _check_gpus(
     )
 
 
-def _drain(start: Start, given: Arguments, *, apart: bool) -> int | None:
-    """Return what `--shutdown-timeout` says. Without it vLLM aborts: here only engines that hand prompts over
-    do, and others have the time of their pod.
-    """
-    text = given.text("--shutdown-timeout") if start.engine == "vllm" else None
-    if text is not None:
-        return int(text)
-    version = version_of(start.image) if start.engine == "vllm" and apart else None
-    return 0 if version and version >= DRAINS_SINCE else None
+def _drain(start: Start, words: Mapping[str, str | None], defaults: EngineDefaults) -> int | None:
+    """Return for how many seconds the engine waits at SIGTERM: by its flag, or by itself."""
+    if any(start.env.get(name, "").lower() in _TRUE for name in defaults.cut_variables):
+        return 0
+    text = next((words[flag] for flag in defaults.end_flags if words.get(flag)), None)
+    return int(text) if text and text.isdecimal() else defaults.end_default
+
+
+def _pairs(words: tuple[str, ...]) -> dict[str, str]:
+    """Return the values of flags, written as `--flag=value` or with the value behind them."""
+    split = [word.partition("=") for word in words]
+    joined = {name: value for name, equals, value in split if equals}
+    return {name: value for name, value in pairwise(words) if name.startswith("-")} | joined
 
 
 def _answers(engine_label: str, group: Group | None) -> Literal["requests", "health", "nothing"]:

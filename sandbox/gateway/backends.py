@@ -117,7 +117,8 @@ def _service(name: str, number: int | None, snapshot: Snapshot) -> Upstream | Un
     namespace = service["metadata"]["namespace"]
     pods = snapshot.pods_of(namespace, service["spec"].get("selector") or {})
     target = service_port.get("targetPort", service_port["port"])
-    # A real container may listen on a port that it does not declare; the stand-in of an engine does not.
+    # A real container may listen on a port that it does not declare; the stand-in of an engine does not. Of
+    # containers that declare none nothing is known.
     if pods and not any(_port_number(pod, target) for pod in pods):
         declared = {str(number) for pod in pods for _, number in _declared_ports(pod)}
         have = ", ".join(sorted(declared)) or "none"
@@ -132,8 +133,14 @@ def _service(name: str, number: int | None, snapshot: Snapshot) -> Upstream | Un
 
 
 def _port_number(pod: Object, target: str | int) -> int | None:
-    """Return the number of the pod's port that a Service calls `target`, if a container declares it."""
-    return next((number for name, number in _declared_ports(pod) if target in (name, number)), None)
+    """Return the number of the pod's port that a Service calls `target`, if a container declares it.
+
+    A number is taken as it is where no container declares any.
+    """
+    declared = _declared_ports(pod)
+    if not declared and isinstance(target, int):
+        return target
+    return next((number for name, number in declared if target in (name, number)), None)
 
 
 def _declared_ports(pod: Object) -> list[tuple[str, int]]:

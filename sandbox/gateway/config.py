@@ -5,12 +5,12 @@ from dataclasses import dataclass
 from ipaddress import IPv4Network
 from typing import Any
 
-from sandbox.cluster.objects import Object, key
+from sandbox.cluster.objects import Object, key, oldest_first
 from sandbox.cluster.populate import CONTROLLER
 from sandbox.gateway.attachment import NotAccepted, hostnames, is_parent, listeners_for, usable_listeners
 from sandbox.gateway.backends import Backend, Unresolved, backend, pools
-from sandbox.gateway.snapshot import Snapshot, oldest_first
-from sandbox.gateway.support import unsupported_in_route
+from sandbox.gateway.snapshot import Snapshot
+from sandbox.gateway.support import is_googles, unsupported_in_route
 from sandbox.gateway.virtual_hosts import Backends, ServedRoute, virtual_hosts
 
 
@@ -90,15 +90,17 @@ def addresses(gateways: list[Object], network: IPv4Network) -> dict[str, str]:
 
 
 def _attached(route: Object, gateways: list[Object], snapshot: Snapshot) -> AttachedRoute:
-    unsupported = unsupported_in_route(route)
     parents = []
     for ref in route["spec"].get("parentRefs") or ():
         for gateway in gateways:
             if not is_parent(ref, route=route, gateway=gateway):
                 continue
             accepting = listeners_for(ref, route=route, gateway=gateway, namespaces=snapshot.namespaces)
-            if unsupported:
-                text = f"the sandbox's gateway does not support {', '.join(unsupported)}. Real gateways may."
+            google = is_googles(gateway["spec"]["gatewayClassName"])
+            if unsupported := unsupported_in_route(route, google=google):
+                whose = "Google's gateways do" if google else "the sandbox's gateway does"
+                others = "Other" if google else "Real"
+                text = f"{whose} not support {', '.join(unsupported)}. {others} gateways may."
                 accepting = NotAccepted("UnsupportedValue", text)
             if isinstance(accepting, NotAccepted):
                 parents.append(RouteParent(ref, key(gateway), accepting))

@@ -46,9 +46,7 @@ def envoy_rewrite(match: Object, rule: Object) -> dict[str, Any]:
         if "hostname" in rewrite:
             action["host_rewrite_literal"] = rewrite["hostname"]
         path = rewrite.get("path") or {}
-        if "replaceFullPath" in path:
-            action["regex_rewrite"] = _regex("^.*$", path["replaceFullPath"])
-        elif "replacePrefixMatch" in path:
+        if "replacePrefixMatch" in path:
             action |= _replace_prefix(
                 _path(match)["value"].rstrip("/"), path["replacePrefixMatch"].rstrip("/")
             )

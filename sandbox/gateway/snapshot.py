@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from sandbox.cluster.objects import Object, is_ready, key
+from sandbox.cluster.objects import Object, is_ready
 
 GATEWAY_GROUP = "gateway.networking.k8s.io"
 POOL_GROUP = "inference.networking.k8s.io"
@@ -42,12 +42,3 @@ def ready(pods: Iterable[Object]) -> tuple[Object, ...]:
         for pod in pods
         if pod.get("status", {}).get("podIP") and "deletionTimestamp" not in pod["metadata"] and is_ready(pod)
     )
-
-
-def oldest_first(objects: Iterable[Object]) -> list[Object]:
-    """Return the objects in the Gateway API's order for ties: by age, then by namespace and name."""
-
-    def age(kube_object: Object) -> tuple[str, str]:
-        return kube_object["metadata"].get("creationTimestamp", ""), key(kube_object)
-
-    return sorted(objects, key=age)

@@ -1,4 +1,11 @@
-"""Which fields of HTTPRoutes and listeners this controller supports. All others are refused, not ignored."""
+"""Which fields of HTTPRoutes and listeners this controller supports. All others are refused, not ignored.
+
+These are what Gateway API calls its core, as far as routes of ours could have it, and host names that are
+rewritten. Routes may have a time limit besides, but not under Google's classes: their report of conformance
+lists HTTPRouteRequestTimeout as unsupported (docs/conformance.md). It lists HTTPRoutePathRewrite too, whose
+test also replaces whole paths. What replaces a prefix stays, because all that we render needs it: whether
+Google takes that is not settled by any source.
+"""
 
 from typing import Any
 
@@ -11,7 +18,6 @@ _ROUTE: Any = {
     "hostnames": None,
     "rules": [
         {
-            "name": None,
             "matches": [
                 {
                     "path": {"type": {"PathPrefix", "Exact"}, "value": None},
@@ -23,11 +29,7 @@ _ROUTE: Any = {
                     "type": {"URLRewrite", "RequestHeaderModifier"},
                     "urlRewrite": {
                         "hostname": None,
-                        "path": {
-                            "type": {"ReplaceFullPath", "ReplacePrefixMatch"},
-                            "replaceFullPath": None,
-                            "replacePrefixMatch": None,
-                        },
+                        "path": {"type": {"ReplacePrefixMatch"}, "replacePrefixMatch": None},
                     },
                     "requestHeaderModifier": {"set": _HEADERS, "add": _HEADERS, "remove": None},
                 }
@@ -39,6 +41,7 @@ _ROUTE: Any = {
         }
     ],
 }
+_GOOGLES = "gke-l7-"
 _LISTENER: Any = {
     "name": None,
     "protocol": {"HTTP"},
@@ -51,17 +54,31 @@ _LISTENER: Any = {
 }
 
 
-def unsupported_in_route(route: Object) -> tuple[str, ...]:
+def is_googles(class_name: str) -> bool:
+    """Return whether a GatewayClass is one of Google's."""
+    return class_name.startswith(_GOOGLES)
+
+
+def unsupported_in_route(route: Object, *, google: bool = False) -> tuple[str, ...]:
     """Return the paths of unsupported fields, with the value where another value would be supported.
 
     An example is `spec.rules[0].filters[1].type: CORS`.
     """
-    return (*_unsupported("spec", route["spec"], _ROUTE), *_host_headers(route))
+    limits = _timeouts(route) if google else []
+    return (*_unsupported("spec", route["spec"], _ROUTE), *limits, *_host_headers(route))
 
 
 def unsupported_in_listener(listener: Object) -> tuple[str, ...]:
     """Return the paths of unsupported fields of a listener, as for routes."""
     return _unsupported(f"listeners[{listener['name']}]", listener, _LISTENER)
+
+
+def _timeouts(route: Object) -> list[str]:
+    return [
+        f"spec.rules[{i}].timeouts"
+        for i, rule in enumerate(route["spec"].get("rules") or ())
+        if rule.get("timeouts")
+    ]
 
 
 def _host_headers(route: Object) -> list[str]:

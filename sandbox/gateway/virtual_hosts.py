@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from sandbox.cluster.objects import Object, key
+from sandbox.cluster.objects import Object, key, oldest_first
 from sandbox.gateway.attachment import covers
 from sandbox.gateway.backends import Backend, Unresolved
 from sandbox.gateway.matching import (
@@ -15,7 +15,6 @@ from sandbox.gateway.matching import (
     envoy_timeout,
     precedence,
 )
-from sandbox.gateway.snapshot import oldest_first
 
 PICK = "envoy.filters.http.ext_proc"
 _TYPES = "type.googleapis.com/envoy"

@@ -42,10 +42,10 @@ def build(part: Part, cache: Path, *, count: str, progress: Progress) -> Path:
             out.mkdir()
             for files in part.embedded:
                 _copy(files, work, into=work, tool=tool, progress=progress)
-            for number, edited in enumerate(part.edited):
-                _replace_source(edited, f"{COPY}{number}", work, tool=tool, progress=progress)
             for files in part.files:
                 _copy(files, work, into=out, tool=tool, progress=progress)
+            for number, edited in enumerate(part.edited):
+                _replace_source(edited, f"{COPY}{number}", work, tool=tool, progress=progress)
             if part.programs:
                 packages = [program.package for program in part.programs]
                 command = [str(tool), "build", "-v", "-ldflags", part.ldflags, "-o", f"{out}/", *packages]

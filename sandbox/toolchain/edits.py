@@ -85,3 +85,24 @@ LLM_D_SOURCE = Edited(
     _SIDECAR_EDITS + _WITHOUT_KV_CACHE,
     without=(f"{_PLUGINS}/preparedata", f"{_PLUGINS}/scorer/precise_prefix_cache.go"),
 )
+
+# The server that conformance suites send their requests to.
+SUITE_MODULE = "sigs.k8s.io/gateway-api/conformance"
+_ECHO, _GRPC_ECHO = "echo-basic/echo-basic.go", "echo-basic/grpc/grpc.go"
+_AT_OWN_PORT = f'fmt.Sprintf("%s:%s", os.Getenv("{LISTEN_ADDRESS}"), '
+ECHO_SERVER = Edited(
+    SUITE_MODULE,
+    tuple(
+        Edit(_ECHO, f'fmt.Sprintf(":%s", {port})', f"{_AT_OWN_PORT}{port})")
+        for port in ("httpPort", "httpsPort", "h2cPort")
+    )
+    + tuple(
+        Edit(_GRPC_ECHO, f'fmt.Sprintf("0.0.0.0:%d", config.{port})', f"{_AT_ADDRESS}config.{port})")
+        for port in ("HTTPPort", "HTTPSPort")
+    )
+    + tuple(
+        Edit("echo-basic/tcpserver/tcpserver.go", f'fmt.Sprintf(":%s", s.{port})', f"{_AT_OWN_PORT}s.{port})")
+        for port in ("tcpPort", "tlsPort")
+    ),
+    without=("reports",),
+)

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from sandbox.toolchain.parts import PARTS
+from sandbox.toolchain.parts import EXTRA, PARTS
 
 ROOT = Path(__file__).parents[2]
 PYTHON = ("requirements.txt", "requirements-tools.txt", "sandbox/toolchain/go.txt")
@@ -38,7 +38,7 @@ def inventory(root: Path = ROOT) -> dict[str, Any]:
     """Return the CycloneDX document, its components sorted by their package URLs."""
     packages: dict[str, Package] = {}
     files = dict.fromkeys(PYTHON, python_packages)
-    files |= {f"sandbox/toolchain/{part.name}/go.sum": go_modules for part in PARTS}
+    files |= {f"sandbox/toolchain/{part.name}/go.sum": go_modules for part in (*PARTS, *EXTRA)}
     for name, read in files.items():
         for package in read((root / name).read_text()):
             packages.setdefault(package.purl, package).pinned_in.append(name)

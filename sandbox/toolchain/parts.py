@@ -5,7 +5,15 @@ import platform
 from dataclasses import dataclass
 from pathlib import Path
 
-from sandbox.toolchain.edits import LLM_D_MODULE, LLM_D_SOURCE, PICKER, PICKER_MODULE, Edited
+from sandbox.toolchain.edits import (
+    ECHO_SERVER,
+    LLM_D_MODULE,
+    LLM_D_SOURCE,
+    PICKER,
+    PICKER_MODULE,
+    SUITE_MODULE,
+    Edited,
+)
 
 HERE = Path(__file__).parent
 PULUMI = "3.250.0"
@@ -79,6 +87,9 @@ class Part:
         return f"{self.name}-{digest.hexdigest()[:12]}"
 
 
+ISTIO_MODULE = "istio.io/istio"
+_ISTIO_CHARTS = "manifests/charts"
+_ISTIO_DISCOVERY = f"{_ISTIO_CHARTS}/istio-control/istio-discovery"
 _PROVIDER_MODULE = "github.com/pulumi/pulumi-kubernetes/provider/v4"
 _PROVIDER_FILES = "cmd/pulumi-resource-kubernetes"
 
@@ -158,6 +169,8 @@ CRDS = Part(
         Files("sigs.k8s.io/gateway-api", "config/crd/standard", "gateway*.yaml", "crds"),
         Files("sigs.k8s.io/gateway-api-inference-extension", "config/crd/bases", "*.yaml", "crds"),
         Files("sigs.k8s.io/lws", "config/crd/bases", "leaderworkerset*.yaml", "crds"),
+        # For clusters that say `provider: istio`, whoever serves their Gateways.
+        Files(ISTIO_MODULE, f"{_ISTIO_CHARTS}/base/files", "crd-all.gen.yaml", "istio-crds"),
     ),
 )
 _VOLCANO_CRDS = "config/crd/volcano/bases"
@@ -172,6 +185,22 @@ SCHEDULERS = Part(
         Files("volcano.sh/volcano", _VOLCANO_CRDS, "topology.volcano.sh_*.yaml", "crds"),
         Files("sigs.k8s.io/kueue", _KUEUE_CRDS, "kueue.x-k8s.io_localqueues.yaml", "crds"),
         Files("sigs.k8s.io/kueue", _KUEUE_CRDS, "kueue.x-k8s.io_topologies.yaml", "crds"),
+    ),
+)
+_OPERATOR_CRDS = "example/prometheus-operator-crd"
+# What the Prometheus operator defines of what inferfleet writes, for tests alone like SCHEDULERS. What Google
+# defines is missing: the module proxy does not offer github.com/GoogleCloudPlatform/prometheus-engine.
+MONITORS = Part(
+    name="monitors",
+    version="of prometheus-operator 0.90.1",
+    files=tuple(
+        Files(
+            "github.com/prometheus-operator/prometheus-operator",
+            _OPERATOR_CRDS,
+            f"monitoring.coreos.com_{plural}.yaml",
+            "crds",
+        )
+        for plural in ("podmonitors", "servicemonitors")
     ),
 )
 EPP = Part(
@@ -209,5 +238,37 @@ LWS = Part(
     minutes=3,
 )
 
+# The control plane of Istio, and what its chart has istiod make the pods of Gateways from.
+ISTIO = Part(
+    name="istio",
+    # The release that the commit of 2026-08-27 is on the way to.
+    version="1.31",
+    programs=(Program("istiod", f"{ISTIO_MODULE}/pilot/cmd/pilot-discovery"),),
+    files=(
+        Files(ISTIO_MODULE, _ISTIO_DISCOVERY, "values.yaml", "istio"),
+        Files(ISTIO_MODULE, f"{_ISTIO_DISCOVERY}/files", "kube-gateway.yaml", "istio"),
+    ),
+    minutes=6,
+)
+
+# Conformance suites: of the Gateway API in the version of the part `crds`, with the server that its pods run.
+GATEWAY_CONFORMANCE = Part(
+    name="gateway-conformance",
+    version="1.5.0",
+    programs=(Program("gateway-conformance"), Program("echo-basic", f"{SUITE_MODULE}/echo-basic")),
+    files=(Files(SUITE_MODULE, "base", "manifests.yaml", "gateway-conformance-base"),),
+    edited=(ECHO_SERVER,),
+    minutes=3,
+)
+INFERENCE_CONFORMANCE = Part(
+    name="inference-conformance",
+    # Later ones come with a picker of their own, which does not speak the mode in which Istio asks.
+    version="1.5.0",
+    programs=(Program("inference-conformance"),),
+    minutes=3,
+)
+
 # Quick parts come first, so that errors of the network or of Go show before the long builds.
 PARTS = (CRDS, LANGUAGE_PYTHON_EXEC, LANGUAGE_PYTHON, KWOK, LWS, EPP, LLM_D, PULUMI_CLI, KUBE, PROVIDER)
+# Parts that only some stacks need, or only bench/conformance.py.
+EXTRA = (ISTIO, GATEWAY_CONFORMANCE, INFERENCE_CONFORMANCE)

@@ -4,6 +4,7 @@ import hashlib
 import os
 import shutil
 import subprocess
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -12,6 +13,8 @@ from sandbox.places import cache_folder
 from sandbox.toolchain.build import build
 from sandbox.toolchain.parts import (
     EPP,
+    EXTRA,
+    ISTIO,
     LANGUAGE_PYTHON,
     LANGUAGE_PYTHON_EXEC,
     LLM_D,
@@ -42,16 +45,20 @@ def store() -> Path:
     return cache_folder() / "toolchain"
 
 
-def resolve() -> tuple[Resolved, ...]:
-    """Return where every part comes from, without building anything."""
+def resolve(extra: Iterable[Part] = ()) -> tuple[Resolved, ...]:
+    """Return where every part comes from, without building anything.
+
+    Of EXTRA parts, these are those that are there, and `extra`.
+    """
     path = without(store(), os.environ.get("PATH", ""))
     pulumi = _on_path(PULUMI_CLI, path)
-    return tuple(_resolve(part, path, pulumi) for part in PARTS)
+    parts = (*PARTS, *(part for part in EXTRA if part in extra or (store() / part.key).exists()))
+    return tuple(_resolve(part, path, pulumi) for part in parts)
 
 
-def resolve_or_build(progress: Progress) -> tuple[Resolved, ...]:
+def resolve_or_build(progress: Progress, extra: Iterable[Part] = ()) -> tuple[Resolved, ...]:
     """Return where every part comes from, after fetching or building those that were missing."""
-    parts = resolve()
+    parts = resolve(extra)
     missing = [resolved.part for resolved in parts if resolved.source == "missing"]
     if not missing:
         return parts
@@ -66,7 +73,7 @@ def resolve_or_build(progress: Progress) -> tuple[Resolved, ...]:
         if part is PROVIDER and installed and _fetch_published(installed / "pulumi", progress):
             continue
         build(part, store(), count=f"{number}/{len(missing)}", progress=progress)
-    return resolve()
+    return resolve(extra)
 
 
 def programs(parts: tuple[Resolved, ...]) -> Path:
@@ -115,8 +122,8 @@ def _resolve(part: Part, path: str, pulumi: Path | None) -> Resolved:
         # They print no version, so only those that an installed Pulumi has beside it are used.
         needed = part.programs[0].name if part.programs else part.files[0].pattern
         installed = pulumi if pulumi and (pulumi / needed).exists() else None
-    elif part.programs and part not in (EPP, LLM_D, LWS, PROVIDER):
-        # An `epp` on the PATH prints no version, so it could be any; LWS has files beside its program.
+    elif part.programs and part not in (EPP, ISTIO, LLM_D, LWS, PROVIDER):
+        # An `epp` on the PATH prints no version, so it could be any; LWS and Istio have files too.
         installed = pulumi if part is PULUMI_CLI else _on_path(part, path)
     if installed is not None:
         return Resolved(part, "path", installed)

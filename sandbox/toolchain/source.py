@@ -12,12 +12,12 @@ COPY = "edited"
 
 
 def copy_source(module: Path, into: Path, *, without: Iterable[str] = ()) -> None:
-    """Copy what Go compiles of a module, but for the files and folders `without`.
+    """Copy what Go compiles and embeds of a module, but for the files and folders `without`.
 
     The original is write-protected, so its permissions are not kept.
     """
     left_out = [module / path for path in without]
-    for file in (module / "go.mod", *module.rglob("*.go")):
+    for file in (module / "go.mod", *module.rglob("*.go"), *module.rglob("*.yaml")):
         if file.name.endswith("_test.go") or any(file.is_relative_to(path) for path in left_out):
             continue
         copy = into / file.relative_to(module)

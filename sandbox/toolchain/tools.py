@@ -2,11 +2,12 @@
 
 import os
 import shutil
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
 from sandbox.problem import SandboxProblem
-from sandbox.toolchain.parts import CRDS, LWS, PROVIDER
+from sandbox.toolchain.parts import CRDS, ISTIO, LWS, PROVIDER, Part
 from sandbox.toolchain.progress import Progress
 from sandbox.toolchain.resolve import Resolved, programs, resolve, resolve_or_build, store, without
 
@@ -28,28 +29,41 @@ class Tools:
     @property
     def crds(self) -> tuple[Path, ...]:
         """The files of the CustomResourceDefinitions a platform cluster has."""
-        return tuple(sorted((self._folder(CRDS.name) / "crds").iterdir()))
+        return tuple(sorted((self.folder(CRDS.name) / "crds").iterdir()))
 
     @property
     def lws(self) -> Path:
         """The folder with the files of the LeaderWorkerSet controller: `crds` and `webhooks`."""
-        return self._folder(LWS.name)
+        return self.folder(LWS.name)
+
+    @property
+    def istio_crds(self) -> tuple[Path, ...]:
+        """The files of the CustomResourceDefinitions of Istio."""
+        return tuple(sorted((self.folder(CRDS.name) / "istio-crds").iterdir()))
+
+    @property
+    def istio(self) -> Path:
+        """The folder with the files that istiod makes the pods of Gateways from."""
+        return self.folder(ISTIO.name) / "istio"
 
     @property
     def provider(self) -> Path:
         """The executable of the Kubernetes provider plugin."""
-        return self._folder(PROVIDER.name) / PROVIDER.programs[0].name
+        return self.folder(PROVIDER.name) / PROVIDER.programs[0].name
 
-    def _folder(self, name: str) -> Path:
+    def folder(self, name: str) -> Path:
         folder = next((resolved.folder for resolved in self.parts if resolved.part.name == name), None)
         if folder is None:
             raise SandboxProblem(f"part {name} of the toolchain is missing. Run `inferfleet sandbox up`.")
         return folder
 
 
-def make_tools(progress: Progress) -> Tools:
-    """Return the toolchain, after fetching or building what is missing: minutes on the first run."""
-    return _tools(resolve_or_build(progress))
+def make_tools(progress: Progress, extra: Iterable[Part] = ()) -> Tools:
+    """Return the toolchain, after fetching or building what is missing: minutes on the first run.
+
+    Parts that only some stacks need are built when they are among `extra`.
+    """
+    return _tools(resolve_or_build(progress, extra))
 
 
 def present_tools() -> Tools | None:

@@ -13,6 +13,8 @@ from sandbox.places import StackPlaces
 from sandbox.problem import SandboxProblem
 from sandbox.toolchain.tools import present_tools
 
+# What names of Services end in, which nothing outside of a cluster resolves.
+_INSIDE = ".svc.cluster.local"
 _KINDS = "gateways.gateway.networking.k8s.io,httproutes.gateway.networking.k8s.io"
 
 
@@ -102,6 +104,12 @@ def _service_url(route: Object, gateways: dict[str, Object], cluster: str) -> Se
     if address is None:
         what = "has no address yet" if gateway in gateways else "does not exist"
         problem = f"Gateway {gateway} {what}. `inferfleet sandbox status` says whether its controller runs."
+        return ServiceUrl(service, cluster, None, problem=problem)
+    if address.host.endswith(_INSIDE):
+        problem = (
+            f"Gateway {gateway} is reached at {address.host} from inside of the cluster alone. "
+            "Its cluster says `serviceType: LoadBalancer` in serving.gateway to give it an address here."
+        )
         return ServiceUrl(service, cluster, None, problem=problem)
     path = spec["rules"][0]["matches"][0]["path"]["value"].rstrip("/")
     hosts = spec.get("hostnames") or [""]

@@ -80,6 +80,7 @@ def test_the_environment_leads_to_the_sandbox_alone(tmp_path: Path) -> None:
         "PULUMI_CONFIG_PASSPHRASE_FILE": f"{tmp_path}/.sandbox/.secrets/dev/passphrase",
         "PULUMI_STACK": "dev",
         "PULUMI_SKIP_UPDATE_CHECK": "true",
+        "PULUMI_PARALLEL": "128",
         "GOGC": "400",
         "PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION": "true",
     }

@@ -1,8 +1,9 @@
-"""The images that the sandbox has programs for: endpoint pickers, and the routing sidecar of decode pods."""
+"""The images that the sandbox has programs for: pickers, routing sidecars, servers of conformance suites."""
 
 from collections.abc import Mapping
 
 from inferfleet.profiles.table import profile
+from sandbox.cluster.kwok_stages import SUITE_SERVERS
 from sandbox.cluster.objects import Object
 from sandbox.toolchain.parts import LLM_D
 
@@ -16,6 +17,12 @@ PICKERS = {
 }
 SIDECARS = {f"{_LLM_D}/llm-d-routing-sidecar:v{LLM_D.version}": "pd-sidecar"}
 PROGRAMS = (*PICKERS.values(), *SIDECARS.values())
+# The images in the manifests of conformance suites. bench/conformance.py builds their programs.
+SUITES = {
+    **dict.fromkeys(SUITE_SERVERS, "echo-basic"),
+    # The candidate of the picker's release.
+    f"{profile(PROFILE).epp_image}-rc.1": "epp",
+}
 # The name of a routing sidecar's container in the manifests of llm-d.
 ROUTING_SIDECAR = "routing-proxy"
 

@@ -59,6 +59,8 @@ class RealProgram:
         name = program_of(container["image"], self._images)
         if name is None:
             raise CannotStart("ErrImageNeverPull", refusal(container["image"], self._images))
+        if name not in self._host.programs:
+            raise CannotStart("ErrImageNeverPull", f"{name} is not built. `make conformance` builds it.")
         if container.get("command"):
             raise CannotStart("CreateContainerError", "the sandbox runs the image's own entrypoint only")
         try:
@@ -68,6 +70,7 @@ class RealProgram:
         except UNREACHABLE as error:
             raise CannotStart("CreateContainerError", f"the API server does not answer: {error}") from error
         args = [redirected(argument, folders) for argument in expanded(container.get("args", []), variables)]
+        variables = {variable: redirected(value, folders) for variable, value in variables.items()}
         self._running = asyncio.create_task(self._run(name, args, variables))
         self._process = await asyncio.shield(self._running)
         self._renewal = asyncio.create_task(self._access.renew())

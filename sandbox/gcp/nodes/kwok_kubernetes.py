@@ -18,6 +18,7 @@ from sandbox.gcp.rules.names import cluster_path
 from sandbox.gcp.store import Record
 from sandbox.locking import locked
 from sandbox.lws import installation
+from sandbox.network.obstacles import obstacle
 from sandbox.places import StackPlaces
 from sandbox.toolchain.tools import Tools
 
@@ -47,7 +48,12 @@ class KwokKubernetes:
         kwok = self._kwok(cluster.id)
         condition = kwok.condition()
         if condition == "missing":
-            kwok.create(self.tools, crds=self._crds(cluster), access=shared_access(self.places))
+            kwok.create(
+                self.tools,
+                crds=self._crds(cluster),
+                namespaced=obstacle() is None,
+                access=shared_access(self.places),
+            )
         elif condition == "stopped":
             kwok.start(self.tools)
         self._furnish(cluster, kwok)

@@ -1,5 +1,6 @@
 """Pods are found by the names that a cluster's DNS would answer, and by no others."""
 
+from ipaddress import IPv4Network
 from typing import Any
 
 import pytest
@@ -24,6 +25,7 @@ def pod(name: str, of: str, address: str | None, *, ready: bool = False) -> dict
     }
 
 
+HERE = IPv4Network("127.0.0.0/8")
 PODS = [
     pod("kimi-0", "kimi", "127.4.0.2"),
     pod("kimi-0-1", "kimi", "127.4.0.10", ready=True),
@@ -58,9 +60,9 @@ SERVICES = [service("kimi"), service("strict", unready=False), service("web", he
     ],
 )
 def test_names_are_answered_as_in_a_cluster(name: str, address: str | None) -> None:
-    assert address_of(name, "ml", pods=PODS, services=SERVICES) == address
+    assert address_of(name, "ml", pods=PODS, services=SERVICES, reachable=HERE) == address
 
 
 def test_short_names_belong_to_the_namespace_that_asks() -> None:
-    assert address_of("kimi", "other", pods=PODS, services=SERVICES) is None
-    assert address_of("kimi.ml", "other", pods=PODS, services=SERVICES) == "127.4.0.2"
+    assert address_of("kimi", "other", pods=PODS, services=SERVICES, reachable=HERE) is None
+    assert address_of("kimi.ml", "other", pods=PODS, services=SERVICES, reachable=HERE) == "127.4.0.2"

@@ -7,8 +7,16 @@ import pytest
 from inferfleet.profiles.table import profile
 from sandbox.agent.container import last_error
 from sandbox.agent.environment import expanded, field_of
-from sandbox.agent.programs.images import PICKERS, SIDECARS, is_routing_sidecar, program_of, refusal
+from sandbox.agent.programs.images import (
+    PICKERS,
+    SIDECARS,
+    SUITES,
+    is_routing_sidecar,
+    program_of,
+    refusal,
+)
 from sandbox.agent.programs.volumes import redirected
+from sandbox.cluster.kwok_stages import SUITE_SERVERS
 
 
 @pytest.mark.parametrize(
@@ -41,6 +49,12 @@ NONE = f"sha256:{'0' * 64}"
 )
 def test_the_image_of_a_picker_or_a_mirror_of_it_tells_its_program(image: str, program: str) -> None:
     assert (program_of(image, PICKERS), refusal(image, PICKERS)) == (program, "")
+
+
+@pytest.mark.parametrize("image", SUITE_SERVERS)
+def test_the_server_of_conformance_suites_is_known_by_its_image_and_release(image: str) -> None:
+    other = f"{image.partition(':')[0]}:v1"
+    assert (program_of(image, SUITES), program_of(other, SUITES)) == ("echo-basic", None)
 
 
 @pytest.mark.parametrize(

@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from sandbox.cluster.kwok_stages import kwok_stages
+from sandbox.cluster.kwok_stages import SUITE_SERVERS, kwok_stages
 
-NAMES = ".spec.containers.[].name"
-AGENT_CONTAINERS = ["engine", "epp"]
+CONTAINERS = ".spec.containers.[] | .name, .image"
+AGENT_CONTAINERS = ["engine", "epp", "istio-proxy", *SUITE_SERVERS]
 
 
 def _of(kind: str) -> dict[str, dict[str, Any]]:
@@ -18,12 +18,12 @@ def _of(kind: str) -> dict[str, dict[str, Any]]:
 @pytest.mark.parametrize("name", ["pod-ready", "pod-complete", "pod-delete"])
 def test_readiness_and_deletion_of_pods_that_really_run_are_not_kwok_s(name: str) -> None:
     requirements = _of("Pod")[name]["selector"]["matchExpressions"]
-    assert {"key": NAMES, "operator": "NotIn", "values": AGENT_CONTAINERS} in requirements
+    assert {"key": CONTAINERS, "operator": "NotIn", "values": AGENT_CONTAINERS} in requirements
 
 
 def test_of_pods_that_really_run_kwok_sets_the_address_and_nothing_else() -> None:
     spec = _of("Pod")["pod-address"]
-    assert {"key": NAMES, "operator": "In", "values": AGENT_CONTAINERS} in spec["selector"][
+    assert {"key": CONTAINERS, "operator": "In", "values": AGENT_CONTAINERS} in spec["selector"][
         "matchExpressions"
     ]
     said = spec["next"]["statusTemplate"]

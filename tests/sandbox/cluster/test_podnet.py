@@ -83,3 +83,13 @@ def test_numbers_that_are_not_usable_or_to_be_avoided_are_passed_over(home: Path
     assert numbers.reserve(folder, [1, 2, 3], usable=lambda number: number != 1) == 2
     assert numbers.reserve(folder, [1, 2, 3], avoid=frozenset({2})) == 1
     assert numbers.reserve(_folder(home, "two", "east"), [1]) is None
+
+
+def test_pods_of_a_network_namespace_have_private_addresses_and_gateways_those_of_this_machine() -> None:
+    network = PodNetwork(3, namespaced=True)
+    assert [str(net) for net in (network.whole, next(network.of_nodes()), network.of_gateways)] == [
+        "10.12.0.0/14",
+        "10.12.0.0/24",
+        "127.15.255.0/24",
+    ]
+    assert (str(network.reachable), str(PodNetwork(3).reachable)) == ("10.0.0.0/8", "127.0.0.0/8")

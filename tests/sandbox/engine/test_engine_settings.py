@@ -27,12 +27,14 @@ def read(*args: str, engine: str = "vllm", gpus: int = 1, port: int | None = Non
 
 def serving(*names: str, **more: Any) -> Settings:
     return Settings(
-        **{"engine": "vllm", "names": names, "port": 8000, "metrics_port": 8000, "slots": 16} | more
+        **{"engine": "vllm", "names": names, "port": 8000, "metrics_port": 8000, "slots": 16, "drain": 0}
+        | more
     )
 
 
 SGLANG = {
     "engine": "sglang",
+    "drain": None,
     "port": 30000,
     "metrics_port": 30000,
     "any_model": True,
@@ -91,13 +93,15 @@ SGLANG = {
         (
             read("trtllm-serve", "Q", "--host", "0.0.0.0", "--tp_size", "2", "--max_batch_size", "3",
                  engine="trtllm-serve", gpus=2),
-            serving("Q", engine="trtllm-serve", metrics_path="/prometheus/metrics", any_model=True, slots=3),
+            serving("Q", engine="trtllm-serve", metrics_path="/prometheus/metrics", any_model=True, slots=3,
+                    drain=None),
         ),
         (
             read("--anything", engine="triton-tensorrt-llm", model="ens"),
             serving(
                 "ens",
                 engine="triton-tensorrt-llm",
+                drain=30,
                 metrics_port=8002,
                 any_model=True,
                 health_paths=("/v2/health/ready", "/v2/health/live"),
@@ -108,6 +112,23 @@ SGLANG = {
 )  # fmt: skip
 def test_arguments_say_what_is_served(actual: Settings, expected: Settings) -> None:
     assert actual == expected
+
+
+@pytest.mark.parametrize(
+    ("actual", "seconds"),
+    [
+        (read("vllm", "serve", "Q"), 0),
+        (read("vllm", "serve", "Q", "--shutdown-timeout", "90"), 90),
+        (read("--model-path=D", "--host=::", engine="sglang"), None),
+        (read("--model-path=D", "--host=::", engine="sglang", env={"SGLANG_FORCE_SHUTDOWN": "1"}), 0),
+        (read("trtllm-serve", "Q", engine="trtllm-serve"), None),
+        (read("tritonserver", "--exit-timeout-secs=90", engine="triton-tensorrt-llm"), 90),
+        (read("tritonserver", "--exit-timeout-secs", "90", engine="triton-tensorrt-llm"), 90),
+        (read("anything", engine="other"), None),
+    ],
+)
+def test_requests_in_hand_have_the_seconds_of_the_engine(actual: Settings, seconds: int | None) -> None:
+    assert actual.drain == seconds
 
 
 @pytest.mark.parametrize(

@@ -1,10 +1,11 @@
 """Which listeners take a route, and under which host names."""
 
+from dataclasses import replace
 from ipaddress import IPv4Network
 from typing import Any
 
 import pytest
-from gateway_objects import gateway, listener, route, rule, snapshot
+from gateway_objects import gateway, listener, route, rule, snapshot, to_pool
 
 from sandbox.cluster.objects import Object
 from sandbox.gateway.attachment import NotAccepted, hostnames
@@ -97,6 +98,19 @@ def test_a_listener_says_why_it_does_not_take_a_route(
     decided = config(snapshot(gateway(listeners=[at]), route("r", **spec)), NETWORK)
     assert [parent.listeners for attached in decided.routes for parent in attached.parents] == [
         refused or ("http",)
+    ]
+
+
+def test_a_time_limit_is_refused_under_the_classes_of_google_alone() -> None:
+    limited = route("r", rule("/x", to_pool("qwen"), timeouts={"request": "60s"}))
+    edge = gateway(gatewayClassName="gke-l7-rilb")
+    seen = snapshot(edge, limited)
+    (attached,) = config(replace(seen, classes={"gke-l7-rilb": seen.classes["ours"]}), NETWORK).routes
+    assert [parent.listeners for parent in attached.parents] == [
+        NotAccepted(
+            "UnsupportedValue",
+            "Google's gateways do not support spec.rules[0].timeouts. Other gateways may.",
+        )
     ]
 
 

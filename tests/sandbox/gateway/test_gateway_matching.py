@@ -73,12 +73,12 @@ def rewritten(path: str, prefix: str, action: dict[str, Any]) -> str:
     return re.sub(change["pattern"]["regex"], change["substitution"], path)
 
 
-def test_a_full_path_and_the_host_name_are_replaced() -> None:
-    change = {"hostname": "inner", "path": {"type": "ReplaceFullPath", "replaceFullPath": r"/a\1"}}
-    made = envoy_rewrite(match("/x"), {"filters": [{"type": "URLRewrite", "urlRewrite": change}]})
+def test_the_host_name_is_replaced_and_a_prefix_stays_text() -> None:
+    change = {"hostname": "inner", "path": {"type": "ReplacePrefixMatch", "replacePrefixMatch": r"/a\1"}}
+    made = envoy_rewrite(match("/"), {"filters": [{"type": "URLRewrite", "urlRewrite": change}]})
     assert made == {
         "host_rewrite_literal": "inner",
-        "regex_rewrite": {"pattern": {"regex": "^.*$"}, "substitution": r"/a\\1"},
+        "regex_rewrite": {"pattern": {"regex": "^/"}, "substitution": r"/a\\1/"},
     }
 
 

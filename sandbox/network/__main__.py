@@ -1,0 +1,143 @@
+"""Runs the network of one cluster's pods: `python -m sandbox.network <stack folder> <cluster>`.
+
+Its child holds the network namespace. Inside of it the API server is where it is outside. The addresses of
+Gateways lead into it, and those of Services of type LoadBalancer, which it gives them.
+"""
+
+import asyncio
+import socket
+import sys
+from collections.abc import Mapping
+from functools import partial
+from pathlib import Path
+
+from sandbox.child import spawn
+from sandbox.cluster import podnet
+from sandbox.cluster.companions import cluster_of, python_link
+from sandbox.cluster.kwok import KwokCluster
+from sandbox.cluster.objects import Object
+from sandbox.cluster.watching import UNREACHABLE, Api, ApiError, Copies, follow
+from sandbox.network import namespace, sockets
+from sandbox.network.doors import doors
+from sandbox.network.load_balancers import Place, addresses, places, statuses
+from sandbox.network.pod_network import HOLDER
+from sandbox.network.relay import dialled, relay
+
+_GATEWAYS = "/apis/gateway.networking.k8s.io/v1/gateways"
+_SERVICES = "/api/v1/services"
+_SLICES = "/apis/discovery.k8s.io/v1/endpointslices"
+# Seconds until the next attempt when an address could not be written.
+_RETRY_SECONDS = 0.5
+
+
+async def main(stack_folder: str, name: str) -> None:
+    """Run until killed, or until the namespace has ended."""
+    cluster = cluster_of(stack_folder, name)
+    holder = await spawn(
+        python_link(cluster.folder, HOLDER),
+        *("-I", "-S", str(Path(namespace.__file__)), str(cluster.folder)),
+        stdin=asyncio.subprocess.DEVNULL,
+        stdout=asyncio.subprocess.PIPE,
+    )
+    assert holder.stdout is not None  # it is a pipe
+    if (await holder.stdout.readline()).decode().strip() != namespace.READY:
+        sys.exit("there is no network namespace")
+    tasks = [
+        asyncio.create_task(work) for work in (holder.wait(), _serve_api(cluster), _serve_doors(cluster))
+    ]
+    await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+    for task in tasks[1:]:
+        if task.done():
+            task.result()
+    sys.exit("the network namespace has ended")
+
+
+async def _serve_api(cluster: KwokCluster) -> None:
+    """Make the API server answer inside at the address that it has outside."""
+    host, _, port = cluster.server.removeprefix("https://").partition(":")
+    inside = await asyncio.to_thread(sockets.listen, cluster.folder, host, int(port))
+    server = await relay(inside, partial(dialled, host, int(port)))
+    await server.serve_forever()
+
+
+async def _serve_doors(cluster: KwokCluster) -> None:
+    """Keep a listening socket outside for every address of a Gateway or LoadBalancer."""
+    gateways, services, slices = Copies(_GATEWAYS), Copies(_SERVICES), Copies(_SLICES)
+    changed = asyncio.Event()
+    network = podnet.network(cluster.folder).of_gateways
+    open_doors: dict[Place, _Door] = {}
+    async with Api(cluster.server, cluster.folder / "pki") as api, asyncio.TaskGroup() as tasks:
+        for copies in (gateways, services, slices):
+            tasks.create_task(follow(api, copies, lambda _: changed.set()))
+        while True:
+            await changed.wait()
+            changed.clear()
+            if not (services.complete and slices.complete):
+                continue
+            given = addresses(services.objects.values(), network)
+            if not await _write(api, statuses(services.objects.values(), given)):
+                asyncio.get_running_loop().call_later(_RETRY_SECONDS, changed.set)
+            wanted = {
+                **doors(gateways.objects.values(), network),
+                **places(services.objects.values(), slices.objects.values(), given),
+            }
+            for place in open_doors.keys() - wanted.keys():
+                open_doors.pop(place).close()
+            for place, inside in wanted.items():
+                if place not in open_doors:
+                    door = _Door(cluster.folder)
+                    try:
+                        await door.open(place)
+                    except OSError as error:
+                        print(f"{place[0]}:{place[1]}: {error.strerror}", flush=True)
+                        continue
+                    open_doors[place] = door
+                open_doors[place].lead_to(inside)
+
+
+async def _write(api: Api, changes: Mapping[str, Object]) -> bool:
+    """Write the statuses by their paths. Return False when one could not be written."""
+    complete = True
+    for path, status in changes.items():
+        try:
+            await api.patch(path, {"status": status})
+        except ApiError as error:
+            print(f"{path}: {error}", flush=True)
+            complete = complete and error.status == 404  # the object was deleted meanwhile
+        except UNREACHABLE:
+            complete = False
+    return complete
+
+
+class _Door:
+    """A socket outside that leads to places inside, to each in turn."""
+
+    def __init__(self, cluster_folder: Path) -> None:
+        self._folder = cluster_folder
+        self._inside: tuple[Place, ...] = ()
+        self._turn = 0
+        self._server: asyncio.Server | None = None
+
+    async def open(self, place: Place) -> None:
+        listening = socket.create_server(place, backlog=1024)
+        self._server = await relay(listening, self._dial)
+
+    def lead_to(self, inside: tuple[Place, ...]) -> None:
+        self._inside = inside
+
+    def close(self) -> None:
+        if self._server is not None:
+            self._server.close()
+
+    async def _dial(self) -> socket.socket:
+        if not self._inside:
+            raise ConnectionRefusedError("nothing serves this address")
+        self._turn += 1
+        host, port = self._inside[self._turn % len(self._inside)]
+        made = await asyncio.to_thread(sockets.connect, self._folder, host, port)
+        made.setblocking(False)
+        return made
+
+
+if __name__ == "__main__":
+    asyncio.run(main(*sys.argv[1:3]))
