@@ -1,25 +1,26 @@
 """What no plan of a fleet can exceed: the most replicas and the least price, by HiGHS (`highspy`).
 
-The programs count GPUs alone: in the fleets of `bench/fleets.py` nodes are short of nothing else, and the
-sizes of pods divide each other, so that pods whose GPUs fit also have nodes. A large fleet is asked with
-pools of equal class and label as one, and without whole numbers. Both make the bound weaker, never wrong: a
-plan can only look worse.
+The programs count the GPUs and cores of all nodes of a pool together. In most fleets of `bench/fleets.py`
+nodes are short of nothing but GPUs, and the sizes of pods divide each other, so that pods whose GPUs fit also
+have nodes; where cores run out, no plan comes near. Pairs may be on several pools of
+a cluster, though no more of them than have room on one. A large fleet is asked with pools of equal class and
+label as one, and without whole numbers. All of this makes the bound weaker, never wrong: a plan can only look
+worse.
 """
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from math import floor
 
 import highspy
 import numpy as np
 
-from bench.fleets import CLASSES
+from bench.fleets import CLASSES, CORES
 from inferfleet.api.documents import Documents
-from inferfleet.fleet.decisions import Plan
 from inferfleet.fleet.demands import written
 from inferfleet.fleet.placement.suitability import Suitability
-from inferfleet.fleet.roles import roles_of
+from inferfleet.fleet.roles import is_disaggregated, roles_of
 from inferfleet.fleet.selectors.cel import Selectors
 from inferfleet.fleet.shapes import Demands
 
@@ -100,15 +101,12 @@ class Bounds:
             program.rows.append((0.0, float(wanted), everywhere))
         return floor(program.bound(maximize=True, whole=self._whole) + 1e-6)
 
-    def price(self, planned: Plan) -> float:
-        """Return the least price of as many replicas of each deployment as the plan has, spread as well.
+    def price(self, there: Mapping[str, Counter[str]]) -> float:
+        """Return the least price of as many replicas of each deployment as a plan has on clusters, spread as
+        well.
 
         Spread as well: of no number k does the plan have fewer replicas beyond the first k of a cluster.
         """
-        there: dict[str, Counter[str]] = {}
-        for placement in planned.placements:
-            spot = placement.spot
-            there.setdefault(spot.deployment, Counter())[spot.cluster] += placement.replicas
         program = _Program()
         for deployment, replicas in self._replicas(program, cost=1.0).items():
             by_cluster = there.get(deployment, Counter())
@@ -138,6 +136,7 @@ class Bounds:
         replica together; return the columns of the first roles by deployment and group of clusters.
         """
         rooms: dict[tuple[str, str], dict[int, float]] = {}
+        cores: dict[tuple[str, str], dict[int, float]] = {}
         gpus: Counter[tuple[str, str]] = Counter()
         largest: Counter[tuple[str, str]] = Counter()
         for name, cluster in self._documents.clusters.items():
@@ -146,6 +145,7 @@ class Bounds:
                 gpus[key] += pool.size * CLASSES[pool.class_name][0]
                 largest[key] = max(largest[key], pool.size)
         found = {}
+        rooms_of: dict[int, int] = {}  # replicas for whose role a pool has GPUs
         for deployment, document in self._documents.deployments.items():
             if not document.spec.replicas:
                 continue
@@ -161,13 +161,20 @@ class Bounds:
                         node_gpus, _, price = CLASSES[class_name]
                         column = program.column(cost * demand.gpus * price / node_gpus)
                         rooms.setdefault(key, {})[column] = float(demand.gpus)
+                        cores.setdefault(key, {})[column] = demand.cpu / 1000
                         own[group].append(column)
+                        rooms_of[column] = gpus[key] // demand.gpus
                 firsts = firsts if index else own
                 for group in groups if index else ():
                     together = dict.fromkeys(firsts[group], 1.0) | dict.fromkeys(own[group], -1.0)
                     if together:
                         program.rows.append((0.0, 0.0, together))
+            if self._by_pool and is_disaggregated(document):
+                for columns in firsts.values():
+                    most = max((rooms_of[column] for column in columns), default=0)
+                    program.rows.append((0.0, float(most), dict.fromkeys(columns, 1.0)))
             found[deployment] = firsts
         for key, row in rooms.items():
             program.rows.append((0.0, float(gpus[key]), row))
+            program.rows.append((0.0, float(gpus[key] * CORES), cores[key]))
         return found

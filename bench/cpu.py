@@ -37,12 +37,12 @@ def spent_by_program(folder: Path, *, since: dict[str, Spent] | None = None) -> 
     }
     for pid, parent in _parents().items():
         if parent in processes and pid not in processes:
-            processes[pid] = (_name(pid), _resident(pid))
-    processes[os.getpid()] = ("load generator", _resident(os.getpid()))
+            processes[pid] = (_name(pid), resident_mebibytes(pid))
+    processes[os.getpid()] = ("load generator", resident_mebibytes(os.getpid()))
     groups: dict[str, dict[int, float]] = defaultdict(dict)
     memory: dict[str, int] = defaultdict(int)
     for pid, (name, mebibytes) in processes.items():
-        groups[name][pid] = _cpu(pid)
+        groups[name][pid] = cpu_seconds(pid)
         memory[name] += mebibytes
     spent = {}
     for name, by_pid in groups.items():
@@ -66,12 +66,14 @@ def _parents() -> dict[int, int]:
     }
 
 
-def _cpu(pid: int) -> float:
+def cpu_seconds(pid: int) -> float:
+    """Return the CPU seconds of a process since its start."""
     stat = _stat(pid)
     return (int(stat[11]) + int(stat[12])) / _TICKS
 
 
-def _resident(pid: int) -> int:
+def resident_mebibytes(pid: int) -> int:
+    """Return the memory that a process has now (RSS)."""
     pages = _read(pid, "statm").split() or [b"0", b"0"]
     return int(pages[1]) * os.sysconf("SC_PAGE_SIZE") // 2**20
 

@@ -11,11 +11,12 @@ stays on loopback and is limited by --seconds.
 import argparse
 import asyncio
 import json
+import os
+import socket
 import sys
 import time
 from collections import Counter
 from dataclasses import dataclass, field
-from ipaddress import ip_address
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -25,6 +26,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from bench.cpu import Spent, spent_by_program
 from bench.endpoints import Endpoints, of_stack
+from sandbox.network.pod_network import entering
 from sandbox.places import StackPlaces, project_root
 from sandbox.problem import SandboxProblem
 from sandbox.verbs.chat import model_of, question
@@ -50,13 +52,13 @@ class Tally:
 def main() -> None:
     arguments = _arguments()
     try:
-        endpoints = (
-            Endpoints(arguments.gateway, tuple(arguments.pod))
-            if arguments.gateway
-            else of_stack(arguments.stack)
-        )
+        if not arguments.gateway:
+            endpoints = of_stack(arguments.stack)
+            _enter(endpoints)
+        else:
+            endpoints = Endpoints(arguments.gateway, tuple(arguments.pod), arguments.host)
         for url in (endpoints.gateway, *endpoints.pods):
-            _check_loopback(url)
+            _check_own(url)
         folder = StackPlaces(project_root(), arguments.stack).folder
         run(endpoints, rate=arguments.rate, seconds=arguments.seconds, tokens=arguments.tokens, folder=folder)
     except SandboxProblem as problem:
@@ -150,16 +152,26 @@ def _spread(pods: Counter[str]) -> str:
     return f"{counts[0]} to {counts[-1]} answers each" if counts else "no answers"
 
 
-def _check_loopback(url: str) -> None:
-    host = urlsplit(url).hostname or ""
+def _enter(endpoints: Endpoints) -> None:
+    """Go on inside the network of the cluster's pods, if it has one: what leads into it takes time."""
+    if endpoints.holder:
+        urls = [f"--gateway={endpoints.gateway}", f"--host={endpoints.host}"]
+        urls += [f"--pod={pod}" for pod in endpoints.pods]
+        python = str(Path(sys.executable).absolute())
+        command = [*entering(endpoints.holder), python, *sys.argv, *urls]
+        sys.stdout.flush()
+        os.execv(command[0], command)
+
+
+def _check_own(url: str) -> None:
+    """Refuse an address that is not this machine's own: a program can listen at those alone."""
     try:
-        local = host == "localhost" or ip_address(host).is_loopback
-    except ValueError:
-        local = False
-    if not local:
+        with socket.socket() as probe:
+            probe.bind((urlsplit(url).hostname or "", 0))
+    except OSError as error:
         raise SandboxProblem(
-            f"{url} is not on this machine's loopback, and this load is meant for a sandbox alone."
-        )
+            f"{url} is not on this machine, and this load is meant for a sandbox alone."
+        ) from error
 
 
 def _arguments() -> argparse.Namespace:
@@ -171,6 +183,7 @@ def _arguments() -> argparse.Namespace:
     )
     parser.add_argument("--gateway", help="URL of a service, with --pod")
     parser.add_argument("--pod", action="append", default=[], help="URL of a pod behind it; may be repeated")
+    parser.add_argument("--host", default="", help="the Host header that the gateway expects, with --gateway")
     parser.add_argument("--rate", type=int, default=300, help=f"requests/s, at most {MAX_RATE}")
     parser.add_argument("--seconds", type=int, default=20, help=f"at most {MAX_SECONDS}")
     parser.add_argument("--tokens", type=int, default=4, help="tokens of each answer")

@@ -7,6 +7,7 @@ from inferfleet.fleet.names import DEPLOYMENT
 from inferfleet.manifests.pod.template import PORT_NAME
 from sandbox.cluster.kwok import KwokCluster
 from sandbox.cluster.objects import is_ready
+from sandbox.network.pod_network import holder
 from sandbox.places import StackPlaces, project_root
 from sandbox.problem import SandboxProblem
 from sandbox.toolchain.tools import present_tools
@@ -17,12 +18,14 @@ from sandbox.verbs.service_urls import service_urls_of_stack
 class Endpoints:
     """The URLs of a service and its pods, without a trailing slash.
 
-    `host` is the Host header that the gateway expects, "" if it accepts any.
+    `host` is the Host header that the gateway expects, "" if it accepts any. `holder` is the process that
+    holds the network of the pods, None where they are in this machine's own.
     """
 
     gateway: str
     pods: tuple[str, ...]
     host: str = ""
+    holder: int | None = None
 
 
 def of_stack(stack: str) -> Endpoints:
@@ -40,11 +43,13 @@ def of_stack(stack: str) -> Endpoints:
             f"no service of stack {stack} has a URL: {'; '.join(reasons) or 'there is no service'}. "
             f"`inferfleet status --stack {stack}` says what is not ready."
         )
-    kubectl = KwokCluster(StackPlaces(root, stack), service.cluster).kubectl(tools)
+    cluster = KwokCluster(StackPlaces(root, stack), service.cluster)
+    kubectl = cluster.kubectl(tools)
     namespace = service.service.partition("/")[0]
     selector = f"{DEPLOYMENT} in ({','.join(service.deployments)})"
     pods = kubectl.items("pods", "-n", namespace, "-l", selector)
-    return Endpoints(service.url, tuple(url for pod in pods if (url := pod_url(pod))), service.host)
+    urls = tuple(url for pod in pods if (url := pod_url(pod)))
+    return Endpoints(service.url, urls, service.host, holder(cluster.folder))
 
 
 def pod_url(pod: dict[str, Any]) -> str | None:

@@ -2,6 +2,8 @@
 then the fullest node. It keeps nothing, improves nothing, and looks at every pool for every replica.
 """
 
+from collections import Counter
+
 from bench.fleets import CLASSES
 from inferfleet.api.documents import Documents
 from inferfleet.fleet.demands import written
@@ -14,8 +16,8 @@ from inferfleet.fleet.shapes import Demand
 _Pools = list[tuple[str, list[int]]]
 
 
-def greedy(documents: Documents) -> tuple[int, float]:
-    """Return how many replicas are placed, and the price of the GPUs that they hold."""
+def greedy(documents: Documents) -> tuple[dict[str, Counter[str]], float]:
+    """Return the replicas of each deployment by cluster, and the price of the GPUs that they hold."""
     demands = written(documents)
     suitability = Suitability(documents, Selectors(), demands)
     free: dict[str, _Pools] = {
@@ -31,7 +33,8 @@ def greedy(documents: Documents) -> tuple[int, float]:
         ]
         for key, document in documents.deployments.items()
     }
-    placed, spent = 0, 0.0
+    placed: dict[str, Counter[str]] = {}
+    spent = 0.0
     for key in sorted(needs, key=lambda key: (-needs[key][0][0].gpus, len(needs[key][0][1]), key)):
         there = dict.fromkeys(sorted(suitability.clusters(key)), 0)
         for _ in range(documents.deployments[key].spec.replicas):
@@ -45,7 +48,8 @@ def greedy(documents: Documents) -> tuple[int, float]:
             _, price, _, pools, cluster = min(ways)
             free[cluster] = pools
             there[cluster] += 1
-            placed, spent = placed + 1, spent + price
+            spent += price
+        placed[key] = Counter({cluster: number for cluster, number in there.items() if number})
     return placed, spent
 
 

@@ -36,7 +36,7 @@ def test_only_ready_pods_are_asked_directly() -> None:
         (["--gateway", "http://10.0.0.1", "--pod", "http://127.0.0.1:1"], "http://10.0.0.1 is not on this"),
         (
             ["--gateway", "http://127.0.0.1:1", "--pod", "http://a.example.com"],
-            "is not on this machine's loopback",
+            "is not on this machine, and",
         ),
         (["--gateway", "http://127.0.0.1:1"], "--gateway and --pod belong together"),
         (["--rate", "5000"], "--rate is 1 to 2000"),

@@ -1,0 +1,34 @@
+"""What is said by hand on docs/conformance.md: when the suites ran, and why results differ."""
+
+DATE = "2026-11-23"
+TEXT = """
+**Istio here** differs from Istio's report by what the sandbox lacks:
+
+* Certificates. Istiod hands them only to proxies whose identity it has verified, which Istio's own agent
+  proves. So HTTPS listeners serve nobody (HTTPRouteHTTPSListener, HTTPRouteRedirectPortAndScheme), and
+  backends are not reached by TLS (the three tests of BackendTLSPolicy). The Gateways are accepted and
+  programmed all the same.
+* Logs of pods by way of the API server, in which three tests look for requests that are mirrored.
+* Addresses that are known to be usable and unusable, for GatewayStaticAddresses.
+* GatewayFrontendClientCertificateValidation is none of Istio's features; it is asked because Google has it.
+
+**The built-in gateway** knows HTTP alone, so tests of TLS, of secrets for it and of Gateways that also have
+an HTTPS listener fail. It refuses what it lacks by the field's name, with a reason of its own
+(UnsupportedValue) where the suite waits for another. It resolves Services by their selectors, so slices
+that somebody writes are not read, and it reads no ReferenceGrants. It has no redirects. Other tests of
+optional features are not asked.
+
+Under Google's classes it refuses time limits, as Google's report has no HTTPRouteRequestTimeout. It does
+what HTTPRouteParentRefPort asks for, because tests of the core need ports in `parentRefs` too. It does not
+tell pickers which endpoint served a request, which GatewayDestinationEndpointServed and
+InferencePoolAppProtocol look at, and knows no HTTP/2 to endpoints.
+
+**What we render** needs, of the optional features, HTTPRoutePathRewrite everywhere and
+HTTPRouteRequestTimeout for all providers but `gke`. Google's report lists the first as unsupported. Its
+test replaces a prefix, a prefix by `/`, which is what our routes do, and whole paths; which of them fails
+on GKE the report does not say. Try one route on the class that you use before you depend on it.
+
+The suite of the inference extension is that of v1.5.0, whose pods run the picker of that version. From
+v1.6.0 on it has a picker of its own, which answers each body by itself, where Istio and the built-in
+gateway ask in the mode FULL_DUPLEX_STREAMED: through Istio every request ended with 500.
+"""
