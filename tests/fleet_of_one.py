@@ -1,8 +1,10 @@
 """The smallest fleet that has everything, as text, and a project on disk to hold it."""
 
 from dataclasses import dataclass
+from datetime import date
 from pathlib import Path
 
+TODAY = date(2026, 11, 23)
 CLASS = """\
 apiVersion: inferfleet.dev/v1alpha1
 kind: InferenceClass

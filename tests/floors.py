@@ -45,10 +45,14 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("inferfleet.reach", "inferfleet.plugins.loading", "components"),
     ("inferfleet.preflight",),
     ("inferfleet.status", "inferfleet.recovery"),
+    ("inferfleet.digest.values",),
     (
+        "inferfleet.digest",
+        "inferfleet.revision",
         "inferfleet.run",
         "inferfleet.ready",
         "inferfleet.listening",
+        "inferfleet.confirming",
         "inferfleet.cli.exit_codes",
         "inferfleet.cli.output",
     ),
@@ -132,7 +136,10 @@ OUTSIDE = {
     # Hooks that are called while the program goes on, within a time limit.
     "inferfleet.ready": {"asyncio", "sys", "time"},
     "inferfleet.listening": {"asyncio", "threading", "time"},
+    "inferfleet.confirming": {"asyncio", "time"},
     "inferfleet.recovery": {"os", "socket", "subprocess", "tempfile"},
+    # Git, which is asked for the files of a commit, and where these are laid down.
+    "inferfleet.revision": {"os", "subprocess", "tempfile"},
     # The one way out.
     "inferfleet.cli.output": {"io", "sys"},
     "inferfleet.cli.show": {"os", "rich", "sys"},
@@ -198,6 +205,7 @@ TOUCHING_ROOMS = {
     "inferfleet.plugins.loading",
     "inferfleet.reach",
     "inferfleet.recovery",
+    "inferfleet.revision",
     "inferfleet.cli.output",
     "inferfleet.cli.report",
     "inferfleet.cli.show",
@@ -210,6 +218,8 @@ TOUCHING_ROOMS = {
 TOUCHING_MODULES = {
     # Asks whether a file is named like a kubeconfig: that of a new cluster is known during the run alone.
     "components.cluster_provider": {"exists"},
+    # The day, by which what capacity.lock saw is old.
+    "__main__": {"today"},
     # The time at which pods were looked at.
     "inferfleet.listening": {"now"},
     # A relative kubeconfig of a document that came from no file.
@@ -217,6 +227,7 @@ TOUCHING_MODULES = {
     # Their own tables, which are parts of the program and of no project.
     "inferfleet.api.pods.schema": {"read_text"},
     "inferfleet.gke.facts.schema": {"read_text"},
+    "inferfleet.profiles.pickers.tables": {"read_text"},
 }
 
 # Names by which the process environment is read: `home` and `expanduser` read $HOME, `envvar` is typer's.

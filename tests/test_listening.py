@@ -56,11 +56,11 @@ class _Api:
 Told = tuple[list[str], list[str]]
 
 
-def _heard(api: _Api, monkeypatch: pytest.MonkeyPatch, *sets: str) -> tuple[list[Told], int]:
+def _heard(api: _Api, monkeypatch: pytest.MonkeyPatch, *sets: str | KubeObject) -> tuple[list[Told], int]:
     """What is warned of, and told as a failure, of each workload in an update that gives up after 3 s; and
     how many threads asked.
     """
-    workloads = tuple(_workload(name, 3) for name in sets)
+    workloads = tuple(_workload(one, 3) if isinstance(one, str) else one for one in sets)
     cluster = DesiredCluster(
         Connection("east", "existing/east", "active"), (Component("ModelReplicas", "c", workloads),)
     )
@@ -103,6 +103,32 @@ def test_an_end_is_told_once_and_again_with_what_was_waited_for(monkeypatch: pyt
         f"{THING} is not available after 3 s: kimi-0 Starting: ContainerCreating; kimi-0 before: {END}"
     ]
     assert api.asked == {("/api/v1/pods", f"{SET} in (kimi)")}
+
+
+def test_pods_of_a_picker_with_replicas_are_told_of_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    label = "app.kubernetes.io/name"
+    manifest = {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {
+            "name": "kimi-epp",
+            "namespace": "ml",
+            "annotations": {"pulumi.com/waitFor": "jsonpath={.status.readyReplicas}"},
+        },
+    }
+    picker = KubeObject("east/ml/kimi-epp", manifest, timeout=3)
+    pod = _pod("kimi-epp-0")
+    pod["metadata"]["labels"] = {label: "kimi-epp"}
+    ended = {"exitCode": 1, "message": "no such plugin"}
+    pod["status"] = {"containerStatuses": [{"name": "epp", "lastState": {"terminated": ended}}]}
+    api = _Api([pod])
+    [(warned, failed)], _ = _heard(api, monkeypatch, picker)
+    thing, end = "Deployment east/ml/kimi-epp", "ended with exit code 1: no such plugin"
+    assert warned == [f"{thing}: pod kimi-epp-0: epp {end}"]
+    assert failed == [
+        f"{thing} is not available after 3 s: kimi-epp-0 Starting; kimi-epp-0 before: epp {end}"
+    ]
+    assert api.asked == {("/api/v1/pods", f"{label} in (kimi-epp)")}
 
 
 def test_without_a_pod_there_is_nothing_to_tell(monkeypatch: pytest.MonkeyPatch) -> None:

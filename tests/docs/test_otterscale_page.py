@@ -93,9 +93,12 @@ def rendered(tmp_path_factory: pytest.TempPathFactory) -> dict[str, model_servic
             if one.kubernetes_name.removeprefix("inferfleet:llm:").startswith(name):
                 objects[_title(one.kind, one.kubernetes_name)] = _without_revision(one.manifest)
     for name, objects in made.items():
-        (config,) = objects["ConfigMap"]["data"].values()
+        (picker,) = objects["Picker"]["spec"]["template"]["spec"]["containers"]
+        flag = "--config-text="
+        (config,) = (arg.removeprefix(flag) for arg in picker["args"] if arg.startswith(flag))
         file = "pd-config.yaml" if name == "split" else "default-plugins.yaml"
-        objects["ConfigMap"] = {**objects["ConfigMap"], "data": {file: yaml.safe_load(config)}}
+        # Compared with what the file of theirs means; there is no ConfigMap.
+        objects["ConfigMap"] = {"data": {file: yaml.safe_load(config)}}
     return made
 
 

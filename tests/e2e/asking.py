@@ -2,7 +2,7 @@
 
 import json
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from http.client import HTTPException, HTTPResponse
 from threading import Event, Thread
@@ -86,6 +86,12 @@ def ask(
         pod, prefill = answer.headers["x-inference-pod"], answer.headers.get("x-inference-prefill-pod", "")
         return Answer(status, str(pod), asked, prefill=str(prefill))
     return Answer(status, "", asked, f"{said} {answer.headers.get(REASON, '')}")
+
+
+def status_of(url: str, headers: Mapping[str, str] | None = None) -> int:
+    """Return the status of the answer to a GET request."""
+    with _open(Request(url, headers=dict(headers or {})), timeout=PATIENCE) as answer:
+        return int(answer.status)
 
 
 @contextmanager

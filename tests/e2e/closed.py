@@ -11,20 +11,33 @@ from sandbox.processes import PROC, Process
 
 # States in these tables of /proc/net (proc(5)): a TCP socket that listens, and one of UDP that is bound.
 LISTENING, BOUND = "0A", "07"
+PRIVATE = "private "
 TABLES = {"tcp": LISTENING, "tcp6": LISTENING, "udp": BOUND, "udp6": BOUND}
 
 
 def listening(processes: Iterable[Process]) -> dict[tuple[str, int], set[str]]:
-    """The addresses and ports that each process listens on, by the name of its program and its number."""
-    owners = {inode: process for process in processes for inode in _sockets(process.pid)}
+    """The addresses that each process listens on, by the name of its program and its number.
+
+    Those of another network namespace than ours begin with PRIVATE.
+    """
     found: dict[tuple[str, int], set[str]] = {}
-    for table, wanted in TABLES.items():
-        for line in (PROC / "net" / table).read_text().splitlines()[1:]:
-            _, local, _, state, *_, inode = line.split()[:10]
-            if state == wanted and inode in owners:
-                process = owners[inode]
-                found.setdefault((process.program.name, process.pid), set()).add(_address(local))
+    here = (PROC / "self" / "ns" / "net").stat().st_ino
+    for process in processes:
+        own = set(_sockets(process.pid))
+        with suppress(OSError):  # it has ended meanwhile
+            before = "" if (PROC / str(process.pid) / "ns" / "net").stat().st_ino == here else PRIVATE
+            for local in _listening(process.pid, own) if own else ():
+                found.setdefault((process.program.name, process.pid), set()).add(before + _address(local))
     return found
+
+
+def _listening(pid: int, sockets: set[str]) -> Iterator[str]:
+    """The local addresses of those sockets, by their inodes, that listen in the namespace of the process."""
+    for table, wanted in TABLES.items():
+        for line in (PROC / str(pid) / "net" / table).read_text().splitlines()[1:]:
+            _, local, _, state, *_, inode = line.split()[:10]
+            if state == wanted and inode in sockets:
+                yield local
 
 
 def beyond_loopback(found: dict[tuple[str, int], set[str]]) -> list[str]:
@@ -33,7 +46,7 @@ def beyond_loopback(found: dict[tuple[str, int], set[str]]) -> list[str]:
         f"{program} {address}"
         for (program, _), addresses in found.items()
         for address in addresses
-        if not _is_loopback(address)
+        if not _is_private(address) and not _is_loopback(address.removeprefix(PRIVATE))
     ]
 
 
@@ -66,6 +79,11 @@ def _address(text: str) -> str:
     raw = bytes.fromhex(text.partition(":")[0])
     turned = b"".join(raw[at : at + 4][::-1] for at in range(0, len(raw), 4))
     return str(IPv4Address(turned) if len(turned) == 4 else IPv6Address(turned))
+
+
+def _is_private(address: str) -> bool:
+    """Whether it is a pod's address in a network namespace of its own."""
+    return address.startswith(f"{PRIVATE}10.")
 
 
 def _is_loopback(address: str) -> bool:

@@ -23,7 +23,7 @@ _BESIDE = "gets a new set of pods beside the old one"
 _ANOTHER = PodEffect.ANOTHER
 _WORKERS, _NEXT = "spec.prefill.workers", "docker.io/vllm/vllm-openai:v0.31.0"
 _PREFILL = {"workers": {"topology": {"tensor": 1}, "template": template()}}
-_OF_PICKER = ("ConfigMap", "Deployment", "Role", "RoleBinding", "Service", "ServiceAccount")
+_OF_PICKER = ("Deployment", "Role", "RoleBinding", "Service", "ServiceAccount")
 
 
 def _another_set(name: str, before: str, after: str) -> Mapping[str, str]:
@@ -75,8 +75,7 @@ PREFILL = (
     edit(
         "prefill for longer prompts",
         "split", "spec.prefill.decider", {"nonCachedTokens": 512}, PodEffect.NONE,
-        {f"ConfigMap east/ml/split-{_NOW}-epp": 'update data["config.yaml"]'},
-        single(f"split-{_NOW}-epp", 'spec.template.metadata.annotations["inferfleet.dev/config-hash"]'),
+        single(f"split-{_NOW}-epp", f"spec.template.{ARGS}"),
     ),
     edit(
         "another image of the proxy",

@@ -59,6 +59,8 @@ _TOPOLOGY = (
         "4 copies become 8",
         "wide", f"{WORKERS}.topology.data", 8, _ROLL,
         group("wide-decode-plain", f"{GROUP}.size", both=(ARGS,)),
+        # Of so many endpoints the picker requests more.
+        single("wide-epp", "spec.template.spec.containers.resources.requests.cpu"),
         says=f"(size of groups 2 becomes 4): {_ALONE}",
     ),
     edit(

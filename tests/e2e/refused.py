@@ -21,8 +21,9 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
         {"flags": {"zap-time-encoding": "loud"}},
         'invalid argument "loud" for "--zap-time-encoding" flag: invalid time-encoding value "loud"',
     ),
+    # Of an image of somebody's own `validate` only warns.
     "garbled": (
-        {"config": GARBLED},
+        {"config": GARBLED, "image": "mirror.example.com/inference/epp:v1.5.0"},
         "failed to load the configuration - plugin instantiation failed: "
         "duplicate plugin name 'queue-scorer'",
     ),

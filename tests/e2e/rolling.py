@@ -54,7 +54,7 @@ class Seen:
     def refused(self) -> int:
         """How many prompts decode pods could not take over, of those that run now."""
         listed = self.project.items(self.cluster, "pods", "-l", f"{DEPLOYMENT},{ROLE}")
-        return refused(pod for pod in listed if _stays(pod))
+        return refused(self.project, self.cluster, (pod for pod in listed if _stays(pod)))
 
     def failed(self, deployment: str) -> list[Answer]:
         every = (*self.streams.get(deployment, ()), *self.questions.get(deployment, ()))
@@ -143,7 +143,7 @@ def converged(project: Project, cluster: str) -> None:
     again = project.up()
     left = {name: verb for name, verb in again.operations.items() if not name.startswith("ModelEndpoint ")}
     assert (again.code, left) == (0, {}), again.output
-    kinds = {"Deployment", "Service", "ConfigMap", "InferencePool", "HTTPRoute"}
+    kinds = {"Deployment", "Service", "InferencePool", "HTTPRoute"}
     listed = project.items(cluster, ",".join(sorted(kinds)), "-l", f"inferfleet.dev/stack={project.stack}")
     there = {
         f"{one['kind']} {cluster}/{one['metadata']['namespace']}/{one['metadata']['name']}" for one in listed

@@ -31,10 +31,16 @@ def started(plain: Project) -> tuple[Project, Tools]:
     """The project with its sandbox up, and an empty state."""
     root, stack = plain.root, plain.stack
     claim(StackPlaces(root, stack), os.getpid())
-    tools = clusters.up(root, stack, load([plain.documents], catalogue=root / "classes"))
+    tools = brought_up(plain)
     # CI locks stacks by default; the tests that are about it say so.
     outside = {name: value for name, value in os.environ.items() if name != "CI"}
     project = Project(root, stack, outside | environment(StackPlaces(root, stack), tools))
     created = project.run("pulumi", "stack", "select", "--create", stack)
     assert created.returncode == 0, created.stderr
     return project, tools
+
+
+def brought_up(project: Project) -> Tools:
+    """The sandbox as the documents say now: clusters run, and have the nodes of their pools."""
+    documents = load([project.documents], catalogue=project.root / "classes")
+    return clusters.up(project.root, project.stack, documents)

@@ -11,6 +11,7 @@ import pytest
 from asking import ask, asked_all_the_time, serving, until, url
 from documents import annotated, model, service
 from project import Project
+from reaching import pod_url
 
 # How often pickers look at engines is their own choice.
 OWN: dict[str, Any] = {"flags": {}}
@@ -74,7 +75,7 @@ def test_a_pod_with_a_full_queue_gets_fewer(answering: Project) -> None:
     busy = url(answering, "east", "ml/deployments/busy")
     first = min(until("both serve", lambda: _two(busy)))
     before = Counter(ask(busy, tokens=1).pod for _ in range(60))
-    address = f"http://{pods(answering)[first]['status']['podIP']}:8000"
+    address = pod_url(answering, "east", pods(answering)[first])
     with ThreadPoolExecutor(16) as pool:
         waiting = [pool.submit(ask, address, tokens=100) for _ in range(16)]
         # What is still sent there waits behind the others; nobody has to wait with it.

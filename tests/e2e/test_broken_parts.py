@@ -34,13 +34,13 @@ def chat(serving: Project) -> Iterator[str]:
     until("it answers again", lambda: {ask(way).status for _ in range(5)} == {200})
 
 
-@pytest.mark.parametrize("companion", ["agent", "gateway"])
+@pytest.mark.parametrize("companion", ["network", "agent", "gateway"])
 def test_a_killed_companion_is_told_and_started_again_by_up(
     serving: Project, chat: str, companion: str
 ) -> None:
     [process] = _processes(serving, companion)
     os.kill(process.pid, signal.SIGKILL)
-    # Its pickers and engines, or its Envoys, end with it.
+    # Its way in, its pickers and engines, or its Envoys, end with it.
     until("nobody answers", lambda: ask(chat).status != 200)
     told = serving.cli("sandbox", "status", "--stack", serving.stack)
     assert f"the {companion} of east ended" in told.stdout
@@ -104,15 +104,34 @@ BENT: dict[str, tuple[str, dict[str, Any], str, str]] = {
 @pytest.mark.parametrize("case", BENT)
 def test_status_names_an_object_that_was_bent(serving: Project, chat: str, case: str) -> None:
     object_, spec, part, words = BENT[case]
-    with _bent(serving, object_, spec):
+    with bent(serving, object_, spec):
         until("requests fail", lambda: ask(chat).status != 200)
         told = until("status says so", lambda: serving.broken("east").get(part))
     assert told == words
     until("status is content again", lambda: not serving.broken("east"))
 
 
+def test_an_update_waits_for_routes_until_pickers_they_lead_to_have_a_service(
+    serving: Project, chat: str
+) -> None:
+    serving.kubectl("east", "delete", "service/one-epp", "-n", "ml")
+    serving.write("more", service("talk", one=1))
+    failed = serving.up()
+    told = serving.broken("east").get("HTTPRoute ml/talk-svc")
+    mended = serving.up("--refresh")
+
+    assert failed.code != 0
+    awaited = '{.status.parents[0].conditions[?(@.type=="ResolvedRefs")].status}=True (found "False")'
+    assert f"Waiting for {awaited}" in failed.output
+    assert told == (
+        "ResolvedRefs=False (BackendNotFound): InferencePool ml/one has no picker: "
+        "there is no Service ml/one-epp"
+    )
+    assert (mended.code, mended.operations) == (0, {"Service east/ml/one-epp": "create"}), mended.output
+
+
 @contextmanager
-def _bent(project: Project, object_: str, spec: dict[str, Any]) -> Iterator[None]:
+def bent(project: Project, object_: str, spec: dict[str, Any]) -> Iterator[None]:
     def patch(kind: str, changes: Any) -> None:
         project.kubectl("east", "patch", object_, "-n", "ml", "--type", kind, "-p", json.dumps(changes))
 

@@ -4,19 +4,32 @@ import base64
 import os
 import socket
 import subprocess
+from collections.abc import Iterator
+from itertools import product
 from pathlib import Path
 
 import pytest
 import yaml
+from asking import ask, until, url
 from closed import beyond_loopback, listening, open_to_others
-from documents import model, service
+from documents import east, model, service, west
+from dry_run import ApiServer
 from killing import started_by
-from project import Project
+from project import Project, Run
+from scraping import families, targets
 
+from inferfleet.api.kinds.inference_cluster import Serving
+from inferfleet.api.kinds.model_deployment import ModelDeployment
+from inferfleet.manifests.monitors import engine_monitors, picker_monitors
+from inferfleet.profiles.table import profile
 from sandbox.passphrase import fits
 from sandbox.places import StackPlaces
 from sandbox.processes import Process, processes_in
 from sandbox.pulumi_state import prepare_pulumi
+from sandbox.toolchain.build import build
+from sandbox.toolchain.parts import MONITORS
+from sandbox.toolchain.progress import Progress
+from sandbox.toolchain.resolve import store
 from sandbox.toolchain.tools import present_tools
 
 # The programs of a fleet that listen; the agent and the controller of the gateway only ask.
@@ -31,6 +44,8 @@ SERVERS = {
     "kwok-controller",
 }
 CANARY = "canary-Qe47"
+SERVING = {"gateway": {"className": "inferfleet-sandbox", "port": 8080}}
+MONITORING = {"engines": "PodMonitor", "pickers": "PodMonitor"}
 
 
 @pytest.fixture(scope="module")
@@ -83,6 +98,116 @@ def test_every_file_of_a_sandbox_is_its_owner_s_alone(
     heard: dict[tuple[str, int], set[str]], places: StackPlaces
 ) -> None:
     assert open_to_others(places.folder.parent) == []
+
+
+@pytest.fixture(scope="module")
+def definitions(heard: dict[tuple[str, int], set[str]], standing: Project) -> Iterator[Path]:
+    """What the Prometheus operator defines, which no cluster of a sandbox has."""
+    folder = build(MONITORS, store(), count="1/1", progress=Progress()) / "crds"
+    yield folder
+    standing.write("clusters", east(), west())
+    done = standing.up()
+    standing.kubectl("east", "delete", "--ignore-not-found", "-f", str(folder))
+    assert done.code == 0, done.output
+
+
+@pytest.fixture(scope="module")
+def unknown(definitions: Path, standing: Project) -> Run:
+    """An update with monitoring on a cluster that knows none of its kinds."""
+    standing.write("clusters", east(serving=SERVING | {"monitoring": MONITORING}), west())
+    return standing.up()
+
+
+@pytest.fixture(scope="module")
+def scraped(unknown: Run, definitions: Path, standing: Project) -> Run:
+    """The same update once somebody has installed the operator's definitions."""
+    standing.kubectl("east", "create", "-f", str(definitions))
+    standing.kubectl("east", "wait", "--for=condition=Established", "--timeout=60s", "-f", str(definitions))
+    return standing.up()
+
+
+READER = "east/ml/inferfleet-metrics-reader"
+
+
+def test_a_cluster_without_the_kinds_of_monitoring_gets_none_of_them_and_a_notice(unknown: Run) -> None:
+    assert unknown.code == 0, unknown.output
+    assert unknown.operations == {
+        f"ServiceAccount {READER}": "create",
+        f"Secret {READER}": "create",
+        "ClusterRole east/inferfleet:ml:metrics-reader": "create",
+        "ClusterRoleBinding east/inferfleet:ml:metrics-reader": "create",
+    }
+    what = "does not know PodMonitor of monitoring.coreos.com/v1, so 2 objects of serving.monitoring are"
+    assert f"cluster 'east' {what} left out" in " ".join(unknown.output.split())
+
+
+def test_once_they_are_known_they_are_made_and_stay(scraped: Run, standing: Project) -> None:
+    assert scraped.code == 0, scraped.output
+    assert scraped.operations == {f"PodMonitor east/ml/one-{part}": "create" for part in ("decode", "epp")}
+    again = standing.up("--refresh")
+    assert (again.code, again.operations) == (0, {}), again.output
+    assert standing.cli("status", "--stack", standing.stack).returncode == 0
+
+
+def test_metrics_of_a_picker_are_for_the_reader_alone(scraped: Run, standing: Project) -> None:
+    chat = url(standing, "east", "ml/chat")
+    until("it serves", lambda: ask(chat).status == 200)
+    [picker] = targets(standing, "east", "ml/one-epp")
+    status, text = picker.scrape()
+    assert status == 200
+    assert {"inference_pool_ready_pods", "inference_objective_request_total"} <= families(text)
+    somebody = standing.kubectl("east", "create", "token", "default", "--namespace", "ml").strip()
+    assert [picker.scrape(token)[0] for token in ("", somebody)] == [401, 403]
+
+
+def test_metrics_of_engines_are_where_the_monitor_says(scraped: Run, standing: Project) -> None:
+    [engine] = targets(standing, "east", "ml/one-decode")
+    status, text = engine.scrape()
+    assert (status, engine.token) == (200, "")
+    assert {"vllm:num_requests_running", "vllm:num_requests_waiting", "vllm:kv_cache_usage_perc"} <= families(
+        text
+    )
+
+
+def test_the_token_of_the_reader_is_nowhere_but_in_its_secret(scraped: Run, standing: Project) -> None:
+    [picker] = targets(standing, "east", "ml/one-epp")
+    encoded = base64.b64encode(picker.token.encode()).decode()
+    told = [
+        scraped.output,
+        standing.lock_file.read_text(),
+        *(
+            standing.run(*command).stdout
+            for command in (
+                ("inferfleet", "render", "--stack", standing.stack),
+                ("inferfleet", "status", "--stack", standing.stack, "--json"),
+                ("pulumi", "stack", "output", "--json", "--show-secrets", "--stack", standing.stack),
+                ("pulumi", "stack", "export", "--stack", standing.stack),
+            )
+        ),
+    ]
+    assert all(told)
+    assert [text for text in told if picker.token in text or encoded in text] == []
+
+
+def test_the_api_server_takes_every_form_of_monitor(scraped: Run, standing: Project) -> None:
+    server = ApiServer(standing.root / ".sandbox" / standing.stack / "east.kubeconfig")
+    refused = {}
+    for kind, engine in product(("PodMonitor", "ServiceMonitor"), ("vLLM", "Triton")):
+        document = model("other")
+        document["spec"]["engine"] = {"type": engine}
+        deployment = ModelDeployment.model_validate(document)
+        monitoring = {**MONITORING, "pickers": kind, "labels": {"release": "prometheus"}}
+        flags = {"metrics-cert-dir": "/certificates"}
+        serving = Serving.model_validate({**SERVING, "monitoring": monitoring, "eppFlags": flags})
+        for made in (
+            *engine_monitors(deployment=deployment, monitoring=serving.monitoring, stack="e2e"),
+            *picker_monitors(
+                deployment=deployment, serving=serving, profile=profile("router-0.10"), stack="e2e"
+            ),
+        ):
+            path = f"/apis/monitoring.coreos.com/v1/namespaces/ml/{made['kind'].lower()}s"
+            refused[engine, made["kind"], made["metadata"]["name"]] = server.refuses(made, path)
+    assert (len(refused), set(refused.values())) == (6, {""})
 
 
 def test_a_secret_of_a_sandbox_needs_a_passphrase_that_is_not_in_the_repository(

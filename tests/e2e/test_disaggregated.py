@@ -150,7 +150,7 @@ def test_five_hundred_requests_are_split_exactly_as_the_decider_says(fleet: Flee
                 if answer.status != 200 or bool(answer.prefill) != apart:
                     wrong.append((len(prompt), answer))
     assert (split, wrong[:5]) == ({(True, True): 300, (False, False): 200}, [])
-    assert refused(fleet.pods(QWEN).values()) == 0
+    assert refused(fleet.project, CLUSTER, fleet.pods(QWEN).values()) == 0
 
 
 @pytest.fixture(scope="module")

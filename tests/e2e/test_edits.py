@@ -52,7 +52,6 @@ def test_a_replica_more_is_an_update_of_its_workload_or_the_objects_of_a_new_pla
         "RoleBinding west/ml/one-epp",
         "ClusterRole west/inferfleet:ml:one:epp",
         "ClusterRoleBinding west/inferfleet:ml:one:epp",
-        "ConfigMap west/ml/one-epp",
         "InferencePool west/ml/one",
         "Deployment west/ml/one-epp",
         "Service west/ml/one-epp",
@@ -94,7 +93,7 @@ def test_an_image_rolls_one_placement_after_the_other(fleet: Project) -> None:
     assert done.timeline == (f"start {east}", f"done {east}", f"start {west}", f"done {west}")
 
 
-def test_a_picker_config_updates_its_config_map_and_deployment(fleet: Project) -> None:
+def test_a_picker_config_updates_its_deployment_alone(fleet: Project) -> None:
     config = {
         "apiVersion": "inference.networking.x-k8s.io/v1alpha1",
         "kind": "EndpointPickerConfig",
@@ -104,10 +103,7 @@ def test_a_picker_config_updates_its_config_map_and_deployment(fleet: Project) -
     fleet.write("one", deployment("one", on="east", endpointPicker={"config": config}))
     done = fleet.up()
     assert done.code == 0, done.output
-    assert done.operations == {
-        "ConfigMap east/ml/one-epp": "update",
-        "Deployment east/ml/one-epp": "update",
-    }
+    assert done.operations == {"Deployment east/ml/one-epp": "update"}
 
 
 def test_a_removed_deployment_takes_its_objects_and_nothing_else(fleet: Project) -> None:
@@ -116,7 +112,7 @@ def test_a_removed_deployment_takes_its_objects_and_nothing_else(fleet: Project)
         for name in fleet.state()
         if name.rpartition("/")[2] in ("two", "two-epp", "two-l4", "two-decode-l4")
     } | {"ClusterRole east/inferfleet:ml:two:epp", "ClusterRoleBinding east/inferfleet:ml:two:epp"}
-    assert len(theirs) == 13
+    assert len(theirs) == 12
     (fleet.documents / "two.yaml").unlink()
     fleet.write("chat", service("chat", one=1, spread=2))
     done = fleet.up()

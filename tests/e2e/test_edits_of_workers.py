@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from digested import ON_CLUSTER, claims, digested, without_groups
 from edits_of_workers import EDITS
 from edits_of_workers_stack import STACK, documents, queues
 from gke_edits import Edit, on_pods, planned
@@ -84,6 +85,8 @@ def test_nothing_is_planned_without_an_edit(fleet: Project) -> None:
 def test_an_edit_of_workers_is_planned_and_announced_as_written(previews: Previews, edit: Edit) -> None:
     run = previews[edit.title].result()
     assert planned(run) == edit.plans, run.output
+    if edit.title != ON_CLUSTER:
+        assert claims(digested(edit, STACK)) == without_groups(run.operations)
     assert (run.code == 0, edit.refused in run.output, edit.says in run.output) == (
         not edit.refused,
         True,

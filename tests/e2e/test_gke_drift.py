@@ -90,17 +90,17 @@ def test_changes_by_hand_are_named_and_an_update_with_refresh_restores_them(flee
     edit(fleet, pool.name, "nodeCount=2")
     edit(fleet, pool.id.split("/")[5], "releaseChannel.channel=RAPID")
     kubectl(fleet, "-n", "ml", "label", "deployment", "one-epp", "inferfleet.dev/deployment-")
-    kubectl(fleet, "-n", "ml", "patch", "configmap", "one-epp", "-p", '{"data": {"config.yaml": "theirs"}}')
+    open_ = '{"spec": {"endpointPickerRef": {"failureMode": "FailOpen"}}}'
+    kubectl(fleet, "-n", "ml", "patch", "inferencepool", "one", "--type=merge", "-p", open_)
 
-    code, found = drift(fleet)
-    config = next(one for one in found if "ConfigMap" in one)
-    assert config.startswith("east ConfigMap ml/one-epp: data.config.yaml is theirs, documents say ")
-    assert (code, [one for one in found if one != config]) == (
+    assert drift(fleet) == (
         0,
         [
             "cluster east: releaseChannel.channel is RAPID, documents say REGULAR",
             "east Deployment ml/one-epp: metadata.labels.inferfleet.dev/deployment is unset, documents say "
             "one",
+            "east InferencePool ml/one: spec.endpointPickerRef.failureMode is FailOpen, documents say "
+            "FailClose",
             "pool east/l4: nodeConfig.labels.team is theirs, documents say ml",
             "pool east/l4: size is 2, documents say 1",
         ],
@@ -115,7 +115,7 @@ def test_changes_by_hand_are_named_and_an_update_with_refresh_restores_them(flee
         {
             "Cluster east": "update",
             "NodePool east/l4": "update",
-            "ConfigMap east/ml/one-epp": "update",
+            "InferencePool east/ml/one": "update",
             "Deployment east/ml/one-epp": "update",
         },
     ), restored.output

@@ -6,6 +6,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+from digested import claims, digested, without_groups
 from gke_edits import Edit, effect, planned
 from gke_edits_page import EDITS, page
 from gke_edits_stack import documents
@@ -78,6 +79,7 @@ def test_what_gke_filled_in_is_no_change(standing: Fleet) -> None:
 def test_an_edit_is_planned_as_written_and_nothing_else_is(previews: Previews, edit: Edit) -> None:
     run = previews[edit.title].result()
     assert planned(run) == edit.plans, run.output
+    assert claims(digested(edit, "edits")) == without_groups(run.operations)
     assert (run.code == 0, edit.refused in run.output) == (not edit.refused, True)
     assert "Traceback" not in run.output
     assert effect(run) == edit.expected

@@ -10,6 +10,7 @@ from closed import beyond_loopback, listening, open_to_others
 from documents import cluster
 from leader_worker_sets import COPIES, HEADLESS, JOINED, NODES, SGLANG, START_RANK, worker_set
 from project import Project
+from reaching import pod_url
 from sandboxes import running
 
 from sandbox import clusters
@@ -86,10 +87,6 @@ def words(pod: dict[str, Any]) -> str:
     return next((str(end["message"]) for end in ends if "message" in end), "")
 
 
-def url(pod: dict[str, Any], port: int = 8000) -> str:
-    return f"http://{pod['status']['podIP']}:{port}"
-
-
 def test_groups_become_ready_and_their_leaders_answer(kimi: Project) -> None:
     seen = pods(kimi, "kimi")
     assert {name: ready(pod) for name, pod in seen.items()} == dict.fromkeys(
@@ -97,9 +94,10 @@ def test_groups_become_ready_and_their_leaders_answer(kimi: Project) -> None:
     )
     for leader in ("kimi-0", "kimi-1"):
         text = f"some/model on ml/{leader}: you said 1 tokens, 'ping'"
-        assert chat(url(seen[leader]), "some/model", "ping") == Answer(text, "some/model", f"ml/{leader}")
+        way = pod_url(kimi, CLUSTER, seen[leader])
+        assert chat(way, "some/model", "ping") == Answer(text, "some/model", f"ml/{leader}")
         with pytest.raises(SandboxProblem, match="does not answer"):
-            chat(url(seen[f"{leader}-1"]), "some/model", "ping")
+            chat(pod_url(kimi, CLUSTER, seen[f"{leader}-1"]), "some/model", "ping")
 
 
 def test_a_killed_follower_restarts_its_whole_group_and_no_other(kimi: Project) -> None:
@@ -118,7 +116,7 @@ def test_a_killed_follower_restarts_its_whole_group_and_no_other(kimi: Project) 
         "kimi-0-1",
     }
     assert [pod["status"]["containerStatuses"][0]["restartCount"] for pod in seen.values()] == [0] * 4
-    assert chat(url(seen["kimi-1"]), "some/model", "ping").pod == "ml/kimi-1"
+    assert chat(pod_url(kimi, CLUSTER, seen["kimi-1"]), "some/model", "ping").pod == "ml/kimi-1"
 
 
 # By the name of the set: what each pod is started with, and what both of its pods say in the end.
@@ -169,16 +167,16 @@ def test_copies_of_a_model_answer_on_ports_of_their_own(fleet: Project) -> None:
         fleet, "wide", lambda seen: len(seen) == 2 and all(map(ready, seen.values()))
     ).items():
         for port in (8000, 8001):
-            assert chat(url(pod, port), "some/model", "ping").pod == f"ml/{name}"
+            assert chat(pod_url(fleet, CLUSTER, pod, port), "some/model", "ping").pod == f"ml/{name}"
 
 
 def test_nodes_of_sglang_join_their_leader(fleet: Project) -> None:
     apply(fleet, worker_set("deep", SGLANG))
     available(fleet, "deep")
     seen = pods(fleet, "deep")
-    assert chat(url(seen["deep-0"], 30000), "some/model", "ping").pod == "ml/deep-0"
+    assert chat(pod_url(fleet, CLUSTER, seen["deep-0"], 30000), "some/model", "ping").pod == "ml/deep-0"
     with pytest.raises(SandboxProblem, match="404"):
-        chat(url(seen["deep-0-1"], 30000), "some/model", "ping")
+        chat(pod_url(fleet, CLUSTER, seen["deep-0-1"], 30000), "some/model", "ping")
 
 
 @pytest.mark.parametrize(

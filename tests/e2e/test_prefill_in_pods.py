@@ -74,13 +74,13 @@ def of_role(role: str, workload: dict[str, Any]) -> dict[str, Any]:
 
 
 def disaggregated(rendered: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    if rendered["kind"] == "ConfigMap":
-        rendered["data"]["config.yaml"] = yaml.safe_dump(PICKER)
     if rendered["kind"] != "Deployment":
         yield rendered
     elif rendered["metadata"]["name"] == "q-epp":
         [picker] = rendered["spec"]["template"]["spec"]["containers"]
         picker["image"] = f"{LLM_D}/llm-d-inference-scheduler:v0.7.1"
+        kept = [arg for arg in picker["args"] if not arg.startswith("--config-text=")]
+        picker["args"] = [*kept, f"--config-text={yaml.safe_dump(PICKER)}"]
         yield rendered
     else:
         yield from (of_role(role, rendered) for role in ("prefill", "decode"))

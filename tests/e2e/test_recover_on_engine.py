@@ -52,7 +52,7 @@ def on_clusters(project: Project) -> list[str]:
 
 
 def in_state(project: Project) -> list[str]:
-    known = {"Deployment", "Service", "ConfigMap", "InferencePool", "HTTPRoute", "Gateway"}
+    known = {"Deployment", "Service", "InferencePool", "HTTPRoute", "Gateway"}
     return [one for one in project.state() if one.partition(" ")[0] in known]
 
 

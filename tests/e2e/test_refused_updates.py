@@ -42,20 +42,44 @@ def test_a_gateway_of_our_name_that_is_not_ours_is_refused(project: Project, tmp
         project.kubectl("east", "delete", "-f", str(manifest))
 
 
-def test_replicas_without_a_place_stop_an_update_and_not_a_preview(project: Project) -> None:
-    project.write("models", deployment("big", gpus=8, replicas=3))
+def test_replicas_without_a_place_stop_no_update_unless_the_stack_says_error_or_one_would_be_lost(
+    project: Project,
+) -> None:
+    missing = "1 of 3 replicas of ml/big found no place"
+    big, one = deployment("big", gpus=8, replicas=3), deployment("one", on="east")
+    project.configure(unplaced="error")
+    project.write("models", big, one)
     previewed = project.preview()
     assert previewed.code == 0
-    assert "1 of 3 replicas of ml/big found no place" in previewed.output
+    assert missing in previewed.output
     refused = project.up()
     assert refused.code != 0
-    assert "1 of 3 replicas of ml/big found no place" in refused.output
+    assert missing in refused.output
     assert not project.lock_file.exists()
 
-    project.configure(unplaced="warn", locked=False)
+    project.configure()
     done = project.up()
     assert done.code == 0, done.output
-    assert "1 of 3 replicas of ml/big found no place" in done.output
+    assert missing in done.output
+
+    # The update of another goes through meanwhile.
+    project.write("models", big, deployment("one", on="east", image="docker.io/vllm/vllm-openai:v1"))
+    other = project.up()
+    assert other.code == 0, other.output
+    assert missing in other.output
+    assert other.operations == {"Deployment east/ml/one-decode-l4": "update"}
+
+    # A loss is refused before anything changes, and the command line says so too.
+    state, lock = project.state(), project.lock_file.read_text()
+    project.write("clusters", east(state="abandoned"), west())
+    lost = project.up()
+    assert lost.code != 0
+    assert "ml/one found no place, so nothing serves it; 1 of them runs now and would end" in lost.output
+    assert "1 of 3 replicas" not in lost.output
+    assert project.cli("plan", "--stack", project.stack, "--write").returncode == 3
+    assert (project.state(), project.lock_file.read_text()) == (state, lock)
+    project.write("clusters", east(), west())
+    assert project.up().operations == {}
 
 
 def test_values_of_secrets_reach_the_cluster_and_nothing_a_person_reads(project: Project) -> None:
@@ -104,6 +128,9 @@ def test_an_update_that_was_interrupted_goes_on_with_the_same_command(project: P
     assert project.up().operations == {}
 
 
+# What the clusters of this test have no CRDs of.
+FOREIGN_GROUPS = (".gke.io", ".istio.io")
+
 # The most that a document may ask for of what is no pod.
 WIDE = {
     "gateway": {"className": "inferfleet-sandbox", "port": 8080},
@@ -127,11 +154,11 @@ def _wide(number: int) -> documents.Document:
 def test_the_api_server_takes_everything_that_can_be_rendered_but_pods(
     project: Project, tmp_path: Path
 ) -> None:
-    """Also of the stacks of the repository, without what needs CRDs of Google's."""
+    """Also of the stacks of the repository, without what needs CRDs of Google's or Istio's."""
     models = [_wide(number) for number in range(16)]
     for model in models:
         # Of pods another test says what is taken.
-        model["spec"]["workers"]["template"]["spec"]["containers"][0]["args"] = []
+        model["spec"]["workers"]["template"]["spec"]["containers"][0] |= {"command": ["serve"], "args": []}
     every = {
         "apiVersion": documents.API,
         "kind": "ModelService",
@@ -146,7 +173,8 @@ def test_the_api_server_takes_everything_that_can_be_rendered_but_pods(
         assert rendered.returncode == 0, rendered.stderr
         listed = [item["manifest"] for item in json.loads(rendered.stdout) if "manifest" in item]
         assert listed
-        _taken(project, tmp_path, [made for made in listed if "gke.io/" not in made["apiVersion"]])
+        known = [made for made in listed if not made["apiVersion"].partition("/")[0].endswith(FOREIGN_GROUPS)]
+        _taken(project, tmp_path, known)
     project.begin(clusters=[east(), west()])
 
 

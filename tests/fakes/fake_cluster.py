@@ -13,6 +13,7 @@ import yaml
 KINDS = {
     "v1": {
         "Namespace": ("namespaces", False),
+        "Node": ("nodes", False),
         "Secret": ("secrets", True),
         "ConfigMap": ("configmaps", True),
         "Service": ("services", True),

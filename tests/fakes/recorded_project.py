@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 import yaml
-from fleet_of_one import CLASS, CLUSTER, DEPLOYMENT, UID, OnDisk
+from fleet_of_one import CLASS, CLUSTER, DEPLOYMENT, TODAY, UID, OnDisk
 
 from inferfleet.api.problems import InvalidDocuments, Problem
 from inferfleet.desired.values import Desired
@@ -23,6 +23,8 @@ clusters:
 placements:
   ml/qwen east decode=l4: 1
 """
+# What the lock has besides where the deployment began without it.
+BEGUN = "podDefaults:\n  ml/qwen: 3\n"
 LOCK_WITHOUT_UID = LOCK.replace(f", uid: {UID}", "")
 KUBECONFIG = yaml.safe_dump(
     {
@@ -61,7 +63,7 @@ class Project(OnDisk):
         return {str(file.relative_to(self.root)): file.read_text() for file in found}
 
     def prepare(self, *, ci: bool = False, preview: bool = False) -> Prepared:
-        return prepare(self.root, "prod", self.config, ci=ci, preview=preview)
+        return prepare(self.root, "prod", self.config, ci=ci, preview=preview, today=TODAY)
 
     def problems(self, **run: bool) -> tuple[Problem, ...]:
         with pytest.raises(InvalidDocuments) as raised:

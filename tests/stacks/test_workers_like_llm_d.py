@@ -37,7 +37,6 @@ SET_FIELDS: tuple[tuple[str, Any, str], ...] = (
 # In the pods of leader and worker alike: the guide has no template for leaders.
 POD_FIELDS: tuple[tuple[str, Any, str], ...] = (
     ("metadata.labels[llm-d.ai/inference-serving]", "true", _SET),
-    ("metadata.labels[llm-d.ai/role]", "decode", _SET),
     ("spec.volumes[dshm].emptyDir.medium", "Memory", _SET),
     ("engine.volumeMounts[/dev/shm].name", "dshm", _SET),
     ("engine.resources.limits[nvidia.com/gpu]", "8", _SET),

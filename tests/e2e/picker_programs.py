@@ -1,0 +1,116 @@
+"""Endpoint pickers as plain processes: they load a configuration, and say no or start.
+
+All that they ask of a cluster before they start is which kinds of objects it has.
+"""
+
+import json
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from threading import Thread
+
+import yaml
+
+_KINDS = {
+    "v1": {"pods": "Pod"},
+    "inference.networking.k8s.io/v1": {"inferencepools": "InferencePool"},
+    "inference.networking.x-k8s.io/v1alpha2": {
+        "inferenceobjectives": "InferenceObjective",
+        "inferencemodelrewrites": "InferenceModelRewrite",
+    },
+}
+_STARTED = '"Controller manager starting"'
+_FLAGS = (
+    *("--pool-name=pool", "--pool-namespace=default", "--tracing=false", "--zap-encoder=json"),
+    *("--grpc-port=0", "--grpc-health-port=0", "--metrics-port=0"),
+)
+
+
+class _Discovery(BaseHTTPRequestHandler):
+    """Answers what a cluster serves, and that it has nothing."""
+
+    def do_GET(self) -> None:
+        answer = _answer(self.path.partition("?")[0].strip("/"))
+        body = json.dumps(answer).encode()
+        self.send_response(200 if answer else 404)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_: object) -> None:
+        """Say nothing."""
+
+
+def _answer(path: str) -> dict[str, object] | None:
+    if path == "api":
+        return {"kind": "APIVersions", "versions": ["v1"]}
+    if path == "apis":
+        versions = [
+            {"groupVersion": name, "version": name.partition("/")[2]} for name in _KINDS if "/" in name
+        ]
+        groups = [
+            {"name": one["groupVersion"].partition("/")[0], "versions": [one], "preferredVersion": one}
+            for one in versions
+        ]
+        return {"kind": "APIGroupList", "apiVersion": "v1", "groups": groups}
+    name = path.removeprefix("apis/").removeprefix("api/")
+    if name not in _KINDS:
+        return None
+    resources = [
+        {"name": plural, "singularName": "", "namespaced": True, "kind": kind, "verbs": ["list", "watch"]}
+        for plural, kind in _KINDS[name].items()
+    ]
+    return {"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": name, "resources": resources}
+
+
+@contextmanager
+def cluster(folder: Path) -> Iterator[Path]:
+    """The kubeconfig of an API server that knows these kinds."""
+    server = ThreadingHTTPServer(("127.0.0.1", 0), _Discovery)
+    thread = Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    kubeconfig = {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "current-context": "here",
+        "clusters": [{"name": "here", "cluster": {"server": f"http://127.0.0.1:{server.server_port}"}}],
+        "contexts": [{"name": "here", "context": {"cluster": "here", "user": "nobody"}}],
+        "users": [{"name": "nobody", "user": {}}],
+    }
+    path = folder / "kubeconfig.yaml"
+    path.write_text(yaml.safe_dump(kubeconfig))
+    try:
+        yield path
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+def said(program: Path, config: Path, *, kubeconfig: Path) -> str | None:
+    """What the program says when it refuses the configuration; None when it starts. It is ended then."""
+    environment = {
+        "KUBECONFIG": str(kubeconfig),
+        "NAMESPACE": "default",
+        "POD_NAME": "pool-epp-0-0",
+        "OTEL_TRACES_SAMPLER_ARG": "0",
+    }
+    with subprocess.Popen(
+        [program, f"--config-file={config}", *_FLAGS],
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    ) as process:
+        assert process.stdout is not None
+        lines: list[str] = []
+        for line in process.stdout:
+            lines.append(line)
+            if _STARTED in line:
+                process.kill()
+                return None
+    return lines[-1] if lines else "nothing"
