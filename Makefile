@@ -5,7 +5,7 @@ WORKERS ?= 4
 BIN := .venv/bin
 SANDBOX_ENV := eval "$$($(BIN)/inferfleet sandbox env --stack $(STACK))"
 
-.PHONY: up preview down destroy test durations unit fuzz check format docs schema lock sbom
+.PHONY: up preview down destroy test durations unit fuzz conformance check format docs schema lock sbom
 .DEFAULT_GOAL := up
 
 # The environment of the project: exactly the pinned packages, and inferfleet itself in place. An update starts
@@ -55,6 +55,14 @@ REPLAY ?=
 fuzz: .venv/ready
 	@PYTHONPATH=.:tests:tests/fuzz $(BIN)/python tests/fuzz/campaign.py \
 		$(if $(REPLAY),--replay $(REPLAY),--count $(COUNT) --seed $(SEED))
+	@$(if $(REPLAY),,PYTHONPATH=.:tests:tests/fuzz $(BIN)/python tests/fuzz/fleet_campaign.py \
+		--count $(COUNT) --seed $(SEED))
+
+# The suites of the Gateway API and its inference extension, which are built when missing, against the gateways of
+# the sandbox; about an hour. As root, or where every user may listen on port 80.
+conformance: .venv/ready
+	@$(BIN)/python bench/conformance.py
+	@$(BIN)/python bench/conformance_page.py > docs/conformance.md
 
 check: .venv/ready
 	@$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy
@@ -67,6 +75,7 @@ docs: .venv/ready
 	@$(BIN)/python -c "from inferfleet.gke.changes.page import page; print(page(), end='')" > docs/changes.md
 	@$(BIN)/python -c "from pathlib import Path; from inferfleet.cli.reference.pages import write; write(Path('docs/reference'))"
 	@PYTHONPATH=.:tests/e2e:tests $(BIN)/python tests/e2e/gke_edits_page.py > docs/edits.md
+	@PYTHONPATH=.:tests/e2e:tests $(BIN)/python tests/digest/golden.py
 
 # After a change of the pinned Kubernetes, from a cluster of the sandbox that runs.
 schema: .venv/ready

@@ -1,6 +1,7 @@
 """The Pulumi program: load the stack, decide what is desired, register it."""
 
 import os
+from datetime import date
 from pathlib import Path
 
 import pulumi
@@ -14,6 +15,7 @@ def main() -> None:
     from components.secrets import secret_values
     from components.stack import register_stack
     from inferfleet.api import InvalidDocuments
+    from inferfleet.confirming import confirming
     from inferfleet.listening import listening
     from inferfleet.plugins.loading import outside_allowed
     from inferfleet.reach.google_login import addresses
@@ -33,8 +35,10 @@ def main() -> None:
             config,
             ci=bool(os.environ.get("CI")),
             preview=preview,
+            today=date.today(),
             google=google,
             outside_plugins=outside_allowed(os.environ),
+            parallel=pulumi.runtime.settings.SETTINGS.parallel,
         )
     except InvalidDocuments as invalid:
         raise pulumi.RunError(str(invalid)) from None
@@ -49,6 +53,7 @@ def main() -> None:
         prepared.addresses,
         telling(prepared.desired, prepared.kubeconfigs, container_api=google.container),
         listening(prepared.desired, prepared.kubeconfigs, container_api=google.container),
+        confirming(prepared.desired, prepared.kubeconfigs, container_api=google.container),
         preview=preview,
     )
     for name, value in outputs.items():
