@@ -1,8 +1,10 @@
 """Creates, starts and stops one simulated cluster: a real control plane with kwok in place of kubelets."""
 
+import http.client
 import os
 import re
 import shutil
+import ssl
 import subprocess
 import time
 from dataclasses import dataclass
@@ -11,6 +13,7 @@ from typing import Literal
 
 import yaml
 
+from sandbox import https
 from sandbox.cluster import podnet, ports, seeds
 from sandbox.cluster.kubectl import Kubectl
 from sandbox.cluster.kwok_stages import kwok_stages
@@ -38,12 +41,16 @@ COMPLETE = "complete"
 # The folder, inside the stack's kwok folder, of files that kwokctl needs only while it runs.
 SCRATCH = "scratch"
 ATTEMPTS = 3
-START = ["start", "cluster", "--wait", "120s"]
-# A component waits a few seconds for the API server and then ends. On a busy machine that is not enough.
-STARTS = 3
+START = ["start", "cluster"]
+# A component waits some ten seconds for the API server and then ends, and the API server for etcd. On a busy
+# machine that is not enough: what ended is started again, for so many seconds in all, this often at most.
+READY_SECONDS = 180.0
+STARTS = 12
 # Seconds after which a port that is still taken is another program's.
 PORTS_SECONDS = 5.0
-_ERROR = re.compile(r"^[EF]\d{4} |address already in use|\"level\":\"(fatal|error)\"|^Error:")
+_SERVER = {"etcd", "kube-apiserver"}
+IN_USE = "address already in use"
+_ERROR = re.compile(r"^[EF]\d{4} |" + IN_USE + r"|\"level\":\"(fatal|error)\"|^Error:")
 
 
 @dataclass(frozen=True)
@@ -108,7 +115,7 @@ class KwokCluster:
             if not why:
                 (self.folder / COMPLETE).touch()
                 return
-            in_use = "address already in use" in why
+            in_use = IN_USE in why
             if seeded and not in_use:
                 seeds.discard(seed)
                 use_seed = False
@@ -213,7 +220,7 @@ class KwokCluster:
         scratch.mkdir(parents=True, exist_ok=True)
         file = scratch / f"{self.name}.yaml"
         file.write_text(yaml.safe_dump_all([config, *kwok_stages()]))
-        command = ["create", "cluster", "--runtime", "binary", "--config", str(file), "--wait", "120s"]
+        command = ["create", "cluster", "--runtime", "binary", "--config", str(file)]
         # Without --kubeconfig kwokctl would write into the user's own kubeconfig.
         command += ["--kubeconfig", str(scratch / f"{self.name}.kubeconfig")]
         # The sandbox may lose its data in a power cut; waiting for the disk would cost time on every write.
@@ -230,7 +237,7 @@ class KwokCluster:
         return self._kwokctl(tools, command)
 
     def _kwokctl(self, tools: Tools, command: list[str]) -> str:
-        """Run kwokctl and wait until the API server is ready. Return why that failed, or ""."""
+        """Run kwokctl and wait until the cluster is ready. Return why that failed, or ""."""
         own = {name: value for name, value in os.environ.items() if not name.startswith("KWOK_")}
         environment = {
             **own,
@@ -248,6 +255,7 @@ class KwokCluster:
         kwokctl.parent.mkdir(parents=True, exist_ok=True)
         kwokctl.unlink(missing_ok=True)
         kwokctl.symlink_to(tools.program("kwokctl"))
+        until = time.monotonic() + READY_SECONDS
         for _ in range(STARTS):
             done = subprocess.run(
                 [str(kwokctl), *command, "--name", self.places.cluster_name(self.name)],
@@ -256,14 +264,36 @@ class KwokCluster:
                 text=True,
                 check=False,
             )
-            if done.returncode == 0 and self.condition(complete=False) == "running":
-                return ""
             if done.returncode:
+                break
+            if self._comes_up(until):
+                return ""
+            if time.monotonic() > until or any(IN_USE in line for line in self._errors()):
                 break
             # It starts those components alone that have ended.
             command = START
-        reasons = done.stderr.strip().splitlines()[-3:]
+        reasons = [*done.stderr.strip().splitlines()[-3:], *self._errors()]
+        return "\n  ".join(line[:300] for line in reasons) or "its components ended at once"
+
+    def _comes_up(self, until: float) -> bool:
+        """Wait until the API server answers. Return whether all components run then.
+
+        Returns False at once where it cannot answer, because it has ended or etcd has.
+        """
+        pki = self.folder / "pki"
+        tls = ssl.create_default_context(cafile=str(pki / "ca.crt"))
+        tls.load_cert_chain(pki / "admin.crt", pki / "admin.key")
+        port = ports.numbers(self._first_port())["kubeApiserverPort"]
+        while time.monotonic() < until and {process.program.name for process in self.processes()} >= _SERVER:
+            if https.status(port, "/healthz", tls) == http.client.OK:
+                return self.condition(complete=False) == "running"
+            time.sleep(0.2)
+        return False
+
+    def _errors(self) -> list[str]:
+        """Return the last errors in the log of each component."""
+        found = []
         for log in sorted((self.folder / "logs").glob("*.log")):
             errors = [line for line in log.read_text(errors="replace").splitlines() if _ERROR.search(line)]
-            reasons += [f"{log.stem}: {line}" for line in errors[-2:]]
-        return "\n  ".join(line[:300] for line in reasons) or "its components ended at once"
+            found += [f"{log.stem}: {line}" for line in errors[-2:]]
+        return found

@@ -9,13 +9,13 @@ from pathlib import Path
 
 from sandbox.child import linked
 from sandbox.cluster.kwok import KwokCluster
+from sandbox.https import status
 from sandbox.lws.webhooks import paths
 from sandbox.problem import SandboxProblem
 from sandbox.toolchain.tools import Tools
 
 # The program's name, by which it is found and ended, and that of its log.
 PROGRAM = "lws-controller"
-HOST = "127.0.0.1"
 # The folder and the file in a cluster's folder; with the file a cluster has the controller.
 FOLDER, CONFIG = "lws", "config.yaml"
 # The names under which the controller looks for its certificate in that folder.
@@ -59,7 +59,7 @@ def _wait(cluster: KwokCluster, tools: Tools, process: "subprocess.Popen[bytes]"
     tls = ssl.create_default_context(cafile=str(cluster.folder / FOLDER / CERTIFICATE))
     until = time.monotonic() + _START_SECONDS
     while left:
-        if _answers(cluster.webhook_port, left[0], tls):
+        if status(cluster.webhook_port, left[0], tls) not in (0, http.client.NOT_FOUND):
             left.pop(0)
         elif process.poll() is not None or time.monotonic() > until:
             state = "ended" if process.poll() is not None else "does not answer"
@@ -71,15 +71,3 @@ def _wait(cluster: KwokCluster, tools: Tools, process: "subprocess.Popen[bytes]"
             )
         else:
             time.sleep(0.1)
-
-
-def _answers(port: int, path: str, tls: ssl.SSLContext) -> bool:
-    # urllib would use a proxy that the environment names.
-    connection = http.client.HTTPSConnection(HOST, port, timeout=5, context=tls)
-    try:
-        connection.request("GET", path)
-        return connection.getresponse().status != http.client.NOT_FOUND
-    except (OSError, http.client.HTTPException):
-        return False
-    finally:
-        connection.close()

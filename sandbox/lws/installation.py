@@ -10,8 +10,9 @@ import yaml
 
 from sandbox.cluster.kubectl import Kubectl
 from sandbox.cluster.kwok import KwokCluster
+from sandbox.https import HOST
 from sandbox.lws.certificate import ensure_certificate
-from sandbox.lws.controller import CERTIFICATE, CONFIG, FOLDER, HOST
+from sandbox.lws.controller import CERTIFICATE, CONFIG, FOLDER
 from sandbox.lws.webhooks import configurations
 from sandbox.places import StackPlaces
 from sandbox.private import write_file
