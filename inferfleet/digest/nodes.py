@@ -8,7 +8,7 @@ from inferfleet.api.kinds.node_pool import NodePool
 from inferfleet.digest.update import Update
 from inferfleet.digest.values.models import Drain
 from inferfleet.digest.values.nodes import Cluster, ClusterChange, Pool, PoolChange, Resource
-from inferfleet.fleet.advice.changed import counted
+from inferfleet.fleet.placement.sizes import counted
 from inferfleet.gke.changes.differences import CloudChange
 from inferfleet.gke.facts.create_only import recreates
 
@@ -148,7 +148,7 @@ def drains(update: Update) -> tuple[Drain, ...]:
 
 def _staying(update: Update, cluster: str) -> tuple[str, ...]:
     return tuple(
-        f"{counted(placement.replicas)} of {placement.spot.deployment} on {placement.spot.place}"
+        f"{counted(placement.replicas, 'replica')} of {placement.spot.deployment} on {placement.spot.place}"
         for placement in update.desired.plan.placements
         if placement.spot.cluster == cluster
     )

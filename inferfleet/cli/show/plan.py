@@ -7,9 +7,10 @@ from inferfleet.cli.output import print_line
 from inferfleet.cli.show.pickers import picker_values, show_pickers
 from inferfleet.cli.show.tables import print_table
 from inferfleet.desired.values import Desired
-from inferfleet.fleet.advice.changed import change_lines, counted, roll_line
+from inferfleet.fleet.advice.changed import change_lines, roll_line
 from inferfleet.fleet.advice.short import NO_WAYS, fix_step, groups, in_short
 from inferfleet.fleet.decisions import Fix, Reason, Unplaced, Ways
+from inferfleet.fleet.placement.sizes import counted
 from inferfleet.fleet.shapes import Demand, Demands
 from inferfleet.fleet.spot import Spot
 
@@ -73,7 +74,7 @@ def show(desired: Desired, *, remembered: bool) -> None:
         print_line("without a place (inferfleet explain says why of each pool)")
     for missing in plan.unplaced:
         running = f" ({missing.running} of them running now)" if missing.running else ""
-        what = f"{missing.deployment}: {counted(missing.replicas)}{running}"
+        what = f"{missing.deployment}: {counted(missing.replicas, 'replica')}{running}"
         print_line(f"  {what}, {in_short(missing.reasons)}")
 
 

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import groupby
 
 from inferfleet.fleet.decisions import Change, Move, Roll, moves
+from inferfleet.fleet.placement.sizes import counted
 from inferfleet.fleet.spot import Spot
 
 
@@ -20,7 +21,7 @@ def change_lines(changes: Iterable[Change], left: Mapping[Spot, str]) -> Iterato
                 yield f"  leaves {change.spot.place}: {left[change.spot]}"
         if any(len(change.spot.pools) > 1 for change in of_deployment):
             for move in moves(of_deployment):
-                yield f"  {counted(move.replicas)}: {'; '.join(_steps(move))}"
+                yield f"  {counted(move.replicas, 'replica')}: {'; '.join(_steps(move))}"
 
 
 def roll_line(roll: Roll) -> str:
@@ -47,8 +48,3 @@ def _steps(move: Move) -> Iterator[str]:
             yield f"{role} moves from {source} to {target}"
         else:
             yield f"{role} starts on {target}" if target else f"{role} ends on {source}"
-
-
-def counted(replicas: int) -> str:
-    """Return `1 replica` or `2 replicas`."""
-    return f"{replicas} replica{'' if replicas == 1 else 's'}"
