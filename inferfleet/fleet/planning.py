@@ -66,15 +66,14 @@ from inferfleet.fleet.advice.ways import AllWays
 from inferfleet.fleet.decisions import Change, Placement, Plan, Roll, Unplaced, changes
 from inferfleet.fleet.demands import written
 from inferfleet.fleet.lock.lock import Lock, LockedCluster
-from inferfleet.fleet.placement.candidates import Candidates
-from inferfleet.fleet.placement.ledger import Ledger, changeable, ledger_of
-from inferfleet.fleet.placement.placing import Placing
+from inferfleet.fleet.placement.ledger import Ledger
 from inferfleet.fleet.placement.policy.kept import unkept
 from inferfleet.fleet.placement.prices import in_other_regions, unpriced
 from inferfleet.fleet.placement.reasons import Lacking, Reasons, Why
 from inferfleet.fleet.placement.retaining import Retained, retain
 from inferfleet.fleet.placement.soundness import check
 from inferfleet.fleet.placement.suitability import Suitability
+from inferfleet.fleet.placement.task import Task
 from inferfleet.fleet.selectors.cel import Selectors
 from inferfleet.fleet.shapes import Demands
 from inferfleet.fleet.spot import Spot
@@ -115,32 +114,15 @@ def plan(documents: Documents, lock: Lock, demands: Demands | None = None) -> Pl
     suitability = Suitability(documents, selectors, demands)
     checked = check(documents, selectors, demands)
     retained = retain(documents, lock)
-    ledger = ledger_of(
-        documents,
-        demands,
-        clusters=changeable(documents),
-        replicas=retained.movable,
-        fixed=retained.fixed,
-        seen=lock.seen,
-    )
-    quotas = ledger.quotas
     targets = _targets(documents, retained)
-    candidates = Candidates(documents, suitability, ledger, targets)
     valid = [deployment for deployment in documents.deployments if deployment not in checked.invalid]
-    placing = Placing(
-        ledger,
-        suitability,
-        candidates,
-        targets=targets,
-        valid=valid,
-        ran=retained.ran,
-        added=retained.added,
-        moved=retained.moved,
-    )
+    task = Task(documents, demands, suitability, retained.fixed, lock.seen, targets, valid)
+    ledger = task.ledger(retained.movable)
+    quotas = ledger.quotas
+    candidates = task.candidates(ledger)
+    placing = task.placing(ledger, candidates, ran=retained.ran, added=retained.added, moved=retained.moved)
     placing.place()
-    replicas = dict(retained.fixed)
-    for deployment in documents.deployments:
-        replicas.update(ledger.replicas(deployment))
+    replicas = {**retained.fixed, **task.placed(ledger)}
     placements = tuple(Placement(spot, number) for spot, number in sorted(replicas.items()))
     reachable = endpoints(documents, placements)
     services = routes(documents, reachable, lock)
@@ -164,9 +146,7 @@ def plan(documents: Documents, lock: Lock, demands: Demands | None = None) -> Pl
     # Why replicas of another revision left is told where there is no other reason.
     left |= {old: placing.left[now] for old, now in retained.revised.items() if now in placing.left}
     why = Why(documents, ledger, suitability, candidates)
-    fixes = Fixes(
-        documents, ledger, suitability, retained=retained, seen=lock.seen, targets=targets, valid=valid
-    )
+    fixes = Fixes(task, ledger, retained)
     return Plan(
         placements=placements,
         endpoints=reachable,
@@ -190,16 +170,7 @@ def plan(documents: Documents, lock: Lock, demands: Demands | None = None) -> Pl
         },
         reasons=Reasons(documents.deployments.keys() - checked.invalid, why),
         fixes=fixes,
-        ways=AllWays(
-            documents,
-            ledger,
-            suitability,
-            fixes=fixes,
-            fixed=retained.fixed,
-            seen=lock.seen,
-            targets=targets,
-            valid=valid,
-        ),
+        ways=AllWays(task, ledger, fixes),
         runners_up=RunnersUp(
             ledger,
             candidates,

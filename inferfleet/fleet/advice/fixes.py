@@ -20,16 +20,13 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 
-from inferfleet.api.documents import Documents
 from inferfleet.fleet.advice.growing import Growing, Part
 from inferfleet.fleet.decisions import Fix, MoreNodes
-from inferfleet.fleet.lock.capacity import Seen
-from inferfleet.fleet.placement.candidates import Candidates
-from inferfleet.fleet.placement.ledger import Ledger, ledger_of
-from inferfleet.fleet.placement.placing import Placing
+from inferfleet.fleet.placement.ledger import Ledger
 from inferfleet.fleet.placement.prices import foreign_region, of_node
 from inferfleet.fleet.placement.retaining import Retained
-from inferfleet.fleet.placement.suitability import Consequence, Suitability
+from inferfleet.fleet.placement.suitability import Consequence
+from inferfleet.fleet.placement.task import Task
 from inferfleet.fleet.shapes import PoolKey
 from inferfleet.fleet.spot import Spot
 
@@ -44,35 +41,16 @@ _SURE, _PER_REPLICA = 20_000, (30, 80)
 class Fixes(Mapping[str, Fix | None]):
     """The fix of each deployment that lacks a place, None where no number of nodes helps.
 
-    All are worked out together when the first is asked for. `targets` and `valid` are as the planner has
-    them. No pool grows over the nodes that quotas and reservations were `seen` to allow.
+    All are worked out together when the first is asked for. No pool grows over the nodes that quotas and
+    reservations were seen to allow.
     """
 
-    def __init__(
-        self,
-        documents: Documents,
-        ledger: Ledger,
-        suitability: Suitability,
-        *,
-        retained: Retained,
-        seen: Mapping[PoolKey, Seen],
-        targets: dict[str, int],
-        valid: list[str],
-    ) -> None:
-        self._documents = documents
-        self._finished = {
-            spot: replicas
-            for name in documents.deployments
-            for spot, replicas in ledger.replicas(name).items()
-        }
-        self._changeable = tuple(ledger.rooms.on_cluster)
-        self._demands = ledger.demands
-        self._suitability = suitability
+    def __init__(self, task: Task, ledger: Ledger, retained: Retained) -> None:
+        self._task = task
+        self._finished = task.placed(ledger)
+        self._clusters = len(ledger.rooms.on_cluster)
         self._retained = retained
-        self._seen = seen
-        self._targets = targets
-        self._valid = valid
-        lacking = {name: targets[name] - ledger.total(name) for name in sorted(valid)}
+        lacking = {name: task.targets[name] - ledger.total(name) for name in sorted(task.valid)}
         self._left = [_SURE, _SURE]  # from the plan, and from the lock
         self._missing = {name: number for name, number in lacking.items() if number > 0}
 
@@ -162,60 +140,38 @@ class Fixes(Mapping[str, Fix | None]):
         what this plan places or from what the lock had; None where the time for that is used up.
         """
         from_lock = int(start is self._retained.movable)
-        size = len(start) + len(self._changeable)
-        to_place = sum(self._targets.values()) - sum(start.values())
+        size = len(start) + self._clusters
+        to_place = sum(self._task.targets.values()) - sum(start.values())
         self._left[from_lock] -= size + max(0, to_place) * _PER_REPLICA[from_lock]
         if self._left[from_lock] < 0:
             return None
-        ledger = self._ledger(start, nodes)
+        ledger = self._task.ledger(start, nodes)
         added = self._retained.added if from_lock else None
-        Placing(
-            ledger,
-            self._suitability,
-            self._candidates(ledger),
-            targets=self._targets,
-            valid=self._valid,
-            ran=self._retained.ran,
-            added=added,
-        ).place()
-        return ledger.total(deployment) >= self._targets[deployment]
+        self._task.placing(ledger, self._task.candidates(ledger), ran=self._retained.ran, added=added).place()
+        return ledger.total(deployment) >= self._task.targets[deployment]
 
     @cached_property
     def _growing(self) -> Growing:
-        ledger = self._ledger(self._finished)
-        return Growing(ledger, self._candidates(ledger), self._documents, self.most)
+        ledger = self._task.ledger(self._finished)
+        return Growing(ledger, self._task.candidates(ledger), self._task.documents, self.most)
 
     @cached_property
     def most(self) -> dict[PoolKey, int]:
         """Return the nodes that pools may have by what was seen, as many in each of their zones."""
         return {
             (name, pool.name): one.most - one.most % max(1, len(pool.zones))
-            for name, cluster in self._documents.clusters.items()
+            for name, cluster in self._task.documents.clusters.items()
             for pool in cluster.spec.node_pools
-            if (one := self._seen.get((name, pool.name))) and one.most is not None
+            if (one := self._task.seen.get((name, pool.name))) and one.most is not None
         }
 
     def _too_many(self, nodes: Mapping[PoolKey, int]) -> bool:
         """Return whether a pool would have more nodes than it may."""
         return any(
-            self._documents.clusters[cluster].spec.pool(name).size + more > self.most[cluster, name]
+            self._task.documents.clusters[cluster].spec.pool(name).size + more > self.most[cluster, name]
             for (cluster, name), more in nodes.items()
             if (cluster, name) in self.most
         )
-
-    def _ledger(self, start: Mapping[Spot, int], more: Mapping[PoolKey, int] | None = None) -> Ledger:
-        return ledger_of(
-            self._documents,
-            self._demands,
-            clusters=self._changeable,
-            replicas=start,
-            fixed=self._retained.fixed,
-            seen=self._seen,
-            more=more,
-        )
-
-    def _candidates(self, ledger: Ledger) -> Candidates:
-        return Candidates(self._documents, self._suitability, ledger, self._targets)
 
     @cached_property
     def _parts(self) -> dict[str, Part]:
@@ -237,8 +193,8 @@ class Fixes(Mapping[str, Fix | None]):
         return [
             (spot, replicas)
             for spot, replicas in sorted(self._finished.items())
-            if spot.deployment in self._valid
-            and (objection := self._suitability.objection(spot))
+            if spot.deployment in self._task.valid
+            and (objection := self._task.suitability.objection(spot))
             and objection.consequence > Consequence.CORDON
         ]
 
@@ -253,11 +209,11 @@ class Fixes(Mapping[str, Fix | None]):
 
     def _more(self, pool: PoolKey, nodes: int) -> MoreNodes:
         cluster, name = pool
-        document = self._documents.clusters[cluster]
+        document = self._task.documents.clusters[cluster]
         of_pool = document.spec.pool(name)
         if over := (of_pool.size + nodes) % max(1, len(of_pool.zones)):
             nodes += len(of_pool.zones) - over  # a pool has as many nodes in each of its zones
-        of_class = self._documents.classes[of_pool.class_name]
+        of_class = self._task.documents.classes[of_pool.class_name]
         size, price = of_pool.size + nodes, of_node(of_pool, of_class)
         if price is None:
             return MoreNodes(cluster, name, nodes, size)

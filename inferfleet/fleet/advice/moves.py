@@ -8,18 +8,15 @@ then. Replicas with prefill apart share their pools, and are left alone. Both se
 large fleet the first deployments alone are looked at.
 """
 
+from collections import Counter
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from inferfleet.api.documents import Documents
 from inferfleet.fleet.decisions import Change, Move, moves
-from inferfleet.fleet.lock.capacity import Seen
 from inferfleet.fleet.placement.candidates import Candidates
 from inferfleet.fleet.placement.exchange.exchange import Exchange
-from inferfleet.fleet.placement.ledger import Ledger, changeable, ledger_of
-from inferfleet.fleet.placement.placing import Placing
-from inferfleet.fleet.placement.suitability import Suitability
-from inferfleet.fleet.shapes import Demands, PoolKey
+from inferfleet.fleet.placement.ledger import Ledger
+from inferfleet.fleet.placement.task import Task
 from inferfleet.fleet.spot import Spot
 
 # Deployments that moves are searched for, and what that may cost in a plan: clusters and spots of ledgers,
@@ -35,45 +32,24 @@ class RoomMade(NamedTuple):
 
 
 class MakingRoom:
-    """Moves for deployments that lack replicas.
+    """Moves for deployments that lack replicas, where the plan places `replicas`."""
 
-    `replicas` are those that the plan places, `fixed` those on clusters that cannot be changed. `targets`,
-    `valid` and `seen` are as the planner has them.
-    """
-
-    def __init__(
-        self,
-        documents: Documents,
-        demands: Demands,
-        suitability: Suitability,
-        *,
-        replicas: Mapping[Spot, int],
-        fixed: Mapping[Spot, int],
-        seen: Mapping[PoolKey, Seen],
-        targets: Mapping[str, int],
-        valid: list[str],
-    ) -> None:
-        self._documents = documents
-        self._demands = demands
-        self._suitability = suitability
-        self._fixed = fixed
-        self._seen = seen
-        self._targets = dict(targets)
-        self._valid = valid
+    def __init__(self, task: Task, replicas: Mapping[Spot, int]) -> None:
+        self._task = task
         # What is placed after the moves that were found.
         self.replicas = {spot: number for spot, number in replicas.items() if number}
 
     def found(self, missing: Mapping[str, int], most: int | None = None) -> dict[str, RoomMade]:
         """Return moves by deployment, each set after the ones before it, together at most so many."""
-        ledger = self._ledger(self.replicas)
-        wanted = self._candidates(ledger).wanted
+        ledger = self._task.ledger(self.replicas)
+        wanted = self._task.candidates(ledger).wanted
         order = {
             name: (-wanted(name).priority, wanted(name).total, wanted(name).scarcity) for name in missing
         }
         made: dict[str, RoomMade] = {}
         left, cost = most, _COST
         for name in sorted(missing, key=order.__getitem__)[:_DEPLOYMENTS]:
-            lacks = self._targets[name] - ledger.total(name)
+            lacks = self._task.targets[name] - ledger.total(name)
             cost -= 2 * (len(self.replicas) + len(ledger.rooms.on_cluster)) + max(0, lacks) * _PER_REPLICA
             if cost < 0:
                 break
@@ -92,17 +68,13 @@ class MakingRoom:
                 made[name] = RoomMade(steps, placed)
                 left = None if left is None else left - number
                 ledger = then
-                self.replicas = {
-                    spot: count
-                    for other in self._documents.deployments
-                    for spot, count in ledger.replicas(other).items()
-                }
+                self.replicas = self._task.placed(ledger)
         return made
 
     def _moved(self, deployment: str, lacks: int) -> dict[Spot, int]:
         """Return where all replicas are after moves that make room for those that are missing."""
-        ledger = self._ledger(self.replicas)
-        candidates = self._candidates(ledger)
+        ledger = self._task.ledger(self.replicas)
+        candidates = self._task.candidates(ledger)
         exchange = Exchange(ledger, candidates)
         for spot, number in self.replicas.items():
             if spot.deployment != deployment and self._may_move(spot, candidates, ledger):
@@ -112,15 +84,14 @@ class MakingRoom:
                 break
         others = {
             spot: number
-            for name in self._documents.deployments
-            if name != deployment
-            for spot, number in ledger.replicas(name).items()
+            for spot, number in self._task.placed(ledger).items()
+            if spot.deployment != deployment
         }
         own = {spot: number for spot, number in self.replicas.items() if spot.deployment == deployment}
         return others | own
 
     def _may_move(self, spot: Spot, candidates: Candidates, ledger: Ledger) -> bool:
-        if spot.deployment not in self._valid or self._suitability.objection(spot):
+        if spot.deployment not in self._task.valid or self._task.suitability.objection(spot):
             return False
         wanted, rooms = candidates.wanted(spot.deployment), ledger.rooms.by_key
         return (
@@ -131,25 +102,9 @@ class MakingRoom:
 
     def _placed(self, start: Mapping[Spot, int]) -> Ledger:
         """Return what the planner makes of replicas that are placed so."""
-        ledger = self._ledger(start)
-        ran: dict[str, int] = {}
+        ledger = self._task.ledger(start)
+        ran: Counter[str] = Counter()
         for spot, number in start.items():
-            ran[spot.deployment] = ran.get(spot.deployment, 0) + number
-        candidates = self._candidates(ledger)
-        Placing(
-            ledger, self._suitability, candidates, targets=self._targets, valid=self._valid, ran=ran
-        ).place()
+            ran[spot.deployment] += number
+        self._task.placing(ledger, self._task.candidates(ledger), ran=ran).place()
         return ledger
-
-    def _ledger(self, replicas: Mapping[Spot, int]) -> Ledger:
-        return ledger_of(
-            self._documents,
-            self._demands,
-            clusters=changeable(self._documents),
-            replicas=replicas,
-            fixed=self._fixed,
-            seen=self._seen,
-        )
-
-    def _candidates(self, ledger: Ledger) -> Candidates:
-        return Candidates(self._documents, self._suitability, ledger, self._targets)

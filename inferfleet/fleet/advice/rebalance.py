@@ -20,10 +20,11 @@ from inferfleet.fleet.decisions import Plan, changes
 from inferfleet.fleet.lock.capacity import Seen
 from inferfleet.fleet.lock.lock import Lock
 from inferfleet.fleet.placement.candidates import Candidates
-from inferfleet.fleet.placement.ledger import Ledger, changeable, ledger_of
+from inferfleet.fleet.placement.ledger import Ledger
 from inferfleet.fleet.placement.policy.spreading import first_pool
 from inferfleet.fleet.placement.prices import of_node
 from inferfleet.fleet.placement.suitability import Suitability
+from inferfleet.fleet.placement.task import Task, changeable
 from inferfleet.fleet.selectors.cel import Selectors
 from inferfleet.fleet.shapes import PoolKey
 from inferfleet.fleet.spot import Spot
@@ -63,25 +64,22 @@ def savings(
     targets: Counter[str] = Counter(missing)
     for spot, number in replicas.items():
         targets[spot.deployment] += number
-    room = MakingRoom(
+    task = Task(
         documents,
         plan.demands,
         suitability,
-        replicas=replicas,
         fixed=fixed,
         seen=seen or {},
         targets={name: targets[name] for name in documents.deployments},
         valid=sorted(plan.reasons),
     )
+    room = MakingRoom(task, replicas)
     made = room.found(missing, most) if missing else {}
 
     def rebalancing(start: dict[Spot, int]) -> _Rebalancing:
-        ledger = ledger_of(
-            documents, plan.demands, clusters=clusters, replicas=start, fixed=fixed, seen=seen or {}
-        )
+        ledger = task.ledger(start)
         totals = {name: ledger.total(name) for name in documents.deployments}
-        candidates = Candidates(documents, suitability, ledger, totals)
-        return _Rebalancing(documents, ledger, suitability, candidates)
+        return _Rebalancing(documents, ledger, suitability, replace(task, targets=totals).candidates(ledger))
 
     first = rebalancing(replicas)
     moves = [

@@ -10,48 +10,27 @@ from dataclasses import replace
 from fractions import Fraction
 from functools import cached_property
 
-from inferfleet.api.documents import Documents
 from inferfleet.fleet.advice.fixes import Fixes
 from inferfleet.fleet.advice.growing import Growing, Part
 from inferfleet.fleet.advice.moves import MakingRoom, RoomMade
 from inferfleet.fleet.decisions import Ways
-from inferfleet.fleet.lock.capacity import FILE, Seen
-from inferfleet.fleet.placement.candidates import Candidates
-from inferfleet.fleet.placement.ledger import Ledger, changeable, ledger_of
+from inferfleet.fleet.lock.capacity import FILE
+from inferfleet.fleet.placement.ledger import Ledger
 from inferfleet.fleet.placement.policy.quotas import Limit
 from inferfleet.fleet.placement.sizes import counted
-from inferfleet.fleet.placement.suitability import Suitability
-from inferfleet.fleet.shapes import PoolKey
+from inferfleet.fleet.placement.task import Task
 from inferfleet.fleet.spot import Spot
 
 
 class AllWays(Mapping[str, Ways]):
     """By deployment that lacks replicas, what would place them. It is worked out when somebody asks."""
 
-    def __init__(
-        self,
-        documents: Documents,
-        ledger: Ledger,
-        suitability: Suitability,
-        *,
-        fixes: Fixes,
-        fixed: Mapping[Spot, int],
-        seen: Mapping[PoolKey, Seen],
-        targets: Mapping[str, int],
-        valid: list[str],
-    ) -> None:
-        self._documents = documents
+    def __init__(self, task: Task, ledger: Ledger, fixes: Fixes) -> None:
+        self._task = task
         self._ledger = ledger
-        self._suitability = suitability
         self._fixes = fixes
-        self._fixed = fixed
-        self._seen = seen
-        self._targets = targets
-        self._valid = valid
-        self._replicas = {
-            spot: number for name in documents.deployments for spot, number in ledger.replicas(name).items()
-        }
-        self._missing = {name: targets[name] - ledger.total(name) for name in fixes}
+        self._replicas = task.placed(ledger)
+        self._missing = {name: task.targets[name] - ledger.total(name) for name in fixes}
 
     def __getitem__(self, deployment: str) -> Ways:
         if deployment not in self._missing:
@@ -68,16 +47,7 @@ class AllWays(Mapping[str, Ways]):
 
     @cached_property
     def _made(self) -> dict[str, RoomMade]:
-        return MakingRoom(
-            self._documents,
-            self._ledger.demands,
-            self._suitability,
-            replicas=self._replicas,
-            fixed=self._fixed,
-            seen=self._seen,
-            targets=self._targets,
-            valid=self._valid,
-        ).found(self._missing)
+        return MakingRoom(self._task, self._replicas).found(self._missing)
 
     def _limits(self, deployment: str) -> Iterator[str]:
         """Yield which limits are in the way, and what they would have to be."""
@@ -89,7 +59,8 @@ class AllWays(Mapping[str, Ways]):
         growing = self._growing(limited=True)
         if growing.place(deployment, self._missing[deployment], part):
             for (cluster, pool), more_nodes in sorted(part.nodes.items()):
-                most = self._seen[cluster, pool].most if (cluster, pool) in self._seen else None
+                seen = self._task.seen.get((cluster, pool))
+                most = seen.most if seen else None
                 if most is not None:
                     yield (
                         f"raise Google's quota or the reservation of pool {cluster}/{pool}, which allow "
@@ -146,14 +117,9 @@ class AllWays(Mapping[str, Ways]):
 
     def _growing(self, *, limited: bool) -> Growing:
         """Return pools that may grow: by quotas of documents (`limited`), or by those that Google has."""
-        documents = self._documents if limited else replace(self._documents, quotas={})
-        ledger = ledger_of(
-            documents,
-            self._ledger.demands,
-            clusters=changeable(documents),
-            replicas=self._replicas,
-            fixed=self._fixed,
-            seen=self._seen,
+        task = (
+            self._task if limited else replace(self._task, documents=replace(self._task.documents, quotas={}))
         )
-        candidates = Candidates(documents, self._suitability, ledger, self._targets)
-        return Growing(ledger, candidates, documents, {} if limited else self._fixes.most)
+        ledger = task.ledger(self._replicas)
+        most = {} if limited else self._fixes.most
+        return Growing(ledger, task.candidates(ledger), task.documents, most)

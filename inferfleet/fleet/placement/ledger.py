@@ -1,53 +1,16 @@
 """The replicas a plan has placed so far, by spot, and the room they leave in every pool."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 
 from inferfleet.api.documents import Documents
-from inferfleet.fleet.lock.capacity import Seen
 from inferfleet.fleet.placement.held_back import HeldBack, Shortage
 from inferfleet.fleet.placement.packing import Filled
 from inferfleet.fleet.placement.policy.quotas import Quotas
 from inferfleet.fleet.placement.rooms import More, Room, Rooms
 from inferfleet.fleet.shapes import Demands, PoolKey
 from inferfleet.fleet.spot import Spot
-
-
-def changeable(documents: Documents) -> list[str]:
-    """Return the clusters whose replicas are placed: all but those that are lost or abandoned."""
-    return [
-        name
-        for name, cluster in documents.clusters.items()
-        if cluster.spec.state not in ("lost", "abandoned")
-    ]
-
-
-def ledger_of(
-    documents: Documents,
-    demands: Demands,
-    *,
-    clusters: Iterable[str],
-    replicas: Mapping[Spot, int],
-    fixed: Mapping[Spot, int],
-    seen: Mapping[PoolKey, Seen],
-    more: Mapping[PoolKey, int] | None = None,
-) -> "Ledger":
-    """Return a ledger of the clusters with replicas, and with what was `seen` to keep new ones away.
-
-    Quotas count the `fixed` replicas on other clusters too. Pools in `more` have so many nodes more.
-    """
-    quotas = Quotas(documents, demands) if documents.quotas else None
-    ledger = Ledger(Rooms(documents, clusters), demands, quotas, HeldBack(documents, seen))
-    for pool, nodes in (more or {}).items():
-        ledger.rooms.grow(pool, nodes)
-    if quotas:
-        for spot, number in fixed.items():
-            quotas.add(spot, number)
-    for spot, number in replicas.items():
-        ledger.add(spot, number)
-    ledger.hold_back()
-    return ledger
 
 
 class Ledger:
