@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -146,7 +146,7 @@ class Cluster:
         version, _, plural = path.rpartition("/")
         version = version.removesuffix(f"/namespaces/{NAMESPACE}").removeprefix("apis/").removeprefix("api/")
         if (kind := _KINDS.get(version, {}).get(plural)) is None:
-            answer = _discovery(path)
+            answer = discovery(path, _KINDS)
             return web.json_response(answer or {"kind": "Status", "code": 404}, status=200 if answer else 404)
         items = self._listed.get(plural, [])
         head = {"apiVersion": version, "kind": kind}
@@ -174,10 +174,14 @@ def _event(kind: str, value: dict[str, Any]) -> bytes:
     return json.dumps({"type": kind, "object": value}).encode() + b"\n"
 
 
-def _discovery(path: str) -> dict[str, Any] | None:
+def discovery(path: str, kinds: Mapping[str, Mapping[str, str]]) -> dict[str, Any] | None:
+    """Return what an API server answers that serves these kinds, None for a path of another question.
+
+    `kinds` are by group and version, there by their plural.
+    """
     if path == "api":
         return {"kind": "APIVersions", "versions": ["v1"]}
-    groups = [version for version in _KINDS if "/" in version]
+    groups = [version for version in kinds if "/" in version]
     if path == "apis":
         offered = [{"groupVersion": group, "version": group.partition("/")[2]} for group in groups]
         listed = [
@@ -186,12 +190,12 @@ def _discovery(path: str) -> dict[str, Any] | None:
         ]
         return {"kind": "APIGroupList", "apiVersion": "v1", "groups": listed}
     name = path.removeprefix("apis/").removeprefix("api/")
-    if name not in _KINDS:
+    if name not in kinds:
         return None
     verbs = ["get", "list", "watch"]
     resources = [
         {"name": plural, "singularName": "", "namespaced": True, "kind": kind, "verbs": verbs}
-        for plural, kind in _KINDS[name].items()
+        for plural, kind in kinds[name].items()
     ]
     return {"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": name, "resources": resources}
 

@@ -13,6 +13,8 @@ from threading import Thread
 
 import yaml
 
+from bench.picker_cluster import discovery
+
 _KINDS = {
     "v1": {"pods": "Pod"},
     "inference.networking.k8s.io/v1": {"inferencepools": "InferencePool"},
@@ -32,7 +34,7 @@ class _Discovery(BaseHTTPRequestHandler):
     """Answers what a cluster serves, and that it has nothing."""
 
     def do_GET(self) -> None:
-        answer = _answer(self.path.partition("?")[0].strip("/"))
+        answer = discovery(self.path.partition("?")[0].strip("/"), _KINDS)
         body = json.dumps(answer).encode()
         self.send_response(200 if answer else 404)
         self.send_header("Content-Type", "application/json")
@@ -42,28 +44,6 @@ class _Discovery(BaseHTTPRequestHandler):
 
     def log_message(self, *_: object) -> None:
         """Say nothing."""
-
-
-def _answer(path: str) -> dict[str, object] | None:
-    if path == "api":
-        return {"kind": "APIVersions", "versions": ["v1"]}
-    if path == "apis":
-        versions = [
-            {"groupVersion": name, "version": name.partition("/")[2]} for name in _KINDS if "/" in name
-        ]
-        groups = [
-            {"name": one["groupVersion"].partition("/")[0], "versions": [one], "preferredVersion": one}
-            for one in versions
-        ]
-        return {"kind": "APIGroupList", "apiVersion": "v1", "groups": groups}
-    name = path.removeprefix("apis/").removeprefix("api/")
-    if name not in _KINDS:
-        return None
-    resources = [
-        {"name": plural, "singularName": "", "namespaced": True, "kind": kind, "verbs": ["list", "watch"]}
-        for plural, kind in _KINDS[name].items()
-    ]
-    return {"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": name, "resources": resources}
 
 
 @contextmanager

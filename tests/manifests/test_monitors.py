@@ -8,7 +8,7 @@ import pytest
 from inferfleet.api.kinds.inference_cluster import Serving
 from inferfleet.api.kinds.model_deployment import ModelDeployment
 from inferfleet.manifests.monitors import engine_monitors, picker_monitors
-from inferfleet.manifests.picker.objects import objects
+from inferfleet.manifests.picker.objects import PickerObjects, objects
 from inferfleet.profiles.table import profile
 
 Make = Callable[..., ModelDeployment]
@@ -50,6 +50,10 @@ def _of_engines(serving: Serving, document: ModelDeployment, *silent: str) -> li
     return list(
         engine_monitors(deployment=document, monitoring=serving.monitoring, stack="prod", silent=silent)
     )
+
+
+def _picker(document: ModelDeployment, serving: Serving) -> PickerObjects:
+    return objects(deployment=document, serving=serving, profile=GIE, stack="prod", drain=100, replicas=1)
 
 
 def _of_picker(serving: Serving, document: ModelDeployment, **of: Any) -> list[dict[str, Any]]:
@@ -211,15 +215,7 @@ def test_a_service_monitor_finds_the_service_of_one_picker_by_its_label(
     deployment: Make, serving: Serve
 ) -> None:
     def service(**fields: Any) -> dict[str, Any]:
-        made = objects(
-            deployment=deployment(),
-            serving=serving(**fields),
-            profile=GIE,
-            stack="prod",
-            drain=100,
-            replicas=1,
-        )
-        return made.service["metadata"]
+        return _picker(deployment(), serving(**fields)).service["metadata"]
 
     labels = {"app.kubernetes.io/name": "qwen-epp"}
     assert service()["labels"] == OURS
@@ -229,15 +225,7 @@ def test_a_service_monitor_finds_the_service_of_one_picker_by_its_label(
 
 def test_annotations_stand_at_the_pods_of_pickers(deployment: Make, serving: Serve) -> None:
     def pods(**fields: Any) -> dict[str, Any]:
-        made = objects(
-            deployment=deployment(),
-            serving=serving(**fields),
-            profile=GIE,
-            stack="prod",
-            drain=100,
-            replicas=1,
-        )
-        return made.deployment["spec"]["template"]["metadata"]
+        return _picker(deployment(), serving(**fields)).deployment["spec"]["template"]["metadata"]
 
     plain = pods()
     annotated = pods(
