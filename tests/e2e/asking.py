@@ -74,12 +74,13 @@ def ask(
         data=json.dumps(body).encode(),
         headers={"content-type": "application/json"},
     )
-    asked = time.monotonic()
+    asked, begun = time.monotonic(), "nobody"
     try:
         with _open(request, timeout=patience) as answer:
+            begun = answer.headers.get("x-inference-pod", begun)
             said, status = answer.read().decode(errors="replace"), int(answer.status)
     except (OSError, HTTPException) as error:
-        return Answer(0, "", asked, f"{error} after {time.monotonic() - asked:.1f} s")
+        return Answer(0, "", asked, f"{error} of {begun} after {time.monotonic() - asked:.1f} s")
     if status == 200 and stream and not said.endswith(END):
         return Answer(0, "", asked, f"a stream of {answer.headers['x-inference-pod']} that ends early")
     if status == 200:
