@@ -48,7 +48,8 @@ def apart(
         "spec": {
             "replicas": 1,
             "nodeSelector": {"cel": f'attributes["gpu.nvidia.com/productName"] == "{gpu}"'},
-            "plugins": [{"name": "engine-args"}],
+            # Without it, engines that decode what they prefill cut off their streams when they end.
+            "plugins": [{"name": "engine-args", "config": {"drain": True}}],
             "workers": {**workers, "count": decode},
             "endpointPicker": FRUGAL | {"resources": {"requests": {"cpu": "100m"}}},
             **spec,
