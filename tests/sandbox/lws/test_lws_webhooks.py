@@ -7,8 +7,9 @@ from pathlib import Path
 
 import yaml
 
+from sandbox.https import HOST
 from sandbox.lws.certificate import ensure_certificate
-from sandbox.lws.controller import CERTIFICATE, HOST, KEY
+from sandbox.lws.controller import CERTIFICATE, KEY
 from sandbox.lws.webhooks import configurations, paths
 
 
