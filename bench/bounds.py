@@ -29,6 +29,10 @@ _MOST_BY_POOL, _MOST_WHOLE = 120_000, 30_000
 _SECONDS, _GAP = 20.0, 0.0005
 
 
+class InfeasibleError(ValueError):
+    """What is placed has no room."""
+
+
 @dataclass
 class _Program:
     """A linear program: columns with cost and bounds, rows with bounds and coefficients."""
@@ -70,7 +74,7 @@ class _Program:
         solver.run()
         info = solver.getInfo()
         if solver.getModelStatus() == highspy.HighsModelStatus.kInfeasible:
-            raise ValueError("the plan itself is no solution of its bound")
+            raise InfeasibleError("the plan itself is no solution of its bound")
         return float(info.mip_dual_bound if whole else info.objective_function_value)
 
 
@@ -103,7 +107,7 @@ class Bounds:
 
     def price(self, there: Mapping[str, Counter[str]]) -> float:
         """Return the least price of as many replicas of each deployment as a plan has on clusters, spread as
-        well.
+        well. Raises InfeasibleError where they have no room.
 
         Spread as well: of no number k does the plan have fewer replicas beyond the first k of a cluster.
         """

@@ -23,7 +23,7 @@ import time
 from collections import Counter
 from collections.abc import Mapping
 
-from bench.bounds import Bounds
+from bench.bounds import Bounds, InfeasibleError
 from bench.fleets import CLASSES, Kind, fleet
 from bench.greedy import greedy
 from inferfleet.fleet.decisions import Plan
@@ -59,7 +59,12 @@ def measured(
     best = Bounds(documents)
     most = best.placed()
     said = f"{said}; {_held(best, there, price, most)}"
-    return said if kind == "cores" else f"{said}; greedy {_held(best, *greedy(documents), most)}"
+    if kind == "cores":
+        return said
+    try:
+        return f"{said}; greedy {_held(best, *greedy(documents), most)}"
+    except InfeasibleError:
+        return f"{said}; greedy places more than there are cores for"
 
 
 def _held(bounds: Bounds, there: Mapping[str, Counter[str]], price: float, most: int) -> str:
