@@ -17,7 +17,7 @@ SANDBOX_ENV := eval "$$($(BIN)/inferfleet sandbox env --stack $(STACK))"
 		$$uv venv --quiet --allow-existing --python '>=3.11' .venv && \
 		$$uv pip sync --quiet --compile-bytecode --python $(BIN)/python --require-hashes requirements.txt && \
 		$$uv pip install --quiet --python $(BIN)/python --no-deps --build-constraints requirements-tools.txt --editable .
-	@$(BIN)/python -m compileall -q inferfleet components sandbox tests
+	@$(BIN)/python -m compileall -q inferfleet sandbox tests
 	@touch $@
 
 up: .venv/ready
