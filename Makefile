@@ -85,7 +85,7 @@ schema: .venv/ready
 # After a change of dependencies in pyproject.toml.
 LOCKED := uv pip compile --universal --generate-hashes --no-emit-index-url --python-version 3.11 --quiet
 lock:
-	$(LOCKED) --extra dev --extra sandbox pyproject.toml -o requirements.txt
+	$(LOCKED) --extra dev --extra gke --extra sandbox pyproject.toml -o requirements.txt
 	$(LOCKED) --group tools -o requirements-tools.txt
 	$(LOCKED) --group go -o sandbox/toolchain/go.txt
 

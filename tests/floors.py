@@ -145,7 +145,7 @@ OUTSIDE = {
     "inferfleet.cli.show": {"os", "rich", "sys"},
     "inferfleet.cli.report": {"os", "sys", "typer"},
     "inferfleet.cli.source": {"os", "typer"},
-    "inferfleet.cli.verbs": {"os.path", "rich", "sys", "time", "typer"},
+    "inferfleet.cli.verbs": {"importlib.metadata", "os.path", "rich", "sys", "time", "typer"},
     "inferfleet.cli": {"importlib", "sys", "typer"},
     # And all of the standard library.
     "sandbox": {"aiohttp", "cryptography", "envoy", "google", "grpc", "pulumi", "rich", "typer"},

@@ -14,6 +14,16 @@ from inferfleet.api.wording import nearest_parent, one_of, shown
 
 # Room for some 20,000 entries, and read within seconds.
 MAX_LOCK_BYTES = 2 * 1024 * 1024
+
+
+def shipped(folder: str) -> Path:
+    """Return a folder that comes with inferfleet and is no module: beside the package, in a wheel inside."""
+    package = Path(__file__).resolve().parents[2]
+    return package / folder if (package / folder).is_dir() else package.parent / folder
+
+
+# The classes that come with inferfleet.
+CATALOGUE = shipped("classes")
 _PREFIX, _SUFFIX = "Pulumi.", ".yaml"
 _PROJECT_FILE = "Pulumi.yaml"
 
@@ -49,7 +59,13 @@ class StackFiles:
     @property
     def catalogue(self) -> Path:
         """Return the folder with the classes of all stacks."""
-        return self.root / "classes"
+        return catalogue_of(self.root)
+
+
+def catalogue_of(root: Path) -> Path:
+    """Return the folder with the classes of a project: its own, or the one that comes with inferfleet."""
+    own = root / "classes"
+    return own if os.path.lexists(own) else CATALOGUE
 
 
 def find_root(start: Path) -> Path:
