@@ -1,50 +1,21 @@
 """The package as others install it: one wheel, in an environment that has no checkout."""
 
-import os
 import subprocess
-import sys
-import sysconfig
-import venv
 import zipfile
 from pathlib import Path
 
 import pytest
-
-ROOT = Path(__file__).parent.parent
-CLEAN = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "INFERFLEET"))}
+from installed import CLEAN, ROOT, install, wheel_in
 
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The wheel; what builds it comes from the package index, in the pinned versions."""
-    folder = tmp_path_factory.mktemp("dist")
-    constraint = f"--build-constraint={_without_hashes(folder)}"
-    words = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", constraint, "-w", folder, ROOT]
-    subprocess.run(words, env=CLEAN, check=True, timeout=300)
-    (made,) = folder.glob("*.whl")
-    return made
-
-
-def _without_hashes(folder: Path) -> Path:
-    """pip wants hashes of everything as soon as one is named, and asks for more than is pinned there."""
-    lines = (ROOT / "requirements-tools.txt").read_text().splitlines()
-    pinned = [line.rstrip(" \\") for line in lines if line[:1].isalnum()]
-    (folder / "tools.txt").write_text("\n".join(pinned) + "\n")
-    return folder / "tools.txt"
+    return wheel_in(tmp_path_factory.mktemp("dist"))
 
 
 @pytest.fixture(scope="module")
 def program(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """`inferfleet`, installed from the wheel beside the pinned packages of this environment."""
-    scratch = tmp_path_factory.mktemp("scratch")
-    venv.create(scratch, symlinks=True)
-    python = scratch / "bin/python"
-    site = Path(sysconfig.get_path("purelib", vars={"base": str(scratch), "platbase": str(scratch)}))
-    # Files like that of the checkout itself are read in this one folder alone.
-    (site / "pinned.pth").write_text(sysconfig.get_path("purelib") + "\n")
-    words = [sys.executable, "-m", "pip", "--python", python, "install", "--quiet", "--no-deps", wheel]
-    subprocess.run(words, env=CLEAN, check=True, timeout=120)
-    return scratch / "bin/inferfleet"
+    return install(wheel, tmp_path_factory.mktemp("scratch")) / "inferfleet"
 
 
 def run(folder: Path, *words: str | Path) -> str:

@@ -1,0 +1,54 @@
+"""A project of one's own, by the commands of its README: no checkout, and a model that answers."""
+
+import os
+import re
+import subprocess
+from pathlib import Path
+
+from installed import CLEAN, install, wheel_in
+
+from sandbox import clusters
+from sandbox.orphans.owner import claim
+from sandbox.places import StackPlaces
+
+_FENCE = re.compile(r"^```\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+def test_the_commands_of_the_readme_end_with_an_answer(tmp_path: Path) -> None:
+    project = tmp_path / "fleet"
+    programs = install(wheel_in(tmp_path), project / ".venv")
+    # CI locks stacks that do not say otherwise, and this one does; what else is set is of no concern.
+    environment = CLEAN | {"PATH": os.pathsep.join([str(programs), CLEAN["PATH"]])}
+    subprocess.run(["inferfleet", "new", project], env=environment, check=True, timeout=60)
+    _, begin, *_ = _FENCE.findall((project / "README.md").read_text())
+    claim(StackPlaces(project, "local"), os.getpid())
+    try:
+        done = subprocess.run(
+            ["bash", "-euo", "pipefail", "-c", begin],
+            cwd=project,
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=1800,
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+        assert "POST http://" in done.stdout.splitlines()[-3], done.stdout
+        again = subprocess.run(
+            ["bash", "-euo", "pipefail", "-c", AGAIN],
+            cwd=project,
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=600,
+        )
+        assert (again.returncode, "unchanged" in again.stdout) == (0, True), again.stdout + again.stderr
+    finally:
+        clusters.down(project, "local")
+
+
+AGAIN = """\
+eval "$(inferfleet sandbox env --stack local)"
+pulumi preview --stack local --expect-no-changes --non-interactive
+"""
