@@ -5,7 +5,7 @@ WORKERS ?= 4
 BIN := .venv/bin
 SANDBOX_ENV := eval "$$($(BIN)/inferfleet sandbox env --stack $(STACK))"
 
-.PHONY: up preview down destroy test durations unit fuzz conformance check format docs schema lock sbom
+.PHONY: up preview down destroy test durations unit fuzz conformance check format docs schema lock sbom release
 .DEFAULT_GOAL := up
 
 # The environment of the project: exactly the pinned packages, and inferfleet itself in place. An update starts
@@ -92,3 +92,18 @@ lock:
 # An inventory of all pinned packages (CycloneDX) for a release, and for a scanner that has advisories.
 sbom: .venv/ready
 	@$(BIN)/python -m sandbox.toolchain.inventory > inferfleet.cdx.json
+
+# The wheel of the tagged commit in dist/, installed with what it requires (in the pinned versions) in an environment
+# of its own, where a new project is planned; and the inventory. UNTAGGED=1 tries it on another commit.
+release: .venv/ready
+	@test -n "$(UNTAGGED)" || { test -z "$$(git status --porcelain)" && git describe --tags --exact-match --match 'v*'; } || \
+		{ echo "a release is a commit with a tag such as v0.2.0, and nothing that is not committed"; exit 1; }
+	@rm -rf dist && uv=$$(command -v uv || echo .tools/bin/uv) && \
+		$$uv build --quiet --wheel --build-constraints requirements-tools.txt --require-hashes --out-dir dist && \
+		scratch=$$(mktemp -d) && trap 'rm -rf $$scratch' EXIT && \
+		$$uv venv --quiet --python '>=3.11' $$scratch/venv && \
+		$$uv pip install --quiet --python $$scratch/venv/bin/python --constraint requirements.txt dist/*.whl && \
+		cd $$scratch && venv/bin/inferfleet new fleet && cd fleet && \
+		../venv/bin/inferfleet validate --all && ../venv/bin/inferfleet plan --stack local
+	@$(BIN)/python -m sandbox.toolchain.inventory > dist/inferfleet.cdx.json
+	@ls dist
