@@ -72,6 +72,8 @@ def clone(tmp_path: Path) -> Clone:
     programs.mkdir()
     (programs / "gh").write_text(GH)
     (programs / "gh").chmod(0o755)
+    (programs / "pip").write_text('#!/bin/sh\ncat "$4" > "$ASKED"\n')
+    (programs / "pip").chmod(0o755)
     made = Clone(
         tmp_path / "fleet",
         {
@@ -79,6 +81,8 @@ def clone(tmp_path: Path) -> Clone:
             "PYTHONPATH": os.environ.get("PYTHONPATH", ""),
             "HOME": str(tmp_path),
             "GITHUB_BASE_REF": "main",
+            "GITHUB_ENV": str(tmp_path / "env"),
+            "RUNNER_TEMP": str(tmp_path),
             "GITHUB_OUTPUT": str(tmp_path / "output"),
             "GITHUB_STEP_SUMMARY": str(tmp_path / "summary"),
             "GITHUB_REPOSITORY": "acme/fleet",
@@ -106,6 +110,21 @@ def test_a_pull_request_has_its_digest_without_credentials(clone: Clone) -> None
     assert Path(clone.environment["GITHUB_STEP_SUMMARY"]).read_text() == text
     assert clone.step("inferfleet.yaml", "digest", "Problems at their lines").returncode == 0
     assert clone.step("inferfleet.yaml", "digest", "Result", CODE=clone.output("code")).returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("fork", "installed", "variables"),
+    [("false", "evil\n", ""), ("true", "", "INFERFLEET_PLUGINS=built-in\n")],
+)
+def test_packages_and_plugins_of_a_fork_are_not_run(
+    clone: Clone, fork: str, installed: str, variables: str
+) -> None:
+    own = (clone.root / "requirements.txt").read_text()
+    clone.write("requirements.txt", "evil\n")
+    assert clone.step("inferfleet.yaml", "digest", "Install", FORK=fork).returncode == 0
+    Path(clone.environment["GITHUB_ENV"]).touch()
+    assert Path(clone.environment["ASKED"]).read_text() == (installed or own)
+    assert Path(clone.environment["GITHUB_ENV"]).read_text() == variables
 
 
 def test_problems_are_annotations_at_their_lines_and_fail_the_job(clone: Clone) -> None:
