@@ -5,7 +5,7 @@ import re
 import subprocess
 from pathlib import Path
 
-from installed import CLEAN, install, wheel_in
+from installed import CLEAN, ROOT, install, wheel_in
 
 from sandbox import clusters
 from sandbox.orphans.owner import claim
@@ -14,7 +14,11 @@ from sandbox.places import StackPlaces
 AGAIN = """\
 eval "$(inferfleet sandbox env --stack local)"
 pulumi preview --stack local --expect-no-changes --non-interactive
+pulumi new "$TEMPLATE" --generate-only --yes --non-interactive --name fleet --description "A GPU inference fleet" \
+  --dir ../other
 """
+# Pulumi notes the template in the one, and `inferfleet new` its version in the other.
+DIFFERENT = {"Pulumi.yaml", "requirements.txt"}
 _FENCE = re.compile(r"^```\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
@@ -22,7 +26,10 @@ def test_the_commands_of_the_readme_end_with_an_answer(tmp_path: Path) -> None:
     project = tmp_path / "fleet"
     programs = install(wheel_in(tmp_path), project / ".venv")
     # CI locks stacks that do not say otherwise, and this one does; what else is set is of no concern.
-    environment = CLEAN | {"PATH": os.pathsep.join([str(programs), CLEAN["PATH"]])}
+    environment = CLEAN | {
+        "PATH": os.pathsep.join([str(programs), CLEAN["PATH"]]),
+        "TEMPLATE": str(ROOT / "template"),
+    }
     subprocess.run(["inferfleet", "new", project], env=environment, check=True, timeout=60)
     _, begin, *_ = _FENCE.findall((project / "README.md").read_text())
     claim(StackPlaces(project, "local"), os.getpid())
@@ -34,8 +41,15 @@ def test_the_commands_of_the_readme_end_with_an_answer(tmp_path: Path) -> None:
         assert re.search(f"^{answer}$", begun.stdout, re.MULTILINE), begun.stdout
         again = bash(AGAIN, project, environment)
         assert again.returncode == 0, again.stdout + again.stderr
+        assert files(tmp_path / "other") == files(project, like=tmp_path / "other")
     finally:
         clusters.down(project, "local")
+
+
+def files(folder: Path, *, like: Path | None = None) -> dict[str, str]:
+    """The texts of a project by path: all of them, or of those that another one has."""
+    names = {str(file.relative_to(like or folder)) for file in (like or folder).rglob("*") if file.is_file()}
+    return {name: (folder / name).read_text() for name in sorted(names - DIFFERENT)}
 
 
 def bash(commands: str, project: Path, environment: dict[str, str]) -> subprocess.CompletedProcess[str]:
