@@ -11,11 +11,17 @@ from sandbox import clusters
 from sandbox.orphans.owner import claim
 from sandbox.places import StackPlaces
 
+VALIDATE = "inferfleet validate --all"
+PREVIEW = """\
+eval "$(inferfleet sandbox env --stack local)"
+pulumi preview --stack local --non-interactive
+"""
+HIDDEN = "Pulumi.yaml:9: setting await is in Pulumi.yaml, where commands without Pulumi do not read it"
 AGAIN = """\
 eval "$(inferfleet sandbox env --stack local)"
 pulumi preview --stack local --expect-no-changes --non-interactive
-pulumi new "$TEMPLATE" --generate-only --yes --non-interactive --name fleet --description "A GPU inference fleet" \
-  --dir ../other
+pulumi new "$TEMPLATE" --generate-only --yes --non-interactive --name fleet \
+  --description "A GPU inference fleet" --dir ../other
 """
 # Pulumi notes the template in the one, and `inferfleet new` its version in the other.
 DIFFERENT = {"Pulumi.yaml", "requirements.txt"}
@@ -42,6 +48,12 @@ def test_the_commands_of_the_readme_end_with_an_answer(tmp_path: Path) -> None:
         again = bash(AGAIN, project, environment)
         assert again.returncode == 0, again.stdout + again.stderr
         assert files(tmp_path / "other") == files(project, like=tmp_path / "other")
+        with (project / "Pulumi.yaml").open("a") as pulumi_yaml:
+            pulumi_yaml.write("config:\n  inferfleet:await: applied\n")
+        for command in (VALIDATE, PREVIEW):
+            hidden = bash(command, project, environment)
+            assert hidden.returncode != 0
+            assert HIDDEN in hidden.stdout + hidden.stderr
     finally:
         clusters.down(project, "local")
 
