@@ -7,7 +7,7 @@ import yaml
 from small_project import Ran
 from typer.testing import CliRunner
 
-from inferfleet.cli.main import app
+from inferfleet.cli.main import VERBS, app
 from inferfleet.cli.verbs.new import project_files
 
 ROOT = Path(__file__).parents[2]
@@ -98,3 +98,14 @@ def test_the_hook_for_pre_commit_is_a_command_that_exists(
     assert (program, run(*words).code) == ("inferfleet", 0)
     own = yaml.safe_load((tmp_path / ".pre-commit-config.yaml").read_text())["repos"][0]["hooks"][0]
     assert own["entry"] == f".venv/bin/{hook['entry']}"
+
+
+def test_without_its_packages_the_sandbox_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(VERBS, "sandbox", "sandbox.of_nobody")
+    ran = run("sandbox", "up", "--stack", "local")
+    assert (ran.code, ran.err) == (
+        1,
+        "the sandbox needs packages that are not installed, such as sandbox.of_nobody. "
+        "Install them: pip install 'inferfleet[sandbox]'\n\n1 problem\n",
+    )
+    assert "its packages are not installed" in run("--help").out
