@@ -5,7 +5,7 @@ WORKERS ?= 4
 BIN := .venv/bin
 SANDBOX_ENV := eval "$$($(BIN)/inferfleet sandbox env --stack $(STACK))"
 
-.PHONY: up preview down destroy test durations unit fuzz conformance check format docs schema lock sbom
+.PHONY: up preview down destroy test durations unit fuzz conformance check format docs schema lock sbom release
 .DEFAULT_GOAL := up
 
 # The environment of the project: exactly the pinned packages, and inferfleet itself in place. An update starts
@@ -17,7 +17,7 @@ SANDBOX_ENV := eval "$$($(BIN)/inferfleet sandbox env --stack $(STACK))"
 		$$uv venv --quiet --allow-existing --python '>=3.11' .venv && \
 		$$uv pip sync --quiet --compile-bytecode --python $(BIN)/python --require-hashes requirements.txt && \
 		$$uv pip install --quiet --python $(BIN)/python --no-deps --build-constraints requirements-tools.txt --editable .
-	@$(BIN)/python -m compileall -q inferfleet components sandbox tests
+	@$(BIN)/python -m compileall -q inferfleet sandbox tests
 	@touch $@
 
 up: .venv/ready
@@ -85,10 +85,25 @@ schema: .venv/ready
 # After a change of dependencies in pyproject.toml.
 LOCKED := uv pip compile --universal --generate-hashes --no-emit-index-url --python-version 3.11 --quiet
 lock:
-	$(LOCKED) --extra dev --extra sandbox pyproject.toml -o requirements.txt
+	$(LOCKED) --extra dev --extra gke --extra sandbox pyproject.toml -o requirements.txt
 	$(LOCKED) --group tools -o requirements-tools.txt
 	$(LOCKED) --group go -o sandbox/toolchain/go.txt
 
 # An inventory of all pinned packages (CycloneDX) for a release, and for a scanner that has advisories.
 sbom: .venv/ready
 	@$(BIN)/python -m sandbox.toolchain.inventory > inferfleet.cdx.json
+
+# The wheel of the tagged commit in dist/, installed with what it requires (in the pinned versions) in an environment
+# of its own, where a new project is planned; and the inventory. UNTAGGED=1 tries it on another commit.
+release: .venv/ready
+	@test -n "$(UNTAGGED)" || { test -z "$$(git status --porcelain)" && git describe --tags --exact-match --match 'v*'; } || \
+		{ echo "a release is a commit with a tag such as v0.2.0, and nothing that is not committed"; exit 1; }
+	@rm -rf dist && uv=$$(command -v uv || echo .tools/bin/uv) && \
+		$$uv build --quiet --wheel --build-constraints requirements-tools.txt --require-hashes --out-dir dist && \
+		scratch=$$(mktemp -d) && trap 'rm -rf $$scratch' EXIT && \
+		$$uv venv --quiet --python '>=3.11' $$scratch/venv && \
+		$$uv pip install --quiet --python $$scratch/venv/bin/python --constraint requirements.txt dist/*.whl && \
+		cd $$scratch && venv/bin/inferfleet new fleet && cd fleet && \
+		../venv/bin/inferfleet validate --all && ../venv/bin/inferfleet plan --stack local
+	@$(BIN)/python -m sandbox.toolchain.inventory > dist/inferfleet.cdx.json
+	@ls dist

@@ -1,64 +1,8 @@
-"""The Pulumi program: load the stack, decide what is desired, register it."""
+"""The Pulumi program of this project. All of it is in the package inferfleet."""
 
-import os
-from datetime import date
 from pathlib import Path
 
-import pulumi
-from pulumi.runtime.config import get_config_env
-
-from inferfleet.starting import collect_seldom
-
-
-def main() -> None:
-    collect_seldom()
-    from components.secrets import secret_values
-    from components.stack import register_stack
-    from inferfleet.api import InvalidDocuments
-    from inferfleet.confirming import confirming
-    from inferfleet.listening import listening
-    from inferfleet.plugins.loading import outside_allowed
-    from inferfleet.reach.google_login import addresses
-    from inferfleet.ready import telling
-    from inferfleet.run import prepare
-
-    prefix = "inferfleet:"
-    config = {
-        key.removeprefix(prefix): value for key, value in get_config_env().items() if key.startswith(prefix)
-    }
-    preview = pulumi.runtime.is_dry_run()
-    google = addresses(os.environ)
-    try:
-        prepared = prepare(
-            Path(__file__).parent,
-            pulumi.get_stack(),
-            config,
-            ci=bool(os.environ.get("CI")),
-            preview=preview,
-            today=date.today(),
-            google=google,
-            outside_plugins=outside_allowed(os.environ),
-            parallel=pulumi.runtime.settings.SETTINGS.parallel,
-        )
-    except InvalidDocuments as invalid:
-        raise pulumi.RunError(str(invalid)) from None
-    for warning in prepared.warnings:
-        pulumi.log.warn(str(warning))
-    if not preview:
-        prepared.remember()
-    outputs = register_stack(
-        prepared.desired,
-        prepared.kubeconfigs,
-        secret_values(config.get("secrets")),
-        prepared.addresses,
-        telling(prepared.desired, prepared.kubeconfigs, container_api=google.container),
-        listening(prepared.desired, prepared.kubeconfigs, container_api=google.container),
-        confirming(prepared.desired, prepared.kubeconfigs, container_api=google.container),
-        preview=preview,
-    )
-    for name, value in outputs.items():
-        pulumi.export(name, value)
-
+from inferfleet.program import main
 
 if __name__ == "__main__":
-    main()
+    main(Path(__file__).parent)

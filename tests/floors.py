@@ -42,7 +42,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("inferfleet.manifests.picker",),
     ("inferfleet.manifests",),
     ("inferfleet.desired",),
-    ("inferfleet.reach", "inferfleet.plugins.loading", "components"),
+    ("inferfleet.reach", "inferfleet.plugins.loading", "inferfleet.components"),
     ("inferfleet.preflight",),
     ("inferfleet.status", "inferfleet.recovery"),
     ("inferfleet.digest.values",),
@@ -56,7 +56,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
         "inferfleet.cli.exit_codes",
         "inferfleet.cli.output",
     ),
-    ("inferfleet.cli.show", "inferfleet.cli.report", "inferfleet.cli.source"),
+    ("inferfleet.program", "inferfleet.cli.show", "inferfleet.cli.report", "inferfleet.cli.source"),
     ("inferfleet.cli.verbs",),
     ("inferfleet.cli",),
     ("sandbox",),
@@ -128,7 +128,7 @@ OUTSIDE = {
         "urllib3",
         "warnings",
     },
-    "components": {"asyncio", "pulumi", "pulumi_kubernetes"},
+    "inferfleet.components": {"asyncio", "pulumi", "pulumi_kubernetes"},
     # Time limits of what they ask.
     "inferfleet.preflight": {"time"},
     "inferfleet.status": {"time"},
@@ -145,11 +145,12 @@ OUTSIDE = {
     "inferfleet.cli.show": {"os", "rich", "sys"},
     "inferfleet.cli.report": {"os", "sys", "typer"},
     "inferfleet.cli.source": {"os", "typer"},
-    "inferfleet.cli.verbs": {"os.path", "rich", "sys", "time", "typer"},
+    "inferfleet.cli.verbs": {"importlib.metadata", "os.path", "rich", "sys", "time", "typer"},
     "inferfleet.cli": {"importlib", "sys", "typer"},
     # And all of the standard library.
     "sandbox": {"aiohttp", "cryptography", "envoy", "google", "grpc", "pulumi", "rich", "typer"},
-    "__main__": {"os", "pulumi"},
+    # The Pulumi program.
+    "inferfleet.program": {"os", "pulumi"},
 }
 STANDARD_LIBRARY = frozenset(sys.stdlib_module_names)
 
@@ -217,9 +218,9 @@ TOUCHING_ROOMS = {
 # Single modules that touch so much and no more.
 TOUCHING_MODULES = {
     # Asks whether a file is named like a kubeconfig: that of a new cluster is known during the run alone.
-    "components.cluster_provider": {"exists"},
+    "inferfleet.components.cluster_provider": {"exists"},
     # The day, by which what capacity.lock saw is old.
-    "__main__": {"today"},
+    "inferfleet.program": {"today"},
     # The time at which pods were looked at.
     "inferfleet.listening": {"now"},
     # A relative kubeconfig of a document that came from no file.
@@ -246,7 +247,7 @@ ENVIRONMENT = {
 }
 # The two ways in, the two modules that hand it on to a child process, and two that resolve `~` in a path.
 ENVIRONMENT_MODULES = {
-    "__main__",
+    "inferfleet.program",
     "inferfleet.cli.source",
     "inferfleet.reach.exec_command",
     "inferfleet.recovery.pulumi_command",

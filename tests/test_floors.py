@@ -35,7 +35,7 @@ OUTSIDE_EXAMPLES = (
 
 def sources() -> Iterator[Path]:
     yield Path("__main__.py")
-    for folder in ("inferfleet", "components", "sandbox"):
+    for folder in ("inferfleet", "sandbox"):
         yield from sorted(path.relative_to(ROOT) for path in (ROOT / folder).rglob("*.py"))
 
 
@@ -172,13 +172,13 @@ def test_every_file_imports_only_from_below() -> None:
         ("inferfleet/plugins/x.py", "from inferfleet.manifests import workload"),
         ("inferfleet/fleet/lock/x.py", "from inferfleet.fleet import planning"),
         ("inferfleet/gke/facts/x.py", "from inferfleet.gke.settings.pools import gpu_pool"),
-        ("inferfleet/desired/x.py", "from components.stack import register_stack"),
+        ("inferfleet/desired/x.py", "from inferfleet.components.stack import register_stack"),
         ("inferfleet/desired/x.py", "import subprocess"),
         ("inferfleet/cli/verbs/plan.py", "import sandbox.verbs.sandbox"),
         ("inferfleet/cli/verbs/plan.py", 'import_module("sandbox.verbs.sandbox")'),
         ("inferfleet/run.py", 'import_module("inferfleet.cli.main")'),
         ("inferfleet/fleet/x.py", "from . import names"),
-        ("components/x.py", "from inferfleet.cli.main import main"),
+        ("inferfleet/components/x.py", "from inferfleet.cli.main import main"),
         ("inferfleet/nowhere.py", ""),
         ("inferfleet/gke/x.py", "from inferfleet.plugins import chain"),
         ("inferfleet/gke/settings/x.py", "from inferfleet.plugins import chain"),
@@ -213,7 +213,7 @@ def test_every_file_imports_only_from_below() -> None:
         ("sandbox/x.py", "from tests.sharing import shared"),
         ("sandbox/x.py", "import bench.outputs"),
         ("inferfleet/cli/x.py", 'import_module("bench.outputs")'),
-        ("components/x.py", "import subprocess"),
+        ("inferfleet/components/x.py", "import subprocess"),
     ],
 )
 def test_a_forbidden_import_is_found(path: str, source: str) -> None:
@@ -252,14 +252,14 @@ def test_every_exemption_is_used() -> None:
 def test_components_register_and_look_nothing_up() -> None:
     """No configuration, no invoke, no reading of other stacks, and no resource made inside `apply`."""
     forbidden = re.compile(r"pulumi\.(Config|StackReference|runtime)|\.invoke|\.get\(\s*\"[^\"]*\",\s*opts")
-    found = [str(path) for path in sources() if path.parts[0] == "components"]
+    found = [str(path) for path in sources() if path.parts[:2] == ("inferfleet", "components")]
     assert [path for path in found if forbidden.search((ROOT / path).read_text())] == []
 
 
 def test_every_room_says_what_belongs_there() -> None:
     silent = [
         str(path.relative_to(ROOT))
-        for folder in ("inferfleet", "components", "sandbox")
+        for folder in ("inferfleet", "sandbox")
         for path in (ROOT / folder).rglob("__init__.py")
         if len((ast.get_docstring(ast.parse(path.read_text())) or "").splitlines()) < 2
     ]

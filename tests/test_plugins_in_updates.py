@@ -27,9 +27,8 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
 
 def test_an_update_registers_what_an_allowed_plugin_of_the_project_made(project: Project) -> None:
     settings = {"plugins": json.dumps([{"name": "even-spread"}]), "allowedPlugins": ALLOWED}
-    prepared = prepare(
-        project.root, "prod", {**project.config, **settings}, ci=False, preview=False, today=TODAY
-    )
+    project.set(**settings)
+    prepared = prepare(project.root, "prod", project.config, ci=False, preview=False, today=TODAY)
     (steps,) = (steps for roles in prepared.desired.steps.values() for steps in roles.values())
     assert [(step.plugin, step.effect) for step in steps if step.origin == "stack"] == [
         ("even-spread", "changed")
@@ -38,12 +37,15 @@ def test_an_update_registers_what_an_allowed_plugin_of_the_project_made(project:
 
 def test_an_update_runs_nothing_that_is_not_allowed(project: Project) -> None:
     settings = {"plugins": json.dumps([{"name": "even-spread"}])}
+    project.set(**settings)
     with pytest.raises(InvalidDocuments, match=r"plugins/even_spread.py\) is not allowed"):
-        prepare(project.root, "prod", {**project.config, **settings}, ci=False, preview=False, today=TODAY)
+        prepare(project.root, "prod", project.config, ci=False, preview=False, today=TODAY)
 
 
 def test_an_update_runs_none_of_them_where_only_the_built_in_ones_may_run(project: Project) -> None:
     settings = {"plugins": json.dumps([{"name": "even-spread"}]), "allowedPlugins": ALLOWED}
-    config = {**project.config, **settings}
+    project.set(**settings)
     with pytest.raises(InvalidDocuments, match="is not imported, because of INFERFLEET_PLUGINS=built-in"):
-        prepare(project.root, "prod", config, ci=False, preview=True, today=TODAY, outside_plugins=False)
+        prepare(
+            project.root, "prod", project.config, ci=False, preview=True, today=TODAY, outside_plugins=False
+        )

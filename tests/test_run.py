@@ -93,7 +93,7 @@ def test_what_is_not_there_yet_is_forgotten_by_the_run_that_makes_it(project: Pr
 
 
 def test_a_locked_stack_writes_nothing_and_says_that_a_uid_is_missing(project: Project) -> None:
-    project.config["locked"] = "true"
+    project.set(locked="true")
     project.write("stacks/prod/placement.lock", LOCK_WITHOUT_UID)
     before = project.files
     prepared = project.prepare()
@@ -119,7 +119,7 @@ def test_a_locked_stack_writes_nothing_and_says_that_a_uid_is_missing(project: P
 def test_ci_locks_a_stack_unless_it_says_otherwise(
     project: Project, locked: str | None, ci: bool, refused: bool
 ) -> None:
-    project.config |= {"locked": locked} if locked else {}
+    project.set(**({"locked": locked} if locked else {}))
     if refused:
         (problem,) = project.problems(ci=ci)
         assert problem.what == (
@@ -142,7 +142,8 @@ def test_a_kubeconfig_file_is_read_beside_its_document(project: Project) -> None
         "stacks/prod/clusters.yaml", EAST.replace("configKey: eastKubeconfig", "path: east.kubeconfig")
     )
     project.write("stacks/prod/east.kubeconfig", KUBECONFIG)
-    project.config = {"trustRepositoryKubeconfigs": "true"}
+    project.config.clear()
+    project.set(trustRepositoryKubeconfigs="true")
     assert project.prepare().kubeconfigs == {"east": KUBECONFIG}
 
 

@@ -22,7 +22,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
 
 
 def test_replicas_without_a_place_stop_an_update_and_are_announced_by_a_preview(project: Project) -> None:
-    project.config["unplaced"] = "error"
+    project.set(unplaced="error")
     project.write("stacks/prod/models.yaml", DEPLOYMENT.replace("replicas: 1", "replicas: 3"))
     no_lock, *announced = project.prepare(preview=True).warnings
     assert no_lock.what.startswith("there is no stacks/prod/placement.lock")

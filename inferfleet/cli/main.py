@@ -9,12 +9,13 @@ import typer
 from typer.core import TyperGroup
 from typer.main import get_command
 
-from inferfleet.api.problems import Problem
+from inferfleet.api.problems import InvalidDocuments, Problem
 from inferfleet.api.wording import shown
 from inferfleet.cli.exit_codes import HELP, ExitCode
 
 # Verb to module. A verb's module holds a function of its name, or a typer app of its own called `app`.
 VERBS = {
+    "new": "inferfleet.cli.verbs.new",
     "validate": "inferfleet.cli.verbs.validate",
     "plan": "inferfleet.cli.verbs.plan",
     "digest": "inferfleet.cli.verbs.digest",
@@ -69,7 +70,31 @@ class Verbs(TyperGroup):
             module = importlib.import_module(VERBS[cmd_name])
         except KeyboardInterrupt:
             raise typer.Exit(ExitCode.INTERRUPTED) from None
+        except ModuleNotFoundError as missing:
+            if cmd_name != "sandbox":
+                raise
+            return _not_installed(missing.name or "")
         return _command(cmd_name, module)
+
+
+def _not_installed(package: str) -> Any:
+    """Return a verb in place of `sandbox`, which says what is missing: its packages are an extra."""
+
+    def sandbox() -> None:
+        """A whole fleet on this machine (its packages are not installed: inferfleet[sandbox])."""
+        from inferfleet.cli.report import reporting
+
+        with reporting():
+            what = f"the sandbox needs packages that are not installed, such as {package}"
+            raise InvalidDocuments([Problem(what, "Install them: pip install 'inferfleet[sandbox]'")])
+
+    verb = typer.Typer(add_completion=False)
+    verb.command("sandbox", context_settings={"ignore_unknown_options": True, "allow_extra_args": True})(
+        sandbox
+    )
+    command = get_command(verb)
+    command.name = "sandbox"
+    return command
 
 
 def _told_in_json(message: str) -> int:

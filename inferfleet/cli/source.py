@@ -11,9 +11,9 @@ import typer
 
 from inferfleet.api.documents import Documents
 from inferfleet.api.loading.files import files_of
-from inferfleet.api.loading.load import CATALOGUE, load
+from inferfleet.api.loading.load import load
 from inferfleet.api.loading.stack import StackFiles, find_root, load_stack, stacks_of
-from inferfleet.api.loading.stack_files import read_capacity, read_lock
+from inferfleet.api.loading.stack_files import CATALOGUE, catalogue_of, read_capacity, read_lock
 from inferfleet.api.problems import InvalidDocuments, Problem
 from inferfleet.api.wording import listing, one_line
 from inferfleet.desired import desired
@@ -123,7 +123,7 @@ def outside_plugins() -> bool:
 def catalogue() -> Path:
     """Return the folder of the project's classes, outside of a project of those that come with inferfleet."""
     try:
-        return find_root(Path.cwd()) / "classes"
+        return catalogue_of(find_root(Path.cwd()))
     except InvalidDocuments:
         return CATALOGUE
 

@@ -8,6 +8,7 @@ import threading
 import time
 import warnings
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -27,6 +28,7 @@ _LOG_IN = (
     "Run `gcloud auth application-default login`, or name a service account's file in "
     "GOOGLE_APPLICATION_CREDENTIALS"
 )
+_INSTALL = "Install it where inferfleet is: pip install 'inferfleet[gke]'"
 _CONNECT = "Fix the connection to Google Cloud, then try again"
 
 
@@ -67,8 +69,13 @@ class GoogleLogin:
 
         `of` names the API in messages. Raises CloudError, also when no answer comes within `seconds`.
         """
-        from google.auth.exceptions import TransportError
-        from google.auth.transport.requests import Request
+        try:
+            from google.auth.exceptions import TransportError
+            from google.auth.transport.requests import Request
+        except ModuleNotFoundError as missing:
+            raise CloudError(
+                f"{of} is asked with the package google-auth, which is missing", _INSTALL
+            ) from missing
 
         if not _protected(url):
             what = f"{of} is asked without TLS, and credentials are never sent so"
@@ -109,7 +116,9 @@ class GoogleLogin:
 
 def preload() -> None:
     """Import `google.auth`, which takes half a second or more, so that no request loses this time."""
-    importlib.import_module("google.auth.transport.requests")
+    # Where it is not installed, the first request says so.
+    with suppress(ModuleNotFoundError):
+        importlib.import_module("google.auth.transport.requests")
 
 
 def _credentials() -> "Credentials | CloudError":

@@ -1,4 +1,5 @@
 import pytest
+from fleet_of_one import CLUSTER, DEPLOYMENT
 from small_project import NO_LOCK_VALUES, NO_LOCK_WARNING, Project
 
 
@@ -52,3 +53,15 @@ def test_replicas_without_a_place_have_a_code_of_their_own(project: Project) -> 
     project.edit("stacks/prod/models.yaml", "tensor: 1", "tensor: 2")
     project.edit("stacks/prod/models.yaml", "replicas: 1", "replicas: 2")
     assert project.run("validate").code == 3
+
+
+def test_all_stacks_are_checked_and_one_hides_no_problem_of_another(project: Project) -> None:
+    project.write("stacks/dev/clusters.yaml", CLUSTER)
+    project.write("stacks/dev/models.yaml", DEPLOYMENT.replace("replicas: 1", "replicas: many"))
+    project.write("stacks/lab/clusters.yaml", CLUSTER.replace("className: l4", "className: l5"))
+    ran = project.run("validate", "--all", "--json")
+    problems = [(problem["file"], problem["line"]) for problem in ran.json["problems"]]
+    assert (ran.code, problems) == (1, [("stacks/dev/models.yaml", 5), ("stacks/lab/clusters.yaml", 6)])
+    assert list(ran.json["documents"]) == ["prod"]
+    assert project.run("validate", "--all").out.startswith("prod: valid: classes 1, clusters 1, ")
+    assert project.run("validate", "--all", "--stack", "prod").code == 2

@@ -9,8 +9,8 @@ import pulumi
 from pulumi.runtime import mocks
 from pulumi.runtime.proto import resource_pb2
 
-from components.stack import register_stack
 from inferfleet.api.problems import Problem
+from inferfleet.components.stack import register_stack
 from inferfleet.desired.addresses import Address
 from inferfleet.desired.values import Confirm, Desired, KubeObject, ReadyHook, Say, Told
 

@@ -9,8 +9,8 @@ import pytest
 from recording import own
 from recording import run as recorded
 
-from components.cluster_provider import NOWHERE
 from inferfleet.api.loading.schema import descriptions
+from inferfleet.components.cluster_provider import NOWHERE
 from inferfleet.desired.addresses import Address
 from inferfleet.desired.values import Component, Connection, Desired, DesiredCluster, KubeObject, Outputs
 from inferfleet.fleet.decisions import Plan, ServiceRoute

@@ -18,7 +18,7 @@ ROOT = Path(__file__).parent.parent.parent
 CATALOGUE = ROOT / "classes"
 _FENCE = re.compile(r"^( *)```(\w*)[^\n]*\n(.*?)^ *```$", re.MULTILINE | re.DOTALL)
 # Folders of tools hold pages of other people.
-_OURS = ("", "docs", "sandbox", "bench", "tests", "inferfleet", "components", "stacks", "classes")
+_OURS = ("", "docs", "sandbox", "bench", "tests", "inferfleet", "stacks", "classes")
 
 
 def pages() -> list[Path]:

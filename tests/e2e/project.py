@@ -15,7 +15,7 @@ import yaml
 
 ROOT = Path(__file__).parent.parent.parent
 # What the program consists of; the code is the very code under test, seen through a link.
-PROGRAM = ("inferfleet", "components", "sandbox", ".venv")
+PROGRAM = ("inferfleet", "sandbox", ".venv")
 
 Operations = dict[str, str]  # "<Kind> <Pulumi name>" -> create | update | delete | replace | ...
 QUIET = {"same", "read", "refresh"}

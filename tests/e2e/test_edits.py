@@ -124,8 +124,8 @@ def test_a_removed_deployment_takes_its_objects_and_nothing_else(fleet: Project)
 
 
 RENAMED = '''
-import components.on_cluster
-from components.on_cluster import ModelReplicas, ModelService
+import inferfleet.components.on_cluster
+from inferfleet.components.on_cluster import ModelReplicas, ModelService
 import pulumi
 
 class Replicas(ModelReplicas):
@@ -145,7 +145,7 @@ class Renamed(ModelService):
         super().__init__("renamed/" + name, plan, inputs, opts)
 
 Renamed.__name__ = "ModelService"
-components.on_cluster.BY_KIND.update(ModelReplicas=Replicas, ModelService=Renamed)
+inferfleet.components.on_cluster.BY_KIND.update(ModelReplicas=Replicas, ModelService=Renamed)
 '''
 
 

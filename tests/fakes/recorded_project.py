@@ -62,6 +62,12 @@ class Project(OnDisk):
         found = [file for file in sorted(self.root.rglob("*")) if file.is_file()]
         return {str(file.relative_to(self.root)): file.read_text() for file in found}
 
+    def set(self, **settings: str) -> None:
+        """Settings that the stack's file has, and Pulumi too."""
+        self.config |= settings
+        written = {f"inferfleet:{name}": value for name, value in settings.items()}
+        self.write("stacks/Pulumi.prod.yaml", yaml.safe_dump({"config": written}))
+
     def prepare(self, *, ci: bool = False, preview: bool = False) -> Prepared:
         return prepare(self.root, "prod", self.config, ci=ci, preview=preview, today=TODAY)
 

@@ -17,6 +17,7 @@ from inferfleet.api.kinds.settings import Settings
 from inferfleet.api.loading.files import Source, files_of, read
 from inferfleet.api.loading.recognition import flaws_of, kind_of
 from inferfleet.api.loading.size import oversize
+from inferfleet.api.loading.stack_files import CATALOGUE
 from inferfleet.api.loading.validation import MOST_PROBLEMS, validated_but_for_links
 from inferfleet.api.problems import InvalidDocuments, Problem, of_severity
 from inferfleet.api.wording import one_of, path_of, shown
@@ -160,8 +161,6 @@ def _at(data: Any, *steps: str) -> Any:
     return data
 
 
-CATALOGUE = Path(__file__).resolve().parents[3] / "classes"
-
 KINDS: dict[str, type[Document]] = {
     "InferenceClass": InferenceClass,
     "InferenceCluster": InferenceCluster,
@@ -189,7 +188,8 @@ def load(
     base = (base or Path.cwd()).absolute()
     collection = Collection()
     folders = [catalogue] if catalogue is not None and catalogue.is_dir() else []
-    classes, problems = files_of(folders, root=root, base=base)
+    # The catalogue that comes with inferfleet is outside of every other project.
+    classes, problems = files_of(folders, root=None if catalogue == CATALOGUE else root, base=base)
     own, more = files_of(paths, root=root, base=base)
     problems += [problem for problem in more if problem not in problems]
     of_catalogue = {os.path.realpath(file) for file in classes}

@@ -17,6 +17,9 @@ from inferfleet.api.kinds.plugin_spec import PluginSpec
 from inferfleet.api.kinds.settings import Settings
 from inferfleet.api.loading.load import KINDS
 
+# Where published schemas are found by name, for editors and catalogues such as SchemaStore.
+ADDRESS = "https://inferfleet.dev/schemas"
+
 
 def json_schema(plugins: Mapping[str, type[BaseModel]] | None = None) -> dict[str, Any]:
     """Return one schema: a document is one of the kinds.
@@ -49,6 +52,7 @@ def json_schema(plugins: Mapping[str, type[BaseModel]] | None = None) -> dict[st
             )
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "$id": f"{ADDRESS}/v1alpha1.json",
         "title": "A document of inferfleet",
         "oneOf": [names[(model, "validation")] for model in models],
         "$defs": definitions,
@@ -86,10 +90,14 @@ def settings_schema() -> dict[str, Any]:
     return schema
 
 
-def value_schema(described: type, title: str) -> dict[str, Any]:
-    """Return the schema of a dataclass as JSON, with the texts of its fields and of those that it holds."""
+def value_schema(described: type, title: str, name: str) -> dict[str, Any]:
+    """Return the schema of a dataclass as JSON, with the texts of its fields and of those that it holds.
+
+    `name` is that of the schema among the published ones.
+    """
     schema = TypeAdapter(described).json_schema(schema_generator=_Described, mode="serialization")
-    return {"$schema": GenerateJsonSchema.schema_dialect, **schema, "title": title}
+    head = {"$schema": GenerateJsonSchema.schema_dialect, "$id": f"{ADDRESS}/{name}.json"}
+    return {**head, **schema, "title": title}
 
 
 def descriptions(described: type) -> dict[str, str]:

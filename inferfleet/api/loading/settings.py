@@ -71,18 +71,18 @@ def checked_but_for_links(
     """Return settings and problems as `checked` does, but problems of single plugin links apart, by path."""
     problems: list[Problem] = []
     missing = list(given.missing)
-    plain: dict[str, Any] = {"stack": stack}
+    values: dict[str, Any] = {"stack": stack}
     for key in KEYS:
         if key not in given.values or key in given.missing:
             continue
         try:
-            value = _plain(key, given.values[key])
-            plain[key] = _names(value) if key == "secrets" else value
+            value = plain(key, given.values[key])
+            values[key] = _names(value) if key == "secrets" else value
         except Mistaken as error:
             missing.append(key)
             for mistake in error.mistakes:
                 problems.append(Problem(mistake.what, mistake.next_step, path_of((key, *mistake.at))))
-    settings, invalid, links = validated_but_for_links(Settings, plain, chain=("plugins",), ignore=missing)
+    settings, invalid, links = validated_but_for_links(Settings, values, chain=("plugins",), ignore=missing)
     problems += invalid
     return (None if problems else settings), problems, links
 
@@ -110,7 +110,8 @@ def unknown(given: Config, config_keys: Collection[str], *, sure: bool = True) -
             yield Problem(what, next_step, path_of((key,)))
 
 
-def _plain(key: str, value: Any) -> Any:
+def plain(key: str, value: Any) -> Any:
+    """Return the value of a setting as data, where Pulumi hands over text. Raises Mistaken."""
     if is_encrypted(value):
         what = f"setting {key} is encrypted as a whole, so a plan without Pulumi cannot read it"
         next_step = (
@@ -154,7 +155,7 @@ def _names(secrets: Any) -> dict[str, list[str]]:
 def readable_secrets(given: Config) -> Iterator[Problem]:
     """Yield a warning for each value of a secret that is not encrypted in the stack's file."""
     try:
-        secrets = _plain("secrets", given.values.get("secrets"))
+        secrets = plain("secrets", given.values.get("secrets"))
     except Mistaken:
         return
     written = list(secrets.items())[:_MOST_SECRETS] if isinstance(secrets, dict) else []

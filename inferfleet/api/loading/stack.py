@@ -10,6 +10,7 @@ from typing import Any
 from inferfleet.api.documents import Documents
 from inferfleet.api.kinds.inference_cluster import InferenceCluster
 from inferfleet.api.loading.border import is_inside
+from inferfleet.api.loading.hidden import elsewhere, hidden, names_environment
 from inferfleet.api.loading.load import load
 from inferfleet.api.loading.settings import (
     checked_but_for_links,
@@ -38,7 +39,8 @@ def load_stack(
     """Return the documents of a stack with its settings, and where its files are.
 
     `config` is the namespace `inferfleet` of the Pulumi configuration; without it, the stack's file is read.
-    Raises InvalidDocuments with every problem of both.
+    Settings in it that the file does not have are refused, but for secrets and kubeconfigs. Raises
+    InvalidDocuments with every problem of both.
     """
     base = (base or Path.cwd()).absolute()
     files = files_of_stack(root.absolute(), stack)
@@ -47,6 +49,10 @@ def load_stack(
         given = Config(config, given.lines)
     settings, of_settings, links = checked_but_for_links(given, stack=stack)
     problems = list(given.problems)
+    for problem in elsewhere(files, base):
+        (problems if problem.where else of_settings).append(problem)
+    if config is not None and not of_settings:
+        of_settings += hidden(written, given)
     folder = given.values.get("documents")
     files = replace(files, folder=folder if isinstance(folder, str) else None)
     documents = None
@@ -63,7 +69,7 @@ def load_stack(
             )
         except InvalidDocuments as error:
             problems += error.problems
-    if documents is not None:
+    if documents is not None and (config is not None or not names_environment(files)):
         problems += documents.located(_unset(documents, given, stack))
     of_settings += unknown(given, _config_keys(documents), sure=documents is not None)
     problems += given.located(of_settings, stack)

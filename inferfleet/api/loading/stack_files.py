@@ -14,8 +14,18 @@ from inferfleet.api.wording import nearest_parent, one_of, shown
 
 # Room for some 20,000 entries, and read within seconds.
 MAX_LOCK_BYTES = 2 * 1024 * 1024
+
+
+def shipped(folder: str) -> Path:
+    """Return a folder that comes with inferfleet and is no module: beside the package, in a wheel inside."""
+    package = Path(__file__).resolve().parents[2]
+    return package / folder if (package / folder).is_dir() else package.parent / folder
+
+
+# The classes that come with inferfleet.
+CATALOGUE = shipped("classes")
 _PREFIX, _SUFFIX = "Pulumi.", ".yaml"
-_PROJECT_FILE = "Pulumi.yaml"
+PROJECT_FILE = "Pulumi.yaml"
 
 
 @dataclass(frozen=True)
@@ -49,7 +59,13 @@ class StackFiles:
     @property
     def catalogue(self) -> Path:
         """Return the folder with the classes of all stacks."""
-        return self.root / "classes"
+        return catalogue_of(self.root)
+
+
+def catalogue_of(root: Path) -> Path:
+    """Return the folder with the classes of a project: its own, or the one that comes with inferfleet."""
+    own = root / "classes"
+    return own if os.path.lexists(own) else CATALOGUE
 
 
 def find_root(start: Path) -> Path:
@@ -172,10 +188,11 @@ def keys_in_repository(files: StackFiles, keys: Iterable[str]) -> frozenset[str]
     """Return those keys of the configuration whose values a change of the stack's file or of `Pulumi.yaml`
     can set. Encrypted values are not among them: who writes those has the stack's key.
     """
-    stack, project = (_map_in(file, files.root) for file in (files.config_file, files.root / _PROJECT_FILE))
-    encrypted = {key for key, value in _settings_in(stack) if is_encrypted(value)}
-    plain = {key for key, value in _settings_in(stack) if not is_encrypted(value)}
-    defaults = {key for key, _ in _settings_in(project)}
+    stack, project = (map_in(file, files.root) for file in (files.config_file, files.root / PROJECT_FILE))
+    written = [(setting, is_encrypted(stack["config"][key])) for key, setting in settings_in(stack)]
+    encrypted = {setting for setting, secret in written if secret}
+    plain = {setting for setting, secret in written if not secret}
+    defaults = {setting for _, setting in settings_in(project)}
     # An environment of Pulumi ESC may be written out in the stack's file, instead of named there.
     inline = isinstance(stack.get("environment"), dict)
     return frozenset(
@@ -188,12 +205,14 @@ def is_encrypted(value: Any) -> bool:
     return isinstance(value, dict) and set(value) == {"secure"}
 
 
-def _settings_in(data: Mapping[str, Any]) -> list[tuple[str | None, Any]]:
+def settings_in(data: Mapping[str, Any]) -> list[tuple[str, str | None]]:
+    """Return the keys of a configuration as they are written, each with the setting that it may be."""
     config = data.get("config")
-    return [(_setting(key), value) for key, value in config.items()] if isinstance(config, dict) else []
+    return [(str(key), _setting(str(key))) for key in config] if isinstance(config, dict) else []
 
 
-def _map_in(file: Path, root: Path) -> dict[str, Any]:
+def map_in(file: Path, root: Path) -> dict[str, Any]:
+    """Return the content of a file of YAML, {} where it has no map or is not there."""
     if not os.path.lexists(file):
         return {}
     data = [source.text.data for source in read(file, root, root)[0]]

@@ -136,7 +136,7 @@ def _exit_codes() -> Iterator[str]:
 
 
 def _digest() -> Iterator[str]:
-    schema = value_schema(Digest, "A digest of inferfleet")
+    schema = value_schema(Digest, "A digest of inferfleet", "digest")
     yield schema["description"]
     yield _HOW_TO_DIGEST
     # All fields are there, so none of them has a default.

@@ -30,7 +30,7 @@ def schema(stack: StackName = None, of: Of = "documents") -> None:
     """
     with reporting():
         if of == "digest":
-            print_json(value_schema(Digest, "A digest of inferfleet"))
+            print_json(value_schema(Digest, "A digest of inferfleet", "digest"))
             return
         documents, root = Documents(settings=Settings(stack="unnamed")), None
         if stack is not None:
@@ -40,4 +40,8 @@ def schema(stack: StackName = None, of: Of = "documents") -> None:
         registry = found_plugins(documents.settings, root, wanted=frozenset(), outside=outside)
         if registry.unusable:
             raise InvalidDocuments(documents.located(registry.unusable.values()))
-        print_json(json_schema({plugin.name: plugin.config for plugin in registry.plugins}))
+        made = json_schema({plugin.name: plugin.config for plugin in registry.plugins})
+        if stack is not None:
+            # With plugins of its own it is another schema than the published one.
+            del made["$id"]
+        print_json(made)

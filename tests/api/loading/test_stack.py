@@ -64,6 +64,7 @@ def test_a_key_without_a_namespace_is_a_setting_as_pulumi_reads_it(project: Path
 
 
 def test_pulumi_may_hand_over_the_configuration(project: Path) -> None:
+    configure(project, "config: {'inferfleet:locked': false, 'inferfleet:plugins': [{name: tweak}]}\n")
     config = {"locked": "false", "plugins": '[{"name": "tweak"}]', "eastKubeconfig": "apiVersion: v1"}
     documents, _ = load_stack(project, "dev", config=config)
     assert documents.settings == Settings(stack="dev", locked=False, plugins=(PluginSpec(name="tweak"),))

@@ -4,8 +4,8 @@ from dataclasses import dataclass, field
 
 import pulumi
 
-from components.manifest import SecretValues, register
-from components.ready import remember
+from inferfleet.components.manifest import SecretValues, register
+from inferfleet.components.ready import remember
 from inferfleet.desired.values import Component, ComponentKind, Listen, Tell
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pulumi
 
-from components.manifest import timeouts
+from inferfleet.components.manifest import timeouts
 from inferfleet.gke.values import CloudComponent, CloudKind, CloudResource
 from inferfleet.profiles.gke import PROVIDER_VERSION
 

@@ -7,7 +7,7 @@ from typing import Any
 import pulumi
 import pulumi_kubernetes as kubernetes
 
-from components.cloud import Cloud
+from inferfleet.components.cloud import Cloud
 from inferfleet.desired.values import Connection
 from inferfleet.gke.kubeconfig import kubeconfig
 from inferfleet.gke.values import CloudCluster

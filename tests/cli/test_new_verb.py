@@ -1,0 +1,111 @@
+"""`inferfleet new`: a project of one's own, and the template that it is made from."""
+
+from pathlib import Path
+
+import pytest
+import yaml
+from small_project import Ran
+from typer.testing import CliRunner
+
+from inferfleet.cli.main import VERBS, app
+from inferfleet.cli.verbs.new import project_files
+
+ROOT = Path(__file__).parents[2]
+FILES = {
+    ".github/workflows/inferfleet-comment.yaml",
+    ".github/workflows/inferfleet-deploy.yaml",
+    ".github/workflows/inferfleet.yaml",
+    ".gitignore",
+    ".gitlab-ci.yml",
+    ".pre-commit-config.yaml",
+    "Pulumi.yaml",
+    "README.md",
+    "__main__.py",
+    "requirements.txt",
+    "stacks/Pulumi.local.yaml",
+    "stacks/local/clusters.yaml",
+    "stacks/local/models.yaml",
+}
+VALID = "local: valid: classes 63, clusters 1, deployments 1, services 1\n"
+
+
+def run(*words: str) -> Ran:
+    result = CliRunner().invoke(app, list(words), prog_name="inferfleet")
+    return Ran(result.exit_code, result.stdout, result.stderr)
+
+
+def files(folder: Path) -> set[str]:
+    return {str(file.relative_to(folder)) for file in folder.rglob("*") if file.is_file()}
+
+
+def test_a_new_project_is_whole_and_valid(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert run("new", "fleet") == Ran(
+        0, "fleet: project fleet is written. Its README.md says how to begin.\n", ""
+    )
+    monkeypatch.chdir(tmp_path / "fleet")
+    ran = run("validate", "--all")
+    assert (files(Path()), ran.code, ran.out) == (FILES, 0, VALID)
+
+
+def test_the_project_names_itself_and_no_template(tmp_path: Path) -> None:
+    assert run("new", str(tmp_path), "--name", "chat", "--description", "Chat for all").code == 0
+    assert yaml.safe_load((tmp_path / "Pulumi.yaml").read_text()) == {
+        "name": "chat",
+        "description": "Chat for all",
+        "runtime": {"name": "python", "options": {"virtualenv": ".venv"}},
+        "stackConfigDir": "stacks",
+    }
+    assert [file for file in files(tmp_path) if "${PROJECT}" in (tmp_path / file).read_text()] == []
+
+
+def test_nothing_that_exists_is_overwritten(tmp_path: Path) -> None:
+    (tmp_path / "README.md").write_text("mine")
+    ran = run("new", str(tmp_path), "--name", "fleet")
+    assert (ran.code, files(tmp_path), (tmp_path / "README.md").read_text()) == (1, {"README.md"}, "mine")
+    assert "README.md already, and nothing is overwritten. Name a new folder" in ran.err
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("--name", "a/b"),
+        ("--name", ""),
+        ("--description", "a: b"),
+        ("--description", "[x"),
+        ("--description", "a\nb"),
+    ],
+)
+def test_what_pulumi_yaml_cannot_have_is_refused(tmp_path: Path, words: tuple[str, str]) -> None:
+    assert (run("new", str(tmp_path / "x"), *words).code, files(tmp_path)) == (1, set())
+
+
+def test_the_template_has_the_program_and_the_runtime_of_this_checkout() -> None:
+    template = project_files(
+        "inferfleet", "A few short documents become a running, routed GPU inference fleet."
+    )
+    assert template["__main__.py"] == (ROOT / "__main__.py").read_text()
+    assert yaml.safe_load(template["Pulumi.yaml"]) == yaml.safe_load((ROOT / "Pulumi.yaml").read_text())
+
+
+def test_the_hook_for_pre_commit_is_a_command_that_exists(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (hook,) = yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text())
+    program, *words = hook["entry"].split()
+    run("new", str(tmp_path), "--name", "fleet")
+    monkeypatch.chdir(tmp_path)
+    assert (program, run(*words).code) == ("inferfleet", 0)
+    own = yaml.safe_load((tmp_path / ".pre-commit-config.yaml").read_text())["repos"][0]["hooks"][0]
+    assert own["entry"] == f".venv/bin/{hook['entry']}"
+
+
+def test_without_its_packages_the_sandbox_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(VERBS, "sandbox", "sandbox.of_nobody")
+    ran = run("sandbox", "up", "--stack", "local")
+    assert (ran.code, ran.err) == (
+        1,
+        "the sandbox needs packages that are not installed, such as sandbox.of_nobody. "
+        "Install them: pip install 'inferfleet[sandbox]'\n\n1 problem\n",
+    )
+    assert "its packages are not installed" in run("--help").out

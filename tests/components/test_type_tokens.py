@@ -1,0 +1,39 @@
+"""Type tokens are a part of every URN: moving or renaming code must not change one."""
+
+from typing import get_args
+
+from recording import run
+
+from inferfleet.components.cloud import BY_KIND
+from inferfleet.desired.values import Component, ComponentKind, Connection, Desired, DesiredCluster
+from inferfleet.fleet.decisions import Plan
+from inferfleet.gke.values import CloudKind
+
+TOKENS = {
+    "inferfleet:components:ExistingCluster",
+    "inferfleet:components:ModelEndpoint",
+    "inferfleet:components:ModelReplicas",
+    "inferfleet:components:ModelService",
+    "inferfleet:components:ServingStack",
+}
+OF_CLOUD = {
+    "inferfleet:components:GkeCluster",
+    "inferfleet:components:GkeNetwork",
+    "inferfleet:components:GpuNodePool",
+}
+
+
+def test_components_have_the_tokens_that_states_know() -> None:
+    components = tuple(Component(kind, f"east/{kind}", ()) for kind in get_args(ComponentKind))
+    east = DesiredCluster(Connection("east", "existing/east", "active"), components)
+    _, monitor = run(Desired("local", (east,), Plan(), frozenset(), ()), preview=True)
+    assert {token for token, _ in monitor.requests} == {
+        *TOKENS,
+        "pulumi:providers:kubernetes",
+        "pulumi:pulumi:Stack",
+    }
+
+
+def test_components_of_the_cloud_are_called_as_states_know_them() -> None:
+    assert set(get_args(CloudKind)) == set(BY_KIND)
+    assert {f"inferfleet:components:{made.__name__}" for made in BY_KIND.values()} == OF_CLOUD
