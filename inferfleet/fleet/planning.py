@@ -229,7 +229,7 @@ def _targets(documents: Documents, retained: Retained) -> dict[str, int]:
         for spot, replicas in placements.items():
             elsewhere[spot.deployment] += replicas
     return {
-        key: max(0, document.spec.replicas - elsewhere[key])
+        key: max(0, document.spec.wanted - elsewhere[key])
         for key, document in documents.deployments.items()
     }
 

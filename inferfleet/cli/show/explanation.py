@@ -157,7 +157,7 @@ def _roles(spot: Spot, replicas: int, documents: Documents, desired: Desired) ->
 
 def show(explained: Explanation) -> None:
     """Print shape, placements, what plugins changed, and why not elsewhere."""
-    wanted = explained.document.spec.replicas
+    wanted = explained.document.spec.wanted
     count = sum(placed.replicas for placed in explained.placed)
     print_line(f"{explained.key}: {count} of {wanted} replicas placed")
     print_line()
