@@ -229,8 +229,7 @@ def _targets(documents: Documents, retained: Retained) -> dict[str, int]:
         for spot, replicas in placements.items():
             elsewhere[spot.deployment] += replicas
     return {
-        key: max(0, document.spec.wanted - elsewhere[key])
-        for key, document in documents.deployments.items()
+        key: max(0, document.spec.wanted - elsewhere[key]) for key, document in documents.deployments.items()
     }
 
 

@@ -23,7 +23,8 @@ class ReplicaRange(Model):
     """
 
     min: int = Field(ge=1, le=_MOST)
-    """The fewest replicas that run. Engines without a pod have no metrics, so nothing would start one again."""
+    """The fewest replicas that run. Without a pod an engine has no metrics, so nothing would start one again.
+    """
     max: int = Field(ge=1, le=_MOST)
     """The most replicas that run: the plan keeps room for so many."""
 
