@@ -108,7 +108,7 @@ def _first_pool(account: str) -> dict[str, Any]:
 
 
 def accounts(cluster: GkeCluster) -> tuple[CloudResource, ...]:
-    """Return the service account of the nodes, their own, then its roles on the project: as few as they need."""
+    """Return the service account of the nodes, then its roles on the project: as few as nodes need."""
     account = CloudResource(
         ACCOUNT,
         cloud_names.cloud_resource(cluster.name, "nodes"),
