@@ -102,8 +102,8 @@ def scaled_otherwise(cluster: DesiredCluster, workloads: Iterable[dict[str, Any]
             yield cluster_problem(
                 name,
                 f"{item['kind']} {space}/{called} on cluster {name!r} was scaled from {before[0]} to "
-                f"{before[1]}, and has {number} from now on; a scaler of this stack ends last and may set another number "
-                "until then",
+                f"{before[1]}, and has {number} from now on; a scaler of this stack ends last and may set "
+                "another number until then",
                 f"Write replicas: {{min: {number}, max: {number}}} for one update first, or run `pulumi up "
                 "--refresh` after this one",
                 severity="warning",

@@ -7,7 +7,7 @@ from inferfleet.api.problems import Problem
 from inferfleet.desired.values import Desired
 from inferfleet.gke.drift import Drift, cloud_drift, shown
 from inferfleet.manifests.differing import differing
-from inferfleet.manifests.workload import bounds
+from inferfleet.manifests.workload import PATCH_FORCE, bounds
 from inferfleet.reach.kubeconfig import GIVEN_UP
 from inferfleet.status.read import METADATA_ONLY, InCloud, Seen
 from inferfleet.status.routing import titled
@@ -64,6 +64,8 @@ def _outside(cluster: str, thing: str, replicas: Any, scaled: tuple[int, int]) -
 
 def _scaled_by_a_controller(live: Mapping[str, Any]) -> bool:
     """Return whether the controller of a HorizontalPodAutoscaler set the number, not a person."""
+    if PATCH_FORCE in (live["metadata"].get("annotations") or {}):
+        return False  # It was scaled, and its number is an update's again.
     return any(
         entry.get("manager") == _AUTOSCALER
         and entry.get("subresource") == "scale"
