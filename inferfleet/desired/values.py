@@ -227,7 +227,9 @@ class Outputs(TypedDict):
     """What a stack exports, to be read with `pulumi stack output`."""
 
     placements: dict[str, dict[str, int]]
-    """Number of replicas, by deployment (`<namespace>/<name>`) and place (`<cluster> <role>=<pool>`)."""
+    """Number of replicas, the most where they are scaled, by deployment (`<namespace>/<name>`) and place
+    (`<cluster> <role>=<pool>`).
+    """
     services: dict[str, list[str]]
     """Clusters that have a route of the service, by service (`<namespace>/<name>`)."""
     gateways: dict[str, str | None]

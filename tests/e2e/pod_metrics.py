@@ -1,4 +1,4 @@
-"""An adapter between pods and the HorizontalPodAutoscaler: it serves custom.metrics.k8s.io from what pods say.
+"""An adapter for the HorizontalPodAutoscaler: it serves custom.metrics.k8s.io by what pods say.
 
 Each answer is what the pods of the moment tell under `/metrics`, so what scales is the load that they have.
 """
@@ -35,7 +35,7 @@ def served(project: Project, cluster: str, folder: Path) -> Iterator[None]:
     tls.load_cert_chain(folder / "tls")
 
     class Adapter(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:  # noqa: N802 (as http.server calls it)
+        def do_GET(self) -> None:
             asked = urlparse(self.path)
             steps = [unquote(step) for step in asked.path.split("/") if step]
             body = _answer(project, cluster, steps, parse_qs(asked.query))

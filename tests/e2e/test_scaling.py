@@ -1,9 +1,7 @@
 """Replicas that Kubernetes' own autoscaler scales by the load of pods, and updates that leave them alone."""
 
 import json
-from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -19,7 +17,7 @@ STREAMS = 4
 
 @dataclass(frozen=True)
 class Step:
-    """An update, the replicas that the workload had before it and has afterwards, and the pods that stayed."""
+    """An update, the replicas of the workload before it and afterwards, and the pods that stayed."""
 
     run: Run
     before: int
@@ -49,7 +47,7 @@ def _busy(replicas: int | dict[str, int], **more: Any) -> Document:
 
 
 @pytest.fixture(scope="module")
-def course(standing: Project, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Course]:
+def course(standing: Project, tmp_path_factory: pytest.TempPathFactory) -> Course:
     steps: dict[str, Step] = {}
 
     def step(name: str, document: Document | None, *flags: str) -> None:
@@ -63,22 +61,24 @@ def course(standing: Project, tmp_path_factory: pytest.TempPathFactory) -> Itera
     step("range", _busy({"min": 1, "max": 3}))
     step("again", None)
     at = url(standing, "east", "ml/deployments/busy")
-    with served(standing, "east", tmp_path_factory.mktemp("metrics")):
-        with going_on(lambda: ask(at, tokens=150, stream=True), clients=STREAMS) as answers:
-            until("the autoscaler has added a pod", lambda: _ready(standing) == 3)
-            grown = _replicas(standing)
-            step("at rest", None)
-            step("refreshed", None, "--refresh")
-            told = json.loads(standing.cli("status", "--stack", standing.stack, "--json").stdout)
-            step("roll", _busy({"min": 1, "max": 3}, env=[{"name": "A", "value": "1"}]))
-            step("smaller", _busy({"min": 1, "max": 2}, env=[{"name": "A", "value": "1"}]))
-            until("the autoscaler has ended a pod", lambda: _replicas(standing) == 2)
-            shrunk = _replicas(standing)
-            plan = json.loads(standing.cli("plan", "--stack", standing.stack, "--json").stdout)
+    with (
+        served(standing, "east", tmp_path_factory.mktemp("metrics")),
+        going_on(lambda: ask(at, tokens=150, stream=True), clients=STREAMS) as answers,
+    ):
+        until("the autoscaler has added a pod", lambda: _ready(standing) == 3)
+        grown = _replicas(standing)
+        step("at rest", None)
+        step("refreshed", None, "--refresh")
+        told = json.loads(standing.cli("status", "--stack", standing.stack, "--json").stdout)
+        step("roll", _busy({"min": 1, "max": 3}, env=[{"name": "A", "value": "1"}]))
+        step("smaller", _busy({"min": 1, "max": 2}, env=[{"name": "A", "value": "1"}]))
+        until("the autoscaler has ended a pod", lambda: _replicas(standing) == 2)
+        shrunk = _replicas(standing)
+        plan = json.loads(standing.cli("plan", "--stack", standing.stack, "--json").stdout)
     step("number again", _busy(2, env=[{"name": "A", "value": "1"}]))
     step("once more", None)
     step("more", _busy(3, env=[{"name": "A", "value": "1"}]))
-    yield Course(steps, grown, shrunk, plan["placements"], told["drift"], list(answers))
+    return Course(steps, grown, shrunk, plan["placements"], told["drift"], list(answers))
 
 
 def _workload(project: Project) -> dict[str, Any]:
