@@ -204,13 +204,11 @@ def test_a_leader_without_its_follower_fails_the_update_with_the_words_of_the_en
 
 
 def test_groups_that_somebody_else_scales_keep_their_number(fleet: Project) -> None:
-    nodes = cluster(CLUSTER, stack=STACK, pools={"l4": ("nvidia-l4-4x", 3)})
-
     def updated(replicas: int | dict[str, int], image: str, *flags: str) -> tuple[int, dict[str, str], int]:
         external = {"scaling": {"by": "External"}} if isinstance(replicas, dict) else {}
         changed = grouped("kimi", image=image, **external)
         changed["spec"]["replicas"] = replicas
-        fleet.begin(clusters=[nodes], models=[changed])
+        fleet.write("models", changed)
         done = fleet.up(*flags)
         assert done.code == 0, done.output
         [kimi] = fleet.items(CLUSTER, "leaderworkersets")
