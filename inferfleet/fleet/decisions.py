@@ -2,7 +2,6 @@
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from heapq import heapify, heapreplace
 from itertools import groupby
 
 from inferfleet.api.problems import Problem
@@ -64,12 +63,8 @@ def shared(
 def _shares(sizes: Sequence[int], number: int) -> list[int]:
     """Return one of each size, and the rest one by one to whose size is the largest for what it has."""
     shares = [1] * len(sizes)
-    order = [(-size / 2, place) for place, size in enumerate(sizes)]
-    heapify(order)
     for _ in range(number - len(sizes)):
-        place = order[0][1]
-        shares[place] += 1
-        heapreplace(order, (-sizes[place] / (shares[place] + 1), place))
+        shares[max(range(len(sizes)), key=lambda place: sizes[place] / (shares[place] + 1))] += 1
     return shares
 
 
