@@ -169,15 +169,40 @@ def _metric(metric: ScalingMetric, serving: Serving, pool: str) -> dict[str, Any
     google = kind == GOOGLES[1]
     name = f"prometheus.googleapis.com|{metric.name}|gauge" if google else metric.name
     if not of_picker:
-        target = {"type": "AverageValue", "averageValue": metric.target}
+        target = {"type": "AverageValue", "averageValue": _as_kept(metric.target)}
         return {"type": "Pods", "pods": {"metric": {"name": name}, "target": target}}
     selector = {"matchLabels": {"metric.labels.name" if google else "name": pool}}
     # The value is an average already: desired replicas are those of now times value / target.
-    target = {"type": "Value", "value": metric.target}
+    target = {"type": "Value", "value": _as_kept(metric.target)}
     return {
         "type": "External",
         "external": {"metric": {"name": name, "selector": selector}, "target": target},
     }
+
+
+def _as_kept(target: str) -> str:
+    """Return an amount as the API server keeps it, 800m for 0.8: each refresh would find another form."""
+    amount = parse_quantity(target)
+    for suffix, exponent in _SUFFIXES:
+        if amount.scaleb(-exponent) % 1 == 0:
+            return f"{amount.scaleb(-exponent):f}".partition(".")[0] + suffix
+    return target
+
+
+# From large to small: the first that leaves a whole number (CanonicalizeBytes in
+# apimachinery/pkg/api/resource).
+_SUFFIXES = (
+    ("E", 18),
+    ("P", 15),
+    ("T", 12),
+    ("G", 9),
+    ("M", 6),
+    ("k", 3),
+    ("", 0),
+    ("m", -3),
+    ("u", -6),
+    ("n", -9),
+)
 
 
 def _trigger(metric: ScalingMetric, serving: Serving, pool: str, workload: dict[str, Any]) -> dict[str, Any]:

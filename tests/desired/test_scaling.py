@@ -214,3 +214,27 @@ def test_more_placements_than_the_fewest_replicas_are_told() -> None:
     assert [(problem.severity, problem.what) for problem in told] == [
         ("notice", "ml/a has 2 placements, and each keeps a replica: at least 2 run, and min is 1")
     ]
+
+
+@pytest.mark.parametrize(
+    ("written", "kept", "asked"),
+    [
+        ("5", "5", "5"),
+        (0.8, "800m", "0.8"),
+        ("1500m", "1500m", "1.5"),
+        ("1000m", "1", "1"),
+        ("3000", "3k", "3000"),
+        ("0.0005", "500u", "0.0005"),
+    ],
+)
+def test_a_target_is_written_as_the_api_server_keeps_it_and_keda_reads_it(
+    written: str | float, kept: str, asked: str
+) -> None:
+    metric = {"name": "vllm:kv_cache_usage_perc", "target": written}
+    hpa = _objects(made(cluster("east"), _scaled(1, 2, metric)))["HorizontalPodAutoscaler a-decode-l4"]
+    [scaled] = hpa.manifest["spec"]["metrics"]
+    assert scaled["pods"]["target"] == {"type": "AverageValue", "averageValue": kept}
+    server = _watched(server="http://prometheus:9090")
+    keda = _objects(made(server, _scaled(1, 2, metric, by="KEDA")))["ScaledObject a-decode-l4"]
+    [trigger] = keda.manifest["spec"]["triggers"]
+    assert trigger["metadata"]["threshold"] == asked
