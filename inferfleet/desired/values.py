@@ -14,7 +14,7 @@ from inferfleet.gke.changes.differences import CloudChange
 from inferfleet.gke.values import CloudCluster
 from inferfleet.manifests.metadata import WAIT_FOR
 from inferfleet.manifests.monitors import KINDS as MONITORS
-from inferfleet.manifests.scaler import target_of_keda
+from inferfleet.manifests.scaler import KEDA, target_of
 from inferfleet.manifests.scheduling.needs import SchedulerNeed
 from inferfleet.manifests.worker_set import KIND as WORKER_SET
 from inferfleet.manifests.workload import SKIP_AWAIT
@@ -220,7 +220,8 @@ class DesiredCluster:
             if component.kind == "ModelEndpoint":
                 yield from (made for made in component.objects if (made.api_version, made.kind) in MONITORS)
         scaled = {(made.kind, made.kubernetes_name) for made in self.objects if made.ignore}
-        yield from (made for made in self.objects if target_of_keda(made.manifest) in scaled)
+        unknown = (made for made in self.objects if (made.api_version, made.kind) == KEDA)
+        yield from (made for made in unknown if target_of(made.manifest) in scaled)
 
 
 class Outputs(TypedDict):

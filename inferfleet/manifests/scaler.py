@@ -85,12 +85,13 @@ def scaler(
     return {"apiVersion": KEDA[0], "kind": KEDA[1], "metadata": made, "spec": spec}
 
 
-def target_of_keda(manifest: Mapping[str, Any]) -> tuple[str, str] | None:
-    """Return kind and name of what a ScaledObject scales, None for every other object."""
-    if (manifest["apiVersion"], manifest["kind"]) != KEDA:
+def target_of(manifest: Mapping[str, Any]) -> tuple[str, str] | None:
+    """Return kind and name of what a scaler scales, None for every other object, of whatever form it is."""
+    spec = manifest.get("spec")
+    target = spec.get("scaleTargetRef") if isinstance(spec, Mapping) else None
+    if (manifest["apiVersion"], manifest["kind"]) not in (HPA, KEDA) or not isinstance(target, Mapping):
         return None
-    target = (manifest.get("spec") or {}).get("scaleTargetRef") or {}
-    return target.get("kind", "Deployment"), target.get("name", "")
+    return str(target.get("kind", "Deployment")), str(target.get("name"))
 
 
 def problems(documents: Documents, placements: Iterable[Placement]) -> Iterator[Problem]:

@@ -25,6 +25,7 @@ from inferfleet.fleet.names import (
 )
 from inferfleet.fleet.shapes import pod_of
 from inferfleet.gke.values import CloudCluster
+from inferfleet.manifests.scaler import target_of
 from inferfleet.manifests.worker_set import API_VERSION, KIND
 from inferfleet.manifests.workload import PATCH_FORCE, bounds, pods_of, templates_of
 from inferfleet.profiles.devices import RESOURCE_BY_DRIVER
@@ -86,11 +87,7 @@ def scaled_otherwise(cluster: DesiredCluster, workloads: Iterable[dict[str, Any]
     """
     name = cluster.connection.cluster
     desired = {(made.kind, made.namespace, made.kubernetes_name): made for made in cluster.objects}
-    targets = {
-        (made.namespace, target["name"])
-        for made in cluster.objects
-        if isinstance(target := (made.manifest.get("spec") or {}).get("scaleTargetRef"), dict)
-    }
+    targets = {(made.namespace, target_of(made.manifest)) for made in cluster.objects}
     for item in workloads:
         space, called = item["metadata"]["namespace"], item["metadata"]["name"]
         wanted = desired.get((item["kind"], space, called))
@@ -99,6 +96,8 @@ def scaled_otherwise(cluster: DesiredCluster, workloads: Iterable[dict[str, Any]
         now, runs = bounds(wanted.manifest), int(item["spec"].get("replicas", 1))
         if now is None:
             number = wanted.manifest["spec"]["replicas"]
+            if before == (number, number):
+                continue
             yield cluster_problem(
                 name,
                 f"{item['kind']} {space}/{called} on cluster {name!r} was scaled from {before[0]} to "
@@ -108,7 +107,7 @@ def scaled_otherwise(cluster: DesiredCluster, workloads: Iterable[dict[str, Any]
                 "--refresh` after this one",
                 severity="warning",
             )
-        elif runs > now[1] and (space, called) not in targets:
+        elif runs > now[1] and (space, (item["kind"], called)) not in targets:
             yield cluster_problem(
                 name,
                 f"{runs} replicas of {item['kind']} {space}/{called} run on cluster {name!r}, and the plan "

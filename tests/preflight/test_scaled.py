@@ -106,6 +106,11 @@ def test_a_number_in_place_of_a_range_is_told(cluster: Start) -> None:
     )
 
 
+def test_a_number_in_place_of_the_same_range_is_as_it_should_be(cluster: Start) -> None:
+    seen = look(cluster(objects=[workload("2-2")]), workload())
+    assert (seen.scaled, seen.problems) == ({("east", "ml", "coder")}, ())
+
+
 def test_a_workload_goes_on_to_take_its_number_over(cluster: Start) -> None:
     seen = look(cluster(objects=[workload(**{"pulumi.com/patchForce": "true"})]), workload())
     assert (seen.scaled, seen.problems) == ({("east", "ml", "coder")}, ())
