@@ -12,7 +12,7 @@ from inferfleet.starting import collect_seldom
 
 def main() -> None:
     collect_seldom()
-    from components.manifest import secret_values
+    from components.secrets import secret_values
     from components.stack import register_stack
     from inferfleet.api import InvalidDocuments
     from inferfleet.confirming import confirming

@@ -1,10 +1,5 @@
-"""Manifest: any Kubernetes object, registered from its dict, key for key.
+"""Manifest: any Kubernetes object, registered from its dict, key for key."""
 
-Values of the stack's secrets come in as outputs that Pulumi encrypts in its state.
-"""
-
-import base64
-import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -75,20 +70,3 @@ def register(
 def timeouts(seconds: int | None) -> pulumi.CustomTimeouts | None:
     """Return the timeouts of creation and update, or None for the provider's own."""
     return pulumi.CustomTimeouts(create=f"{seconds}s", update=f"{seconds}s") if seconds else None
-
-
-def secret_values(setting: str | None) -> SecretValues:
-    """Return the values in the JSON text of `inferfleet:secrets` by namespace, name and key, in base64."""
-    written: dict[str, dict[str, str]] = json.loads(setting or "{}")
-    return {
-        _pair(name): {
-            key: pulumi.Output.secret(base64.b64encode(value.encode()).decode())
-            for key, value in values.items()
-        }
-        for name, values in written.items()
-    }
-
-
-def _pair(name: str) -> tuple[str, str]:
-    namespace, _, secret = name.partition("/")
-    return namespace, secret

@@ -8,7 +8,8 @@ from inferfleet.fleet.decisions import Plan
 from inferfleet.fleet.lock.lock import Lock
 from inferfleet.gke.fabrics import shared
 from inferfleet.gke.pool import GkeCluster
-from inferfleet.gke.settings.cluster import accounts, control_plane
+from inferfleet.gke.settings.accounts import accounts
+from inferfleet.gke.settings.cluster import control_plane
 from inferfleet.gke.settings.network import network
 from inferfleet.gke.settings.pools import gpu_pool
 from inferfleet.gke.settings.ranges import Ranges, blocks

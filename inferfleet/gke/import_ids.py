@@ -9,7 +9,7 @@ from typing import Any
 
 from inferfleet.gke import names as cloud_names
 from inferfleet.gke.facts.schema import CLUSTER, NODE_POOL
-from inferfleet.gke.settings.cluster import ACCOUNT, MEMBER
+from inferfleet.gke.settings.accounts import ACCOUNT, MEMBER
 from inferfleet.gke.settings.network import FIREWALL, NETWORK, ROUTER, ROUTER_NAT, SUBNETWORK
 from inferfleet.gke.settings.pools import RESOURCE_POLICY
 

@@ -239,7 +239,7 @@ def test_a_secret_is_where_it_may_be_and_nowhere_else(canary: Canary) -> None:
     for sink, text in canary.everywhere():
         for place in canary.found(text):
             sinks[place].add(sink)
-    # What components/manifest.py makes secret outputs of, as the other tests of components/ show.
+    # What components/secrets.py makes secret outputs of, as the other tests of components/ show.
     for place in ("value of a secret, in plain text", "value of a secret, encrypted"):
         sinks[place].add("secrets for Pulumi")
     assert sinks == MAY_BE

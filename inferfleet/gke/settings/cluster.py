@@ -1,18 +1,15 @@
-"""The settings of a GKE cluster itself: a regional control plane without pools; the account of its nodes."""
+"""The settings of a GKE cluster itself: a regional control plane without pools."""
 
 from typing import Any
 
 from inferfleet.api.kinds.gke_cluster import Gke
 from inferfleet.fleet import names
-from inferfleet.gke import names as cloud_names
 from inferfleet.gke.facts.schema import CLUSTER
 from inferfleet.gke.pool import GkeCluster
 from inferfleet.gke.settings.network import network_settings
 from inferfleet.gke.values import CloudResource
-from inferfleet.profiles.gke import GATEWAY_CHANNEL, LOGS, METRICS, NODE_ROLES, SCOPES
+from inferfleet.profiles.gke import GATEWAY_CHANNEL, LOGS, METRICS, SCOPES
 
-ACCOUNT = "gcp:serviceaccount/account:Account"
-MEMBER = "gcp:projects/iAMMember:IAMMember"
 # An hour: a regional control plane takes ten minutes, and updates of it wait for each other.
 _SECONDS = 3600
 # Settings of the default pool, which is removed at creation.
@@ -105,30 +102,3 @@ def _first_pool(account: str) -> dict[str, Any]:
         "initialNodeCount": 1,
         "nodeConfig": {"serviceAccount": account, "oauthScopes": list(SCOPES)},
     }
-
-
-def accounts(cluster: GkeCluster) -> tuple[CloudResource, ...]:
-    """Return the service account of the nodes, then its roles on the project: as few as nodes need."""
-    account = CloudResource(
-        ACCOUNT,
-        cloud_names.cloud_resource(cluster.name, "nodes"),
-        {
-            "accountId": cloud_names.node_account(cluster.name, stack=cluster.stack),
-            "displayName": f"Nodes of {cluster.name} ({cluster.stack})"[:100],
-            "project": cluster.gke.project,
-        },
-    )
-    roles = (
-        CloudResource(
-            MEMBER,
-            cloud_names.cloud_resource(cluster.name, f"nodes/{role.rpartition('/')[2]}"),
-            {
-                "member": f"serviceAccount:{cluster.account}",
-                "project": cluster.gke.project,
-                "role": role,
-            },
-            after=(account.key,),
-        )
-        for role in NODE_ROLES
-    )
-    return (account, *roles)
