@@ -101,7 +101,7 @@ class Bounds:
             for column in (column for columns in replicas.values() for column in columns):
                 program.costs[column] = 1.0
             everywhere = {column: 1.0 for columns in replicas.values() for column in columns}
-            wanted = self._documents.deployments[deployment].spec.replicas
+            wanted = self._documents.deployments[deployment].spec.wanted
             program.rows.append((0.0, float(wanted), everywhere))
         return floor(program.bound(maximize=True, whole=self._whole) + 1e-6)
 
@@ -151,7 +151,7 @@ class Bounds:
         found = {}
         rooms_of: dict[int, int] = {}  # replicas for whose role a pool has GPUs
         for deployment, document in self._documents.deployments.items():
-            if not document.spec.replicas:
+            if not document.spec.wanted:
                 continue
             groups = {self._group[cluster] for cluster in self._suitability.clusters(deployment)}
             firsts: dict[str, list[int]] = {}

@@ -44,8 +44,8 @@ def fleet(
     for document in wanted:
         every = [workers_of(document, role) for role in roles_of(document)]
         of_replica = sum(workers.count * workers.topology.gpus_per_worker for workers in every)
-        size = of_replica * document.spec.replicas
-        replicas = document.spec.replicas if size <= left else 0
+        size = of_replica * document.spec.wanted
+        replicas = document.spec.wanted if size <= left else 0
         left -= size if replicas else 0
         spec = document.spec.model_copy(update={"replicas": replicas})
         chosen.append(document.model_copy(update={"spec": spec}))

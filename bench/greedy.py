@@ -37,7 +37,7 @@ def greedy(documents: Documents) -> tuple[dict[str, Counter[str]], float]:
     spent = 0.0
     for key in sorted(needs, key=lambda key: (-needs[key][0][0].gpus, len(needs[key][0][1]), key)):
         there = dict.fromkeys(sorted(suitability.clusters(key)), 0)
-        for _ in range(documents.deployments[key].spec.replicas):
+        for _ in range(documents.deployments[key].spec.wanted):
             ways = [
                 (number, *way, cluster)
                 for cluster, number in there.items()

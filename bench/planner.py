@@ -42,7 +42,7 @@ def measured(
 ) -> str:
     """Return a line about planning one fleet twice."""
     documents = fleet(clusters, deployments, load=load, kind=kind, seed=seed)
-    wanted = sum(document.spec.replicas for document in documents.deployments.values())
+    wanted = sum(document.spec.wanted for document in documents.deployments.values())
     before, start = _mebibytes(), time.process_time()
     first = plan(documents, Lock(stack="bench"))
     took, memory = time.process_time() - start, _mebibytes() - before

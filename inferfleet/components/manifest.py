@@ -61,7 +61,7 @@ def register(
                 parent=parent,
                 depends_on=[registered[key] for key in plan.after],
                 retain_on_delete=plan.retain or None,
-                ignore_changes=["*"] if untouched else None,
+                ignore_changes=["*"] if untouched else list(plan.ignore) or None,
                 deleted_with=registered[plan.deleted_with] if plan.deleted_with else None,
                 custom_timeouts=timeouts(plan.timeout),
                 hooks=_while_awaited(plan, listen) if listen and plan.heard and not untouched else None,

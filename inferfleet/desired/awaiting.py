@@ -1,9 +1,9 @@
 """What is decided last, once the clusters have answered, on the finished value.
 
 Which engine workloads an update does not wait for, because others must leave their nodes first, so that their
-ready hooks are held; which routes change only once new pods are ready; and which pods keep an annotation of
-earlier versions; and which objects are left out, because a cluster does not know their kind. Nothing else is
-changed.
+ready hooks are held; which routes change only once new pods are ready; which pods keep an annotation of
+earlier versions; which workloads take over the number of their replicas; and which objects are left out,
+because a cluster does not know their kind. Nothing else is changed.
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping
@@ -19,7 +19,7 @@ from inferfleet.fleet.lock.lock import Lock
 from inferfleet.fleet.placement.handover import other_revisions, waiting
 from inferfleet.fleet.spot import Spot
 from inferfleet.manifests.routes import KIND as ROUTE
-from inferfleet.manifests.workload import marked, unawaited
+from inferfleet.manifests.workload import forced, marked, unawaited
 
 Change = Callable[[KubeObject], KubeObject]
 ApiKind = tuple[str, str]  # (apiVersion, kind)
@@ -141,6 +141,28 @@ def _with_marks(cluster: DesiredCluster, marks: Mapping[tuple[str, str, str], st
         return replace(made, manifest=marked(made.manifest, mark)) if mark and shaped and old else made
 
     return _with_changed(cluster, {key for keys in cluster.workloads.values() for key in keys}, kept)
+
+
+def with_numbers(desired: Desired, scaled: Collection[tuple[str, str, str]]) -> Desired:
+    """Return what is desired, with workloads that take over their number of replicas from who scaled them.
+
+    `scaled` are those that are or were, by cluster, namespace and name. The annotation stays, because it is
+    no change then.
+    """
+    if not scaled:
+        return desired
+
+    def numbered(cluster: DesiredCluster) -> DesiredCluster:
+        name = cluster.connection.cluster
+        keys = {
+            made.key
+            for made in cluster.objects
+            if (name, made.namespace or "", made.kubernetes_name) in scaled and not made.ignore
+        }
+        own = keys & {key for of_spot in cluster.workloads.values() for key in of_spot}
+        return _with_changed(cluster, own, lambda made: replace(made, manifest=forced(made.manifest)))
+
+    return replace(desired, clusters=tuple(map(numbered, desired.clusters)))
 
 
 def _with_unawaited(cluster: DesiredCluster, spots: frozenset[Spot]) -> DesiredCluster:

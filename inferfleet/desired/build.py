@@ -257,9 +257,10 @@ def _replicas(
     """Return the replicas of all placements. Those in the lock roll one after the other, new ones do not."""
     placed: list[Replicas] = []
     previous: dict[str, tuple[str, ...]] = {}
-    outlived = {(name, made.deployment): made.outlived for name, of in endpoints.items() for made in of}
+    serves = {(name, made.deployment): made for name, of in endpoints.items() for made in of}
     for placement in planned.placements:
         spot = placement.spot
+        endpoint = serves[spot.cluster, spot.deployment]
         rolls = lock.runs(spot) and documents.clusters[spot.cluster].spec.state != "lost"
         made = replicas(
             documents,
@@ -267,10 +268,8 @@ def _replicas(
             templates[spot],
             site=sites[spot.cluster],
             needs=shared[spot.cluster].keys(spot.namespace, {ref.name for ref in reads[spot]}),
-            before=(
-                *outlived[spot.cluster, spot.deployment],
-                *(previous.get(spot.deployment, ()) if rolls else ()),
-            ),
+            before=(*endpoint.outlived, *(previous.get(spot.deployment, ()) if rolls else ())),
+            edition=endpoint.edition,
         )
         placed.append(made)
         if rolls:

@@ -33,6 +33,7 @@ from inferfleet.fleet.shapes import (
     shape,
 )
 from inferfleet.fleet.spot import Spot
+from inferfleet.manifests import scaler
 from inferfleet.manifests.claims import device_classes
 from inferfleet.manifests.picker import check as picker_check
 from inferfleet.manifests.scheduling.contradictions import blocks, contradictions
@@ -45,7 +46,7 @@ _WRITER = "engine-args"
 
 def engine_problems(documents: Documents, planned: Plan) -> Iterator[Problem]:
     """Yield command lines that contradict topology, worker or port, or do not show that they agree, and pairs
-    of prefill and decode that do not understand each other.
+    of prefill and decode that do not understand each other, and what cannot be scaled so.
     """
     shapes = worker_shapes(documents, planned)
     spots: dict[str, list[Spot]] = {}
@@ -63,6 +64,7 @@ def engine_problems(documents: Documents, planned: Plan) -> Iterator[Problem]:
         for spot in placed:
             if {role for role, _ in spot.pools} >= {*serving_roles(deployment)}:
                 yield from _between_pools(documents, deployment, spot)
+    yield from scaler.problems(documents, planned.placements)
 
 
 def _between_pools(documents: Documents, deployment: ModelDeployment, spot: Spot) -> Iterator[Problem]:

@@ -192,8 +192,8 @@ def unplaced_problem(unplaced: Unplaced, plan: Plan, documents: Documents) -> Pr
     It has at most `short.MOST` characters, whatever the size of the fleet.
     """
     key, spec = unplaced.deployment, documents.deployments[unplaced.deployment].spec
-    what = f"{unplaced.replicas} of {spec.replicas} replicas of {key} found no place"
-    if unplaced.replicas == spec.replicas:
+    what = f"{unplaced.replicas} of {spec.wanted} replicas of {key} found no place"
+    if unplaced.replicas == spec.wanted:
         what += ", so nothing serves it"
     if unplaced.running:
         what += f"; {unplaced.running} of them {'runs' if unplaced.running == 1 else 'run'} now"

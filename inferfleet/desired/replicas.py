@@ -1,7 +1,7 @@
 """The replicas of one placement: a workload per role, and the companions its plugins asked for."""
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
 from typing import Any
 
 from inferfleet.api.documents import Documents
@@ -14,10 +14,11 @@ from inferfleet.fleet import names
 from inferfleet.fleet.decisions import Placement
 from inferfleet.fleet.scheduling import scheduling_of
 from inferfleet.fleet.spot import Spot
+from inferfleet.manifests.scaler import OWNED, scaler
 from inferfleet.manifests.scheduling.pod_groups import pod_groups
 from inferfleet.manifests.scheduling.scheduled import scheduled
 from inferfleet.manifests.worker_set import KIND, awaited, worker_set
-from inferfleet.manifests.workload import budget, progress_deadline, unawaited, workload
+from inferfleet.manifests.workload import bounded, budget, progress_deadline, unawaited, workload
 
 # pulumi-kubernetes 4.25 waits for endpoints behind Services and Ingresses (10 minutes), and for a volume of
 # claims (5 minutes), which many storage classes make for the first pod alone. Of what else it waits for
@@ -80,11 +81,12 @@ def replicas(
     site: Site,
     needs: tuple[str, ...],
     before: tuple[str, ...],
+    edition: str = "",
 ) -> Replicas:
     """Return the objects of a placement, whose pods are `made`.
 
     `needs` are the keys of namespace and secrets, `before` those of what stands before the workloads: what
-    their requests go through, and the placement that rolls first.
+    their requests go through, and the placement that rolls first. `edition` is that of their picker.
     """
     spot = placement.spot
     pools = tuple(pool for _, pool in spot.pools)
@@ -114,13 +116,15 @@ def replicas(
         after = (*needs, *(item.key for item in (*groups, *first)), *before)
         name = names.workload(spot, pods.role)
         deployed = site.place(manifest, name=name, after=after, timeout=seconds, pools=pools)
+        if placement.scaled:
+            deployed = replace(deployed, ignore=OWNED)
         last = (manifest for when, manifest in ours if when == "after")
         held = unwaited or documents.clusters[spot.cluster].spec.state == "lost"
         requests = tuple(of_position.request for of_position in role.positions)
         hooks = tuple(ready_hooks(deployed, pods.links, requests, held=held))
-        workloads.append(
-            Workload(first, deployed, _in_order(last, site, (*needs, deployed.key), pools), hooks)
-        )
+        scales = _scaler(documents, placement, manifest, edition)
+        rest = _in_order((*scales, *last), site, (*needs, deployed.key), pools)
+        workloads.append(Workload(first, deployed, rest, hooks))
     return Replicas(spot, tuple(workloads), groups)
 
 
@@ -128,27 +132,52 @@ def _workload(documents: Documents, placement: Placement, role: Role) -> dict[st
     """Return a LeaderWorkerSet where workers have many pods, and a Deployment otherwise."""
     deployment, pods = documents.deployments[placement.spot.deployment], role.entries
     if role.followers is None:
-        return workload(
+        made = workload(
             deployment=deployment,
             spot=placement.spot,
             role=pods.role,
-            replicas=placement.replicas,
+            replicas=placement.first,
             template=pods.outcome.template,
             deadline=_deadline(deployment, pods),
             stack=documents.settings.stack,
             plugins=role.provenance,
         )
-    return worker_set(
+        return _bounded(made, placement)
+    made = worker_set(
         deployment=deployment,
         spot=placement.spot,
         role=pods.role,
-        replicas=placement.replicas,
+        replicas=placement.first,
         size=pods.shape.pods,
         entry=pods.outcome.template,
         follower=role.followers.outcome.template,
         stack=documents.settings.stack,
         plugins=role.provenance,
     )
+    return _bounded(made, placement)
+
+
+def _bounded(manifest: dict[str, Any], placement: Placement) -> dict[str, Any]:
+    """Return the workload as it tells between which numbers its replicas are scaled, where they are."""
+    scaled = placement.scaled
+    return bounded(manifest, scaled.least, placement.replicas) if scaled else manifest
+
+
+def _scaler(
+    documents: Documents, placement: Placement, workload: dict[str, Any], edition: str
+) -> Iterator[dict[str, Any]]:
+    """Yield what scales a workload. It comes after it, so that the first pods are ready before more come."""
+    spot = placement.spot
+    made = scaler(
+        deployment=documents.deployments[spot.deployment],
+        placement=placement,
+        workload=workload,
+        serving=documents.clusters[spot.cluster].spec.serving,
+        pool=names.inference_pool(spot.deployment, names.revised(spot.revision, edition)),
+        stack=documents.settings.stack,
+    )
+    if made:
+        yield made
 
 
 def _deadline(deployment: ModelDeployment, pods: Pods) -> int:

@@ -54,7 +54,7 @@ def _deployment(stand: Stand) -> DeploymentFacts:
         namespace=document.metadata.namespace,
         name=document.metadata.name,
         labels=_read_only(document.metadata.labels),
-        replicas=spec.replicas,
+        replicas=spec.wanted,
         workers=workers.count,
         pods_per_worker=topology.pods_per_worker,
         tensor=topology.tensor,

@@ -14,6 +14,7 @@ from inferfleet.gke.changes.differences import CloudChange
 from inferfleet.gke.values import CloudCluster
 from inferfleet.manifests.metadata import WAIT_FOR
 from inferfleet.manifests.monitors import KINDS as MONITORS
+from inferfleet.manifests.scaler import KEDA, target_of
 from inferfleet.manifests.scheduling.needs import SchedulerNeed
 from inferfleet.manifests.worker_set import KIND as WORKER_SET
 from inferfleet.manifests.workload import SKIP_AWAIT
@@ -31,7 +32,8 @@ class KubeObject:
 
     `after` holds the keys of objects that are created before it. `timeout` is the await budget in seconds
     (None: Pulumi's own). `retain` keeps the object on the cluster when it leaves the program. `deleted_with`
-    is the key of the cloud resource that takes the object along when it goes.
+    is the key of the cloud resource that takes the object along when it goes. `ignore` are fields of somebody
+    else, which no update changes once the object is there.
     """
 
     name: str
@@ -40,6 +42,7 @@ class KubeObject:
     timeout: int | None = None
     retain: bool = False
     deleted_with: str | None = None
+    ignore: tuple[str, ...] = ()
 
     @property
     def api_version(self) -> str:
@@ -210,19 +213,24 @@ class DesiredCluster:
 
     @property
     def monitors(self) -> Iterator[KubeObject]:
-        """Return the objects by which endpoints are scraped, which a cluster may lack. What a plugin adds
-        beside a workload is none of them, of whatever kind it is.
+        """Return the objects by which endpoints are scraped or replicas scaled, which a cluster may lack.
+        What a plugin adds beside a workload is none of them, of whatever kind it is.
         """
-        endpoints = (component for component in self.components if component.kind == "ModelEndpoint")
-        objects = (made for component in endpoints for made in component.objects)
-        return (made for made in objects if (made.api_version, made.kind) in MONITORS)
+        for component in self.components:
+            if component.kind == "ModelEndpoint":
+                yield from (made for made in component.objects if (made.api_version, made.kind) in MONITORS)
+        scaled = {(made.kind, made.kubernetes_name) for made in self.objects if made.ignore}
+        unknown = (made for made in self.objects if (made.api_version, made.kind) == KEDA)
+        yield from (made for made in unknown if target_of(made.manifest) in scaled)
 
 
 class Outputs(TypedDict):
     """What a stack exports, to be read with `pulumi stack output`."""
 
     placements: dict[str, dict[str, int]]
-    """Number of replicas, by deployment (`<namespace>/<name>`) and place (`<cluster> <role>=<pool>`)."""
+    """Number of replicas, the most where they are scaled, by deployment (`<namespace>/<name>`) and place
+    (`<cluster> <role>=<pool>`).
+    """
     services: dict[str, list[str]]
     """Clusters that have a route of the service, by service (`<namespace>/<name>`)."""
     gateways: dict[str, str | None]

@@ -94,7 +94,7 @@ def _model(
 def _is_wanted(update: Update, deployment: str) -> bool:
     """Return whether the head still asks for replicas of the deployment."""
     document = update.head.documents.deployments.get(deployment)
-    return document is not None and document.spec.replicas > 0
+    return document is not None and document.spec.wanted > 0
 
 
 def _coming(update: Update, deployment: str) -> Coming:

@@ -137,8 +137,13 @@ def _on_clusters(update: Update) -> Iterator[Resource]:
                     yield Resource(named(made), "delete" if will is None else "create", ())
             elif other:
                 yield Resource(named(will), "replace", ())
-            elif was.manifest != will.manifest and (paths := fields_of(was.manifest, will.manifest)):
+            elif was.manifest != will.manifest and (paths := _written(was, will)):
                 yield Resource(named(will), "update", paths)
+
+
+def _written(was: KubeObject, will: KubeObject) -> tuple[str, ...]:
+    """Return the paths of what differs between two objects, without fields of somebody else."""
+    return tuple(path for path in fields_of(was.manifest, will.manifest) if path not in will.ignore)
 
 
 def _objects(cluster: DesiredCluster) -> dict[str, KubeObject]:

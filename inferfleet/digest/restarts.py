@@ -15,7 +15,7 @@ from inferfleet.digest.values.models import Restart, Scale
 from inferfleet.fleet.names import DEPLOYMENT, ROLE
 from inferfleet.fleet.spot import Spot
 from inferfleet.manifests.worker_set import KIND
-from inferfleet.manifests.workload import pods_of, templates_of
+from inferfleet.manifests.workload import most_of, pods_of, templates_of
 from inferfleet.preflight.in_place import REMADE, meanwhile, stops_serving
 from inferfleet.preflight.leaving import gpus_of_pod
 
@@ -61,7 +61,7 @@ def scales(update: Update) -> dict[str, tuple[Scale, ...]]:
         for spot, pairs in _pairs(*cluster):
             for was, will in pairs if spot not in changed else ():
                 before, after = pods_of(was.manifest), pods_of(will.manifest)
-                if before != after:
+                if before != after and not will.ignore:
                     known = made.get(spot.deployment, ())
                     made[spot.deployment] = (*known, Scale(named(will), before, after))
     return made
@@ -79,7 +79,7 @@ def gpus_that_come_or_go(update: Update) -> Counter[str]:
 def _gpus(desired: Desired) -> dict[tuple[str, str], int]:
     """Return the GPUs of each workload of an engine, by deployment and name."""
     return {
-        (f"{made.namespace}/{labels[DEPLOYMENT]}", made.name): _groups(made.manifest)
+        (f"{made.namespace}/{labels[DEPLOYMENT]}", made.name): most_of(made.manifest)
         * _gpus_of_group(made.manifest)
         for cluster in desired.clusters
         for made in cluster.objects
@@ -131,7 +131,7 @@ def _restart(was: KubeObject, will: KubeObject, order: int, *, others: bool, nod
     `others`: more workloads on the cluster take requests of the deployment. `nodes` says how nodes end before
     others take their place, "" for nodes that stay.
     """
-    groups = min(_groups(was.manifest), _groups(will.manifest))
+    groups = min(most_of(was.manifest), most_of(will.manifest))
     remade = was.kind != will.kind
     fields = OF_ANOTHER_KIND if remade else fields_of(_made_of(was.manifest), _made_of(will.manifest))
     if nodes and not fields:
@@ -148,7 +148,7 @@ def _restart(was: KubeObject, will: KubeObject, order: int, *, others: bool, nod
     return Restart(
         workload=named(will),
         role=_labels(will)[ROLE],
-        pods=groups * pods_of(was.manifest) // _groups(was.manifest),
+        pods=groups * _pods_of_group(was.manifest),
         gpus=groups * _gpus_of_group(was.manifest),
         order=order,
         fields=fields,
@@ -168,12 +168,12 @@ def _made_of(workload: Mapping[str, Any]) -> Any:
     return spec.get("leaderWorkerTemplate") or spec["template"]
 
 
-def _groups(workload: Mapping[str, Any]) -> int:
-    return int(workload["spec"].get("replicas", 1))
+def _pods_of_group(workload: Mapping[str, Any]) -> int:
+    return int((workload["spec"].get("leaderWorkerTemplate") or {}).get("size", 1))
 
 
 def _gpus_of_group(workload: Mapping[str, Any]) -> int:
     """Return the GPUs of a pod, or of a group of pods."""
     entry, *followers = templates_of(workload)
-    size = pods_of(workload) // max(_groups(workload), 1)
+    size = _pods_of_group(workload)
     return gpus_of_pod(entry) + sum((size - 1) * gpus_of_pod(follower) for follower in followers)

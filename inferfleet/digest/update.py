@@ -22,7 +22,7 @@ from inferfleet.gke.changes.clusters import cloud_changes
 from inferfleet.gke.values import CloudCluster
 from inferfleet.preflight.in_place import changed_in_place, ports_ahead, remade
 from inferfleet.preflight.kueue import kueue_refuses
-from inferfleet.preflight.leaving import leaving
+from inferfleet.preflight.leaving import leaving, scaled_otherwise
 from inferfleet.preflight.pickers import picker_problems
 
 # Nothing is touched on clusters in these states.
@@ -133,6 +133,7 @@ def _on_cluster(cluster: DesiredCluster, workloads: tuple[dict[str, Any], ...]) 
         *ports_ahead(cluster, workloads),
         *kueue_refuses(cluster, workloads),
         *picker_problems(cluster, workloads),
+        *scaled_otherwise(cluster, workloads),
     )
 
 

@@ -1,7 +1,8 @@
 """The values a plan is made of: placements, endpoints, service routes, and replicas without a place."""
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import groupby
 
 from inferfleet.api.problems import Problem
 from inferfleet.fleet.lock.lock import Lock
@@ -10,11 +11,61 @@ from inferfleet.fleet.spot import Spot as Spot
 
 
 @dataclass(frozen=True, order=True)
+class Scaled:
+    """What a scaler keeps at a placement: `least` replicas at least. A new workload has `first`."""
+
+    least: int
+    first: int
+
+
+@dataclass(frozen=True, order=True)
 class Placement:
-    """How many replicas of a deployment run on one spot. They are alike and not distinguished."""
+    """How many replicas of a deployment run on one spot. They are alike and not distinguished.
+
+    Where they are `scaled`, there is room for so many, and somebody else says how many run.
+    """
 
     spot: Spot
     replicas: int
+    scaled: Scaled | None = None
+
+    @property
+    def first(self) -> int:
+        """The replicas that a new workload has."""
+        return self.scaled.first if self.scaled else self.replicas
+
+    def __str__(self) -> str:
+        """Return the replicas as tables have them: `3`, or `1-3` where they are scaled."""
+        return f"{self.scaled.least}-{self.replicas}" if self.scaled else str(self.replicas)
+
+
+def shared(
+    placements: Iterable[Placement], least: Mapping[str, int], moved: Collection[str]
+) -> Iterator[Placement]:
+    """Yield the placements, those of deployments in `least` with their shares of the fewest replicas.
+
+    A share is as large as the placement beside the others (the method of D'Hondt), and one replica at least:
+    what a gateway leads to must not be empty. A new workload has its share, but all of its replicas where
+    the deployment is one of those `moved`, whose requests come from a place that ends.
+    """
+    for deployment, group in groupby(placements, key=lambda placement: placement.spot.deployment):
+        of_deployment = tuple(group)
+        if deployment not in least:
+            yield from of_deployment
+            continue
+        number = min(least[deployment], sum(placement.replicas for placement in of_deployment))
+        shares = _shares([placement.replicas for placement in of_deployment], number)
+        for placement, share in zip(of_deployment, shares, strict=True):
+            first = placement.replicas if deployment in moved else share
+            yield replace(placement, scaled=Scaled(share, first))
+
+
+def _shares(sizes: Sequence[int], number: int) -> list[int]:
+    """Return one of each size, and the rest one by one to whose size is the largest for what it has."""
+    shares = [1] * len(sizes)
+    for _ in range(number - len(sizes)):
+        shares[max(range(len(sizes)), key=lambda place: sizes[place] / (shares[place] + 1))] += 1
+    return shares
 
 
 @dataclass(frozen=True)

@@ -28,9 +28,9 @@ REVISION = f"{DOMAIN}/revision"
 POOL = f"{DOMAIN}/pool"
 SHARES_NODE = f"{DOMAIN}/shares-node"
 ENTRY = f"{DOMAIN}/entry"
-# Annotations: of a workload, which plugins shaped its pods; of its pods, which companions they read.
-PLUGINS = f"{DOMAIN}/plugins"
-COMPANIONS = f"{DOMAIN}/companions"
+# Annotations: of a workload, which plugins shaped its pods, and between which numbers it is scaled; of its
+# pods, which companions they read.
+PLUGINS, REPLICAS, COMPANIONS = f"{DOMAIN}/plugins", f"{DOMAIN}/replicas", f"{DOMAIN}/companions"
 # Annotation of a LeaderWorkerSet: a hash of its spec, by which an update knows the one that it wrote.
 SPEC = f"{DOMAIN}/spec"
 # Annotations: of pods, how many accelerators they claim; of a claim template, which conditions it lacks, why.
@@ -74,6 +74,11 @@ def worker_set(spot: Spot, role: str) -> str:
     whole = workload(spot, role)
     fits = len(whole) <= _SET and not whole.rpartition("-")[2].isdecimal()
     return whole if fits else f"{whole[: _SET - 7].rstrip('-')}-{short_hash(6, whole)}"
+
+
+def scaler(spot: Spot, role: str) -> str:
+    """Return the name of what scales a role's workload, short because KEDA makes a label of it."""
+    return worker_set(spot, role)
 
 
 def of_role(deployment: str, role: str) -> str:
@@ -236,11 +241,6 @@ def llm_d_labels(spot: Spot, *, unified: bool) -> dict[str, str]:
 def role_selector(deployment: str, role: str) -> dict[str, str]:
     """Return the labels of the pods that answer for a role which serves no requests of the deployment."""
     return {DEPLOYMENT: _name(deployment), ROLE: role, ENTRY: "true"}
-
-
-def entry() -> dict[str, str]:
-    """Return the label of the pods that `role_selector` selects."""
-    return {ENTRY: "true"}
 
 
 def group_selector(worker_set_name: str) -> dict[str, str]:

@@ -56,6 +56,7 @@ from dataclasses import replace
 
 from inferfleet.api.documents import Documents
 from inferfleet.api.kinds.base import FIRST_DEFAULTS, LAST_DEFAULTS
+from inferfleet.api.kinds.serving.scaling import ReplicaRange
 from inferfleet.api.problems import in_reading_order
 from inferfleet.fleet.advice.fixes import Fixes
 from inferfleet.fleet.advice.misplaced import placement_problems
@@ -63,7 +64,7 @@ from inferfleet.fleet.advice.runners_up import RunnersUp
 from inferfleet.fleet.advice.seen import remarks
 from inferfleet.fleet.advice.unplanned import unplanned
 from inferfleet.fleet.advice.ways import AllWays
-from inferfleet.fleet.decisions import Change, Placement, Plan, Roll, Unplaced, changes
+from inferfleet.fleet.decisions import Change, Placement, Plan, Roll, Unplaced, changes, shared
 from inferfleet.fleet.demands import written
 from inferfleet.fleet.lock.lock import Lock, LockedCluster
 from inferfleet.fleet.placement.ledger import Ledger
@@ -148,7 +149,13 @@ def plan(documents: Documents, lock: Lock, demands: Demands | None = None) -> Pl
     why = Why(documents, ledger, suitability, candidates)
     fixes = Fixes(task, ledger, retained)
     return Plan(
-        placements=placements,
+        placements=tuple(
+            shared(
+                placements,
+                _least(documents),
+                {each.spot.deployment for each in changed if each.before > each.after},
+            )
+        ),
         endpoints=reachable,
         services=services,
         unplaced=tuple(
@@ -229,9 +236,14 @@ def _targets(documents: Documents, retained: Retained) -> dict[str, int]:
         for spot, replicas in placements.items():
             elsewhere[spot.deployment] += replicas
     return {
-        key: max(0, document.spec.replicas - elsewhere[key])
-        for key, document in documents.deployments.items()
+        key: max(0, document.spec.wanted - elsewhere[key]) for key, document in documents.deployments.items()
     }
+
+
+def _least(documents: Documents) -> dict[str, int]:
+    """Return the fewest replicas of deployments that are scaled."""
+    ranges = {key: document.spec.replicas for key, document in documents.deployments.items()}
+    return {key: replicas.min for key, replicas in ranges.items() if isinstance(replicas, ReplicaRange)}
 
 
 def _clusters(documents: Documents, lock: Lock) -> dict[str, LockedCluster]:

@@ -76,7 +76,11 @@ def awaited(manifest: dict[str, Any]) -> dict[str, Any]:
     another hash. (pulumi-kubernetes 4.25, pkg/await/condition/kubectl.go; LeaderWorkerSets have generations
     in their conditions since 0.9.0.)
     """
-    text = json.dumps(manifest["spec"], sort_keys=True, separators=(",", ":"))
+    spec = manifest["spec"]
+    if names.REPLICAS in manifest["metadata"].get("annotations", {}):
+        # Another number of replicas is none of an update, so there is nothing to wait for.
+        spec = {field: value for field, value in spec.items() if field != "replicas"}
+    text = json.dumps(spec, sort_keys=True, separators=(",", ":"))
     written = hashlib.sha256(text.encode()).hexdigest()[:_DIGITS]
     path = f"{{.metadata.annotations['{names.SPEC}']}}"
     waits = json.dumps(["condition=Available", f"jsonpath={path}={written}"], separators=(",", ":"))

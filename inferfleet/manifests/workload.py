@@ -12,6 +12,9 @@ from inferfleet.fleet.spot import Spot
 from inferfleet.manifests.metadata import of_workload
 
 SKIP_AWAIT = "pulumi.com/skipAwait"
+# By it an update takes fields over that somebody else has set (metadata.AnnotationPatchForce in
+# pulumi-kubernetes 4.25); without it such an update fails with a conflict.
+PATCH_FORCE = "pulumi.com/patchForce"
 # A GPU node that has to be created first, with its driver: 5 to 10 minutes on GKE.
 SCALE_UP = 600
 # Engine images have 10 to 25 GB; at 30 MB/s that is 6 to 14 minutes.
@@ -88,6 +91,24 @@ def templates_of(workload: Mapping[str, Any]) -> tuple[dict[str, Any], ...]:
     return (group.get("leaderTemplate") or follower, follower)
 
 
+def bounded(manifest: dict[str, Any], least: int, most: int) -> dict[str, Any]:
+    """Return the workload with the annotation that tells between which numbers it is scaled."""
+    return _annotated(manifest, names.REPLICAS, f"{least}-{most}")
+
+
+def bounds(workload: Mapping[str, Any]) -> tuple[int, int] | None:
+    """Return between which numbers a workload is scaled, None where an update says how many there are."""
+    text = (workload["metadata"].get("annotations") or {}).get(names.REPLICAS, "")
+    least, _, most = str(text).partition("-")
+    return (int(least), int(most)) if least.isdecimal() and most.isdecimal() else None
+
+
+def most_of(workload: Mapping[str, Any]) -> int:
+    """Return how many pods, or groups of pods, a workload has room for."""
+    scaled = bounds(workload)
+    return scaled[1] if scaled else int(workload["spec"].get("replicas", 1))
+
+
 def pods_of(workload: Mapping[str, Any]) -> int:
     """Return how many pods a workload has."""
     spec = workload["spec"]
@@ -105,6 +126,15 @@ def marked(manifest: dict[str, Any], mark: str) -> dict[str, Any]:
 
 def unawaited(manifest: dict[str, Any]) -> dict[str, Any]:
     """Return the object with the annotation that lets an update go on before it, or its pods, are ready."""
+    return _annotated(manifest, SKIP_AWAIT, "true")
+
+
+def forced(manifest: dict[str, Any]) -> dict[str, Any]:
+    """Return the object with the annotation by which an update sets also what somebody else has set."""
+    return _annotated(manifest, PATCH_FORCE, "true")
+
+
+def _annotated(manifest: dict[str, Any], key: str, text: str) -> dict[str, Any]:
     metadata = manifest["metadata"]
-    annotations = {**metadata.get("annotations", {}), SKIP_AWAIT: "true"}
+    annotations = {**metadata.get("annotations", {}), key: text}
     return {**manifest, "metadata": {**metadata, "annotations": annotations}}

@@ -1,9 +1,12 @@
-"""Workloads that run on a cluster: which are no longer desired, and which have an annotation of before."""
+"""Workloads that run on a cluster: which are no longer desired, which are scaled, and which have an
+annotation of before.
+"""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from inferfleet.api.problems import Problem, cluster_problem
 from inferfleet.desired.values import DesiredCluster
 from inferfleet.fleet.decisions import Leaving
 from inferfleet.fleet.names import (
@@ -14,6 +17,7 @@ from inferfleet.fleet.names import (
     PLACEMENT,
     PLUGINS,
     POOL,
+    REPLICAS,
     REVISION,
     ROLE,
     STACK,
@@ -21,8 +25,9 @@ from inferfleet.fleet.names import (
 )
 from inferfleet.fleet.shapes import pod_of
 from inferfleet.gke.values import CloudCluster
+from inferfleet.manifests.scaler import target_of
 from inferfleet.manifests.worker_set import API_VERSION, KIND
-from inferfleet.manifests.workload import pods_of, templates_of
+from inferfleet.manifests.workload import PATCH_FORCE, bounds, pods_of, templates_of
 from inferfleet.profiles.devices import RESOURCE_BY_DRIVER
 from inferfleet.reach.api import Api
 from inferfleet.reach.resources import ApiKind, known
@@ -61,6 +66,55 @@ def marks(cluster: str, workloads: Iterable[dict[str, Any]]) -> dict[tuple[str, 
         for name, template in templates.items()
     }
     return {name: str(texts[PLUGINS]) for name, texts in annotations.items() if PLUGINS in texts}
+
+
+def scaled(cluster: str, workloads: Iterable[dict[str, Any]]) -> frozenset[tuple[str, str, str]]:
+    """Return the workloads whose replicas were somebody else's, by cluster, namespace and name.
+
+    They tell it by their annotation until their number is an update's again, and from then on by that of the
+    update.
+    """
+    return frozenset(
+        (cluster, item["metadata"]["namespace"], item["metadata"]["name"])
+        for item in workloads
+        if {REPLICAS, PATCH_FORCE} & (item["metadata"].get("annotations") or {}).keys()
+    )
+
+
+def scaled_otherwise(cluster: DesiredCluster, workloads: Iterable[dict[str, Any]]) -> Iterator[Problem]:
+    """Yield the workloads that will no longer be scaled, and those of which more run than the plan has room
+    for while nothing of the stack ends any.
+    """
+    name = cluster.connection.cluster
+    desired = {(made.kind, made.namespace, made.kubernetes_name): made for made in cluster.objects}
+    targets = {(made.namespace, target_of(made.manifest)) for made in cluster.objects}
+    for item in workloads:
+        space, called = item["metadata"]["namespace"], item["metadata"]["name"]
+        wanted = desired.get((item["kind"], space, called))
+        if wanted is None or not (before := bounds(item)):
+            continue
+        now, runs = bounds(wanted.manifest), int(item["spec"].get("replicas", 1))
+        if now is None:
+            number = wanted.manifest["spec"]["replicas"]
+            if before == (number, number):
+                continue
+            yield cluster_problem(
+                name,
+                f"{item['kind']} {space}/{called} on cluster {name!r} was scaled from {before[0]} to "
+                f"{before[1]}, and has {number} from now on; a scaler of this stack ends last and may set "
+                "another number until then",
+                f"Write replicas: {{min: {number}, max: {number}}} for one update first, or run `pulumi up "
+                "--refresh` after this one",
+                severity="warning",
+            )
+        elif runs > now[1] and (space, (item["kind"], called)) not in targets:
+            yield cluster_problem(
+                name,
+                f"{runs} replicas of {item['kind']} {space}/{called} run on cluster {name!r}, and the plan "
+                f"has room for {now[1]}: no update ends any, because somebody else scales it",
+                f"Have its scaler keep to {now[0]} to {now[1]}, or raise replicas.max",
+                severity="warning",
+            )
 
 
 def leaving(cluster: DesiredCluster, workloads: Iterable[dict[str, Any]]) -> Iterator[Leaving]:

@@ -12,8 +12,8 @@ from inferfleet.preflight import checks, ownership, schedulers
 from inferfleet.preflight.devices import device_classes, unlabelled_nodes
 from inferfleet.preflight.in_place import changed_in_place, ports_ahead, remade
 from inferfleet.preflight.kueue import kueue_refuses
-from inferfleet.preflight.leaving import leaving, marks, running
-from inferfleet.preflight.monitoring import kinds_to_come, left_out, unknown_kinds
+from inferfleet.preflight.leaving import leaving, marks, running, scaled, scaled_otherwise
+from inferfleet.preflight.monitoring import kinds_to_come, left_out, unknown_kinds, without_metrics
 from inferfleet.preflight.picker_room import picker_room
 from inferfleet.preflight.pickers import picker_problems
 from inferfleet.preflight.worker_sets import worker_set_problems
@@ -36,8 +36,9 @@ class Observation:
 
     By cluster, `uids` are those of kube-system, and `addresses` those of gateways that are somebody else's,
     where there is one. `marks` are the annotations of plugins in pod templates, by cluster, namespace and
-    name of the workload. `absent` are clusters that the stack creates and that do not exist yet. `unknown`
-    are kinds of monitoring that a cluster does not know.
+    name of the workload, `scaled` workloads whose replicas are or were somebody else's. `absent` are clusters
+    that the stack creates and that do not exist yet. `unknown` are kinds of monitoring that a cluster does
+    not know.
     """
 
     problems: tuple[Problem, ...] = ()
@@ -45,6 +46,7 @@ class Observation:
     uids: Mapping[str, str] = field(default_factory=dict)
     addresses: Mapping[str, Address] = field(default_factory=dict)
     marks: Mapping[tuple[str, str, str], str] = field(default_factory=dict)
+    scaled: frozenset[tuple[str, str, str]] = frozenset()
     absent: tuple[str, ...] = ()
     unknown: Mapping[str, frozenset[ApiKind]] = field(default_factory=dict)
 
@@ -74,6 +76,7 @@ def observe(
         uids={name: uid for seen in observations for name, uid in seen.uids.items()},
         addresses={name: address for seen in observations for name, address in seen.addresses.items()},
         marks={name: mark for seen in observations for name, mark in seen.marks.items()},
+        scaled=frozenset(name for seen in observations for name in seen.scaled),
         absent=tuple(name for seen in observations for name in seen.absent),
         unknown={name: kinds for seen in observations for name, kinds in seen.unknown.items()},
     )
@@ -135,6 +138,7 @@ def _check(api: Api, cluster: DesiredCluster, stack: str) -> Observation:
         worker_set_problems(api, cluster, resources),
         schedulers.needs(api, cluster),
         schedulers.pod_groups(api, cluster, resources),
+        without_metrics(api, cluster),
     ):
         problems += _permitted(connection, check, problems)
     addresses = _permitted(connection, checks.their_address(api, cluster, resources), problems)
@@ -155,6 +159,7 @@ def _check(api: Api, cluster: DesiredCluster, stack: str) -> Observation:
             *kueue_refuses(cluster, workloads),
             *picker_problems(cluster, workloads),
             *left_out(cluster, unknown),
+            *scaled_otherwise(cluster, workloads),
         ),
         leaving=tuple(
             sorted(leaving(cluster, workloads), key=lambda workload: (workload.namespace, workload.name))
@@ -162,6 +167,7 @@ def _check(api: Api, cluster: DesiredCluster, stack: str) -> Observation:
         uids={connection.cluster: uid},
         addresses={connection.cluster: addresses[0]} if addresses else {},
         marks=marks(connection.cluster, workloads),
+        scaled=scaled(connection.cluster, workloads),
         unknown={connection.cluster: unknown} if unknown else {},
     )
 

@@ -45,10 +45,10 @@ class EngineDefaults:
     their pod has; with one of `cut_variables` they have none. The first version with `end_flags` is
     `ends_since`, where that is known to be later than the engine.
 
-    There are metrics only with the switch `metrics_flag`. Unless the variable `idle_health` is false, the
-    health path answers once the engine has put something out, which a busy one may do late. From the version
-    `positional_since` on, images of the engine start the first of `programs`, which takes the model behind
-    its verb.
+    There are metrics only with the switch `metrics_flag`; their names begin with `metrics_prefix`. Unless the
+    variable `idle_health` is false, the health path answers once the engine has put something out, which a
+    busy one may do late. From the version `positional_since` on, images of the engine start the first of
+    `programs`, which takes the model behind its verb.
     """
 
     port: int
@@ -78,6 +78,7 @@ class EngineDefaults:
     ends_since: tuple[int, int, int] | None = None
     cut_variables: tuple[str, ...] = ()
     metrics_flag: str | None = None
+    metrics_prefix: str = ""
     idle_health: str | None = None
     positional_since: tuple[int, int, int] | None = None
 
@@ -92,6 +93,7 @@ _ENGINES = {
         health_path="/health",
         metrics_path="/metrics",
         label="vllm",
+        metrics_prefix="vllm:",
         flags={
             "--tensor-parallel-size": "tensor",
             "-tp": "tensor",
@@ -184,6 +186,7 @@ _ENGINES = {
         health_path="/health",
         metrics_path="/metrics",
         label="sglang",
+        metrics_prefix="sglang:",
         flags={
             "--tensor-parallel-size": "tensor",
             "--tp-size": "tensor",

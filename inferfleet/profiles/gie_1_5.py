@@ -87,6 +87,12 @@ GIE_1_5 = Profile(
     config_table="gie-1.5",
     # Its openai-parser refuses what has no messages, prompt or input, so all of Triton's own protocol.
     parser_of_any="passthrough-parser",
+    # pkg/epp/metrics/metrics.go of v1.5.0.
+    pool_metrics=(
+        "inference_pool_average_kv_cache_utilization",
+        "inference_pool_average_queue_size",
+        "inference_pool_average_running_requests",
+    ),
 )
 
 # The same software, with pods that can write no file of their image: the picker writes none, and makes its

@@ -77,6 +77,12 @@ ROUTER_0_10 = Profile(
     watches_pool_by_name=False,
     proxy=proxy.ROUTER_0_10,
     config_table="router-0.10",
+    # pkg/epp/metrics of llm-d-router.
+    pool_metrics=(
+        "llm_d_epp_average_kv_cache_utilization",
+        "llm_d_epp_average_queue_size",
+        "llm_d_epp_average_running_requests",
+    ),
     # Its defaults, and one that takes what they refuse, such as /v1/rerank (pkg/epp/handlers/parsers.go): the
     # release after v0.10 adds it by itself (llm-d-router#2507).
     parsers=("openai-parser", "anthropic-parser", "vllmhttp-parser", "passthrough-parser"),

@@ -7,6 +7,7 @@ from inferfleet.api.problems import Problem
 from inferfleet.desired.values import Desired
 from inferfleet.gke.drift import Drift, cloud_drift, shown
 from inferfleet.manifests.differing import differing
+from inferfleet.manifests.workload import PATCH_FORCE, bounds
 from inferfleet.reach.kubeconfig import GIVEN_UP
 from inferfleet.status.read import METADATA_ONLY, InCloud, Seen
 from inferfleet.status.routing import titled
@@ -45,13 +46,26 @@ def object_drift(
     """
     wanted = {key: value for key, value in manifest.items() if key not in ("apiVersion", "kind")}
     for path, value, actual in differing(wanted if whole else {"metadata": manifest["metadata"]}, live):
-        if path == ".spec.replicas" and _scaled_by_a_controller(live):
-            continue
+        if path == ".spec.replicas":
+            if scaled := bounds(manifest):
+                yield from _outside(cluster, thing, actual, scaled)
+                continue
+            if _scaled_by_a_controller(live):
+                continue
         yield Drift(cluster, thing, path.removeprefix("."), shown(actual), shown(value))
+
+
+def _outside(cluster: str, thing: str, replicas: Any, scaled: tuple[int, int]) -> Iterator[Drift]:
+    """Yield the number of replicas where it is none of those between which the plan has them scaled."""
+    least, most = scaled
+    if not (isinstance(replicas, int) and least <= replicas <= most):
+        yield Drift(cluster, thing, "spec.replicas", shown(replicas), f"{least} to {most}")
 
 
 def _scaled_by_a_controller(live: Mapping[str, Any]) -> bool:
     """Return whether the controller of a HorizontalPodAutoscaler set the number, not a person."""
+    if PATCH_FORCE in (live["metadata"].get("annotations") or {}):
+        return False  # It was scaled, and its number is an update's again.
     return any(
         entry.get("manager") == _AUTOSCALER
         and entry.get("subresource") == "scale"

@@ -6,7 +6,7 @@ from typing import Any
 
 from inferfleet.fleet import names
 from inferfleet.manifests.worker_set import KIND
-from inferfleet.manifests.workload import pods_of, templates_of
+from inferfleet.manifests.workload import bounds, pods_of, templates_of
 from inferfleet.status.admission import group_waits, held_back
 from inferfleet.status.groups import Member, groups
 from inferfleet.status.pods import one_line, pod_status
@@ -21,6 +21,7 @@ def placement_status(
     """Return the status of a placement. `workloads` are the desired Deployments and LeaderWorkerSets, one per
     role; `seen` is None where the cluster did not answer.
     """
+    workloads = [_as_scaled(workload, seen) for workload in workloads]
     wanted = sum(map(pods_of, workloads))
     if seen is None:
         return PlacementStatus(cluster, pools, Phase.UNKNOWN, wanted, 0)
@@ -50,6 +51,16 @@ def placement_status(
         tuple(_plugins(workloads, seen)),
         of_workloads,
     )
+
+
+def _as_scaled(workload: dict[str, Any], seen: Seen | None) -> dict[str, Any]:
+    """Return the workload with the number of replicas that its scaler says, as far as the plan has room."""
+    scaled, actual = bounds(workload), seen.objects.get(_key(workload)) if seen else None
+    if scaled is None or actual is None:
+        return workload
+    least, most = scaled
+    replicas = min(max(int(actual["spec"].get("replicas", 1)), least), most)
+    return {**workload, "spec": {**workload["spec"], "replicas": replicas}}
 
 
 def _plugins(workloads: Sequence[dict[str, Any]], seen: Seen) -> Iterator[PluginStatus]:

@@ -247,3 +247,24 @@ def test_a_lock_that_is_no_text_is_refused(project: Project) -> None:
         1,
         "stacks/prod/placement.lock is not UTF-8 text. Restore it from version control\n\n1 problem\n",
     )
+
+
+def test_replicas_that_are_scaled_are_told_by_both_numbers(project: Project) -> None:
+    scaled = "replicas: {min: 1, max: 2}\n  scaling: {by: External}"
+    project.edit("stacks/prod/models.yaml", "replicas: 1", scaled)
+    assert "ml/qwen     east     decode=l4       1-2     2\n" in project.run("plan").out
+    assert project.run("plan", "--json").json["placements"] == [
+        {**PLACED, "replicas": 2, "least": 1, "gpus": 2, "pods": 2}
+    ]
+    explained = project.run("explain", "ml/qwen").out
+    assert explained.startswith("ml/qwen: 2 of 2 replicas placed, 1 to 2 run\n")
+
+
+def test_a_metric_that_nothing_has_is_refused_with_its_line(project: Project) -> None:
+    metric = "{name: 'sglang:token_usage', target: 1}"
+    scaled = f"replicas: {{min: 1, max: 2}}\n  scaling:\n    by: HPA\n    metrics:\n    - {metric}"
+    project.edit("stacks/prod/models.yaml", "replicas: 1", scaled)
+    ran = project.run("validate")
+    assert ran.code == 1
+    assert "stacks/prod/models.yaml:9: " in ran.err
+    assert "sglang:token_usage is neither a metric of vLLM" in ran.err

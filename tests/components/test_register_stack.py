@@ -1,5 +1,6 @@
 """What components hand to the engine, recorded by a mock in place of it."""
 
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from inferfleet.components.cluster_provider import NOWHERE
 from inferfleet.desired.addresses import Address
 from inferfleet.desired.values import Component, Connection, Desired, DesiredCluster, KubeObject, Outputs
 from inferfleet.fleet.decisions import Plan, ServiceRoute
+from inferfleet.manifests.scaler import OWNED
 from inferfleet.reach.kubeconfig_text import access
 
 THEIRS = {"dc1": Address("shared.example.com", 443, secure=True)}
@@ -153,6 +155,16 @@ def test_a_cluster_that_does_not_answer_is_left_alone(
     assert list(monitor.requests[provider].ignoreChanges) == ignored_by_provider
     workload = monitor.requests["kubernetes:apps/v1:Deployment", "east/ml/x-decode-l4"]
     assert list(workload.ignoreChanges) == ignored_by_objects
+
+
+@pytest.mark.parametrize(("state", "ignored"), [("active", ["spec.replicas"]), ("lost", ["*"])])
+def test_a_field_of_somebody_else_is_ignored(state: str, ignored: list[str]) -> None:
+    [cluster] = _desired(state).clusters
+    scaled = Component("ModelReplicas", "east/ml/x-l4", (replace(WORKLOAD, ignore=OWNED),))
+    cluster = replace(cluster, components=(*cluster.components[:1], scaled))
+    _, monitor = run(replace(_desired(state), clusters=(cluster,)), preview=False)
+    workload = monitor.requests["kubernetes:apps/v1:Deployment", "east/ml/x-decode-l4"]
+    assert list(workload.ignoreChanges) == ignored
 
 
 def test_a_cluster_without_a_kubeconfig_is_never_the_one_that_is_active_on_the_machine() -> None:

@@ -15,6 +15,7 @@ from sandbox import clusters
 
 STACK, CLUSTER = "many", "east"
 NEXT = "docker.io/vllm/vllm-openai:v0.31.0"
+LAST = "docker.io/vllm/vllm-openai:v0.32.0"
 SET = f"LeaderWorkerSet {CLUSTER}/ml/kimi-decode-l4"
 
 Pods = dict[str, dict[str, Any]]
@@ -200,3 +201,25 @@ def test_a_leader_without_its_follower_fails_the_update_with_the_words_of_the_en
     (fleet.documents / "wrong.yaml").unlink()
     repaired = fleet.up()
     assert repaired.code == 0, repaired.output
+
+
+def test_groups_that_somebody_else_scales_keep_their_number(fleet: Project) -> None:
+    def updated(replicas: int | dict[str, int], image: str, *flags: str) -> tuple[int, dict[str, str], int]:
+        external = {"scaling": {"by": "External"}} if isinstance(replicas, dict) else {}
+        changed = grouped("kimi", image=image, **external)
+        changed["spec"]["replicas"] = replicas
+        fleet.write("models", changed)
+        done = fleet.up(*flags)
+        assert done.code == 0, done.output
+        [kimi] = fleet.items(CLUSTER, "leaderworkersets")
+        return done.code, of_sets(done), kimi["spec"]["replicas"]
+
+    between = {"min": 1, "max": 2}
+    updated(2, NEXT)
+    assert updated(between, NEXT) == (0, {SET: "update"}, 2)
+    fleet.kubectl(CLUSTER, "scale", "leaderworkerset", "kimi-decode-l4", "-n", "ml", "--replicas=1")
+    assert updated(between, NEXT) == (0, {}, 1)
+    assert updated(between, NEXT, "--refresh") == (0, {}, 1)
+    assert updated(between, LAST) == (0, {SET: "update"}, 1)
+    assert updated(2, LAST) == (0, {SET: "update"}, 2)
+    assert len([pod for pod in pods(fleet).values() if ready(pod)]) == 4

@@ -133,7 +133,8 @@ class Serving(Model):
             what = "pickers are scraped by annotations, and nobody may read their metrics"
             next_step = "Add monitoring.scraper, or metricsAuth: false"
             mistakes.append(Mistake(what, next_step, ("monitoring",)))
-        if policy and policy.monitoring is None and monitoring.scraped_by is None:
+        scrapes = monitoring.engines or monitoring.pickers
+        if policy and scrapes and policy.monitoring is None and monitoring.scraped_by is None:
             what = "networkPolicy lets nobody read the metrics that monitoring has scraped"
             next_step = "Add networkPolicy.monitoring or monitoring.scraper"
             mistakes.append(Mistake(what, next_step, ("monitoring",)))

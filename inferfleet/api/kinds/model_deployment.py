@@ -20,6 +20,7 @@ from inferfleet.api.kinds.plugin_spec import PluginSpec
 from inferfleet.api.kinds.pod_template import ResourceRequirements
 from inferfleet.api.kinds.policy.placement import STEADY, UNASKED, Preference, Spread
 from inferfleet.api.kinds.serving.prefill import Prefill
+from inferfleet.api.kinds.serving.scaling import ReplicaRange, Replicas, Scaling, scaling_mistakes
 from inferfleet.api.kinds.serving.scheduler import DeploymentScheduler, of_deployment
 from inferfleet.api.kinds.text_rules import HOSTNAME, IMAGE, Dns1035
 from inferfleet.api.kinds.workers import NodeSelector, Workers
@@ -163,8 +164,12 @@ def _filled_in(prefill: Any) -> Any:
 class ModelDeploymentSpec(Model):
     """What to run, how many times, and on which hardware."""
 
-    replicas: int = Field(ge=0, le=10_000)
-    """Number of complete serving instances over all clusters. 0 keeps the document and runs nothing."""
+    replicas: Replicas
+    """Number of complete serving instances over all clusters, or between which numbers they are scaled
+    (`{min: 1, max: 4}`, with `scaling`). 0 keeps the document and runs nothing.
+    """
+    scaling: Scaling | None = None
+    """Who scales the replicas. Required where `replicas` has `min` and `max`, and refused beside a number."""
     priority: int = Field(default=0, ge=-1_000_000, le=1_000_000)
     """Who is served first where not all replicas have room: those of the highest number. New replicas of a
     higher priority neither move nor end running ones of a lower one.
@@ -241,6 +246,11 @@ class ModelDeploymentSpec(Model):
     """Plugins for the pods of this deployment; they run last. Default: none."""
 
     @property
+    def wanted(self) -> int:
+        """The replicas that the plan has room for: their number, or the most of a range."""
+        return self.replicas.max if isinstance(self.replicas, ReplicaRange) else self.replicas
+
+    @property
     def level(self) -> int:
         """The level of the defaults in pods, the first where nothing has given it one."""
         return self.pod_defaults or FIRST_DEFAULTS
@@ -252,6 +262,19 @@ class ModelDeploymentSpec(Model):
             what = f"onDemandReplicas is {self.on_demand_replicas}, and capacityModels allow {allowed} alone"
             next_step = "Add OnDemand or Reservation to capacityModels, or remove onDemandReplicas"
             raise Mistaken(Mistake(what, next_step, ("onDemandReplicas",)))
+        return self
+
+    @model_validator(mode="after")
+    def _scaled(self) -> "ModelDeploymentSpec":
+        parts = {
+            "prefill": self.prefill is not None,
+            "roles": bool(self.roles),
+            "count": self.workers.count > 1,
+            "gang": self.scheduler.gang is not None,
+            "onDemandReplicas": self.on_demand_replicas > 0,
+        }
+        if mistakes := scaling_mistakes(self.replicas, self.scaling, parts=parts):
+            raise Mistaken(*mistakes)
         return self
 
 

@@ -28,7 +28,7 @@ _GATEWAY = "Set spec.serving.gateway of the InferenceCluster instead"
 _POOL = "Write the nodes under spec.nodePools of an InferenceCluster"
 _MADE = "Remove it: inferfleet makes it where it is needed"
 _ELSEWHERE = "Keep it out of this folder, and apply it with kubectl or your GitOps tool"
-_SCALING = "Remove it, and set spec.replicas of the ModelDeployment"
+_SCALING = "Remove it, and write spec.scaling of the ModelDeployment"
 
 # Kinds of Kubernetes itself and of the Gateway API, by their names.
 _KUBERNETES = (

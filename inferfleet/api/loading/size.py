@@ -18,7 +18,7 @@ MAX_PLACED = 150_000  # replicas x pools
 def oversize(documents: Documents) -> Iterator[Problem]:
     """Yield a problem for each limit that the documents of a stack exceed together."""
     deployments = len(documents.deployments)
-    replicas = sum(deployment.spec.replicas for deployment in documents.deployments.values())
+    replicas = sum(deployment.spec.wanted for deployment in documents.deployments.values())
     pools = sum(len(cluster.spec.node_pools) for cluster in documents.clusters.values())
     step = "Use several stacks"
     if deployments > MAX_DEPLOYMENTS:

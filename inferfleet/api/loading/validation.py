@@ -45,8 +45,11 @@ def _bare(annotation: Any) -> Any:
     if get_origin(annotation) is Annotated:
         return _bare(get_args(annotation)[0])
     if get_origin(annotation) in (Union, UnionType):
-        members = [member for member in get_args(annotation) if member is not type(None)]
-        return _bare(members[0]) if len(members) == 1 else annotation
+        members = [_bare(member) for member in get_args(annotation) if member is not type(None)]
+        models = [member for member in members if _is_model(member)]
+        # A number or a model: only the model has fields.
+        chosen = models if len(models) == 1 else members
+        return chosen[0] if len(chosen) == 1 else annotation
     return annotation
 
 
@@ -157,9 +160,7 @@ def _steps(data: Any, error: ErrorDetails) -> tuple[Step, ...]:
         if (isinstance(data, dict) and step in data) or (isinstance(data, list) and isinstance(step, int)):
             data = _value_at(data, (step,))
             taken.append(step)
-        else:
-            return (*taken, step) if error["type"] == "missing" else tuple(taken)
-    return tuple(taken)
+    return (*taken, error["loc"][-1]) if error["type"] == "missing" else tuple(taken)
 
 
 def _value_at(data: Any, steps: tuple[Step, ...]) -> Any:

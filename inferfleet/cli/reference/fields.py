@@ -49,10 +49,10 @@ def _default(value: Any) -> str:
 def _type(field: Schema) -> str:
     if "$ref" in field:
         return "object"
-    if "anyOf" in field:
-        if field["anyOf"] == _QUANTITY:
+    if among := _choices(field):
+        if among == _QUANTITY:
             return "quantity"
-        choices = [_type(choice) for choice in field["anyOf"] if choice != {"type": "null"}]
+        choices = [_type(choice) for choice in among if choice != {"type": "null"}]
         return " or ".join(word for word in choices if word != "whole number" or "number" not in choices)
     if "const" in field or "enum" in field:
         return ", ".join(f"`{choice}`" for choice in field.get("enum", [field.get("const")]))
@@ -73,6 +73,12 @@ def _type(field: Schema) -> str:
     return word + limits
 
 
+def _choices(field: Schema) -> list[Schema]:
+    """Return the schemas of which a value has one, none where it has a single one."""
+    found: list[Schema] = field.get("anyOf") or field.get("oneOf") or []
+    return found
+
+
 def _limits(field: Schema, least: str, most: str, unit: str = "") -> str:
     low, high = field.get(least), field.get(most)
     if high is None:
@@ -84,7 +90,7 @@ def _objects(field: Schema) -> Iterator[tuple[str, str]]:
     """Yield the objects that a field holds: how its path ends there, and the name of their definition."""
     if "$ref" in field:
         yield "", field["$ref"].rpartition("/")[2]
-    for choice in field.get("anyOf", ()):
+    for choice in _choices(field):
         yield from _objects(choice)
     if isinstance(items := field.get("items"), Mapping):
         yield from ((f"[]{ending}", reference) for ending, reference in _objects(items))

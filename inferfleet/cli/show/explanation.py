@@ -7,6 +7,7 @@ from typing import Any
 
 from inferfleet.api.documents import Documents
 from inferfleet.api.kinds.model_deployment import ModelDeployment
+from inferfleet.api.kinds.serving.scaling import ReplicaRange
 from inferfleet.api.kinds.workers import Position
 from inferfleet.cli.output import print_line
 from inferfleet.cli.show.plan import gpus_or_cpu, pools, reason_rows
@@ -157,9 +158,11 @@ def _roles(spot: Spot, replicas: int, documents: Documents, desired: Desired) ->
 
 def show(explained: Explanation) -> None:
     """Print shape, placements, what plugins changed, and why not elsewhere."""
-    wanted = explained.document.spec.replicas
+    wanted = explained.document.spec.wanted
     count = sum(placed.replicas for placed in explained.placed)
-    print_line(f"{explained.key}: {count} of {wanted} replicas placed")
+    least = explained.document.spec.replicas
+    scaled = f", {least.min} to {least.max} run" if isinstance(least, ReplicaRange) else ""
+    print_line(f"{explained.key}: {count} of {wanted} replicas placed{scaled}")
     print_line()
     for line in _shape(explained):
         print_line(line)

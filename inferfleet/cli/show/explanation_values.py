@@ -15,7 +15,7 @@ def as_values(explained: Explanation) -> dict[str, Any]:
     """Return the facts that `inferfleet explain` prints as values for JSON."""
     return {
         "deployment": explained.key,
-        "replicas": explained.document.spec.replicas,
+        "replicas": explained.document.spec.wanted,
         "shape": _shape_values(explained, DECODE),
         "roles": {
             role: _shape_values(explained, role)

@@ -30,7 +30,7 @@ def show(desired: Desired, *, remembered: bool) -> None:
             placement.spot.deployment,
             placement.spot.cluster,
             pools(placement.spot),
-            placement.replicas,
+            placement if placement.scaled else placement.replicas,
             gpus_or_cpu(gpus(placement.spot, placement.replicas, plan.demands)),
         )
         for placement in plan.placements
@@ -138,6 +138,7 @@ def as_values(desired: Desired) -> dict[str, Any]:
             spot_values(placement.spot)
             | {
                 "replicas": placement.replicas,
+                **({"least": placement.scaled.least} if placement.scaled else {}),
                 "gpus": gpus(placement.spot, placement.replicas, plan.demands),
                 "pods": pods(placement.spot, placement.replicas, plan.demands),
             }

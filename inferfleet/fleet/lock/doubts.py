@@ -19,7 +19,7 @@ def doubts(documents: Documents, lock: Lock, *, file: str, exists: bool) -> Iter
 
     Offline nobody knows whether a stack without a lock has run before, so its first plan warns too.
     """
-    wanted = sum(deployment.spec.replicas for deployment in documents.deployments.values())
+    wanted = sum(deployment.spec.wanted for deployment in documents.deployments.values())
     if not exists and wanted:
         what = f"there is no {shown(file, 200)}, so all replicas are placed as if none ran yet"
         step = "Before the first update this is as it should be; else restore the file from version control"

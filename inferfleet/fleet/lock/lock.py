@@ -73,9 +73,9 @@ class Lock:
     clusters: Mapping[str, LockedCluster] = field(default_factory=dict)
     """What must not change unnoticed of each cluster, by its name."""
     placements: Mapping[Spot, int] = field(default_factory=dict)
-    """Number of replicas by place, written `<namespace>/<deployment> <cluster> <role>=<pool>`. Where prefill
-    is apart, the revision of what it exchanges with decode stands behind the deployment: `ml/chat@3fa01c east
-    decode=h100 prefill=l4`.
+    """Number of replicas by place, the most where they are scaled, written `<namespace>/<deployment>
+    <cluster> <role>=<pool>`. Where prefill is apart, the revision of what it exchanges with decode stands
+    behind the deployment: `ml/chat@3fa01c east decode=h100 prefill=l4`.
     """
     services: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Clusters that have a route of the service, by `<namespace>/<service>`."""

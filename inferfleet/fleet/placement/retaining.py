@@ -141,7 +141,7 @@ def _kept_by_lost(documents: Documents, fixed: dict[Spot, int]) -> Iterator[Prob
         clusters.setdefault(spot.deployment, []).append(spot.cluster)
         kept[spot.deployment] += replicas
     for deployment, number in kept.items():
-        wanted = documents.deployments[deployment].spec.replicas
+        wanted = documents.deployments[deployment].spec.wanted
         if number > wanted:
             lost = list(dict.fromkeys(clusters[deployment]))
             stay = "replica stays" if number == 1 else "replicas stay"

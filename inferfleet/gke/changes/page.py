@@ -89,6 +89,9 @@ DEPLOYMENT_FIELDS = (
     DeploymentField("metadata.namespace", PodEffect.ANOTHER, "another namespace is another deployment"),
     DeploymentField("metadata.labels", PodEffect.NONE, "services select deployments by them"),
     DeploymentField("spec.replicas", PodEffect.COME_OR_GO, "each has so many pods or groups"),
+    DeploymentField(
+        "spec.scaling", PodEffect.NONE, "the scaler changes; from or to a number of replicas pods stay"
+    ),
     DeploymentField("spec.priority", PodEffect.NONE, "new replicas choose by it; those that run stay"),
     DeploymentField(
         "spec.accelerator", PodEffect.NONE, "replicas move to pools with accelerators, or without any"

@@ -83,7 +83,7 @@ def labels(stand: Stand) -> dict[str, str]:
         unified = stand.role == DECODE and not is_disaggregated(stand.deployment)
         ours |= names.llm_d_labels(stand.spot, unified=unified)
     if not serves and stand.answers:
-        ours |= names.entry()
+        ours |= {names.ENTRY: "true"}
     return ours | names.shares_node() if stand.hardware.shares_node else ours
 
 

@@ -153,7 +153,7 @@ def _sets_replicas(manifest: dict[str, Any], request: Request) -> Iterator[str]:
         if at[-1:] == ("scaleTargetRef",) and _is_workload(value, request):
             yield (
                 f"scales the workload {request.workload}, whose replicas the plan says; set spec.replicas "
-                "of the deployment"
+                "of the deployment, or spec.scaling"
             )
     spec = manifest.get("spec")
     if manifest["kind"] == "VerticalPodAutoscaler" and isinstance(spec, dict):

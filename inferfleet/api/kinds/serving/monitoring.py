@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, model_validator
 
 from inferfleet.api.kinds.base import Duration, Model
-from inferfleet.api.kinds.text_rules import SUBDOMAIN, Dns1035, label_mistakes
+from inferfleet.api.kinds.text_rules import SUBDOMAIN, Dns1035, Written, label_mistakes
 from inferfleet.api.problems import Mistake, Mistaken, mistaken
 
 
@@ -13,6 +13,12 @@ def _labels(labels: dict[str, str]) -> dict[str, str]:
     if mistakes := label_mistakes(labels, ("inferfleet.dev/", "app.kubernetes.io/managed-by")):
         raise Mistaken(*mistakes)
     return labels
+
+
+# Without a user or password: the address stands in objects that many may read.
+_URL = Written(
+    r"https?://[A-Za-z0-9.:\[\]-]+(/[-A-Za-z0-9._~/]*)?", "an address such as http://prometheus:9090"
+)
 
 
 class Scraper(Model):
@@ -56,9 +62,14 @@ class Monitoring(Model):
     `Annotations` unless `metricsAuth` is false; default: none, for `PodMonitoring` `gmp-system/collector`.
     """
 
+    server: Annotated[str, _URL] | None = None
+    """Address of the Prometheus that has the metrics, such as `http://prometheus.monitoring:9090`, as KEDA
+    asks it. Default: none, and no deployment of the cluster is scaled by KEDA.
+    """
+
     @model_validator(mode="after")
     def _scrapes_something(self) -> "Monitoring":
-        if self.engines is None and self.pickers is None:
+        if self.engines is None and self.pickers is None and self.server is None:
             raise mistaken(
                 "{field} says neither how engines nor how pickers are scraped", "Write one of both"
             )

@@ -129,8 +129,8 @@ def _of_replicas(documents: Documents, candidates: Candidates, key: str) -> Iter
             key,
             f"onDemandReplicas is {wants}, and {unsteady} replicas run on pools of other models than "
             "OnDemand and Reservation; they stay there",
-            f"To replace them, write replicas: {spec.replicas + more} for one update, then "
-            f"{spec.replicas} again: new ones go to OnDemand or Reservation, and those on others end first",
+            f"To replace them, write replicas: {spec.wanted + more} for one update, then "
+            f"{spec.wanted} again: new ones go to OnDemand or Reservation, and those on others end first",
             "spec.onDemandReplicas",
         )
     if wanted.domains is None or not wanted.required:

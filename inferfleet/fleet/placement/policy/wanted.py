@@ -142,7 +142,7 @@ class Wants:
         written = {role: self._demands.written[deployment, role] for role in offers}
         roles = sorted(offers, key=lambda role: (-written[role].gpus, role))
         clusters = self._suitability.clusters(deployment)
-        replicas = self._targets.get(deployment, spec.replicas)
+        replicas = self._targets.get(deployment, spec.wanted)
         return Wanted(
             deployment=deployment,
             roles=tuple(roles),
@@ -163,7 +163,7 @@ class Wants:
             by_tier=self._by_tier(spec, clusters, offers[roles[0]]) if spec.prefer or spec.spread else {},
             objective=self._documents.settings.objective,
             together=is_disaggregated(document),
-            share=-(-spec.replicas // max(1, len(clusters))),
+            share=-(-spec.wanted // max(1, len(clusters))),
         )
 
     def _closed(self, spec: ModelDeploymentSpec) -> frozenset[PoolKey]:

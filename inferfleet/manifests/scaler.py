@@ -1,0 +1,237 @@
+"""What scales the workload of a placement: a HorizontalPodAutoscaler, or a ScaledObject of KEDA.
+
+A scaler sets `spec.replicas` by the subresource `scale`, which Deployments and LeaderWorkerSets both have:
+pods of the one, whole groups of the other, whose metrics are those of its leaders (`hpaPodSelector`,
+api/leaderworkerset/v1 of kubernetes-sigs/lws v0.9.0). Each placement has its own, because none knows clusters
+beside its own.
+
+Metrics of engines are of pods, and their average over the pods of the placement is compared with the target.
+Those of a picker are averages over its InferencePool already. Both come to a HorizontalPodAutoscaler by an
+adapter: with prometheus-adapter under their own names, with Google's as its names are on
+https://cloud.google.com/kubernetes-engine/docs/how-to/machine-learning/inference/autoscaling.
+KEDA asks Prometheus itself (https://keda.sh/docs/latest/scalers/prometheus/).
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from inferfleet.api.documents import Documents
+from inferfleet.api.kinds.inference_cluster import InferenceCluster, Serving
+from inferfleet.api.kinds.model_deployment import ModelDeployment
+from inferfleet.api.kinds.quantity import parse_quantity
+from inferfleet.api.kinds.serving.scaling import ReplicaRange, ScalingMetric
+from inferfleet.api.problems import Problem
+from inferfleet.api.wording import listing
+from inferfleet.fleet import names
+from inferfleet.fleet.decisions import Placement
+from inferfleet.fleet.roles import DECODE
+from inferfleet.manifests.metadata import metadata
+from inferfleet.manifests.monitors import GOOGLES
+from inferfleet.manifests.worker_set import KIND as WORKER_SET
+from inferfleet.profiles import table
+from inferfleet.profiles.engines import engine
+
+# The field that a scaler owns, as Pulumi names it.
+OWNED = ("spec.replicas",)
+HPA = ("autoscaling/v2", "HorizontalPodAutoscaler")
+KEDA = ("keda.sh/v1alpha1", "ScaledObject")
+# What serves metrics of pods, and metrics of anything, to HorizontalPodAutoscalers.
+OF_PODS, OF_OTHERS = "custom.metrics.k8s.io", "external.metrics.k8s.io"
+
+_OF_PICKERS = frozenset(name for row in table.names() for name in table.profile(row).pool_metrics)
+
+
+def scaler(
+    *,
+    deployment: ModelDeployment,
+    placement: Placement,
+    workload: dict[str, Any],
+    serving: Serving,
+    pool: str,
+    stack: str,
+) -> dict[str, Any] | None:
+    """Return what scales the workload of a placement whose pods are in the InferencePool `pool`.
+
+    None where replicas are not scaled, or by somebody else.
+    """
+    scaling, scaled = deployment.spec.scaling, placement.scaled
+    if scaling is None or scaled is None or scaling.by == "External":
+        return None
+    target = {
+        "apiVersion": workload["apiVersion"],
+        "kind": workload["kind"],
+        "name": workload["metadata"]["name"],
+    }
+    made = metadata(
+        names.scaler(placement.spot, DECODE),
+        stack=stack,
+        namespace=placement.spot.namespace,
+        deployment=placement.spot.deployment,
+    )
+    if scaling.by == "HPA":
+        spec = {
+            "scaleTargetRef": target,
+            "minReplicas": scaled.least,
+            "maxReplicas": placement.replicas,
+            "metrics": [_metric(metric, serving, pool) for metric in scaling.metrics],
+        }
+        return {"apiVersion": HPA[0], "kind": HPA[1], "metadata": made, "spec": spec}
+    spec = {
+        "scaleTargetRef": target,
+        "minReplicaCount": scaled.least,
+        "maxReplicaCount": placement.replicas,
+        "triggers": [_trigger(metric, serving, pool, workload) for metric in scaling.metrics],
+    }
+    return {"apiVersion": KEDA[0], "kind": KEDA[1], "metadata": made, "spec": spec}
+
+
+def target_of(manifest: Mapping[str, Any]) -> tuple[str, str] | None:
+    """Return kind and name of what a scaler scales, None for every other object, of whatever form it is."""
+    spec = manifest.get("spec")
+    target = spec.get("scaleTargetRef") if isinstance(spec, Mapping) else None
+    if (manifest["apiVersion"], manifest["kind"]) not in (HPA, KEDA) or not isinstance(target, Mapping):
+        return None
+    return str(target.get("kind", "Deployment")), str(target.get("name"))
+
+
+def problems(documents: Documents, placements: Iterable[Placement]) -> Iterator[Problem]:
+    """Yield what deployments that are scaled and clusters that run them contradict."""
+    placed: dict[str, list[Placement]] = {}
+    for placement in placements:
+        placed.setdefault(placement.spot.deployment, []).append(placement)
+    for key, deployment in sorted(documents.deployments.items()):
+        replicas, scaling = deployment.spec.replicas, deployment.spec.scaling
+        if scaling is None or not isinstance(replicas, ReplicaRange):
+            continue
+        clusters = [
+            documents.clusters[name] for name in sorted({at.spot.cluster for at in placed.get(key, ())})
+        ]
+        for place, metric in enumerate(scaling.metrics):
+            path = f"spec.scaling.metrics[{place}].name"
+            for what, next_step in _unknown(metric.name, deployment, clusters):
+                yield Problem(what, next_step, path, kind="ModelDeployment", key=key)
+        if scaling.by == "KEDA":
+            for cluster in clusters:
+                if _server(cluster.spec.serving) is None:
+                    name = cluster.metadata.name
+                    yield Problem(
+                        f"replicas of {key} on cluster {name!r} are scaled by KEDA, and no Prometheus is "
+                        "named there that it could ask",
+                        f"Write serving.monitoring.server of cluster {name!r}, such as "
+                        "http://prometheus.monitoring:9090, or scale by HPA",
+                        "spec.scaling.by",
+                        kind="ModelDeployment",
+                        key=key,
+                    )
+        least = sum(at.scaled.least for at in placed.get(key, ()) if at.scaled)
+        if least > replicas.min:
+            yield Problem(
+                f"{key} has {len(placed[key])} placements, and each keeps a replica: at least {least} run, "
+                f"and min is {replicas.min}",
+                "Raise min, or have fewer clusters and pools take replicas (clusterSelector, poolSelector)",
+                "spec.replicas.min",
+                kind="ModelDeployment",
+                key=key,
+                severity="notice",
+            )
+
+
+def _unknown(
+    name: str, deployment: ModelDeployment, clusters: Iterable[InferenceCluster]
+) -> Iterator[tuple[str, str]]:
+    """Yield why nothing has a metric of this name, and what to do."""
+    if name in _OF_PICKERS:
+        for cluster in clusters:
+            row = table.profile(cluster.spec.serving.profile)
+            if name not in row.pool_metrics:
+                what = (
+                    f"pickers of profile {row.name} have no metric {name} (cluster {cluster.metadata.name!r})"
+                )
+                yield what, f"They have {listing(row.pool_metrics)}; or write a metric of the engine"
+        return
+    kind = deployment.spec.engine.type
+    prefix = engine(kind).metrics_prefix
+    if not name.startswith(prefix):
+        yield (
+            f"{name} is neither a metric of {kind}, whose names begin with {prefix}, nor one of an endpoint "
+            "picker",
+            f"Write one such as {prefix}{_EXAMPLES[kind]} or inference_pool_average_queue_size",
+        )
+
+
+# https://docs.vllm.ai/en/latest/usage/metrics.html; sglang/srt/observability/metrics_collector.py.
+_EXAMPLES = {"vLLM": "num_requests_waiting", "SGLang": "num_queue_reqs"}
+
+
+def _metric(metric: ScalingMetric, serving: Serving, pool: str) -> dict[str, Any]:
+    monitoring = serving.monitoring
+    of_picker = metric.name in _OF_PICKERS
+    kind = monitoring and (monitoring.pickers if of_picker else monitoring.engines)
+    google = kind == GOOGLES[1]
+    name = f"prometheus.googleapis.com|{metric.name}|gauge" if google else metric.name
+    if not of_picker:
+        target = {"type": "AverageValue", "averageValue": _as_kept(metric.target)}
+        return {"type": "Pods", "pods": {"metric": {"name": name}, "target": target}}
+    selector = {"matchLabels": {"metric.labels.name" if google else "name": pool}}
+    # The value is an average already: desired replicas are those of now times value / target.
+    target = {"type": "Value", "value": _as_kept(metric.target)}
+    return {
+        "type": "External",
+        "external": {"metric": {"name": name, "selector": selector}, "target": target},
+    }
+
+
+def _as_kept(target: str) -> str:
+    """Return an amount as the API server keeps it, 800m for 0.8: each refresh would find another form."""
+    amount = parse_quantity(target)
+    for suffix, exponent in _SUFFIXES:
+        if amount.scaleb(-exponent) % 1 == 0:
+            return f"{amount.scaleb(-exponent):f}".partition(".")[0] + suffix
+    return target
+
+
+# From large to small: the first that leaves a whole number (CanonicalizeBytes in
+# apimachinery/pkg/api/resource).
+_SUFFIXES = (
+    ("E", 18),
+    ("P", 15),
+    ("T", 12),
+    ("G", 9),
+    ("M", 6),
+    ("k", 3),
+    ("", 0),
+    ("m", -3),
+    ("u", -6),
+    ("n", -9),
+)
+
+
+def _trigger(metric: ScalingMetric, serving: Serving, pool: str, workload: dict[str, Any]) -> dict[str, Any]:
+    space = workload["metadata"]["namespace"]
+    if metric.name in _OF_PICKERS:
+        # Pickers that stand by know of no pods.
+        query, kind = f'max({metric.name}{{namespace="{space}",name="{pool}"}})', "Value"
+    else:
+        pods = f'namespace="{space}",pod=~"{_pods(workload)}"'
+        query, kind = f"sum({metric.name}{{{pods}}})", "AverageValue"
+    return {
+        "type": "prometheus",
+        "metricType": kind,
+        "metadata": {
+            "serverAddress": _server(serving) or "",
+            "query": query,
+            "threshold": f"{parse_quantity(metric.target).normalize():f}",
+            # By default no answer counts as 0, which ends replicas when Prometheus or a scrape fails.
+            "ignoreNullValues": "false",
+        },
+    }
+
+
+def _pods(workload: dict[str, Any]) -> str:
+    """Return a pattern of the names of its pods that answer requests, and of no other workload's."""
+    name = workload["metadata"]["name"]
+    return f"{name}-[0-9]+" if workload["kind"] == WORKER_SET else f"{name}-[a-z0-9]+-[a-z0-9]+"
+
+
+def _server(serving: Serving) -> str | None:
+    return serving.monitoring.server if serving.monitoring else None
