@@ -57,6 +57,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
         "inferfleet.cli.output",
     ),
     ("inferfleet.cli.show", "inferfleet.cli.report", "inferfleet.cli.source"),
+    ("inferfleet.cli.whatif",),
     ("inferfleet.cli.verbs",),
     ("inferfleet.cli",),
     ("sandbox",),
@@ -145,6 +146,7 @@ OUTSIDE = {
     "inferfleet.cli.show": {"os", "rich", "sys"},
     "inferfleet.cli.report": {"os", "sys", "typer"},
     "inferfleet.cli.source": {"os", "typer"},
+    "inferfleet.cli.whatif": {"typer"},
     "inferfleet.cli.verbs": {"os.path", "rich", "sys", "time", "typer"},
     "inferfleet.cli": {"importlib", "sys", "typer"},
     # And all of the standard library.

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from inferfleet.api.documents import Documents
+from inferfleet.api.loading.edits import Edit
 from inferfleet.api.loading.files import files_of
 from inferfleet.api.loading.load import CATALOGUE, load
 from inferfleet.api.loading.stack import StackFiles, find_root, load_stack, stacks_of
@@ -59,25 +60,26 @@ class Source:
             return desired(self.documents, self.lock, registry=registry)
 
 
-def read_source(paths: Sequence[Path] | None, stack: str | None) -> Source:
-    """Return the documents at the paths, or those of a stack with its lock.
+def read_source(paths: Sequence[Path] | None, stack: str | None, *, edits: tuple[Edit, ...] = ()) -> Source:
+    """Return the documents at the paths, or those of a stack with its lock, as the `edits` make them.
 
     Raises InvalidDocuments with every problem, and click's UsageError when it is unclear what is meant.
     """
     if paths:
         if stack is not None:
             raise typer.BadParameter("name a stack or paths, not both", param_hint="--stack")
-        return _source_of_paths(paths)
+        return _source_of_paths(paths, edits)
     root = find_root(Path.cwd())
-    return stack_source(root, stack if stack is not None else only_stack(root), base=Path.cwd())
+    name = stack if stack is not None else only_stack(root)
+    return stack_source(root, name, base=Path.cwd(), edits=edits)
 
 
-def stack_source(root: Path, stack: str, *, base: Path) -> Source:
-    """Return the documents of a stack of the project `root`, with its lock.
+def stack_source(root: Path, stack: str, *, base: Path, edits: tuple[Edit, ...] = ()) -> Source:
+    """Return the documents of a stack of the project `root`, as the `edits` make them, with its lock.
 
     Messages name files below `base` relative to it. Raises InvalidDocuments with every problem.
     """
-    documents, files = load_stack(root, stack, base=base)
+    documents, files = load_stack(root, stack, base=base, edits=edits)
     file = shown_path(files.lock_file, base)
     text = read_lock(files, file)
     lock = parse(text, file=file, stack=files.stack)
@@ -94,7 +96,7 @@ def stack_source(root: Path, stack: str, *, base: Path) -> Source:
     return Source(documents, replace(lock, seen=seen), files, notices)
 
 
-def _source_of_paths(paths: Sequence[Path]) -> Source:
+def _source_of_paths(paths: Sequence[Path], edits: tuple[Edit, ...]) -> Source:
     empty = [
         Problem(f"folder {path} holds no YAML files", "Name a folder of documents, or single files")
         for path in paths
@@ -102,7 +104,7 @@ def _source_of_paths(paths: Sequence[Path]) -> Source:
     ]
     if empty:
         raise InvalidDocuments(empty)
-    documents = load(paths, catalogue=catalogue())
+    documents = load(paths, catalogue=catalogue(), edits=edits)
     return Source(documents, Lock(stack=documents.settings.stack), None, documents.notices)
 
 

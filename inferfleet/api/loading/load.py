@@ -14,6 +14,7 @@ from inferfleet.api.kinds.model_deployment import ModelDeployment
 from inferfleet.api.kinds.model_service import ModelService
 from inferfleet.api.kinds.policy.quota import Quota
 from inferfleet.api.kinds.settings import Settings
+from inferfleet.api.loading.edits import Edit, astray, edited
 from inferfleet.api.loading.files import Source, files_of, read
 from inferfleet.api.loading.recognition import flaws_of, kind_of
 from inferfleet.api.loading.size import oversize
@@ -25,7 +26,7 @@ from inferfleet.profiles.table import names
 
 Document = InferenceClass | InferenceCluster | ModelDeployment | ModelService | Quota
 _CHAIN = ("spec", "plugins")
-_NAMESPACED = ("ModelDeployment", "ModelService", "Quota")
+NAMESPACED = ("ModelDeployment", "ModelService", "Quota")
 
 
 @dataclass(frozen=True)
@@ -94,7 +95,7 @@ def _key(kind: str, data: Any) -> str | None:
     metadata = data.get("metadata")
     if not isinstance(metadata, dict) or not isinstance(metadata.get("name"), str):
         return None
-    if kind not in _NAMESPACED:
+    if kind not in NAMESPACED:
         return str(metadata["name"])
     return f"{metadata.get('namespace', 'default')}/{metadata['name']}"
 
@@ -178,13 +179,14 @@ def load(
     catalogue: Path | None = CATALOGUE,
     base: Path | None = None,
     root: Path | None = None,
+    edits: tuple[Edit, ...] = (),
 ) -> Documents:
     """Return all documents in files and folders, and the classes of the catalogue (a folder), if any.
 
     A class with the name of one in the catalogue replaces it, with a notice. Messages name files below `base`
     (the current directory) relative to it. Every file must be inside of the folder `root`; without it, inside
-    the project of its path. Raises InvalidDocuments with every problem; links of plugin chains that cannot be
-    read are told by `desired`, unless there is another.
+    the project of its path. Documents are taken as the `edits` make them. Raises InvalidDocuments with every
+    problem; links of plugin chains that cannot be read are told by `desired`, unless there is another.
     """
     base = (base or Path.cwd()).absolute()
     collection = Collection()
@@ -200,13 +202,15 @@ def load(
         problems += unread
         collection.complete &= not unread
         for source in sources:
-            problems += _take(source, collection, catalogued=file in classes)
+            problems += _take(source, collection, edits, catalogued=file in classes)
             if len(problems) > MOST_PROBLEMS:
                 problems.append(_too_many(source))
                 raise InvalidDocuments(of_severity(problems, "error"))
         if budget.spent:
             break
     problems += dangling(collection, catalogue)
+    if collection.complete:
+        problems += astray(edits, collection.by_name)
     if errors := of_severity(problems, "error"):
         raise InvalidDocuments([*errors, *chain.from_iterable(collection.broken_links.values())])
     documents = collection.documents(settings or Settings(stack="unnamed"))
@@ -220,12 +224,19 @@ def _too_many(source: Source) -> Problem:
     return Problem(what, "Fix those first")
 
 
-def _take(source: Source, collection: Collection, *, catalogued: bool) -> list[Problem]:
+def _take(
+    source: Source, collection: Collection, edits: tuple[Edit, ...], *, catalogued: bool
+) -> list[Problem]:
     """Add one document to the collection, and return its problems."""
-    data = source.text.data
     problems = list(islice(flaws_of(source), MOST_PROBLEMS))
     missing = [flaw.path for flaw in source.text.flaws if flaw.missing]
-    kind, unknown = kind_of(data, KINDS)
+    kind, unknown = kind_of(source.text.data, KINDS)
+    if kind is not None and edits:
+        key = _key(kind, source.text.data)
+        own = [edit for edit in edits if (edit.kind, edit.key) == (kind, key)]
+        source, misled = edited(source, own)
+        problems += misled
+    data = source.text.data
     if kind is None:
         collection.complete = False
         return source.located(problems + [problem for problem in unknown if problem.path not in missing])

@@ -91,6 +91,8 @@ class Lock:
     """Line of each entry in the file, by section and key (`pools/<cluster>/<pool>`); it is not written."""
     seen: Mapping[PoolKey, Seen] = field(default_factory=dict, compare=False)
     """What capacity.lock says of pools; it is not written."""
+    gone: frozenset[PoolKey] = field(default=frozenset(), compare=False)
+    """Pools that documents lack because somebody asks what if they were lost; it is not written."""
 
     def runs(self, spot: Spot) -> bool:
         """Return whether workloads of the spot run: those of a role stay when others are added or removed."""
