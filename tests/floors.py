@@ -44,7 +44,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("inferfleet.desired",),
     ("inferfleet.reach", "inferfleet.plugins.loading", "components"),
     ("inferfleet.preflight",),
-    ("inferfleet.status", "inferfleet.recovery"),
+    ("inferfleet.status", "inferfleet.recovery", "inferfleet.policy"),
     ("inferfleet.digest.values",),
     (
         "inferfleet.digest",
@@ -109,6 +109,7 @@ OUTSIDE = {
     "inferfleet.fleet.placement": {"bisect", "heapq"},
     # CEL, the types of its values, and its regular expressions, which are matched in linear time.
     "inferfleet.fleet.selectors": {"bisect", "cel_expr_python", "google.protobuf", "re2"},
+    "inferfleet.policy": {"cel_expr_python", "google.protobuf"},
     # The line of a plugin that raised, what its functions take, and what it prints, not other threads.
     "inferfleet.plugins": {"inspect", "sys", "threading", "traceback"},
     # The only room that imports and runs code of others.

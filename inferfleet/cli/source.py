@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -24,6 +24,7 @@ from inferfleet.fleet.lock.capacity import parse as parse_capacity
 from inferfleet.fleet.lock.doubts import doubted, doubts
 from inferfleet.fleet.lock.lock import Lock, parse
 from inferfleet.plugins.loading import outside_allowed, registered
+from inferfleet.policy.enforce import policy_problems
 
 if TYPE_CHECKING:
     from inferfleet.reach.google_login import Addresses
@@ -45,13 +46,19 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")
 class Source:
     """Documents and their lock. `files` is None for documents named by path, which have an empty lock.
 
-    `notices` are those of the documents, and what is odd about the lock.
+    `notices` are those of the documents, and what is odd about the lock. Waivers of policies hold `today` or
+    have ended.
     """
 
     documents: Documents
     lock: Lock
     files: StackFiles | None
     notices: tuple[Problem, ...] = ()
+    today: date = field(default_factory=date.today)
+
+    def of_policies(self, desired: Desired) -> tuple[Problem, ...]:
+        """Return what breaks the policies of the stack, as of today."""
+        return policy_problems(self.documents, self.lock, desired, today=self.today)
 
     def desired(self) -> Desired:
         """Return everything that should exist. Raises InvalidDocuments."""
@@ -93,7 +100,7 @@ def stack_source(root: Path, stack: str, *, base: Path, edits: tuple[Edit, ...] 
         *doubted(documents, seen, today=today),
         *stale(seen, today=today),
     )
-    return Source(documents, replace(lock, seen=seen), files, notices)
+    return Source(documents, replace(lock, seen=seen), files, notices, today)
 
 
 def _source_of_paths(paths: Sequence[Path], edits: tuple[Edit, ...]) -> Source:

@@ -12,6 +12,7 @@ from inferfleet.api.kinds.inference_class import InferenceClass
 from inferfleet.api.kinds.inference_cluster import InferenceCluster
 from inferfleet.api.kinds.model_deployment import ModelDeployment
 from inferfleet.api.kinds.model_service import ModelService
+from inferfleet.api.kinds.policy.policy import Policy, Waiver
 from inferfleet.api.kinds.policy.quota import Quota
 from inferfleet.api.kinds.settings import Settings
 from inferfleet.api.loading.edits import Edit, astray, edited
@@ -24,7 +25,7 @@ from inferfleet.api.wording import one_of, path_of, shown
 from inferfleet.api.yaml.budget import Budget
 from inferfleet.profiles.table import names
 
-Document = InferenceClass | InferenceCluster | ModelDeployment | ModelService | Quota
+Document = InferenceClass | InferenceCluster | ModelDeployment | ModelService | Quota | Policy | Waiver
 _CHAIN = ("spec", "plugins")
 NAMESPACED = ("ModelDeployment", "ModelService", "Quota")
 
@@ -77,6 +78,8 @@ class Collection:
             deployments=_of(by_name, ModelDeployment),
             services=_of(by_name, ModelService),
             quotas=_of(by_name, Quota),
+            policies=_of(by_name, Policy),
+            waivers=_of(by_name, Waiver),
             positions={name: collected.source.positions() for name, collected in by_name.items()},
             broken_links=self.broken_links,
             sources={name: collected.source.file for name, collected in by_name.items()},
@@ -118,6 +121,19 @@ def dangling(collection: Collection, catalogue: Path | None) -> Iterator[Problem
         elif kind == "Quota" and collection.complete:
             unknown = _limited(collected.source.text.data, classes, catalogue)
             yield from collected.source.located(unknown, kind=kind, key=cluster)
+        elif kind == "Waiver" and collection.complete:
+            policies = collection.keys("Policy")
+            unknown = _waived(cluster, collected.source.text.data, policies)
+            yield from collected.source.located(unknown, kind=kind, key=cluster)
+
+
+def _waived(waiver: str, data: Any, policies: set[str]) -> Iterator[Problem]:
+    """Yield a problem for the policy of a waiver where there is none of that name."""
+    wanted = _at(data, "spec", "policy")
+    if isinstance(wanted, str) and wanted and wanted not in policies:
+        what = f"waiver {waiver} is of policy {shown(wanted)!r}, which does not exist"
+        step = one_of(wanted, policies, "Known policies") if policies else "Remove the waiver"
+        yield Problem(what, step, "spec.policy")
 
 
 def _profile(cluster: str, data: Any) -> Iterator[Problem]:
@@ -169,6 +185,8 @@ KINDS: dict[str, type[Document]] = {
     "ModelDeployment": ModelDeployment,
     "ModelService": ModelService,
     "Quota": Quota,
+    "Policy": Policy,
+    "Waiver": Waiver,
 }
 
 

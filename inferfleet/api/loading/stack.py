@@ -61,7 +61,7 @@ def load_stack(
     else:
         try:
             documents = load(
-                [files.documents],
+                [files.documents, *([files.policies] if os.path.isdir(files.policies) else [])],
                 settings=settings,
                 catalogue=files.catalogue,
                 base=base,

@@ -51,6 +51,11 @@ class StackFiles:
         """Return the folder with the classes of all stacks."""
         return self.root / "classes"
 
+    @property
+    def policies(self) -> Path:
+        """Return the folder with the policies of all stacks, which there need not be."""
+        return self.root / "policies"
+
 
 def find_root(start: Path) -> Path:
     """Return the nearest folder upwards with a Pulumi.yaml. Raises InvalidDocuments when there is none."""

@@ -7,6 +7,7 @@ import typer
 
 from inferfleet.api.loading.files import write_text
 from inferfleet.api.loading.stack_files import read_lock
+from inferfleet.api.problems import of_severity
 from inferfleet.cli.exit_codes import ExitCode
 from inferfleet.cli.output import print_line
 from inferfleet.cli.report import Report, reporting
@@ -100,16 +101,18 @@ def plan(
             show_losses(after_losses)
         report.problems += announcements(desired, documents, lock, locked=False, preview=False)
         unplaced = refusals(desired, documents, lock, locked=False, preview=False)
-        if unplaced:
-            report.problems += unplaced
-            report.code = ExitCode.UNPLACED
+        of_policies = source.of_policies(desired)
+        broken = of_severity(of_policies, "error")
+        report.problems += [*unplaced, *of_policies]
+        if unplaced or broken:
+            report.code = ExitCode.PROBLEMS if broken else ExitCode.UNPLACED
         if locked:
             refused = refusals(desired, documents, lock, locked=True, preview=False)
             mismatch = [problem for problem in refused if problem not in unplaced]
             if mismatch:
                 report.problems += mismatch
                 report.code = ExitCode.LOCK_DIFFERS
-        if write and not unplaced:
+        if write and not unplaced and not broken:
             _write(source, desired, report, as_json=as_json)
 
 
