@@ -144,10 +144,11 @@ def _refused(said: str, source: Source, each: str) -> InvalidSelector:
     if found := _FIELD.search(text):
         close = nearest(found[1], field_names())
         step = f"Did you mean {close}?" if close else "docs/reference/policy.md has all fields"
-        return source.invalid(f"there is no field {shown(found[1])!r}", step, at)
+        return source.invalid(f"there is no field {shown(found[1])!r}", step, _named(source, found[1], at))
     if found := _VARIABLE.search(text):
         what = f"there is no variable or function {shown(found[1])!r}"
-        return source.invalid(what, f"With each: {each} the variables are {each} and stack", at)
+        step = f"With each: {each} the variables are {each} and stack"
+        return source.invalid(what, step, _named(source, found[1], 0))
     if found := _NUMBERS.search(text):
         what = f"{found[1].replace(', ', ' and ')} are not compared with each other"
         return source.invalid(
@@ -156,3 +157,8 @@ def _refused(said: str, source: Source, each: str) -> InvalidSelector:
     from inferfleet.fleet.selectors import wording
 
     return wording.refused(said, source)
+
+
+def _named(source: Source, name: str, at: int) -> int:
+    """Return where a name stands from a character on: the library tells the point behind or before it."""
+    return next((token.start for token in source.tokens if token.text == name and token.start >= at), at)
