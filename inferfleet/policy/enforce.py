@@ -37,7 +37,7 @@ def policy_problems(
     found = before or Before(documents, lock.placements, desired.plan.demands)
     gathered = Gathered(documents, lock, desired, found)
     used: Counter[str] = Counter()
-    problems = []
+    problems: list[Problem] = []
     for name, policy in documents.policies.items():
         problems += _of_policy(documents, name, policy, gathered, today, used)
     return (*problems, *_of_waivers(documents, today, used))

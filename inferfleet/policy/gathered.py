@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from fractions import Fraction
 from functools import cached_property
+from typing import Any
 
 from inferfleet.api.documents import Documents
 from inferfleet.desired.values import Desired
@@ -48,12 +49,18 @@ class Gathered:
     @cached_property
     def fleet(self) -> tuple[Thing, ...]:
         """Return the fleet as a whole, as one thing."""
-        every = (self.team, self.model, self.cluster, self.pool, self.placement)
-        lists = (tuple(thing.fact for thing in things) for things in every)
         old = Lock(placements=self._before.placements)
         new = Lock(placements=self._now.placements)
         moved = {change.spot.deployment for change in changes(old, new) if change.after < change.before}
-        return (Thing(facts.Fleet(*lists, tuple(sorted(moved))), "the fleet", "fleet"),)
+        whole = facts.Fleet(
+            teams=_facts(self.team),
+            models=_facts(self.model),
+            clusters=_facts(self.cluster),
+            pools=_facts(self.pool),
+            placements=_facts(self.placement),
+            moves=tuple(sorted(moved)),
+        )
+        return (Thing(whole, "the fleet", "fleet"),)
 
     @cached_property
     def team(self) -> tuple[Thing, ...]:
@@ -168,6 +175,10 @@ class Gathered:
             kind = "InferenceCluster" if key else ""
             made.append(Thing(fact, f"the loss of {one.loss}", str(one.loss), kind, key))
         return tuple(made)
+
+
+def _facts(things: tuple[Thing, ...]) -> tuple[Any, ...]:
+    return tuple(thing.fact for thing in things)
 
 
 def _team(key: str) -> str:

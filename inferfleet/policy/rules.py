@@ -1,7 +1,7 @@
 """Conditions of policies: CEL, compiled once with the types of what they are asked of, and evaluated.
 
 The library bounds the loops of one evaluation to 10,000 steps, and its regular expressions take time in
-proportion to their text.
+proportion to their text. What texts can grow to is bounded before, as for selectors.
 """
 
 import re
@@ -10,7 +10,7 @@ from functools import cache
 from typing import Any
 
 from inferfleet.api.wording import nearest, shown
-from inferfleet.fleet.selectors.limits import MAX_BYTES, Unusable
+from inferfleet.fleet.selectors.limits import MAX_BYTES, MAX_COST, Unusable
 from inferfleet.fleet.selectors.source import InvalidSelector, Source
 from inferfleet.policy.facts import TYPES, Stack
 from inferfleet.policy.typed import field_names, full_name, message, pool
@@ -56,6 +56,9 @@ class Rule:
             self._program = _environment(each).compile(cel)
         except (RuntimeError, ValueError) as error:
             raise _refused(str(error), source, each) from None
+        if _cost(self._program) > MAX_COST:
+            what = f"the condition can cost more than {MAX_COST:,} units"
+            raise InvalidSelector(what, "Use shorter lists and texts, and fewer loops in loops")
         kind = str(self._program.return_type().name())
         if kind not in ("BOOL", "DYN"):
             what = f"the condition gives {kind.lower()}, not true or false"
@@ -90,6 +93,20 @@ class Rule:
             elif isinstance(value, tuple) and all(isinstance(one, str) for one in value):
                 told.append(f"{'.'.join(path)} is {shown(', '.join(value), 80) or 'empty'}")
         return ", ".join(told)
+
+
+def _cost(program: Any) -> int:
+    """Return what a condition can cost: the library bounds loops, and texts double when they are joined."""
+    from google.protobuf.message import DecodeError
+
+    from inferfleet.fleet.selectors import cost
+    from inferfleet.fleet.selectors.tree import Tree
+    from inferfleet.fleet.selectors.wording import TOO_DEEP
+
+    try:
+        return cost.most(Tree(program.serialize()))
+    except DecodeError:
+        raise InvalidSelector(*TOO_DEEP) from None
 
 
 def _snake(name: str) -> str:

@@ -40,6 +40,13 @@ def told(*documents: Document, today: date = DAY) -> list[tuple[str, str, str]]:
     return [(problem.severity, problem.kind, problem.what) for problem in problems]
 
 
+# A text of a few characters that is joined with itself 24 times.
+DOUBLED = (
+    "cel.bind(t0, model.name, "
+    + "".join(f"cel.bind(t{n}, t{n - 1} + t{n - 1}, " for n in range(1, 25))
+    + 't24 == "")'
+    + ")" * 24
+)
 FLEET = (l4(), place("east"), model())
 
 
@@ -85,6 +92,7 @@ def test_a_waiver_names_a_policy_that_exists_and_a_day_of_the_calendar() -> None
         ("model.gpu < 3", "column 14: there is no field 'gpu'"),
         ("model.cost < 3", "column 19: double and int are not compared with each other"),
         ("modle.gpus < 3", "column 8: there is no variable or function 'modle'"),
+        (DOUBLED, "the condition can cost more than 1,000,000 units"),
         ("model.gpus", "the condition gives int, not true or false"),
         ("fleet.models.size() < 3", "column 8: there is no variable or function 'fleet'"),
     ],
