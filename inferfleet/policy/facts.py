@@ -101,7 +101,7 @@ class Cluster:
     free_gpus: int
     """GPUs of these that no replica holds."""
     change: str
-    """What becomes of it in Google Cloud: `created`, `replaced`, `removed`, `changed`, or `""`."""
+    """What becomes of it in Google Cloud: `created`, `replaced`, `removed`, or `""`."""
     fields: tuple[str, ...]
     """Settings that make it so."""
 
@@ -129,9 +129,7 @@ class Pool:
     free_gpus: int
     """GPUs of these that no replica holds."""
     change: str
-    """What becomes of it in Google Cloud: `created`, `replaced`, `nodes replaced`, `removed`, `changed`, or
-    `""`.
-    """
+    """What becomes of it in Google Cloud: `created`, `replaced`, `nodes replaced`, `removed`, or `""`."""
     fields: tuple[str, ...]
     """Settings that make it so."""
 
