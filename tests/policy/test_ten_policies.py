@@ -102,6 +102,8 @@ def test_each_is_refused_everywhere_with_the_same_words(project: Project) -> Non
     )
     for verb in (("validate",), ("plan",), ("digest", "--base", "main")):
         assert told_by(project, *verb) == (1, words), verb
+    told_by(project, "plan", "--write")
+    assert project.lock == LOCK
 
 
 def test_a_fleet_that_keeps_all_of_them_is_not_refused(project: Project) -> None:
