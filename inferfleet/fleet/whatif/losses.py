@@ -54,16 +54,17 @@ def without(documents: Documents, lock: Lock, lost: Iterable[Loss]) -> tuple[Doc
     every = tuple(lost)
     if problems := list(_unknown(documents, every)):
         raise InvalidDocuments(problems)
-    gone = frozenset(key for loss in every for key in pools_of(documents, loss) if loss.kind != "cluster")
+    lost_pools = {key for loss in every for key in pools_of(documents, loss) if loss.kind != "cluster"}
     abandoned = {loss.name for loss in every if loss.kind == "cluster"}
-    clusters = dict(documents.clusters)
-    for name in sorted({*abandoned, *(cluster for cluster, _ in gone)}):
+    clusters, gone = dict(documents.clusters), dict(lock.gone)
+    for name in sorted({*abandoned, *(cluster for cluster, _ in lost_pools)}):
         spec = clusters[name].spec
-        pools = tuple(pool for pool in spec.node_pools if (name, pool.name) not in gone)
+        gone |= {(name, pool.name): pool for pool in spec.node_pools if (name, pool.name) in lost_pools}
+        pools = tuple(pool for pool in spec.node_pools if (name, pool.name) not in lost_pools)
         state = "abandoned" if name in abandoned else spec.state
         changed = spec.model_copy(update={"state": state, "node_pools": pools})
         clusters[name] = clusters[name].model_copy(update={"spec": changed})
-    return replace(documents, clusters=clusters), replace(lock, gone=lock.gone | gone)
+    return replace(documents, clusters=clusters), replace(lock, gone=gone)
 
 
 def pools_of(documents: Documents, loss: Loss) -> frozenset[PoolKey]:

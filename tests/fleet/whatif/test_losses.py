@@ -1,5 +1,6 @@
 """What is planned without a cluster, a pool or a reservation is what is planned when it is given up."""
 
+from collections import Counter
 from dataclasses import replace
 
 import pytest
@@ -13,11 +14,11 @@ from inferfleet.api.kinds.inference_cluster import InferenceCluster
 from inferfleet.api.problems import InvalidDocuments
 from inferfleet.fleet import plan
 from inferfleet.fleet.advice.short import fix_step
-from inferfleet.fleet.decisions import MoreNodes
+from inferfleet.fleet.decisions import MoreNodes, Plan
 from inferfleet.fleet.lock.lock import Lock
 from inferfleet.fleet.planning import with_levels
 from inferfleet.fleet.whatif.each import Consequence, Lacking, n_minus_one
-from inferfleet.fleet.whatif.losses import Loss, losses, without
+from inferfleet.fleet.whatif.losses import Loss, losses, pools_of, without
 
 PRICE = {"onDemand": "8", "currency": "USD", "asOf": "2026-01-01", "source": "test"}
 PRICED = class_("l4", 4, memory="24Gi", price=PRICE)
@@ -90,6 +91,38 @@ def test_what_each_loss_does_is_what_abandoning_the_cluster_then_does(
             for gone in done.unplaced
             if gone.running
         )
+
+
+@settings(max_examples=25, deadline=None)
+@given(random_fleets, random_locks())
+def test_replicas_that_have_no_place_after_a_loss_are_told_and_none_is_on_what_is_lost(
+    documents: list[Document], locked: Lock
+) -> None:
+    every = fleet(*documents)
+    planned = plan(with_levels(every, locked), locked)
+    known = every.deployments
+    for one in n_minus_one(every, locked, planned):
+        changed, left = without(with_levels(every, locked), planned.lock, [one.loss])
+        after = plan(changed, left, planned.demands)
+        gone = pools_of(every, one.loss)
+        assert not any((p.spot.cluster, pool) in gone for p in after.placements for _, pool in p.spot.pools)
+        if any(problem.severity == "error" for problem in planned.problems):
+            continue
+        fewer = Counter({name: _number(planned, name) - _number(after, name) for name in known})
+        assert +fewer == Counter({lacking.deployment: lacking.replicas for lacking in one.lacking})
+
+
+def _number(planned: Plan, deployment: str) -> int:
+    return sum(place.replicas for place in planned.placements if place.spot.deployment == deployment)
+
+
+def test_a_loss_makes_no_document_wrong() -> None:
+    only = "capacity['gpu.nvidia.com/memory'].isGreaterThan(quantity('40Gi'))"
+    documents = fleet(EAST, WEST, deployment("a", 1, cel=only))
+    changed, known = without(documents, lock({"a east/h100": 1}), [Loss("pool", "east/h100")])
+    planned = plan(changed, known)
+    assert planned.problems == ()
+    assert [(lacking.deployment, lacking.running) for lacking in planned.unplaced] == [("ml/a", 1)]
 
 
 def test_replicas_leave_a_pool_that_is_lost_and_the_others_stay() -> None:
