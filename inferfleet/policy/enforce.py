@@ -4,9 +4,8 @@ A message names the thing, the policy with its line, what that asks for, and the
 names. It stands at the line of the thing, or at that of the policy where the thing has no document.
 """
 
-from collections import Counter
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from datetime import date
 
 from inferfleet.api.documents import Documents
@@ -23,6 +22,17 @@ from inferfleet.policy.things import Thing
 _CEL = "spec.cel"
 # Things of one policy that are told one by one.
 MOST_TOLD = 50
+# What all evaluations may cost together, in units of selectors, and what each takes besides.
+# The dearest units known take 0.3 microseconds, so all of them some ten seconds.
+MAX_TOTAL_COST, _EACH = 40_000_000, 200
+
+
+@dataclass
+class _Used:
+    """The waivers that something was let off by or that ended, and what evaluations cost so far."""
+
+    waivers: set[str] = field(default_factory=set)
+    cost: int = 0
 
 
 def policy_problems(
@@ -36,15 +46,15 @@ def policy_problems(
         return ()
     found = before or Before(documents, lock.placements, desired.plan.demands)
     gathered = Gathered(documents, lock, desired, found)
-    used: Counter[str] = Counter()
+    used = _Used()
     problems: list[Problem] = []
     for name, policy in documents.policies.items():
         problems += _of_policy(documents, name, policy, gathered, today, used)
-    return (*problems, *_of_waivers(documents, today, used))
+    return (*problems, *_of_waivers(documents, today, used.waivers))
 
 
 def _of_policy(
-    documents: Documents, name: str, policy: Policy, gathered: Gathered, today: date, used: Counter[str]
+    documents: Documents, name: str, policy: Policy, gathered: Gathered, today: date, used: _Used
 ) -> Iterator[Problem]:
     try:
         rule = Rule(policy.spec.each, policy.spec.cel)
@@ -52,6 +62,11 @@ def _of_policy(
         yield _invalid(documents, name, policy, invalid)
         return
     things: tuple[Thing, ...] = getattr(gathered, policy.spec.each)
+    used.cost += len(things) * (rule.cost + _EACH)
+    if used.cost > MAX_TOTAL_COST:
+        what = f"the policies up to {name} cost more than {MAX_TOTAL_COST:,} units, so it is not evaluated"
+        yield Problem(what, "Write fewer policies, or shorter ones", _CEL, kind="Policy", key=name)
+        return
     told = 0
     for thing in things:
         objection = rule.objection(thing.fact, gathered.stack)
@@ -62,7 +77,7 @@ def _of_policy(
             for key, waiver in documents.waivers.items()
             if waiver.spec.policy == name and waiver.spec.of in (None, thing.name)
         ]
-        used.update(key for key, _ in waivers)
+        used.waivers.update(key for key, _ in waivers)
         if holding := [(key, waiver) for key, waiver in waivers if today <= waiver.spec.last_day]:
             yield _let_off(thing, name, *holding[0])
             continue
@@ -114,7 +129,7 @@ def _let_off(thing: Thing, name: str, key: str, waiver: Waiver) -> Problem:
     )
 
 
-def _of_waivers(documents: Documents, today: date, used: Counter[str]) -> Iterator[Problem]:
+def _of_waivers(documents: Documents, today: date, used: set[str]) -> Iterator[Problem]:
     """Yield which waivers ended, and which let nothing off."""
     for key, waiver in documents.waivers.items():
         if key in used:

@@ -56,7 +56,8 @@ class Rule:
             self._program = _environment(each).compile(cel)
         except (RuntimeError, ValueError) as error:
             raise _refused(str(error), source, each) from None
-        if _cost(self._program) > MAX_COST:
+        self.cost = _cost(self._program)
+        if self.cost > MAX_COST:
             what = f"the condition can cost more than {MAX_COST:,} units"
             raise InvalidSelector(what, "Use shorter lists and texts, and fewer loops in loops")
         kind = str(self._program.return_type().name())

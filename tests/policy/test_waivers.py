@@ -12,6 +12,7 @@ from inferfleet.api.problems import InvalidDocuments
 from inferfleet.desired import desired
 from inferfleet.digest.compare import compared_stack
 from inferfleet.fleet.lock.lock import Lock
+from inferfleet.policy import enforce
 from inferfleet.policy.enforce import policy_problems
 
 DAY = date(2026, 11, 23)
@@ -120,3 +121,11 @@ def test_what_the_base_breaks_already_is_not_new() -> None:
     base = standing(l4(), place("east"), model(), policy())
     (problem,) = compared_stack(STACK, base, head(base, l4(), place("east"), model(), policy())).problems
     assert (problem.severity, problem.new) == ("error", False)
+
+
+def test_policies_that_cost_too_much_together_are_refused_and_not_evaluated(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(enforce, "MAX_TOTAL_COST", 50)
+    what = "the policies up to small cost more than 50 units, so it is not evaluated"
+    assert told(*FLEET, policy()) == [("error", "Policy", what)]
