@@ -1,7 +1,7 @@
 """Policies enforced: what breaks them, less what waivers let off on the day.
 
-A message names the thing, the policy with its line, what that asks for, and the values that its condition
-names. It stands at the line of the thing, or at that of the policy where the thing has no document.
+A message names the thing, the policy, what that asks for, the values that its condition names, and the line
+of the policy. It stands at the line of the thing, or at that of the policy where the thing has no document.
 """
 
 from collections.abc import Iterator
@@ -98,13 +98,14 @@ def _broken(
     ended: list[tuple[str, Waiver]],
 ) -> Problem:
     where = documents.where("Policy", name, _CEL)
+    # In the next step, so that a digest knows the problem again where the policy has moved.
     line = f" ({where})" if where else ""
     values = f" ({objection})" if objection else ""
     over = "".join(f"; waiver {key} of it ended on {waiver.spec.until}" for key, waiver in ended)
     kind, key, path = (thing.kind, thing.key, thing.path) if thing.kind else ("Policy", name, _CEL)
     return Problem(
-        f"{thing.said} breaks policy {name}{line}: {policy.spec.message.rstrip('.')}{values}{over}",
-        f"Change it, or have a Waiver of policy {name} with of: {thing.name} let it off until a day",
+        f"{thing.said} breaks policy {name}: {policy.spec.message.rstrip('.')}{values}{over}",
+        f"Change it, or have a Waiver of policy {name}{line} with of: {thing.name} let it off until a day",
         path,
         kind=kind,
         key=key,

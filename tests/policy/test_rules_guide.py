@@ -42,7 +42,7 @@ def test_a_pool_of_prod_is_not_replaced_says_everyone() -> None:
     after = side(loaded(fleet(model="OnDemand"), "prod"), base=base)
     (problem,) = policy_problems(after.documents, after.lock, after.desired, today=DAY)
     assert problem.what == (
-        "pool east/spot breaks policy no-replacement-in-prod (all.yaml:180): pools of prod are not replaced; "
+        "pool east/spot breaks policy no-replacement-in-prod: pools of prod are not replaced; "
         "add another pool, and drain this one (stack.name is prod, pool.change is replaced)"
     )
     assert problem.what in {told.what for told in compared_stack("prod", base, after).problems}
