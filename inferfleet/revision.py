@@ -22,7 +22,7 @@ MOST_FILES, MOST_BYTES = 10_000, 200 * 1024 * 1024
 # Seconds for one question to git.
 _SECONDS = 120
 _PROJECT_FILE = "Pulumi.yaml"
-_FOLDERS = ("classes", "plugins", "stacks")
+_FOLDERS = ("classes", "plugins", "policies", "stacks")
 # Parts of paths that git itself refuses to check out.
 _ODD = frozenset({"", ".", "..", ".git"})
 _LINK, _FILE = "120000", ("100644", "100755")
@@ -162,7 +162,7 @@ def _lay_down(root: Path, entries: Sequence[_Entry], commit: str) -> None:
     if len(entries) > MOST_FILES or sum(entry.size for entry in entries) > MOST_BYTES:
         what = f"the project in commit {commit[:12]} has more than {MOST_FILES:,} files, or 200 MiB of them"
         raise _refused(
-            what, "Take from its folders classes, plugins and stacks what inferfleet does not read"
+            what, "Take from its folders classes, plugins, policies and stacks what inferfleet does not read"
         )
     files = [entry for entry in entries if entry.mode in _FILE]
     links = [entry for entry in entries if entry.mode == _LINK]

@@ -22,6 +22,7 @@ from inferfleet.fleet.lock.capacity import parse as parse_capacity
 from inferfleet.fleet.lock.doubts import doubted, doubts
 from inferfleet.fleet.lock.lock import Lock, parse, text
 from inferfleet.plugins.loading import registered
+from inferfleet.policy.enforce import policy_problems
 from inferfleet.preflight.capacity import capacity_warnings
 from inferfleet.preflight.observe import SECONDS, identify, observe
 from inferfleet.reach.asked import Asked
@@ -72,9 +73,9 @@ def prepare(
 
     `config` is the namespace `inferfleet` of the stack's configuration. Google is asked at the addresses
     `google` where its clusters are and whether quotas suffice. By `today` what capacity.lock saw is old or
-    not. Without `outside_plugins` no plugin of others is imported. `parallel` is the number of operations
-    that Pulumi runs at once, where it says so. Raises InvalidDocuments with every problem of the first stage
-    that has one.
+    not, and waivers of policies hold or have ended. Without `outside_plugins` no plugin of others is
+    imported. `parallel` is the number of operations that Pulumi runs at once, where it says so. Raises
+    InvalidDocuments with every problem of the first stage that has one.
     """
     documents, files = load_stack(root, stack, config=config)
     locked = documents.settings.locked if documents.settings.locked is not None else ci
@@ -90,7 +91,11 @@ def prepare(
     )
     with registered(documents, root, outside=outside_plugins) as registry:
         first = desired(documents, lock, registry=registry)
-    problems = list(refusals(first, documents, lock, locked=locked, preview=preview))
+    of_policies = policy_problems(documents, lock, first, today=today)
+    problems = [
+        *refusals(first, documents, lock, locked=locked, preview=preview),
+        *of_severity(of_policies, "error"),
+    ]
 
     connections = [cluster.connection for cluster in first.clusters]
     keys = [connection.config_key for connection in connections if connection.config_key]
@@ -119,6 +124,7 @@ def prepare(
         warnings=documents.located(
             [
                 *odd,
+                *of_severity(of_policies, "warning", "notice"),
                 *announcements(final, documents, lock, locked=locked, preview=preview),
                 *queues(final.plan, parallel=parallel),
                 *kubeconfigs.warnings,

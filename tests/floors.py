@@ -44,7 +44,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("inferfleet.desired",),
     ("inferfleet.reach", "inferfleet.plugins.loading", "inferfleet.components"),
     ("inferfleet.preflight",),
-    ("inferfleet.status", "inferfleet.recovery"),
+    ("inferfleet.status", "inferfleet.recovery", "inferfleet.policy"),
     ("inferfleet.digest.values",),
     (
         "inferfleet.digest",
@@ -57,6 +57,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
         "inferfleet.cli.output",
     ),
     ("inferfleet.program", "inferfleet.cli.show", "inferfleet.cli.report", "inferfleet.cli.source"),
+    ("inferfleet.cli.whatif",),
     ("inferfleet.cli.verbs",),
     ("inferfleet.cli",),
     ("sandbox",),
@@ -108,6 +109,7 @@ OUTSIDE = {
     "inferfleet.fleet.placement": {"bisect", "heapq"},
     # CEL, the types of its values, and its regular expressions, which are matched in linear time.
     "inferfleet.fleet.selectors": {"bisect", "cel_expr_python", "google.protobuf", "re2"},
+    "inferfleet.policy": {"cel_expr_python", "google.protobuf"},
     # The line of a plugin that raised, what its functions take, and what it prints, not other threads.
     "inferfleet.plugins": {"inspect", "sys", "threading", "traceback"},
     # The only room that imports and runs code of others.
@@ -145,6 +147,7 @@ OUTSIDE = {
     "inferfleet.cli.show": {"os", "rich", "sys"},
     "inferfleet.cli.report": {"os", "sys", "typer"},
     "inferfleet.cli.source": {"os", "typer"},
+    "inferfleet.cli.whatif": {"typer"},
     "inferfleet.cli.verbs": {"importlib.metadata", "os.path", "rich", "sys", "time", "typer"},
     "inferfleet.cli": {"importlib", "sys", "typer"},
     # And all of the standard library.

@@ -9,6 +9,7 @@ from inferfleet.api.kinds.inference_class import InferenceClass
 from inferfleet.api.kinds.inference_cluster import InferenceCluster
 from inferfleet.api.kinds.model_deployment import ModelDeployment
 from inferfleet.api.kinds.model_service import ModelService
+from inferfleet.api.kinds.policy.policy import Policy, Waiver
 from inferfleet.api.kinds.policy.quota import Quota
 from inferfleet.api.kinds.settings import Settings
 from inferfleet.api.problems import Problem, Where
@@ -21,8 +22,8 @@ Positions = Mapping[DocumentName, Mapping[str, Where]]
 
 @dataclass(frozen=True)
 class Documents:
-    """Valid documents by key: classes and clusters by name, deployments, services and quotas by
-    `namespace/name`.
+    """Valid documents by key: classes, clusters, policies and waivers by name, deployments, services and
+    quotas by `namespace/name`.
 
     `positions` has the line of every field, `sources` the file of every document; both only for messages and
     for paths relative to a document. `broken_links` are links of plugin chains that cannot be read, by kind
@@ -41,6 +42,8 @@ class Documents:
     broken_links: Mapping[tuple[str, str, str], tuple[Problem, ...]] = field(default_factory=dict)
     quotas: Mapping[str, Quota] = field(default_factory=dict)
     sources: Mapping[DocumentName, Path] = field(default_factory=dict, compare=False)
+    policies: Mapping[str, Policy] = field(default_factory=dict)
+    waivers: Mapping[str, Waiver] = field(default_factory=dict)
 
     def where(self, kind: str, key: str, path: str = "") -> Where | None:
         """Return the line of a field, or of its nearest parent in the file; None for an unknown document."""

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from inferfleet.api.documents import Documents
+from inferfleet.api.loading.edits import Edit
 from inferfleet.api.loading.files import files_of
 from inferfleet.api.loading.load import load
 from inferfleet.api.loading.stack import StackFiles, find_root, load_stack, stacks_of
@@ -23,6 +24,7 @@ from inferfleet.fleet.lock.capacity import parse as parse_capacity
 from inferfleet.fleet.lock.doubts import doubted, doubts
 from inferfleet.fleet.lock.lock import Lock, parse
 from inferfleet.plugins.loading import outside_allowed, registered
+from inferfleet.policy.enforce import policy_problems
 
 if TYPE_CHECKING:
     from inferfleet.reach.google_login import Addresses
@@ -44,13 +46,19 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")
 class Source:
     """Documents and their lock. `files` is None for documents named by path, which have an empty lock.
 
-    `notices` are those of the documents, and what is odd about the lock.
+    `notices` are those of the documents, and what is odd about the lock. Waivers of policies hold `today` or
+    have ended.
     """
 
     documents: Documents
     lock: Lock
     files: StackFiles | None
     notices: tuple[Problem, ...] = ()
+    today: date = field(default_factory=date.today)
+
+    def of_policies(self, desired: Desired) -> tuple[Problem, ...]:
+        """Return what breaks the policies of the stack, as of today."""
+        return policy_problems(self.documents, self.lock, desired, today=self.today)
 
     def desired(self) -> Desired:
         """Return everything that should exist. Raises InvalidDocuments."""
@@ -59,25 +67,26 @@ class Source:
             return desired(self.documents, self.lock, registry=registry)
 
 
-def read_source(paths: Sequence[Path] | None, stack: str | None) -> Source:
-    """Return the documents at the paths, or those of a stack with its lock.
+def read_source(paths: Sequence[Path] | None, stack: str | None, *, edits: tuple[Edit, ...] = ()) -> Source:
+    """Return the documents at the paths, or those of a stack with its lock, as the `edits` make them.
 
     Raises InvalidDocuments with every problem, and click's UsageError when it is unclear what is meant.
     """
     if paths:
         if stack is not None:
             raise typer.BadParameter("name a stack or paths, not both", param_hint="--stack")
-        return _source_of_paths(paths)
+        return _source_of_paths(paths, edits)
     root = find_root(Path.cwd())
-    return stack_source(root, stack if stack is not None else only_stack(root), base=Path.cwd())
+    name = stack if stack is not None else only_stack(root)
+    return stack_source(root, name, base=Path.cwd(), edits=edits)
 
 
-def stack_source(root: Path, stack: str, *, base: Path) -> Source:
-    """Return the documents of a stack of the project `root`, with its lock.
+def stack_source(root: Path, stack: str, *, base: Path, edits: tuple[Edit, ...] = ()) -> Source:
+    """Return the documents of a stack of the project `root`, as the `edits` make them, with its lock.
 
     Messages name files below `base` relative to it. Raises InvalidDocuments with every problem.
     """
-    documents, files = load_stack(root, stack, base=base)
+    documents, files = load_stack(root, stack, base=base, edits=edits)
     file = shown_path(files.lock_file, base)
     text = read_lock(files, file)
     lock = parse(text, file=file, stack=files.stack)
@@ -91,10 +100,10 @@ def stack_source(root: Path, stack: str, *, base: Path) -> Source:
         *doubted(documents, seen, today=today),
         *stale(seen, today=today),
     )
-    return Source(documents, replace(lock, seen=seen), files, notices)
+    return Source(documents, replace(lock, seen=seen), files, notices, today)
 
 
-def _source_of_paths(paths: Sequence[Path]) -> Source:
+def _source_of_paths(paths: Sequence[Path], edits: tuple[Edit, ...]) -> Source:
     empty = [
         Problem(f"folder {path} holds no YAML files", "Name a folder of documents, or single files")
         for path in paths
@@ -102,7 +111,7 @@ def _source_of_paths(paths: Sequence[Path]) -> Source:
     ]
     if empty:
         raise InvalidDocuments(empty)
-    documents = load(paths, catalogue=catalogue())
+    documents = load(paths, catalogue=catalogue(), edits=edits)
     return Source(documents, Lock(stack=documents.settings.stack), None, documents.notices)
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from datetime import date
 
 from inferfleet.api.documents import Documents
 from inferfleet.api.kinds.settings import Settings
@@ -9,13 +10,14 @@ from inferfleet.api.problems import Problem, in_reading_order
 from inferfleet.desired.gate import refuses, unplaced_problem
 from inferfleet.desired.values import Desired
 from inferfleet.digest.beside import plugins, routes
-from inferfleet.digest.costs import bill, costs, quotas, reservations, uses
+from inferfleet.digest.costs import costs, quotas, reservations, uses
 from inferfleet.digest.models import models
 from inferfleet.digest.nodes import cluster_changes, drains, pool_changes
 from inferfleet.digest.resources import resources, updates_in_place
 from inferfleet.digest.update import Side, Update, update_of
 from inferfleet.digest.values.models import Missing
 from inferfleet.digest.values.stack import Stack, State, Told
+from inferfleet.fleet.bill import Bill, bill
 from inferfleet.fleet.decisions import Plan
 from inferfleet.fleet.lock.lock import Lock
 
@@ -36,18 +38,19 @@ def compared_stack(name: str, base: Version, head: Version) -> Stack:
         gone = _changed(name, base, None) if isinstance(base, Side) else Stack(name, "removed")
         return replace(gone, state="removed", problems=(), gone=())
     if isinstance(base, tuple):
-        alone = update_of(_nothing(name), head)
+        alone = update_of(_nothing(name, head.day), head)
         return Stack(name, "not compared", problems=told(alone.after, ()), gone=told(base, base))
     return _changed(name, base, head)
 
 
 def _changed(name: str, base: Side | None, head: Side | None) -> Stack:
-    update = update_of(base or _nothing(name), head or _nothing(name))
+    today = next((side.day for side in (head, base) if side), date.min)
+    update = update_of(base or _nothing(name, today), head or _nothing(name, today))
     touched = resources(update)
     updated = updates_in_place(update, touched)
     before, after = (
-        bill(update.base, update.lock),
-        bill(update.head, update.desired.plan.lock),
+        _bill(update.base, update.lock),
+        _bill(update.head, update.desired.plan.lock),
     )
     problems = told(update.after, update.before)
     said = {_identity(problem) for problem in update.after}
@@ -83,6 +86,10 @@ def _state(made: Stack, base: Side | None) -> State:
     return "unchanged" if made == same and not news else "changed"
 
 
+def _bill(side: Side, lock: Lock) -> Bill:
+    return bill(side.documents, lock.placements, side.desired.plan.demands)
+
+
 def _missing(update: Update) -> tuple[Missing, ...]:
     """Return the replicas without a place that the base does not lack."""
     documents, plan = update.head.documents, update.desired.plan
@@ -101,10 +108,10 @@ def _missing(update: Update) -> tuple[Missing, ...]:
     )
 
 
-def _nothing(stack: str) -> Side:
+def _nothing(stack: str, today: date) -> Side:
     """Return the side of a stack that is not there."""
     documents, lock = Documents(Settings(stack=stack)), Lock(stack=stack)
-    return Side(documents, lock, Desired(stack, (), Plan(lock=lock), frozenset(), ()))
+    return Side(documents, lock, Desired(stack, (), Plan(lock=lock), frozenset(), ()), day=today)
 
 
 def told(problems: Iterable[Problem], known: Iterable[Problem]) -> tuple[Told, ...]:

@@ -5,7 +5,8 @@ lock that came with the documents holds the moves already, and would tell of non
 """
 
 from collections import Counter
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from datetime import date
 from typing import Any
 
 from inferfleet.api.documents import Documents
@@ -20,6 +21,8 @@ from inferfleet.fleet.planning import plan, with_levels
 from inferfleet.fleet.spot import Spot
 from inferfleet.gke.changes.clusters import cloud_changes
 from inferfleet.gke.values import CloudCluster
+from inferfleet.policy.enforce import policy_problems
+from inferfleet.policy.held import Before
 from inferfleet.preflight.in_place import changed_in_place, ports_ahead, remade
 from inferfleet.preflight.kueue import kueue_refuses
 from inferfleet.preflight.leaving import leaving, scaled_otherwise
@@ -32,12 +35,22 @@ _EDITED = "placement.lock says so"
 
 @dataclass(frozen=True)
 class Side:
-    """One version of a stack: documents and lock, what should exist by them, and what is odd about them."""
+    """One version of a stack: documents and lock, what should exist by them, and what is odd about them.
+
+    Waivers of policies hold on its `day` or have ended.
+    """
 
     documents: Documents
     lock: Lock
     desired: Desired
     notices: tuple[Problem, ...] = ()
+    day: date = field(kw_only=True)
+
+    @property
+    def standing(self) -> Before:
+        """Return what the next update finds of it."""
+        plan = self.desired.plan
+        return Before(self.documents, plan.lock.placements, plan.demands)
 
 
 @dataclass(frozen=True)
@@ -92,6 +105,7 @@ def update_of(base: Side, head: Side) -> Update:
             head.desired, documents, head.lock, locked=documents.settings.locked is True, preview=False
         ),
         *cloud_problems,
+        *policy_problems(documents, lock, desired, today=head.day, before=base.standing),
         *(
             problem
             for cluster in here
@@ -148,6 +162,7 @@ def _standing_problems(base: Side, lock: Lock) -> tuple[Problem, ...]:
         *refusals(
             base.desired, documents, base.lock, locked=documents.settings.locked is True, preview=False
         ),
+        *policy_problems(documents, lock, desired, today=base.day, before=base.standing),
     ]
     return of_severity(documents.located(problems), "error", "warning", "notice")
 

@@ -113,7 +113,8 @@ def plan(documents: Documents, lock: Lock, demands: Demands | None = None) -> Pl
     selectors = Selectors()
     demands = demands or written(documents)
     suitability = Suitability(documents, selectors, demands)
-    checked = check(documents, selectors, demands)
+    # What is lost makes no document wrong.
+    checked = check(_with_gone(documents, lock), selectors, demands)
     retained = retain(documents, lock)
     targets = _targets(documents, retained)
     valid = [deployment for deployment in documents.deployments if deployment not in checked.invalid]
@@ -227,6 +228,16 @@ def _of_roles(new: Spot, old: Spot) -> Spot:
     """Return the old spot with those of its roles that the new one has: what others need is not known."""
     roles = dict(new.pools)
     return old._replace(pools=tuple((role, pool) for role, pool in old.pools if role in roles))
+
+
+def _with_gone(documents: Documents, lock: Lock) -> Documents:
+    """Return the documents with the pools that they lack because somebody asks what if these were lost."""
+    clusters = dict(documents.clusters)
+    for (name, _), pool in lock.gone.items():
+        spec = clusters[name].spec
+        changed = spec.model_copy(update={"node_pools": (*spec.node_pools, pool)})
+        clusters[name] = clusters[name].model_copy(update={"spec": changed})
+    return replace(documents, clusters=clusters)
 
 
 def _targets(documents: Documents, retained: Retained) -> dict[str, int]:

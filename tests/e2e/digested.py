@@ -9,6 +9,7 @@ from typing import Any
 import edits_of_workers_stack
 import gke_edits_stack
 import yaml
+from fleet_of_one import TODAY
 from gke_edits import Edit
 
 from inferfleet.api import Documents, InvalidDocuments, Problem, load
@@ -38,7 +39,7 @@ def loaded(written: Iterable[Mapping[str, Any]], stack: str, **settings: Any) ->
 def side(documents: Documents, lock: Lock | None = None, base: Side | None = None) -> Side:
     """A side of a stack; with a base, the head that leaves its lock alone."""
     known = lock_after(base, lock or (base.lock if base else Lock(stack=documents.settings.stack)))
-    return Side(documents, known, desired(documents, known), documents.notices)
+    return Side(documents, known, desired(documents, known), documents.notices, day=TODAY)
 
 
 @cache

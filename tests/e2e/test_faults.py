@@ -1,12 +1,13 @@
 """Clusters that stop or are swapped, and locks that must hold."""
 
+import json
 import shutil
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from documents import deployment, east, service, west
+from documents import API, deployment, east, service, west
 from project import Project
 
 from sandbox import clusters
@@ -82,10 +83,21 @@ def test_a_lost_cluster_keeps_what_it_has_and_the_rest_goes_on(without_east: Pro
     }
 
 
-def test_an_abandoned_cluster_leaves_the_state_and_its_replicas_go_elsewhere(without_east: Project) -> None:
+def test_an_abandoned_cluster_leaves_the_state_and_its_replicas_go_where_a_plan_without_it_said(
+    without_east: Project,
+) -> None:
+    asked = ("plan", "--stack", without_east.stack, "--without", "cluster=east", "--json")
+    predicted = json.loads(without_east.cli(*asked).stdout)
     without_east.write("clusters", east(state="abandoned"), west())
     done = without_east.up()
     assert done.code == 0, done.output
+    shown = without_east.run("pulumi", "stack", "output", "--stack", without_east.stack, "--json").stdout
+    outputs = json.loads(shown)
+    assert outputs["placements"] == {
+        one["deployment"]: {f"{one['cluster']} decode={one['pools']['decode']}": one["replicas"]}
+        for one in predicted["placements"]
+    }
+    assert outputs["services"] == {one["service"]: [one["cluster"]] for one in predicted["services"]}
     assert [name for name in without_east.state() if "east" in name] == [
         "ExistingCluster east",
         "kubernetes east",
@@ -111,6 +123,22 @@ def _forget(project: Project, cluster: str) -> None:
         project.kubectl(cluster, "delete", kind, "-A", "-l", ours, "--wait=false")
     for kind in ("serviceaccounts", "roles", "rolebindings", "clusterroles", "clusterrolebindings"):
         project.kubectl(cluster, "delete", kind, "-A", "-l", ours, "--wait=false")
+
+
+def test_a_policy_refuses_an_update_in_the_words_of_validate(spread: Project) -> None:
+    rule = {"each": "model", "cel": "model.replicas < 2", "message": "one replica is enough"}
+    spread.write("policy", {"apiVersion": API, "kind": "Policy", "metadata": {"name": "one"}, "spec": rule})
+    checked = json.loads(spread.cli("validate", "--stack", spread.stack, "--json").stdout)
+    (problem,) = checked["problems"]
+    words = f"{problem['file']}:{problem['line']}: {problem['what']}. {problem['nextStep']}"
+    assert "model ml/spread breaks policy one" in words
+    before = spread.state()
+    for run in (spread.preview, spread.up):
+        refused = run()
+        assert refused.code != 0
+        assert words in refused.output
+        assert refused.operations.keys() <= {"Stack inferfleet-e2e"}
+    assert spread.state() == before
 
 
 def test_swapped_kubeconfigs_are_refused_by_uid(spread: Project) -> None:

@@ -12,8 +12,10 @@ from inferfleet.api.kinds.inference_class import InferenceClass
 from inferfleet.api.kinds.inference_cluster import InferenceCluster
 from inferfleet.api.kinds.model_deployment import ModelDeployment
 from inferfleet.api.kinds.model_service import ModelService
+from inferfleet.api.kinds.policy.policy import Policy, Waiver
 from inferfleet.api.kinds.policy.quota import Quota
 from inferfleet.api.kinds.settings import Settings
+from inferfleet.api.loading.edits import Edit, astray, edited
 from inferfleet.api.loading.files import Source, files_of, read
 from inferfleet.api.loading.recognition import flaws_of, kind_of
 from inferfleet.api.loading.size import oversize
@@ -24,9 +26,9 @@ from inferfleet.api.wording import one_of, path_of, shown
 from inferfleet.api.yaml.budget import Budget
 from inferfleet.profiles.table import names
 
-Document = InferenceClass | InferenceCluster | ModelDeployment | ModelService | Quota
+Document = InferenceClass | InferenceCluster | ModelDeployment | ModelService | Quota | Policy | Waiver
 _CHAIN = ("spec", "plugins")
-_NAMESPACED = ("ModelDeployment", "ModelService", "Quota")
+NAMESPACED = ("ModelDeployment", "ModelService", "Quota")
 
 
 @dataclass(frozen=True)
@@ -77,6 +79,8 @@ class Collection:
             deployments=_of(by_name, ModelDeployment),
             services=_of(by_name, ModelService),
             quotas=_of(by_name, Quota),
+            policies=_of(by_name, Policy),
+            waivers=_of(by_name, Waiver),
             positions={name: collected.source.positions() for name, collected in by_name.items()},
             broken_links=self.broken_links,
             sources={name: collected.source.file for name, collected in by_name.items()},
@@ -95,7 +99,7 @@ def _key(kind: str, data: Any) -> str | None:
     metadata = data.get("metadata")
     if not isinstance(metadata, dict) or not isinstance(metadata.get("name"), str):
         return None
-    if kind not in _NAMESPACED:
+    if kind not in NAMESPACED:
         return str(metadata["name"])
     return f"{metadata.get('namespace', 'default')}/{metadata['name']}"
 
@@ -118,6 +122,19 @@ def dangling(collection: Collection, catalogue: Path | None) -> Iterator[Problem
         elif kind == "Quota" and collection.complete:
             unknown = _limited(collected.source.text.data, classes, catalogue)
             yield from collected.source.located(unknown, kind=kind, key=cluster)
+        elif kind == "Waiver" and collection.complete:
+            policies = collection.keys("Policy")
+            unknown = _waived(cluster, collected.source.text.data, policies)
+            yield from collected.source.located(unknown, kind=kind, key=cluster)
+
+
+def _waived(waiver: str, data: Any, policies: set[str]) -> Iterator[Problem]:
+    """Yield a problem for the policy of a waiver where there is none of that name."""
+    wanted = _at(data, "spec", "policy")
+    if isinstance(wanted, str) and wanted and wanted not in policies:
+        what = f"waiver {waiver} is of policy {shown(wanted)!r}, which does not exist"
+        step = one_of(wanted, policies, "Known policies") if policies else "Remove the waiver"
+        yield Problem(what, step, "spec.policy")
 
 
 def _profile(cluster: str, data: Any) -> Iterator[Problem]:
@@ -167,6 +184,8 @@ KINDS: dict[str, type[Document]] = {
     "ModelDeployment": ModelDeployment,
     "ModelService": ModelService,
     "Quota": Quota,
+    "Policy": Policy,
+    "Waiver": Waiver,
 }
 
 
@@ -177,13 +196,14 @@ def load(
     catalogue: Path | None = CATALOGUE,
     base: Path | None = None,
     root: Path | None = None,
+    edits: tuple[Edit, ...] = (),
 ) -> Documents:
     """Return all documents in files and folders, and the classes of the catalogue (a folder), if any.
 
     A class with the name of one in the catalogue replaces it, with a notice. Messages name files below `base`
     (the current directory) relative to it. Every file must be inside of the folder `root`; without it, inside
-    the project of its path. Raises InvalidDocuments with every problem; links of plugin chains that cannot be
-    read are told by `desired`, unless there is another.
+    the project of its path. Documents are taken as the `edits` make them. Raises InvalidDocuments with every
+    problem; links of plugin chains that cannot be read are told by `desired`, unless there is another.
     """
     base = (base or Path.cwd()).absolute()
     collection = Collection()
@@ -200,13 +220,15 @@ def load(
         problems += unread
         collection.complete &= not unread
         for source in sources:
-            problems += _take(source, collection, catalogued=file in classes)
+            problems += _take(source, collection, edits, catalogued=file in classes)
             if len(problems) > MOST_PROBLEMS:
                 problems.append(_too_many(source))
                 raise InvalidDocuments(of_severity(problems, "error"))
         if budget.spent:
             break
     problems += dangling(collection, catalogue)
+    if collection.complete:
+        problems += astray(edits, collection.by_name)
     if errors := of_severity(problems, "error"):
         raise InvalidDocuments([*errors, *chain.from_iterable(collection.broken_links.values())])
     documents = collection.documents(settings or Settings(stack="unnamed"))
@@ -220,12 +242,19 @@ def _too_many(source: Source) -> Problem:
     return Problem(what, "Fix those first")
 
 
-def _take(source: Source, collection: Collection, *, catalogued: bool) -> list[Problem]:
+def _take(
+    source: Source, collection: Collection, edits: tuple[Edit, ...], *, catalogued: bool
+) -> list[Problem]:
     """Add one document to the collection, and return its problems."""
-    data = source.text.data
     problems = list(islice(flaws_of(source), MOST_PROBLEMS))
     missing = [flaw.path for flaw in source.text.flaws if flaw.missing]
-    kind, unknown = kind_of(data, KINDS)
+    kind, unknown = kind_of(source.text.data, KINDS)
+    if kind is not None and edits:
+        key = _key(kind, source.text.data)
+        own = [edit for edit in edits if (edit.kind, edit.key) == (kind, key)]
+        source, misled = edited(source, own)
+        problems += misled
+    data = source.text.data
     if kind is None:
         collection.complete = False
         return source.located(problems + [problem for problem in unknown if problem.path not in missing])

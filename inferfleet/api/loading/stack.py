@@ -10,6 +10,7 @@ from typing import Any
 from inferfleet.api.documents import Documents
 from inferfleet.api.kinds.inference_cluster import InferenceCluster
 from inferfleet.api.loading.border import is_inside
+from inferfleet.api.loading.edits import Edit
 from inferfleet.api.loading.hidden import elsewhere, hidden, names_environment
 from inferfleet.api.loading.load import load
 from inferfleet.api.loading.settings import (
@@ -34,13 +35,18 @@ __all__ = ["StackFiles", "find_root", "load_stack", "read_settings", "settings_o
 
 
 def load_stack(
-    root: Path, stack: str, *, config: Mapping[str, Any] | None = None, base: Path | None = None
+    root: Path,
+    stack: str,
+    *,
+    config: Mapping[str, Any] | None = None,
+    base: Path | None = None,
+    edits: tuple[Edit, ...] = (),
 ) -> tuple[Documents, StackFiles]:
     """Return the documents of a stack with its settings, and where its files are.
 
     `config` is the namespace `inferfleet` of the Pulumi configuration; without it, the stack's file is read.
-    Settings in it that the file does not have are refused, but for secrets and kubeconfigs. Raises
-    InvalidDocuments with every problem of both.
+    Settings in it that the file does not have are refused, but for secrets and kubeconfigs. Documents are
+    taken as the `edits` make them. Raises InvalidDocuments with every problem of both.
     """
     base = (base or Path.cwd()).absolute()
     files = files_of_stack(root.absolute(), stack)
@@ -61,11 +67,12 @@ def load_stack(
     else:
         try:
             documents = load(
-                [files.documents],
+                [files.documents, *([files.policies] if os.path.isdir(files.policies) else [])],
                 settings=settings,
                 catalogue=files.catalogue,
                 base=base,
                 root=files.root,
+                edits=edits,
             )
         except InvalidDocuments as error:
             problems += error.problems

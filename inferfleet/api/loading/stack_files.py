@@ -67,6 +67,11 @@ def catalogue_of(root: Path) -> Path:
     own = root / "classes"
     return own if os.path.lexists(own) else CATALOGUE
 
+    @property
+    def policies(self) -> Path:
+        """Return the folder with the policies of all stacks, which there need not be."""
+        return self.root / "policies"
+
 
 def find_root(start: Path) -> Path:
     """Return the nearest folder upwards with a Pulumi.yaml. Raises InvalidDocuments when there is none."""

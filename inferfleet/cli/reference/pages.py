@@ -4,6 +4,9 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
+from typing import Any, get_args, get_origin, get_type_hints
+
+from pydantic.alias_generators import to_camel
 
 from inferfleet.api.loading.load import KINDS
 from inferfleet.api.loading.schema import descriptions, json_schema, settings_schema, value_schema
@@ -17,6 +20,7 @@ from inferfleet.fleet.lock import lock as lock_file
 from inferfleet.fleet.lock.lock import VERSION, Lock, LockedCluster, LockedPool
 from inferfleet.fleet.spot import Spot
 from inferfleet.plugins.registry import builtin
+from inferfleet.policy import facts
 
 _MADE = "<!-- Made by `make docs`; edit the texts in the program instead. -->"
 _TYPES = """\
@@ -37,6 +41,7 @@ _HOW_TO_DIGEST = """\
 `inferfleet digest --base COMMIT --json` prints it, beside the keys `problems`, `warnings` and `notices` that
 all commands have, and `inferfleet schema --of digest` prints its JSON Schema. Every field is there. Pairs of
 numbers are what is before and after."""
+_CEL: Mapping[Any, str] = {str: "string", int: "int", float: "double"}
 # An entry of the lock has the keys of this field next to its other keys, not nested.
 _KEYS = {"settings": "any other"}
 _EXAMPLE = Lock(
@@ -78,6 +83,7 @@ def pages() -> dict[str, str]:
         _file_name(kind): _page(kind, [schema[kind]["description"], _TYPES, *tables(schema[kind], schema)])
         for kind in KINDS
     }
+    kinds["policy.md"] += "\n" + "\n\n".join(_seen()) + "\n"
     others = {
         "settings.md": _page("Settings of a stack", _settings()),
         "plugins.md": _page("Built-in plugins", plugin_sections(builtin())),
@@ -160,6 +166,30 @@ def _lock() -> Iterator[str]:
         yield f"## An entry of `{section}`"
         yield _text(entry)
         yield _fields(entry, *descriptions(entry))
+
+
+def _seen() -> Iterator[str]:
+    """Yield what conditions of policies see, by variable."""
+    yield "## What conditions see"
+    yield " ".join((facts.__doc__ or "").partition("\n\n")[2].split())
+    for variable, fact in {"stack": facts.Stack, **facts.TYPES}.items():
+        yield f"### `{variable}`"
+        yield _text(fact)
+        texts, hints = descriptions(fact), get_type_hints(fact)
+        rows = (
+            f"| `{to_camel(name)}` | {_type_seen(hints[name])} | {text} |" for name, text in texts.items()
+        )
+        yield "\n".join(["| field | type | description |", "|---|---|---|", *rows])
+
+
+def _type_seen(hint: Any) -> str:
+    """Return the type of a field as CEL has it: `int`, `list(string)`, `map(string, string)`."""
+    origin = get_origin(hint)
+    if origin is tuple:
+        return f"list({_type_seen(get_args(hint)[0])})"
+    if origin is not None:
+        return "map(string, string)"
+    return _CEL.get(hint, hint.__name__.lower())
 
 
 def _text(described: type) -> str:

@@ -110,7 +110,8 @@ def _version(root: Path, stack: str, base: Version = None) -> Version:
     try:
         source = stack_source(root, stack, base=root)
         source = replace(source, lock=lock_after(base if isinstance(base, Side) else None, source.lock))
-        return Side(source.documents, source.lock, source.desired(), tuple(_homeless(source.notices, root)))
+        notices = tuple(_homeless(source.notices, root))
+        return Side(source.documents, source.lock, source.desired(), notices, day=source.today)
     except InvalidDocuments as invalid:
         return tuple(_homeless(invalid.problems, root))
 

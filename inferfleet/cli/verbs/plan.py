@@ -7,16 +7,20 @@ import typer
 
 from inferfleet.api.loading.files import write_text
 from inferfleet.api.loading.stack_files import read_lock
+from inferfleet.api.problems import of_severity
 from inferfleet.cli.exit_codes import ExitCode
 from inferfleet.cli.output import print_line
 from inferfleet.cli.report import Report, reporting
+from inferfleet.cli.show.losses import loss_values, show_losses
 from inferfleet.cli.show.plan import as_values, show
 from inferfleet.cli.show.savings import saving_values, show_savings
 from inferfleet.cli.source import AsJson, Paths, Source, StackName, container_api, read_source, shown_path
+from inferfleet.cli.whatif import NMinusOne, Set, Without, as_if, edits_asked, losses_asked
 from inferfleet.desired.gate import announcements, refusals
 from inferfleet.desired.values import Desired
 from inferfleet.fleet.advice.rebalance import moved, savings, since
 from inferfleet.fleet.lock.lock import matches, text
+from inferfleet.fleet.whatif.each import n_minus_one as after_each_loss
 
 Write = Annotated[bool, typer.Option("--write", help="Write placement.lock.")]
 Locked = Annotated[bool, typer.Option("--locked", help="Fail when placement.lock does not match.")]
@@ -38,16 +42,26 @@ def plan(
     locked: Locked = False,
     rebalance: Rebalance = False,
     max_moves: MaxMoves = 10,
+    without: Without = None,
+    set_: Set = None,
+    n_minus_one: NMinusOne = False,
     as_json: AsJson = False,
 ) -> None:
     """Show placements, what moves against placement.lock, and replicas without a place, with reasons.
 
     With --write the lock is updated, and the UIDs of existing clusters that answer are recorded. With
     --rebalance the plan has moves that no update makes by itself, because they stop replicas that run.
+
+    With --without and --set the plan is that of a fleet that lost something, and of other documents; files
+    stay as they are. With --n-minus-one each loss is planned from what the plan has placed.
     """
+    lost, edits = losses_asked(without or ()), edits_asked(set_ or ())
     with reporting(as_json=as_json) as report:
         _check_options(named_by_path=bool(paths), write=write, locked=locked, rebalance=rebalance)
-        source = read_source(paths, stack)
+        if (lost or edits) and (write or locked or rebalance):
+            given = "--write" if write else "--locked" if locked else "--rebalance"
+            raise typer.BadParameter("--without and --set ask what would be", param_hint=given)
+        source = as_if(read_source(paths, stack, edits=edits), lost)
         documents, lock = source.documents, source.lock
         report.documents = documents
         report.problems += source.notices
@@ -62,27 +76,43 @@ def plan(
         report.values |= as_values(desired)
         if rebalance:
             report.values["rebalance"] = [saving_values(move) for move in moves]
+        if lost or edits:
+            report.values["asIf"] = {
+                "without": [{"kind": loss.kind, "name": loss.name} for loss in lost],
+                "set": [edit.written for edit in edits],
+            }
+        after_losses = tuple(after_each_loss(documents, lock, desired.plan)) if n_minus_one else ()
+        if n_minus_one:
+            report.values["nMinusOne"] = [loss_values(one) for one in after_losses]
         report.values["lock"] = source.files and {
             "file": shown_path(source.files.lock_file),
             "matches": matches(lock, desired.plan.lock),
             "written": False,
         }
         if not as_json:
+            for loss in lost:
+                print_line(f"as if {loss} were lost")
+            for edit in edits:
+                print_line(f"as if {edit.written}")
             show(desired, remembered=source.files is not None)
         if rebalance and not as_json:
             show_savings(moves)
+        if n_minus_one and not as_json:
+            show_losses(after_losses)
         report.problems += announcements(desired, documents, lock, locked=False, preview=False)
         unplaced = refusals(desired, documents, lock, locked=False, preview=False)
-        if unplaced:
-            report.problems += unplaced
-            report.code = ExitCode.UNPLACED
+        of_policies = source.of_policies(desired)
+        broken = of_severity(of_policies, "error")
+        report.problems += [*unplaced, *of_policies]
+        if unplaced or broken:
+            report.code = ExitCode.PROBLEMS if broken else ExitCode.UNPLACED
         if locked:
             refused = refusals(desired, documents, lock, locked=True, preview=False)
             mismatch = [problem for problem in refused if problem not in unplaced]
             if mismatch:
                 report.problems += mismatch
                 report.code = ExitCode.LOCK_DIFFERS
-        if write and not unplaced:
+        if write and not unplaced and not broken:
             _write(source, desired, report, as_json=as_json)
 
 

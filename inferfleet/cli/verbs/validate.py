@@ -1,4 +1,4 @@
-"""`inferfleet validate`: every problem of documents, classes, settings and lock."""
+"""`inferfleet validate`: every problem of documents, classes, settings, lock and policies."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -8,7 +8,7 @@ import typer
 
 from inferfleet.api.documents import Documents
 from inferfleet.api.loading.stack import find_root, stacks_of
-from inferfleet.api.problems import InvalidDocuments, Problem
+from inferfleet.api.problems import InvalidDocuments, Problem, of_severity
 from inferfleet.cli.exit_codes import ExitCode
 from inferfleet.cli.output import print_line
 from inferfleet.cli.report import Report, reporting
@@ -21,8 +21,8 @@ Every = Annotated[bool, typer.Option("--all", help="Check all stacks of the proj
 def validate(
     paths: Paths = None, stack: StackName = None, every: Every = False, as_json: AsJson = False
 ) -> None:
-    """Check documents, classes, settings and lock: everything that `pulumi up` would refuse without asking
-    a cluster.
+    """Check documents, classes, settings, lock and policies: everything that `pulumi up` would refuse without
+    asking a cluster.
     """
     with reporting(as_json=as_json) as report:
         if every:
@@ -35,10 +35,10 @@ def validate(
         report.problems += source.notices
         counts = _counts(source.documents)
         report.values["documents"] = counts
-        problems, unplaced = _checked(source)
+        problems, code = _checked(source)
         report.problems += problems
-        if unplaced:
-            report.code = ExitCode.UNPLACED
+        if code is not ExitCode.FINE:
+            report.code = code
         elif not as_json:
             print_line(f"valid: {_told(counts)}")
 
@@ -47,31 +47,36 @@ def _every(report: Report, *, as_json: bool) -> None:
     """Check each stack; one that is not valid hides no problem of another."""
     root = find_root(Path.cwd())
     counts = {}
-    unplaced = False
+    codes = set()
     for stack in stacks_of(root):
         try:
             source = stack_source(root, stack, base=Path.cwd())
-            problems, without_place = _checked(source)
+            problems, code = _checked(source)
         except InvalidDocuments as invalid:
             report.problems += invalid.problems
+            codes.add(ExitCode.PROBLEMS)
             continue
         counts[stack] = _counts(source.documents)
         report.problems += source.documents.located([*source.notices, *problems])
-        unplaced |= without_place
-        if not without_place and not as_json:
+        codes.add(code)
+        if code is ExitCode.FINE and not as_json:
             print_line(f"{stack}: valid: {_told(counts[stack])}")
     report.values["documents"] = counts
-    if unplaced and len(counts) == len(stacks_of(root)):
+    if ExitCode.UNPLACED in codes and ExitCode.PROBLEMS not in codes:
         report.code = ExitCode.UNPLACED
 
 
-def _checked(source: Source) -> tuple[list[Problem], bool]:
-    """Return what is wrong or to be said of a source, and whether replicas without a place stop an update."""
+def _checked(source: Source) -> tuple[list[Problem], ExitCode]:
+    """Return what is wrong or to be said of a source, and the exit code that follows."""
     documents, lock = source.documents, source.lock
     desired = source.desired()
     said: Iterable[Problem] = announcements(desired, documents, lock, locked=False, preview=False)
+    of_policies = source.of_policies(desired)
     unplaced = refusals(desired, documents, lock, locked=False, preview=False)
-    return [*said, *unplaced], bool(unplaced)
+    problems = [*said, *of_policies, *unplaced]
+    if of_severity(of_policies, "error"):
+        return problems, ExitCode.PROBLEMS
+    return problems, ExitCode.UNPLACED if unplaced else ExitCode.FINE
 
 
 def _counts(documents: Documents) -> dict[str, int]:

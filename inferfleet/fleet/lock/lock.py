@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from itertools import groupby
 from typing import Any, NamedTuple
 
+from inferfleet.api.kinds.node_pool import NodePool
 from inferfleet.api.problems import InvalidDocuments, Problem, Where
 from inferfleet.api.wording import shown
 from inferfleet.fleet.lock import entries as lock_entries
@@ -91,6 +92,8 @@ class Lock:
     """Line of each entry in the file, by section and key (`pools/<cluster>/<pool>`); it is not written."""
     seen: Mapping[PoolKey, Seen] = field(default_factory=dict, compare=False)
     """What capacity.lock says of pools; it is not written."""
+    gone: Mapping[PoolKey, NodePool] = field(default_factory=dict, compare=False)
+    """Pools that documents lack because somebody asks what if they were lost; it is not written."""
 
     def runs(self, spot: Spot) -> bool:
         """Return whether workloads of the spot run: those of a role stay when others are added or removed."""

@@ -54,7 +54,7 @@ def ranks(documents: Documents) -> dict[str, _Rank]:
 
     Prices in another currency than that of most classes in use are not compared.
     """
-    return _ranks(documents, _common(documents))
+    return _ranks(documents, common_currency(documents))
 
 
 def prices(documents: Documents) -> dict[str, int]:
@@ -83,7 +83,7 @@ def unpriced(documents: Documents) -> Iterator[Problem]:
     more = f" and {len(lacking) - 3} more" if len(lacking) > 3 else ""
     sizes = {"GPUs" if accelerator(documents.classes[class_of(name)]) else "cores" for name in lacking}
     yield Problem(
-        f"no price in {_common(documents)} is known for nodes of {', '.join(lacking[:3])}{more}: new "
+        f"no price in {common_currency(documents)} is known for nodes of {', '.join(lacking[:3])}{more}: new "
         f"replicas come there after all nodes with a price, by their {' or '.join(sorted(sizes))} per node",
         "Write a class of your own with a price to change that",
         "spec.price",
@@ -113,7 +113,7 @@ def in_other_regions(documents: Documents) -> Iterator[Problem]:
         )
 
 
-def _common(documents: Documents) -> str:
+def common_currency(documents: Documents) -> str:
     """Return the currency of most prices of classes in use, so that no catalogue outvotes a team's own."""
     currencies = Counter(
         price.currency for name in _used(documents) if (price := documents.classes[name].spec.price)

@@ -12,6 +12,8 @@ from inferfleet.fleet.lock.lock import Lock
 from inferfleet.fleet.roles import roles_of
 from inferfleet.fleet.spot import Spot
 
+_LOST_POOL = "the pool is lost"
+
 
 @dataclass(frozen=True)
 class Retained:
@@ -22,8 +24,9 @@ class Retained:
     document are dropped, and `revised` what spots of another revision have become. Of the `movable` ones that
     came to their spot with a merge of branches, `added` counts those that did not run before it, and `moved`
     those that ran elsewhere. `ran` counts the replicas of each deployment that should have a place because
-    they ran: `movable` ones, and those on abandoned clusters. A spot of `movable` has no role that its
-    document does not have, but may lack one that it has: its replicas get a pool for that, or move.
+    they ran: `movable` ones, and those on abandoned clusters and pools that are gone. A spot of `movable` has
+    no role that its document does not have, but may lack one that it has: its replicas get a pool for that,
+    or move.
     """
 
     movable: dict[Spot, int]
@@ -38,7 +41,9 @@ class Retained:
 
 
 def retain(documents: Documents, lock: Lock) -> Retained:
-    """Sort the replicas of the lock; those of removed deployments and abandoned clusters are in no group."""
+    """Sort the replicas of the lock; those of removed deployments, of abandoned clusters and of pools that
+    are gone are in no group.
+    """
     movable: dict[Spot, int] = {}
     fixed: dict[Spot, int] = {}
     orphaned: dict[Spot, int] = {}
@@ -53,9 +58,10 @@ def retain(documents: Documents, lock: Lock) -> Retained:
         state = cluster.spec.state if cluster else ""
         came = lock.moved.get(spot, 0)
         new = max(0, replicas - lock.was[spot] - came) if spot in lock.was else 0
-        if state == "abandoned":
+        lost = any((spot.cluster, pool) in lock.gone for _, pool in spot.pools)
+        if state == "abandoned" or lost:
             if spot.deployment in documents.deployments:
-                left[spot] = state
+                left[spot] = _LOST_POOL if lost else state
                 ran[spot.deployment] += replicas - new
             continue
         if orphan := _orphan(documents, spot, replicas):

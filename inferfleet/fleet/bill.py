@@ -1,0 +1,88 @@
+"""What nodes cost in an hour, and how many GPUs of them replicas hold, by class.
+
+Nodes are paid for: all of a pool of fixed size, of an autoscaled one its minimum and those that replicas
+need. What Google takes for a cluster itself, its system pool, disks and traffic is in no class, and is not
+counted.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from decimal import Decimal
+
+from inferfleet.api.documents import Documents
+from inferfleet.fleet.placement.ledger import nodes_used
+from inferfleet.fleet.placement.prices import foreign_region, of_node
+from inferfleet.fleet.shapes import Demands
+from inferfleet.fleet.spot import Spot
+
+
+@dataclass
+class Paid:
+    """What one class has on one side. `cost` is that of its nodes with a price."""
+
+    gpus: int = 0
+    nodes: int = 0
+    unpriced: int = 0
+    cost: Decimal = Decimal(0)
+    currency: str = ""
+    region: str = ""
+
+
+@dataclass
+class Bill:
+    """Nodes that are paid for on one side, by class."""
+
+    classes: dict[str, Paid] = field(default_factory=dict)
+
+    def of(self, name: str) -> Paid:
+        return self.classes.setdefault(name, Paid())
+
+    @property
+    def totals(self) -> dict[str, Decimal]:
+        """Return the cost of an hour by currency."""
+        sums: dict[str, Decimal] = {}
+        for paid in self.classes.values():
+            if paid.currency:
+                sums[paid.currency] = sums.get(paid.currency, Decimal(0)) + paid.cost
+        return sums
+
+    @property
+    def unpriced(self) -> int:
+        """Return the nodes without a known price."""
+        return sum(paid.unpriced for paid in self.classes.values())
+
+
+def bill(documents: Documents, placements: Mapping[Spot, int], demands: Demands) -> Bill:
+    """Return what nodes cost with these placements; those of abandoned clusters nothing."""
+    known = {
+        spot: replicas
+        for spot, replicas in placements.items()
+        if spot.cluster in documents.clusters
+        and {pool for _, pool in spot.pools}
+        <= {pool.name for pool in documents.clusters[spot.cluster].spec.node_pools}
+        and all(demands.has(spot.deployment, role) for role, _ in spot.pools)
+    }
+    used = nodes_used(documents, known, demands)
+    made = Bill()
+    pools = {}
+    for name, cluster in documents.clusters.items():
+        for pool in cluster.spec.node_pools:
+            pools[name, pool.name] = pool.class_name
+            if cluster.spec.state == "abandoned":
+                continue
+            needed = max(pool.min_node_count or 0, used.get((name, pool.name), 0))
+            nodes = pool.node_count if pool.node_count is not None else needed
+            inference_class = documents.classes[pool.class_name]
+            paid, price = made.of(pool.class_name), of_node(pool, inference_class)
+            paid.nodes += nodes
+            if price is None:
+                paid.unpriced += nodes
+                continue
+            paid.cost += nodes * price[0]
+            paid.currency = price[1]
+            paid.region = paid.region or foreign_region(cluster, inference_class)
+    for spot, replicas in known.items():
+        for role, pool_name in spot.pools:
+            key = (spot.cluster, pool_name)
+            made.of(pools[key]).gpus += replicas * demands.of(spot.deployment, role, key).gpus
+    return made

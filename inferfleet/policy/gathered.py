@@ -1,0 +1,189 @@
+"""From documents, plan and what was before to the things that policies are asked of."""
+
+from collections.abc import Mapping
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+from inferfleet.api.documents import Documents
+from inferfleet.desired.values import Desired
+from inferfleet.fleet.bill import bill
+from inferfleet.fleet.decisions import changes
+from inferfleet.fleet.lock.lock import Lock
+from inferfleet.fleet.placement.prices import common_currency
+from inferfleet.fleet.whatif.each import n_minus_one
+from inferfleet.policy import facts
+from inferfleet.policy.held import Before, held
+from inferfleet.policy.nodes import clusters, pools, region
+from inferfleet.policy.pods import images, plugins
+from inferfleet.policy.things import Thing
+
+
+class Gathered:
+    """The facts of a stack, each worked out when a policy asks for it."""
+
+    def __init__(self, documents: Documents, lock: Lock, desired: Desired, before: Before) -> None:
+        self._documents, self._lock, self._desired, self._before = documents, lock, desired, before
+        placed = {placement.spot: placement.replicas for placement in desired.plan.placements}
+        self._now = Before(documents, placed, desired.plan.demands)
+        self._currency = common_currency(documents)
+        self._after = held(self._now, self._currency)
+        self._old = held(before, self._currency)
+
+    @cached_property
+    def stack(self) -> facts.Stack:
+        """Return the stack as a whole."""
+        after, old = (
+            bill(fleet.documents, fleet.placements, fleet.demands) for fleet in (self._now, self._before)
+        )
+        return facts.Stack(
+            self._documents.settings.stack,
+            self._currency,
+            sum(self._after.gpus.values()),
+            sum(self._old.gpus.values()),
+            float(after.totals.get(self._currency, 0)),
+            float(old.totals.get(self._currency, 0)),
+            after.unpriced,
+        )
+
+    @cached_property
+    def fleet(self) -> tuple[Thing, ...]:
+        """Return the fleet as a whole, as one thing."""
+        old = Lock(placements=self._before.placements)
+        new = Lock(placements=self._now.placements)
+        moved = {change.spot.deployment for change in changes(old, new) if change.after < change.before}
+        whole = facts.Fleet(
+            teams=_facts(self.team),
+            models=_facts(self.model),
+            clusters=_facts(self.cluster),
+            pools=_facts(self.pool),
+            placements=_facts(self.placement),
+            moves=tuple(sorted(moved)),
+        )
+        return (Thing(whole, "the fleet", "fleet"),)
+
+    @cached_property
+    def team(self) -> tuple[Thing, ...]:
+        """Return the namespaces with deployments, now or before."""
+        names = {_team(key) for key in (*self._documents.deployments, *self._old.replicas)}
+        return tuple(
+            Thing(
+                facts.Team(
+                    team,
+                    sum(_team(key) == team for key in self._documents.deployments),
+                    int(_of_team(self._after.gpus, team)),
+                    int(_of_team(self._old.gpus, team)),
+                    _of_team(self._after.cost, team),
+                    _of_team(self._old.cost, team),
+                ),
+                f"team {team}",
+                team,
+            )
+            for team in sorted(names)
+        )
+
+    @cached_property
+    def model(self) -> tuple[Thing, ...]:
+        """Return the deployments."""
+        return tuple(
+            Thing(fact, f"model {key}", key, "ModelDeployment", key) for key, fact in self._models.items()
+        )
+
+    @cached_property
+    def _models(self) -> dict[str, facts.Model]:
+        there: dict[str, list[str]] = {}
+        for spot in self._now.placements:
+            there.setdefault(spot.deployment, []).append(spot.cluster)
+        made = {}
+        for key, document in self._documents.deployments.items():
+            names = tuple(dict.fromkeys(there.get(key, ())))
+            regions = {region(self._documents.clusters[name]) for name in names}
+            made[key] = facts.Model(
+                document.metadata.namespace,
+                document.metadata.name,
+                document.metadata.labels,
+                document.spec.engine.type,
+                document.spec.priority,
+                document.spec.replicas,
+                self._after.replicas.get(key, 0),
+                self._old.replicas.get(key, 0),
+                self._after.gpus.get(key, 0),
+                self._old.gpus.get(key, 0),
+                float(self._after.cost.get(key, 0)),
+                float(self._old.cost.get(key, 0)),
+                names,
+                tuple(sorted(regions - {""})),
+            )
+        return made
+
+    @cached_property
+    def placement(self) -> tuple[Thing, ...]:
+        """Return the placements."""
+        of_cluster = {thing.fact.name: thing.fact for thing in self.cluster}
+        made = []
+        for spot, replicas in self._now.placements.items():
+            if spot.deployment not in self._models or spot.cluster not in self._documents.clusters:
+                continue
+            spec, names = self._documents.clusters[spot.cluster].spec, {pool for _, pool in spot.pools}
+            fact = facts.Placement(
+                self._models[spot.deployment],
+                of_cluster[spot.cluster],
+                tuple(sorted(names)),
+                tuple(sorted({pool.capacity.model for pool in spec.node_pools if pool.name in names})),
+                replicas,
+                self._before.placements.get(spot, 0),
+            )
+            said = f"{spot.deployment} on {spot.place}"
+            made.append(Thing(fact, said, spot.deployment, "ModelDeployment", spot.deployment))
+        return tuple(made)
+
+    @cached_property
+    def image(self) -> tuple[Thing, ...]:
+        """Return the images of models."""
+        return tuple(images(self._desired, self._models))
+
+    @cached_property
+    def plugin(self) -> tuple[Thing, ...]:
+        """Return the plugins of models."""
+        return tuple(plugins(self._desired, self._models))
+
+    @cached_property
+    def pool(self) -> tuple[Thing, ...]:
+        """Return the pools."""
+        return tuple(pools(self._documents, self._desired, self._after))
+
+    @cached_property
+    def cluster(self) -> tuple[Thing, ...]:
+        """Return the clusters."""
+        return tuple(clusters(self._documents, self._desired, self._after, self.pool))
+
+    @cached_property
+    def loss(self) -> tuple[Thing, ...]:
+        """Return what the loss of each cluster, pool and reservation would do."""
+        made = []
+        for one in n_minus_one(self._documents, self._lock, self._desired.plan):
+            fact = facts.Loss(
+                one.loss.kind,
+                one.loss.name,
+                one.replicas,
+                sum(lacking.replicas for lacking in one.lacking),
+                one.unserved,
+                one.repair is not None,
+                float(one.costs.get(self._currency, 0)),
+            )
+            key = one.loss.name.partition("/")[0] if one.loss.kind != "reservation" else ""
+            kind = "InferenceCluster" if key else ""
+            made.append(Thing(fact, f"the loss of {one.loss}", str(one.loss), kind, key))
+        return tuple(made)
+
+
+def _facts(things: tuple[Thing, ...]) -> tuple[Any, ...]:
+    return tuple(thing.fact for thing in things)
+
+
+def _team(key: str) -> str:
+    return key.partition("/")[0]
+
+
+def _of_team(amounts: Mapping[str, Fraction] | Mapping[str, int], team: str) -> float:
+    return float(sum(amount for key, amount in amounts.items() if _team(key) == team))

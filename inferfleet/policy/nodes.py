@@ -1,0 +1,96 @@
+"""Clusters and pools as policies see them, and what becomes of those in Google Cloud."""
+
+from collections.abc import Iterator
+
+from inferfleet.api.documents import Documents
+from inferfleet.api.kinds.inference_cluster import InferenceCluster
+from inferfleet.api.wording import path_of
+from inferfleet.desired.values import Desired
+from inferfleet.fleet.shapes import node
+from inferfleet.gke.changes.differences import CloudChange
+from inferfleet.policy import facts
+from inferfleet.policy.held import Held
+from inferfleet.policy.things import Thing
+
+_REGION = "topology.kubernetes.io/region"
+
+
+def region(cluster: InferenceCluster) -> str:
+    """Return the region of a cluster, "" where its document does not say it."""
+    gke = cluster.spec.cluster.gke
+    return gke.region if gke else cluster.metadata.labels.get(_REGION, "")
+
+
+def pools(documents: Documents, desired: Desired, held: Held) -> Iterator[Thing]:
+    """Yield the pools of documents, then those that are removed from Google Cloud."""
+    changes = {(change.cluster, change.pool): change for change in desired.cloud_changes if change.pool}
+    known = set()
+    for name, cluster in documents.clusters.items():
+        for place, pool in enumerate(cluster.spec.node_pools):
+            key = (name, pool.name)
+            known.add(key)
+            empty = node(documents.classes[pool.class_name])
+            gpus = pool.size * empty.gpus if empty else 0
+            fact = facts.Pool(
+                name,
+                pool.name,
+                pool.class_name,
+                pool.capacity.model,
+                region(cluster),
+                cluster.metadata.labels,
+                pool.size,
+                gpus,
+                max(0, gpus - held.on_pool.get(key, 0)),
+                *_change(changes.get(key)),
+            )
+            path = path_of(("spec", "nodePools", place))
+            yield Thing(
+                fact, f"pool {name}/{pool.name}", f"{name}/{pool.name}", "InferenceCluster", name, path
+            )
+    for (name, pool_name), change in sorted(changes.items()):
+        if (name, pool_name) not in known:
+            there = documents.clusters.get(name)
+            gone = facts.Pool(
+                name,
+                pool_name,
+                "",
+                "",
+                region(there) if there else "",
+                there.metadata.labels if there else {},
+                0,
+                0,
+                0,
+                *_change(change),
+            )
+            kind = "InferenceCluster" if there else ""
+            path = "spec.nodePools" if there else ""
+            yield Thing(gone, f"pool {name}/{pool_name}", f"{name}/{pool_name}", kind, name, path)
+
+
+def clusters(documents: Documents, desired: Desired, held: Held, own: tuple[Thing, ...]) -> Iterator[Thing]:
+    """Yield the clusters of documents with their `own` pools, then those removed from Google Cloud."""
+    changes = {change.cluster: change for change in desired.cloud_changes if not change.pool}
+    for name, cluster in documents.clusters.items():
+        there = [thing.fact for thing in own if thing.fact.cluster == name]
+        fact = facts.Cluster(
+            name,
+            cluster.metadata.labels,
+            cluster.spec.state,
+            cluster.spec.cluster.source,
+            region(cluster),
+            held.on_cluster.get(name, 0),
+            sum(pool.gpus for pool in there),
+            sum(pool.free_gpus for pool in there),
+            *_change(changes.get(name)),
+        )
+        yield Thing(fact, f"cluster {name}", name, "InferenceCluster", name)
+    for name, change in sorted(changes.items()):
+        if name not in documents.clusters:
+            gone = facts.Cluster(name, {}, "", "GKE", "", 0, 0, 0, *_change(change))
+            yield Thing(gone, f"cluster {name}", name)
+
+
+def _change(change: CloudChange | None) -> tuple[str, tuple[str, ...]]:
+    if change is None:
+        return "", ()
+    return change.kind, tuple(difference.path for difference in change.differences)

@@ -1,0 +1,127 @@
+"""Waivers let things off until their day; conditions that cannot be asked are refused with their place."""
+
+from datetime import date
+
+import pytest
+from digested import loaded
+from documents import API, Document
+from small_sides import STACK, head, head_with_lock, l4, model, place, standing
+
+from inferfleet.api.documents import Documents
+from inferfleet.api.problems import InvalidDocuments
+from inferfleet.desired import desired
+from inferfleet.digest.compare import compared_stack
+from inferfleet.fleet.lock.lock import Lock
+from inferfleet.policy import enforce
+from inferfleet.policy.enforce import policy_problems
+
+DAY = date(2026, 11, 23)
+
+
+def policy(cel: str = "model.gpus < 1", *, each: str = "model", **spec: str) -> Document:
+    rule = {"each": each, "cel": cel, "message": "models are small.", **spec}
+    return {"apiVersion": API, "kind": "Policy", "metadata": {"name": "small"}, "spec": rule}
+
+
+def waiver(until: str, of: str | None = "ml/qwen", **spec: str) -> Document:
+    exception = {"policy": "small", "until": until, "reason": "until the next round", **spec}
+    exception |= {"of": of} if of else {}
+    return {"apiVersion": API, "kind": "Waiver", "metadata": {"name": "w"}, "spec": exception}
+
+
+def told(*documents: Document, today: date = DAY) -> list[tuple[str, str, str]]:
+    """Severity, kind and what of everything that policies say."""
+    made: Documents = loaded(documents, STACK)
+    lock = Lock(stack=STACK)
+    problems = policy_problems(made, lock, desired(made, lock), today=today)
+    return [(problem.severity, problem.kind, problem.what) for problem in problems]
+
+
+# A text of a few characters that is joined with itself 24 times.
+DOUBLED = (
+    "cel.bind(t0, model.name, "
+    + "".join(f"cel.bind(t{n}, t{n - 1} + t{n - 1}, " for n in range(1, 25))
+    + 't24 == "")'
+    + ")" * 24
+)
+FLEET = (l4(), place("east"), model())
+
+
+@pytest.mark.parametrize("of", ["ml/qwen", None])
+def test_a_waiver_lets_off_until_the_end_of_its_day(of: str | None) -> None:
+    let_off = (
+        "notice",
+        "Waiver",
+        "model ml/qwen breaks policy small, and waiver w lets it off until 2026-11-23: until the next round",
+    )
+    assert told(*FLEET, policy(), waiver("2026-11-23", of)) == [let_off]
+
+
+def test_after_its_day_the_policy_holds_again() -> None:
+    ((severity, kind, what),) = told(*FLEET, policy(), waiver("2026-11-22"))
+    assert (severity, kind) == ("error", "ModelDeployment")
+    assert what.endswith("models are small (model.gpus is 1); waiver w of it ended on 2026-11-22")
+
+
+def test_a_waiver_that_lets_nothing_off_is_told() -> None:
+    other = told(*FLEET, policy("model.gpus < 2"), waiver("2026-12-31"))
+    assert other == [("notice", "Waiver", "waiver w lets nothing off policy small")]
+    over = told(*FLEET, policy("model.gpus < 2"), waiver("2026-11-01"))
+    assert over == [("notice", "Waiver", "waiver w ended on 2026-11-01")]
+
+
+def test_a_policy_may_warn() -> None:
+    assert [severity for severity, _, _ in told(*FLEET, policy(enforce="Warn"))] == ["warning"]
+
+
+def test_a_waiver_names_a_policy_that_exists_and_a_day_of_the_calendar() -> None:
+    with pytest.raises(InvalidDocuments) as raised:
+        loaded([*FLEET, waiver("2026-02-30")], STACK)
+    assert [problem.what for problem in raised.value.problems] == [
+        "waiver w is of policy 'small', which does not exist",
+        "until 2026-02-30 is no day of the calendar",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("cel", "what"),
+    [
+        ("model.gpu < 3", "column 14: there is no field 'gpu'"),
+        ("model.cost < 3", "column 19: double and int are not compared with each other"),
+        ("modle.gpus < 3", "column 8: there is no variable or function 'modle'"),
+        (DOUBLED, "the condition can cost more than 1,000,000 units"),
+        ("model.gpus", "the condition gives int, not true or false"),
+        ("fleet.models.size() < 3", "column 8: there is no variable or function 'fleet'"),
+    ],
+)
+def test_a_condition_that_cannot_be_asked_is_refused_at_its_place(cel: str, what: str) -> None:
+    assert told(*FLEET, policy(cel)) == [("error", "Policy", what)]
+
+
+def test_a_condition_that_has_no_value_is_broken() -> None:
+    ((_, _, what),) = told(*FLEET, policy("1 / (model.gpus - 1) == 0"))
+    assert what.endswith("(the condition cannot be evaluated: it divides by zero)")
+
+
+def test_a_digest_counts_from_its_base_whether_the_lock_is_written_or_not() -> None:
+    rule = policy("team.gpus - team.gpusBefore < 1", each="team")
+    base = standing(l4(), place("east"), model(), rule)
+    for made in (head, head_with_lock):
+        after = made(base, l4(), place("east"), model(replicas=2), rule)
+        (problem,) = compared_stack(STACK, base, after).problems
+        assert problem.what.endswith("(team.gpus is 2, team.gpusBefore is 1)")
+        assert (problem.severity, problem.new) == ("error", True)
+
+
+def test_what_the_base_breaks_already_is_not_new_wherever_its_lines_are() -> None:
+    base = standing(l4(), place("east"), model(), policy())
+    (problem,) = compared_stack(STACK, base, head(base, policy(), l4(), place("east"), model())).problems
+    assert (problem.severity, problem.new) == ("error", False)
+
+
+def test_policies_that_cost_too_much_together_are_refused_and_not_evaluated(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(enforce, "MAX_TOTAL_COST", 50)
+    what = "the policies up to small cost more than 50 units, so it is not evaluated"
+    assert told(*FLEET, policy()) == [("error", "Policy", what)]
