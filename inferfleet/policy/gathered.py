@@ -104,7 +104,7 @@ class Gathered:
                 document.metadata.labels,
                 document.spec.engine.type,
                 document.spec.priority,
-                document.spec.replicas,
+                document.spec.wanted,
                 self._after.replicas.get(key, 0),
                 self._old.replicas.get(key, 0),
                 self._after.gpus.get(key, 0),

@@ -61,16 +61,16 @@ class StackFiles:
         """Return the folder with the classes of all stacks."""
         return catalogue_of(self.root)
 
+    @property
+    def policies(self) -> Path:
+        """Return the folder with the policies of all stacks, which there need not be."""
+        return self.root / "policies"
+
 
 def catalogue_of(root: Path) -> Path:
     """Return the folder with the classes of a project: its own, or the one that comes with inferfleet."""
     own = root / "classes"
     return own if os.path.lexists(own) else CATALOGUE
-
-    @property
-    def policies(self) -> Path:
-        """Return the folder with the policies of all stacks, which there need not be."""
-        return self.root / "policies"
 
 
 def find_root(start: Path) -> Path:
