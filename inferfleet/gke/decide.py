@@ -33,13 +33,13 @@ class Cloud:
     lock: Lock = field(default_factory=Lock)
 
 
-def cloud_pools(documents: Documents) -> dict[str, dict[str, CloudPool]]:
+def cloud_pools(documents: Documents, lock: Lock) -> dict[str, dict[str, CloudPool]]:
     """Return the pools of GKE clusters by cluster and name, which are the same whatever is placed on them.
 
     There are none while recipes have errors.
     """
     described = gke_clusters(documents)
-    if not described or of_severity(recipe_problems(documents, described), "error"):
+    if not described or of_severity(recipe_problems(documents, described, _made(lock)), "error"):
         return {}
     return {
         name: {pool.name: gpu_pool(cluster, pool, after=()) for pool in cluster.pools}
@@ -54,7 +54,7 @@ def decide(documents: Documents, lock: Lock, planned: Plan) -> Cloud:
     """
     described = gke_clusters(documents)
     problems = (
-        *recipe_problems(documents, described),
+        *recipe_problems(documents, described, _made(lock)),
         *range_problems(described, lock),
         *system_problems(documents, described, planned),
     )
@@ -68,3 +68,8 @@ def decide(documents: Documents, lock: Lock, planned: Plan) -> Cloud:
         problems=(*problems, *change_problems),
         lock=with_clouds(documents, planned.lock, clusters),
     )
+
+
+def _made(lock: Lock) -> frozenset[str]:
+    """Return the GKE clusters that were decided on before, and so may exist."""
+    return frozenset(name for name, locked in lock.clusters.items() if locked.source == "GKE")

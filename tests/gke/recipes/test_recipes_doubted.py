@@ -104,10 +104,10 @@ DRA = {"allocation": "DRA", "driver": "INSTALLATION_DISABLED"}
             "(Google, GPU machine types, 2026-04-14)",
         ),
         (
-            recipe("a3-highgpu-8g", diskType="pd-standard"),
+            recipe("a3-megagpu-8g", diskType="pd-standard"),
             "OnDemand",
             {},
-            "class p boots a3-highgpu-8g from pd-standard, which A3 does not take "
+            "class p boots a3-megagpu-8g from pd-standard, which A3 does not take "
             "(skypilot-org/skypilot#5351)",
         ),
         (
@@ -135,8 +135,8 @@ DRA = {"allocation": "DRA", "driver": "INSTALLATION_DISABLED"}
             recipe("g4-standard-12", accelerator={"type": "nvidia-rtx-pro-6000"}),
             "OnDemand",
             {},
-            "class p has machine type g4-standard-12, which has a part of one GPU, and no source says how "
-            "GKE counts it (Google, GPU machine types, 2026-04-14)",
+            "class p has machine type g4-standard-12, which has a part of one GPU, a preview: pods need "
+            "annotations for Google's device injector (GKE, run GPUs)",
         ),
         (
             recipe(
