@@ -13,6 +13,7 @@ from inferfleet.gke.changes.locked import with_clouds
 from inferfleet.gke.clouds import cloud_clusters
 from inferfleet.gke.pool import gke_clusters
 from inferfleet.gke.recipes.check import recipe_problems
+from inferfleet.gke.recipes.drivers import driver_problems
 from inferfleet.gke.settings.pools import gpu_pool
 from inferfleet.gke.settings.ranges import range_problems
 from inferfleet.gke.settings.system import system_problems
@@ -38,7 +39,7 @@ def cloud_pools(documents: Documents, lock: Lock) -> dict[str, dict[str, CloudPo
 
     There are none while recipes have errors.
     """
-    described = gke_clusters(documents)
+    described = gke_clusters(documents, lock)
     if not described or of_severity(recipe_problems(documents, described, _made(lock)), "error"):
         return {}
     return {
@@ -52,11 +53,12 @@ def decide(documents: Documents, lock: Lock, planned: Plan) -> Cloud:
 
     Recipes, ranges and pickers are checked first: settings are worked out only where nothing is refused.
     """
-    described = gke_clusters(documents)
+    described = gke_clusters(documents, lock)
     problems = (
         *recipe_problems(documents, described, _made(lock)),
         *range_problems(described, lock),
         *system_problems(documents, described, planned),
+        *driver_problems(documents, described, planned),
     )
     if of_severity(problems, "error"):
         return Cloud(problems=problems, lock=planned.lock)

@@ -9,13 +9,18 @@ from dataclasses import dataclass
 
 from inferfleet.api.documents import Documents
 from inferfleet.api.kinds.gke_cluster import Gke
-from inferfleet.api.kinds.inference_class import GkeProvisioning, InferenceClass
+from inferfleet.api.kinds.inference_class import Driver, GkeProvisioning, InferenceClass
 from inferfleet.api.kinds.inference_cluster import InferenceCluster
 from inferfleet.api.kinds.node_pool import CapacityModel, NodePool
+from inferfleet.fleet.lock.lock import Lock, LockedPool
 from inferfleet.gke import names as cloud_names
 from inferfleet.gke.fabrics import ExtraNetwork, extra_networks
+from inferfleet.gke.facts.drivers import chosen
 from inferfleet.gke.facts.machine import Fabric, Machine
 from inferfleet.gke.facts.machines import machine_of
+
+# Where placement.lock has the driver of a pool.
+DRIVER = "nodeConfig.guestAccelerators[0].gpuDriverInstallationConfig.gpuDriverVersion"
 
 
 @dataclass(frozen=True)
@@ -42,7 +47,7 @@ class GkePool:
     """Pool number `place` of a GKE cluster, with the class that says how its nodes are provisioned.
 
     `zones` are sorted, and empty where Google chooses them. `networks` are those of the nodes' extra
-    interfaces, in their order on the node.
+    interfaces, in their order on the node. `driver` is that of the recipe, or else what the pool has.
     """
 
     cluster: str
@@ -52,6 +57,7 @@ class GkePool:
     gke_class: GkeClass
     zones: tuple[str, ...]
     networks: tuple[ExtraNetwork, ...]
+    driver: Driver
 
     @property
     def name(self) -> str:
@@ -137,14 +143,18 @@ class GkeCluster:
         return self.gke.labels | cloud_names.cloud_labels(self.stack, cluster=self.name)
 
 
-def gke_clusters(documents: Documents) -> dict[str, GkeCluster]:
+def gke_clusters(documents: Documents, lock: Lock | None = None) -> dict[str, GkeCluster]:
     """Return every cluster of source GKE by name, sorted by name.
 
-    Pools of classes that GKE does not provision are left out: a problem of `recipe_problems`.
+    Pools of classes that GKE does not provision are left out: a problem of `recipe_problems`. What recipes
+    leave open is as the lock has it, so that no upgrade of inferfleet replaces a pool.
     """
+    locked = lock.pools if lock else {}
     classes = _gke_classes(documents)
     return {
-        name: GkeCluster(name, documents.settings.stack, cluster, gke, _pools(name, cluster, gke, classes))
+        name: GkeCluster(
+            name, documents.settings.stack, cluster, gke, _pools(name, cluster, gke, classes, locked)
+        )
         for name, cluster in sorted(documents.clusters.items())
         if (gke := cluster.spec.cluster.gke)
     }
@@ -161,16 +171,42 @@ def _gke_classes(documents: Documents) -> dict[str, GkeClass]:
 
 
 def _pools(
-    name: str, cluster: InferenceCluster, gke: Gke, classes: Mapping[str, GkeClass]
+    name: str,
+    cluster: InferenceCluster,
+    gke: Gke,
+    classes: Mapping[str, GkeClass],
+    locked: Mapping[str, LockedPool],
 ) -> tuple[GkePool, ...]:
     return tuple(
-        _pool(name, gke, place, document, classes[document.class_name])
+        _pool(name, gke, place, document, classes[document.class_name], locked)
         for place, document in enumerate(cluster.spec.node_pools)
         if document.class_name in classes
     )
 
 
-def _pool(cluster: str, gke: Gke, place: int, document: NodePool, gke_class: GkeClass) -> GkePool:
+def _pool(
+    cluster: str,
+    gke: Gke,
+    place: int,
+    document: NodePool,
+    gke_class: GkeClass,
+    locked: Mapping[str, LockedPool],
+) -> GkePool:
     zones = tuple(sorted(document.zones or gke.zones))
     networks = extra_networks(gke_class.fabric, zones) if gke_class.fabric else ()
-    return GkePool(cluster, gke, place, document, gke_class, zones, networks)
+    driver = _driver(gke_class, locked.get(f"{cluster}/{document.name}"))
+    return GkePool(cluster, gke, place, document, gke_class, zones, networks, driver)
+
+
+def _driver(gke_class: GkeClass, locked: LockedPool | None) -> Driver:
+    """Return the driver of the recipe, or else the one the pool has, or of a new pool that of the table.
+
+    Another one replaces the pool, so it takes a field in the recipe.
+    """
+    if gke_class.recipe.driver:
+        return gke_class.recipe.driver
+    has = locked.settings.get(DRIVER) if locked else None
+    if has in ("DEFAULT", "LATEST"):
+        return "LATEST" if has == "LATEST" else "DEFAULT"
+    gpu = gke_class.recipe.accelerator
+    return chosen(gke_class.machine, gpu.type) if gpu else "DEFAULT"

@@ -119,9 +119,7 @@ NETWORK = (
     "network: {existing: {name: shared, subnetwork: nodes, podsRange: pods, servicesRange: services, "
     "project: acme-net}}"
 )
-PROXIES = (
-    "/compute/v1/projects/acme-net/regions/us-east5/subnetworks?filter=purpose%3DREGIONAL_MANAGED_PROXY"
-)
+PROXIES = "/compute/v1/projects/acme-net/regions/us-east5/subnetworks?filter=purpose%3DREGIONAL_MANAGED_PROXY"
 SHARED = "https://www.googleapis.com/compute/v1/projects/acme-net/global/networks/shared"
 OF_PROXIES = {"purpose": "REGIONAL_MANAGED_PROXY", "role": "ACTIVE", "network": SHARED}
 

@@ -32,7 +32,7 @@ def node_config(cluster: GkeCluster, pool: GkePool) -> dict[str, Any]:
         "machineType": recipe.machine_type,
         "imageType": IMAGE_TYPE,
         "bootDisk": _boot_disk(recipe, machine),
-        **({"guestAccelerators": [_accelerator(gpu, recipe.driver)]} if gpu else {}),
+        **({"guestAccelerators": [_accelerator(gpu, pool.driver)]} if gpu else {}),
         **_local_ssd(recipe),
         **_huge_pages(pool.gke_class.document.spec.node.hugepages),
         "gcfsConfig": {"enabled": recipe.image_streaming},

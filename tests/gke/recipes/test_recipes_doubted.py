@@ -79,8 +79,8 @@ DRA = {"allocation": "DRA", "driver": "INSTALLATION_DISABLED"}
             recipe("g2-standard-4", allocation="DRA"),
             "OnDemand",
             {"minNodeCount": 1},
-            "class p hands out GPUs by DRA and has GKE's own driver (DEFAULT), which Google asks to leave "
-            "out (GKE, set up DRA)",
+            "class p hands out GPUs by DRA and has GKE's own driver, which Google asks to leave out "
+            "(GKE, set up DRA)",
         ),
         (
             recipe("g2-standard-4", driver="INSTALLATION_DISABLED"),
