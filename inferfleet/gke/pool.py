@@ -6,6 +6,7 @@ decided of them afterwards (names, settings, resources) is in `values`.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from inferfleet.api.documents import Documents
 from inferfleet.api.kinds.gke_cluster import Gke
@@ -58,6 +59,8 @@ class GkePool:
     zones: tuple[str, ...]
     networks: tuple[ExtraNetwork, ...]
     driver: Driver
+    # A queued pool of earlier releases, without flexStart: GKE starts none of its nodes, and it is immutable.
+    old_queue: bool = False
 
     @property
     def name(self) -> str:
@@ -84,6 +87,14 @@ class GkePool:
     @property
     def capacity_model(self) -> CapacityModel:
         return self.document.capacity.model
+
+    @property
+    def flex_start(self) -> bool:
+        """Return whether its nodes are flex-start ones: queued ones are those too.
+
+        https://docs.cloud.google.com/kubernetes-engine/docs/how-to/provisioningrequest, 2026-04-08
+        """
+        return self.capacity_model == "FlexStart" or (self.capacity_model == "Queued" and not self.old_queue)
 
     @property
     def fixed_size(self) -> int | None:
@@ -194,8 +205,13 @@ def _pool(
 ) -> GkePool:
     zones = tuple(sorted(document.zones or gke.zones))
     networks = extra_networks(gke_class.fabric, zones) if gke_class.fabric else ()
-    driver = _driver(gke_class, locked.get(f"{cluster}/{document.name}"))
-    return GkePool(cluster, gke, place, document, gke_class, zones, networks, driver)
+    has = locked.get(f"{cluster}/{document.name}")
+    driver, old_queue = _driver(gke_class, has), bool(has) and _is_old_queue(has.settings)
+    return GkePool(cluster, gke, place, document, gke_class, zones, networks, driver, old_queue)
+
+
+def _is_old_queue(settings: Mapping[str, Any]) -> bool:
+    return bool(settings.get("queuedProvisioning.enabled")) and not settings.get("nodeConfig.flexStart")
 
 
 def _driver(gke_class: GkeClass, locked: LockedPool | None) -> Driver:

@@ -58,8 +58,15 @@ DRA = {"allocation": "DRA", "driver": "INSTALLATION_DISABLED"}
             recipe("g2-standard-4"),
             "Queued",
             {},
-            "pool p of cluster east is Queued: its nodes start for a ProvisioningRequest only, and models "
-            "make none (GKE, flex-start, 2026-04-14)",
+            "pool p of cluster east is Queued: its nodes start for a ProvisioningRequest only, which Kueue "
+            "makes, and models do not (GKE, queued provisioning, 2026-04-08)",
+        ),
+        (
+            recipe("a3-megagpu-8g", compactPlacement=True),
+            "Reservation",
+            {"reservation": RESERVED},
+            "pool p of cluster east takes reservation r with compact placement (class p), which Google has "
+            "refused: a reservation places its machines itself (AI-Hypercomputer/xpk#1130, 2026-03-17)",
         ),
         (
             recipe("g2-standard-4"),
@@ -127,7 +134,7 @@ DRA = {"allocation": "DRA", "driver": "INSTALLATION_DISABLED"}
         (
             recipe("a4x-highgpu-4g"),
             "Reservation",
-            {"reservation": RESERVED},
+            {"reservation": RESERVED, "nodeCount": 18},
             "class p has machine type a4x-highgpu-4g, whose nodes are arm64 "
             "(Google, GPU machine types, 2026-04-14)",
         ),

@@ -49,7 +49,8 @@ def test_no_release_replaces_what_is_deployed() -> None:
 
 def _made(one: InferenceClass, **capacity: str) -> CloudCluster:
     gpus = pool("gpus", one.metadata.name, zones=["us-east5-a"], capacity=capacity)
-    deployed = Lock(pools={"east/gpus": LockedPool("gpus-000000", {DRIVER: "DEFAULT"})})
+    queued = {"queuedProvisioning.enabled": True} if capacity.get("model") == "Queued" else {}
+    deployed = Lock(pools={"east/gpus": LockedPool("gpus-000000", {DRIVER: "DEFAULT"} | queued)})
     return made(clouds(cluster("east", gpus), classes=(one,)), deployed)
 
 
