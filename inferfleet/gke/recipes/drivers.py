@@ -6,8 +6,11 @@ from inferfleet.api.documents import Documents
 from inferfleet.api.problems import Problem
 from inferfleet.fleet.decisions import Plan
 from inferfleet.fleet.roles import image_of, workers_of
-from inferfleet.gke.facts.drivers import installed, needed
+from inferfleet.gke.facts.drivers import BRANCHES, installed, needed
 from inferfleet.gke.pool import GkeCluster, GkePool
+
+# The branch of DEFAULT in the last version of GKE of which Google's page says it.
+_LOWEST = max(row.branch for row in BRANCHES if not row.family and row.choice == "DEFAULT")
 
 
 def driver_problems(
@@ -34,7 +37,10 @@ def _too_old(pool: GkePool, image: str, deployment: str) -> Iterator[Problem]:
     if wanted is None or pool.recipe.accelerator is None or pool.driver == "INSTALLATION_DISABLED":
         return
     row, branch = wanted
-    if (known and known.branch >= branch) or (known is None and (pool.driver == "LATEST" or branch < 535)):
+    if known and known.branch >= branch:
+        return
+    # No version brings an older driver than one before it, whatever the newest is.
+    if known is None and (pool.driver == "LATEST" or branch <= _LOWEST):
         return
     has = (
         f"which is R{known.branch} ({known.source})"
@@ -45,10 +51,10 @@ def _too_old(pool: GkePool, image: str, deployment: str) -> Iterator[Problem]:
         f"pool {pool.name} of cluster {pool.cluster} has driver {pool.driver}, {has}; image {image} of "
         f"deployment {deployment!r} has {row.cuda}, which needs R{branch} ({row.source})"
     )
+    older = max(ending for ending, lower in row.other.items() if lower < branch)
     next_step = (
         f"Write driver: LATEST in class {pool.gke_class.name}, which replaces the pool where `replace.allow` "
-        "lists driver; or change it with `gcloud container node-pools update --accelerator`, or use an image "
-        f"whose tag ends in {' or '.join(list(row.other)[-1:])}"
+        f"lists driver; or use an image whose tag ends in {older}"
     )
     yield Problem(what, next_step, pool.path(), kind="InferenceCluster", key=pool.cluster, severity="warning")
 

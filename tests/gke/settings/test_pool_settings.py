@@ -6,7 +6,6 @@ import pytest
 from small_clouds import BARE, L4, clouds, cluster, made, node_pool, pool, recipe, resources
 
 from inferfleet.api.kinds.node_size import Node
-from inferfleet.fleet.lock.lock import Lock, LockedPool
 from inferfleet.gke.facts.schema import CLUSTER
 
 ZONE = ["us-east5-a"]
@@ -304,14 +303,3 @@ def test_pools_made_before_private_nodes_were_turned_off_keep_their_way_out() ->
     before, after = (resources(made(clouds(cluster("east", privateNodes=on)))) for on in (True, False))
     assert {key for key in before if before[key] != after[key]} == {f"{CLUSTER} east"}
     assert before.keys() == after.keys()
-
-
-def test_queued_pools_are_flex_start_ones_with_a_label_and_those_of_earlier_releases_stay() -> None:
-    documents = clouds(cluster("east", pool(capacity={"model": "Queued"})))
-    was = Lock(pools={"east/l4": LockedPool("l4-000000", {"queuedProvisioning.enabled": True})})
-
-    def had(lock: Lock) -> tuple[Any, Any]:
-        nodes = next(iter(made(documents, lock).gpu_pools.values())).resource.inputs["nodeConfig"]
-        return nodes.get("flexStart"), nodes["labels"].get("cloud.google.com/gke-queued")
-
-    assert (had(Lock()), had(was)) == ((True, "true"), (None, None))
