@@ -206,7 +206,7 @@ def _pool(
     zones = tuple(sorted(document.zones or gke.zones))
     networks = extra_networks(gke_class.fabric, zones) if gke_class.fabric else ()
     has = locked.get(f"{cluster}/{document.name}")
-    driver, old_queue = _driver(gke_class, has), bool(has) and _is_old_queue(has.settings)
+    driver, old_queue = _driver(gke_class, has), has is not None and _is_old_queue(has.settings)
     return GkePool(cluster, gke, place, document, gke_class, zones, networks, driver, old_queue)
 
 

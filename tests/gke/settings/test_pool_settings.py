@@ -54,30 +54,13 @@ def chosen(found: dict[str, Any], *paths: str) -> dict[str, Any]:
                 }
             },
         ),
-        (
-            {
-                "model": "Reservation",
-                "hostMaintenance": "AsNeeded",
-                "reservation": {"name": "ml", "project": "acme-core", "block": "b1", "subBlock": "s2"},
-            },
-            {
-                "hostMaintenancePolicy": {"maintenanceInterval": "AS_NEEDED"},
-                "reservationAffinity": {
-                    "consumeReservationType": "SPECIFIC_RESERVATION",
-                    "key": "compute.googleapis.com/reservation-name",
-                    "values": [
-                        "projects/acme-core/reservations/ml/reservationBlocks/b1/reservationSubBlocks/s2"
-                    ],
-                },
-            },
-        ),
     ],
 )
 def test_each_capacity_model_says_how_nodes_are_had(
     capacity: dict[str, Any], expected: dict[str, Any]
 ) -> None:
     found = inputs(pool(capacity=capacity))["nodeConfig"]
-    about = ("spot", "flexStart", "hostMaintenancePolicy", "maxRunDuration", "reservationAffinity")
+    about = ("spot", "flexStart", "maxRunDuration", "reservationAffinity")
     assert {key: found[key] for key in about if key in found} == expected
 
 
