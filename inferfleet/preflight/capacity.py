@@ -163,7 +163,8 @@ def _ask(
     for key in sorted(questions):
         answer, project = answers.get(key, silent), key.partition("/")[0]
         if isinstance(answer, CloudError):
-            what = f"quotas and reservations of project {project} are not all known: {answer.what}"
+            asked = "quotas, reservations and subnetworks"
+            what = f"{asked} of project {project} are not all known: {answer.what}"
             unanswered.setdefault(project, Problem(what, answer.next_step, severity="warning"))
     given = {key: answer for key, answer in answers.items() if not isinstance(answer, CloudError)}
     return given, tuple(unanswered.values())

@@ -98,7 +98,7 @@ def test_what_may_not_be_read_is_one_notice_for_a_project(
     google.clusters[RESERVATION] = FITS
     (one,) = problems(google, tmp_path)
     assert one.what.startswith(
-        "quotas and reservations of project acme-ml are not all known: the Compute API at"
+        "quotas, reservations and subnetworks of project acme-ml are not all known: the Compute API at"
     )
     assert (one.next_step, one.path) == (step, "")
 
