@@ -13,6 +13,7 @@ from inferfleet.gke.changes.locked import with_clouds
 from inferfleet.gke.clouds import cloud_clusters
 from inferfleet.gke.pool import gke_clusters
 from inferfleet.gke.recipes.check import recipe_problems
+from inferfleet.gke.recipes.drivers import driver_problems
 from inferfleet.gke.settings.pools import gpu_pool
 from inferfleet.gke.settings.ranges import range_problems
 from inferfleet.gke.settings.system import system_problems
@@ -33,13 +34,13 @@ class Cloud:
     lock: Lock = field(default_factory=Lock)
 
 
-def cloud_pools(documents: Documents) -> dict[str, dict[str, CloudPool]]:
+def cloud_pools(documents: Documents, lock: Lock) -> dict[str, dict[str, CloudPool]]:
     """Return the pools of GKE clusters by cluster and name, which are the same whatever is placed on them.
 
     There are none while recipes have errors.
     """
-    described = gke_clusters(documents)
-    if not described or of_severity(recipe_problems(documents, described), "error"):
+    described = gke_clusters(documents, lock)
+    if not described or of_severity(recipe_problems(documents, described, _made(lock)), "error"):
         return {}
     return {
         name: {pool.name: gpu_pool(cluster, pool, after=()) for pool in cluster.pools}
@@ -52,11 +53,12 @@ def decide(documents: Documents, lock: Lock, planned: Plan) -> Cloud:
 
     Recipes, ranges and pickers are checked first: settings are worked out only where nothing is refused.
     """
-    described = gke_clusters(documents)
+    described = gke_clusters(documents, lock)
     problems = (
-        *recipe_problems(documents, described),
+        *recipe_problems(documents, described, _made(lock)),
         *range_problems(described, lock),
         *system_problems(documents, described, planned),
+        *driver_problems(documents, described, planned),
     )
     if of_severity(problems, "error"):
         return Cloud(problems=problems, lock=planned.lock)
@@ -68,3 +70,8 @@ def decide(documents: Documents, lock: Lock, planned: Plan) -> Cloud:
         problems=(*problems, *change_problems),
         lock=with_clouds(documents, planned.lock, clusters),
     )
+
+
+def _made(lock: Lock) -> frozenset[str]:
+    """Return the GKE clusters that were decided on before, and so may exist."""
+    return frozenset(name for name, locked in lock.clusters.items() if locked.source == "GKE")

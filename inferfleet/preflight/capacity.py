@@ -16,6 +16,7 @@ from inferfleet.fleet.shapes import PoolKey
 from inferfleet.gke.quota.answers import Quota, family_quotas, quotas, shortages
 from inferfleet.gke.quota.metrics import FAMILY, gpu_metric
 from inferfleet.gke.quota.needs import Need, needs
+from inferfleet.gke.quota.proxies import Proxied, proxied, proxy_problems
 from inferfleet.gke.quota.reservations import Reserved, free_machines, reservation_problems, reserved
 from inferfleet.gke.values import CloudCluster
 from inferfleet.reach.asked import Asked
@@ -34,8 +35,9 @@ def capacity_warnings(
 ) -> tuple[Problem, ...]:
     """Return a warning for each quota and reservation that is too small, or that Google did not answer about.
 
-    Google is asked only when an update adds nodes, and for at most `seconds`. Clusters that cannot be asked
-    about are reported by `observe`.
+    Google is asked only when an update adds nodes, and for at most `seconds`. Of networks that somebody else
+    keeps it is always asked whether they have what gateways need. Clusters that cannot be asked about are
+    reported by `observe`.
     """
     clusters = [
         cluster.connection.cloud
@@ -60,10 +62,15 @@ def capacity_warnings(
         for need in of_reservations
         for zone in need.pool.zones
     }
+    of_proxies = proxied(documents, clusters)
+    questions |= {
+        _proxy_key(need): partial(compute.proxy_subnetworks, need.project, need.region) for need in of_proxies
+    }
     answers, unanswered = _ask(questions, until)
     return (
         *shortages(_quotas(of_quotas, answers)),
         *_reservations(of_reservations, answers),
+        *_proxies(of_proxies, answers),
         *unanswered,
     )
 
@@ -156,7 +163,8 @@ def _ask(
     for key in sorted(questions):
         answer, project = answers.get(key, silent), key.partition("/")[0]
         if isinstance(answer, CloudError):
-            what = f"quotas and reservations of project {project} are not all known: {answer.what}"
+            asked = "quotas, reservations and subnetworks"
+            what = f"{asked} of project {project} are not all known: {answer.what}"
             unanswered.setdefault(project, Problem(what, answer.next_step, severity="warning"))
     given = {key: answer for key, answer in answers.items() if not isinstance(answer, CloudError)}
     return given, tuple(unanswered.values())
@@ -168,6 +176,10 @@ def _quota_key(need: Need) -> str:
 
 def _zone_key(need: Reserved, zone: str) -> str:
     return f"{need.project}/{zone}/{need.name}"
+
+
+def _proxy_key(need: Proxied) -> str:
+    return f"{need.project}/proxies/{need.region}"
 
 
 def _quota_question(compute: ComputeApi, need: Need) -> Answer:
@@ -201,3 +213,9 @@ def _reservations(wanted: Iterable[Reserved], answers: Mapping[str, Answer | Non
         }
         if by_zone and len(by_zone) == len(need.pool.zones):
             yield from reservation_problems(need, by_zone)
+
+
+def _proxies(wanted: Iterable[Proxied], answers: Mapping[str, Answer | None]) -> Iterator[Problem]:
+    for need in wanted:
+        if answer := answers.get(_proxy_key(need)):
+            yield from proxy_problems(need, answer)

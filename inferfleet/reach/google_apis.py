@@ -4,8 +4,10 @@ import ipaddress
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import urlencode
 
 from inferfleet.gke.quota.answers import FAMILIES
+from inferfleet.gke.quota.proxies import PURPOSE
 from inferfleet.gke.values import CloudCluster
 from inferfleet.reach.google_login import Addresses, GoogleLogin
 from inferfleet.reach.refusals import COMPUTE, CONTAINER, QUOTAS, CloudError, Service, refused
@@ -105,6 +107,12 @@ class ComputeApi:
         """Return the answer of reservations.get, None where there is no reservation of that name."""
         path = f"projects/{project}/zones/{zone}/reservations/{name}"
         return self._get(COMPUTE, self._google.compute, path, project)
+
+    def proxy_subnetworks(self, project: str, region: str) -> Answer:
+        """Return the answer of subnetworks.list, with those for proxies of load balancers alone."""
+        query = urlencode({"filter": f"purpose={PURPOSE}"})
+        path = f"projects/{project}/regions/{region}/subnetworks?{query}"
+        return self._existing(COMPUTE, self._google.compute, path, project)
 
     def group_size(self, project: str, zone: str, name: str) -> int | None:
         """Return the target size of a managed instance group, None where there is no such group."""

@@ -12,6 +12,8 @@ from sandbox.problem import SandboxProblem
 
 # The controllerName of the GatewayClasses that the sandbox's gateway serves.
 CONTROLLER = "sandbox.inferfleet.dev/gateway"
+# Annotation of a GatewayClass whose Gateways have no subnetwork for their proxies in the simulated cloud.
+_NO_PROXIES = "sandbox.inferfleet.dev/no-proxies"
 
 
 def populate(
@@ -42,6 +44,16 @@ def gateway_classes(kubectl: Kubectl, names: tuple[str, ...]) -> None:
     missing = [name for name in names if name not in present]
     if missing:
         kubectl.create([_gateway_class(name) for name in missing])
+
+
+def without_proxies(kubectl: Kubectl, names: Iterable[str], *, lacking: bool) -> None:
+    """Note at the GatewayClasses whether Gateways of theirs have no subnetwork for their proxies."""
+    kubectl("annotate", "gatewayclass", *names, f"{_NO_PROXIES}={str(lacking).lower()}", "--overwrite")
+
+
+def lacks_proxies(gateway_class: dict[str, Any]) -> bool:
+    """Return whether `without_proxies` noted so at the GatewayClass."""
+    return bool((gateway_class["metadata"].get("annotations") or {}).get(_NO_PROXIES) == "true")
 
 
 def _gateway_class(name: str) -> dict[str, Any]:

@@ -1,17 +1,20 @@
 """Decides the configuration of each Gateway's Envoy, as values that follow from a snapshot of the cluster."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from ipaddress import IPv4Network
 from typing import Any
 
 from sandbox.cluster.objects import Object, key, oldest_first
-from sandbox.cluster.populate import CONTROLLER
+from sandbox.cluster.populate import CONTROLLER, lacks_proxies
 from sandbox.gateway.attachment import NotAccepted, hostnames, is_parent, listeners_for, usable_listeners
 from sandbox.gateway.backends import Backend, Unresolved, backend, pools
 from sandbox.gateway.snapshot import Snapshot
-from sandbox.gateway.support import is_googles, unsupported_in_route
+from sandbox.gateway.support import is_googles, refused_pool, unsupported_in_route
 from sandbox.gateway.virtual_hosts import Backends, ServedRoute, virtual_hosts
+
+# The reason that Google's controller gives where a class takes no InferencePools.
+NO_POOLS = "NotSupportedByGateway"
 
 
 @dataclass(frozen=True)
@@ -34,12 +37,17 @@ class AttachedRoute:
 
 @dataclass(frozen=True)
 class Proxy:
-    """One Gateway's Envoy: the virtual hosts of each of its ports, and the backends they lead to."""
+    """One Gateway's Envoy: the virtual hosts of each of its ports, and the backends they lead to.
+
+    `address` is None when the cluster has none left. Without `proxies` there is no subnetwork that Google
+    could run it in, and so no address either.
+    """
 
     gateway: Object
-    address: str | None  # None when the cluster has no address left
+    address: str | None
     hosts: Mapping[int, list[dict[str, Any]]]
     backends: tuple[Backend, ...]
+    proxies: bool = True
 
 
 @dataclass(frozen=True)
@@ -60,8 +68,14 @@ def config(snapshot: Snapshot, network: IPv4Network) -> Config:
         if (attached := _attached(route, gateways, snapshot)).parents
     )
     kept = pools(snapshot)
-    proxies = (_proxy(gateway, given.get(key(gateway)), routes, kept) for gateway in gateways)
-    return Config(tuple(proxies), routes)
+    lacking = {name for name, gateway_class in snapshot.classes.items() if lacks_proxies(gateway_class)}
+    made = (
+        replace(_proxy(gateway, None, routes, kept), proxies=False)
+        if gateway["spec"]["gatewayClassName"] in lacking
+        else _proxy(gateway, given.get(key(gateway)), routes, kept)
+        for gateway in gateways
+    )
+    return Config(tuple(made), routes)
 
 
 def our_gateways(snapshot: Snapshot) -> list[Object]:
@@ -102,6 +116,8 @@ def _attached(route: Object, gateways: list[Object], snapshot: Snapshot) -> Atta
                 others = "Other" if google else "Real"
                 text = f"{whose} not support {', '.join(unsupported)}. {others} gateways may."
                 accepting = NotAccepted("UnsupportedValue", text)
+            elif refused := refused_pool(route, gateway):
+                accepting = NotAccepted(NO_POOLS, refused)
             if isinstance(accepting, NotAccepted):
                 parents.append(RouteParent(ref, key(gateway), accepting))
             else:

@@ -8,13 +8,18 @@ from sandbox.cluster.populate import CONTROLLER
 from sandbox.gateway.attachment import NotAccepted
 from sandbox.gateway.backends import Unresolved, picker
 from sandbox.gateway.conditions import Conditions, condition, dated
-from sandbox.gateway.config import AttachedRoute, Config, Proxy
+from sandbox.gateway.config import NO_POOLS, AttachedRoute, Config, Proxy
 from sandbox.gateway.snapshot import GATEWAY_GROUP, POOL_GROUP, Snapshot
 from sandbox.gateway.support import unsupported_in_listener
 
 # For each address and port why nobody answers there, or "" when Envoy does.
 Ports = Mapping[tuple[str, int], str]
 SILENT = "Envoy does not answer there yet"
+# As Google's controller says it of gateways of regional classes.
+NO_PROXIES = (
+    "error cause: gceSync: generic::invalid_argument: Insert: An active proxy-only subnetwork is required in "
+    "the same region and VPC as the forwarding rule."
+)
 HTTP_ROUTE = {"group": GATEWAY_GROUP, "kind": "HTTPRoute"}
 
 
@@ -68,6 +73,8 @@ def _gateway(proxy: Proxy, routes: tuple[AttachedRoute, ...], ports: Ports) -> d
     elif gateway["spec"].get("addresses"):
         invalid = ("UnsupportedAddress", "the sandbox chooses the addresses itself. Remove spec.addresses.")
     problem = invalid
+    if problem is None and not proxy.proxies:
+        problem = ("Pending", NO_PROXIES)
     if problem is None and proxy.address is None:
         problem = ("AddressNotAssigned", "the cluster has no address left; it has 254 for Gateways")
     if problem is None:
@@ -148,18 +155,23 @@ def _refusal(listeners: tuple[str, ...] | NotAccepted) -> tuple[str, str] | None
 def _pool_parents(name: str, pool: Object, config: Config, snapshot: Snapshot) -> list[dict[str, Any]]:
     """Return a parent for each Gateway that has a route to the pool."""
     by_gateway: dict[str, bool] = {}
+    unbound: dict[str, str] = {}
     for attached in config.routes:
         if name in _pools(attached.route):
             for parent in attached.parents:
                 accepted = not isinstance(parent.listeners, NotAccepted)
                 by_gateway[parent.gateway] = by_gateway.get(parent.gateway, False) or accepted
+                if isinstance(parent.listeners, NotAccepted) and parent.listeners.reason == NO_POOLS:
+                    unbound[parent.gateway] = parent.listeners.message
     chosen = picker(pool, snapshot)
     unresolved = (chosen.reason, chosen.message) if isinstance(chosen, Unresolved) else None
     generation = _generation(pool)
     parents = []
     for gateway, accepted in sorted(by_gateway.items()):
         rejected = None
-        if not accepted:
+        if gateway in unbound:
+            rejected = (NO_POOLS, unbound[gateway])
+        elif not accepted:
             rejected = ("HTTPRouteNotAccepted", f"Gateway {gateway} accepts no route to the pool")
         conditions: Conditions = [
             condition("Accepted", rejected, generation=generation),

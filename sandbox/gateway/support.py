@@ -9,7 +9,7 @@ Google takes that is not settled by any source.
 
 from typing import Any
 
-from sandbox.cluster.objects import Object
+from sandbox.cluster.objects import Object, key
 
 # A dict lists the supported fields, a list has the shape of its items, a set the values; None supports any.
 _HEADERS = [{"name": None, "value": None}]
@@ -42,6 +42,8 @@ _ROUTE: Any = {
     ],
 }
 _GOOGLES = "gke-l7-"
+# Those of Google's classes that take InferencePools. https://llm-d.ai/docs/dev/resources/gateway/gke
+_WITH_POOLS = ("gke-l7-rilb", "gke-l7-regional-external-managed")
 _LISTENER: Any = {
     "name": None,
     "protocol": {"HTTP"},
@@ -57,6 +59,27 @@ _LISTENER: Any = {
 def is_googles(class_name: str) -> bool:
     """Return whether a GatewayClass is one of Google's."""
     return class_name.startswith(_GOOGLES)
+
+
+def refused_pool(route: Object, gateway: Object) -> str | None:
+    """Return what Google's controller says of the first InferencePool that the Gateway's class does not take.
+
+    None where the class takes them, is not Google's, or no rule has one.
+    """
+    of_class, gateway_key = gateway["spec"]["gatewayClassName"], key(gateway)
+    if not is_googles(of_class) or of_class in _WITH_POOLS:
+        return None
+    named = (
+        f"{route['metadata']['namespace']}/{ref['name']}"
+        for rule in route["spec"].get("rules") or ()
+        for ref in rule.get("backendRefs") or ()
+        if ref.get("kind") == "InferencePool"
+    )
+    pool = next(named, None)
+    return pool and (
+        f'Bind of InferencePool "{pool}" to GatewayRef "{gateway_key}" failed: Unsupported gateway: '
+        f"gatewayclass {of_class} does not support inference pools"
+    )
 
 
 def unsupported_in_route(route: Object, *, google: bool = False) -> tuple[str, ...]:

@@ -1,10 +1,10 @@
-"""The Compute API and the Cloud Quotas API: quotas, reservations and instance groups.
+"""The Compute API and the Cloud Quotas API: quotas, reservations, subnetworks and instance groups.
 
 They are answered from what exists in the cloud and the faults in force. Every project and every named
 reservation exists, because nothing here makes them.
 
 docs.cloud.google.com/compute/docs/reference/rest/v1 (projects, regions, reservations,
-instanceGroupManagers), docs.cloud.google.com/docs/quotas/reference/rest/v1 (quotaInfos)
+subnetworks, instanceGroupManagers), docs.cloud.google.com/docs/quotas/reference/rest/v1 (quotaInfos)
 """
 
 from typing import Any
@@ -14,6 +14,7 @@ from aiohttp import web
 from sandbox.gcp import faults
 from sandbox.gcp.rules import regions
 from sandbox.gcp.rules.names import cluster_path
+from sandbox.gcp.rules.networking import SUBNETWORK
 from sandbox.gcp.rules.node_pool import gpu_counts
 from sandbox.gcp.store import POOL, Records, Store
 
@@ -85,6 +86,18 @@ def add_compute(router: web.UrlDispatcher, store: Store) -> None:
             {"name": request.match_info["name"], "status": "READY", "specificReservation": count}
         )
 
+    async def subnetworks(request: web.Request) -> web.Response:
+        within = "projects/{project}/regions/{region}/subnetworks/".format(**request.match_info)
+        purpose = request.query.get("filter", "").removeprefix("purpose=")
+        found = [
+            {name: record.state.get(name) for name in ("name", "network", "purpose", "role", "ipCidrRange")}
+            for record in store.read().values()
+            if record.token == SUBNETWORK
+            and record.id.startswith(within)
+            and purpose in ("", record.state.get("purpose"))
+        ]
+        return web.json_response({"kind": "compute#subnetworkList", "items": found})
+
     async def group(request: web.Request) -> web.Response:
         zone = request.match_info["zone"]
         group_id = "projects/{project}/zones/{zone}/instanceGroupManagers/{name}".format(**request.match_info)
@@ -96,6 +109,7 @@ def add_compute(router: web.UrlDispatcher, store: Store) -> None:
     compute = "/compute/v1/projects/{project}"
     router.add_get(compute, project)
     router.add_get(f"{compute}/regions/{{region}}", region)
+    router.add_get(f"{compute}/regions/{{region}}/subnetworks", subnetworks)
     router.add_get(f"{compute}/zones/{{zone}}/reservations/{{name}}", reservation)
     router.add_get(f"{compute}/zones/{{zone}}/instanceGroupManagers/{{name}}", group)
     router.add_get(f"/v1/projects/{{project}}/locations/global/{_FAMILY_QUOTA}", families)

@@ -11,7 +11,8 @@ from sandbox.gcp import faults
 from sandbox.gcp.rules import regions
 from sandbox.gcp.rules.cluster import with_api_server
 from sandbox.gcp.rules.errors import ApiError, OperationError, not_found
-from sandbox.gcp.rules.names import cluster_path
+from sandbox.gcp.rules.names import cluster_path, relative
+from sandbox.gcp.rules.networking import PROXIES
 from sandbox.gcp.rules.node_pool import (
     accelerators,
     fill_pool,
@@ -24,7 +25,7 @@ from sandbox.gcp.rules.node_pool import (
     zones_of,
 )
 from sandbox.gcp.rules.pool_rules import check_pool
-from sandbox.gcp.store import CLUSTER, POOL, Record, Records, Store, pools_of
+from sandbox.gcp.store import CLUSTER, POOL, Record, Records, Store, clusters, pools_of
 
 Values = dict[str, Any]
 _API_SERVER_FIELDS = ("endpoint", "masterAuth", "controlPlaneEndpointsConfig", "privateClusterConfig")
@@ -38,6 +39,9 @@ class Kubernetes(Protocol):
 
     def ensure_cluster(self, cluster: Record) -> tuple[str, str]:
         """Make the cluster's API server answer; return its host:port and CA certificate in base64."""
+
+    def tell_proxies(self, cluster: Record) -> None:
+        """Let the cluster's gateways know whether its network has a subnetwork for their proxies."""
 
     def remove_cluster(self, cluster: Record) -> None:
         """Remove the cluster's API server and everything on it."""
@@ -144,6 +148,15 @@ class KubernetesEngine:
             }
             records[pool_id] = self.new_pool(pool_id, state, records)
         self.apply_pool(pool_id)
+
+    def tell_proxies(self, subnetwork: Record) -> None:
+        """Tell the clusters of a proxy-only subnetwork's network that it came, changed or went."""
+        if subnetwork.state.get("purpose") != PROXIES:
+            return
+        network = relative(subnetwork.state["network"])
+        for cluster in clusters(self.store.read()):
+            if relative(cluster.state["network"]) == network and cluster.status == "RUNNING":
+                self.kubernetes.tell_proxies(cluster)
 
     def keep_api_server(self, cluster: Record, old: Record) -> Record:
         """Return the changed cluster with the address and certificate that it had before."""

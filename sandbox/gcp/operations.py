@@ -13,7 +13,7 @@ from sandbox.gcp import faults
 from sandbox.gcp.kubernetes_engine import Kubernetes, KubernetesEngine
 from sandbox.gcp.rules.errors import OperationError, already_exists, bad_request, not_found
 from sandbox.gcp.rules.names import short_name
-from sandbox.gcp.rules.networking import NAT
+from sandbox.gcp.rules.networking import NAT, SUBNETWORK
 from sandbox.gcp.rules.resource_types import RESOURCE_TYPES
 from sandbox.gcp.rules.state import next_state
 from sandbox.gcp.store import CLUSTER, IAM_MEMBER, POOL, Record, Records, Store
@@ -86,6 +86,8 @@ class Cloud:
             for other_id in [*records]:
                 if other_id == resource_id or _is_part_of(records[other_id], record):
                     del records[other_id]
+        if record.token == SUBNETWORK:
+            self._engine.tell_proxies(record)
 
     def edit(self, resource_id: str, state: Values) -> Record:
         """Change a resource by hand, behind the program's back, and return it. Only pools are checked."""
@@ -115,6 +117,8 @@ class Cloud:
                 self._engine.apply_cluster(record)
             elif record.token == POOL:
                 self._engine.apply_pool(record.id)
+            elif record.token == SUBNETWORK:
+                self._engine.tell_proxies(record)
         except OperationError as error:
             self.store.change(record.id, status="ERROR", message=str(error))
             raise

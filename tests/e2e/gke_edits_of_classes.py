@@ -6,7 +6,7 @@ from gke_edits_stack import documents
 RECIPE = "spec.provisioning.gke"
 _GPU = "nodeConfig.guestAccelerators"
 _DRIVER = f"{_GPU}.gpuDriverInstallationConfig.gpuDriverVersion"
-_LATEST = ("plain", f"{RECIPE}.driver", "LATEST")
+_OTHER = ("plain", f"{RECIPE}.driver", "DEFAULT")
 _RENAMED = {**documents()["plain"], "metadata": {"name": "ordinary"}}
 _SHARED = {"strategy": "MPS", "maxClientsPerGpu": 2}
 
@@ -37,17 +37,17 @@ EDITS = (
         (("cheap", f"{RECIPE}.diskSizeGb", 200),),
         _both("update nodeConfig.bootDisk.sizeGb"),
     ),
-    Edit("another driver", (("cheap", f"{RECIPE}.driver", "LATEST"),), _both(f"replace {_DRIVER}")),
+    Edit("another driver", (("cheap", f"{RECIPE}.driver", "DEFAULT"),), _both(f"replace {_DRIVER}")),
     Edit(
         "another driver, under a replica",
-        (_LATEST,),
+        (_OTHER,),
         refused="pool east/fixed with 1 replica (1 of ml/chat) would be replaced, for this cannot change in "
-        "place: driver (gpuDriverVersion DEFAULT -> LATEST). Allow it with spec.cluster.gke.replace.allow: "
+        "place: driver (gpuDriverVersion LATEST -> DEFAULT). Allow it with spec.cluster.gke.replace.allow: "
         "[driver]",
     ),
     Edit(
         "another driver, under a replica, allowed",
-        (_LATEST, ("east", "spec.cluster.gke.replace", {"allow": ["driver"]})),
+        (_OTHER, ("east", "spec.cluster.gke.replace", {"allow": ["driver"]})),
         {
             "NodePool east/fixed": f"replace {_DRIVER}",
             "Deployment east/ml/chat-decode-fixed": "update "

@@ -54,9 +54,11 @@ RESERVATION = f"{COMPUTE}/acme-core/zones/us-east5-a/reservations/big"
 RESERVED = "model: Reservation, reservation: {name: big, project: acme-core}"
 
 
-def written(folder: Path, *, h100: str = RESERVED) -> Documents:
-    """`h100` is how the machines with H100s are asked for."""
-    (folder / "documents.yaml").write_text(DOCUMENTS.replace(RESERVED, h100))
+def written(folder: Path, *, h100: str = RESERVED, gke: str = "") -> Documents:
+    """`h100` is how the machines with H100s are asked for, `gke` a further field of the cluster."""
+    region = "region: us-east5"
+    text = DOCUMENTS.replace(RESERVED, h100).replace(region, f"{region}, {gke}" if gke else region)
+    (folder / "documents.yaml").write_text(text)
     return load([folder / "documents.yaml"], catalogue=None)
 
 

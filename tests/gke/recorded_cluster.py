@@ -23,7 +23,7 @@ PLAN: CloudCluster = made(
         )
     )
 )
-SYSTEM, L4, MEGA = "system-bf0723", "l4-f6c2c7", "mega-3c7db1"
+SYSTEM, L4, MEGA = "system-bf0723", "l4-cda308", "mega-0ed7ad"
 
 
 def answer() -> dict[str, Any]:
@@ -142,5 +142,5 @@ def _node(machine_type: str, pool_name: str, **labels: str) -> dict[str, Any]:
 
 
 def _accelerator(kind: str, count: str) -> dict[str, Any]:
-    driver = {"gpuDriverVersion": "DEFAULT"}
+    driver = {"gpuDriverVersion": "LATEST"}
     return {"acceleratorType": kind, "acceleratorCount": count, "gpuDriverInstallationConfig": driver}

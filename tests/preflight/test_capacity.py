@@ -98,7 +98,7 @@ def test_what_may_not_be_read_is_one_notice_for_a_project(
     google.clusters[RESERVATION] = FITS
     (one,) = problems(google, tmp_path)
     assert one.what.startswith(
-        "quotas and reservations of project acme-ml are not all known: the Compute API at"
+        "quotas, reservations and subnetworks of project acme-ml are not all known: the Compute API at"
     )
     assert (one.next_step, one.path) == (step, "")
 
@@ -113,3 +113,47 @@ def test_without_credentials_somebody_else_says_so(
 def test_google_is_not_waited_for_longer_than_said(google: FakeGoogle, tmp_path: Path) -> None:
     google.hang = True
     assert problems(google, tmp_path, seconds=0.5) == ()
+
+
+NETWORK = (
+    "network: {existing: {name: shared, subnetwork: nodes, podsRange: pods, servicesRange: services, "
+    "project: acme-net}}"
+)
+PROXIES = "/compute/v1/projects/acme-net/regions/us-east5/subnetworks?filter=purpose%3DREGIONAL_MANAGED_PROXY"
+SHARED = "https://www.googleapis.com/compute/v1/projects/acme-net/global/networks/shared"
+OF_PROXIES = {"purpose": "REGIONAL_MANAGED_PROXY", "role": "ACTIVE", "network": SHARED}
+
+
+@pytest.mark.parametrize(
+    ("subnetworks", "lacking"),
+    [
+        ([OF_PROXIES], False),
+        ([OF_PROXIES | {"role": "BACKUP"}], True),
+        ([OF_PROXIES | {"network": f"{SHARED}-too"}], True),
+        ([], True),
+    ],
+)
+def test_an_existing_network_without_a_subnetwork_for_proxies_is_told(
+    google: FakeGoogle, tmp_path: Path, subnetworks: list[dict[str, str]], lacking: bool
+) -> None:
+    documents = written(tmp_path, gke=NETWORK)
+    google.clusters |= {REGION: limits(), PROJECT: PLENTY, RESERVATION: FITS}
+    google.clusters[PROXIES] = 200, {"items": subnetworks}
+    found = capacity_warnings(decided(documents)[0], documents, Lock(), google=at(google), seconds=5)
+    told = [(one.severity, one.path, one.what, one.next_step) for one in found]
+    assert told == (
+        [
+            (
+                "warning",
+                "spec.cluster.gke.network.existing",
+                "network shared of project acme-net has no active proxy-only subnetwork in us-east5, without "
+                "which the gateway of cluster east is never programmed (Google, proxy-only subnets, "
+                "2026-11-23: https://docs.cloud.google.com/load-balancing/docs/proxy-only-subnets)",
+                "Create one: gcloud compute networks subnets create proxies --project=acme-net "
+                "--region=us-east5 --network=shared --purpose=REGIONAL_MANAGED_PROXY --role=ACTIVE "
+                "--range=<a free /26 or larger>",
+            )
+        ]
+        if lacking
+        else []
+    )

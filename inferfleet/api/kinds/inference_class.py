@@ -76,9 +76,10 @@ class GkeProvisioning(Model):
     """
     local_ssd: LocalSsd | None = None
     """Local SSDs of a node. Default: those that are part of the machine type, if any."""
-    driver: Driver = "DEFAULT"
+    driver: Driver | None = None
     """NVIDIA driver that GKE installs: its default version, the latest one, or none
-    (`INSTALLATION_DISABLED`), where you install one yourself. Of use with `accelerator` alone.
+    (`INSTALLATION_DISABLED`), where you install one yourself. Default: what a pool has already, and for a new
+    one `LATEST`, but for A4X, P4, P100 and V100 `DEFAULT`.
     """
     image_streaming: bool = False
     """Whether containers start while their image is still being pulled (GKE image streaming)."""

@@ -40,6 +40,14 @@ class Reservation(Model):
     """Project that owns a shared reservation. Default: the cluster's project."""
     block: Annotated[str, Written("[-a-z0-9]+", "the name of a reservation block", 63)] | None = None
     """Block of the reservation to use. Default: any."""
+    sub_block: Annotated[str, Written("[-a-z0-9]+", "the name of a reservation sub-block", 63)] | None = None
+    """Sub-block of the block to use. Default: any."""
+
+    @model_validator(mode="after")
+    def _of_a_block(self) -> "Reservation":
+        if self.sub_block and self.block is None:
+            raise mistaken(f"sub-block {self.sub_block} is of a block, and none is named", "Add block")
+        return self
 
 
 class Capacity(Model):
@@ -55,6 +63,10 @@ class Capacity(Model):
     max_run_duration: Run | None = None
     """How long a node of model `FlexStart` or `Queued` may run, from `10m` to `168h`. Default: Google's own
     limit.
+    """
+    host_maintenance: Literal["Periodic", "AsNeeded"] | None = None
+    """How Google maintains the hosts of the nodes, which has to be as the reservation has it. Default: as
+    Google decides for the machine type.
     """
 
 

@@ -65,7 +65,7 @@ def worked_out(documents: Documents, lock: Lock, chains: Chains) -> Worked:
     for key in demands.written:
         for spots in _groups(documents, locked, key, acting=acting, selectors=selectors, nodes=nodes):
             if clouds is None:
-                clouds = cloud_pools(documents)
+                clouds = cloud_pools(documents, lock)
             first = _first(documents, spots, chains, made=made, clouds=clouds)
             for spot in spots:
                 alike[key, pool_of(spot)] = first

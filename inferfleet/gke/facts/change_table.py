@@ -286,4 +286,5 @@ _POOLS = (
     ),
     _pool("capacity.reservation", Effect.REPLACES, _CREATED, _RESERVED),
     _pool("capacity.maxRunDuration", Effect.REPLACES, _CREATED, f"{_NODE}.maxRunDuration"),
+    _pool("capacity.hostMaintenance", Effect.REPLACES, _CREATED, f"{_NODE}.hostMaintenancePolicy"),
 )

@@ -43,16 +43,15 @@ class Fabric:
     networks: int
     interfaces: int
     mtu: int | None = None
-    min_version: str | None = None
 
 
 @dataclass(frozen=True)
 class Machine:
     """One machine type. Google prints its memory as GB too and means GiB.
 
-    `boot_disk` is the only type of boot disk it takes (None: several). `min_version` is the first version of
-    GKE that has it. `doubt` says what is not certain about it, `unsupported` why no pool of it can be
-    made here. `known` is False where the facts are a class's own words, because nothing else tells them.
+    `boot_disk` is the only type of boot disk it takes (None: several). `doubt` says what is not certain about
+    it, `unsupported` why no pool of it can be made here. `known` is False where the facts are a class's own
+    words, because nothing else tells them.
     """
 
     type: str
@@ -65,7 +64,6 @@ class Machine:
     nics: int = 1
     architecture: Literal["amd64", "arm64"] = "amd64"
     fabric: Fabric | None = None
-    min_version: str | None = None
     boot_disk: str | None = None
     max_nodes: int | None = None
     doubt: str = ""

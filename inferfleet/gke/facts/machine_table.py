@@ -9,8 +9,8 @@ from inferfleet.gke.facts.machine import Accelerator, Fabric, LocalSsds, Machine
 Capacity = Mapping[CapacityModel, Verdict]
 
 HYPERDISK = "hyperdisk-balanced"
-TCPX = Fabric("TCPX", networks=4, interfaces=4, mtu=8244, min_version="1.27.16-gke.2874000")
-TCPXO = Fabric("TCPXO", networks=8, interfaces=8, mtu=8244, min_version="1.28.15-gke.3163000")
+TCPX = Fabric("TCPX", networks=4, interfaces=4, mtu=8244)
+TCPXO = Fabric("TCPXO", networks=8, interfaces=8, mtu=8244)
 # One network for gVNIC, and one with a network profile of the zone that holds an interface per RDMA adapter.
 RDMA = Fabric("RDMA", networks=2, interfaces=9)
 RDMA_OF_FOUR = Fabric("RDMA", networks=2, interfaces=5)
@@ -74,16 +74,15 @@ _FAMILIES: Mapping[str, tuple[str, int, dict[str, Any]]] = {
     "A3 Ultra": (
         "nvidia-h200-141gb",
         141,
-        {"capacity": _NO_ON_DEMAND, "fabric": RDMA, "min_version": "1.31"},
+        {"capacity": _NO_ON_DEMAND, "fabric": RDMA},
     ),
-    "A4": ("nvidia-b200", 180, {"capacity": _NO_ON_DEMAND, "fabric": RDMA, "min_version": "1.32"}),
+    "A4": ("nvidia-b200", 180, {"capacity": _NO_ON_DEMAND, "fabric": RDMA}),
     "A4X": (
         "nvidia-gb200",
         186,
         {
             "capacity": _ONLY_RESERVED,
             "fabric": RDMA_OF_FOUR,
-            "min_version": "1.32.8",
             "architecture": "arm64",
             "boot_disk": HYPERDISK,
             # One NVLink domain (topology 1x72) is 18 nodes of 4 GPUs.
@@ -95,7 +94,6 @@ _FAMILIES: Mapping[str, tuple[str, int, dict[str, Any]]] = {
         279,
         {
             "capacity": _ONLY_RESERVED,
-            "min_version": "1.34.3-gke.1318000",
             "architecture": "arm64",
             "boot_disk": HYPERDISK,
             "max_nodes": 18,
@@ -170,7 +168,7 @@ def machines() -> Iterator[Machine]:
             capacity=_G4,
             accelerators=(Accelerator("nvidia-rtx-pro-6000", (1,), gpu_memory),),
             ssds=LocalSsds((ssds,) if ssds else ()),
-            doubt="has a part of one GPU, and no source says how GKE counts it",
+            doubt="has a part of one GPU, a preview: pods need annotations for Google's device injector",
         )
 
 

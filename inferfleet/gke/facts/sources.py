@@ -37,6 +37,12 @@ NODE_SIZES = "GKE, plan node sizes"
 
 # https://github.com/GoogleCloudPlatform/cluster-toolkit/tree/main/modules/compute/gke-node-pool
 TOOLKIT = "cluster-toolkit, gke-node-pool"
+# https://github.com/AI-Hypercomputer/xpk/pull/1130: pools of A3 Mega fail with both
+COMPACT_RESERVED = "AI-Hypercomputer/xpk#1130, 2026-03-17"
+# https://docs.cloud.google.com/ai-hypercomputer/docs/create/gke-ai-hypercompute
+AI_CLUSTER = "Google, create an AI-optimized GKE cluster, 2026-04-06"
+# https://docs.cloud.google.com/kubernetes-engine/docs/how-to/provisioningrequest
+PROVISIONING_REQUEST = "GKE, queued provisioning, 2026-04-08"
 BROKEN_SPOT = "GoogleCloudPlatform/cluster-toolkit#4058, AI-Hypercomputer/xpk#434"
 A4X_DISKS = "NVIDIA/aicr#2338"
 # https://docs.cloud.google.com/compute/docs/general-purpose-machines: N4 takes Hyperdisk alone

@@ -171,10 +171,10 @@ def _locked_node(settings: Mapping[str, Any]) -> _Node:
     capacity: CapacityModel = "OnDemand"
     if settings.get("nodeConfig.spot"):
         capacity = "Spot"
-    elif settings.get("nodeConfig.flexStart"):
-        capacity = "FlexStart"
     elif settings.get("queuedProvisioning.enabled"):
         capacity = "Queued"
+    elif settings.get("nodeConfig.flexStart"):
+        capacity = "FlexStart"
     elif settings.get(_RESERVATION) in _RESERVED:
         capacity = "Reservation"
     return _Node(

@@ -11,6 +11,8 @@ from inferfleet.api.problems import Problem
 from inferfleet.gke.pool import GkePool
 from inferfleet.gke.values import CloudCluster
 
+# As a reservation has it, by the word of a pool.
+_MAINTENANCE = {"Periodic": "PERIODIC", "AsNeeded": "AS_NEEDED"}
 _STEP = "Look with `gcloud compute reservations list --project {project}`; name another one, or fix it"
 
 
@@ -71,11 +73,28 @@ def reservation_problems(
 
 
 def _mismatches(need: Reserved, answer: Mapping[str, Any], zone: str) -> Iterator[str]:
+    """Yield each field in which the reservation is not as the pool needs it; other machines differ in all."""
     held, wanted = _properties(answer).get("machineType"), need.pool.machine
     if held and held != wanted.type:
         kinds = f"its machines are {held}, those of pool {need.pool.key} are {wanted.type}"
         yield f"{need.title} in {zone} does not fit: {kinds}"
         return
+    status = answer.get("status")
+    if status and status != "READY":
+        yield f"{need.title} in {zone} is not ready: its status is {status}"
+    if answer.get("specificReservationRequired") is False:
+        yield (
+            f"{need.title} in {zone} does not fit: machines that name none may use it "
+            "(specificReservationRequired is false), and a pool that names it needs one that is its own"
+        )
+    yield from _other_gpus(need, answer, zone)
+    interval = _properties(answer).get("maintenanceInterval")
+    asked = need.pool.document.capacity.host_maintenance
+    if interval and interval != (_MAINTENANCE[asked] if asked else interval):
+        yield (
+            f"{need.title} in {zone} does not fit: its hosts are maintained {interval}, pool {need.pool.key} "
+            f"has hostMaintenance: {asked}"
+        )
     ssds = len(_properties(answer).get("localSsds") or ())
     # Google may leave out what is part of the machine.
     stated = _properties(answer) and not (wanted.ssds.attached and not ssds)
@@ -83,6 +102,21 @@ def _mismatches(need: Reserved, answer: Mapping[str, Any], zone: str) -> Iterato
         yield (
             f"{need.title} in {zone} does not fit: its machines have {ssds} local SSDs, nodes of pool "
             f"{need.pool.key} {need.ssds}"
+        )
+
+
+def _other_gpus(need: Reserved, answer: Mapping[str, Any], zone: str) -> Iterator[str]:
+    held = {
+        str(gpu.get("acceleratorType")).rpartition("/")[2]: int(gpu.get("acceleratorCount") or 0)
+        for gpu in _properties(answer).get("guestAccelerators") or ()
+    }
+    gpu = need.pool.recipe.accelerator
+    # Google may leave out what is part of the machine.
+    if held and gpu and held != {gpu.type: gpu.count}:
+        shown = ", ".join(f"{count} {kind}" for kind, count in held.items())
+        yield (
+            f"{need.title} in {zone} does not fit: its machines have {shown}, nodes of pool {need.pool.key} "
+            f"{gpu.count} {gpu.type}"
         )
 
 

@@ -3,12 +3,25 @@
 from collections.abc import Iterator
 
 from inferfleet.gke.facts.machine import Verdict
-from inferfleet.gke.facts.sources import BROKEN_SPOT, DRA, DRA_FROM_ZERO, DWS, FLEX_START, GPUS, TOOLKIT
+from inferfleet.gke.facts.sources import (
+    AI_CLUSTER,
+    BROKEN_SPOT,
+    COMPACT_RESERVED,
+    DRA,
+    DRA_FROM_ZERO,
+    DWS,
+    FLEX_START,
+    GPUS,
+    PROVISIONING_REQUEST,
+    TOOLKIT,
+)
 from inferfleet.gke.pool import GkePool
 from inferfleet.gke.recipes.findings import Finding, PoolRule, either
 
 # Models of the Dynamic Workload Scheduler, whose nodes are waited for.
 _DYNAMIC = ("FlexStart", "Queued")
+# Families whose flex-start nodes can stand close together.
+_COMPACT_FLEX = ("A3 Ultra", "A4")
 
 
 def _offered(pool: GkePool) -> Iterator[Finding]:
@@ -51,8 +64,18 @@ def _dynamic(pool: GkePool) -> Iterator[Finding]:
             what = f"is Queued, which takes no compact placement, but class {pool.gke_class.name} asks for it"
             next_step = "Use FlexStart, or a class without compactPlacement"
             yield Finding("rule", path, what, TOOLKIT, next_step)
-        what = "is Queued: its nodes start for a ProvisioningRequest only, and models make none"
-        yield Finding("doubt", path, what, DWS, "Use FlexStart, or make the requests yourself")
+        what = (
+            "is Queued: its nodes start for a ProvisioningRequest only, which Kueue makes, and models do not"
+        )
+        next_step = (
+            "Use FlexStart; or Kueue (serving.scheduler) with an AdmissionCheck of controller "
+            "kueue.x-k8s.io/provisioning-request"
+        )
+        yield Finding("doubt", path, what, PROVISIONING_REQUEST, next_step)
+        if pool.old_queue:
+            what = "was made Queued without flexStart, with which alone Google starts queued nodes"
+            next_step = "Give the pool a new name, which makes another"
+            yield Finding("doubt", path, what, PROVISIONING_REQUEST, next_step)
 
 
 def _reserved(pool: GkePool) -> Iterator[Finding]:
@@ -61,15 +84,44 @@ def _reserved(pool: GkePool) -> Iterator[Finding]:
     if named and model != "Reservation":
         what = f"names reservation {named.name}, but only model Reservation takes one"
         yield Finding("rule", path, what, TOOLKIT, "Write model: Reservation, or remove reservation")
-    elif named and named.block and named.project not in (None, pool.gke.project):
-        what = (
-            f"names block {named.block} of project {named.project}; GKE takes blocks of its own project only"
-        )
-        next_step = "Remove block, or use a reservation of the cluster's project"
-        yield Finding("rule", f"{path}.block", what, TOOLKIT, next_step)
     elif model == "Reservation" and named is None and _models(pool, "yes") == ("Reservation",):
         what = f"takes any reservation, but {machine.type} comes from one that is named only"
         yield Finding("fact", path, what, GPUS, "Write reservation: {name: ...}")
+
+
+def _compact(pool: GkePool) -> Iterator[Finding]:
+    """Yield what nodes that stand close together may not be: https://github.com/GoogleCloudPlatform/
+    cluster-toolkit/blob/10470803/modules/compute/gke-node-pool/main.tf, 2026-06-25, for flex-start.
+    """
+    machine, name = pool.machine, pool.gke_class.name
+    if not pool.recipe.compact_placement:
+        return
+    if pool.capacity_model == "FlexStart" and machine.known and machine.family not in _COMPACT_FLEX:
+        what = (
+            f"is FlexStart with compact placement (class {name}), which only A3 Ultra, A4 and H4D take, not "
+            f"{machine.type}"
+        )
+        next_step = "Use a class without compactPlacement"
+        yield Finding("fact", pool.path("capacity.model"), what, TOOLKIT, next_step)
+    if pool.capacity_model == "Reservation" and (named := pool.document.capacity.reservation):
+        what = (
+            f"takes reservation {named.name} with compact placement (class {name}), which Google has "
+            "refused: a reservation places its machines itself"
+        )
+        next_step = "Use a class without compactPlacement"
+        yield Finding("doubt", pool.path("capacity.reservation"), what, COMPACT_RESERVED, next_step)
+
+
+def _whole_rack(pool: GkePool) -> Iterator[Finding]:
+    machine, size = pool.machine, pool.document
+    if machine.max_nodes is None or size.size >= machine.max_nodes:
+        return
+    field = "nodeCount" if size.node_count is not None else "maxNodeCount"
+    what = (
+        f"has {field} {size.size}; topology 1x72 is a sub-block of {machine.max_nodes} nodes, which Google "
+        "recommends to take whole"
+    )
+    yield Finding("doubt", pool.path(field), what, AI_CLUSTER, f"Write {machine.max_nodes}")
 
 
 def _most_nodes(pool: GkePool) -> Iterator[Finding]:
@@ -92,4 +144,7 @@ def _from_zero(pool: GkePool) -> Iterator[Finding]:
         yield Finding("doubt", pool.path("minNodeCount"), what, f"{DRA}; {DRA_FROM_ZERO}", next_step)
 
 
-RULES: tuple[PoolRule, ...] = (_offered, _dynamic, _reserved, _most_nodes, _from_zero)
+RULES: tuple[PoolRule, ...] = (
+    *(_offered, _dynamic, _reserved, _compact),
+    *(_most_nodes, _whole_rack, _from_zero),
+)

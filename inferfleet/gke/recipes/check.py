@@ -1,6 +1,6 @@
 """Every recipe that Google would refuse, with reason and source, before anything is asked of it."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import replace
 
 from inferfleet.api.documents import Documents
@@ -10,22 +10,29 @@ from inferfleet.gke.pool import GkeClass, GkeCluster, GkePool
 from inferfleet.gke.recipes import capacity, devices, machine, version, zones
 from inferfleet.gke.recipes.cluster import cluster_problems
 from inferfleet.gke.recipes.findings import Finding
+from inferfleet.gke.recipes.gateways import gateway_problems, pool_kind_problems
+from inferfleet.gke.recipes.version import MAYBE_UPGRADED
 
 _CLASS_RULES = (*machine.RULES, *devices.RULES)
 _POOL_RULES = (*capacity.RULES, *zones.RULES, *version.RULES)
 _CLASS, _CLUSTER = "InferenceClass", "InferenceCluster"
 
 
-def recipe_problems(documents: Documents, clusters: Mapping[str, GkeCluster]) -> Iterator[Problem]:
-    """Yield what Google would refuse of the GKE clusters as they are written (errors), or might (warnings).
+def recipe_problems(
+    documents: Documents, clusters: Mapping[str, GkeCluster], made: Container[str] = ()
+) -> Iterator[Problem]:
+    """Yield what Google would refuse of the clusters as they are written (errors), or might (warnings).
 
-    A class is checked once, where any pool of a GKE cluster uses it. Abandoned clusters are left out.
+    A class is checked once, where any pool of a GKE cluster uses it. Abandoned clusters are left out. `made`
+    holds the clusters that exist: what is wrong with the version that one began with is a warning.
     """
+    yield from gateway_problems(documents)
     checked: set[str] = set()
     for cluster in clusters.values():
         if cluster.document.spec.state == "abandoned":
             continue
         yield from cluster_problems(cluster)
+        yield from pool_kind_problems(cluster, made)
         pools = {pool.place: pool for pool in cluster.pools}
         for place, document in enumerate(cluster.document.spec.node_pools):
             pool = pools.get(place)
@@ -35,29 +42,34 @@ def recipe_problems(documents: Documents, clusters: Mapping[str, GkeCluster]) ->
             if pool.gke_class.name not in checked:
                 checked.add(pool.gke_class.name)
                 yield from _class_problems(pool.gke_class)
-            yield from _pool_problems(pool)
+            yield from _pool_problems(pool, made=cluster.name in made)
 
 
 def _class_problems(gke_class: GkeClass) -> Iterator[Problem]:
     findings = (finding for rule in _CLASS_RULES for finding in rule(gke_class))
-    for problem in _problems(findings, f"class {gke_class.name}", gke_class.recipe.verified):
+    verified = gke_class.recipe.verified
+    for problem in _problems(findings, f"class {gke_class.name}", verified, made=False):
         yield replace(problem, kind=_CLASS, key=gke_class.name)
 
 
-def _pool_problems(pool: GkePool) -> Iterator[Problem]:
+def _pool_problems(pool: GkePool, *, made: bool) -> Iterator[Problem]:
     findings = (finding for rule in _POOL_RULES for finding in rule(pool))
     subject = f"pool {pool.name} of cluster {pool.cluster}"
-    for problem in _problems(findings, subject, pool.recipe.verified):
+    for problem in _problems(findings, subject, pool.recipe.verified, made=made):
         yield replace(problem, kind=_CLUSTER, key=pool.cluster)
 
 
-def _problems(findings: Iterable[Finding], subject: str, verified: str | None) -> Iterator[Problem]:
+def _problems(
+    findings: Iterable[Finding], subject: str, verified: str | None, *, made: bool
+) -> Iterator[Problem]:
     """Yield each finding as a problem with its severity. `verified` overrules the table of machines."""
     for finding in findings:
         what, next_step = finding.about(subject), finding.next_step
         if finding.certainty == "rule":
             yield Problem(what, next_step, finding.path)
-        elif finding.certainty == "fact" and verified:
+        elif finding.certainty == "floor" and made:
+            yield Problem(f"{what}{MAYBE_UPGRADED}", next_step, finding.path, severity="warning")
+        elif finding.certainty in ("fact", "floor") and verified:
             what = f"{what}, but was seen to work: {verified}"
             yield Problem(
                 what,
@@ -65,7 +77,7 @@ def _problems(findings: Iterable[Finding], subject: str, verified: str | None) -
                 finding.path,
                 severity="warning",
             )
-        elif finding.certainty == "fact":
+        elif finding.certainty in ("fact", "floor"):
             hint = "If Google has changed that since, say where you saw it in the class: verified"
             yield Problem(what, f"{next_step}. {hint}", finding.path)
         elif not verified:

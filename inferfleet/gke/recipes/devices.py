@@ -156,7 +156,7 @@ def _partition(gke_class: GkeClass) -> Iterator[Finding]:
 def _allocation(gke_class: GkeClass) -> Iterator[Finding]:
     gpu, driver = gke_class.recipe.accelerator, gke_class.recipe.driver
     if gpu is None:
-        if driver != "DEFAULT":
+        if driver not in (None, "DEFAULT"):
             what = f"asks for driver {driver}, and names no accelerator that it would be for"
             yield Finding("rule", f"{GKE}.driver", what, "", "Remove driver")
         return
@@ -171,14 +171,13 @@ def _allocation(gke_class: GkeClass) -> Iterator[Finding]:
                 next_step = f"Remove {field}, or write allocation: DevicePlugin"
                 yield Finding("rule", f"{GKE}.accelerator.{field}", what, DRA, next_step)
         if driver != "INSTALLATION_DISABLED":
-            what = (
-                f"hands out GPUs by DRA and has GKE's own driver ({driver}), which Google asks to leave out"
-            )
+            named = f" ({driver})" if driver else ""
+            what = f"hands out GPUs by DRA and has GKE's own driver{named}, which Google asks to leave out"
             next_step = "Write driver: INSTALLATION_DISABLED, and install one by Google's DaemonSet"
             yield Finding("doubt", f"{GKE}.driver", what, DRA, next_step)
     elif driver == "INSTALLATION_DISABLED":
         what = "leaves out GKE's own driver; nodes offer no GPUs until another one is installed"
-        next_step = "Install one by Google's DaemonSet, or write driver: DEFAULT"
+        next_step = "Install one by Google's DaemonSet, or remove driver"
         yield Finding("doubt", f"{GKE}.driver", what, GKE_GPUS, next_step)
 
 

@@ -6,8 +6,9 @@ from typing import Literal
 
 from inferfleet.gke.pool import GkeClass, GkePool
 
-# rule: never works. fact: the table of machines says no, unless the class is `verified`. doubt: may not work.
-Certainty = Literal["rule", "fact", "doubt"]
+# rule: never works. fact: the table of machines says no, unless the class is `verified`. floor: a fact about
+# the version with which a cluster begins, so of one that exists it is not sure. doubt: may not work.
+Certainty = Literal["rule", "fact", "floor", "doubt"]
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,16 @@ from collections.abc import Iterator
 from inferfleet.api.wording import nearest
 from inferfleet.gke.facts.machine_table import HYPERDISK
 from inferfleet.gke.facts.machines import known_types, with_gpus
-from inferfleet.gke.facts.sources import A3_DISKS, A4X_DISKS, GENERAL, GPUS, LOCAL_SSD, TOOLKIT, VERIFIED
+from inferfleet.gke.facts.sources import (
+    A3_DISKS,
+    A4X_DISKS,
+    GENERAL,
+    GKE_GPUS,
+    GPUS,
+    LOCAL_SSD,
+    TOOLKIT,
+    VERIFIED,
+)
 from inferfleet.gke.pool import GkeClass
 from inferfleet.gke.recipes.findings import GKE, ClassRule, Finding, either
 
@@ -36,7 +45,7 @@ def _machine(gke_class: GkeClass) -> Iterator[Finding]:
         yield Finding("rule", path, what, TOOLKIT, "Use another machine type")
     elif machine.doubt:
         what = f"has machine type {machine.type}, which {machine.doubt}"
-        yield Finding("doubt", path, what, GPUS, _TRY)
+        yield Finding("doubt", path, what, GKE_GPUS, _TRY)
     if machine.architecture == "arm64":
         what = f"has machine type {machine.type}, whose nodes are arm64"
         yield Finding("doubt", path, what, GPUS, "Use images that are built for arm64 too")

@@ -1,29 +1,25 @@
-"""Rules of versions: is the cluster's GKE version new enough for what a pool uses."""
+"""Rules of versions: is the cluster's GKE version one in which what a pool uses works."""
 
 from collections.abc import Iterator
 
-from inferfleet.gke.facts.sources import DRA, DWS, TOOLKIT
+from inferfleet.gke.facts.floors import (
+    BROKEN,
+    CAPACITY,
+    DRA,
+    FABRICS,
+    FAMILIES,
+    PARTS,
+    Floor,
+    below,
+    parsed,
+)
 from inferfleet.gke.pool import GkePool
 from inferfleet.gke.recipes.findings import Finding, PoolRule
 
-Version = tuple[int, ...]
-
-
-def parsed(text: str) -> Version:
-    """Return the numbers of a version: (1, 34, 1, 1829001) for `1.34.1-gke.1829001`, (1, 34) for `1.34`."""
-    return tuple(int(part) for part in text.replace("-gke", "").split("."))
-
-
-def below(written: str, needed: str) -> bool:
-    """Return True when no version that `written` may mean is as new as `needed`; 1.34 may mean any 1.34.x."""
-    mine, wanted = parsed(written), parsed(needed)
-    return mine < wanted[: len(mine)]
-
-
-FLEX_START_SINCE = "1.32.2-gke.1652000"
-DRA_SINCE = "1.34"
 # Channels that bring versions late, or keep old ones.
-_LATE = ("STABLE", "EXTENDED")
+LATE = ("STABLE", "EXTENDED")
+# `minVersion` is what a cluster begins with; its channel upgrades it later.
+MAYBE_UPGRADED = "; the cluster exists, and may have been upgraded since"
 # EXTENDED keeps a version for 24 months, which left none before 1.30 when the table was verified:
 # https://cloud.google.com/kubernetes-engine/docs/concepts/release-channels
 _OLDEST = "1.30"
@@ -31,27 +27,52 @@ _OLDEST = "1.30"
 
 def _version(pool: GkePool) -> Iterator[Finding]:
     written, channel = pool.gke.min_version, pool.gke.release_channel
-    for needed, reason, source in _needs(pool):
-        if written is not None and below(written, needed):
+    told: set[str] = set()
+    for floor, reason in _needs(pool):
+        source = str(floor.source)
+        if reason in told:
+            continue  # A stricter source of the same need says nothing more.
+        if written is not None and (needed := floor.needed(written)):
             path, next_step = "spec.cluster.gke.minVersion", f"Write minVersion: {needed}, or newer"
             what = f"needs GKE {needed} for {reason}; minVersion is {written}"
-            yield Finding("fact", path, what, source, next_step)
-        elif written is None and channel in _LATE and parsed(needed) > parsed(_OLDEST):
-            path, next_step = "spec.cluster.gke.releaseChannel", f"Write minVersion: {needed}"
-            what = f"needs GKE {needed} for {reason}; channel {channel} may have an older one"
+            if not floor.sure:
+                what += ", and sources disagree"
+            yield Finding("floor" if floor.sure else "doubt", path, what, source, next_step)
+            told.add(reason)
+        elif written is None and channel in LATE and parsed(floor.always) > parsed(_OLDEST):
+            path, next_step = "spec.cluster.gke.releaseChannel", f"Write minVersion: {floor.always}"
+            what = f"needs GKE {floor.always} for {reason}; channel {channel} may have an older one"
             yield Finding("doubt", path, what, source, next_step)
+            told.add(reason)
 
 
-def _needs(pool: GkePool) -> Iterator[tuple[str, str, str]]:
+def _needs(pool: GkePool) -> Iterator[tuple[Floor, str]]:
     machine, fabric = pool.machine, pool.fabric
-    if machine.min_version:
-        yield machine.min_version, machine.type, TOOLKIT
-    if fabric and fabric.min_version:
-        yield fabric.min_version, f"GPUDirect {fabric.kind}", TOOLKIT
-    if pool.capacity_model == "FlexStart":
-        yield FLEX_START_SINCE, "FlexStart", DWS
+    for floor in (*FAMILIES.get(machine.family, ()), *PARTS.get(machine.type, ())):
+        yield floor, machine.type
+    if fabric and (of_fabric := FABRICS.get((machine.family, fabric.kind))):
+        yield of_fabric, f"GPUDirect {fabric.kind}"
+    for floor in CAPACITY.get(pool.capacity_model, ()):
+        yield floor, pool.capacity_model
     if pool.gke_class.document.spec.allocation == "DRA":
-        yield DRA_SINCE, "DRA", DRA
+        yield DRA, "DRA"
 
 
-RULES: tuple[PoolRule, ...] = (_version,)
+def _broken(pool: GkePool) -> Iterator[Finding]:
+    """Yield a doubt where the version is, or may become, one that Google asks not to use with the machine."""
+    machine, written = pool.machine.type, pool.gke.min_version
+    broken = BROKEN.get(machine)
+    if broken is None:
+        return
+    what = f"has {machine}, which Google asks not to use with GKE {broken.since} or later; "
+    if written is None:
+        field, whose = "releaseChannel", f"channel {pool.gke.release_channel} may have such a one"
+    elif below(written, broken.since):
+        field, whose = "releaseChannel", f"channel {pool.gke.release_channel} may upgrade to such a one"
+    else:
+        field, whose = "minVersion", f"minVersion is {written}"
+    next_step = "Try it with one node first, then write in `verified` of the class where it worked"
+    yield Finding("doubt", f"spec.cluster.gke.{field}", f"{what}{whose}", str(broken.source), next_step)
+
+
+RULES: tuple[PoolRule, ...] = (_version, _broken)

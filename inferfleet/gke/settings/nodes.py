@@ -32,13 +32,13 @@ def node_config(cluster: GkeCluster, pool: GkePool) -> dict[str, Any]:
         "machineType": recipe.machine_type,
         "imageType": IMAGE_TYPE,
         "bootDisk": _boot_disk(recipe, machine),
-        **({"guestAccelerators": [_accelerator(gpu, recipe.driver)]} if gpu else {}),
+        **({"guestAccelerators": [_accelerator(gpu, pool.driver)]} if gpu else {}),
         **_local_ssd(recipe),
         **_huge_pages(pool.gke_class.document.spec.node.hugepages),
         "gcfsConfig": {"enabled": recipe.image_streaming},
         "gvnic": {"enabled": True},
-        **_capacity(written.capacity),
-        "labels": written.labels | (DRA_LABELS if pool.gke_class.document.spec.allocation == "DRA" else {}),
+        **_capacity(pool),
+        "labels": _labels(pool),
         "taints": [*([_taint(GPU_TAINT, "present", "NoSchedule")] if gpu else []), *_taints(written.taints)],
         # GKE would keep away pods that say nothing about Arm. The taint of GPUs keeps all others away.
         **({"taintConfig": {"architectureTaintBehavior": "NONE"}} if machine.architecture == "arm64" else {}),
@@ -132,12 +132,29 @@ def _huge_pages(hugepages: HugePages) -> dict[str, Any]:
     return {"linuxNodeConfig": {"hugepagesConfig": counts}} if counts else {}
 
 
-def _capacity(capacity: Capacity) -> dict[str, Any]:
+def _labels(pool: GkePool) -> dict[str, str]:
+    """Return the labels of nodes beside that of the pool.
+
+    GKE taints queued nodes by itself and does not label them: cluster-toolkit, gke-node-pool, 2026-06-25.
+    """
+    of_dra = DRA_LABELS if pool.gke_class.document.spec.allocation == "DRA" else {}
+    queued = pool.capacity_model == "Queued" and pool.flex_start
+    return pool.document.labels | of_dra | ({QUEUED.key: QUEUED.value} if queued else {})
+
+
+_MAINTENANCE = {"Periodic": "PERIODIC", "AsNeeded": "AS_NEEDED"}
+
+
+def _capacity(pool: GkePool) -> dict[str, Any]:
+    capacity = pool.document.capacity
     settings: dict[str, Any] = {}
     if capacity.model == "Spot":
         settings["spot"] = True
-    if capacity.model == "FlexStart":
+    if pool.flex_start:
         settings["flexStart"] = True
+    if capacity.host_maintenance:
+        interval = _MAINTENANCE[capacity.host_maintenance]
+        settings["hostMaintenancePolicy"] = {"maintenanceInterval": interval}
     if capacity.max_run_duration:
         settings["maxRunDuration"] = f"{capacity.max_run_duration}s"
     affinity = _reservation(capacity)
@@ -159,7 +176,10 @@ def _reservation(capacity: Capacity) -> dict[str, Any] | None:
     named = capacity.reservation
     # https://cloud.google.com/kubernetes-engine/docs/how-to/consuming-reservations
     value = f"projects/{named.project}/reservations/{named.name}" if named.project else named.name
+    # https://docs.cloud.google.com/ai-hypercomputer/docs/create/gke-ai-hypercompute, 2026-04-06. Of other
+    # projects: cluster-toolkit, reservation_definitions.tf; sub-blocks: xpk, core/reservation.py; 2026-06-25
     value += f"/reservationBlocks/{named.block}" if named.block else ""
+    value += f"/reservationSubBlocks/{named.sub_block}" if named.sub_block else ""
     return {"consumeReservationType": "SPECIFIC_RESERVATION", "key": RESERVATION_KEY, "values": [value]}
 
 

@@ -10,12 +10,14 @@ from sandbox.cluster import companions, podnet
 from sandbox.cluster.definitions import define
 from sandbox.cluster.kwok import KwokCluster
 from sandbox.cluster.podnet import with_networks
-from sandbox.cluster.populate import gateway_classes, remove_nodes, wait
+from sandbox.cluster.populate import gateway_classes, remove_nodes, wait, without_proxies
 from sandbox.gcp.access import shared_access
 from sandbox.gcp.nodes.node_changes import fits_hardware, kept_and_new, name_of, relabelled, zone_of
 from sandbox.gcp.nodes.pool_nodes import POOL_LABEL
+from sandbox.gcp.rules.cluster import has_inference_pools
 from sandbox.gcp.rules.names import cluster_path
-from sandbox.gcp.store import Record
+from sandbox.gcp.rules.networking import has_proxies
+from sandbox.gcp.store import Record, Store
 from sandbox.locking import locked
 from sandbox.lws import installation
 from sandbox.network.obstacles import obstacle
@@ -24,7 +26,8 @@ from sandbox.toolchain.tools import Tools
 
 # The GatewayClasses that GKE installs with the Gateway API.
 # docs.cloud.google.com/kubernetes-engine/docs/concepts/gateway-api#gatewayclass
-GATEWAY_CLASSES = ("gke-l7-rilb", "gke-l7-regional-external-managed", "gke-l7-global-external-managed")
+_REGIONAL = ("gke-l7-rilb", "gke-l7-regional-external-managed")
+GATEWAY_CLASSES = (*_REGIONAL, "gke-l7-global-external-managed")
 _GKE_CRDS = Path(__file__).parent / "crds.yaml"
 
 
@@ -97,11 +100,20 @@ class KwokKubernetes:
         installation.install(kwok, kubectl, self.tools)
         if _has_gateway_api(cluster):
             gateway_classes(kubectl, GATEWAY_CLASSES)
+            self.tell_proxies(cluster)
+
+    def tell_proxies(self, cluster: Record) -> None:
+        kwok = self._kwok(cluster.id)
+        if kwok.condition() == "running" and _has_gateway_api(cluster):
+            lacking = not has_proxies(cluster.state, Store(self.places.cloud).read())
+            without_proxies(kwok.kubectl(self.tools), _REGIONAL, lacking=lacking)
 
     def _crds(self, cluster: Record) -> tuple[Path, ...]:
         files = self.tools.crds
         if not _has_gateway_api(cluster):
             files = tuple(file for file in files if file.name.startswith("leaderworkerset"))
+        if not has_inference_pools(cluster.state):
+            files = tuple(file for file in files if not file.name.startswith("inference"))
         return (*files, _GKE_CRDS, *installation.crds(self.places, self.tools))
 
     def _nodes(self, pool: Record) -> list[dict[str, Any]]:

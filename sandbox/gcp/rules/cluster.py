@@ -13,6 +13,8 @@ from sandbox.toolchain.parts import KUBERNETES
 Values = dict[str, Any]
 # The version of the sandbox's API servers, written as GKE writes it.
 VERSION = f"{KUBERNETES}-gke.1000000"
+# The first version that brings the CRD of InferencePool in v1. https://llm-d.ai/docs/resources/gateway/gke
+_POOLS_SINCE = (1, 34, 0, 1_626_000)
 LABELS = {"goog-pulumi-provisioned": "true"}
 
 
@@ -37,7 +39,7 @@ def fill_cluster(state: Values, resource_id: str) -> Values:
         "enableL4IlbSubsetting": False,
         "enableIntranodeVisibility": False,
         "nodeLocations": [zone for zone in regions.default_zones(location) if zone != location],
-        "nodeVersion": VERSION,
+        "nodeVersion": version_of(state),
     }
     return {
         **defaults,
@@ -46,13 +48,35 @@ def fill_cluster(state: Values, resource_id: str) -> Values:
         "subnetwork": subnetwork_id(project, region, state.get("subnetwork", "default")),
         "ipAllocationPolicy": allocation_policy,
         "selfLink": f"{BETA}{resource_id}",
-        "masterVersion": VERSION,
+        "masterVersion": version_of(state),
         "labelFingerprint": numeric_id(str(sorted(labels.items())))[:8],
         "effectiveLabels": labels,
         "pulumiLabels": labels,
         "operation": None,
         "tpuIpv4CidrBlock": "",
     }
+
+
+def version_of(state: Values) -> str:
+    """Return the version of a cluster's control plane: the one it asks for, or the sandbox's.
+
+    Of `1.34` GKE takes the newest patch, which is a late one here. The API server is the sandbox's
+    nevertheless; what differs is what GKE brings along.
+    """
+    asked = state.get("minMasterVersion")
+    if asked in (None, "", "latest", "-"):
+        return VERSION
+    numbers, _, build = str(asked).partition("-gke.")
+    if KUBERNETES.startswith(numbers) and not build:
+        return VERSION
+    patch = numbers if numbers.count(".") == 2 else f"{numbers}.9"
+    return f"{patch}-gke.{build or 1_000_000}"
+
+
+def has_inference_pools(state: Values) -> bool:
+    """Return whether GKE brings the CRD of InferencePool along in the cluster's version."""
+    numbers, _, build = str(state["masterVersion"]).partition("-gke.")
+    return (*(int(number) for number in numbers.split(".")), int(build)) >= _POOLS_SINCE
 
 
 def check_cluster(state: Values, records: Records, resource_id: str) -> None:

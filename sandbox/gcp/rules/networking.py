@@ -14,6 +14,7 @@ Values = dict[str, Any]
 SUBNETWORK, NETWORK = "gcp:compute/subnetwork:Subnetwork", "gcp:compute/network:Network"
 ROUTER, FIREWALL = "gcp:compute/router:Router", "gcp:compute/firewall:Firewall"
 NAT = "gcp:compute/routerNat:RouterNat"
+PROXIES = "REGIONAL_MANAGED_PROXY"
 _NAME = re.compile(r"[a-z]([-a-z0-9]{0,61}[a-z0-9])?")
 # The range of networks that make their own subnetworks. cloud.google.com/vpc/docs/subnets#ip-ranges
 _AUTO_RANGE = IPv4Network("10.128.0.0/9")
@@ -115,8 +116,25 @@ def check_subnetwork(state: Values, records: Records, resource_id: str) -> None:
                     f"Invalid IPCidrRange: {ip_range} of {name} conflicts with existing subnetwork range "
                     f"{other_range} of {other_name} in network '{short_name(network)}'"
                 )
-    if state.get("purpose") == "REGIONAL_MANAGED_PROXY" and state.get("role") not in ("ACTIVE", "BACKUP"):
+    if state.get("purpose") == PROXIES and state.get("role") not in ("ACTIVE", "BACKUP"):
         raise bad_request("A subnetwork of purpose REGIONAL_MANAGED_PROXY needs role ACTIVE or BACKUP")
+
+
+def has_proxies(cluster: Values, records: Records) -> bool:
+    """Return whether the cluster's network has an active proxy-only subnetwork in its region.
+
+    docs.cloud.google.com/load-balancing/docs/proxy-only-subnets
+    """
+    network = network_id(cluster["project"], relative(cluster["network"]))
+    region = regions.region_of(cluster["location"])
+    return any(
+        record.token == SUBNETWORK
+        and record.state.get("purpose") == PROXIES
+        and record.state.get("role") == "ACTIVE"
+        and record.state["region"] == region
+        and network_id(record.state["project"], relative(record.state["network"])) == network
+        for record in records.values()
+    )
 
 
 def named_ranges(state: Values) -> list[tuple[str, IPv4Network]]:

@@ -3,7 +3,6 @@
 from typing import Any
 
 from sandbox.gcp.rules import regions
-from sandbox.gcp.rules.cluster import VERSION
 from sandbox.gcp.rules.machines import DEFAULT, MACHINES, fills_in_ssds
 from sandbox.gcp.rules.names import cluster_path, short_name
 from sandbox.gcp.store import POOL, Record
@@ -62,7 +61,7 @@ def fill_pool(state: Values, cluster: Record, *, taint_gpus: bool) -> Values:
         "maxPodsPerNode": cluster.state.get("defaultMaxPodsPerNode", 110),
         "upgradeSettings": {"strategy": "SURGE", "maxSurge": 1, "maxUnavailable": 0},
         "namePrefix": "",
-        "version": VERSION,
+        "version": cluster.state["masterVersion"],
     }
     if state.get("autoscaling"):
         state = {**state, "autoscaling": {"locationPolicy": "BALANCED", **state["autoscaling"]}}

@@ -126,6 +126,13 @@ def _check_placement(state: Values, cluster: Record, records: Records, zones: tu
         raise bad_request("Compact placement cannot be combined with blue-green upgrades")
     if (state.get("queuedProvisioning") or {}).get("enabled"):
         raise bad_request("Compact placement cannot be combined with queued provisioning")
+    config = state.get("nodeConfig") or {}
+    machine_type = config.get("machineType") or DEFAULT
+    # cluster-toolkit, gke-node-pool/main.tf, 2026-06-25
+    if config.get("flexStart") and not machine_type.startswith(("a3-ultragpu-", "a4-", "h4d-")):
+        raise bad_request(
+            "Compact placement with flex-start is only supported for A3 Ultra, A4 and H4D machine types"
+        )
     name = placement.get("policyName")
     region = regions.region_of(cluster.state["location"])
     policy = f"projects/{cluster.state['project']}/regions/{region}/resourcePolicies/{name}"

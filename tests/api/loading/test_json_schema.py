@@ -87,6 +87,10 @@ def test_editors_know_how_a_cluster_and_its_pools_are_created() -> None:
             "anyOf": [{"type": "string", "pattern": "^[0-9]{1,6}[smh]$"}, {"type": "null"}],
             "default": None,
         },
+        "hostMaintenance": {
+            "anyOf": [{"type": "string", "enum": ["Periodic", "AsNeeded"]}, {"type": "null"}],
+            "default": None,
+        },
     }
 
 

@@ -95,6 +95,7 @@ EDITS: dict[str, Edit] = {
     f"{POOLS}.zones": (["us-east5-a"], {}),
     f"{POOLS}.capacity.model": ("FlexStart", {}),
     f"{POOLS}.capacity.reservation": ({"name": "b"}, {f"{POOLS}.capacity.model": "Reservation"}),
+    f"{POOLS}.capacity.hostMaintenance": ("Periodic", {}),
     f"{POOLS}.capacity.maxRunDuration": ("24h", {f"{POOLS}.capacity.model": "FlexStart"}),
 }
 # Fields that cannot be changed by themselves, or that GKE clusters do not have.

@@ -32,7 +32,7 @@ def test_sizes_labels_taints_and_channels_are_in_place_and_not_told() -> None:
     ("recipe", "told", "allow"),
     [
         ({"count": 8}, "accelerator.count 4 -> 8", "accelerator.count"),
-        ({"driver": "LATEST"}, "driver (gpuDriverVersion DEFAULT -> LATEST)", "driver"),
+        ({"driver": "DEFAULT"}, "driver (gpuDriverVersion LATEST -> DEFAULT)", "driver"),
         ({"localSsd": {"count": 4}}, "localSsd (localSsdCount unset -> 4)", "localSsd"),
         ({"compactPlacement": True}, "compactPlacement (type unset -> COMPACT)", "compactPlacement"),
         ({"pods": 64}, "node.pods (maxPodsPerNode 110 -> 64)", "node.pods"),
@@ -105,7 +105,9 @@ def test_an_allowed_replacement_says_who_moves_and_in_which_order() -> None:
 def test_new_nodes_that_need_the_reservation_of_the_old_ones_are_warned_about() -> None:
     reserved = pool(capacity={"model": "Reservation", "reservation": {"name": "abc"}})
     after = cluster("east", reserved, replace={"allow": ["driver"]})
-    _, problems, warnings = changes(standing(cluster("east", reserved)), after, recipe_of=l4(driver="LATEST"))
+    _, problems, warnings = changes(
+        standing(cluster("east", reserved)), after, recipe_of=l4(driver="DEFAULT")
+    )
     assert (problems, warnings) == (
         [],
         [
@@ -151,7 +153,8 @@ def test_allowing_what_never_replaces_a_pool_is_a_mistake() -> None:
         "spec.cluster.gke.replace.allow[1]: 'nodeCount' does not name a field whose change replaces a pool. "
         "Fields that do: "
         "accelerator.count, accelerator.partitionSize, accelerator.sharing, accelerator.type, "
-        "capacity.maxRunDuration, capacity.model, capacity.reservation, compactPlacement, driver, localSsd, "
+        "capacity.hostMaintenance, capacity.maxRunDuration, capacity.model, capacity.reservation, "
+        "compactPlacement, driver, localSsd, "
         "networking.gpuDirect, node.pods, zones",
     ]
 

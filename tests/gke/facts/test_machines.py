@@ -18,7 +18,7 @@ def test_a_machine_type_is_known_whole() -> None:
         accelerators=(Accelerator("nvidia-h100-mega-80gb", (8,), 80),),
         ssds=LocalSsds((16,), attached=True),
         nics=9,
-        fabric=Fabric("TCPXO", networks=8, interfaces=8, mtu=8244, min_version="1.28.15-gke.3163000"),
+        fabric=Fabric("TCPXO", networks=8, interfaces=8, mtu=8244),
     )
 
 

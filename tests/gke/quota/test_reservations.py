@@ -28,6 +28,13 @@ def answer(count: str = "4", *, machine: str = "a3-megagpu-8g", ssds: int = 0, u
     return {"status": "READY", "specificReservation": specific}
 
 
+def told(**properties: Any) -> Any:
+    """A reservation that fits but for these properties of its machines."""
+    there = answer()
+    there["specificReservation"]["instanceProperties"] |= properties
+    return there
+
+
 def whats(**answers: Any) -> list[str]:
     found = {zone.replace("_", "-"): one for zone, one in answers.items()}
     return [one.what for one in reservation_problems(NEED, found)]
@@ -54,12 +61,12 @@ def test_pools_without_a_named_reservation_ask_for_none() -> None:
 
 
 @pytest.mark.parametrize(
-    "told",
+    "there",
     [answer(), answer("2"), answer("6", used="4"), answer(ssds=16), {"status": "READY"}],
     ids=["plenty", "just", "some in use", "built-in SSDs told", "nothing told"],
 )
-def test_a_reservation_that_fits_is_not_spoken_of(told: Any) -> None:
-    assert whats(us_east5_a=told) == []
+def test_a_reservation_that_fits_is_not_spoken_of(there: Any) -> None:
+    assert whats(us_east5_a=there) == []
 
 
 def test_a_reservation_that_is_not_there_is_told_with_the_way_to_look() -> None:
@@ -76,7 +83,7 @@ def test_a_reservation_that_is_not_there_is_told_with_the_way_to_look() -> None:
 
 
 @pytest.mark.parametrize(
-    ("told", "what"),
+    ("there", "what"),
     [
         (
             answer(machine="a3-highgpu-8g"),
@@ -89,15 +96,59 @@ def test_a_reservation_that_is_not_there_is_told_with_the_way_to_look() -> None:
             "nodes of pool east/mega 16",
         ),
         (
+            told(guestAccelerators=[{"acceleratorType": "nvidia-h100-80gb", "acceleratorCount": 8}]),
+            "reservation 'big' of project acme in us-east5-a does not fit: its machines have 8 "
+            "nvidia-h100-80gb, nodes of pool east/mega 8 nvidia-h100-mega-80gb",
+        ),
+        (
+            answer() | {"specificReservationRequired": False},
+            "reservation 'big' of project acme in us-east5-a does not fit: machines that name none may "
+            "use it (specificReservationRequired is false), and a pool that names it needs one that is its "
+            "own",
+        ),
+        (
+            answer() | {"status": "CREATING"},
+            "reservation 'big' of project acme in us-east5-a is not ready: its status is CREATING",
+        ),
+        (
             answer("4", used="3"),
             "reservation 'big' of project acme has 1 of the 2 machines left that pool east/mega may need",
         ),
     ],
 )
-def test_a_reservation_of_other_machines_or_too_few_does_not_fit(told: Any, what: str) -> None:
-    assert whats(us_east5_a=told) == [what]
+def test_a_reservation_of_other_machines_or_too_few_does_not_fit(there: Any, what: str) -> None:
+    assert whats(us_east5_a=there) == [what]
 
 
 def test_one_of_several_zones_is_enough() -> None:
     assert whats(us_east5_a=None, us_east5_b=answer()) == []
     assert whats(us_east5_a=answer("1"), us_east5_b=answer("1")) == []
+
+
+@pytest.mark.parametrize(
+    ("asked", "held", "fits"),
+    [
+        (None, "PERIODIC", True),
+        ("Periodic", "PERIODIC", True),
+        ("AsNeeded", "PERIODIC", False),
+        ("AsNeeded", None, True),
+    ],
+)
+def test_the_maintenance_of_hosts_has_to_be_that_of_the_reservation(
+    asked: str | None, held: str | None, fits: bool
+) -> None:
+    capacity = {"model": "Reservation", "reservation": {"name": "big"}, "hostMaintenance": asked}
+    documents = clouds(
+        cluster("east", pool("mega", "mega", nodeCount=2, zones=["us-east5-a"], capacity=capacity))
+    )
+    need = Reserved(gke_clusters(documents)["east"].pools[0], "acme", "big")
+    there = told(**({"maintenanceInterval": held} if held else {}))
+    found = [problem.what for problem in reservation_problems(need, {"us-east5-a": there})]
+    assert found == (
+        []
+        if fits
+        else [
+            "reservation 'big' of project acme in us-east5-a does not fit: its hosts are maintained "
+            "PERIODIC, pool east/mega has hostMaintenance: AsNeeded"
+        ]
+    )

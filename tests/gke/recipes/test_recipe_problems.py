@@ -9,7 +9,7 @@ from inferfleet.api import load
 from inferfleet.api.documents import Documents
 from inferfleet.api.kinds.inference_cluster import InferenceCluster
 from inferfleet.api.kinds.settings import Settings
-from inferfleet.api.problems import Problem, Where
+from inferfleet.api.problems import Problem, Where, of_severity
 from inferfleet.gke.pool import gke_clusters
 from inferfleet.gke.recipes.check import recipe_problems
 
@@ -47,7 +47,8 @@ spec:
 def test_each_problem_stands_at_its_field_and_a_class_is_judged_once(tmp_path: Path) -> None:
     (tmp_path / "fleet.yaml").write_text(TEXT)
     documents = load([tmp_path], catalogue=None, base=tmp_path)
-    assert documents.located(recipe_problems(documents, gke_clusters(documents))) == (
+    found = of_severity(tuple(recipe_problems(documents, gke_clusters(documents))), "error")
+    assert documents.located(found) == (
         Problem(
             "class h100 asks for 4 nvidia-h100-80gb per node on a3-highgpu-8g, which has 8 "
             "(Google, GPU machine types, 2026-04-14)",

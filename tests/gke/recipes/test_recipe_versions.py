@@ -5,58 +5,91 @@ from typing import Any
 import pytest
 from recipe_text import pool, recipe, stack, told
 
-from inferfleet.gke.recipes.version import below
+from inferfleet.api.problems import of_severity
+from inferfleet.gke.pool import gke_clusters
+from inferfleet.gke.recipes.check import recipe_problems
 
 B200 = pool(recipe("a4-highgpu-8g"), "Spot")
 TCPXO = pool(recipe("a3-megagpu-8g", networking={"gpuDirect": "TCPXO"}))
 L4 = recipe("g2-standard-4")
 DRA = recipe("g2-standard-4", allocation="DRA", driver="INSTALLATION_DISABLED")
-TOOLKIT = "(cluster-toolkit, gke-node-pool)"
-
-
-@pytest.mark.parametrize(
-    ("written", "needed", "old"),
-    [
-        ("1.31", "1.32.2-gke.1652000", True),
-        ("1.32", "1.32.2-gke.1652000", False),
-        ("1.32.1", "1.32.2-gke.1652000", True),
-        ("1.32.2-gke.1651999", "1.32.2-gke.1652000", True),
-        ("1.32.2-gke.1652000", "1.32.2-gke.1652000", False),
-        ("1.33", "1.32.8", False),
-        ("1.32.10", "1.32.8", False),
-        ("1.34.1-gke.1829001", "1.34", False),
-    ],
+GB200 = recipe("a4x-highgpu-4g", diskType="hyperdisk-balanced")
+G4 = recipe("g4-standard-48", diskType="hyperdisk-balanced")
+NEW = "1.34.0-gke.1626000"
+LLM_D = "(llm-d, GKE gateway, 2026-11-23: https://llm-d.ai/docs/dev/resources/gateway/gke)"
+AI_CLUSTER = (
+    "(Google, create an AI-optimized GKE cluster, 2026-04-06: "
+    "https://docs.cloud.google.com/ai-hypercomputer/docs/create/gke-ai-hypercompute)"
 )
-def test_a_version_may_be_any_that_begins_so(written: str, needed: str, old: bool) -> None:
-    assert below(written, needed) is old
+GPU_DIRECT = (
+    "(cluster-toolkit, gpu_direct.tf, 2026-04-28: https://github.com/GoogleCloudPlatform/cluster-toolkit/blob/"
+    "10470803/modules/compute/gke-node-pool/gpu_direct.tf)"
+)
+DOCS = "https://docs.cloud.google.com/kubernetes-engine/docs"
+POOLS = f"cluster east needs GKE {NEW}, which brings the CRD of InferencePools; "
 
 
 @pytest.mark.parametrize(
     ("asked", "version", "what"),
     [
-        (B200, "1.31", f"needs GKE 1.32 for a4-highgpu-8g; minVersion is 1.31 {TOOLKIT}"),
+        (
+            B200,
+            "1.31",
+            f"needs GKE 1.32.1-gke.1729000 for a4-highgpu-8g; minVersion is 1.31 {AI_CLUSTER}",
+        ),
         (
             TCPXO,
-            "1.28.9-gke.1250000",
-            f"needs GKE 1.28.15-gke.3163000 for GPUDirect TCPXO; minVersion is 1.28.9-gke.1250000 {TOOLKIT}",
+            "1.32.9-gke.1250000",
+            "needs GKE 1.32.11-gke.1174000 for GPUDirect TCPXO; minVersion is 1.32.9-gke.1250000 "
+            f"{GPU_DIRECT}",
         ),
         (
             pool(L4, "FlexStart"),
             "1.31.4",
-            "needs GKE 1.32.2-gke.1652000 for FlexStart; minVersion is 1.31.4 (GKE, flex-start, 2026-04-14)",
+            f"needs GKE 1.32.2-gke.1652000 for FlexStart; minVersion is 1.31.4 {AI_CLUSTER}",
         ),
         (
             pool(DRA, nodeCount=1),
             "1.33",
-            "needs GKE 1.34 for DRA; minVersion is 1.33 (GKE, set up DRA)",
+            "needs GKE 1.34 for DRA; minVersion is 1.33 "
+            f"(GKE, set up DRA, 2026-04-14: {DOCS}/how-to/set-up-dra)",
+        ),
+        (
+            pool(GB200, "Reservation", reservation={"name": "racks"}),
+            "1.33.3",
+            f"needs GKE 1.33.4-gke.1036000 for a4x-highgpu-4g; minVersion is 1.33.3 {AI_CLUSTER}",
         ),
     ],
 )
 def test_a_version_that_is_too_old_is_refused(
     asked: tuple[dict[str, Any], dict[str, Any]], version: str, what: str
 ) -> None:
-    problem = f"spec.cluster.gke.minVersion: pool p of cluster east {what}"
-    assert told(stack({"p": asked}, minVersion=version)) == ([problem], [])
+    errors, _ = told(stack({"p": asked}, minVersion=version))
+    assert errors == [
+        f"spec.cluster.gke.minVersion: {POOLS}minVersion is {version} {LLM_D}",
+        f"spec.cluster.gke.minVersion: pool p of cluster east {what}",
+    ]
+
+
+def test_of_a_cluster_that_exists_a_version_is_only_warned_about() -> None:
+    documents = stack({"p": B200}, minVersion="1.31")
+    problems = tuple(recipe_problems(documents, gke_clusters(documents), {"east"}))
+    since = "; the cluster exists, and may have been upgraded since"
+    assert of_severity(problems, "error") == ()
+    assert [problem.what for problem in problems] == [
+        f"{POOLS}minVersion is 1.31 {LLM_D}{since}",
+        "pool p of cluster east needs GKE 1.32.1-gke.1729000 for a4-highgpu-8g; minVersion is 1.31 "
+        f"{AI_CLUSTER}{since}",
+    ]
+
+
+def test_where_sources_disagree_the_stricter_one_is_a_warning() -> None:
+    _, warnings = told(stack({"p": pool(G4)}, minVersion="1.33"))
+    assert [line for line in warnings if "needs GKE" in line] == [
+        "spec.cluster.gke.minVersion: pool p of cluster east needs GKE 1.34.0-gke.1662000 for "
+        "g4-standard-48; minVersion is 1.33, and sources disagree "
+        f"(GKE release notes, 2025-10-21: {DOCS}/release-notes#October_21_2025)"
+    ]
 
 
 @pytest.mark.parametrize("channel", ["STABLE", "EXTENDED"])
@@ -64,8 +97,30 @@ def test_a_late_channel_without_a_version_is_warned_about(channel: str) -> None:
     assert told(stack({"p": B200}, releaseChannel=channel)) == (
         [],
         [
-            "spec.cluster.gke.releaseChannel: pool p of cluster east needs GKE 1.32 for a4-highgpu-8g; "
-            f"channel {channel} may have an older one {TOOLKIT}"
+            f"spec.cluster.gke.releaseChannel: {POOLS}channel {channel} may have an older one {LLM_D}",
+            "spec.cluster.gke.releaseChannel: pool p of cluster east needs GKE 1.32.1-gke.1729000 for "
+            f"a4-highgpu-8g; channel {channel} may have an older one {AI_CLUSTER}",
+        ],
+    )
+
+
+@pytest.mark.parametrize(
+    ("gke", "field", "whose"),
+    [
+        ({}, "releaseChannel", "channel REGULAR may have such a one"),
+        ({"minVersion": NEW}, "releaseChannel", "channel REGULAR may upgrade to such a one"),
+        ({"minVersion": "1.35"}, "minVersion", "minVersion is 1.35"),
+    ],
+)
+def test_machines_that_a_version_is_known_to_break_are_warned_about(
+    gke: dict[str, Any], field: str, whose: str
+) -> None:
+    assert told(stack({"p": pool(recipe("a3-highgpu-8g"))}, **gke)) == (
+        [],
+        [
+            f"spec.cluster.gke.{field}: pool p of cluster east has a3-highgpu-8g, which Google asks not to "
+            f"use with GKE 1.34.1-gke.1431000 or later; {whose} "
+            f"(GKE release notes, 2025-10-17: {DOCS}/release-notes#October_17_2025)"
         ],
     )
 
@@ -74,9 +129,9 @@ def test_a_late_channel_without_a_version_is_warned_about(channel: str) -> None:
     ("asked", "gke"),
     [
         (B200, {"releaseChannel": "REGULAR"}),
-        (B200, {"releaseChannel": "STABLE", "minVersion": "1.32"}),
-        (TCPXO, {"releaseChannel": "STABLE"}),
-        (pool(L4), {"releaseChannel": "EXTENDED"}),
+        (B200, {"releaseChannel": "STABLE", "minVersion": NEW}),
+        (TCPXO, {"releaseChannel": "STABLE", "minVersion": "1.35"}),
+        (pool(L4), {"releaseChannel": "EXTENDED", "minVersion": "1.34"}),
     ],
 )
 def test_other_clusters_are_new_enough(

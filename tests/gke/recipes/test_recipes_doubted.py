@@ -58,8 +58,15 @@ DRA = {"allocation": "DRA", "driver": "INSTALLATION_DISABLED"}
             recipe("g2-standard-4"),
             "Queued",
             {},
-            "pool p of cluster east is Queued: its nodes start for a ProvisioningRequest only, and models "
-            "make none (GKE, flex-start, 2026-04-14)",
+            "pool p of cluster east is Queued: its nodes start for a ProvisioningRequest only, which Kueue "
+            "makes, and models do not (GKE, queued provisioning, 2026-04-08)",
+        ),
+        (
+            recipe("a3-megagpu-8g", compactPlacement=True),
+            "Reservation",
+            {"reservation": RESERVED},
+            "pool p of cluster east takes reservation r with compact placement (class p), which Google has "
+            "refused: a reservation places its machines itself (AI-Hypercomputer/xpk#1130, 2026-03-17)",
         ),
         (
             recipe("g2-standard-4"),
@@ -79,8 +86,8 @@ DRA = {"allocation": "DRA", "driver": "INSTALLATION_DISABLED"}
             recipe("g2-standard-4", allocation="DRA"),
             "OnDemand",
             {"minNodeCount": 1},
-            "class p hands out GPUs by DRA and has GKE's own driver (DEFAULT), which Google asks to leave "
-            "out (GKE, set up DRA)",
+            "class p hands out GPUs by DRA and has GKE's own driver, which Google asks to leave out "
+            "(GKE, set up DRA)",
         ),
         (
             recipe("g2-standard-4", driver="INSTALLATION_DISABLED"),
@@ -104,10 +111,10 @@ DRA = {"allocation": "DRA", "driver": "INSTALLATION_DISABLED"}
             "(Google, GPU machine types, 2026-04-14)",
         ),
         (
-            recipe("a3-highgpu-8g", diskType="pd-standard"),
+            recipe("a3-megagpu-8g", diskType="pd-standard"),
             "OnDemand",
             {},
-            "class p boots a3-highgpu-8g from pd-standard, which A3 does not take "
+            "class p boots a3-megagpu-8g from pd-standard, which A3 does not take "
             "(skypilot-org/skypilot#5351)",
         ),
         (
@@ -127,7 +134,7 @@ DRA = {"allocation": "DRA", "driver": "INSTALLATION_DISABLED"}
         (
             recipe("a4x-highgpu-4g"),
             "Reservation",
-            {"reservation": RESERVED},
+            {"reservation": RESERVED, "nodeCount": 18},
             "class p has machine type a4x-highgpu-4g, whose nodes are arm64 "
             "(Google, GPU machine types, 2026-04-14)",
         ),
@@ -135,8 +142,8 @@ DRA = {"allocation": "DRA", "driver": "INSTALLATION_DISABLED"}
             recipe("g4-standard-12", accelerator={"type": "nvidia-rtx-pro-6000"}),
             "OnDemand",
             {},
-            "class p has machine type g4-standard-12, which has a part of one GPU, and no source says how "
-            "GKE counts it (Google, GPU machine types, 2026-04-14)",
+            "class p has machine type g4-standard-12, which has a part of one GPU, a preview: pods need "
+            "annotations for Google's device injector (GKE, run GPUs)",
         ),
         (
             recipe(

@@ -115,10 +115,11 @@ CASES: dict[str, tuple[Pool, str, Pool]] = {
         f"has nodeCount 19; one NVLink domain of a4x-highgpu-4g is 18 nodes {TOOLKIT}",
         pool(recipe("a4x-highgpu-4g"), "Reservation", reservation=RESERVED, nodeCount=18),
     ),
-    "shared-block": (
-        pool(COMPACT, "Reservation", reservation={"name": "r", "project": "other-project", "block": "b-1"}),
-        f"names block b-1 of project other-project; GKE takes blocks of its own project only {TOOLKIT}",
-        pool(COMPACT, "Reservation", reservation={"name": "r", "project": "acme-prod", "block": "b-1"}),
+    "compact-flex": (
+        pool(COMPACT, "FlexStart"),
+        "is FlexStart with compact placement (class compact-flex), which only A3 Ultra, A4 and H4D take, not "
+        f"a3-highgpu-8g {TOOLKIT}",
+        pool(recipe("a4-highgpu-8g", compactPlacement=True), "FlexStart"),
     ),
     "spot-reserved": (
         pool(recipe("a3-highgpu-8g"), "Spot", reservation=RESERVED),
@@ -164,7 +165,7 @@ CASES: dict[str, tuple[Pool, str, Pool]] = {
     "queued-compact": (
         pool(COMPACT, "Queued"),
         f"is Queued, which takes no compact placement, but class queued-compact asks for it {TOOLKIT}",
-        pool(COMPACT, "FlexStart"),
+        pool(COMPACT, "Spot"),
     ),
     "uneven": (
         pool(recipe("g2-standard-4"), nodeCount=5, zones=[A, B]),
@@ -261,8 +262,8 @@ CASES: dict[str, tuple[Pool, str, Pool]] = {
 }
 # How that begins which is told of the pool; the rest is told of its class.
 _OF_POOLS = (
-    *("has maxRunDuration", "has nodeCount", "has minNodeCount", "has zones", "is Queued"),
-    *("names block", "names no zone", "names reservation", "takes any", "wants"),
+    *("has maxRunDuration", "has nodeCount", "has minNodeCount", "has zones", "is FlexStart", "is Queued"),
+    *("names no zone", "names reservation", "takes any", "wants"),
 )
 
 

@@ -38,7 +38,7 @@ def chosen(found: dict[str, Any], *paths: str) -> dict[str, Any]:
         ),
         (
             {"model": "Queued", "maxRunDuration": "1h"},
-            {"maxRunDuration": "3600s", "reservationAffinity": NO_RESERVATION},
+            {"flexStart": True, "maxRunDuration": "3600s", "reservationAffinity": NO_RESERVATION},
         ),
         (
             {"model": "Reservation"},

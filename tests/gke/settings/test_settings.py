@@ -138,7 +138,7 @@ GPU_TAINT = {"key": "nvidia.com/gpu", "value": "present", "effect": "NO_SCHEDULE
 
 
 def gpus(kind: str, count: int) -> list[dict[str, Any]]:
-    driver = {"gpuDriverVersion": "DEFAULT"}
+    driver = {"gpuDriverVersion": "LATEST"}
     return [{"type": kind, "count": count, "gpuDriverInstallationConfig": driver}]
 
 
@@ -154,7 +154,7 @@ def test_a_cluster_with_l4_on_demand_in_two_zones() -> None:
     )
     found = made(clouds(cluster("east", l4, zones=zones, minVersion="1.34", labels={"cost": "ml"})))
     labels = {"cost": "ml", **LABELS}
-    assert (found.cloud_name, found.block, found.pools) == ("east-51d4d6", "10.0.0.0/14", {"l4": "l4-f6c2c7"})
+    assert (found.cloud_name, found.block, found.pools) == ("east-51d4d6", "10.0.0.0/14", {"l4": "l4-cda308"})
     assert {key: one.inputs for key, one in resources(found).items()} == {
         **OWN_NETWORK,
         **NODE_ACCOUNT,
@@ -176,14 +176,14 @@ def test_a_cluster_with_l4_on_demand_in_two_zones() -> None:
         },
         "gcp:container/nodePool:NodePool east/l4": {
             **GPU_POOL,
-            "name": "l4-f6c2c7",
+            "name": "l4-cda308",
             "nodeLocations": zones,
             "autoscaling": {"totalMinNodeCount": 1, "totalMaxNodeCount": 6, "locationPolicy": "BALANCED"},
             "nodeConfig": {
                 **GPU_NODE,
                 "machineType": "g2-standard-48",
                 "guestAccelerators": gpus("nvidia-l4", 4),
-                "labels": {"inferfleet.dev/pool": "l4-f6c2c7", "tier": "prod"},
+                "labels": {"inferfleet.dev/pool": "l4-cda308", "tier": "prod"},
                 "taints": [GPU_TAINT, {"key": "team", "value": "ml", "effect": "NO_SCHEDULE"}],
                 "resourceLabels": labels,
             },
@@ -199,7 +199,7 @@ def test_a_cluster_with_a_reservation_of_h100_mega_and_networks_between_its_gpus
     mega = pool("mega", "mega", zones=["us-east5-a"], maxNodeCount=8, capacity=reserved)
     found = made(clouds(cluster("east", mega)))
     called = found.pools["mega"]
-    assert called == "mega-980340"
+    assert called == "mega-5af276"
     between: dict[str, dict[str, Any]] = {}
     for number in range(8):
         name = f"east-51d4d6-tcpxo-{number}"

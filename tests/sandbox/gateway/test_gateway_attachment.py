@@ -115,6 +115,27 @@ def test_a_time_limit_is_refused_under_the_classes_of_google_alone() -> None:
 
 
 @pytest.mark.parametrize(
+    ("of_class", "accepting"),
+    [
+        ("gke-l7-rilb", ("http",)),
+        ("gke-l7-regional-external-managed", ("http",)),
+        (
+            "gke-l7-global-external-managed",
+            NotAccepted(
+                "NotSupportedByGateway",
+                'Bind of InferencePool "ml/qwen" to GatewayRef "infra/edge" failed: Unsupported gateway: '
+                "gatewayclass gke-l7-global-external-managed does not support inference pools",
+            ),
+        ),
+    ],
+)
+def test_of_googles_classes_only_the_regional_ones_take_pools(of_class: str, accepting: Any) -> None:
+    seen = snapshot(gateway(gatewayClassName=of_class), route("r", rule("/x", to_pool("qwen"))))
+    (attached,) = config(replace(seen, classes={of_class: seen.classes["ours"]}), NETWORK).routes
+    assert [parent.listeners for parent in attached.parents] == [accepting]
+
+
+@pytest.mark.parametrize(
     ("selector", "accepted"),
     [
         ({"matchLabels": {"inferfleet.dev/stack": "prod"}}, True),

@@ -1,5 +1,6 @@
 """What the gateway controller writes back to the objects it serves, and when."""
 
+from dataclasses import replace
 from ipaddress import IPv4Network
 from typing import Any
 
@@ -147,3 +148,28 @@ def test_a_condition_is_as_old_as_its_truth() -> None:
     true, false = condition("A", None, generation=2), condition("A", ("No", "no"), generation=2)
     assert dated({"conditions": [true]}, present, NOW)["conditions"][0]["lastTransitionTime"] == old
     assert dated({"conditions": [false]}, present, NOW)["conditions"][0]["lastTransitionTime"] == NOW
+
+
+def test_a_gateway_of_google_without_a_subnetwork_for_its_proxies_waits_in_googles_words() -> None:
+    noted = {"metadata": {"name": "ours", "annotations": {"sandbox.inferfleet.dev/no-proxies": "true"}}}
+    seen = snapshot(gateway())
+    told = statuses_of(replace(seen, classes={"ours": {**seen.classes["ours"], **noted}}))[GATEWAY]
+    assert (told["addresses"], told["conditions"][1]["reason"], told["conditions"][1]["message"]) == (
+        [],
+        "Pending",
+        "error cause: gceSync: generic::invalid_argument: Insert: An active proxy-only subnetwork is "
+        "required in the same region and VPC as the forwarding rule.",
+    )
+
+
+def test_a_pool_says_in_googles_words_that_its_gateway_does_not_take_it() -> None:
+    of_class = "gke-l7-global-external-managed"
+    seen = snapshot(gateway(gatewayClassName=of_class), route(), pool(), *picker_of("qwen"), ENGINE)
+    told = statuses_of(replace(seen, classes={of_class: seen.classes["ours"]}))[POOL]
+    accepted = told["parents"][0]["conditions"][0]
+    assert (accepted["status"], accepted["reason"], accepted["message"]) == (
+        "False",
+        "NotSupportedByGateway",
+        'Bind of InferencePool "ml/qwen" to GatewayRef "infra/edge" failed: Unsupported gateway: '
+        f"gatewayclass {of_class} does not support inference pools",
+    )

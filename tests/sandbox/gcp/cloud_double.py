@@ -35,6 +35,9 @@ class RecordedKubernetes:
         self.calls.append(f"ensure {cluster.name}")
         return "127.0.0.1:6443", "Q0E="
 
+    def tell_proxies(self, cluster: Record) -> None:
+        self.calls.append(f"proxies {cluster.name}")
+
     def remove_cluster(self, cluster: Record) -> None:
         self.calls.append(f"remove {cluster.name}")
 

@@ -8,8 +8,22 @@ from small_cloud import l4
 
 from sandbox.gcp import faults
 from sandbox.gcp.operations import Cloud
+from sandbox.gcp.rules.networking import SUBNETWORK
 
 COMPUTE = "/compute/v1/projects/acme"
+
+
+def proxies() -> dict[str, Any]:
+    inputs = {
+        "name": "proxies",
+        "project": "acme",
+        "region": "us-east5",
+        "network": "projects/acme/global/networks/net",
+        "ipCidrRange": "10.99.0.0/26",
+        "purpose": "REGIONAL_MANAGED_PROXY",
+        "role": "ACTIVE",
+    }
+    return {"token": SUBNETWORK, "inputs": inputs}
 
 
 def _quotas(answer: dict[str, Any]) -> dict[str, tuple[float, float]]:
@@ -63,3 +77,29 @@ def test_every_named_reservation_is_there(tmp_path: Path) -> None:
 
 def test_nobody_is_answered_without_a_login(tmp_path: Path) -> None:
     assert ask(_cloud(tmp_path), COMPUTE, login=False)[0] == 401
+
+
+def test_subnetworks_are_listed_by_region_and_purpose(tmp_path: Path) -> None:
+    cloud = _cloud(tmp_path)
+    network = "https://www.googleapis.com/compute/v1/projects/acme/global/networks/net"
+    listed = f"{COMPUTE}/regions/us-east5/subnetworks"
+    wanted = f"{listed}?filter=purpose%3DREGIONAL_MANAGED_PROXY"
+    assert [one["name"] for one in ask(cloud, listed)[1]["items"]] == ["sub"]
+    assert ask(cloud, wanted)[1]["items"] == []
+    create(cloud, proxies())
+    assert ask(cloud, wanted)[1]["items"] == [
+        {
+            "name": "proxies",
+            "network": network,
+            "purpose": "REGIONAL_MANAGED_PROXY",
+            "role": "ACTIVE",
+            "ipCidrRange": "10.99.0.0/26",
+        }
+    ]
+
+
+def test_clusters_hear_of_a_subnetwork_for_proxies_that_comes_later(tmp_path: Path) -> None:
+    cloud, kubernetes = with_cluster(tmp_path)
+    made = create(cloud, proxies())
+    cloud.delete(made.id)
+    assert [call for call in kubernetes.calls if "proxies" in call] == ["proxies east", "proxies east"]

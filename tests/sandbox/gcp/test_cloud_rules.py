@@ -7,6 +7,7 @@ import pytest
 from cloud_double import IDS, create, empty_cloud, inputs, with_cluster
 from small_cloud import NETWORK, SUBNET, cluster, l4, network, pool
 
+from sandbox.gcp.rules.cluster import VERSION, has_inference_pools, version_of
 from sandbox.gcp.rules.errors import ApiError
 
 NO_RESERVATION = {"reservationAffinity": {"consumeReservationType": "NO_RESERVATION"}}
@@ -174,3 +175,21 @@ def test_gpus_are_tainted_only_where_other_nodes_can_hold_the_rest(tmp_path: Pat
     create(cloud, pool("system", nodeCount=1))
     beside = create(cloud, {**l4(), "inputs": {**l4()["inputs"], "name": "second"}})
     assert [record.state["nodeConfig"]["effectiveTaints"] for record in (alone, beside)] == [[], [taint]]
+
+
+@pytest.mark.parametrize(
+    ("asked", "version", "pools"),
+    [
+        (None, VERSION, True),
+        ("1.33", "1.33.9-gke.1000000", False),
+        ("1.34.0", "1.34.0-gke.1000000", False),
+        ("1.34.0-gke.1626000", "1.34.0-gke.1626000", True),
+        ("1.35", "1.35.9-gke.1000000", True),
+        ("1.36", VERSION, True),
+    ],
+)
+def test_a_cluster_has_the_version_it_asks_for_and_what_google_brings_with_it(
+    asked: str | None, version: str, pools: bool
+) -> None:
+    made = version_of({"minMasterVersion": asked})
+    assert (made, has_inference_pools({"masterVersion": made})) == (version, pools)

@@ -1,0 +1,131 @@
+"""From which version of GKE something works, and in which it is known not to. Each row has its source.
+
+A floor has the first good version of a minor version for each that had one late. Minor versions after the
+last are good from their beginning, and none before the first is.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from inferfleet.gke.facts.gateway_classes import LLM_D
+from inferfleet.gke.facts.source import Source
+
+Version = tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Floor:
+    """The first good version of GKE of each minor version. One that is not `sure` is only warned about."""
+
+    since: tuple[str, ...]
+    source: Source
+    sure: bool = True
+
+    def needed(self, written: str) -> str | None:
+        """Return what is needed where no version that `written` may mean will do; None where one does."""
+        minor = parsed(written)[:2]
+        of_minor = (first for first in self.since if parsed(first)[:2] == minor)
+        late = next(of_minor, None)
+        if late is None:
+            return self.since[0] if minor < parsed(self.since[0])[:2] else None
+        return late if below(written, late) else None
+
+    @property
+    def always(self) -> str:
+        """Return the version from which on there is none that is too old."""
+        return self.since[-1]
+
+
+@dataclass(frozen=True)
+class Broken:
+    """Versions of GKE that are known not to work for a machine type: `since` and all later ones."""
+
+    since: str
+    source: Source
+
+
+def parsed(text: str) -> Version:
+    """Return the numbers of a version: (1, 34, 1, 1829001) for `1.34.1-gke.1829001`, (1, 34) for `1.34`."""
+    return tuple(int(part) for part in text.replace("-gke", "").split("."))
+
+
+def below(written: str, needed: str) -> bool:
+    """Return True when no version that `written` may mean is as new as `needed`; 1.34 may mean any 1.34.x."""
+    mine, wanted = parsed(written), parsed(needed)
+    return mine < wanted[: len(mine)]
+
+
+_DOCS = "https://docs.cloud.google.com/kubernetes-engine/docs"
+_TOOLKIT = "https://github.com/GoogleCloudPlatform/cluster-toolkit/blob/10470803"
+_AI_CLUSTER = Source(
+    "Google, create an AI-optimized GKE cluster",
+    "https://docs.cloud.google.com/ai-hypercomputer/docs/create/gke-ai-hypercompute",
+    "2026-04-06",
+)
+_GPU_DIRECT = Source(
+    "cluster-toolkit, gpu_direct.tf",
+    f"{_TOOLKIT}/modules/compute/gke-node-pool/gpu_direct.tf",
+    "2026-04-28",
+)
+_TOOLKIT_G4 = Source(
+    "cluster-toolkit, gke-g4",
+    f"{_TOOLKIT}/examples/gke-g4/README.md",
+    "2026-03-25",
+)
+_NOTES_G4 = Source("GKE release notes", f"{_DOCS}/release-notes#October_21_2025", "2025-10-21")
+_NOTES_A3 = Source("GKE release notes", f"{_DOCS}/release-notes#October_17_2025", "2025-10-17")
+_FLEX_START = Source("GKE, flex-start", f"{_DOCS}/how-to/dws-flex-start-training", "2026-06-09")
+_QUEUED = Source("GKE, queued provisioning", f"{_DOCS}/how-to/provisioningrequest", "2026-04-08")
+_DRA = Source("GKE, set up DRA", f"{_DOCS}/how-to/set-up-dra", "2026-04-14")
+
+INFERENCE_POOLS = Floor(("1.34.0-gke.1626000",), LLM_D)
+DRA = Floor(("1.34",), _DRA)
+# Google's guides disagree: that of flex-start says 1.33.0, that of AI-optimized clusters 1.32.2.
+CAPACITY: Mapping[str, tuple[Floor, ...]] = {
+    "FlexStart": (
+        Floor(("1.32.2-gke.1652000",), _AI_CLUSTER),
+        Floor(("1.33.0-gke.1712000",), _FLEX_START, sure=False),
+    ),
+    "Queued": (Floor(("1.32.2-gke.1652000",), _QUEUED),),
+}
+# By family of machines. Of G4 the release notes say 1.34.0 and the toolkit 1.32.11.
+FAMILIES: Mapping[str, tuple[Floor, ...]] = {
+    "G4": (
+        Floor(("1.32.11-gke.1174000",), _TOOLKIT_G4),
+        Floor(("1.34.0-gke.1662000",), _NOTES_G4, sure=False),
+    ),
+    "A3 Ultra": (Floor(("1.31.4-gke.1183000",), _AI_CLUSTER),),
+    "A4": (Floor(("1.32.1-gke.1729000",), _AI_CLUSTER),),
+    "A4X": (Floor(("1.32.8-gke.1108000", "1.33.4-gke.1036000"), _AI_CLUSTER),),
+    "A4X Max": (Floor(("1.34.3-gke.1318000", "1.35.0-gke.2745000"), _AI_CLUSTER),),
+}
+# By machine type, of machines that have a part of one GPU.
+PARTS: Mapping[str, tuple[Floor, ...]] = dict.fromkeys(
+    ("g4-standard-6", "g4-standard-12", "g4-standard-24"),
+    (Floor(("1.35.2-gke.1485000",), _TOOLKIT_G4, sure=False),),
+)
+# By family of machines and kind of GPUDirect.
+FABRICS: Mapping[tuple[str, str], Floor] = {
+    ("A3 High", "TCPX"): Floor(
+        ("1.27.16-gke.2874000", "1.28.15-gke.3163000", "1.29.15-gke.2467000"), _GPU_DIRECT
+    ),
+    ("A3 Mega", "TCPXO"): Floor(
+        (
+            *("1.28.15-gke.3163000", "1.29.15-gke.2467000", "1.30.14-gke.1922000"),
+            *("1.31.14-gke.1243000", "1.32.11-gke.1174000"),
+        ),
+        _GPU_DIRECT,
+    ),
+    ("A3 Ultra", "RDMA"): Floor(("1.31.4-gke.1183000",), _AI_CLUSTER),
+    ("A4", "RDMA"): Floor(("1.32.2-gke.1475000",), _AI_CLUSTER),
+    ("A4X", "RDMA"): Floor(("1.32.8-gke.1108000", "1.33.4-gke.1036000"), _AI_CLUSTER),
+}
+# Nothing was found that takes it back, and the toolkit's blueprint of these machines stays on 1.33.
+BROKEN: Mapping[str, Broken] = {"a3-highgpu-8g": Broken("1.34.1-gke.1431000", _NOTES_A3)}
+
+
+def rows() -> tuple[Floor | Broken, ...]:
+    """Return every row of these tables."""
+    listed = (*CAPACITY.values(), *FAMILIES.values(), *PARTS.values())
+    floors = (floor for of_one in listed for floor in of_one)
+    return (INFERENCE_POOLS, DRA, *floors, *FABRICS.values(), *BROKEN.values())

@@ -1,0 +1,67 @@
+"""Gateways of Google's classes: whether they take InferencePools."""
+
+import pytest
+from recipe_text import pool, recipe, stack
+
+from inferfleet.api.documents import Documents
+from inferfleet.api.kinds.inference_cluster import InferenceCluster
+from inferfleet.api.kinds.settings import Settings
+from inferfleet.gke.pool import gke_clusters
+from inferfleet.gke.recipes.check import recipe_problems
+
+LLM_D = "(llm-d, GKE gateway, 2026-11-23: https://llm-d.ai/docs/dev/resources/gateway/gke)"
+NEXT = "Write className: gke-l7-regional-external-managed or gke-l7-rilb"
+
+
+def told(documents: Documents) -> list[tuple[str, str, str, str]]:
+    return [
+        (problem.severity, problem.path, problem.what, problem.next_step)
+        for problem in recipe_problems(documents, gke_clusters(documents))
+    ]
+
+
+def existing(gateway_class: str, provider: str) -> Documents:
+    spec = {
+        "cluster": {"source": "Existing", "existing": {"kubeconfig": {"path": "east.yaml"}}},
+        "nodePools": [{"name": "l4", "className": "l4", "nodeCount": 1}],
+        "serving": {"gateway": {"className": gateway_class, "provider": provider}},
+    }
+    cluster = InferenceCluster.model_validate({"metadata": {"name": "east"}, "spec": spec})
+    return Documents(Settings(stack="test"), clusters={"east": cluster})
+
+
+def test_the_global_class_is_refused_on_every_cluster() -> None:
+    assert told(existing("gke-l7-global-external-managed", "gke")) == [
+        (
+            "error",
+            "spec.serving.gateway.className",
+            "cluster east has a gateway of class gke-l7-global-external-managed, which takes no "
+            f"InferencePools: routes answer nothing, NotSupportedByGateway {LLM_D}",
+            NEXT,
+        )
+    ]
+
+
+def test_a_class_of_googles_of_which_nothing_is_known_is_warned_about() -> None:
+    assert told(existing("gke-l7-gxlb", "gke")) == [
+        (
+            "warning",
+            "spec.serving.gateway.className",
+            "cluster east has a gateway of class gke-l7-gxlb, of which no source says that it takes "
+            f"InferencePools {LLM_D}",
+            NEXT,
+        )
+    ]
+
+
+@pytest.mark.parametrize(
+    "documents",
+    [
+        existing("gke-l7-rilb", "gke"),
+        existing("gke-l7-regional-external-managed", "gke"),
+        existing("istio", "istio"),
+        stack({"p": pool(recipe("g2-standard-4"))}),
+    ],
+)
+def test_classes_that_take_pools_and_those_of_others_are_fine(documents: Documents) -> None:
+    assert told(documents) == []
