@@ -20,7 +20,7 @@ def main(root: Path) -> None:
     """
     collect_seldom()
     from inferfleet.api import InvalidDocuments
-    from inferfleet.components.manifest import secret_values
+    from inferfleet.components.secrets import secret_values
     from inferfleet.components.stack import register_stack
     from inferfleet.confirming import confirming
     from inferfleet.listening import listening

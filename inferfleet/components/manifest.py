@@ -1,13 +1,11 @@
-"""Any Kubernetes object, registered from its dict, key for key; and the values of the stack's Secrets."""
+"""Manifest: any Kubernetes object, registered from its dict, key for key."""
 
-import asyncio
-import base64
-import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pulumi
 
+from inferfleet.components.listening import while_awaited
 from inferfleet.desired.values import KubeObject, Listen
 
 SecretValues = Mapping[tuple[str, str], Mapping[str, pulumi.Output[str]]]  # (namespace, name) -> key -> value
@@ -64,7 +62,7 @@ def register(
                 ignore_changes=["*"] if untouched else list(plan.ignore) or None,
                 deleted_with=registered[plan.deleted_with] if plan.deleted_with else None,
                 custom_timeouts=timeouts(plan.timeout),
-                hooks=_while_awaited(plan, listen) if listen and plan.heard and not untouched else None,
+                hooks=while_awaited(plan, listen) if listen and plan.heard and not untouched else None,
             ),
         )
 
@@ -72,45 +70,3 @@ def register(
 def timeouts(seconds: int | None) -> pulumi.CustomTimeouts | None:
     """Return the timeouts of creation and update, or None for the provider's own."""
     return pulumi.CustomTimeouts(create=f"{seconds}s", update=f"{seconds}s") if seconds else None
-
-
-def _while_awaited(plan: KubeObject, listen: Listen) -> pulumi.ResourceHookBinding:
-    """Return hooks by which the program listens from before a resource is written until it is ready.
-
-    The provider says no more of pods than whether they are available. What is told is not bound to its
-    resource: that has no URN in the program before the engine is done with it.
-    """
-    listening: list[asyncio.Task[None]] = []
-
-    async def begin(_: pulumi.ResourceHookArgs) -> None:
-        task = asyncio.create_task(listen(plan, warn=pulumi.log.warn, fail=pulumi.log.error))
-        listening.append(task)
-
-    async def end(_: pulumi.ResourceHookArgs) -> None:
-        for task in listening:
-            task.cancel()
-
-    # Nothing listens for a failure: the engine would look for such a hook in a destroy too, which runs no
-    # program, and tell that it is missing instead of what failed.
-    before = pulumi.ResourceHook(f"{plan.key}: listen", begin)
-    after = pulumi.ResourceHook(f"{plan.key}: listened", end)
-    return pulumi.ResourceHookBinding(
-        before_create=[before], before_update=[before], after_create=[after], after_update=[after]
-    )
-
-
-def secret_values(setting: str | None) -> SecretValues:
-    """Return the values in the JSON text of `inferfleet:secrets` by namespace, name and key, in base64."""
-    written: dict[str, dict[str, str]] = json.loads(setting or "{}")
-    return {
-        _pair(name): {
-            key: pulumi.Output.secret(base64.b64encode(value.encode()).decode())
-            for key, value in values.items()
-        }
-        for name, values in written.items()
-    }
-
-
-def _pair(name: str) -> tuple[str, str]:
-    namespace, _, secret = name.partition("/")
-    return namespace, secret

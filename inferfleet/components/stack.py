@@ -9,8 +9,9 @@ import pulumi_kubernetes as kubernetes
 from inferfleet.components import cloud, on_cluster
 from inferfleet.components.addresses import addresses
 from inferfleet.components.cluster_provider import NOWHERE, ExistingCluster, cluster_provider, gke_kubeconfig
+from inferfleet.components.confirmed import confirm_pools
 from inferfleet.components.manifest import SecretValues
-from inferfleet.components.unfinished import confirm_pools, keep_all_if_any_failed
+from inferfleet.components.unfinished import keep_all_if_any_failed
 from inferfleet.desired.addresses import Address
 from inferfleet.desired.values import Confirm, Connection, Desired, Listen, Tell
 from inferfleet.gke.values import CloudCluster

@@ -5,16 +5,11 @@ no longer has: pods whose successors never became ready, and a pool that the rou
 because the change of the route was left out. The state then names resources that are gone, and every later
 update stops at it. A program that ends with an error ends the update before anything is deleted
 (performPostSteps in pkg/resource/deploy/deployment_executor.go of Pulumi 3.250).
-
-It ends so too where a gateway refuses a pool that routes lead to: the pool that takes another's place may be
-the one that is refused.
 """
 
 from collections.abc import Iterable, Mapping
 
 import pulumi
-
-from inferfleet.desired.values import Confirm, Desired, DesiredCluster
 
 
 def keep_all_if_any_failed(
@@ -30,30 +25,9 @@ def keep_all_if_any_failed(
     pulumi.Output.all(_end(outputs))
 
 
-def confirm_pools(
-    desired: Desired, registered: Mapping[str, pulumi.CustomResource], confirm: Confirm
-) -> None:
-    """Ask about the pools of each cluster once its routes stand; not for previews."""
-    for cluster in desired.clusters:
-        keys = {key for served in cluster.served.values() for key in served.routes}
-        if keys and cluster.connection.state != "lost":
-            routes = tuple(registered[key] for key in sorted(keys))
-            pulumi.Output.all(_confirmed(cluster, routes, confirm))
-
-
-async def _confirmed(
-    cluster: DesiredCluster, routes: tuple[pulumi.CustomResource, ...], confirm: Confirm
-) -> bool:
-    # All are waited for. Where one of them failed, the update ends with that.
-    if not all([await _known(tuple(_outputs(route))) for route in routes]):
-        return False
-    problems = await confirm(cluster.connection.cluster)
-    for problem in problems:
-        if problem.severity == "warning":
-            pulumi.log.warn(str(problem))
-    if errors := [str(problem) for problem in problems if problem.severity == "error"]:
-        raise pulumi.RunError("\n".join(errors))
-    return True
+async def is_finished(resource: pulumi.CustomResource) -> bool:
+    """Wait for the resource, and return whether it was written, and neither failed nor was left out."""
+    return await _known(tuple(_outputs(resource)))
 
 
 async def _end(outputs: Iterable[tuple[pulumi.Output[object], ...]]) -> bool:
