@@ -38,7 +38,7 @@ def route(seen: Seen, key: Key, parent: Key) -> Verdict:
     if actual is None:
         return Phase.MISSING, ABSENT
     entries = (actual.get("status") or {}).get("parents") or []
-    parents = [entry for entry in entries if _names(entry, parent)]
+    parents = [entry for entry in entries if _names(entry, parent, key[1])]
     if not parents:
         return Phase.PENDING, f"{titled(parent)} has not accepted it yet"
     return _judged(parents[0].get("conditions"), ("Accepted", "ResolvedRefs"), "not accepted yet")
@@ -79,7 +79,7 @@ def led_to(objects: Mapping[Key, dict[str, Any]], key: Key, parent: Key) -> Verd
     entries = [
         entry.get("conditions") or []
         for entry in (actual.get("status") or {}).get("parents") or []
-        if _names(entry, parent)
+        if _names(entry, parent, key[1])
     ]
     current = [
         conditions
@@ -120,11 +120,15 @@ def _misses(condition: Mapping[str, Any]) -> bool:
     return missed and "not found" in (condition.get("message") or "")
 
 
-def _names(entry: Mapping[str, Any], parent: Key) -> bool:
-    """Return whether an entry of `parents` is that of the gateway."""
+def _names(entry: Mapping[str, Any], parent: Key, own_namespace: str) -> bool:
+    """Return whether an entry of `parents` is that of the gateway.
+
+    One without a namespace means that of the object which it is written at (ParentReference of the Gateway
+    API, and of InferencePools).
+    """
     _, namespace, name = parent
     reference = entry["parentRef"]
-    return reference.get("name") == name and reference.get("namespace") in (namespace, None)
+    return (reference.get("namespace") or own_namespace, reference.get("name")) == (namespace, name)
 
 
 def _targets(seen: Seen, key: Key, actual: Mapping[str, Any]) -> Iterator[str]:

@@ -193,6 +193,10 @@ CASES: dict[str, tuple[Callable[[dict[Key, Any]], None], str, Phase, str]] = {
         _set(ROUTE, "status", "parents", 0, "parentRef", "name", to="other"),
         "route", Phase.PENDING, "Gateway inferfleet-system/inferfleet has not accepted it yet",
     ),
+    "route that a gateway of its own namespace took": (
+        _set(ROUTE, "status", "parents", 0, "parentRef", to={"name": "inferfleet"}),
+        "route", Phase.PENDING, "Gateway inferfleet-system/inferfleet has not accepted it yet",
+    ),
 }  # fmt: skip
 
 
