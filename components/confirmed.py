@@ -33,6 +33,8 @@ async def _confirmed(
     for problem in problems:
         if problem.severity == "warning":
             pulumi.log.warn(str(problem))
+        if problem.severity == "notice":
+            pulumi.log.info(str(problem))
     if errors := [str(problem) for problem in problems if problem.severity == "error"]:
         raise pulumi.RunError("\n".join(errors))
     return True

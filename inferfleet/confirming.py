@@ -8,39 +8,58 @@ may have broken it meanwhile.
 
 import asyncio
 import time
-from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 from inferfleet.api.problems import Problem, cluster_problem
+from inferfleet.desired.serving import GATEWAY_SECONDS
 from inferfleet.desired.values import Confirm, Connection, Desired, DesiredCluster, KubeObject
 from inferfleet.fleet import names
 from inferfleet.manifests.picker.pool import KIND as POOL
-from inferfleet.reach.api import Api
+from inferfleet.reach.api import Api, RefusedError
 from inferfleet.reach.at_once import ask
 from inferfleet.reach.gke import NotThere
-from inferfleet.reach.resources import known
+from inferfleet.reach.resources import ApiKind, ApiResource, known
+from inferfleet.reach.unreachable import refusal
 from inferfleet.status.read import Key
-from inferfleet.status.routing import Verdict, is_silence, led_to, titled
+from inferfleet.status.routing import SILENT, Verdict, led_to, stale, titled
 from inferfleet.status.values import Phase
 
 # Seconds that a controller has to take back what it said before it saw all that an update made.
 REFUSED_SECONDS = 20.0
-# Seconds after which a controller that says nothing of a pool is taken to be none that does.
-SILENT_SECONDS = 10.0
+# Seconds after which a controller that says nothing of a pool is taken to be none that does, by provider. A
+# load balancer of Google's is told of a new pool in minutes, as of a new Gateway.
+SILENT_SECONDS = {"gke": float(GATEWAY_SECONDS)}
+ELSEWHERE_SILENT_SECONDS = 10.0
 _EVERY = 0.5
 # Seconds more that connecting and asking may take.
 _ANSWER_SECONDS = 30.0
 _NEXT = "What was changed by hand comes back with `pulumi up --refresh`"
+_ASK = "Send a request, or look later with `inferfleet status`: some gateways never say"
+_UNHEARD: Verdict = (Phase.PENDING, SILENT)
+Objects = dict[Key, dict[str, Any]]
+
+
+@dataclass(frozen=True)
+class _Heard:
+    """What was heard of pools in the end: a verdict of each, and what was said that is not so any more.
+
+    `refused` are the namespaces whose objects the credentials may not read.
+    """
+
+    verdicts: Mapping[Key, Verdict]
+    stale: Mapping[Key, str]
+    refused: Mapping[str, RefusedError]
 
 
 def confirming(desired: Desired, kubeconfigs: Mapping[str, str], *, container_api: str) -> Confirm:
     """Return the function that asks a cluster, by its name, what its gateway says of pools with routes.
 
-    It returns an error for each pool that requests do not come through, and a warning where a cluster cannot
-    be asked or a gateway holds on to what is not so any more. One that says nothing of a pool is taken to be
-    none that does. `kubeconfigs` holds texts by existing cluster. The Container API at the address
-    `container_api` says where the others are.
+    It returns an error for each pool that requests do not come through, a warning where a cluster or one of
+    its namespaces cannot be asked or a gateway holds on to what is not so any more, and one notice for all
+    pools of which it says nothing, as a gateway does that never tells. `kubeconfigs` holds texts by existing
+    cluster. The Container API at the address `container_api` says where the others are.
     """
     clusters = {cluster.connection.cluster: cluster for cluster in desired.clusters}
 
@@ -48,21 +67,26 @@ def confirming(desired: Desired, kubeconfigs: Mapping[str, str], *, container_ap
         gateway, led = _gateway(cluster), dict(_led(cluster))
         if gateway is None or not led:
             return ()
+        patience = SILENT_SECONDS.get(cluster.gateway_provider, ELSEWHERE_SILENT_SECONDS)
 
-        def question(_: Connection, api: Api) -> dict[Key, Verdict]:
-            return _refused(api, gateway, {key: pool for key, (pool, _) in led.items()})
+        def question(_: Connection, api: Api) -> _Heard:
+            return _heard(api, gateway, {key: pool for key, (pool, _) in led.items()}, patience)
 
         asked = replace(desired, clusters=(cluster,))
-        seconds = REFUSED_SECONDS + _ANSWER_SECONDS
+        seconds = max(REFUSED_SECONDS, patience) + _ANSWER_SECONDS
         name = cluster.connection.cluster
         answers = ask(asked, kubeconfigs, question, container_api=container_api, seconds=seconds)
-        answer = answers.get(name, {})
-        if isinstance(answer, NotThere):
+        answer = answers.get(name)
+        if answer is None or isinstance(answer, NotThere):
             return ()
         if isinstance(answer, Problem):
-            what = f"what its gateway says of InferencePools is not known: {answer.what}"
-            return (replace(answer, what=what, severity="warning"),)
-        return tuple(_problem(name, key, led[key][1], verdict) for key, verdict in answer.items())
+            return (_unknown(answer),)
+        refused = [
+            _unknown(refusal(cluster.connection, answer.refused[namespace]), f" in namespace {namespace!r}")
+            for namespace in sorted(answer.refused)
+        ]
+        routes = {key: route for key, (_, route) in led.items()}
+        return (*refused, *_problems(name, gateway, routes, answer, patience))
 
     async def confirm(cluster: str) -> tuple[Problem, ...]:
         return await asyncio.to_thread(confirmed, clusters[cluster])
@@ -85,28 +109,44 @@ def _led(cluster: DesiredCluster) -> Iterator[tuple[Key, tuple[KubeObject, KubeO
         yield from ((_key(pool), (pool, routes[0])) for pool in pools if routes)
 
 
-def _refused(api: Api, gateway: Key, pools: Mapping[Key, KubeObject]) -> dict[Key, Verdict]:
-    """Return the pools that are refused, or of which what is said is old, once no more is to be heard."""
+def _heard(api: Api, gateway: Key, pools: Mapping[Key, KubeObject], patience: float) -> _Heard:
+    """Return what is said of pools once no more is to be heard: silence, a busy controller and what is not so
+    any more are given `patience` seconds, what is refused its own.
+    """
     begun = time.monotonic()
+    resources = known(api, {("v1", "Service"), *((pool.api_version, pool.kind) for pool in pools.values())})
+    verdicts: dict[Key, Verdict] = {}
+    old: dict[Key, str] = {}
+    refused: dict[str, RefusedError] = {}
     while True:
-        actual = _actual(api, pools)
-        verdicts = {key: led_to(actual, key, gateway) for key in pools}
-        told = {key: verdict for key, verdict in verdicts.items() if verdict[0] != Phase.READY}
-        refused = [phase for phase, _ in told.values() if phase != Phase.PENDING]
-        patience = REFUSED_SECONDS if refused else SILENT_SECONDS
-        if not told or time.monotonic() > begun + patience:
-            return {key: verdict for key, verdict in told.items() if not is_silence(verdict)}
+        # What serves is not asked about again.
+        asked = [key for key in pools if old.get(key) or verdicts.get(key, _UNHEARD)[0] != Phase.READY]
+        for namespace in sorted({key[1] for key in asked} - refused.keys()):
+            try:
+                actual = _actual(api, resources.items(), namespace)
+            except RefusedError as error:
+                if error.status != 403:
+                    raise
+                refused[namespace] = error
+                continue
+            here = [key for key in asked if key[1] == namespace]
+            verdicts |= {key: led_to(actual, key, gateway) for key in here}
+            old |= {key: stale(actual, key, gateway) for key in here}
+        open_ = {phase for phase, _ in verdicts.values() if phase != Phase.READY}
+        waits = [patience] if Phase.PENDING in open_ or any(old.values()) else []
+        waits += [REFUSED_SECONDS] if open_ - {Phase.PENDING} else []
+        if not waits or time.monotonic() > begun + max(waits):
+            return _Heard(verdicts, {key: said for key, said in old.items() if said}, refused)
         time.sleep(_EVERY)
 
 
-def _actual(api: Api, pools: Mapping[Key, KubeObject]) -> dict[Key, dict[str, Any]]:
-    """Return the pools and Services that inferfleet made on the cluster."""
-    resources = known(api, {("v1", "Service"), *((pool.api_version, pool.kind) for pool in pools.values())})
+def _actual(api: Api, resources: Iterable[tuple[ApiKind, ApiResource]], namespace: str) -> Objects:
+    """Return the pools and Services that inferfleet made in a namespace."""
     query = {"labelSelector": f"{names.MANAGED_BY}={names.MANAGER}"}
     return {
-        (kind, item["metadata"]["namespace"], item["metadata"]["name"]): item
-        for (_, kind), resource in resources.items()
-        for item in api.items(resource.path(), query=query)
+        (kind, namespace, item["metadata"]["name"]): item
+        for (_, kind), resource in resources
+        for item in api.items(resource.path(namespace), query=query)
     }
 
 
@@ -114,11 +154,29 @@ def _key(made: KubeObject) -> Key:
     return made.kind, made.namespace or "", made.kubernetes_name
 
 
-def _problem(cluster: str, pool: Key, route: KubeObject, verdict: Verdict) -> Problem:
-    phase, why = verdict
-    if phase == Phase.PENDING:
-        return cluster_problem(
-            cluster, f"{titled(pool)}: {why}", "It looks again when the pool changes", severity="warning"
-        )
-    what = f"{titled(_key(route))} leads to {titled(pool)}, which does not serve: {why}"
-    return cluster_problem(cluster, what, _NEXT)
+def _unknown(why: Problem, where: str = "") -> Problem:
+    what = f"what its gateway says of InferencePools{where} is not known: {why.what}"
+    return replace(why, what=what, severity="warning")
+
+
+def _problems(
+    cluster: str, gateway: Key, routes: Mapping[Key, KubeObject], heard: _Heard, patience: float
+) -> Iterator[Problem]:
+    waiting: dict[str, list[str]] = {}
+    for pool, (phase, why) in heard.verdicts.items():
+        if phase == Phase.PENDING:
+            waiting.setdefault(why, []).append(titled(pool))
+        elif phase != Phase.READY:
+            what = f"{titled(_key(routes[pool]))} leads to {titled(pool)}, which does not serve: {why}"
+            yield cluster_problem(cluster, what, _NEXT)
+        elif pool in heard.stale:
+            says = f"{titled(gateway)} still says {heard.stale[pool]!r}"
+            what = f"{titled(pool)}: {says}, but the Service is there"
+            yield cluster_problem(cluster, what, "It looks again when the pool changes", severity="warning")
+    for why, waited in waiting.items():
+        what = f"after {patience:g} s {titled(gateway)} {_said(why)} {', '.join(waited)}"
+        yield cluster_problem(cluster, what, _ASK, severity="notice")
+
+
+def _said(why: str) -> str:
+    return "still says nothing of" if why == SILENT else f"still says {why!r} of"

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable
+from itertools import chain
 from typing import Any
 
 import pytest
@@ -29,18 +30,26 @@ def _object(kind: str, name: str, namespace: str = "ml") -> KubeObject:
     return KubeObject(f"east/{namespace}/{name}", thing(kind, name, namespace))
 
 
-def _desired(gateway_ref: tuple[str, str] | None = None) -> Desired:
+def _desired(
+    gateway_ref: tuple[str, str] | None = None, *, others: tuple[str, ...] = (), provider: str = "none"
+) -> Desired:
     gateway, pool, route = (
         _object("Gateway", "inferfleet", "system"),
         _object("InferencePool", "one"),
         _object("HTTPRoute", "one"),
     )
+    more = {name: (_object("InferencePool", name, name), _object("HTTPRoute", name, name)) for name in others}
+    made = (gateway, pool, route, *chain.from_iterable(more.values()))
     cluster = DesiredCluster(
         Connection("east", "existing/east", "active", config_key="east"),
-        (Component("ModelEndpoint", "east/ml/one", (gateway, pool, route)),),
+        (Component("ModelEndpoint", "east/ml/one", made),),
+        gateway_provider=provider,
         gateway=None if gateway_ref else gateway,
         gateway_ref=gateway_ref,
-        served={"ml/one": Served((pool.key,), (route.key,))},
+        served={
+            "ml/one": Served((pool.key,), (route.key,)),
+            **{name: Served((pool.key,), (route.key,)) for name, (pool, route) in more.items()},
+        },
     )
     return Desired("local", (cluster,), Plan(), frozenset(), ())
 
@@ -60,16 +69,19 @@ def _parent(
 SERVICE = thing("Service", "one-epp", "ml", labels=LABELS, spec={"ports": [{"port": 9002}]})
 
 
-def _pool(*parents: dict[str, Any]) -> dict[str, Any]:
+def _pool(*parents: dict[str, Any], name: str = "one", namespace: str = "ml") -> dict[str, Any]:
     picker = {"endpointPickerRef": {"name": "one-epp", "port": {"number": 9002}}}
-    pool = thing("InferencePool", "one", "ml", labels=LABELS, spec=picker, status={"parents": list(parents)})
+    pool = thing(
+        "InferencePool", name, namespace, labels=LABELS, spec=picker, status={"parents": list(parents)}
+    )
     pool["metadata"]["generation"] = 2
     return pool
 
 
 @pytest.fixture(autouse=True)
 def hurried(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name, seconds in (("REFUSED_SECONDS", 0.4), ("SILENT_SECONDS", 0.2), ("_EVERY", 0.02)):
+    monkeypatch.setattr(confirming, "SILENT_SECONDS", {"gke": 0.6})
+    for name, seconds in (("REFUSED_SECONDS", 0.4), ("ELSEWHERE_SILENT_SECONDS", 0.2), ("_EVERY", 0.02)):
         monkeypatch.setattr(confirming, name, seconds)
 
 
@@ -87,11 +99,6 @@ def _confirm(fake: FakeCluster, desired: Desired) -> tuple[Problem, ...]:
     [
         pytest.param([_parent(ACCEPTED, NO_SERVICE, of=2)], SAID, id="its picker is missing"),
         pytest.param([_parent(ACCEPTED, RESOLVED, of=2)], None, id="it is resolved"),
-        pytest.param([_parent(ACCEPTED, NO_SERVICE)], None, id="that was before it changed"),
-        pytest.param(
-            [_parent(ACCEPTED, NO_SERVICE, gateway="other", of=2)], None, id="another gateway says so"
-        ),
-        pytest.param([], None, id="nobody says anything"),
     ],
 )
 def test_a_pool_is_refused_as_its_gateway_says(
@@ -99,6 +106,40 @@ def test_a_pool_is_refused_as_its_gateway_says(
 ) -> None:
     told = _confirm(cluster(objects=[_pool(*parents), SERVICE]), _desired())
     assert told == ((cluster_problem("east", said, NEXT),) if said else ())
+
+
+@pytest.mark.parametrize(
+    ("parents", "said"),
+    [
+        pytest.param([], "nothing of", id="nobody says anything"),
+        pytest.param([_parent(ACCEPTED, NO_SERVICE)], "nothing of", id="it was asked before it changed"),
+        pytest.param(
+            [_parent(ACCEPTED, NO_SERVICE, gateway="other", of=2)], "nothing of", id="another gateway says so"
+        ),
+        pytest.param(
+            [_parent(("Accepted", "False", "Pending", ""), of=2)],
+            "'Accepted=False (Pending)' of",
+            id="its gateway is busy",
+        ),
+    ],
+)
+@pytest.mark.parametrize(("provider", "seconds"), [("istio", "0.2"), ("gke", "0.6")])
+def test_all_pools_that_a_gateway_says_nothing_of_are_told_of_once(
+    cluster: Start, parents: list[dict[str, Any]], said: str, provider: str, seconds: str
+) -> None:
+    objects = [
+        _pool(*parents),
+        _pool(*parents, name="two", namespace="two"),
+        SERVICE,
+        thing("Service", "one-epp", "two", labels=LABELS, spec={"ports": [{"port": 9002}]}),
+    ]
+    what = (
+        f"after {seconds} s Gateway system/inferfleet still says {said} InferencePool ml/one, "
+        "InferencePool two/two"
+    )
+    ask = "Send a request, or look later with `inferfleet status`: some gateways never say"
+    told = _confirm(cluster(objects=objects), _desired(others=("two",), provider=provider))
+    assert told == (cluster_problem("east", what, ask, severity="notice"),)
 
 
 def test_a_service_that_is_back_is_not_missed_for_what_istio_said_before(cluster: Start) -> None:
@@ -165,9 +206,35 @@ def test_a_pool_that_is_gone_does_not_serve(cluster: Start) -> None:
 
 
 def test_a_cluster_that_cannot_be_asked_is_warned_of(cluster: Start) -> None:
-    fake = cluster(status={"/apis/inference.networking.k8s.io/v1/inferencepools": 403})
+    fake = cluster(status={"/apis/inference.networking.k8s.io/v1": 403})
     [told] = _confirm(fake, _desired())
     assert (told.severity, told.what.partition(": ")[0]) == (
         "warning",
         "what its gateway says of InferencePools is not known",
     )
+
+
+def test_a_namespace_that_may_not_be_read_is_warned_of_and_hides_no_other(cluster: Start) -> None:
+    path = "/apis/inference.networking.k8s.io/v1/namespaces/two/inferencepools"
+    fake = cluster(
+        objects=[_pool(_parent(ACCEPTED, NO_SERVICE, of=2)), SERVICE],
+        status={path: 403, "/api/v1/namespaces/two/services": 403},
+    )
+    [warned, refused] = _confirm(fake, _desired(others=("two",)))
+    assert (warned.severity, warned.what.partition(": ")[0]) == (
+        "warning",
+        "what its gateway says of InferencePools in namespace 'two' is not known",
+    )
+    assert refused == cluster_problem("east", SAID, NEXT)
+
+
+def test_only_namespaces_of_pools_with_routes_are_asked(cluster: Start) -> None:
+    fake = cluster(objects=[_pool(_parent(ACCEPTED, RESOLVED, of=2)), SERVICE])
+    assert _confirm(fake, _desired()) == ()
+    listed = [path.partition("?")[0] for path, _ in fake.asked]
+    assert sorted(listed) == [
+        "/api/v1",
+        "/api/v1/namespaces/ml/services",
+        "/apis/inference.networking.k8s.io/v1",
+        "/apis/inference.networking.k8s.io/v1/namespaces/ml/inferencepools",
+    ]

@@ -121,10 +121,9 @@ def _templates(
     findings += unplaced_findings(worked, {spot.deployment for spot in templates})
     problems += told(findings)
     problems += scheduler_problems(documents, templates)
-    for spot, of in templates.items():
-        problems += missing_keys(documents, spot.deployment, _reads(spot, of))
     reads: dict[str, list[Reference]] = {}
     for spot, of in templates.items():
+        problems += missing_keys(documents, spot.deployment, _reads(spot, of))
         reads.setdefault(spot.deployment, []).extend(_reads(spot, of))
     problems += unread(documents, reads)
     problems += unusable(documents, [ref for refs in reads.values() for ref in refs])
@@ -161,6 +160,7 @@ def _clusters(
                 connection=connection(documents, name, cloud.lock, site.cloud),
                 components=components,
                 gateway_class=gateway.class_name,
+                gateway_provider=gateway.provider,
                 gateway_ref=(gateway.ref.namespace, gateway.ref.name) if gateway.ref else None,
                 secrets_needed=needed(documents, _on(name, reads)),
                 gateway=shared[name].gateway if registered else None,

@@ -195,6 +195,7 @@ class DesiredCluster:
     connection: Connection
     components: tuple[Component, ...]
     gateway_class: str | None = None
+    gateway_provider: str = "none"
     gateway_ref: tuple[str, str] | None = (
         None  # (namespace, name) of a Gateway that the stack does not create
     )

@@ -65,49 +65,54 @@ def pool(seen: Seen, key: Key, picker: Mapping[str, Any]) -> Verdict:
 
 def led_to(objects: Mapping[Key, dict[str, Any]], key: Key, parent: Key) -> Verdict:
     """Return Ready for a pool of which the gateway's controller says that it can use it as it is now, and
-    Pending as long as it says nothing, or that there is no Service where there is one again. `objects` are
-    pools and Services of pickers.
+    Pending as long as it says nothing, or is busy. `objects` are pools and Services of pickers.
+
+    That a Service was not found counts only where it is not there: see `stale`.
+    """
+    actual = objects.get(key)
+    if actual is None:
+        return Phase.MISSING, ABSENT
+    why = _unreachable(objects, key, actual)
+    judged = [
+        _judged(conditions if why else _fresh(conditions), ("Accepted", "ResolvedRefs"), SILENT)
+        for conditions in _current(key, actual, parent)
+    ]
+    broken = [verdict for verdict in judged if verdict[0] != Phase.READY]
+    if broken:
+        return broken[0]
+    if why:
+        return Phase.FAILED, why
+    return (Phase.READY, "") if judged else (Phase.PENDING, SILENT)
+
+
+def stale(objects: Mapping[Key, dict[str, Any]], key: Key, parent: Key) -> str:
+    """Return what the gateway's controller says of a picker's Service that it did not find, where the Service
+    is there with its port; else "".
 
     Istio looks for the Service when pool or route change, and sees neither when it is deleted nor when it is
     back; it serves requests all the same then (`services.GetKey` without its context in
     inferencepool_collection.go, route conversion in conversion.go).
     """
     actual = objects.get(key)
-    if actual is None:
-        return Phase.MISSING, ABSENT
+    if actual is None or _unreachable(objects, key, actual):
+        return ""
+    said = (one for conditions in _current(key, actual, parent) for one in conditions if _misses(one))
+    return next((one_line(one["message"]) for one in said), "")
+
+
+def _current(key: Key, actual: Mapping[str, Any], parent: Key) -> list[list[Mapping[str, Any]]]:
+    """Return the conditions that the gateway's controller wrote of the pool as it is now."""
     generation = actual["metadata"].get("generation", 0)
     entries = [
         entry.get("conditions") or []
         for entry in (actual.get("status") or {}).get("parents") or []
         if _names(entry, parent, key[1])
     ]
-    current = [
+    return [
         conditions
         for conditions in entries
         if all(one.get("observedGeneration", generation) == generation for one in conditions)
     ]
-    silence = f"{titled(parent)} {SILENT}"
-    verdicts = [_judged(conditions, ("Accepted", "ResolvedRefs"), silence) for conditions in current]
-    broken = [verdict for verdict in verdicts if verdict[0] != Phase.READY]
-    why = _unreachable(objects, key, actual)
-    if not broken and why:
-        return Phase.FAILED, why
-    if not why and (stale := _stale(current)):
-        return Phase.PENDING, f"{titled(parent)} still says {stale!r}, but the Service is there"
-    return (broken or [(Phase.READY, "") if verdicts else (Phase.PENDING, silence)])[0]
-
-
-def is_silence(verdict: Verdict) -> bool:
-    """Return whether a gateway has said nothing of a pool."""
-    return verdict[0] == Phase.PENDING and verdict[1].endswith(SILENT)
-
-
-def _stale(entries: Sequence[Sequence[Mapping[str, Any]]]) -> str:
-    """Return what gateways say of a Service that they did not find, where that alone is wrong, else ""."""
-    judged = [_judged(_fresh(conditions), ("Accepted", "ResolvedRefs"), "") for conditions in entries]
-    missed = [one for conditions in entries for one in conditions if _misses(one)]
-    alone = all(phase == Phase.READY for phase, _ in judged)
-    return one_line(missed[0].get("message") or "") if missed and alone else ""
 
 
 def _fresh(conditions: Sequence[Mapping[str, Any]] | None) -> list[Mapping[str, Any]]:

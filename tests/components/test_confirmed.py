@@ -2,13 +2,12 @@
 
 from contextlib import nullcontext
 from dataclasses import replace
-from typing import Literal
 
 import pulumi
 import pytest
 from recording import run
 
-from inferfleet.api.problems import Problem, cluster_problem
+from inferfleet.api.problems import Problem, Severity, cluster_problem
 from inferfleet.desired.values import (
     Component,
     Confirm,
@@ -41,7 +40,7 @@ def _desired(cluster: DesiredCluster) -> Desired:
     return Desired("local", (cluster,), Plan(), frozenset(), ())
 
 
-def _told(severity: Literal["error", "warning"], asked: list[str]) -> Confirm:
+def _told(severity: Severity, asked: list[str]) -> Confirm:
     async def confirm(cluster: str) -> tuple[Problem, ...]:
         asked.append(cluster)
         return (cluster_problem(cluster, "it is refused", "Mend it", severity=severity),)
@@ -55,9 +54,10 @@ def test_a_pool_that_is_refused_ends_the_update() -> None:
     assert str(ended.value) == str(cluster_problem("east", "it is refused", "Mend it"))
 
 
-def test_what_is_not_known_does_not_end_it() -> None:
+@pytest.mark.parametrize("severity", ["warning", "notice"])
+def test_what_is_not_known_does_not_end_it(severity: Severity) -> None:
     asked: list[str] = []
-    run(_desired(EAST), preview=False, confirm=_told("warning", asked))
+    run(_desired(EAST), preview=False, confirm=_told(severity, asked))
     assert asked == ["east"]
 
 
