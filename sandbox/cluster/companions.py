@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,7 +14,7 @@ from sandbox.cluster.kwok import KwokCluster
 from sandbox.istio import control_plane
 from sandbox.lws import controller
 from sandbox.network import sockets
-from sandbox.network.pod_network import HOLDER, entering, has_namespace, holder
+from sandbox.network.pod_network import HOLDER, has_namespace, inside
 from sandbox.places import StackPlaces
 from sandbox.problem import SandboxProblem
 from sandbox.toolchain.tools import Tools
@@ -39,6 +40,8 @@ AGENT = Companion("agent", "sandbox.agent")
 GATEWAY = Companion("gateway", "sandbox.gateway")
 # Seconds that the network may take to begin.
 _NETWORK_SECONDS = 20.0
+# Seconds that killed processes may take to end: one that the kernel holds, on a disk for instance, stays.
+_END_SECONDS = 20.0
 
 
 def cluster_of(stack_folder: str, name: str) -> KwokCluster:
@@ -65,10 +68,10 @@ def ensure_running(cluster: KwokCluster, tools: Tools) -> None:
     if NETWORK.name in absent:
         _start_network(cluster, tools)
         absent = missing(cluster)
-    inside = has_namespace(cluster.folder)
+    enter = inside(cluster.folder, cluster.name) if absent and has_namespace(cluster.folder) else []
     for companion in (AGENT, GATEWAY):
         if companion.name in absent:
-            _start(companion, cluster, tools, inside=inside)
+            _start(companion, cluster, tools, enter)
     if controller.PROGRAM in absent:
         controller.start(cluster, tools)
     if control_plane.PROGRAM in absent:
@@ -77,12 +80,19 @@ def ensure_running(cluster: KwokCluster, tools: Tools) -> None:
 
 def _start_network(cluster: KwokCluster, tools: Tools) -> None:
     """Start the network, and first end what runs in one that cannot be reached any more."""
-    inside = {NETWORK.name, HOLDER, control_plane.PROGRAM, AGENT.name, GATEWAY.name}
+    ours = {NETWORK.name, HOLDER, control_plane.PROGRAM, AGENT.name, GATEWAY.name}
     for process in cluster.processes():
-        if process.program.name in inside:
+        if process.program.name in ours:
             with suppress(ProcessLookupError):
                 os.kill(process.pid, signal.SIGKILL)
-    while inside & {process.program.name for process in cluster.processes()}:
+    until = time.monotonic() + _END_SECONDS
+    while left := [process for process in cluster.processes() if process.program.name in ours]:
+        if time.monotonic() > until:
+            raise SandboxProblem(
+                f"cluster {cluster.name}: {', '.join(f'{one.program.name} ({one.pid})' for one in left)} "
+                f"did not end within {_END_SECONDS:.0f} s of being killed, so the network of its pods cannot "
+                "begin anew. End them yourself, or restart this machine, and run the same command again."
+            )
         time.sleep(0.01)
     running = _start(NETWORK, cluster, tools)
     host, _, port = cluster.server.removeprefix("https://").partition(":")
@@ -105,16 +115,15 @@ def _start_network(cluster: KwokCluster, tools: Tools) -> None:
 
 
 def _start(
-    companion: Companion, cluster: KwokCluster, tools: Tools, *, inside: bool = False
+    companion: Companion, cluster: KwokCluster, tools: Tools, enter: Sequence[str] = ()
 ) -> "subprocess.Popen[bytes]":
-    """Start a companion, with `inside` in the network of the cluster's pods."""
-    pid = holder(cluster.folder) if inside else None
+    """Start a companion; `enter` begins its command line where it runs in the network of the pods."""
     logs = cluster.folder / "logs"
     logs.mkdir(parents=True, exist_ok=True)
     with open(logs / f"{companion.name}.log", "ab") as log:
         return subprocess.Popen(
             [
-                *(entering(pid) if pid else ()),
+                *enter,
                 str(python_link(cluster.folder, companion.name)),
                 *("-m", companion.module, str(cluster.places.folder), cluster.name),
             ],

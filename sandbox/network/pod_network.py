@@ -3,6 +3,7 @@
 import sys
 from pathlib import Path
 
+from sandbox.problem import SandboxProblem
 from sandbox.processes import processes_in
 
 # The name of the process that holds the namespace, by which it is found and ended.
@@ -27,6 +28,20 @@ def holder(cluster_folder: Path) -> int | None:
     """Return the number of the process that holds the namespace; None while there is none."""
     pids = (process.pid for process in processes_in(cluster_folder) if process.program.name == HOLDER)
     return next(pids, None)
+
+
+def inside(cluster_folder: Path, cluster: str) -> list[str]:
+    """Return the beginning of a command line whose rest runs in the network namespace of the cluster's pods.
+
+    Raises SandboxProblem where the process that holds it has ended.
+    """
+    pid = holder(cluster_folder)
+    if pid is None:
+        raise SandboxProblem(
+            f"cluster {cluster}: the network of its pods ended before the programs beside it began. "
+            "Run the same command again: it starts what is missing."
+        )
+    return entering(pid)
 
 
 def entering(pid: int) -> list[str]:
