@@ -7,6 +7,7 @@ import http.client
 import os
 import subprocess
 import time
+from collections.abc import Mapping
 from pathlib import Path
 
 import yaml
@@ -16,7 +17,7 @@ from sandbox.cluster.kubectl import Kubectl
 from sandbox.cluster.kwok import KwokCluster
 from sandbox.istio import injection
 from sandbox.network import sockets
-from sandbox.network.pod_network import entering, holder
+from sandbox.network.pod_network import inside
 from sandbox.private import write_file
 from sandbox.problem import SandboxProblem
 from sandbox.toolchain.tools import Tools
@@ -33,6 +34,8 @@ _FOLDER, _MESH = "istio", "mesh"
 _HTTP_PORT = 8080
 # Seconds it may take to start: it first lists what it watches.
 _START_SECONDS = 60.0
+# Of these it needs none, but Python does on some systems, by which it enters the network.
+_KEPT = ("HOME", "LD_LIBRARY_PATH", "TMPDIR")
 _ENVIRONMENT = {
     "ENABLE_GATEWAY_API_INFERENCE_EXTENSION": "true",
     # An ordinary Envoy has no filters of Istio's own build, and refuses listeners that have them.
@@ -73,14 +76,13 @@ def start(cluster: KwokCluster, tools: Tools) -> None:
 
     Raises SandboxProblem.
     """
-    pid = holder(cluster.folder)
-    assert pid is not None  # the network is started first
+    enter = inside(cluster.folder, cluster.name)
     log = cluster.folder / "logs" / f"{PROGRAM}.log"
     log.parent.mkdir(parents=True, exist_ok=True)
     with open(log, "ab") as file:
         process = subprocess.Popen(
             [
-                *entering(pid),
+                *enter,
                 *(str(linked(cluster.folder, PROGRAM, tools.program(PROGRAM))), "discovery"),
                 *("--kubeconfig", str(cluster.folder / "kubeconfig.yaml")),
                 *("--meshConfig", _MESH, "--networksConfig", "none"),
@@ -89,7 +91,7 @@ def start(cluster: KwokCluster, tools: Tools) -> None:
                 *("--ctrlz_port", "0", "--log_output_level", "default:warn"),
             ],
             cwd=cluster.folder / _FOLDER,
-            env={**os.environ, **_ENVIRONMENT},
+            env=environment(os.environ),
             stdin=subprocess.DEVNULL,
             stdout=file,
             stderr=file,
@@ -97,6 +99,14 @@ def start(cluster: KwokCluster, tools: Tools) -> None:
             start_new_session=True,
         )
     _wait(cluster, process, log)
+
+
+def environment(own: Mapping[str, str]) -> dict[str, str]:
+    """Return the variables of istiod: its own, and of this process's those that any program starts with.
+
+    The rest would change it unseen, as PILOT_ENABLE_GATEWAY_API does, and it may be secret.
+    """
+    return {**{name: own[name] for name in _KEPT if name in own}, **_ENVIRONMENT}
 
 
 def _wait(cluster: KwokCluster, process: "subprocess.Popen[bytes]", log: Path) -> None:

@@ -5,7 +5,7 @@ from typing import Any
 
 import yaml
 
-from sandbox.istio import injection
+from sandbox.istio import control_plane, injection
 from sandbox.istio.bootstrap import POD_LABEL, bootstrap, own_address
 
 POD: dict[str, Any] = {
@@ -65,3 +65,10 @@ def test_what_a_proxy_listens_at_is_its_pod_s_address_alone() -> None:
     assert spec["workloadSelector"] == {"labels": {POD_LABEL: "g-istio-7c-x"}}
     [patch] = spec["configPatches"]
     assert patch["patch"]["value"] == {"address": {"socket_address": {"address": "10.4.0.9"}}}
+
+
+def test_istiod_is_given_none_of_the_users_own_variables() -> None:
+    own = {"HOME": "/home/me", "PATH": "/bin", "PILOT_ENABLE_GATEWAY_API": "false", "AWS_SECRET_ACCESS_KEY": "s"}
+    given = control_plane.environment(own)
+    assert set(given) & set(own) == {"HOME"}
+    assert given == control_plane.environment({}) | {"HOME": "/home/me"}
