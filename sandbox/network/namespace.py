@@ -52,8 +52,13 @@ def separate() -> None:
         for what, value in ((_SET_ADDRESS, ADDRESS), (_SET_NETMASK, NETMASK)):
             address = struct.pack("16sH2x4s8x", b"lo:1", socket.AF_INET, socket.inet_aton(value))
             fcntl.ioctl(device, what, address)
-    # As in a pod, any program may listen on port 80.
-    Path("/proc/sys/net/ipv4/ip_unprivileged_port_start").write_text("0")
+    # As in a pod, any program may listen on port 80. Programs of root may anyway, and in many containers
+    # nobody may write below /proc/sys.
+    try:
+        Path("/proc/sys/net/ipv4/ip_unprivileged_port_start").write_text("0")
+    except OSError:
+        if user != 0:
+            raise
 
 
 def serve(folder: Path) -> None:

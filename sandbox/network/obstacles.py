@@ -21,6 +21,13 @@ _SETTINGS = (
 )
 
 
+# Container runtimes mount /proc/sys so that it is only read, and root alone does without writing there.
+_READ_ONLY = (
+    "Run it as root of the container, or let /proc/sys be written: "
+    "`docker run --security-opt systempaths=unconfined`, or `procMount: Unmasked` of a pod's securityContext"
+)
+
+
 @dataclass(frozen=True)
 class Obstacle:
     """Why no network namespace can be made: the kernel's word, and what would allow it."""
@@ -41,6 +48,8 @@ def obstacle() -> Obstacle | None:
     if done.returncode == 0:
         return None
     lines = done.stderr.strip().splitlines() or [f"its attempt ended with code {done.returncode}"]
+    if lines[-1] == os.strerror(errno.EROFS):
+        return Obstacle(f"/proc/sys: {lines[-1]}", _READ_ONLY)
     values = {name: _value(PROC / "sys" / name) for name, _, _ in _SETTINGS}
     return Obstacle(meant(lines[-1]), step(values))
 

@@ -68,7 +68,12 @@ def test_what_a_proxy_listens_at_is_its_pod_s_address_alone() -> None:
 
 
 def test_istiod_is_given_none_of_the_users_own_variables() -> None:
-    own = {"HOME": "/home/me", "PATH": "/bin", "PILOT_ENABLE_GATEWAY_API": "false", "AWS_SECRET_ACCESS_KEY": "s"}
+    own = {
+        "HOME": "/home/me",
+        "PATH": "/bin",
+        "PILOT_ENABLE_GATEWAY_API": "false",
+        "AWS_SECRET_ACCESS_KEY": "s",
+    }
     given = control_plane.environment(own)
     assert set(given) & set(own) == {"HOME"}
     assert given == control_plane.environment({}) | {"HOME": "/home/me"}

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import shlex
 import socket
 import subprocess
 import sys
@@ -145,3 +146,33 @@ def test_a_machine_without_namespaces_says_which_setting_would_allow_them(
 )
 def test_a_limit_is_not_told_as_a_full_disk(word: str, meaning: str) -> None:
     assert meant(word) == meaning
+
+
+@pytest.mark.parametrize(
+    ("user", "said"),
+    [([], ""), (["setpriv", "--reuid=65534", "--clear-groups"], "Read-only file system")],
+    ids=["root", "an ordinary user"],
+)
+def test_where_proc_sys_is_only_read_root_alone_has_a_namespace(user: list[str], said: str) -> None:
+    python = str(Path(sys.executable).resolve())
+    mounted = "mount -o bind,ro /proc/sys /proc/sys && "
+    tried = subprocess.run(["unshare", "--mount", "sh", "-c", f"{mounted} true"], capture_output=True)
+    others = subprocess.run([*user, python, "-c", ""], capture_output=True)
+    if why := obstacle() or tried.returncode or others.returncode:
+        pytest.skip(str(why))
+    program = shlex.join([*user, python, "-I", "-S", "-c", Path(PROGRAM).read_text()])
+    command = ["unshare", "--mount", "sh", "-c", f"{mounted} exec {program}"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr.strip()) == (int(bool(said)), said)
+
+
+def test_a_proc_sys_that_is_only_read_is_named_with_what_would_let_it_be_written(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    failed = subprocess.CompletedProcess([], 1, "", "Read-only file system\n")
+    monkeypatch.setattr(subprocess, "run", lambda *_, **__: failed)
+    assert str(obstacle()) == (
+        "this machine does not let you make a network namespace (/proc/sys: Read-only file system). Run it "
+        "as root of the container, or let /proc/sys be written: `docker run --security-opt "
+        "systempaths=unconfined`, or `procMount: Unmasked` of a pod's securityContext"
+    )
