@@ -59,7 +59,9 @@ def up(root: Path, stack: str, documents: Documents, *, progress: Progress | Non
         _refuse_old_state(places, plans)
         lifecycle.refuse_busy(places)
         why = obstacle()
-        extra = [ISTIO] if why is None and any(plan.wants_istio for plan in plans) else []
+        before = _made_without_network(places, plans)
+        with_istio = [plan for plan in plans if plan.wants_istio and plan.name not in before]
+        extra = [ISTIO] if why is None and with_istio else []
         tools = make_tools(progress, extra)
         places.kwok.mkdir(exist_ok=True)
         _remove_leftovers(places, plans, progress)
@@ -70,6 +72,8 @@ def up(root: Path, stack: str, documents: Documents, *, progress: Progress | Non
         if with_cloud:
             with progress.step("cloud", "simulated Google Cloud"):
                 lifecycle.start_cloud(places, tools)
+        if before and why is None:
+            progress.say(_made_anew(stack, before))
         if plans:
             _up(places, plans, tools, progress, why)
     return tools
@@ -198,6 +202,20 @@ def _remove_leftovers(places: StackPlaces, plans: Iterable[ClusterPlan], progres
     for process in processes_in(places.kwok / "clusters"):
         if not known & set(process.program.parents):
             end_processes(process.program.parent)
+
+
+def _made_without_network(places: StackPlaces, plans: Iterable[ClusterPlan]) -> list[str]:
+    """Return the names of clusters that were made where no network namespace could be: it is for always."""
+    made = [KwokCluster(places, plan.name) for plan in plans]
+    return [kwok.name for kwok in made if kwok.condition() != "missing" and not has_namespace(kwok.folder)]
+
+
+def _made_anew(stack: str, names: Iterable[str]) -> str:
+    return (
+        f"clusters made before this machine let them have a network namespace: {', '.join(names)}. Their "
+        "pods keep loopback addresses, and the built-in gateway serves them. For Istio and addresses of pods "
+        f"run `make down STACK={stack}`, then `make up STACK={stack}`: what runs in them ends"
+    )
 
 
 def _run(places: StackPlaces, plan: ClusterPlan, tools: Tools, *, namespaced: bool) -> None:
