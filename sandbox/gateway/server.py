@@ -1,7 +1,6 @@
 """Watches a cluster, keeps its Envoys as its Gateways and routes say, and writes their statuses back."""
 
 import asyncio
-import errno
 import hashlib
 import shutil
 import socket
@@ -14,6 +13,8 @@ from sandbox.gateway import envoy, statuses
 from sandbox.gateway.config import Config, config
 from sandbox.gateway.envoy_process import EnvoyProcess
 from sandbox.gateway.snapshot import GATEWAY_GROUP, POOL_GROUP, Snapshot
+from sandbox.network.open_doors import obstacle, told
+from sandbox.network.pod_network import has_namespace
 
 PATHS = {
     "namespaces": "/api/v1/namespaces",
@@ -49,12 +50,22 @@ async def serve(cluster: KwokCluster, network: IPv4Network) -> None:
                 decided = config(snapshot, network)
                 for name in (key(proxy.gateway) for proxy in decided.proxies):
                     processes.setdefault(name, EnvoyProcess(folder / _folder_name(name), changed.set))
-                if not await _apply(api, decided, snapshot, processes):
+                outside = told(cluster.folder) if has_namespace(cluster.folder) else None
+                if not await _apply(api, decided, snapshot, processes, outside):
                     asyncio.get_running_loop().call_later(RETRY_SECONDS, changed.set)
 
 
-async def _apply(api: Api, decided: Config, snapshot: Snapshot, processes: dict[str, EnvoyProcess]) -> bool:
-    """Bring Envoys and statuses to what was decided. Return False when some of that is still to come."""
+async def _apply(
+    api: Api,
+    decided: Config,
+    snapshot: Snapshot,
+    processes: dict[str, EnvoyProcess],
+    outside: statuses.Ports | None,
+) -> bool:
+    """Bring Envoys and statuses to what was decided. Return False when some of that is still to come.
+
+    With `outside` this runs in a network of its own, and those are the ways into it.
+    """
     ports: dict[tuple[str, int], str] = {}
     for proxy in decided.proxies:
         if proxy.address is None:
@@ -67,6 +78,8 @@ async def _apply(api: Api, decided: Config, snapshot: Snapshot, processes: dict[
         for port, why in obstacles.items():
             answers = not why and await _answers(proxy.address, port)
             ports[proxy.address, port] = "" if answers else why or statuses.SILENT
+            if answers and outside is not None:
+                ports[proxy.address, port] = outside.get((proxy.address, port), statuses.SILENT)
     for removed in processes.keys() - {key(proxy.gateway) for proxy in decided.proxies}:
         await processes.pop(removed).end()
     written = await _write(api, decided, snapshot, ports)
@@ -98,13 +111,7 @@ async def _obstacle(address: str, port: int) -> str:
         try:
             probe.bind((address, port))
         except OSError as error:
-            if error.errno == errno.EACCES:
-                return (
-                    "your user may not listen on ports below 1024. "
-                    "Set serving.gateway.port of the cluster to 8080 "
-                    f"or run `sudo sysctl net.ipv4.ip_unprivileged_port_start={port}`."
-                )
-            return f"{error.strerror}. Another program uses the port; end it."
+            return obstacle(error, port)
     return ""
 
 

@@ -5,7 +5,6 @@ Gateways lead into it, and those of Services of type LoadBalancer, which it give
 """
 
 import asyncio
-import socket
 import sys
 from collections.abc import Mapping
 from functools import partial
@@ -15,11 +14,12 @@ from sandbox.child import spawn
 from sandbox.cluster import podnet
 from sandbox.cluster.companions import cluster_of, python_link
 from sandbox.cluster.kwok import KwokCluster
-from sandbox.cluster.objects import Object
+from sandbox.cluster.objects import Object, now
 from sandbox.cluster.watching import UNREACHABLE, Api, ApiError, Copies, follow
 from sandbox.network import namespace, sockets
 from sandbox.network.doors import doors
-from sandbox.network.load_balancers import Place, addresses, places, statuses
+from sandbox.network.load_balancers import Place, addresses, events, places, statuses
+from sandbox.network.open_doors import OpenDoors
 from sandbox.network.pod_network import HOLDER
 from sandbox.network.relay import dialled, relay
 
@@ -65,7 +65,8 @@ async def _serve_doors(cluster: KwokCluster) -> None:
     gateways, services, slices = Copies(_GATEWAYS), Copies(_SERVICES), Copies(_SLICES)
     changed = asyncio.Event()
     network = podnet.network(cluster.folder).of_gateways
-    open_doors: dict[Place, _Door] = {}
+    doors_outside = OpenDoors(cluster.folder)
+    told: Mapping[Place, str] = {}
     async with Api(cluster.server, cluster.folder / "pki") as api, asyncio.TaskGroup() as tasks:
         for copies in (gateways, services, slices):
             tasks.create_task(follow(api, copies, lambda _: changed.set()))
@@ -75,24 +76,28 @@ async def _serve_doors(cluster: KwokCluster) -> None:
             if not (services.complete and slices.complete):
                 continue
             given = addresses(services.objects.values(), network)
-            if not await _write(api, statuses(services.objects.values(), given)):
+            refused = await doors_outside.lead(
+                {
+                    **doors(gateways.objects.values(), network),
+                    **places(services.objects.values(), slices.objects.values(), given),
+                }
+            )
+            # An address that cannot be reached is not given: its Gateway would be Programmed.
+            said = statuses(services.objects.values(), given, refused, now=now())
+            if not await _write(api, said) or refused:
                 asyncio.get_running_loop().call_later(_RETRY_SECONDS, changed.set)
-            wanted = {
-                **doors(gateways.objects.values(), network),
-                **places(services.objects.values(), slices.objects.values(), given),
-            }
-            for place in open_doors.keys() - wanted.keys():
-                open_doors.pop(place).close()
-            for place, inside in wanted.items():
-                if place not in open_doors:
-                    door = _Door(cluster.folder)
-                    try:
-                        await door.open(place)
-                    except OSError as error:
-                        print(f"{place[0]}:{place[1]}: {error.strerror}", flush=True)
-                        continue
-                    open_doors[place] = door
-                open_doors[place].lead_to(inside)
+            new = {place: why for place, why in refused.items() if told.get(place) != why}
+            for event in events(services.objects.values(), gateways.objects.values(), given, new, now=now()):
+                await _add(api, event)
+            told = refused
+
+
+async def _add(api: Api, event: Object) -> None:
+    """Add an Event; one that cannot be is printed, as the status says the same."""
+    try:
+        await api.call("POST", f"/api/v1/namespaces/{event['metadata']['namespace']}/events", body=event)
+    except (ApiError, *UNREACHABLE) as error:
+        print(f"{event['message']}: {error}", flush=True)
 
 
 async def _write(api: Api, changes: Mapping[str, Object]) -> bool:
@@ -107,36 +112,6 @@ async def _write(api: Api, changes: Mapping[str, Object]) -> bool:
         except UNREACHABLE:
             complete = False
     return complete
-
-
-class _Door:
-    """A socket outside that leads to places inside, to each in turn."""
-
-    def __init__(self, cluster_folder: Path) -> None:
-        self._folder = cluster_folder
-        self._inside: tuple[Place, ...] = ()
-        self._turn = 0
-        self._server: asyncio.Server | None = None
-
-    async def open(self, place: Place) -> None:
-        listening = socket.create_server(place, backlog=1024)
-        self._server = await relay(listening, self._dial)
-
-    def lead_to(self, inside: tuple[Place, ...]) -> None:
-        self._inside = inside
-
-    def close(self) -> None:
-        if self._server is not None:
-            self._server.close()
-
-    async def _dial(self) -> socket.socket:
-        if not self._inside:
-            raise ConnectionRefusedError("nothing serves this address")
-        self._turn += 1
-        host, port = self._inside[self._turn % len(self._inside)]
-        made = await asyncio.to_thread(sockets.connect, self._folder, host, port)
-        made.setblocking(False)
-        return made
 
 
 if __name__ == "__main__":

@@ -7,6 +7,8 @@ from sandbox.cluster.objects import Object, key, oldest_first
 
 # An address and a port.
 Place = tuple[str, int]
+# The condition and its reason for a port at which nothing can listen outside.
+_PORTS_ERROR, _REASON = "LoadBalancerPortsError", "PortNotAvailable"
 _SERVICE = "kubernetes.io/service-name"
 
 
@@ -30,16 +32,89 @@ def addresses(services: Iterable[Object], network: IPv4Network) -> dict[str, str
     return given
 
 
-def statuses(services: Iterable[Object], given: Mapping[str, str]) -> dict[str, Object]:
-    """Return the statuses that Services do not have yet, by the path to write each to."""
+def statuses(
+    services: Iterable[Object], given: Mapping[str, str], refused: Mapping[Place, str], *, now: str
+) -> dict[str, Object]:
+    """Return the statuses that Services do not have yet, by the path to write each to.
+
+    A Service of which one place is `refused` has no address, and a condition that says why
+    (LoadBalancerPortsError, as in k8s.io/api/core/v1).
+    """
     changed = {}
     for service in balanced(services):
         address = given.get(key(service))
-        if address is not None and _address(service) != address:
+        if address is None:
+            continue
+        why = _refusal(service, address, refused)
+        present = service.get("status", {}).get("conditions") or []
+        conditions = [condition for condition in present if condition["type"] != _PORTS_ERROR]
+        if why:
+            said = next(
+                (one for one in present if one["type"] == _PORTS_ERROR and one["message"] == why), None
+            )
+            since = said["lastTransitionTime"] if said else now
+            of = {"type": _PORTS_ERROR, "status": "True", "reason": _REASON, "message": why}
+            conditions.append({**of, "lastTransitionTime": since})
+        status: Object = {}
+        if _address(service) != ("" if why else address):
+            status["loadBalancer"] = {"ingress": [] if why else [{"ip": address}]}
+        if conditions != present:
+            status["conditions"] = conditions
+        if status:
             metadata = service["metadata"]
-            path = f"/api/v1/namespaces/{metadata['namespace']}/services/{metadata['name']}/status"
-            changed[path] = {"loadBalancer": {"ingress": [{"ip": address}]}}
+            changed[f"/api/v1/namespaces/{metadata['namespace']}/services/{metadata['name']}/status"] = status
     return changed
+
+
+def events(
+    services: Iterable[Object],
+    gateways: Iterable[Object],
+    given: Mapping[str, str],
+    refused: Mapping[Place, str],
+    *,
+    now: str,
+) -> list[Object]:
+    """Return Events of the Services, and of the Gateways that they or the places are of, that are refused."""
+    wrong: list[tuple[Object, str]] = []
+    for service in balanced(services):
+        why = _refusal(service, given.get(key(service), ""), refused)
+        owners = {owner["name"] for owner in service["metadata"].get("ownerReferences") or ()}
+        if why:
+            own = [one for one in gateways if key(one) in {_beside(service, owner) for owner in owners}]
+            wrong += [(service | {"apiVersion": "v1", "kind": "Service"}, why), *((one, why) for one in own)]
+    for gateway in gateways:
+        for address in gateway.get("status", {}).get("addresses") or ():
+            for listener in gateway["spec"]["listeners"]:
+                if why := refused.get((address["value"], listener["port"]), ""):
+                    wrong.append((gateway, f"port {listener['port']}: {why}"))
+    return [_event(kube_object, why, now) for kube_object, why in wrong]
+
+
+def _event(kube_object: Object, why: str, now: str) -> Object:
+    metadata = kube_object["metadata"]
+    named = {name: metadata[name] for name in ("namespace", "name", "uid")}
+    version = kube_object.get("apiVersion", "gateway.networking.k8s.io/v1")
+    return {
+        "metadata": {"generateName": "door.", "namespace": metadata["namespace"]},
+        "involvedObject": {"apiVersion": version, "kind": kube_object.get("kind", "Gateway"), **named},
+        "type": "Warning",
+        "reason": _REASON,
+        "message": why,
+        "source": {"component": "sandbox-network"},
+        "firstTimestamp": now,
+        "lastTimestamp": now,
+        "count": 1,
+    }
+
+
+def _refusal(service: Object, address: str, refused: Mapping[Place, str]) -> str:
+    """Return why the Service cannot be reached at the address, "" when it can."""
+    ports = [port["port"] for port in service["spec"].get("ports", [])]
+    return " ".join(f"port {port}: {refused[address, port]}" for port in ports if (address, port) in refused)
+
+
+def _beside(service: Object, name: str) -> str:
+    return f"{service['metadata']['namespace']}/{name}"
 
 
 def places(
