@@ -4,8 +4,9 @@
     python bench/conformance.py --gateway istio --test HTTPRouteWeight
 
 The suites are the published programs (parts of the toolchain, built when missing), and so is the server that
-their pods run. Each gateway has a cluster of its own. What came of every test is written to a file of JSON,
-and `python bench/conformance_page.py` makes docs/conformance.md of it.
+their pods run. Each gateway has a cluster of its own. What came of every test, and the day, replaces what a
+file of JSON has of the gateway, and `python bench/conformance_page.py` makes docs/conformance.md of it; a run
+of one test writes nothing. What came out otherwise than the file had it is printed at the end, with code 1.
 """
 
 import argparse
@@ -17,9 +18,10 @@ import subprocess
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -73,6 +75,7 @@ GATEWAYS = (
 
 def main() -> None:
     arguments = _arguments()
+    changed: list[str] = []
     wanted = [gateway for gateway in GATEWAYS if gateway.name in (arguments.gateway or [gateway.name])]
     try:
         for suite in (GATEWAY_CONFORMANCE, INFERENCE_CONFORMANCE):
@@ -83,16 +86,51 @@ def main() -> None:
                         found = _run(suite.name, gateway, tools, kubeconfig, test=arguments.test)
                     # Only now: another run may have written meanwhile.
                     results = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
-                    results.setdefault("needs", {})[suite.name] = needs
-                    results.setdefault(suite.name, {}).setdefault(gateway.name, {}).update(found)
-                    RESULTS.write_text(json.dumps(results, indent=1, sort_keys=True) + "\n")
+                    before = results.get(suite.name, {}).get(gateway.name, {})
+                    changed += differences(before, found, test=arguments.test, where=gateway.name)
+                    if not arguments.test:
+                        results = replaced(results, suite.name, gateway.name, needs=needs, found=found)
+                        RESULTS.write_text(json.dumps(results, indent=1, sort_keys=True) + "\n")
     except SandboxProblem as problem:
         sys.exit(str(problem))
+    if changed:
+        sys.exit("\n".join(["not as in bench/conformance.json before:", *changed]))
 
 
 def outcomes(lines: Iterable[str]) -> dict[str, str]:
     """Return what came of each test of a suite, by the lines that it prints: PASS, FAIL or SKIP."""
     return {ended[2]: ended[1] for line in lines if (ended := _ENDED.match(line.rstrip("\n")))}
+
+
+def differences(
+    before: Mapping[str, str], found: Mapping[str, str], *, test: str | None, where: str
+) -> list[str]:
+    """Return a line for each test that came out otherwise than before, of `test` alone if it is named."""
+    names = {test} if test else before.keys() | found.keys()
+    return [
+        f"  {where} {name}: was {before.get(name, 'not run')}, is {found.get(name, 'not run')}"
+        for name in sorted(names)
+        if before.get(name) != found.get(name)
+    ]
+
+
+def replaced(
+    results: Mapping[str, Any],
+    suite: str,
+    gateway: str,
+    *,
+    needs: Mapping[str, list[str]],
+    found: Mapping[str, str],
+) -> dict[str, Any]:
+    """Return the results with those of one run, of today, in place of the earlier ones of its gateway."""
+    today = datetime.now(UTC).date().isoformat()
+    dates = results.get("dates", {})
+    return {
+        **results,
+        "needs": {**results.get("needs", {}), suite: needs},
+        "dates": {**dates, suite: {**dates.get(suite, {}), gateway: today}},
+        suite: {**results.get(suite, {}), gateway: found},
+    }
 
 
 @contextmanager
@@ -182,6 +220,8 @@ def _run(suite: str, gateway: Served, tools: Tools, kubeconfig: Path, *, test: s
     with open(log) as file:
         found = outcomes(file)
     print(f"{suite} {gateway.name}: {dict(Counter(found.values()))}, log {log}", flush=True)
+    if not found:
+        raise SandboxProblem(f"{suite} {gateway.name}: no test has ended; {log} says why")
     return found
 
 
