@@ -42,7 +42,9 @@ def _destination_rule(deployment: ModelDeployment, stack: str, revision: str) ->
         "kind": "DestinationRule",
         "metadata": metadata(names.epp(key, revision), stack=stack, namespace=namespace, deployment=key),
         "spec": {
-            "host": f"{names.epp(key, revision)}.{namespace}.svc.cluster.local",
+            # Istio adds namespace and domain of the cluster, which is not cluster.local everywhere
+            # (ResolveShortnameToFQDN in pilot/pkg/model/config.go).
+            "host": names.epp(key, revision),
             "trafficPolicy": {"tls": {"mode": "SIMPLE", "insecureSkipVerify": True}},
         },
     }

@@ -242,7 +242,7 @@ RULE = {
     "kind": "DestinationRule",
     "metadata": {**HERE, "name": "qwen-epp"},
     "spec": {
-        "host": "qwen-epp.ml.svc.cluster.local",
+        "host": "qwen-epp",
         "trafficPolicy": {"tls": {"mode": "SIMPLE", "insecureSkipVerify": True}},
     },
 }
