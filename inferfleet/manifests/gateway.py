@@ -40,6 +40,8 @@ def own_gateway(*, gateway: Gateway, stack: str) -> OwnGateway | None:
             }
         ],
     }
+    # Istio copies labels and annotations to the pods of its proxies (extractInfrastructureMetadata in its
+    # deploymentcontroller.go): one more here replaces those of every stack.
     # Programmed is when it has an address and takes requests there; until then URLs lead nowhere.
     annotations = {WAIT_FOR: "condition=Programmed"}
     if gateway.provider == "istio":

@@ -54,6 +54,14 @@ def test_a_pool_that_is_refused_ends_the_update() -> None:
     assert str(ended.value) == str(cluster_problem("east", "it is refused", "Mend it"))
 
 
+def test_pools_are_asked_about_also_when_nothing_of_them_changes() -> None:
+    """As with --target and --run-program: the engine answers with what its state has."""
+    asked: list[str] = []
+    with pytest.raises(pulumi.RunError):
+        run(_desired(EAST), preview=False, confirm=_told("error", asked))
+    assert asked == ["east"]
+
+
 @pytest.mark.parametrize("severity", ["warning", "notice"])
 def test_what_is_not_known_does_not_end_it(severity: Severity) -> None:
     asked: list[str] = []
