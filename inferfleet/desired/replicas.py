@@ -122,7 +122,7 @@ def replicas(
         held = unwaited or documents.clusters[spot.cluster].spec.state == "lost"
         requests = tuple(of_position.request for of_position in role.positions)
         hooks = tuple(ready_hooks(deployed, pods.links, requests, held=held))
-        scales = _scaler(documents, placement, manifest, edition)
+        scales = _scaler(documents, placement, manifest, edition, site)
         rest = _in_order((*scales, *last), site, (*needs, deployed.key), pools)
         workloads.append(Workload(first, deployed, rest, hooks))
     return Replicas(spot, tuple(workloads), groups)
@@ -164,7 +164,7 @@ def _bounded(manifest: dict[str, Any], placement: Placement) -> dict[str, Any]:
 
 
 def _scaler(
-    documents: Documents, placement: Placement, workload: dict[str, Any], edition: str
+    documents: Documents, placement: Placement, workload: dict[str, Any], edition: str, site: Site
 ) -> Iterator[dict[str, Any]]:
     """Yield what scales a workload. It comes after it, so that the first pods are ready before more come."""
     spot = placement.spot
@@ -174,6 +174,7 @@ def _scaler(
         workload=workload,
         serving=documents.clusters[spot.cluster].spec.serving,
         pool=names.inference_pool(spot.deployment, names.revised(spot.revision, edition)),
+        cloud=site.cloud,
         stack=documents.settings.stack,
     )
     if made:

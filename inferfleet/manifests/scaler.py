@@ -25,6 +25,7 @@ from inferfleet.api.wording import listing
 from inferfleet.fleet import names
 from inferfleet.fleet.decisions import Placement
 from inferfleet.fleet.roles import DECODE
+from inferfleet.gke.values import CloudCluster
 from inferfleet.manifests.metadata import metadata
 from inferfleet.manifests.monitors import GOOGLES
 from inferfleet.manifests.worker_set import KIND as WORKER_SET
@@ -48,11 +49,12 @@ def scaler(
     workload: dict[str, Any],
     serving: Serving,
     pool: str,
+    cloud: CloudCluster | None,
     stack: str,
 ) -> dict[str, Any] | None:
     """Return what scales the workload of a placement whose pods are in the InferencePool `pool`.
 
-    None where replicas are not scaled, or by somebody else.
+    None where replicas are not scaled, or by somebody else. `cloud` is its cluster if the stack creates it.
     """
     scaling, scaled = deployment.spec.scaling, placement.scaled
     if scaling is None or scaled is None or scaling.by == "External":
@@ -73,7 +75,10 @@ def scaler(
             "scaleTargetRef": target,
             "minReplicas": scaled.least,
             "maxReplicas": placement.replicas,
-            "metrics": [_metric(metric, serving, pool) for metric in scaling.metrics],
+            "metrics": [
+                _metric(metric, serving, pool, cloud, namespace=placement.spot.namespace)
+                for metric in scaling.metrics
+            ],
         }
         return {"apiVersion": HPA[0], "kind": HPA[1], "metadata": made, "spec": spec}
     spec = {
@@ -110,6 +115,18 @@ def problems(documents: Documents, placements: Iterable[Placement]) -> Iterator[
             path = f"spec.scaling.metrics[{place}].name"
             for what, next_step in _unknown(metric.name, deployment, clusters):
                 yield Problem(what, next_step, path, kind="ModelDeployment", key=key)
+            if scaling.by == "HPA" and len(clusters) > 1 and (shared := _added_up(metric, clusters)):
+                yield Problem(
+                    f"{metric.name} of cluster {shared!r} comes from Google Cloud, which adds up the "
+                    f"InferencePools of all clusters of a project that run {key}, because the name of this "
+                    "cluster there is not known",
+                    f"Write a metric of the engine, or scale by KEDA, where clusters that run {key} share a "
+                    "project",
+                    path,
+                    kind="ModelDeployment",
+                    key=key,
+                    severity="warning",
+                )
         if scaling.by == "KEDA":
             for cluster in clusters:
                 if _server(cluster.spec.serving) is None:
@@ -134,6 +151,15 @@ def problems(documents: Documents, placements: Iterable[Placement]) -> Iterator[
                 key=key,
                 severity="notice",
             )
+
+
+def _added_up(metric: ScalingMetric, clusters: Iterable[InferenceCluster]) -> str | None:
+    """Return a cluster whose metric of a picker Google Cloud cannot tell from those of others."""
+    for cluster in clusters:
+        spec = cluster.spec
+        if metric.name in _OF_PICKERS and spec.cluster.gke is None and _by_google(metric, spec.serving):
+            return cluster.metadata.name
+    return None
 
 
 def _unknown(
@@ -163,21 +189,33 @@ def _unknown(
 _EXAMPLES = {"vLLM": "num_requests_waiting", "SGLang": "num_queue_reqs"}
 
 
-def _metric(metric: ScalingMetric, serving: Serving, pool: str) -> dict[str, Any]:
+def _by_google(metric: ScalingMetric, serving: Serving) -> bool:
+    """Return whether a metric is asked of Google Cloud, which has those of all clusters of a project."""
     monitoring = serving.monitoring
-    of_picker = metric.name in _OF_PICKERS
-    kind = monitoring and (monitoring.pickers if of_picker else monitoring.engines)
-    google = kind == GOOGLES[1]
+    kind = monitoring and (monitoring.pickers if metric.name in _OF_PICKERS else monitoring.engines)
+    return kind == GOOGLES[1]
+
+
+def _metric(
+    metric: ScalingMetric, serving: Serving, pool: str, cloud: CloudCluster | None, *, namespace: str
+) -> dict[str, Any]:
+    google = _by_google(metric, serving)
     name = f"prometheus.googleapis.com|{metric.name}|gauge" if google else metric.name
-    if not of_picker:
+    if metric.name not in _OF_PICKERS:
         target = {"type": "AverageValue", "averageValue": _as_kept(metric.target)}
         return {"type": "Pods", "pods": {"metric": {"name": name}, "target": target}}
-    selector = {"matchLabels": {"metric.labels.name" if google else "name": pool}}
+    labels = {"name": pool}
+    if google:
+        # The values of all InferencePools that are found are added up, and other clusters of the project may
+        # have one of this name (https://cloud.google.com/monitoring/api/resources, prometheus_target).
+        labels = {"metric.labels.name": pool, "resource.labels.namespace": namespace}
+        if cloud:
+            labels |= {"resource.labels.cluster": cloud.cloud_name, "resource.labels.location": cloud.region}
     # The value is an average already: desired replicas are those of now times value / target.
     target = {"type": "Value", "value": _as_kept(metric.target)}
     return {
         "type": "External",
-        "external": {"metric": {"name": name, "selector": selector}, "target": target},
+        "external": {"metric": {"name": name, "selector": {"matchLabels": labels}}, "target": target},
     }
 
 
@@ -228,9 +266,12 @@ def _trigger(metric: ScalingMetric, serving: Serving, pool: str, workload: dict[
 
 
 def _pods(workload: dict[str, Any]) -> str:
-    """Return a pattern of the names of its pods that answer requests, and of no other workload's."""
+    """Return a pattern of the names of its pods that answer requests, and of no other workload's.
+
+    Names of pods of a Deployment end with five characters; pods of groups with numbers.
+    """
     name = workload["metadata"]["name"]
-    return f"{name}-[0-9]+" if workload["kind"] == WORKER_SET else f"{name}-[a-z0-9]+-[a-z0-9]+"
+    return f"{name}-[0-9]+" if workload["kind"] == WORKER_SET else f"{name}-[a-z0-9]+-[a-z0-9]{{5}}"
 
 
 def _server(serving: Serving) -> str | None:

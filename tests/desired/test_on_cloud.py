@@ -28,7 +28,9 @@ RECIPE = InferenceClass.model_validate(
 )
 
 
-def on_gke(*, pool: dict[str, Any] | None = None, **gke: Any) -> Documents:
+def on_gke(
+    *, pool: dict[str, Any] | None = None, serving: dict[str, Any] | None = None, **gke: Any
+) -> Documents:
     """Deployment `a` on pool `l4` of GKE cluster `east`, and service `s` over it."""
     east = InferenceCluster.model_validate(
         {
@@ -39,6 +41,7 @@ def on_gke(*, pool: dict[str, Any] | None = None, **gke: Any) -> Documents:
                     "gke": {"project": "acme-prod", "region": "us-east4", "minVersion": "1.35", **gke},
                 },
                 "nodePools": [{"name": "l4", "className": "gke-l4", "maxNodeCount": 2, **(pool or {})}],
+                **({"serving": serving} if serving else {}),
             },
         }
     )

@@ -4,9 +4,11 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from small_stack import Document, cluster, deployment, made
+from small_stack import NOTHING, Document, cluster, deployment, made
+from test_on_cloud import on_gke
 
 from inferfleet.api.problems import InvalidDocuments
+from inferfleet.desired import desired
 from inferfleet.desired.awaiting import with_numbers, without_kinds
 from inferfleet.desired.values import Desired, KubeObject
 from inferfleet.fleet.decisions import Placement, Scaled
@@ -106,15 +108,15 @@ def test_a_number_of_replicas_takes_over_from_who_scaled_them() -> None:
     assert with_numbers(scaled, {("east", "ml", "a-decode-l4")}) == scaled
 
 
-def _watched(**monitoring: Any) -> Document:
-    return cluster("east", serving={"gateway": {"className": "any"}, "monitoring": monitoring})
+def _watched(name: str = "east", **monitoring: Any) -> Document:
+    return cluster(name, serving={"gateway": {"className": "any"}, "monitoring": monitoring})
 
 
 def test_keda_asks_the_prometheus_of_the_cluster_about_the_pods_of_the_placement() -> None:
     found = made(_watched(server="http://prometheus:9090"), _scaled(1, 4, WAITING, QUEUE, by="KEDA"))
     made_object = _objects(found)["ScaledObject a-decode-l4"]
     server = {"serverAddress": "http://prometheus:9090", "ignoreNullValues": "false"}
-    pods = 'namespace="ml",pod=~"a-decode-l4-[a-z0-9]+-[a-z0-9]+"'
+    pods = 'namespace="ml",pod=~"a-decode-l4-[a-z0-9]+-[a-z0-9]{5}"'
     pool = 'namespace="ml",name="a"'
     assert made_object.manifest["spec"] == {
         "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "a-decode-l4"},
@@ -151,9 +153,32 @@ def test_googles_adapter_has_names_of_its_own() -> None:
         {"name": "prometheus.googleapis.com|vllm:num_requests_waiting|gauge"},
         {
             "name": "prometheus.googleapis.com|inference_pool_average_queue_size|gauge",
-            "selector": {"matchLabels": {"metric.labels.name": "a"}},
+            "selector": {"matchLabels": {"metric.labels.name": "a", "resource.labels.namespace": "ml"}},
         },
     )
+
+
+def test_google_is_asked_about_the_pool_of_one_cluster_alone() -> None:
+    documents = on_gke(serving={"monitoring": {"pickers": "PodMonitoring"}})
+    scaled = _scaled(1, 4, QUEUE)
+    found = _objects(desired(replace(documents, deployments={"ml/a": scaled}), NOTHING))
+    [metric] = found["HorizontalPodAutoscaler a-decode-l4"].manifest["spec"]["metrics"]
+    assert metric["external"]["metric"]["selector"]["matchLabels"] == {
+        "metric.labels.name": "a",
+        "resource.labels.namespace": "ml",
+        "resource.labels.cluster": "east-e4da5b",
+        "resource.labels.location": "us-east4",
+    }
+
+
+def test_values_that_google_adds_up_are_told() -> None:
+    def told(*clusters: str) -> list[str]:
+        watched = [_watched(name, pickers="PodMonitoring") for name in clusters]
+        warnings = made(*watched, _scaled(4, 4, QUEUE)).warnings
+        return [warning.what.partition(",")[0] for warning in warnings if warning.severity == "warning"]
+
+    what = "inference_pool_average_queue_size of cluster 'east' comes from Google Cloud"
+    assert (told("east"), told("east", "west")) == ([], [what])
 
 
 def test_groups_of_pods_are_scaled_as_one() -> None:
