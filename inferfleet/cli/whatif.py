@@ -72,5 +72,7 @@ def _loss(written: str) -> Loss:
     for known in LOSSES:
         if kind == known and equals and name:
             return Loss(known, name)
+    if kind in LOSSES and equals:
+        raise typer.BadParameter(f"{shown(written)!r} has no name: {kind}=...", param_hint="--without")
     forms = listing([f"{known}=..." for known in LOSSES])
     raise typer.BadParameter(f"{shown(written)!r} is none of {forms}", param_hint="--without")

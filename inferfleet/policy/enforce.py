@@ -11,6 +11,7 @@ from datetime import date
 from inferfleet.api.documents import Documents
 from inferfleet.api.kinds.policy.policy import Policy, Waiver
 from inferfleet.api.problems import Problem, Severity
+from inferfleet.api.wording import shown
 from inferfleet.desired.values import Desired
 from inferfleet.fleet.lock.lock import Lock
 from inferfleet.fleet.selectors.source import InvalidSelector
@@ -136,8 +137,11 @@ def _of_waivers(documents: Documents, today: date, used: set[str]) -> Iterator[P
         if key in used:
             continue
         ended = today > waiver.spec.last_day
-        why = f"ended on {waiver.spec.until}" if ended else f"lets nothing off policy {waiver.spec.policy}"
-        yield Problem(f"waiver {key} {why}", "Remove it", "spec", kind="Waiver", key=key, severity="notice")
+        of = f", which {shown(waiver.spec.of)!r} does not break" if waiver.spec.of else ""
+        nothing = f"lets nothing off policy {waiver.spec.policy}{of}"
+        why = f"ended on {waiver.spec.until}" if ended else nothing
+        step = "Remove it" if ended or not of else "Remove it, or correct spec.of"
+        yield Problem(f"waiver {key} {why}", step, "spec", kind="Waiver", key=key, severity="notice")
 
 
 def _invalid(documents: Documents, name: str, policy: Policy, invalid: InvalidSelector) -> Problem:

@@ -32,13 +32,7 @@ _FIELD = re.compile(r"undefined field '(\w+)'")
 _NUMBERS = re.compile(r"applied to '\((double, int|int, double)\)'")
 _GUIDE = "Write it like the examples in docs/guides/rules.md"
 # What an evaluation fails with, by what the library says.
-_FAILURES = (
-    (re.compile("Iteration budget exceeded"), "its loops take more than 10,000 steps"),
-    (re.compile("Key not found"), 'a map in it lacks a key; ask for it as in labels[?"tier"].orValue("")'),
-    (re.compile("divi(de|sion) by zero|modulus by zero"), "it divides by zero"),
-    (re.compile("overflow|out of range", re.IGNORECASE), "a number in it is too large"),
-    (re.compile("ndex"), "a list in it has no such position"),
-)
+_NO_KEY = 'a map in it lacks a key; ask for it as in labels[?"tier"].orValue("")'
 
 
 class Rule:
@@ -77,8 +71,10 @@ class Rule:
         why = "it gives no true or false"
         if kind == "ERROR":
             said = str(result)
-            known = (what for pattern, what in _FAILURES if pattern.search(said))
-            why = Unusable.said(said) or next(known, "a value is missing")
+            # Lazily, as all that the CEL library is for.
+            from inferfleet.fleet.selectors.wording import failed
+
+            why = Unusable.said(said) or (_NO_KEY if "Key not found" in said else failed(said))
         return f"the condition cannot be evaluated: {why}"
 
     def _values(self, fact: Any, stack: Stack) -> str:

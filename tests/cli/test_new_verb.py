@@ -66,11 +66,17 @@ def test_nothing_that_exists_is_overwritten(tmp_path: Path) -> None:
     assert "README.md already, and nothing is overwritten. Name a new folder" in ran.err
 
 
+def test_a_file_is_no_folder_for_a_project(tmp_path: Path) -> None:
+    (tmp_path / "fleet").touch()
+    assert "fleet is a file, not a folder. Name a new folder" in run("new", str(tmp_path / "fleet")).err
+
+
 @pytest.mark.parametrize(
     "words",
     [
         ("--name", "a/b"),
         ("--name", ""),
+        ("--name", "-x"),
         ("--description", "a: b"),
         ("--description", "[x"),
         ("--description", "a\nb"),

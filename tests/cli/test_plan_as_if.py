@@ -58,5 +58,7 @@ def test_what_cannot_be_asked_is_refused(project: Project) -> None:
     assert project.run("plan", "--set", "ModelDeployment/ml/qwen=3").code == 2
     assert project.run("plan", "--set", "ModelDeployment/qwen.spec.replicas=3").code == 1
     assert project.run("plan", "--without", "cluster=east", "--write").code == 2
+    assert project.run("plan", "--n-minus-one", "--write").code == 2
+    assert "'cluster=' has no name: cluster=..." in project.run("plan", "--without", "cluster=").err
     wrong = project.run("plan", "--set", "ModelDeployment/ml/qwen.spec.replicas=many")
     assert "replicas must be a whole number, not 'many'" in wrong.err

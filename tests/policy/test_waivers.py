@@ -65,7 +65,10 @@ def test_after_its_day_the_policy_holds_again() -> None:
 
 def test_a_waiver_that_lets_nothing_off_is_told() -> None:
     other = told(*FLEET, policy("model.gpus < 2"), waiver("2026-12-31"))
-    assert other == [("notice", "Waiver", "waiver w lets nothing off policy small")]
+    what = "waiver w lets nothing off policy small, which 'ml/qwen' does not break"
+    assert other == [("notice", "Waiver", what)]
+    of_all = told(*FLEET, policy("model.gpus < 2"), waiver("2026-12-31", of=None))
+    assert of_all == [("notice", "Waiver", "waiver w lets nothing off policy small")]
     over = told(*FLEET, policy("model.gpus < 2"), waiver("2026-11-01"))
     assert over == [("notice", "Waiver", "waiver w ended on 2026-11-01")]
 
@@ -98,9 +101,20 @@ def test_a_condition_that_cannot_be_asked_is_refused_at_its_place(cel: str, what
     assert told(*FLEET, policy(cel)) == [("error", "Policy", what)]
 
 
-def test_a_condition_that_has_no_value_is_broken() -> None:
-    ((_, _, what),) = told(*FLEET, policy("1 / (model.gpus - 1) == 0"))
-    assert what.endswith("(the condition cannot be evaluated: it divides by zero)")
+@pytest.mark.parametrize(
+    ("cel", "why"),
+    [
+        ("1 / (model.gpus - 1) == 0", "it divides by zero"),
+        ('model.name.matches("(")', "a text in it is not a regular expression"),
+        (
+            'model.labels["tier"] == "a"',
+            'a map in it lacks a key; ask for it as in labels[?"tier"].orValue("")',
+        ),
+    ],
+)
+def test_a_condition_that_has_no_value_is_broken(cel: str, why: str) -> None:
+    ((_, _, what),) = told(*FLEET, policy(cel))
+    assert what.endswith(f"(the condition cannot be evaluated: {why})")
 
 
 def test_a_digest_counts_from_its_base_whether_the_lock_is_written_or_not() -> None:

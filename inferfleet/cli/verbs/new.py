@@ -23,8 +23,8 @@ Name = Annotated[
 ]
 Description = Annotated[str, typer.Option("--description", help="What the project is, in one line.")]
 
-# Pulumi's rule for names of projects.
-_NAME = re.compile(r"[A-Za-z0-9_.-]{1,100}")
+# Pulumi's rule for names of projects; commands would take one that begins with '-' for an option.
+_NAME = re.compile(r"(?!-)[A-Za-z0-9_.-]{1,100}")
 # A section of Pulumi.yaml that only `pulumi new` reads, to the end of the file.
 _OF_TEMPLATE = re.compile(r"^template:\n(?: .*\n)*\Z", re.MULTILINE)
 
@@ -47,6 +47,9 @@ def new(
         if there:
             what = f"folder {folder} has {listing(there)} already, and nothing is overwritten"
             raise InvalidDocuments([Problem(what, "Name a new folder")])
+        if folder.exists() and not folder.is_dir():
+            what = f"{folder} is a file, not a folder"
+            raise InvalidDocuments([Problem(what, "Name a new folder")])
         refuse_links(folder, files)
         for file, text in files.items():
             (folder / file).parent.mkdir(parents=True, exist_ok=True)
@@ -60,7 +63,10 @@ def project_files(project: str, description: str) -> dict[str, str]:
     Raises InvalidDocuments for a name or description that Pulumi.yaml cannot have.
     """
     if not _NAME.fullmatch(project):
-        what = f"{shown(project)!r} is no name of a project: letters, digits, '.', '_' and '-', at most 100"
+        what = (
+            f"{shown(project)!r} is no name of a project: at most 100 letters, digits, '.', '_' and '-', "
+            "which does not come first"
+        )
         raise InvalidDocuments([Problem(what, "Name it: --name fleet")])
     if not _is_plain(description):
         what = f"the description {shown(description)!r} is no plain text in YAML"

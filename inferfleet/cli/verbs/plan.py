@@ -58,9 +58,10 @@ def plan(
     lost, edits = losses_asked(without or ()), edits_asked(set_ or ())
     with reporting(as_json=as_json) as report:
         _check_options(named_by_path=bool(paths), write=write, locked=locked, rebalance=rebalance)
-        if (lost or edits) and (write or locked or rebalance):
+        if (lost or edits or n_minus_one) and (write or locked or rebalance):
             given = "--write" if write else "--locked" if locked else "--rebalance"
-            raise typer.BadParameter("--without and --set ask what would be", param_hint=given)
+            what = "--without, --set and --n-minus-one ask what would be"
+            raise typer.BadParameter(what, param_hint=given)
         source = as_if(read_source(paths, stack, edits=edits), lost)
         documents, lock = source.documents, source.lock
         report.documents = documents

@@ -240,6 +240,11 @@ def failure(message: str, view: View) -> str:
         return view.missing(key[1])
     if found := _NO_OVERLOAD.search(message):
         return _mismatch(found[1])
+    return failed(message)
+
+
+def failed(message: str) -> str:
+    """Return why an expression has no value, whatever it is of."""
     return next((what for pattern, what in _FAILURES if pattern.search(message)), "a part of it has no value")
 
 
