@@ -116,7 +116,7 @@ def replicas(
         after = (*needs, *(item.key for item in (*groups, *first)), *before)
         name = names.workload(spot, pods.role)
         deployed = site.place(manifest, name=name, after=after, timeout=seconds, pools=pools)
-        if placement.scaled:
+        if placement.least is not None:
             deployed = replace(deployed, ignore=OWNED)
         last = (manifest for when, manifest in ours if when == "after")
         held = unwaited or documents.clusters[spot.cluster].spec.state == "lost"
@@ -136,7 +136,7 @@ def _workload(documents: Documents, placement: Placement, role: Role) -> dict[st
             deployment=deployment,
             spot=placement.spot,
             role=pods.role,
-            replicas=placement.first,
+            replicas=placement.replicas,
             template=pods.outcome.template,
             deadline=_deadline(deployment, pods),
             stack=documents.settings.stack,
@@ -147,7 +147,7 @@ def _workload(documents: Documents, placement: Placement, role: Role) -> dict[st
         deployment=deployment,
         spot=placement.spot,
         role=pods.role,
-        replicas=placement.first,
+        replicas=placement.replicas,
         size=pods.shape.pods,
         entry=pods.outcome.template,
         follower=role.followers.outcome.template,
@@ -159,8 +159,8 @@ def _workload(documents: Documents, placement: Placement, role: Role) -> dict[st
 
 def _bounded(manifest: dict[str, Any], placement: Placement) -> dict[str, Any]:
     """Return the workload as it tells between which numbers its replicas are scaled, where they are."""
-    scaled = placement.scaled
-    return bounded(manifest, scaled.least, placement.replicas) if scaled else manifest
+    least = placement.least
+    return manifest if least is None else bounded(manifest, least, placement.replicas)
 
 
 def _scaler(

@@ -142,8 +142,12 @@ def _on_clusters(update: Update) -> Iterator[Resource]:
 
 
 def _written(was: KubeObject, will: KubeObject) -> tuple[str, ...]:
-    """Return the paths of what differs between two objects, without fields of somebody else."""
-    return tuple(path for path in fields_of(was.manifest, will.manifest) if path not in will.ignore)
+    """Return the paths of what differs between two objects, without fields of somebody else.
+
+    A field that was somebody else's may have any value, and differs.
+    """
+    paths = {*fields_of(was.manifest, will.manifest), *was.ignore}
+    return tuple(sorted(paths - {*will.ignore}))
 
 
 def _objects(cluster: DesiredCluster) -> dict[str, KubeObject]:

@@ -10,6 +10,7 @@ from typing import Any
 
 from inferfleet.desired.values import Desired, DesiredCluster, KubeObject
 from inferfleet.digest.resources import fields_of, named
+from inferfleet.digest.standing import at_least
 from inferfleet.digest.update import Update
 from inferfleet.digest.values.models import Restart, Scale
 from inferfleet.fleet.names import DEPLOYMENT, ROLE
@@ -60,7 +61,7 @@ def scales(update: Update) -> dict[str, tuple[Scale, ...]]:
     for cluster in update.remaining:
         for spot, pairs in _pairs(*cluster):
             for was, will in pairs if spot not in changed else ():
-                before, after = pods_of(was.manifest), pods_of(will.manifest)
+                before, after = pods_of(at_least(was.manifest)), pods_of(will.manifest)
                 if before != after and not will.ignore:
                     known = made.get(spot.deployment, ())
                     made[spot.deployment] = (*known, Scale(named(will), before, after))
@@ -142,8 +143,10 @@ def _restart(was: KubeObject, will: KubeObject, order: int, *, others: bool, nod
     if nodes:
         serving, gap = nodes, not others and (nodes == _DELETED_FIRST or groups == 1)
     elif not remade:
-        serving, gap = meanwhile(will.manifest)[0], stops_serving(will.manifest) and not others
-        if others and stops_serving(will.manifest):
+        stood = at_least(was.manifest)
+        stops = stops_serving(stood, will.manifest)
+        serving, gap = meanwhile(stood, will.manifest)[0], stops and not others
+        if others and stops:
             serving = "other workloads on the cluster take the requests meanwhile"
     return Restart(
         workload=named(will),

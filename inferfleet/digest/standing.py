@@ -9,6 +9,7 @@ from typing import Any
 
 from inferfleet.desired.values import Desired
 from inferfleet.manifests.worker_set import KIND
+from inferfleet.manifests.workload import bounds
 
 # Who writes the fields of objects, by its name in them.
 _MANAGER = "pulumi-kubernetes"
@@ -19,10 +20,16 @@ def standing(desired: Desired) -> dict[str, Workloads]:
     """Return the Deployments and LeaderWorkerSets of each cluster, as its API server would list them."""
     return {
         cluster.connection.cluster: tuple(
-            _held(made.manifest) for made in cluster.objects if made.kind in ("Deployment", KIND)
+            _held(at_least(made.manifest)) for made in cluster.objects if made.kind in ("Deployment", KIND)
         )
         for cluster in desired.clusters
     }
+
+
+def at_least(manifest: dict[str, Any]) -> dict[str, Any]:
+    """Return the workload with the fewest replicas that may run: no document says how many do."""
+    scaled = bounds(manifest)
+    return {**manifest, "spec": {**manifest["spec"], "replicas": scaled[0]}} if scaled else manifest
 
 
 def _held(manifest: dict[str, Any]) -> dict[str, Any]:

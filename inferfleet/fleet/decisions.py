@@ -1,6 +1,6 @@
 """The values a plan is made of: placements, endpoints, service routes, and replicas without a place."""
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import groupby
 
@@ -11,42 +11,27 @@ from inferfleet.fleet.spot import Spot as Spot
 
 
 @dataclass(frozen=True, order=True)
-class Scaled:
-    """What a scaler keeps at a placement: `least` replicas at least. A new workload has `first`."""
-
-    least: int
-    first: int
-
-
-@dataclass(frozen=True, order=True)
 class Placement:
     """How many replicas of a deployment run on one spot. They are alike and not distinguished.
 
-    Where they are `scaled`, there is room for so many, and somebody else says how many run.
+    Where they are scaled, there is room for so many, a new workload has so many, and from then on somebody
+    else says how many run: `least` at least.
     """
 
     spot: Spot
     replicas: int
-    scaled: Scaled | None = None
-
-    @property
-    def first(self) -> int:
-        """The replicas that a new workload has."""
-        return self.scaled.first if self.scaled else self.replicas
+    least: int | None = None
 
     def __str__(self) -> str:
         """Return the replicas as tables have them: `3`, or `1-3` where they are scaled."""
-        return f"{self.scaled.least}-{self.replicas}" if self.scaled else str(self.replicas)
+        return str(self.replicas) if self.least is None else f"{self.least}-{self.replicas}"
 
 
-def shared(
-    placements: Iterable[Placement], least: Mapping[str, int], moved: Collection[str]
-) -> Iterator[Placement]:
+def shared(placements: Iterable[Placement], least: Mapping[str, int]) -> Iterator[Placement]:
     """Yield the placements, those of deployments in `least` with their shares of the fewest replicas.
 
     A share is as large as the placement beside the others (the method of D'Hondt), and one replica at least:
-    what a gateway leads to must not be empty. A new workload has its share, but all of its replicas where
-    the deployment is one of those `moved`, whose requests come from a place that ends.
+    what a gateway leads to must not be empty.
     """
     for deployment, group in groupby(placements, key=lambda placement: placement.spot.deployment):
         of_deployment = tuple(group)
@@ -56,8 +41,7 @@ def shared(
         number = min(least[deployment], sum(placement.replicas for placement in of_deployment))
         shares = _shares([placement.replicas for placement in of_deployment], number)
         for placement, share in zip(of_deployment, shares, strict=True):
-            first = placement.replicas if deployment in moved else share
-            yield replace(placement, scaled=Scaled(share, first))
+            yield replace(placement, least=share)
 
 
 def _shares(sizes: Sequence[int], number: int) -> list[int]:

@@ -150,13 +150,7 @@ def plan(documents: Documents, lock: Lock, demands: Demands | None = None) -> Pl
     why = Why(documents, ledger, suitability, candidates)
     fixes = Fixes(task, ledger, retained)
     return Plan(
-        placements=tuple(
-            shared(
-                placements,
-                _least(documents),
-                {each.spot.deployment for each in changed if each.before > each.after},
-            )
-        ),
+        placements=tuple(shared(placements, _least(documents))),
         endpoints=reachable,
         services=services,
         unplaced=tuple(

@@ -56,8 +56,8 @@ def scaler(
 
     None where replicas are not scaled, or by somebody else. `cloud` is its cluster if the stack creates it.
     """
-    scaling, scaled = deployment.spec.scaling, placement.scaled
-    if scaling is None or scaled is None or scaling.by == "External":
+    scaling, least = deployment.spec.scaling, placement.least
+    if scaling is None or least is None or scaling.by == "External":
         return None
     target = {
         "apiVersion": workload["apiVersion"],
@@ -73,7 +73,7 @@ def scaler(
     if scaling.by == "HPA":
         spec = {
             "scaleTargetRef": target,
-            "minReplicas": scaled.least,
+            "minReplicas": least,
             "maxReplicas": placement.replicas,
             "metrics": [
                 _metric(metric, serving, pool, cloud, namespace=placement.spot.namespace)
@@ -83,7 +83,7 @@ def scaler(
         return {"apiVersion": HPA[0], "kind": HPA[1], "metadata": made, "spec": spec}
     spec = {
         "scaleTargetRef": target,
-        "minReplicaCount": scaled.least,
+        "minReplicaCount": least,
         "maxReplicaCount": placement.replicas,
         "triggers": [_trigger(metric, serving, pool, workload) for metric in scaling.metrics],
     }
@@ -140,7 +140,7 @@ def problems(documents: Documents, placements: Iterable[Placement]) -> Iterator[
                         kind="ModelDeployment",
                         key=key,
                     )
-        least = sum(at.scaled.least for at in placed.get(key, ()) if at.scaled)
+        least = sum(at.least for at in placed.get(key, ()) if at.least is not None)
         if least > replicas.min:
             yield Problem(
                 f"{key} has {len(placed[key])} placements, and each keeps a replica: at least {least} run, "

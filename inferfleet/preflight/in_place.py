@@ -28,7 +28,7 @@ from inferfleet.manifests.picker.pool import KIND as INFERENCE_POOL
 from inferfleet.manifests.pod.disaggregated.proxy import PORT_NAME as PROXY_PORT
 from inferfleet.manifests.pod.template import PORT_NAME
 from inferfleet.manifests.worker_set import KIND
-from inferfleet.manifests.workload import pods_of, templates_of
+from inferfleet.manifests.workload import bounds, pods_of, templates_of
 from inferfleet.preflight.leaving import gpus_of_pod
 from inferfleet.profiles.schedulers import VOLCANO_GROUP_NAME, VOLCANO_QUEUE_NAME
 
@@ -162,7 +162,7 @@ def _another_kind(cluster: str, before: Workload, after: Workload) -> Problem:
 def _rolled(cluster: str, before: Workload, after: Workload) -> Iterator[Problem]:
     was, will = _facts(before), _facts(after)
     if differing := [f"{name} {was[name]} becomes {will[name]}" for name in will if was[name] != will[name]]:
-        how, next_step = meanwhile(after)
+        how, next_step = meanwhile(before, after)
         yield _of_deployment(
             after,
             f"an update replaces all pods of {after['kind']} {_named(after)} on cluster {cluster!r} where "
@@ -204,13 +204,13 @@ def _gpus(template: Workload) -> str:
     return f"{gpus_of_pod(template)} by {'claims (DRA)' if claimed else 'an extended resource'}"
 
 
-def meanwhile(workload: Workload) -> tuple[str, str]:
-    """Return what serves while a workload rolls, and the next step."""
-    what = "group" if workload["kind"] == KIND else "pod"
-    number = int(workload["spec"].get("replicas", 1))
-    if _surges(workload):
+def meanwhile(before: Workload, after: Workload) -> tuple[str, str]:
+    """Return what serves while a workload rolls, and the next step. `before` is what runs."""
+    what = "group" if after["kind"] == KIND else "pod"
+    number = _rolling(before, after)
+    if _surges(after):
         return f"a new {what} is ready before an old one ends", "Look at what changes, and let it run"
-    if not stops_serving(workload):
+    if not stops_serving(before, after):
         return (
             f"one {what} of {number} after another, and the others take the requests meanwhile",
             "Let it run when they suffice",
@@ -221,9 +221,14 @@ def meanwhile(workload: Workload) -> tuple[str, str]:
     )
 
 
-def stops_serving(workload: Workload) -> bool:
-    """Return whether nothing of a workload serves while its pods are replaced."""
-    return not _surges(workload) and int(workload["spec"].get("replicas", 1)) <= 1
+def stops_serving(before: Workload, after: Workload) -> bool:
+    """Return whether nothing of a workload serves while its pods are replaced. `before` is what runs."""
+    return not _surges(after) and _rolling(before, after) <= 1
+
+
+def _rolling(before: Workload, after: Workload) -> int:
+    """Return how many pods or groups roll: no update sets the number of those that are scaled."""
+    return int((before if bounds(after) else after)["spec"].get("replicas", 1))
 
 
 def _surges(workload: Workload) -> bool:

@@ -11,7 +11,7 @@ from inferfleet.api.problems import InvalidDocuments
 from inferfleet.desired import desired
 from inferfleet.desired.awaiting import with_numbers, without_kinds
 from inferfleet.desired.values import Desired, KubeObject
-from inferfleet.fleet.decisions import Placement, Scaled
+from inferfleet.fleet.decisions import Placement
 from inferfleet.fleet.spot import Spot
 
 WAITING = {"name": "vllm:num_requests_waiting", "target": "5"}
@@ -32,23 +32,18 @@ def _objects(found: Desired, name: str = "east") -> dict[str, KubeObject]:
 def test_the_plan_has_room_for_the_most_and_each_placement_its_share_of_the_fewest() -> None:
     plan = made(cluster("east"), cluster("west", pools=("l4",)), _scaled(3, 5)).plan
     east, west = (Spot("ml/a", name, (("decode", "l4"),)) for name in ("east", "west"))
-    assert plan.placements == (Placement(east, 3, Scaled(2, 2)), Placement(west, 2, Scaled(1, 1)))
+    assert plan.placements == (Placement(east, 3, 2), Placement(west, 2, 1))
     assert plan.lock.placements == {east: 3, west: 2}
 
 
-def test_a_scaled_workload_begins_with_the_fewest_and_its_number_is_somebody_elses() -> None:
+def test_a_scaled_workload_begins_with_the_most_and_its_number_is_somebody_elses() -> None:
     found = _objects(made(cluster("east"), _scaled(2, 5)))
     workload = found["Deployment a-decode-l4"]
-    fixed = _objects(made(cluster("east"), deployment("a", 2)))["Deployment a-decode-l4"]
+    fixed = _objects(made(cluster("east"), deployment("a", 5)))["Deployment a-decode-l4"]
     annotations = {"inferfleet.dev/replicas": "2-5"}
     metadata = {**fixed.manifest["metadata"], "annotations": annotations}
-    assert workload == replace(
-        fixed,
-        manifest={**fixed.manifest, "metadata": metadata},
-        # Five pods may roll one after another.
-        timeout=(fixed.timeout or 0) // 2 * 5,
-        ignore=("spec.replicas",),
-    )
+    manifest = {**fixed.manifest, "metadata": metadata}
+    assert workload == replace(fixed, manifest=manifest, ignore=("spec.replicas",))
 
 
 def test_an_autoscaler_of_kubernetes_comes_after_the_workload_that_it_scales() -> None:
@@ -90,12 +85,37 @@ def test_nobody_of_the_stack_scales_what_others_do() -> None:
     assert (found.keys(), found["Deployment a-decode-l4"].ignore) == (fixed.keys(), ("spec.replicas",))
 
 
-def test_a_placement_that_others_move_to_begins_with_all_its_replicas() -> None:
-    first = made(cluster("east"), _scaled(1, 4)).plan.lock
-    moved = made(cluster("east", state="drained"), cluster("west"), _scaled(1, 4), lock=first)
-    [placement] = moved.plan.placements
-    assert (placement.spot.cluster, placement.replicas, placement.scaled) == ("west", 4, Scaled(1, 4))
-    assert _objects(moved, "west")["Deployment a-decode-l4"].manifest["spec"]["replicas"] == 4
+@pytest.mark.parametrize("state", ["drained", "abandoned"])
+def test_what_others_move_to_begins_with_all_whether_the_lock_knows_of_it_or_not(state: str) -> None:
+    documents = (cluster("east", state=state), cluster("west"), _scaled(1, 4))
+    moved = made(*documents, lock=made(cluster("east"), _scaled(1, 4)).plan.lock)
+    # The lock is committed before the update that moves them, and written before one that is killed.
+    again = made(*documents, lock=moved.plan.lock)
+    assert (len(moved.plan.changes), again.plan.changes) == (2, ())
+    for each in (moved, again):
+        assert each.plan.placements == (Placement(Spot("ml/a", "west", (("decode", "l4"),)), 4, 1),)
+        assert _objects(each, "west")["Deployment a-decode-l4"].manifest["spec"]["replicas"] == 4
+
+
+def test_a_workload_of_the_other_kind_begins_with_all_its_replicas() -> None:
+    before = made(cluster("east"), _scaled(1, 2))
+    grouped = _grouped(_scaled(1, 2))
+    after = made(cluster("east"), grouped, lock=before.plan.lock)
+    assert (after.plan.changes, before.plan.placements) == ((), after.plan.placements)
+    numbers = [
+        (thing.kind, thing.manifest["spec"]["replicas"])
+        for found in (before, after)
+        for thing in _objects(found).values()
+        if thing.kind in ("Deployment", "LeaderWorkerSet") and thing.ignore
+    ]
+    assert numbers == [("Deployment", 2), ("LeaderWorkerSet", 2)]
+
+
+def _grouped(document: Document) -> Document:
+    topology = document.spec.workers.topology.model_copy(update={"pipeline": 2})  # type: ignore[union-attr]
+    workers = document.spec.workers.model_copy(update={"topology": topology})  # type: ignore[union-attr]
+    spec = document.spec.model_copy(update={"workers": workers})
+    return document.model_copy(update={"spec": spec})  # type: ignore[return-value]
 
 
 def test_a_number_of_replicas_takes_over_from_who_scaled_them() -> None:
@@ -182,11 +202,7 @@ def test_values_that_google_adds_up_are_told() -> None:
 
 
 def test_groups_of_pods_are_scaled_as_one() -> None:
-    many = _scaled(1, 2).model_copy()
-    topology = many.spec.workers.topology.model_copy(update={"pipeline": 2})
-    workers = many.spec.workers.model_copy(update={"topology": topology})
-    many = many.model_copy(update={"spec": many.spec.model_copy(update={"workers": workers})})
-    found = _objects(made(cluster("east"), many))
+    found = _objects(made(cluster("east"), _grouped(_scaled(1, 2))))
     [workload] = [thing for thing in found.values() if thing.kind == "LeaderWorkerSet"]
     [hpa] = [thing for thing in found.values() if thing.kind == "HorizontalPodAutoscaler"]
     assert hpa.manifest["spec"]["scaleTargetRef"] == {
@@ -194,8 +210,8 @@ def test_groups_of_pods_are_scaled_as_one() -> None:
         "kind": "LeaderWorkerSet",
         "name": workload.kubernetes_name,
     }
-    assert (workload.manifest["spec"]["replicas"], workload.ignore) == (1, ("spec.replicas",))
-    other = {**workload.manifest, "spec": {**workload.manifest["spec"], "replicas": 2}}
+    assert (workload.manifest["spec"]["replicas"], workload.ignore) == (2, ("spec.replicas",))
+    other = {**workload.manifest, "spec": {**workload.manifest["spec"], "replicas": 1}}
     assert _written(other) == _written(workload.manifest)
 
 

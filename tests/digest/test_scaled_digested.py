@@ -2,10 +2,12 @@
 
 from typing import Any
 
+import pytest
 from documents import Document
 from small_sides import STACK, head, l4, model, place, standing
 
 from inferfleet.digest.compare import compared_stack
+from inferfleet.digest.values.models import Scale
 from inferfleet.digest.values.nodes import Resource
 from inferfleet.digest.values.stack import Stack
 
@@ -42,7 +44,6 @@ def test_a_range_in_place_of_a_number_restarts_nothing_and_adds_room() -> None:
 
 def test_other_bounds_change_no_number_of_pods() -> None:
     made = changed(scaled(1, 3), scaled(2, 3))
-    # The manifest begins with two then, which no update writes where it stands.
     assert made.resources == (
         Resource(WORKLOAD, "update", ('metadata.annotations["inferfleet.dev/replicas"]',)),
         Resource(SCALER.resource, "update", ("spec.minReplicas",)),
@@ -50,10 +51,50 @@ def test_other_bounds_change_no_number_of_pods() -> None:
     assert [one.scales for one in made.models] == []
 
 
-def test_a_restart_is_of_as_many_pods_as_there_may_be() -> None:
-    [of_model] = changed(scaled(1, 3), scaled(1, 3, env="other")).models
+@pytest.mark.parametrize(
+    ("least", "serving"),
+    [
+        (1, "it has one pod, and nothing serves there until the new one has loaded its model"),
+        (2, "one pod of 2 after another, and the others take the requests meanwhile"),
+    ],
+)
+def test_a_restart_is_of_as_many_pods_as_there_may_be_and_the_fewest_serve(least: int, serving: str) -> None:
+    [of_model] = changed(scaled(least, 3), scaled(least, 3, env="other")).models
     [restart] = of_model.restarts
-    assert (restart.pods, restart.gpus) == (3, 3)
+    assert (restart.pods, restart.gpus, restart.serving, restart.gap) == (3, 3, serving, least == 1)
+
+
+def test_a_larger_range_adds_room_and_no_pods() -> None:
+    made = changed(scaled(1, 3), scaled(1, 4))
+    assert made.resources == (
+        Resource(WORKLOAD, "update", ('metadata.annotations["inferfleet.dev/replicas"]',)),
+        Resource(SCALER.resource, "update", ("spec.maxReplicas",)),
+    )
+    [of_model] = made.models
+    assert (of_model.scales, of_model.restarts) == ((), ())
+
+
+def test_a_smaller_range_of_somebody_elses_claims_no_pods_that_nobody_has_seen() -> None:
+    def external(most: int) -> Document:
+        made = model(scaling={"by": "External"})
+        made["spec"]["replicas"] = {"min": 1, "max": most}
+        return made
+
+    assert [told.what for told in changed(external(3), external(2)).problems if "room for" in told.what] == []
+
+
+def test_a_number_that_an_update_takes_over_changes_whatever_it_is() -> None:
+    made = changed(scaled(1, 3), at_three())
+    [workload] = [one for one in made.resources if one.resource == WORKLOAD]
+    [of_model] = made.models
+    assert workload.fields == ("metadata.annotations", "spec.replicas")
+    assert of_model.scales == (Scale(WORKLOAD, 1, 3),)
+
+
+def at_three() -> Document:
+    made = model()
+    made["spec"]["replicas"] = 3
+    return made
 
 
 def test_a_number_in_place_of_a_range_is_announced() -> None:

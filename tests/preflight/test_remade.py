@@ -35,6 +35,11 @@ def grouped(replicas: int = 1, size: int = 2, *, surge: int = 0, **pod: Any) -> 
     return _made("LeaderWorkerSet", spec, LABELS)
 
 
+def scaled(workload: Any) -> Any:
+    annotations = {"inferfleet.dev/replicas": "1-3"}
+    return workload | {"metadata": workload["metadata"] | {"annotations": annotations}}
+
+
 def _warning(what: str, next_step: str) -> Problem:
     return Problem(what, next_step, "spec.workers", kind="ModelDeployment", key="ml/a", severity="warning")
 
@@ -104,6 +109,18 @@ ONE = (
             "scheduler volcano becomes default-scheduler; PodGroup a becomes none",
             ONE,
         ),
+        # Somebody scales them: no update sets the number.
+        (scaled(grouped()), scaled(grouped(3, size=4)), "size of groups 2 becomes 4", ONE),
+        (
+            grouped(2),
+            scaled(grouped(3, size=4)),
+            "size of groups 2 becomes 4",
+            (
+                "one group of 2 after another, and the others take the requests meanwhile",
+                "Let it run when they suffice",
+            ),
+        ),
+        (scaled(grouped(3)), grouped(size=4), "size of groups 2 becomes 4", ONE),
     ],
 )
 def test_pods_that_are_all_replaced_where_they_are_are_told_with_what_serves_meanwhile(

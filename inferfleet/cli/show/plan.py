@@ -30,7 +30,7 @@ def show(desired: Desired, *, remembered: bool) -> None:
             placement.spot.deployment,
             placement.spot.cluster,
             pools(placement.spot),
-            placement if placement.scaled else placement.replicas,
+            placement.replicas if placement.least is None else placement,
             gpus_or_cpu(gpus(placement.spot, placement.replicas, plan.demands)),
         )
         for placement in plan.placements
@@ -138,7 +138,7 @@ def as_values(desired: Desired) -> dict[str, Any]:
             spot_values(placement.spot)
             | {
                 "replicas": placement.replicas,
-                **({"least": placement.scaled.least} if placement.scaled else {}),
+                **({} if placement.least is None else {"least": placement.least}),
                 "gpus": gpus(placement.spot, placement.replicas, plan.demands),
                 "pods": pods(placement.spot, placement.replicas, plan.demands),
             }

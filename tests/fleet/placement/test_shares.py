@@ -2,7 +2,7 @@
 
 import pytest
 
-from inferfleet.fleet.decisions import Placement, Scaled, shared
+from inferfleet.fleet.decisions import Placement, shared
 from inferfleet.fleet.spot import Spot
 
 
@@ -30,22 +30,19 @@ def _placements(*sizes: int, deployment: str = "ml/a") -> list[Placement]:
     ],
 )
 def test_shares_are_as_large_as_placements(sizes: tuple[int, ...], least: int, shares: list[int]) -> None:
-    made = list(shared(_placements(*sizes), {"ml/a": least}, ()))
+    made = list(shared(_placements(*sizes), {"ml/a": least}))
     assert made == [
-        Placement(before.spot, before.replicas, Scaled(share, share))
+        Placement(before.spot, before.replicas, share)
         for before, share in zip(_placements(*sizes), shares, strict=True)
     ]
 
 
-def test_only_what_is_scaled_has_shares_and_what_moves_begins_with_all() -> None:
-    fixed, moved = _placements(2, deployment="ml/fixed"), _placements(3, deployment="ml/moved")
-    assert list(shared([*fixed, *moved], {"ml/moved": 1}, {"ml/fixed", "ml/moved"})) == [
-        *fixed,
-        Placement(moved[0].spot, 3, Scaled(1, 3)),
-    ]
+def test_only_what_is_scaled_has_shares() -> None:
+    fixed, scaled = _placements(2, deployment="ml/fixed"), _placements(3, deployment="ml/scaled")
+    assert list(shared([*fixed, *scaled], {"ml/scaled": 1})) == [*fixed, Placement(scaled[0].spot, 3, 1)]
 
 
 def test_a_placement_says_how_many_it_has() -> None:
     [fixed] = _placements(3)
-    [scaled] = shared([fixed], {"ml/a": 1}, ())
-    assert ([str(fixed), str(scaled)], [fixed.first, scaled.first]) == (["3", "1-3"], [3, 1])
+    [scaled] = shared([fixed], {"ml/a": 1})
+    assert [str(fixed), str(scaled)] == ["3", "1-3"]

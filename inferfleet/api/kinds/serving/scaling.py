@@ -26,7 +26,7 @@ class ReplicaRange(Model):
     """The fewest replicas that run. Without a pod an engine has no metrics, so nothing would start one again.
     """
     max: int = Field(ge=1, le=_MOST)
-    """The most replicas that run: the plan keeps room for so many."""
+    """The most replicas that run: the plan keeps room for so many, and new workloads begin with them."""
 
     @model_validator(mode="after")
     def _in_order(self) -> "ReplicaRange":
