@@ -195,7 +195,7 @@ class Loss:
     kind: str
     """`cluster`, `pool` or `reservation`."""
     name: str
-    """Its name, of a pool `<cluster>/<pool>`."""
+    """Its name, of a pool `<cluster>/<pool>`, of a reservation `<project>/<name>`."""
     replicas: int
     """Replicas that run there."""
     lacking: int
