@@ -18,8 +18,8 @@ Without = Annotated[
     list[str] | None,
     typer.Option(
         "--without",
-        help="Plan as if this were lost: cluster=NAME, pool=CLUSTER/NAME or reservation=NAME. Repeat it for "
-        "more.",
+        help="Plan as if this were lost: cluster=NAME, pool=CLUSTER/NAME or reservation=NAME (PROJECT/NAME "
+        "where two projects have one of that name). Repeat it for more.",
         show_default=False,
     ),
 ]

@@ -45,8 +45,8 @@ def policy_problems(
     """
     if not documents.policies and not documents.waivers:
         return ()
-    found = before or Before(documents, lock.placements, desired.plan.demands)
-    gathered = Gathered(documents, lock, desired, found)
+    before = before or Before(documents, lock.placements, desired.plan.demands)
+    gathered = Gathered(documents, lock, desired, before)
     used = _Used()
     problems: list[Problem] = []
     for name, policy in documents.policies.items():

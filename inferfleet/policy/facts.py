@@ -154,7 +154,7 @@ class Placement:
 
 @dataclass(frozen=True)
 class Image:
-    """A container image that pods of a model run."""
+    """An image that pods of a model run, or mount as a volume."""
 
     reference: str
     """All of it, as in `ghcr.io/acme/vllm:v1@sha256:...`."""
@@ -167,9 +167,11 @@ class Image:
     digest: str
     """Its digest, as in `sha256:...`, `""` where it names none."""
     container: str
-    """Name of the container."""
+    """Name of the container that runs it, `""` where it is a volume."""
+    volume: str
+    """Name of the volume that is made of it, `""` where it is a container's."""
     cluster: str
-    """A cluster where it runs."""
+    """The cluster where it is."""
     model: Model
     """The model."""
 
@@ -193,7 +195,7 @@ class Loss:
     kind: str
     """`cluster`, `pool` or `reservation`."""
     name: str
-    """Its name, of a pool `<cluster>/<pool>`."""
+    """Its name, of a pool `<cluster>/<pool>`, of a reservation `<project>/<name>`."""
     replicas: int
     """Replicas that run there."""
     lacking: int

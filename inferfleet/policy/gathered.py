@@ -37,13 +37,13 @@ class Gathered:
             bill(fleet.documents, fleet.placements, fleet.demands) for fleet in (self._now, self._before)
         )
         return facts.Stack(
-            self._documents.settings.stack,
-            self._currency,
-            sum(self._after.gpus.values()),
-            sum(self._old.gpus.values()),
-            float(after.totals.get(self._currency, 0)),
-            float(old.totals.get(self._currency, 0)),
-            after.unpriced,
+            name=self._documents.settings.stack,
+            currency=self._currency,
+            gpus=sum(self._after.gpus.values()),
+            gpus_before=sum(self._old.gpus.values()),
+            cost=float(after.totals.get(self._currency, 0)),
+            cost_before=float(old.totals.get(self._currency, 0)),
+            unpriced=after.unpriced,
         )
 
     @cached_property
@@ -69,12 +69,12 @@ class Gathered:
         return tuple(
             Thing(
                 facts.Team(
-                    team,
-                    sum(_team(key) == team for key in self._documents.deployments),
-                    int(_of_team(self._after.gpus, team)),
-                    int(_of_team(self._old.gpus, team)),
-                    _of_team(self._after.cost, team),
-                    _of_team(self._old.cost, team),
+                    name=team,
+                    models=sum(_team(key) == team for key in self._documents.deployments),
+                    gpus=int(_of_team(self._after.gpus, team)),
+                    gpus_before=int(_of_team(self._old.gpus, team)),
+                    cost=_of_team(self._after.cost, team),
+                    cost_before=_of_team(self._old.cost, team),
                 ),
                 f"team {team}",
                 team,
@@ -99,20 +99,20 @@ class Gathered:
             names = tuple(dict.fromkeys(there.get(key, ())))
             regions = {region(self._documents.clusters[name]) for name in names}
             made[key] = facts.Model(
-                document.metadata.namespace,
-                document.metadata.name,
-                document.metadata.labels,
-                document.spec.engine.type,
-                document.spec.priority,
-                document.spec.wanted,
-                self._after.replicas.get(key, 0),
-                self._old.replicas.get(key, 0),
-                self._after.gpus.get(key, 0),
-                self._old.gpus.get(key, 0),
-                float(self._after.cost.get(key, 0)),
-                float(self._old.cost.get(key, 0)),
-                names,
-                tuple(sorted(regions - {""})),
+                namespace=document.metadata.namespace,
+                name=document.metadata.name,
+                labels=document.metadata.labels,
+                engine=document.spec.engine.type,
+                priority=document.spec.priority,
+                replicas=document.spec.wanted,
+                placed=self._after.replicas.get(key, 0),
+                placed_before=self._old.replicas.get(key, 0),
+                gpus=self._after.gpus.get(key, 0),
+                gpus_before=self._old.gpus.get(key, 0),
+                cost=float(self._after.cost.get(key, 0)),
+                cost_before=float(self._old.cost.get(key, 0)),
+                clusters=names,
+                regions=tuple(sorted(regions - {""})),
             )
         return made
 
@@ -126,12 +126,14 @@ class Gathered:
                 continue
             spec, names = self._documents.clusters[spot.cluster].spec, {pool for _, pool in spot.pools}
             fact = facts.Placement(
-                self._models[spot.deployment],
-                of_cluster[spot.cluster],
-                tuple(sorted(names)),
-                tuple(sorted({pool.capacity.model for pool in spec.node_pools if pool.name in names})),
-                replicas,
-                self._before.placements.get(spot, 0),
+                model=self._models[spot.deployment],
+                cluster=of_cluster[spot.cluster],
+                pools=tuple(sorted(names)),
+                capacity=tuple(
+                    sorted({pool.capacity.model for pool in spec.node_pools if pool.name in names})
+                ),
+                replicas=replicas,
+                replicas_before=self._before.placements.get(spot, 0),
             )
             said = f"{spot.deployment} on {spot.place}"
             made.append(Thing(fact, said, spot.deployment, "ModelDeployment", spot.deployment))
@@ -161,19 +163,20 @@ class Gathered:
     def loss(self) -> tuple[Thing, ...]:
         """Return what the loss of each cluster, pool and reservation would do."""
         made = []
-        for one in n_minus_one(self._documents, self._lock, self._desired.plan):
+        for consequence in n_minus_one(self._documents, self._lock, self._desired.plan):
+            loss = consequence.loss
             fact = facts.Loss(
-                one.loss.kind,
-                one.loss.name,
-                one.replicas,
-                sum(lacking.replicas for lacking in one.lacking),
-                one.unserved,
-                one.repair is not None,
-                float(one.costs.get(self._currency, 0)),
+                kind=loss.kind,
+                name=loss.name,
+                replicas=consequence.replicas,
+                lacking=sum(lacking.replicas for lacking in consequence.lacking),
+                unserved=consequence.unserved,
+                repairable=consequence.repair is not None,
+                repair_cost=float(consequence.costs.get(self._currency, 0)),
             )
-            key = one.loss.name.partition("/")[0] if one.loss.kind != "reservation" else ""
+            key = loss.name.partition("/")[0] if loss.kind != "reservation" else ""
             kind = "InferenceCluster" if key else ""
-            made.append(Thing(fact, f"the loss of {one.loss}", str(one.loss), kind, key))
+            made.append(Thing(fact, f"the loss of {loss}", str(loss), kind, key))
         return tuple(made)
 
 

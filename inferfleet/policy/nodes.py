@@ -1,6 +1,7 @@
 """Clusters and pools as policies see them, and what becomes of those in Google Cloud."""
 
 from collections.abc import Iterator
+from typing import TypedDict
 
 from inferfleet.api.documents import Documents
 from inferfleet.api.kinds.inference_cluster import InferenceCluster
@@ -32,16 +33,16 @@ def pools(documents: Documents, desired: Desired, held: Held) -> Iterator[Thing]
             empty = node(documents.classes[pool.class_name])
             gpus = pool.size * empty.gpus if empty else 0
             fact = facts.Pool(
-                name,
-                pool.name,
-                pool.class_name,
-                pool.capacity.model,
-                region(cluster),
-                cluster.metadata.labels,
-                pool.size,
-                gpus,
-                max(0, gpus - held.on_pool.get(key, 0)),
-                *_change(changes.get(key)),
+                cluster=name,
+                name=pool.name,
+                class_name=pool.class_name,
+                capacity=pool.capacity.model,
+                region=region(cluster),
+                labels=cluster.metadata.labels,
+                nodes=pool.size,
+                gpus=gpus,
+                free_gpus=max(0, gpus - held.on_pool.get(key, 0)),
+                **_change(changes.get(key)),
             )
             path = path_of(("spec", "nodePools", place))
             yield Thing(
@@ -51,16 +52,16 @@ def pools(documents: Documents, desired: Desired, held: Held) -> Iterator[Thing]
         if (name, pool_name) not in known:
             there = documents.clusters.get(name)
             gone = facts.Pool(
-                name,
-                pool_name,
-                "",
-                "",
-                region(there) if there else "",
-                there.metadata.labels if there else {},
-                0,
-                0,
-                0,
-                *_change(change),
+                cluster=name,
+                name=pool_name,
+                class_name="",
+                capacity="",
+                region=region(there) if there else "",
+                labels=there.metadata.labels if there else {},
+                nodes=0,
+                gpus=0,
+                free_gpus=0,
+                **_change(change),
             )
             kind = "InferenceCluster" if there else ""
             path = "spec.nodePools" if there else ""
@@ -73,24 +74,41 @@ def clusters(documents: Documents, desired: Desired, held: Held, own: tuple[Thin
     for name, cluster in documents.clusters.items():
         there = [thing.fact for thing in own if thing.fact.cluster == name]
         fact = facts.Cluster(
-            name,
-            cluster.metadata.labels,
-            cluster.spec.state,
-            cluster.spec.cluster.source,
-            region(cluster),
-            held.on_cluster.get(name, 0),
-            sum(pool.gpus for pool in there),
-            sum(pool.free_gpus for pool in there),
-            *_change(changes.get(name)),
+            name=name,
+            labels=cluster.metadata.labels,
+            state=cluster.spec.state,
+            source=cluster.spec.cluster.source,
+            region=region(cluster),
+            replicas=held.on_cluster.get(name, 0),
+            gpus=sum(pool.gpus for pool in there),
+            free_gpus=sum(pool.free_gpus for pool in there),
+            **_change(changes.get(name)),
         )
         yield Thing(fact, f"cluster {name}", name, "InferenceCluster", name)
     for name, change in sorted(changes.items()):
         if name not in documents.clusters:
-            gone = facts.Cluster(name, {}, "", "GKE", "", 0, 0, 0, *_change(change))
+            gone = facts.Cluster(
+                name=name,
+                labels={},
+                state="",
+                source="GKE",
+                region="",
+                replicas=0,
+                gpus=0,
+                free_gpus=0,
+                **_change(change),
+            )
             yield Thing(gone, f"cluster {name}", name)
 
 
-def _change(change: CloudChange | None) -> tuple[str, tuple[str, ...]]:
+class _Change(TypedDict):
+    """The fields that tell what becomes of a cluster or pool."""
+
+    change: str
+    fields: tuple[str, ...]
+
+
+def _change(change: CloudChange | None) -> _Change:
     if change is None:
-        return "", ()
-    return change.kind, tuple(difference.path for difference in change.differences)
+        return {"change": "", "fields": ()}
+    return {"change": change.kind, "fields": tuple(difference.path for difference in change.differences)}

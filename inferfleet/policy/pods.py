@@ -1,31 +1,51 @@
 """Images and plugins of the pods of models, as everything that is desired has them."""
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from inferfleet.desired.values import Desired, DesiredCluster
 from inferfleet.policy import facts
 from inferfleet.policy.things import Thing
 
-_CONTAINERS = ("initContainers", "containers")
+_CONTAINERS, _VOLUMES = ("initContainers", "containers"), "volumes"
 _DEFAULT_REGISTRY = "docker.io"
 
 
+class _Used(NamedTuple):
+    """An image, and the container that runs it or the volume that is made of it; the other is ""."""
+
+    reference: str
+    container: str = ""
+    volume: str = ""
+
+
 def images(desired: Desired, models: Mapping[str, facts.Model]) -> Iterator[Thing]:
-    """Yield each image of each model once: of its engines, of what plugins add, and of its picker."""
-    told = set()
+    """Yield each image of each model once for each cluster: of containers and volumes of its pods, with what
+    plugins add to them, and of its picker. No other object runs pods: plugins may add none that do.
+    """
     for cluster in desired.clusters:
-        owners = _owners(cluster)
+        owners, name = _owners(cluster), cluster.connection.cluster
+        told = set()
         for made in cluster.objects:
-            model = models.get(owners.get(made.key, ""))
-            for container, reference in _of_pods(made.manifest) if model else ():
-                key = f"{model.namespace}/{model.name}" if model else ""
-                if model is None or (key, container, reference) in told:
+            key = owners.get(made.key, "")
+            for used in _of_pods(made.manifest) if key in models else ():
+                if (key, used) in told:
                     continue
-                told.add((key, container, reference))
-                name = cluster.connection.cluster
-                fact = facts.Image(reference, *parts(reference), container, name, model)
-                yield Thing(fact, f"image {reference} of {key}", key, "ModelDeployment", key)
+                told.add((key, used))
+                registry, repository, tag, digest = parts(used.reference)
+                fact = facts.Image(
+                    reference=used.reference,
+                    registry=registry,
+                    repository=repository,
+                    tag=tag,
+                    digest=digest,
+                    container=used.container,
+                    volume=used.volume,
+                    cluster=name,
+                    model=models[key],
+                )
+                said = f"image {used.reference} of {key} on {name}"
+                yield Thing(fact, said, key, "ModelDeployment", key)
 
 
 def plugins(desired: Desired, models: Mapping[str, facts.Model]) -> Iterator[Thing]:
@@ -40,7 +60,7 @@ def plugins(desired: Desired, models: Mapping[str, facts.Model]) -> Iterator[Thi
     }
     for key, plugin, version in sorted(acted):
         if key in models:
-            fact = facts.Plugin(plugin, version, models[key])
+            fact = facts.Plugin(name=plugin, version=version, model=models[key])
             yield Thing(fact, f"plugin {plugin} of {key}", key, "ModelDeployment", key, "spec.plugins")
 
 
@@ -70,13 +90,17 @@ def _owners(cluster: DesiredCluster) -> dict[str, str]:
     return owners
 
 
-def _of_pods(value: Any) -> Iterator[tuple[str, str]]:
-    """Yield name and image of every container of the pod templates in an object."""
+def _of_pods(value: Any) -> Iterator[_Used]:
+    """Yield the image of every container and volume of the pod templates in an object."""
     if not isinstance(value, dict):
         return
     for name, inner in value.items():
         if name in _CONTAINERS and isinstance(inner, list):
             for container in inner:
-                yield str(container.get("name", "")), str(container.get("image", ""))
+                yield _Used(str(container.get("image", "")), container=str(container.get("name", "")))
+        elif name == _VOLUMES and isinstance(inner, list):
+            for volume in inner:
+                if image := volume.get("image"):
+                    yield _Used(str(image.get("reference", "")), volume=str(volume.get("name", "")))
         else:
             yield from _of_pods(inner)

@@ -87,7 +87,7 @@ class Rule:
                 value = f"{value:.2f}"
             if isinstance(value, str | int):
                 told.append(f"{'.'.join(path)} is {shown(str(value)) or 'empty'}")
-            elif isinstance(value, tuple) and all(isinstance(one, str) for one in value):
+            elif isinstance(value, tuple) and all(isinstance(entry, str) for entry in value):
                 told.append(f"{'.'.join(path)} is {shown(', '.join(value), 80) or 'empty'}")
         return ", ".join(told)
 
@@ -107,7 +107,7 @@ def _cost(program: Any) -> int:
 
 
 def _snake(name: str) -> str:
-    return re.sub("[A-Z]", lambda found: f"_{found[0].lower()}", name)
+    return re.sub("[A-Z]", lambda letter: f"_{letter[0].lower()}", name)
 
 
 def _paths(source: Source, each: str) -> tuple[tuple[str, ...], ...]:
@@ -155,16 +155,18 @@ def _refused(said: str, source: Source, each: str) -> InvalidSelector:
     if not entry:
         return InvalidSelector("this is not a valid condition", _GUIDE)
     at, text = source.offset(int(entry[1]), int(entry[2])), entry[3]
-    if found := _FIELD.search(text):
-        close = nearest(found[1], field_names())
+    if unknown := _FIELD.search(text):
+        close = nearest(unknown[1], field_names())
         step = f"Did you mean {close}?" if close else "docs/reference/policy.md has all fields"
-        return source.invalid(f"there is no field {shown(found[1])!r}", step, _named(source, found[1], at))
-    if found := _VARIABLE.search(text):
-        what = f"there is no variable or function {shown(found[1])!r}"
+        return source.invalid(
+            f"there is no field {shown(unknown[1])!r}", step, _named(source, unknown[1], at)
+        )
+    if unknown := _VARIABLE.search(text):
+        what = f"there is no variable or function {shown(unknown[1])!r}"
         step = f"With each: {each} the variables are {each} and stack"
-        return source.invalid(what, step, _named(source, found[1], 0))
-    if found := _NUMBERS.search(text):
-        what = f"{found[1].replace(', ', ' and ')} are not compared with each other"
+        return source.invalid(what, step, _named(source, unknown[1], 0))
+    if compared := _NUMBERS.search(text):
+        what = f"{compared[1].replace(', ', ' and ')} are not compared with each other"
         return source.invalid(
             what, "Write amounts of money with a point, such as 3.0, and others without", at
         )

@@ -56,7 +56,7 @@ def message(fact: Any) -> Any:
         elif isinstance(value, Mapping):
             getattr(made, name).update(value)
         elif isinstance(value, tuple):
-            getattr(made, name).extend([message(one) if is_dataclass(one) else one for one in value])
+            getattr(made, name).extend([message(entry) if is_dataclass(entry) else entry for entry in value])
         else:
             setattr(made, name, value)
     return made

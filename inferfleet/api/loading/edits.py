@@ -42,23 +42,23 @@ class NoSuchField(ValueError):  # noqa: N818 (it says what is not there)
 
 def parse_edit(written: str, kinds: Collection[str], namespaced: Collection[str]) -> Edit | Problem:
     """Return the edit, or why it cannot be read. Names without a namespace are in `default`."""
-    found = _EDIT.fullmatch(written)
-    if not found:
+    edit = _EDIT.fullmatch(written)
+    if not edit:
         return Problem(f"{shown(written)!r} is no edit of a document", _FORM)
-    kind, key = found["kind"], found["key"]
+    kind, key = edit["kind"], edit["key"]
     if kind not in kinds:
         return Problem(f"there is no kind {shown(kind)!r}", one_of(kind, kinds, "Known kinds"))
     if kind in namespaced and "/" not in key:
         key = f"default/{key}"
     try:
-        values = list(texts(found["value"]))
+        values = list(texts(edit["value"]))
     except Unreadable as error:
         return Problem(f"the value of {shown(written)!r} is no YAML: {error.what}", error.next_step)
     flaws = [flaw for text in values for flaw in text.flaws]
-    if flaws or (len(values) != 1 and found["value"].strip() != "null"):
+    if flaws or (len(values) != 1 and edit["value"].strip() != "null"):
         why = flaws[0].what if flaws else "it is not one value"
         return Problem(f"the value of {shown(written)!r} cannot be read: {why}", _FORM)
-    steps = tuple(name or inner for name, inner in _STEP.findall(found["path"]))
+    steps = tuple(name or inner for name, inner in _STEP.findall(edit["path"]))
     return Edit(kind, key, steps, values[0].data if values else None, written)
 
 
@@ -85,18 +85,19 @@ def astray(edits: Iterable[Edit], known: Iterable[tuple[str, str]]) -> Iterable[
 
 def _with(data: Any, steps: tuple[str, ...], value: Any) -> Any:
     step, rest = steps[0], steps[1:]
+    removed = value is None and not rest
     if isinstance(data, list):
         place = _place(data, step)
-        inner = _with(data[place], rest, value) if rest else value
-        return [*data[:place], *([] if inner is None else [inner]), *data[place + 1 :]]
+        entry = _with(data[place], rest, value) if rest else value
+        return [*data[:place], *([] if removed else [entry]), *data[place + 1 :]]
     if data is not None and not isinstance(data, dict):
         raise NoSuchField(f"{shown(str(data))!r} has no field {shown(step)}")
     fields = dict(data or {})
-    inner = _with(fields.get(step), rest, value) if rest else value
-    if inner is None:
-        fields.pop(step, None)
-        return fields
-    return {**fields, step: inner}
+    if value is None and step not in fields:
+        return data
+    if removed:
+        return {name: field for name, field in fields.items() if name != step}
+    return {**fields, step: _with(fields.get(step), rest, value) if rest else value}
 
 
 def _place(entries: list[Any], step: str) -> int:

@@ -29,6 +29,8 @@ from inferfleet.profiles.table import names
 Document = InferenceClass | InferenceCluster | ModelDeployment | ModelService | Quota | Policy | Waiver
 _CHAIN = ("spec", "plugins")
 NAMESPACED = ("ModelDeployment", "ModelService", "Quota")
+# What holds for all stacks may be in the folder with their policies: anything else would be in each of them.
+_OF_ALL_STACKS = ("Policy", "Waiver", "Quota")
 
 
 @dataclass(frozen=True)
@@ -197,10 +199,12 @@ def load(
     base: Path | None = None,
     root: Path | None = None,
     edits: tuple[Edit, ...] = (),
+    policies: Path | None = None,
 ) -> Documents:
     """Return all documents in files and folders, and the classes of the catalogue (a folder), if any.
 
-    A class with the name of one in the catalogue replaces it, with a notice. Messages name files below `base`
+    A class with the name of one in the catalogue replaces it, with a notice. The folder `policies`, which
+    there need not be, has those of all stacks and nothing else. Messages name files below `base`
     (the current directory) relative to it. Every file must be inside of the folder `root`; without it, inside
     the project of its path. Documents are taken as the `edits` make them. Raises InvalidDocuments with every
     problem; links of plugin chains that cannot be read are told by `desired`, unless there is another.
@@ -211,16 +215,17 @@ def load(
     # The catalogue that comes with inferfleet is outside of every other project.
     classes, problems = files_of(folders, root=None if catalogue == CATALOGUE else root, base=base)
     own, more = files_of(paths, root=root, base=base)
-    problems += [problem for problem in more if problem not in problems]
-    of_catalogue = {os.path.realpath(file) for file in classes}
-    own = {file: border for file, border in own.items() if os.path.realpath(file) not in of_catalogue}
+    shared, of_shared = files_of([policies] if policies and policies.is_dir() else [], root=root, base=base)
+    problems += [problem for problem in (*more, *of_shared) if problem not in problems]
+    own = _but_for(own, classes)
+    shared = _but_for(shared, classes | own)
     budget = Budget()
-    for file, border in (classes | own).items():
+    for file, border in (classes | own | shared).items():
         sources, unread = read(file, base, border, budget)
         problems += unread
         collection.complete &= not unread
         for source in sources:
-            problems += _take(source, collection, edits, catalogued=file in classes)
+            problems += _take(source, collection, edits, catalogued=file in classes, shared=file in shared)
             if len(problems) > MOST_PROBLEMS:
                 problems.append(_too_many(source))
                 raise InvalidDocuments(of_severity(problems, "error"))
@@ -237,13 +242,19 @@ def load(
     return replace(documents, notices=of_severity(problems, "warning", "notice"))
 
 
+def _but_for(files: dict[Path, Path], others: dict[Path, Path]) -> dict[Path, Path]:
+    """Return the files that are not among others, by whatever name."""
+    known = {os.path.realpath(file) for file in others}
+    return {file: border for file, border in files.items() if os.path.realpath(file) not in known}
+
+
 def _too_many(source: Source) -> Problem:
     what = f"there are more than {MOST_PROBLEMS:,} problems; nothing after {source.where()} was looked at"
     return Problem(what, "Fix those first")
 
 
 def _take(
-    source: Source, collection: Collection, edits: tuple[Edit, ...], *, catalogued: bool
+    source: Source, collection: Collection, edits: tuple[Edit, ...], *, catalogued: bool, shared: bool
 ) -> list[Problem]:
     """Add one document to the collection, and return its problems."""
     problems = list(islice(flaws_of(source), MOST_PROBLEMS))
@@ -260,6 +271,9 @@ def _take(
         return source.located(problems + [problem for problem in unknown if problem.path not in missing])
     if catalogued and kind != "InferenceClass":
         what = f"the catalogue may contain InferenceClasses only, not {kind}s"
+        problems.append(Problem(what, "Move it to the documents of a stack", "kind"))
+    if shared and kind not in _OF_ALL_STACKS:
+        what = f"the folder policies may contain Policies, Waivers and Quotas only, not {kind}s"
         problems.append(Problem(what, "Move it to the documents of a stack", "kind"))
     document, invalid, links = validated_but_for_links(KINDS[kind], data, chain=_CHAIN, ignore=missing)
     problems += invalid

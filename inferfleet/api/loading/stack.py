@@ -67,12 +67,13 @@ def load_stack(
     else:
         try:
             documents = load(
-                [files.documents, *([files.policies] if os.path.isdir(files.policies) else [])],
+                [files.documents],
                 settings=settings,
                 catalogue=files.catalogue,
                 base=base,
                 root=files.root,
                 edits=edits,
+                policies=files.policies,
             )
         except InvalidDocuments as error:
             problems += error.problems

@@ -47,7 +47,7 @@ class Consequence:
     @property
     def unserved(self) -> tuple[str, ...]:
         """Return the deployments of which nothing runs any more."""
-        return tuple(one.deployment for one in self.lacking if not one.left)
+        return tuple(lacking.deployment for lacking in self.lacking if not lacking.left)
 
     @property
     def costs(self) -> dict[str, Decimal]:
@@ -111,7 +111,7 @@ def _repair(documents: Documents, lock: Lock, after: Plan) -> tuple[MoreNodes, .
     every: dict[PoolKey, MoreNodes] = {}
     for more in (more for pools in parts for more in pools):
         key = (more.cluster, more.pool)
-        largest[key] = max(more, largest.get(key, more), key=lambda one: one.nodes)
+        largest[key] = max(more, largest.get(key, more), key=lambda asked: asked.nodes)
         every[key] = _together(every[key], more) if key in every else more
     for tried in (largest, every):
         grown = plan(_grown(documents, tried), lock, after.demands)
@@ -120,9 +120,9 @@ def _repair(documents: Documents, lock: Lock, after: Plan) -> tuple[MoreNodes, .
     return None
 
 
-def _together(one: MoreNodes, other: MoreNodes) -> MoreNodes:
-    cost = f"{Decimal(one.per_hour) + Decimal(other.per_hour):f}" if one.per_hour else ""
-    return replace(one, nodes=one.nodes + other.nodes, size=one.size + other.nodes, per_hour=cost)
+def _together(more: MoreNodes, other: MoreNodes) -> MoreNodes:
+    cost = f"{Decimal(more.per_hour) + Decimal(other.per_hour):f}" if more.per_hour else ""
+    return replace(more, nodes=more.nodes + other.nodes, size=more.size + other.nodes, per_hour=cost)
 
 
 def _grown(documents: Documents, nodes: Mapping[PoolKey, MoreNodes]) -> Documents:

@@ -1,7 +1,8 @@
 """What can be lost of a fleet, and the documents and lock of the fleet without it.
 
 A cluster that is lost is one that somebody gives up: `state: abandoned`. A pool that is lost is in no
-document, and so are all pools of a reservation that is lost. Replicas that ran there are placed again before
+document, and so are all pools of a reservation that is lost; reservations of two projects may have one name.
+Replicas that ran there are placed again before
 those that never ran, as those of abandoned clusters are.
 """
 
@@ -10,9 +11,10 @@ from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
 from inferfleet.api.documents import Documents
-from inferfleet.api.kinds.node_pool import Reservation
+from inferfleet.api.kinds.inference_cluster import InferenceCluster
+from inferfleet.api.kinds.node_pool import NodePool
 from inferfleet.api.problems import InvalidDocuments, Problem
-from inferfleet.api.wording import one_of, shown
+from inferfleet.api.wording import listing, one_of, shown
 from inferfleet.fleet.lock.lock import Lock
 from inferfleet.fleet.shapes import PoolKey
 
@@ -22,7 +24,10 @@ KINDS: tuple[LossKind, ...] = get_args(LossKind)
 
 @dataclass(frozen=True, order=True)
 class Loss:
-    """A cluster, a pool (`<cluster>/<pool>`) or a reservation that is lost."""
+    """A cluster, a pool (`<cluster>/<pool>`) or a reservation (`<project>/<name>`) that is lost.
+
+    The project of a reservation may be left out where one project alone has a reservation of that name.
+    """
 
     kind: LossKind
     name: str
@@ -36,7 +41,9 @@ def losses(documents: Documents) -> tuple[Loss, ...]:
     """Return all that can be lost by itself: clusters, pools beside which their cluster has others, and
     reservations that pools name. What is abandoned is lost already.
     """
-    clusters = {name: one for name, one in documents.clusters.items() if one.spec.state != "abandoned"}
+    clusters = {
+        name: cluster for name, cluster in documents.clusters.items() if cluster.spec.state != "abandoned"
+    }
     return (
         *(Loss("cluster", name) for name in clusters),
         *(
@@ -69,20 +76,25 @@ def without(documents: Documents, lock: Lock, lost: Iterable[Loss]) -> tuple[Doc
 
 def pools_of(documents: Documents, loss: Loss) -> frozenset[PoolKey]:
     """Return the pools whose nodes are lost."""
+    meant = _meant(documents, loss.name) if loss.kind == "reservation" else []
     return frozenset(
         (name, pool.name)
         for name, cluster in documents.clusters.items()
         for pool in cluster.spec.node_pools
         if (loss.kind == "cluster" and name == loss.name)
         or (loss.kind == "pool" and f"{name}/{pool.name}" == loss.name)
-        or (loss.kind == "reservation" and _reservation(pool.capacity.reservation) == loss.name)
+        or (loss.kind == "reservation" and _reservation(cluster, pool) in meant)
     )
 
 
 def _unknown(documents: Documents, lost: Iterable[Loss]) -> Iterator[Problem]:
     for loss in lost:
         known = _named(documents, loss.kind)
-        if loss.name not in known:
+        meant = _meant(documents, loss.name) if loss.kind == "reservation" else []
+        if len(meant) > 1:
+            what = f"pools name reservations {shown(loss.name)!r} of {len(meant)} projects"
+            yield Problem(what, f"Write one of {listing(meant)}")
+        elif not meant and loss.name not in known:
             what = f"no pool names the reservation {shown(loss.name)!r}"
             if loss.kind != "reservation":
                 what = f"there is no {loss.kind} {shown(loss.name)!r}"
@@ -93,12 +105,27 @@ def _unknown(documents: Documents, lost: Iterable[Loss]) -> Iterator[Problem]:
 def _named(documents: Documents, kind: LossKind) -> list[str]:
     if kind == "cluster":
         return sorted(documents.clusters)
-    pools = [(name, pool) for name, one in documents.clusters.items() for pool in one.spec.node_pools]
+    pools = [
+        (name, cluster, pool)
+        for name, cluster in documents.clusters.items()
+        for pool in cluster.spec.node_pools
+    ]
     if kind == "pool":
-        return sorted(f"{name}/{pool.name}" for name, pool in pools)
-    names = {_reservation(pool.capacity.reservation) for _, pool in pools}
+        return sorted(f"{name}/{pool.name}" for name, _, pool in pools)
+    names = {_reservation(cluster, pool) for _, cluster, pool in pools}
     return sorted(names - {""})
 
 
-def _reservation(named: Reservation | None) -> str:
-    return named.name if named else ""
+def _reservation(cluster: InferenceCluster, pool: NodePool) -> str:
+    """Return the reservation of a pool with its project, as far as that is known; "" where it names none."""
+    named, gke = pool.capacity.reservation, cluster.spec.cluster.gke
+    if named is None:
+        return ""
+    project = named.project or (gke.project if gke else "")
+    return f"{project}/{named.name}" if project else named.name
+
+
+def _meant(documents: Documents, written: str) -> list[str]:
+    """Return the reservations that somebody may mean who wrote one with its project or without."""
+    known = _named(documents, "reservation")
+    return [written] if written in known else [name for name in known if name.endswith(f"/{written}")]

@@ -10,7 +10,7 @@ from typing import Literal
 
 from inferfleet.gke.facts.floors import below, parsed
 from inferfleet.gke.facts.machine import Machine
-from inferfleet.gke.facts.source import Source
+from inferfleet.gke.facts.sources import AI_CLUSTER, Source
 
 Installed = Literal["DEFAULT", "LATEST"]
 
@@ -46,19 +46,14 @@ class Needed:
 _RUN_GPUS = Source(
     "GKE, run GPUs", "https://docs.cloud.google.com/kubernetes-engine/docs/how-to/gpus", "2026-04-08"
 )
-_AI_CLUSTER = Source(
-    "Google, create an AI-optimized GKE cluster",
-    "https://docs.cloud.google.com/ai-hypercomputer/docs/create/gke-ai-hypercompute",
-    "2026-04-06",
-)
 BRANCHES = (
     Branch("", "DEFAULT", 535, "1.28", "1.33", _RUN_GPUS),
     # The table of the page ends with 1.33, where 580 is the last one it lists.
     Branch("", "LATEST", 580, "1.31", "1.33", _RUN_GPUS),
-    Branch("A3 Ultra", "DEFAULT", 550, "1.31.5-gke.1169000", None, _AI_CLUSTER),
-    Branch("A4", "DEFAULT", 570, "1.32.1-gke.1729000", None, _AI_CLUSTER),
-    Branch("A4X", "DEFAULT", 580, "1.32.8-gke.1108000", None, _AI_CLUSTER),
-    Branch("A4X Max", "DEFAULT", 580, "1.34.3-gke.1318000", None, _AI_CLUSTER),
+    Branch("A3 Ultra", "DEFAULT", 550, "1.31.5-gke.1169000", None, AI_CLUSTER),
+    Branch("A4", "DEFAULT", 570, "1.32.1-gke.1729000", None, AI_CLUSTER),
+    Branch("A4X", "DEFAULT", 580, "1.32.8-gke.1108000", None, AI_CLUSTER),
+    Branch("A4X Max", "DEFAULT", 580, "1.34.3-gke.1318000", None, AI_CLUSTER),
 )
 # CUDA 13 needs R580: rapidsai/deployment#656, where the default driver of GKE, 535.274.02, was too old, and
 # #659 (2026-02-05), where `latest` mended it.
@@ -69,16 +64,19 @@ NEEDED = (
         "CUDA 13",
         580,
         {"-cu130": 580, "-cu126": 525, "-cu128": 525, "-cu129": 525},
+        # Images without an ending have CUDA 13.0 since, and 12.9 is in -cu129; first released in v0.20.0:
+        # https://github.com/vllm-project/vllm/releases/tag/v0.20.0
         Source(
-            "NVIDIA, vLLM's images by CUDA version",
-            "https://github.com/NVIDIA/Model-Optimizer/pull/2042",
-            "2026-07-31",
+            "vLLM, switch default CUDA to 13.0",
+            "https://github.com/vllm-project/vllm/pull/39878",
+            "2026-04-15",
         ),
     ),
 )
 # CUDA 13 has no code for GPUs before Turing, so images that need a newer driver do not run on them at all.
 _OLD = ("nvidia-tesla-p4", "nvidia-tesla-p100", "nvidia-tesla-v100")
-# Racks begin with R580, and Google's page names no other driver for them.
+# The default of racks is R580 already. Google's page on them and its toolkit's blueprint (examples/gke-a4x)
+# choose no driver. Others create such pools with LATEST, and so does a recipe that writes it.
 _RACKS = ("A4X", "A4X Max")
 
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from inferfleet.gke.facts.gateway_classes import LLM_D
-from inferfleet.gke.facts.source import Source
+from inferfleet.gke.facts.sources import AI_CLUSTER, Source
 
 Version = tuple[int, ...]
 
@@ -57,11 +57,6 @@ def below(written: str, needed: str) -> bool:
 
 _DOCS = "https://docs.cloud.google.com/kubernetes-engine/docs"
 _TOOLKIT = "https://github.com/GoogleCloudPlatform/cluster-toolkit/blob/10470803"
-_AI_CLUSTER = Source(
-    "Google, create an AI-optimized GKE cluster",
-    "https://docs.cloud.google.com/ai-hypercomputer/docs/create/gke-ai-hypercompute",
-    "2026-04-06",
-)
 _GPU_DIRECT = Source(
     "cluster-toolkit, gpu_direct.tf",
     f"{_TOOLKIT}/modules/compute/gke-node-pool/gpu_direct.tf",
@@ -83,7 +78,7 @@ DRA = Floor(("1.34",), _DRA)
 # Google's guides disagree: that of flex-start says 1.33.0, that of AI-optimized clusters 1.32.2.
 CAPACITY: Mapping[str, tuple[Floor, ...]] = {
     "FlexStart": (
-        Floor(("1.32.2-gke.1652000",), _AI_CLUSTER),
+        Floor(("1.32.2-gke.1652000",), AI_CLUSTER),
         Floor(("1.33.0-gke.1712000",), _FLEX_START, sure=False),
     ),
     "Queued": (Floor(("1.32.2-gke.1652000",), _QUEUED),),
@@ -94,10 +89,10 @@ FAMILIES: Mapping[str, tuple[Floor, ...]] = {
         Floor(("1.32.11-gke.1174000",), _TOOLKIT_G4),
         Floor(("1.34.0-gke.1662000",), _NOTES_G4, sure=False),
     ),
-    "A3 Ultra": (Floor(("1.31.4-gke.1183000",), _AI_CLUSTER),),
-    "A4": (Floor(("1.32.1-gke.1729000",), _AI_CLUSTER),),
-    "A4X": (Floor(("1.32.8-gke.1108000", "1.33.4-gke.1036000"), _AI_CLUSTER),),
-    "A4X Max": (Floor(("1.34.3-gke.1318000", "1.35.0-gke.2745000"), _AI_CLUSTER),),
+    "A3 Ultra": (Floor(("1.31.4-gke.1183000",), AI_CLUSTER),),
+    "A4": (Floor(("1.32.1-gke.1729000",), AI_CLUSTER),),
+    "A4X": (Floor(("1.32.8-gke.1108000", "1.33.4-gke.1036000"), AI_CLUSTER),),
+    "A4X Max": (Floor(("1.34.3-gke.1318000", "1.35.0-gke.2745000"), AI_CLUSTER),),
 }
 # By machine type, of machines that have a part of one GPU.
 PARTS: Mapping[str, tuple[Floor, ...]] = dict.fromkeys(
@@ -116,9 +111,9 @@ FABRICS: Mapping[tuple[str, str], Floor] = {
         ),
         _GPU_DIRECT,
     ),
-    ("A3 Ultra", "RDMA"): Floor(("1.31.4-gke.1183000",), _AI_CLUSTER),
-    ("A4", "RDMA"): Floor(("1.32.2-gke.1475000",), _AI_CLUSTER),
-    ("A4X", "RDMA"): Floor(("1.32.8-gke.1108000", "1.33.4-gke.1036000"), _AI_CLUSTER),
+    ("A3 Ultra", "RDMA"): Floor(("1.31.4-gke.1183000",), AI_CLUSTER),
+    ("A4", "RDMA"): Floor(("1.32.2-gke.1475000",), AI_CLUSTER),
+    ("A4X", "RDMA"): Floor(("1.32.8-gke.1108000", "1.33.4-gke.1036000"), AI_CLUSTER),
 }
 # Nothing was found that takes it back, and the toolkit's blueprint of these machines stays on 1.33.
 BROKEN: Mapping[str, Broken] = {"a3-highgpu-8g": Broken("1.34.1-gke.1431000", _NOTES_A3)}

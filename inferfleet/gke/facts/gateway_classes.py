@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from inferfleet.gke.facts.machine import Verdict
-from inferfleet.gke.facts.source import Source
+from inferfleet.gke.facts.sources import Source
 
 # Only Google's controller serves classes of such names.
 GOOGLES = "gke-l7-"

@@ -1,4 +1,19 @@
-"""Where the facts about machines and the rules of recipes were read, as messages name it."""
+"""Where facts and the rules of recipes were read, as messages name it: rows of tables have a `Source`."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Source:
+    """A page of somebody else. `date` is that of the page or release, or the day on which it was read."""
+
+    title: str
+    url: str
+    date: str
+
+    def __str__(self) -> str:
+        return f"{self.title}, {self.date}: {self.url}"
+
 
 # The day on which the table of machines was compared with Google's pages.
 VERIFIED = "2026-04-14"
@@ -39,8 +54,11 @@ NODE_SIZES = "GKE, plan node sizes"
 TOOLKIT = "cluster-toolkit, gke-node-pool"
 # https://github.com/AI-Hypercomputer/xpk/pull/1130: pools of A3 Mega fail with both
 COMPACT_RESERVED = "AI-Hypercomputer/xpk#1130, 2026-03-17"
-# https://docs.cloud.google.com/ai-hypercomputer/docs/create/gke-ai-hypercompute
-AI_CLUSTER = "Google, create an AI-optimized GKE cluster, 2026-04-06"
+AI_CLUSTER = Source(
+    "Google, create an AI-optimized GKE cluster",
+    "https://docs.cloud.google.com/ai-hypercomputer/docs/create/gke-ai-hypercompute",
+    "2026-04-06",
+)
 # https://docs.cloud.google.com/kubernetes-engine/docs/how-to/provisioningrequest
 PROVISIONING_REQUEST = "GKE, queued provisioning, 2026-04-08"
 BROKEN_SPOT = "GoogleCloudPlatform/cluster-toolkit#4058, AI-Hypercomputer/xpk#434"

@@ -121,7 +121,7 @@ def _whole_rack(pool: GkePool) -> Iterator[Finding]:
         f"has {field} {size.size}; topology 1x72 is a sub-block of {machine.max_nodes} nodes, which Google "
         "recommends to take whole"
     )
-    yield Finding("doubt", pool.path(field), what, AI_CLUSTER, f"Write {machine.max_nodes}")
+    yield Finding("doubt", pool.path(field), what, str(AI_CLUSTER), f"Write {machine.max_nodes}")
 
 
 def _most_nodes(pool: GkePool) -> Iterator[Finding]:

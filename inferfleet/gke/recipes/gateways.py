@@ -26,11 +26,12 @@ def gateway_problems(documents: Documents) -> Iterator[Problem]:
             continue
         what = f"cluster {name} has a gateway of class {of_class}, "
         if verdict == "no":
-            what += f"which takes no InferencePools: routes answer nothing, NotSupportedByGateway ({LLM_D})"
+            what += "to which Google's controller binds no InferencePools: routes answer nothing, "
+            what += "NotSupportedByGateway"
         else:
-            what += f"of which no source says that it takes InferencePools ({LLM_D})"
+            what += "of which no source says that it takes InferencePools"
         yield Problem(
-            what,
+            f"{what}; the guide to them has two others ({LLM_D})",
             f"Write className: {_TAKE}",
             _CLASS,
             kind="InferenceCluster",
@@ -40,28 +41,29 @@ def gateway_problems(documents: Documents) -> Iterator[Problem]:
 
 
 def pool_kind_problems(cluster: GkeCluster, made: Container[str]) -> Iterator[Problem]:
-    """Yield a problem where the cluster is, or may be, too old to have InferencePools.
+    """Yield a warning where the cluster is, or may be, too old to have InferencePools by itself.
 
-    `made` holds the clusters that exist, which their channel may have upgraded since.
+    Never more than that: somebody may install their CRD there, before deployments come or while an update
+    waits for it. One that waits in vain ends with an error, and the next goes on where it was. `made` holds
+    the clusters that exist, which their channel may have upgraded since.
     """
     gke, since = cluster.gke, INFERENCE_POOLS.always
-    what = f"cluster {cluster.name} needs GKE {since}, which brings the CRD of InferencePools; "
+    what = f"cluster {cluster.name} may lack the CRD of InferencePools, which GKE brings from {since} on; "
     if gke.min_version is not None and INFERENCE_POOLS.needed(gke.min_version):
-        field, next_step = "minVersion", f"Write minVersion: {since}, or newer"
+        field = "minVersion"
         what += f"minVersion is {gke.min_version} ({INFERENCE_POOLS.source})"
         if cluster.name in made:
             what += MAYBE_UPGRADED
     elif gke.min_version is None and gke.release_channel in LATE and cluster.name not in made:
-        field, next_step = "releaseChannel", f"Write minVersion: {since}"
+        field = "releaseChannel"
         what += f"channel {gke.release_channel} may have an older one ({INFERENCE_POOLS.source})"
     else:
         return
-    refused = field == "minVersion" and cluster.name not in made
     yield Problem(
         what,
-        next_step,
+        f"Write minVersion: {since}, or newer; or install the CRD as that page says, and deploy then",
         f"spec.cluster.gke.{field}",
         kind="InferenceCluster",
         key=cluster.name,
-        severity="error" if refused else "warning",
+        severity="warning",
     )

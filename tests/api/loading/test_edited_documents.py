@@ -1,13 +1,16 @@
 """An edit gives a field of a document another value, and no file changes."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from fleet_of_one import CLASS, CLUSTER, DEPLOYMENT, together
 
-from inferfleet.api.loading.edits import Edit, parse_edit
+from inferfleet.api.loading.edits import Edit, edited, parse_edit
+from inferfleet.api.loading.files import Source
 from inferfleet.api.loading.load import KINDS, NAMESPACED, load
 from inferfleet.api.problems import InvalidDocuments, Problem
+from inferfleet.api.yaml.text import texts
 
 
 def edit(written: str) -> Edit:
@@ -38,6 +41,26 @@ def test_a_document_is_loaded_as_if_the_value_were_written(file: Path) -> None:
     cluster = documents.clusters["east"]
     assert (cluster.spec.node_pools[0].size, cluster.metadata.labels) == (4, {"example.com/tier": "prod"})
     assert file.read_text() == before
+
+
+@pytest.mark.parametrize(
+    ("written", "expected"),
+    [
+        ("spec.scaling.metrics=null", {"spec": {"a": {"b": 1, "c": None}, "l": [{"name": "x", "y": 2}]}}),
+        ("spec.a.c.d=null", {"spec": {"a": {"b": 1, "c": None}, "l": [{"name": "x", "y": 2}]}}),
+        ("spec.a.b=null", {"spec": {"a": {"c": None}, "l": [{"name": "x", "y": 2}]}}),
+        ("spec.l[x].y=null", {"spec": {"a": {"b": 1, "c": None}, "l": [{"name": "x"}]}}),
+        ("spec.l[x].z.y=null", {"spec": {"a": {"b": 1, "c": None}, "l": [{"name": "x", "y": 2}]}}),
+        ("spec.l[x]=null", {"spec": {"a": {"b": 1, "c": None}, "l": []}}),
+        ("spec.a.c.d=1", {"spec": {"a": {"b": 1, "c": {"d": 1}}, "l": [{"name": "x", "y": 2}]}}),
+    ],
+)
+def test_null_removes_what_is_there_and_makes_nothing(written: str, expected: dict[str, Any]) -> None:
+    (text,) = texts("spec: {a: {b: 1, c: null}, l: [{name: x, y: 2}]}\n")
+    source, problems = edited(
+        Source(text, Path("x.yaml"), "x.yaml"), [edit(f"ModelDeployment/ml/qwen.{written}")]
+    )
+    assert (source.text.data, problems) == (expected, [])
 
 
 @pytest.mark.parametrize(

@@ -26,7 +26,7 @@ EAST = cluster("east", {"l4": ("l4", 1), "h100": ("h100", 1)})
 WEST = cluster("west", {"l4": ("l4", 1)})
 
 
-def reserved(name: str, *, by: str) -> InferenceCluster:
+def reserved(name: str, *, by: str, project: str = "acme-prod") -> InferenceCluster:
     """A cluster on GKE with a pool on demand and one of a reservation."""
     pools = [
         {"name": "free", "className": "l4", "nodeCount": 1},
@@ -37,7 +37,7 @@ def reserved(name: str, *, by: str) -> InferenceCluster:
             "capacity": {"model": "Reservation", "reservation": {"name": by}},
         },
     ]
-    source = {"source": "GKE", "gke": {"project": "acme-prod", "region": "us-east5"}}
+    source = {"source": "GKE", "gke": {"project": project, "region": "us-east5"}}
     return InferenceCluster.model_validate(
         {"metadata": {"name": name}, "spec": {"cluster": source, "nodePools": pools}}
     )
@@ -147,7 +147,24 @@ def test_with_a_reservation_all_pools_that_name_it_are_lost() -> None:
     planned = plan(changed, known)
     assert placed(planned) == {"a east/free": 1, "a west/free": 1, "a west/kept": 1}
     assert [(gone.deployment, gone.replicas, gone.running) for gone in planned.unplaced] == [("ml/a", 1, 1)]
-    assert losses(documents)[-2:] == (Loss("reservation", "other"), Loss("reservation", "r"))
+    assert losses(documents)[-2:] == (
+        Loss("reservation", "acme-prod/other"),
+        Loss("reservation", "acme-prod/r"),
+    )
+
+
+def test_reservations_of_two_projects_with_one_name_are_lost_one_by_one() -> None:
+    documents = fleet(
+        reserved("east", by="r"), reserved("west", by="r", project="acme-test"), deployment("a", 4, gpus=4)
+    )
+    both = (Loss("reservation", "acme-prod/r"), Loss("reservation", "acme-test/r"))
+    assert losses(documents)[-2:] == both
+    assert [pools_of(documents, loss) for loss in both] == [{("east", "kept")}, {("west", "kept")}]
+    with pytest.raises(InvalidDocuments) as raised:
+        without(documents, Lock(), [Loss("reservation", "r")])
+    assert str(raised.value) == (
+        "pools name reservations 'r' of 2 projects. Write one of acme-prod/r, acme-test/r"
+    )
 
 
 def test_each_loss_says_what_lacks_a_place_and_the_cheapest_repair_of_all() -> None:

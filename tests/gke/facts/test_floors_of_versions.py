@@ -5,7 +5,7 @@ import re
 import pytest
 
 from inferfleet.gke.facts.floors import FABRICS, Floor, below, rows
-from inferfleet.gke.facts.source import Source
+from inferfleet.gke.facts.sources import Source
 
 READ = Source("a page", "https://example.com/page", "2026-04-06")
 TCPXO = FABRICS["A3 Mega", "TCPXO"]

@@ -26,7 +26,7 @@ GPU_DIRECT = (
     "10470803/modules/compute/gke-node-pool/gpu_direct.tf)"
 )
 DOCS = "https://docs.cloud.google.com/kubernetes-engine/docs"
-POOLS = f"cluster east needs GKE {NEW}, which brings the CRD of InferencePools; "
+POOLS = f"cluster east may lack the CRD of InferencePools, which GKE brings from {NEW} on; "
 
 
 @pytest.mark.parametrize(
@@ -65,9 +65,21 @@ def test_a_version_that_is_too_old_is_refused(
     asked: tuple[dict[str, Any], dict[str, Any]], version: str, what: str
 ) -> None:
     errors, _ = told(stack({"p": asked}, minVersion=version))
-    assert errors == [
-        f"spec.cluster.gke.minVersion: {POOLS}minVersion is {version} {LLM_D}",
-        f"spec.cluster.gke.minVersion: pool p of cluster east {what}",
+    assert errors == [f"spec.cluster.gke.minVersion: pool p of cluster east {what}"]
+
+
+def test_a_new_cluster_to_which_somebody_brings_the_crd_of_pools_is_only_warned_about() -> None:
+    documents = stack({"p": pool(L4)}, minVersion="1.33.4")
+    assert [
+        (problem.severity, problem.path, problem.what, problem.next_step)
+        for problem in recipe_problems(documents, gke_clusters(documents))
+    ] == [
+        (
+            "warning",
+            "spec.cluster.gke.minVersion",
+            f"{POOLS}minVersion is 1.33.4 {LLM_D}",
+            f"Write minVersion: {NEW}, or newer; or install the CRD as that page says, and deploy then",
+        )
     ]
 
 

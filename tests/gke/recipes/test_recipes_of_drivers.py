@@ -12,12 +12,10 @@ from inferfleet.fleet.spot import Spot
 from inferfleet.gke.pool import gke_clusters
 from inferfleet.gke.recipes.drivers import driver_problems
 
-NVIDIA = (
-    "(NVIDIA, vLLM's images by CUDA version, 2026-07-31: https://github.com/NVIDIA/Model-Optimizer/pull/2042)"
-)
+VLLM = "(vLLM, switch default CUDA to 13.0, 2026-04-15: https://github.com/vllm-project/vllm/pull/39878)"
 RUN_GPUS = "(GKE, run GPUs, 2026-04-08: https://docs.cloud.google.com/kubernetes-engine/docs/how-to/gpus)"
 NEEDS = (
-    "image vllm/vllm-openai:v0.30.0 of deployment 'ml/chat' has CUDA 13, which needs R580 " + NVIDIA
+    "image vllm/vllm-openai:v0.30.0 of deployment 'ml/chat' has CUDA 13, which needs R580 " + VLLM
 )  # fmt: skip
 PLAN = Plan(placements=(Placement(Spot("ml/chat", "east", (("decode", "p"),)), 2),))
 
@@ -58,6 +56,7 @@ def test_of_later_versions_nobody_says_what_the_default_driver_is() -> None:
         (recipe("g2-standard-4", driver="DEFAULT"), "vllm/vllm-openai:v0.30.0-cu129"),
         (recipe("g2-standard-4", driver="DEFAULT"), "vllm/vllm-openai:v0.19.1"),
         (recipe("a4x-highgpu-4g"), "vllm/vllm-openai:v0.30.0"),
+        (recipe("a4x-highgpu-4g", driver="LATEST"), "vllm/vllm-openai:v0.30.0"),
     ],
 )
 def test_other_pools_and_images_are_fine(spec: dict[str, Any], image: str) -> None:

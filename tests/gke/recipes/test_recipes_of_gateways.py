@@ -35,8 +35,9 @@ def test_the_global_class_is_refused_on_every_cluster() -> None:
         (
             "error",
             "spec.serving.gateway.className",
-            "cluster east has a gateway of class gke-l7-global-external-managed, which takes no "
-            f"InferencePools: routes answer nothing, NotSupportedByGateway {LLM_D}",
+            "cluster east has a gateway of class gke-l7-global-external-managed, to which "
+            "Google's controller binds no InferencePools: routes answer nothing, NotSupportedByGateway; the "
+            f"guide to them has two others {LLM_D}",
             NEXT,
         )
     ]
@@ -48,7 +49,7 @@ def test_a_class_of_googles_of_which_nothing_is_known_is_warned_about() -> None:
             "warning",
             "spec.serving.gateway.className",
             "cluster east has a gateway of class gke-l7-gxlb, of which no source says that it takes "
-            f"InferencePools {LLM_D}",
+            f"InferencePools; the guide to them has two others {LLM_D}",
             NEXT,
         )
     ]
