@@ -35,7 +35,7 @@ def plain(**recipe: Any) -> Document:
 
 def documents(step: str) -> dict[str, list[Document]]:
     """What the fleet is to be: pools come and go, are replaced under a model, and so does a cluster."""
-    recipe = {"driver": "LATEST"} if step in ("replaced", "with west") else {}
+    recipe = {"driver": "DEFAULT"} if step in ("replaced", "with west") else {}
     pools = [{"name": "l4", "className": "plain", "nodeCount": 1, "zones": ["us-east5-a"]}]
     if step in ("a model more", "replaced"):
         pools.append({"name": "more", "className": "cheap", "nodeCount": 1, "zones": ["us-east5-b"]})

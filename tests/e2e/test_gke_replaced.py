@@ -39,7 +39,7 @@ def standing(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fleet]:
 
 def test_with_old_nodes_first_to_go_the_gap_is_told_before(standing: Fleet) -> None:
     replace = ALLOWED | {"order": "DeleteFirst"}
-    standing.project.write("classes", plain(driver="LATEST"), CHEAP)
+    standing.project.write("classes", plain(driver="DEFAULT"), CHEAP)
     standing.project.write("clusters", gke("east", "us-east5", FIXED, replace=replace))
     standing.project.write("models", model("chat"))
     seen = standing.preview()
@@ -54,7 +54,7 @@ def test_with_old_nodes_first_to_go_the_gap_is_told_before(standing: Fleet) -> N
 def test_replicas_move_to_the_new_nodes_one_by_one_and_no_request_is_lost(standing: Fleet) -> None:
     address = url(standing, "east", "ml/deployments/chat")
     old_nodes, old_pods = _names(standing.nodes("east", "fixed")), serving(address)
-    standing.project.write("classes", plain(driver="LATEST"), CHEAP)
+    standing.project.write("classes", plain(driver="DEFAULT"), CHEAP)
     standing.project.write("clusters", gke("east", "us-east5", FIXED, replace=ALLOWED))
     standing.project.write("models", model("chat", replicas=2))
     with asked_all_the_time(address) as answers:
