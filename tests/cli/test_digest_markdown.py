@@ -109,15 +109,17 @@ def test_hostile_words_stay_inside_their_section() -> None:
 def test_results_of_sarif_have_a_place_and_stay_the_same_on_another_line() -> None:
     nowhere = replace(_told("odd"), file="", line=0)
     moved = replace(_told("odd"), line=9)
+    spaced = replace(_told("odd"), file="stacks/prod/my models.yaml")
     results = [
         sarif(_digest(replace(_stack(), problems=(told,))))["runs"][0]["results"][0]
-        for told in (_told("odd"), moved, nowhere)
+        for told in (_told("odd"), moved, nowhere, spaced)
     ]
     places = [result["locations"][0]["physicalLocation"] for result in results]
     assert [(place["artifactLocation"]["uri"], place["region"]["startLine"]) for place in places] == [
         ("stacks/prod/models.yaml", 3),
         ("stacks/prod/models.yaml", 9),
         ("Pulumi.yaml", 1),
+        ("stacks/prod/my%20models.yaml", 3),
     ]
     assert results[0]["partialFingerprints"] == results[1]["partialFingerprints"]
     assert results[0]["message"] == {"text": "spec.replicas: odd. Mend it"}

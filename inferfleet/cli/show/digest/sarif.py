@@ -5,6 +5,7 @@ https://docs.oasis-open.org/sarif/sarif/v2.1.0/sarif-v2.1.0.html
 
 import hashlib
 from typing import Any
+from urllib.parse import quote
 
 from inferfleet.api.problems import Severity
 from inferfleet.digest.values.stack import Digest, Told
@@ -60,7 +61,11 @@ def _result(stack: str, told: Told, folder: str) -> dict[str, Any]:
         "locations": [
             {
                 "physicalLocation": {
-                    "artifactLocation": {"uri": f"{folder}{told.file or _NOWHERE}", "uriBaseId": "%SRCROOT%"},
+                    "artifactLocation": {
+                        # A path with spaces is no URI (3.4.3 of the specification).
+                        "uri": quote(f"{folder}{told.file or _NOWHERE}"),
+                        "uriBaseId": "%SRCROOT%",
+                    },
                     "region": {"startLine": max(told.line, 1)},
                 }
             }
