@@ -7,6 +7,7 @@ of the policy. It stands at the line of the thing, or at that of the policy wher
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from datetime import date
+from typing import TYPE_CHECKING
 
 from inferfleet.api.documents import Documents
 from inferfleet.api.kinds.policy.policy import Policy, Waiver
@@ -15,10 +16,11 @@ from inferfleet.api.wording import shown
 from inferfleet.desired.values import Desired
 from inferfleet.fleet.lock.lock import Lock
 from inferfleet.fleet.selectors.source import InvalidSelector
-from inferfleet.policy.gathered import Gathered
 from inferfleet.policy.held import Before
-from inferfleet.policy.rules import Rule
 from inferfleet.policy.things import Thing
+
+if TYPE_CHECKING:
+    from inferfleet.policy.gathered import Gathered
 
 _CEL = "spec.cel"
 # Things of one policy that are told one by one.
@@ -45,6 +47,9 @@ def policy_problems(
     """
     if not documents.policies and not documents.waivers:
         return ()
+    # Every command comes by here, and few stacks have policies.
+    from inferfleet.policy.gathered import Gathered
+
     before = before or Before(documents, lock.placements, desired.plan.demands)
     gathered = Gathered(documents, lock, desired, before)
     used = _Used()
@@ -55,8 +60,10 @@ def policy_problems(
 
 
 def _of_policy(
-    documents: Documents, name: str, policy: Policy, gathered: Gathered, today: date, used: _Used
+    documents: Documents, name: str, policy: Policy, gathered: "Gathered", today: date, used: _Used
 ) -> Iterator[Problem]:
+    from inferfleet.policy.rules import Rule
+
     try:
         rule = Rule(policy.spec.each, policy.spec.cel)
     except InvalidSelector as invalid:

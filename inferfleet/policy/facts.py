@@ -5,7 +5,7 @@ Costs are list prices by the hour in the currency of most classes in use; what h
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
@@ -222,7 +222,7 @@ class Fleet:
     """Pools."""
     placements: tuple[Placement, ...] = ()
     """Placements."""
-    moves: tuple[str, ...] = field(default=())
+    moves: tuple[str, ...] = ()
     """Deployments of which replicas leave a place."""
 
 
