@@ -5,6 +5,7 @@ from typing import Any
 
 from inferfleet.api.wording import listing
 from inferfleet.cli.output import print_line
+from inferfleet.cli.show.plan import node_values
 from inferfleet.cli.show.tables import print_table
 from inferfleet.fleet.advice.short import cost, place
 from inferfleet.fleet.placement.sizes import counted
@@ -56,18 +57,6 @@ def loss_values(one: Consequence) -> dict[str, Any]:
             for missing in one.lacking
         ],
         "unserved": list(one.unserved),
-        "repair": None
-        if one.repair is None
-        else [
-            {
-                "cluster": more.cluster,
-                "pool": more.pool,
-                "moreNodes": more.nodes,
-                "nodes": more.size,
-                "perHour": more.per_hour or None,
-                "currency": more.currency or None,
-            }
-            for more in one.repair
-        ],
+        "repair": None if one.repair is None else [node_values(more) for more in one.repair],
         "perHour": {currency: str(amount) for currency, amount in sorted(one.costs.items())},
     }

@@ -9,7 +9,7 @@ from inferfleet.cli.show.tables import print_table
 from inferfleet.desired.values import Desired
 from inferfleet.fleet.advice.changed import change_lines, roll_line
 from inferfleet.fleet.advice.short import NO_WAYS, fix_step, groups, in_short
-from inferfleet.fleet.decisions import Fix, Reason, Unplaced, Ways
+from inferfleet.fleet.decisions import Fix, MoreNodes, Reason, Unplaced, Ways
 from inferfleet.fleet.placement.sizes import counted
 from inferfleet.fleet.shapes import Demand, Demands
 from inferfleet.fleet.spot import Spot
@@ -221,18 +221,7 @@ def unplaced_values(
         "moreReasons": max(0, len(missing.reasons) - most),
         "fix": fix
         and {
-            "pools": [
-                {
-                    "cluster": more.cluster,
-                    "pool": more.pool,
-                    "moreNodes": more.nodes,
-                    "nodes": more.size,
-                    "perHour": more.per_hour or None,
-                    "currency": more.currency or None,
-                    "priceRegion": more.price_region or None,
-                }
-                for more in fix.pools
-            ],
+            "pools": [node_values(more) | {"priceRegion": more.price_region or None} for more in fix.pools],
             "others": list(fix.first),
         },
         "moves": [
@@ -253,3 +242,15 @@ def spot_values(spot: Spot) -> dict[str, Any]:
     """Return a spot as values for JSON."""
     revision = {"revision": spot.revision} if spot.revision else {}
     return {"deployment": spot.deployment, "cluster": spot.cluster, "pools": dict(spot.pools), **revision}
+
+
+def node_values(more: MoreNodes) -> dict[str, Any]:
+    """Return nodes that a pool should have more, and what they cost, as values for JSON."""
+    return {
+        "cluster": more.cluster,
+        "pool": more.pool,
+        "moreNodes": more.nodes,
+        "nodes": more.size,
+        "perHour": more.per_hour or None,
+        "currency": more.currency or None,
+    }
