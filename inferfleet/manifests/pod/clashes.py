@@ -1,6 +1,7 @@
 """What is wrong with pods for what they serve and where: as written, generated and edited by plugins."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from inferfleet.api.kinds.containers import engine_container
@@ -35,23 +36,22 @@ def document_contradictions(stand: Stand) -> Iterator[Problem]:
     metadata = stand.written.metadata
     written = {"metadata": {"labels": metadata.labels, "annotations": metadata.annotations}}
     for mistake in (*scraped(written, stand), *_of_controller(written, stand)):
-        yield Problem(
-            mistake.what,
-            mistake.next_step,
-            f"{stand.path}.{path_of(mistake.at)}",
-            kind="ModelDeployment",
-            key=stand.deployment.metadata.key,
-        )
+        yield _problem(mistake, mistake.at, stand)
     yield from _no_image(stand)
     yield from proxy_problems(stand)
     for contradiction in _contradictions(stand.written.spec, stand):
-        yield Problem(
-            contradiction.what,
-            contradiction.next_step,
-            f"{stand.path}.{path_of(contradiction.at)}",
-            kind="ModelDeployment",
-            key=stand.deployment.metadata.key,
-        )
+        yield _problem(contradiction, contradiction.at, stand)
+
+
+def _problem(wrong: Mistake | Contradiction, at: Sequence[str | int], stand: Stand) -> Problem:
+    """Return what is wrong at a place of the template, at its line."""
+    return Problem(
+        wrong.what,
+        wrong.next_step,
+        f"{stand.path}.{path_of(at)}",
+        kind="ModelDeployment",
+        key=stand.deployment.metadata.key,
+    )
 
 
 def _no_image(stand: Stand) -> Iterator[Problem]:
@@ -212,14 +212,7 @@ def engine_warnings(template: Mapping[str, Any], stand: Stand) -> Iterator[Probl
     for mistake in (*ends, *advised(spec, table, engine=kind, image=image)):
         container: Steps = ("spec", "containers", engine_container(written)[0])
         same = mistake.at in _words(written) and _words(written)[mistake.at] == _words(spec).get(mistake.at)
-        yield Problem(
-            mistake.what,
-            mistake.next_step,
-            f"{stand.path}.{path_of(mistake.at if same else container)}",
-            kind="ModelDeployment",
-            key=stand.deployment.metadata.key,
-            severity="warning",
-        )
+        yield replace(_problem(mistake, mistake.at if same else container, stand), severity="warning")
 
 
 def _words(spec: Mapping[str, Any]) -> dict[Steps, str]:
