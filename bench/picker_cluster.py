@@ -14,7 +14,8 @@ from inferfleet.fleet.names import LLM_D_ENGINE
 
 NAMESPACE, POOL = "default", "pool"
 _LABELS = {"app": "engine", LLM_D_ENGINE: "vllm"}
-_KINDS = {
+# What a picker asks a cluster for.
+KINDS = {
     "v1": {"pods": "Pod"},
     "inference.networking.k8s.io/v1": {"inferencepools": "InferencePool"},
     "inference.networking.x-k8s.io/v1alpha2": {
@@ -145,8 +146,8 @@ class Cluster:
         path = request.match_info["path"].strip("/")
         version, _, plural = path.rpartition("/")
         version = version.removesuffix(f"/namespaces/{NAMESPACE}").removeprefix("apis/").removeprefix("api/")
-        if (kind := _KINDS.get(version, {}).get(plural)) is None:
-            answer = discovery(path, _KINDS)
+        if (kind := KINDS.get(version, {}).get(plural)) is None:
+            answer = discovery(path, KINDS)
             return web.json_response(answer or {"kind": "Status", "code": 404}, status=200 if answer else 404)
         items = self._listed.get(plural, [])
         head = {"apiVersion": version, "kind": kind}

@@ -13,16 +13,8 @@ from threading import Thread
 
 import yaml
 
-from bench.picker_cluster import discovery
+from bench.picker_cluster import KINDS, discovery
 
-_KINDS = {
-    "v1": {"pods": "Pod"},
-    "inference.networking.k8s.io/v1": {"inferencepools": "InferencePool"},
-    "inference.networking.x-k8s.io/v1alpha2": {
-        "inferenceobjectives": "InferenceObjective",
-        "inferencemodelrewrites": "InferenceModelRewrite",
-    },
-}
 _STARTED = '"Controller manager starting"'
 _FLAGS = (
     *("--pool-name=pool", "--pool-namespace=default", "--tracing=false", "--zap-encoder=json"),
@@ -34,7 +26,7 @@ class _Discovery(BaseHTTPRequestHandler):
     """Answers what a cluster serves, and that it has nothing."""
 
     def do_GET(self) -> None:
-        answer = discovery(self.path.partition("?")[0].strip("/"), _KINDS)
+        answer = discovery(self.path.partition("?")[0].strip("/"), KINDS)
         body = json.dumps(answer).encode()
         self.send_response(200 if answer else 404)
         self.send_header("Content-Type", "application/json")
