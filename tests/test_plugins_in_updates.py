@@ -5,9 +5,8 @@ from pathlib import Path
 
 import pytest
 from fleet_of_one import TODAY, OnDisk
-from recorded_project import Clusters, Project
+from recorded_project import Project, recorded
 
-from inferfleet import run as module
 from inferfleet.api.problems import InvalidDocuments
 from inferfleet.run import prepare
 
@@ -17,10 +16,7 @@ ALLOWED = json.dumps([{"name": "even-spread", "version": "1.2.0"}])
 
 @pytest.fixture
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
-    clusters = Clusters()
-    monkeypatch.setattr(module, "observe", clusters.observe)
-    monkeypatch.chdir(tmp_path)
-    made = Project(tmp_path, clusters)
+    made = recorded(tmp_path, monkeypatch)
     OnDisk(tmp_path).write("plugins/even_spread.py", PLUGIN)
     return made
 

@@ -5,9 +5,8 @@ from pathlib import Path
 
 import pytest
 from fleet_of_one import DEPLOYMENT, TODAY, UID
-from recorded_project import BEGUN, EAST, KUBECONFIG, LOCK, LOCK_WITHOUT_UID, OTHER_UID, Clusters, Project
+from recorded_project import BEGUN, EAST, KUBECONFIG, LOCK, LOCK_WITHOUT_UID, OTHER_UID, Project, recorded
 
-from inferfleet import run as module
 from inferfleet.api.problems import InvalidDocuments, Problem, Where
 from inferfleet.fleet.decisions import Leaving
 from inferfleet.fleet.lock.lock import Lock, LockedCluster
@@ -17,10 +16,7 @@ from inferfleet.run import prepare, replaced_clusters, with_uids
 
 @pytest.fixture
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
-    clusters = Clusters()
-    monkeypatch.setattr(module, "observe", clusters.observe)
-    monkeypatch.chdir(tmp_path)
-    return Project(tmp_path, clusters)
+    return recorded(tmp_path, monkeypatch)
 
 
 def test_nothing_is_written_before_the_run_remembers(project: Project) -> None:

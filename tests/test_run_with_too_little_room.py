@@ -6,19 +6,15 @@ from pathlib import Path
 
 import pytest
 from fleet_of_one import DEPLOYMENT, TODAY
-from recorded_project import EAST, LOCK, Clusters, Project
+from recorded_project import EAST, LOCK, Project, recorded
 
-from inferfleet import run as module
 from inferfleet.api.problems import Where
 from inferfleet.fleet.lock.capacity import Seen, text
 
 
 @pytest.fixture
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
-    clusters = Clusters()
-    monkeypatch.setattr(module, "observe", clusters.observe)
-    monkeypatch.chdir(tmp_path)
-    return Project(tmp_path, clusters)
+    return recorded(tmp_path, monkeypatch)
 
 
 def test_replicas_without_a_place_stop_an_update_and_are_announced_by_a_preview(project: Project) -> None:

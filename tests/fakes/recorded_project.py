@@ -2,12 +2,14 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 from fleet_of_one import CLASS, CLUSTER, DEPLOYMENT, TODAY, UID, OnDisk
 
+from inferfleet import run
 from inferfleet.api.problems import InvalidDocuments, Problem
 from inferfleet.desired.values import Desired
 from inferfleet.preflight.observe import Observation
@@ -75,3 +77,11 @@ class Project(OnDisk):
         with pytest.raises(InvalidDocuments) as raised:
             self.prepare(**run)
         return raised.value.problems
+
+
+def recorded(root: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
+    """A project in the current folder, whose clusters are recorded."""
+    clusters = Clusters()
+    monkeypatch.setattr(run, "observe", clusters.observe)
+    monkeypatch.chdir(root)
+    return Project(root, clusters)

@@ -6,10 +6,9 @@ from pathlib import Path
 import pytest
 from fleet_of_one import DEPLOYMENT
 from in_git import commit
-from recorded_project import LOCK, Clusters, Project
+from recorded_project import LOCK, Project, recorded
 from typer.testing import CliRunner
 
-from inferfleet import run as module
 from inferfleet.api.problems import InvalidDocuments
 from inferfleet.cli.main import app
 
@@ -52,10 +51,7 @@ def policy(name: str, each: str, cel: str, **spec: str) -> str:
 
 @pytest.fixture
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
-    clusters = Clusters()
-    monkeypatch.setattr(module, "observe", clusters.observe)
-    monkeypatch.chdir(tmp_path)
-    made = Project(tmp_path, clusters)
+    made = recorded(tmp_path, monkeypatch)
     made.write("Pulumi.yaml", "name: inferfleet\n")
     made.write("stacks/Pulumi.prod.yaml", "config: {inferfleet:eastKubeconfig: {secure: v1}}\n")
     file = made.root / "classes/l4.yaml"
