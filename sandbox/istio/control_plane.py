@@ -19,7 +19,7 @@ from sandbox.istio import injection
 from sandbox.network import sockets
 from sandbox.network.pod_network import inside
 from sandbox.private import write_file
-from sandbox.problem import SandboxProblem
+from sandbox.problem import not_started
 from sandbox.toolchain.tools import Tools
 
 # The program's name, by which it is found and ended, and that of its log.
@@ -116,12 +116,7 @@ def _wait(cluster: KwokCluster, process: "subprocess.Popen[bytes]", log: Path) -
             time.sleep(0.05)
             continue
         state = "ended" if process.poll() is not None else "is not ready"
-        last = log.read_text(errors="replace").strip().splitlines()[-3:]
-        raise SandboxProblem(
-            f"cluster {cluster.name}: Istio's control plane {state}:\n  "
-            + "\n  ".join(line[:300] for line in last)
-            + "\nRun the same command again, or `inferfleet sandbox down` and `up` for a new cluster."
-        )
+        raise not_started(f"cluster {cluster.name}: Istio's control plane {state}", log)
 
 
 def _is_ready(cluster_folder: Path) -> bool:

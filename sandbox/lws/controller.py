@@ -11,7 +11,7 @@ from sandbox.child import linked
 from sandbox.cluster.kwok import KwokCluster
 from sandbox.https import status
 from sandbox.lws.webhooks import paths
-from sandbox.problem import SandboxProblem
+from sandbox.problem import not_started
 from sandbox.toolchain.tools import Tools
 
 # The program's name, by which it is found and ended, and that of its log.
@@ -63,11 +63,6 @@ def _wait(cluster: KwokCluster, tools: Tools, process: "subprocess.Popen[bytes]"
             left.pop(0)
         elif process.poll() is not None or time.monotonic() > until:
             state = "ended" if process.poll() is not None else "does not answer"
-            last = log.read_text(errors="replace").strip().splitlines()[-3:]
-            raise SandboxProblem(
-                f"cluster {cluster.name}: the LeaderWorkerSet controller {state}:\n  "
-                + "\n  ".join(line[:300] for line in last)
-                + "\nRun the same command again, or `inferfleet sandbox down` and `up` for a new cluster."
-            )
+            raise not_started(f"cluster {cluster.name}: the LeaderWorkerSet controller {state}", log)
         else:
             time.sleep(0.1)
