@@ -278,7 +278,7 @@ def test_no_room_holds_more_than_sixteen_modules() -> None:
 
 
 def test_the_house_stays_small_enough_to_know() -> None:
-    """At most 480 product modules outside the sandbox, few of them crumbs that are read with a neighbour."""
+    """At most 560 product modules outside the sandbox, few of them crumbs that are read with a neighbour."""
     product = [path for path in sources() if path.parts[0] != "sandbox" and path.name != "__init__.py"]
     crumbs = [path for path in product if len((ROOT / path).read_text().splitlines()) <= 30]
-    assert (len(product) <= 480, len(crumbs) < 15) == (True, True)
+    assert (len(product) <= 560, len(crumbs) < 15) == (True, True)
