@@ -1,0 +1,76 @@
+"""How long an update takes that starts a hundred models of 30 seconds, by how many operations go on at once.
+
+    PYTHONPATH=.:tests/e2e:tests .venv/bin/python tests/e2e/hundred_models.py --parallel 8 --parallel 128
+
+Pulumi carries out four operations for each core at once unless told, and a model that starts is one of them.
+The pods of each run stand on nodes that the run before has left. What pickers request is printed beside it.
+"""
+
+import argparse
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from documents import Document, annotated, cluster, model
+from project import Project
+from sandboxes import running
+
+from inferfleet.api.kinds.quantity import parse_quantity
+
+STACK = "hundred"
+# What a picker of a deployment asked for, whatever it did, before it was sized by what it does.
+BEFORE_CORES, BEFORE_GIBIBYTES = 4, 8
+
+
+def models(count: int, startup: str) -> list[Document]:
+    """Return deployments of one GPU each, whose pickers ask for what they are given by default."""
+    made = [annotated(model(f"model-{number:03}"), startup=startup) for number in range(count)]
+    for one in made:
+        del one["spec"]["endpointPicker"]["resources"]
+    return made
+
+
+def requested(project: Project) -> tuple[float, float]:
+    """Return the cores and GiB that all pickers request, as the cluster has them."""
+    pods = project.items("east", "pods", "-l", "inferfleet.dev/role!=decode")
+    asked = [
+        container["resources"].get("requests", {})
+        for pod in pods
+        if "-epp" in pod["metadata"]["name"]
+        for container in pod["spec"]["containers"]
+    ]
+    cores = sum(float(parse_quantity(one.get("cpu", "0"))) for one in asked)
+    return cores, sum(float(parse_quantity(one.get("memory", "0"))) for one in asked) / 2**30
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--parallel", type=int, action="append", default=[])
+    parser.add_argument("--models", type=int, default=100)
+    parser.add_argument("--startup", default="30s", help="of each model, such as 30s")
+    arguments = parser.parse_args()
+    nodes = cluster("east", stack=STACK, pools={"l4": ("nvidia-l4-4x", -(-arguments.models // 4))})
+    with tempfile.TemporaryDirectory() as folder, running(Path(folder), STACK, nodes) as project:
+        project.write("models", *models(arguments.models, arguments.startup))
+        for parallel in arguments.parallel or (8, 128):
+            began = time.monotonic()
+            done = project.up("--parallel", str(parallel))
+            seconds = time.monotonic() - began
+            if done.code:
+                sys.exit(done.output)
+            cores, gibibytes = requested(project)
+            made = len(done.operations)
+            before = f"{arguments.models * BEFORE_CORES} and {arguments.models * BEFORE_GIBIBYTES}"
+            print(f"--parallel {parallel}: {made} resources in {seconds:.0f} s", flush=True)
+            print(f"pickers request {cores:g} cores and {gibibytes:.1f} GiB (before: {before})", flush=True)
+            gone = project.destroy()
+            if gone.code:
+                sys.exit(gone.output)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
