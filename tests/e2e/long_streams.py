@@ -81,6 +81,7 @@ class Streams:
     seconds: int
     targets: dict[str, str] = field(default_factory=dict)
     update: str = "before"
+    changed: float = field(default_factory=time.monotonic)
     open: int = 0
     begun: Counter[str] = field(default_factory=Counter)
     whole: Counter[str] = field(default_factory=Counter)
@@ -122,7 +123,8 @@ class Streams:
         self.open -= 1
         (self.lost if problem else self.whole)[self.update] += 1
         if problem:
-            self.why.append(f"{self.update}: {pod} after {time.monotonic() - began:.1f} s: {problem}")
+            asked, ended = began - self.changed, time.monotonic() - self.changed
+            self.why.append(f"{self.update}: asked at {asked:.1f} s, {pod} ended at {ended:.1f} s: {problem}")
 
 
 def documents(gateway: str, fleet: Fleet) -> dict[str, list[Document]]:
@@ -143,6 +145,7 @@ def documents(gateway: str, fleet: Fleet) -> dict[str, list[Document]]:
         deployment(
             "chat",
             replicas=fleet.replicas,
+            rollout="Surge",
             gpu=fleet.product,
             env=[{"name": "VLLM_LOGGING_LEVEL", "value": fleet.env}],
             endpointPicker={"resources": {"requests": {"cpu": "100m"}}, **fleet.picker},
@@ -173,7 +176,8 @@ async def changed(
     if fleet.drained:
         # Whoever drains a cluster sends its clients elsewhere first; their streams go on.
         streams.targets.pop("east", None)
-    streams.update, began = step.name, time.monotonic()
+    streams.update = step.name
+    streams.changed = began = time.monotonic()
     for name, written in documents(gateway, fleet).items():
         project.write(name, *written)
     if not step.broken:
