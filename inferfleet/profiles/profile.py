@@ -1,7 +1,7 @@
 """The interface of one version of the serving software: images, API groups, flags, ports."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 # `text` is one line of anything; a `duration` is Go's (150ms, 5s, 1m30s), a `level` one of controller-runtime
@@ -117,3 +117,9 @@ class Profile:
     # Pickers of a stack are replaced when this changes, so only a new row of the table may have another
     # value.
     read_only_root_filesystem: bool = False
+    # Images of engines by their type, for containers that name none on a cluster that names none either.
+    engine_images: Mapping[str, str] = field(default_factory=dict)
+    # Image with kit, by which models are unpacked; None: that of the plugin.
+    kit_image: str | None = None
+    # Why nobody can pull `epp_image` any longer, with where that is said; None: nothing is known against it.
+    withdrawn: str | None = None

@@ -1,9 +1,11 @@
 """The routing proxy of decode pods by its versions: image, flags, and how it calls the ways to hand KV on.
 
-Flags: pkg/sidecar/proxy/options.go of llm-d-inference-scheduler v0.7.1 and of llm-d-router v0.10.0, and
-pkg/log/zap/zap.go of controller-runtime. Names of images: .github/workflows/ci-release.yaml of both, where
-they changed after v0.7.1. A value that it does not take ends the proxy with exit code 0.
+Flags: pkg/sidecar/proxy/options.go of llm-d-inference-scheduler v0.7.1 and llm-d-router v0.9.0 and v0.10.0,
+and pkg/log/zap/zap.go of controller-runtime. Names of images: .github/workflows/ci-release.yaml of all; they
+changed after v0.7.1. A value that it does not take ends the proxy with exit code 0.
 """
+
+from dataclasses import replace
 
 from inferfleet.profiles.profile import FlagKind, ProxyTable
 
@@ -52,6 +54,14 @@ _REFUSED = {
     "ec-connector": (_ENCODE, _REMOVE),
 }
 _OLD_NAMES = ("it is an old name of another flag", "Remove it")
+# Until v0.9.0.
+_OLD_OWN = {"connector": "write spec.prefill.connector instead"}
+_OLD_TLS = {
+    "prefiller-use-tls": (_ENGINES, _ENCRYPT),
+    "decoder-use-tls": (_ENGINES, _ENCRYPT),
+    "prefiller-tls-insecure-skip-verify": (_ENGINES, _REMOVE),
+    "decoder-tls-insecure-skip-verify": (_ENGINES, _REMOVE),
+}
 
 SCHEDULER_0_7 = ProxyTable(
     image="ghcr.io/llm-d/llm-d-routing-sidecar:v0.7.1",
@@ -60,13 +70,10 @@ SCHEDULER_0_7 = ProxyTable(
     # Its default is TLS, which nothing that asks it speaks.
     flags={"secure-proxy": "false"},
     known_flags={"enable-prefiller-sampling": "bool", **_LOGS},
-    own_flags={**_OWN, "connector": "write spec.prefill.connector instead"},
+    own_flags={**_OWN, **_OLD_OWN},
     refused_flags={
         **_REFUSED,
-        "prefiller-use-tls": (_ENGINES, _ENCRYPT),
-        "decoder-use-tls": (_ENGINES, _ENCRYPT),
-        "prefiller-tls-insecure-skip-verify": (_ENGINES, _REMOVE),
-        "decoder-tls-insecure-skip-verify": (_ENGINES, _REMOVE),
+        **_OLD_TLS,
         "inference-pool-namespace": _OLD_NAMES,
         "inference-pool-name": _OLD_NAMES,
     },
@@ -127,4 +134,16 @@ ROUTER_0_10 = ProxyTable(
     },
     tracing_flag="tracing",
     mooncake_port_flag="mooncake-bootstrap-port",
+)
+
+_SINCE_0_10 = frozenset({"p2p-connector-port", "enable-p2p-pull", "model-server-port", "metrics-port"})
+_OF_BOTH = ROUTER_0_10.refused_flags.items()
+ROUTER_0_9 = replace(
+    ROUTER_0_10,
+    image="ghcr.io/llm-d/llm-d-router-disagg-sidecar:v0.9.0",
+    engine_port_flag="vllm-port",
+    known_flags={name: kind for name, kind in ROUTER_0_10.known_flags.items() if name not in _SINCE_0_10},
+    own_flags={name: why for name, why in ROUTER_0_10.own_flags.items() if name not in _SINCE_0_10}
+    | _OLD_OWN,
+    refused_flags={name: why for name, why in _OF_BOTH if name not in _SINCE_0_10} | _OLD_TLS,
 )

@@ -1,11 +1,12 @@
 """The table of profiles: which versions of the serving software a cluster may name."""
 
-from inferfleet.profiles.gie_1_5 import GIE_1_5, GIE_1_5_R2
+from inferfleet.profiles.releases.gie_1_5 import GIE_1_5, GIE_1_5_R2
+from inferfleet.profiles.releases.llm_d import RELEASES
 from inferfleet.profiles.profile import Profile
-from inferfleet.profiles.router_0_10 import ROUTER_0_10
-from inferfleet.profiles.scheduler_0_7 import SCHEDULER_0_7
+from inferfleet.profiles.releases.router_0_10 import ROUTER_0_10
+from inferfleet.profiles.releases.scheduler_0_7 import SCHEDULER_0_7
 
-_PROFILES = {profile.name: profile for profile in (GIE_1_5, GIE_1_5_R2, ROUTER_0_10)}
+_PROFILES = {profile.name: profile for profile in (GIE_1_5, GIE_1_5_R2, ROUTER_0_10, *RELEASES)}
 # Pickers of deployments with prefill apart, where those of the profile do not know it. It is no profile by
 # itself: for all other deployments GIE 1.5 is the newer picker, and knows the metrics of more engines.
 _APART = {profile.name: SCHEDULER_0_7 for profile in (GIE_1_5, GIE_1_5_R2)}

@@ -30,7 +30,7 @@ STACK = "long-streams"
 TOKEN_SECONDS = 5
 GATEWAYS: dict[str, dict[str, Any]] = {
     "istio": {"className": "istio", "provider": "istio", "port": 8080, "serviceType": "LoadBalancer"},
-    "gke": {"className": "gke-l7-rilb", "provider": "gke", "port": 8080},
+    "gke": {"className": "gke-l7-rilb", "port": 8080},
 }
 _SHORT_WAIT = "import inferfleet.desired.endpoints as budgets\nbudgets.PICKER_SECONDS = 60\n"
 

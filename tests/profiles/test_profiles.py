@@ -3,8 +3,9 @@
 from dataclasses import replace
 
 import pytest
+from pydantic import ValidationError
 
-from inferfleet.api.kinds.inference_cluster import Serving
+from inferfleet.api.kinds.inference_cluster import Images, Serving
 from inferfleet.api.kinds.model_deployment import EngineType
 from inferfleet.profiles.engines import engine
 from inferfleet.profiles.profile import Profile
@@ -14,9 +15,49 @@ PROFILES = [profile(name) for name in names()]
 
 
 def test_the_default_profile_is_the_first_and_the_one_that_is_run() -> None:
-    assert names() == ("gie-1.5", "gie-1.5-r2", "router-0.10")
+    assert names() == ("gie-1.5", "gie-1.5-r2", "router-0.10", "llm-d-0.8", "llm-d-0.9")
     assert Serving.model_fields["profile"].default == "gie-1.5"
-    assert [known.proven for known in PROFILES] == [True, True, False]
+    assert [known.proven for known in PROFILES] == [True, True, False, False, False]
+
+
+def test_a_release_of_llm_d_is_pinned_and_names_engine_and_kit() -> None:
+    vllm, kit = "docker.io/vllm/vllm-openai", "ghcr.io/kitops-ml/kitops:v1.11.0"
+    sidecar = "ghcr.io/llm-d/llm-d-router-disagg-sidecar"
+    rows = {name: profile(name) for name in names() if name.startswith("llm-d-")}
+    assert {
+        name: (row.proxy.image, row.engine_images, row.kit_image, row.config_table)
+        for name, row in rows.items()
+    } == {
+        "llm-d-0.8": (f"{sidecar}:v0.9.0", {"vLLM": f"{vllm}:v0.23.0"}, kit, "router-0.9"),
+        "llm-d-0.9": (f"{sidecar}:v0.10.0", {"vLLM": f"{vllm}:v0.26.0"}, kit, "router-0.10"),
+    }
+    assert all("@sha256:" in row.epp_image for row in rows.values())
+
+
+def test_images_that_a_cluster_does_not_name_are_those_of_its_profile() -> None:
+    plain = Serving.model_validate({"gateway": {"className": "istio"}})
+    assert plain.images == Images()
+    images = {"engine": {"SGLang": "mirror/sglang:1"}, "proxy": "mirror/proxy:1"}
+    filled = Serving.model_validate(
+        {"gateway": {"className": "istio"}, "profile": "llm-d-0.9", "images": images}
+    )
+    row = profile("llm-d-0.9")
+    engines = {"SGLang": "mirror/sglang:1", "vLLM": row.engine_images["vLLM"]}
+    assert filled.images == Images(engine=engines, proxy="mirror/proxy:1", kit=row.kit_image)
+
+
+def test_an_image_that_a_cluster_names_is_not_that_of_its_profile() -> None:
+    images = {"engine": {"vLLM": "mirror/vllm:1"}, "kit": "mirror/kit:1"}
+    named = Serving.model_validate(
+        {"gateway": {"className": "istio"}, "profile": "llm-d-0.8", "images": images}
+    )
+    assert named.images == Images(engine={"vLLM": "mirror/vllm:1"}, kit="mirror/kit:1")
+
+
+@pytest.mark.parametrize("images", [7, {"engine": 7}, {"engine": {"vLLM": 7}}])
+def test_images_of_another_form_are_refused_as_without_a_profile(images: object) -> None:
+    with pytest.raises(ValidationError):
+        Serving.model_validate({"profile": "llm-d-0.9", "images": images})
 
 
 def test_only_a_new_profile_changes_pods_of_the_same_software() -> None:

@@ -1,6 +1,6 @@
 """InferenceCluster: a cluster, its pools of nodes, and how it serves."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field, model_validator
 
@@ -14,6 +14,7 @@ from inferfleet.api.kinds.serving.monitoring import Monitoring
 from inferfleet.api.kinds.serving.scheduler import Scheduler, of_cluster
 from inferfleet.api.kinds.text_rules import IMAGE, Dns1035
 from inferfleet.api.problems import Mistake, Mistaken, mistaken
+from inferfleet.profiles.table import names, profile
 
 
 class Images(Model):
@@ -27,7 +28,8 @@ class Images(Model):
     """
     engine: dict[EngineType, Annotated[str, IMAGE]] = {}
     """Images of engines by their type, such as `{vLLM: docker.io/vllm/vllm-openai:v0.30.0}`, for containers
-    `engine` whose template names none; another image restarts their pods. Default: none.
+    `engine` whose template names none; another image restarts their pods. Default: that of the profile, which
+    of a release of llm-d names one for vLLM.
     """
     proxy: Annotated[str, IMAGE] | None = None
     """Image of the routing proxy in decode pods of deployments with `prefill`; another image restarts them.
@@ -35,7 +37,7 @@ class Images(Model):
     """
     kit: Annotated[str, IMAGE] | None = None
     """Image with kit (https://kitops.org), by which the plugin `model-cache` unpacks models from an OCI
-    registry. Default: that of the plugin.
+    registry. Default: that of the profile, or else of the plugin.
     """
 
 
@@ -81,8 +83,9 @@ class Serving(Model):
     """How a cluster serves models. What is left out comes from the profile."""
 
     profile: str = "gie-1.5"
-    """Version of the serving software, which decides images, flags and API groups: `gie-1.5`, `gie-1.5-r2`
-    (the same with a read-only file system for endpoint pickers) or `router-0.10`.
+    """Versions of the serving software, which decide images, flags and API groups: `gie-1.5`, `gie-1.5-r2`
+    (the same with a read-only file system for endpoint pickers), a release of llm-d (`llm-d-0.8`,
+    `llm-d-0.9`) or `router-0.10`.
     """
     gateway: Gateway = INTERNAL_ON_GKE
     """The Gateway through which models are reached. Required on existing clusters; default on GKE: an
@@ -94,7 +97,7 @@ class Serving(Model):
     1.34.0-gke.1626000 on).
     """
     images: Images = Images()
-    """Container images of endpoint pickers and engines. Default: that of the profile's picker alone."""
+    """Container images of endpoint pickers, engines and others. Default: those of the profile."""
     epp_flags: dict[str, str | int | float | bool] = {}
     """Command-line flags of all endpoint pickers on the cluster, by name without dashes; flags of a
     deployment override them. Default: none beside the profile's.
@@ -111,6 +114,18 @@ class Serving(Model):
     """Who may reach the pods of models and endpoint pickers. Default: everybody on the cluster's network."""
     scheduler: Annotated[Scheduler, AfterValidator(of_cluster)] = Scheduler()
     """Who schedules the pods of models, and in which queue they wait. Default: Kubernetes' own scheduler."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _images_of_the_profile(cls, data: Any) -> Any:
+        """Fill in images of the profile that the document leaves out."""
+        if not isinstance(data, dict) or data.get("profile") not in names():
+            return data
+        row, images = profile(data["profile"]), data.get("images", {})
+        if not isinstance(images, dict) or not isinstance(engines := images.get("engine", {}), dict):
+            return data
+        filled = {"kit": row.kit_image, **images, "engine": {**row.engine_images, **engines}}
+        return {**data, "images": filled}
 
     @model_validator(mode="after")
     def _knows_the_proxies(self) -> "Serving":

@@ -64,10 +64,13 @@ def check_deployment(deployment: ModelDeployment, *, serving: Serving, profile: 
 def check_image(
     deployment: ModelDeployment, cluster: InferenceCluster, *, profile: Profile
 ) -> Iterator[Problem]:
-    """Yield an error where a cluster chose the image of its usual pickers, and none for this deployment's.
+    """Yield an error where a cluster chose the image of its usual pickers, and none for this deployment's,
+    and a warning where the profile's is used that nobody can pull any longer.
 
     Who chooses an image cannot pull the profile's, or must not; and the usual one is another program.
     """
+    if profile.withdrawn and picker_image(deployment, cluster.spec.serving, profile) == profile.epp_image:
+        yield _withdrawn(deployment, cluster, profile)
     images, own = cluster.spec.serving.images, deployment.spec.endpoint_picker.image
     usual = usual_picker(cluster.spec.serving.profile)
     if profile.epp_image == usual.epp_image or own or images.prefill_epp or not images.epp:
@@ -79,6 +82,19 @@ def check_image(
         "spec.serving.images.epp",
         kind="InferenceCluster",
         key=cluster.metadata.name,
+    )
+
+
+def _withdrawn(deployment: ModelDeployment, cluster: InferenceCluster, profile: Profile) -> Problem:
+    name = cluster.metadata.name
+    return Problem(
+        f"the endpoint picker of deployment {deployment.metadata.key!r} on cluster {name} is "
+        f"{profile.epp_image}: {profile.withdrawn}, so it starts only on nodes that have it",
+        "Write serving.profile: llm-d-0.9, or an image of yours as serving.images.prefillEpp",
+        "spec.serving.profile",
+        kind="InferenceCluster",
+        key=name,
+        severity="warning",
     )
 
 

@@ -5,11 +5,10 @@ from typing import Any
 
 import pytest
 
-from inferfleet.api.kinds.inference_cluster import InferenceCluster, Serving
+from inferfleet.api.kinds.inference_cluster import Serving
 from inferfleet.api.kinds.model_deployment import ModelDeployment
-from inferfleet.api.problems import Problem
 from inferfleet.manifests.picker import objects as endpoint_picker
-from inferfleet.manifests.picker.check import check_deployment, check_image
+from inferfleet.manifests.picker.check import check_deployment
 from inferfleet.manifests.picker.config import picker_config
 from inferfleet.profiles.table import names, picker, profile
 
@@ -76,6 +75,8 @@ def test_pickers_that_know_no_prefill_are_another_program_where_it_is_apart() ->
         "gie-1.5": ("gie-1.5", "scheduler-0.7"),
         "gie-1.5-r2": ("gie-1.5-r2", "scheduler-0.7"),
         "router-0.10": ("router-0.10", "router-0.10"),
+        "llm-d-0.8": ("llm-d-0.8", "llm-d-0.8"),
+        "llm-d-0.9": ("llm-d-0.9", "llm-d-0.9"),
     }
 
 
@@ -189,39 +190,6 @@ def test_one_image_is_enough_where_all_pickers_are_one_program(deployment: Make,
     where = serving(profile="router-0.10", images={"epp": "mirror/router:1"})
     image = endpoint_picker.image(_apart(deployment), where, profile("router-0.10"))
     assert image == "mirror/router:1"
-
-
-def _cluster(serving: Serving) -> InferenceCluster:
-    spec = {
-        "cluster": {"source": "Existing", "existing": {"kubeconfig": {"configKey": "east"}}},
-        "nodePools": [{"name": "l4", "className": "l4", "nodeCount": 1}],
-        "serving": serving,
-    }
-    return InferenceCluster.model_validate({"metadata": {"name": "east"}, "spec": spec})
-
-
-def test_the_image_of_a_cluster_s_usual_pickers_is_not_taken_in_silence(
-    deployment: Make, serving: Serve
-) -> None:
-    row = picker("gie-1.5", disaggregated=True)
-    said = [
-        list(check_image(_apart(deployment), _cluster(serving(images=images)), profile=row))
-        for images in ({"epp": "mirror/epp:1"}, {"epp": "mirror/epp:1", "prefillEpp": "mirror/s:1"}, {})
-    ]
-    assert said == [
-        [
-            Problem(
-                "deployment 'ml/qwen' has prefill apart, whose endpoint picker is another program "
-                f"({SCHEDULER}) than that of serving.images.epp",
-                "Write serving.images.prefillEpp too, or endpointPicker.image in the deployment",
-                "spec.serving.images.epp",
-                kind="InferenceCluster",
-                key="east",
-            )
-        ],
-        [],
-        [],
-    ]
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ same there as those of v1.5.0. Its image runs as user 65532 and writes no file (
 
 from dataclasses import replace
 
-from inferfleet.profiles.gie_1_5 import GIE_1_5
+from inferfleet.profiles.releases.gie_1_5 import GIE_1_5
 from inferfleet.profiles.profile import Phases
 
 _EXTRACTOR = "model-server-protocol-metrics"
@@ -37,4 +37,6 @@ SCHEDULER_0_7 = replace(
     # pkg/telemetry/tracing.go: it traces a tenth of all requests, without a collector too.
     always_traces=True,
     read_only_root_filesystem=True,
+    # Read on 2026-11-24; llm-d says so too, in docs/api-reference/artifacts.md.
+    withdrawn="since September 2026 ghcr.io refuses every tag of it (https://github.com/kserve/kserve/issues/6215)",
 )
