@@ -1,8 +1,8 @@
 """The table of profiles: which versions of the serving software a cluster may name."""
 
+from inferfleet.profiles.profile import Profile
 from inferfleet.profiles.releases.gie_1_5 import GIE_1_5, GIE_1_5_R2
 from inferfleet.profiles.releases.llm_d import RELEASES
-from inferfleet.profiles.profile import Profile
 from inferfleet.profiles.releases.router_0_10 import ROUTER_0_10
 from inferfleet.profiles.releases.scheduler_0_7 import SCHEDULER_0_7
 

@@ -5,8 +5,8 @@ pkg/epp/framework/plugins/scheduling/profilehandler/disagg, of v0.10.0. Not run 
 """
 
 from inferfleet.profiles import proxy
-from inferfleet.profiles.releases.gie_1_5 import REJECTED
 from inferfleet.profiles.profile import FlagKind, Phases, Profile, Resources
+from inferfleet.profiles.releases.gie_1_5 import REJECTED
 
 _KNOWN: dict[str, FlagKind] = {
     "pool-name": "text",

@@ -8,8 +8,8 @@ same there as those of v1.5.0. Its image runs as user 65532 and writes no file (
 
 from dataclasses import replace
 
-from inferfleet.profiles.releases.gie_1_5 import GIE_1_5
 from inferfleet.profiles.profile import Phases
+from inferfleet.profiles.releases.gie_1_5 import GIE_1_5
 
 _EXTRACTOR = "model-server-protocol-metrics"
 
