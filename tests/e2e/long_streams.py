@@ -1,7 +1,7 @@
 """Streams of 90 seconds, of which 50 begin in each second, while a fleet is changed in every way there is.
 
     PYTHONPATH=.:tests/e2e:tests .venv/bin/python tests/e2e/long_streams.py --gateway istio
-    PYTHONPATH=.:tests/e2e:tests .venv/bin/python tests/e2e/long_streams.py --gateway gke
+    PYTHONPATH=.:tests/e2e:tests .venv/bin/python tests/e2e/long_streams.py --gateway built-in
 
 Nobody runs this as a test, since it takes half an hour. It prints a row for each update as it goes, and ends
 with 1 if a stream was lost. Requests come at their rate, whether earlier ones are answered or not. A client
@@ -30,7 +30,7 @@ STACK = "long-streams"
 TOKEN_SECONDS = 5
 GATEWAYS: dict[str, dict[str, Any]] = {
     "istio": {"className": "istio", "provider": "istio", "port": 8080, "serviceType": "LoadBalancer"},
-    "gke": {"className": "gke-l7-rilb", "port": 8080},
+    "built-in": {"className": "inferfleet-sandbox", "port": 8080},
 }
 _SHORT_WAIT = "import inferfleet.desired.endpoints as budgets\nbudgets.PICKER_SECONDS = 60\n"
 
