@@ -56,6 +56,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
         "inferfleet.cli.exit_codes",
         "inferfleet.cli.output",
     ),
+    ("inferfleet.picture",),
     ("inferfleet.program", "inferfleet.cli.show", "inferfleet.cli.report", "inferfleet.cli.source"),
     ("inferfleet.cli.whatif",),
     ("inferfleet.cli.verbs",),
@@ -144,7 +145,7 @@ OUTSIDE = {
     "inferfleet.revision": {"os", "subprocess", "tempfile"},
     # The one way out.
     "inferfleet.cli.output": {"io", "sys"},
-    "inferfleet.cli.show": {"os", "rich", "sys"},
+    "inferfleet.cli.show": {"html", "os", "rich", "sys"},
     "inferfleet.cli.report": {"os", "sys", "typer"},
     "inferfleet.cli.source": {"os", "typer"},
     "inferfleet.cli.whatif": {"typer"},

@@ -22,6 +22,7 @@ VERBS = {
     "render": "inferfleet.cli.verbs.render",
     "explain": "inferfleet.cli.verbs.explain",
     "status": "inferfleet.cli.verbs.status",
+    "report": "inferfleet.cli.verbs.report",
     "capacity": "inferfleet.cli.verbs.capacity",
     "recover": "inferfleet.cli.verbs.recover",
     "classes": "inferfleet.cli.verbs.classes",

@@ -56,8 +56,8 @@ def digest(base: Base, stack: OneStack = None, output: Folder = None, as_json: A
         with revision(root, base) as before:
             stacks = []
             for name in _names(root, before, stack):
-                old = _version(before.root, name)
-                heads[name] = _version(root, name, old)
+                old = version(before.root, name)
+                heads[name] = version(root, name, old)
                 stacks.append(compared_stack(name, old, heads[name]))
             made = Digest(before.commit, before.prefix, told(before.notices, ()), tuple(stacks))
             report.problems += before.notices
@@ -99,7 +99,7 @@ def _names(root: Path, before: Revision, stack: str | None) -> list[str]:
     return [stack] if stack in known else [files_of_stack(root, stack).stack]
 
 
-def _version(root: Path, stack: str, base: Version = None) -> Version:
+def version(root: Path, stack: str, base: Version = None) -> Version:
     """Return one side of a stack, why it is not valid, or None where it is not there.
 
     A head is planned from what its base leaves behind. Messages name files of the project relative to its

@@ -1,0 +1,94 @@
+"""`inferfleet report`: one picture of the fleet, in one file for a browser."""
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from inferfleet.api.loading.files import write_text
+from inferfleet.api.loading.stack import find_root
+from inferfleet.api.problems import InvalidDocuments, Problem
+from inferfleet.cli.output import print_line
+from inferfleet.cli.report import reporting
+from inferfleet.cli.show.manifests import refuse_links
+from inferfleet.cli.show.picture.page import page
+from inferfleet.cli.source import AsJson, StackName, only_stack, stack_source
+from inferfleet.cli.verbs.digest import version
+from inferfleet.desired.gate import announcements, refusals
+from inferfleet.digest.compare import Version, compared_stack
+from inferfleet.digest.update import Side
+from inferfleet.digest.values.stack import Stack
+from inferfleet.picture.picture import picture
+from inferfleet.revision import revision
+from inferfleet.status.values import Status
+
+File = Annotated[Path, typer.Option("--output", "-o", help="Write this HTML file.")]
+Base = Annotated[
+    str | None,
+    typer.Option(
+        "--base",
+        help="Mark what changes against this commit: a branch, a tag, or a hash.",
+        show_default=False,
+    ),
+]
+Live = Annotated[bool, typer.Option("--live", help="Ask the clusters, and show phases as `status` does.")]
+
+
+def report(
+    output: File, stack: StackName = None, base: Base = None, live: Live = False, as_json: AsJson = False
+) -> None:
+    """Write one picture of the fleet as an HTML file: clusters and pools with their GPUs and who fills them,
+    models with where and why, services with weights, cost, replicas without a place, and problems.
+
+    The file needs no network and no script to be read. Without --live nobody is asked, and equal documents
+    and locks give an equal file.
+    """
+    with reporting(as_json=as_json) as told:
+        root = find_root(Path.cwd())
+        name = stack if stack is not None else only_stack(root)
+        source = stack_source(root, name, base=Path.cwd())
+        told.documents = source.documents
+        head, commit, compared = (
+            Side(source.documents, source.lock, source.desired(), source.notices, day=source.today),
+            "",
+            None,
+        )
+        if base is not None:
+            head, commit, compared, notices = _compared(root, name, base)
+            told.problems += notices
+        problems = source.documents.located(
+            (
+                *head.notices,
+                *announcements(head.desired, head.documents, head.lock, locked=False, preview=False),
+                *refusals(head.desired, head.documents, head.lock, locked=False, preview=False),
+                *source.of_policies(head.desired),
+            )
+        )
+        status = _look(head, root) if live else None
+        made = picture(head, problems, base=commit, compared=compared, live=status)
+        told.values |= asdict(made)
+        refuse_links(output.parent, [output.name])
+        write_text(output, page(made))
+        if not as_json:
+            print_line(f"{output} is written")
+
+
+def _compared(root: Path, stack: str, base: str) -> tuple[Side, str, Stack, tuple[Problem, ...]]:
+    """Return the stack as it would be after the base, the whole hash of the base, what differs, and what is
+    odd about the comparison. Raises InvalidDocuments for problems of the stack at hand.
+    """
+    with revision(root, base) as before:
+        old: Version = version(before.root, stack)
+        new = version(root, stack, old)
+        if not isinstance(new, Side):
+            raise InvalidDocuments(new or ())
+        return new, before.commit, compared_stack(stack, old, new), tuple(before.notices)
+
+
+def _look(side: Side, root: Path) -> Status:
+    """Return what clusters say now; only this needs the libraries that ask them."""
+    from inferfleet.cli.verbs.status import look
+    from inferfleet.reach.repository import Repository
+
+    return look(side.desired, Repository(root, side.documents.settings.trust_repository_kubeconfigs))
