@@ -5,7 +5,7 @@ WORKERS ?= 4
 BIN := .venv/bin
 SANDBOX_ENV := eval "$$($(BIN)/inferfleet sandbox env --stack $(STACK))"
 
-.PHONY: up preview down destroy test durations unit fuzz conformance check format docs schema lock sbom release
+.PHONY: up preview down destroy test durations unit browser fuzz conformance check format docs schema lock sbom release
 .DEFAULT_GOAL := up
 
 # The environment of the project: exactly the pinned packages, and inferfleet itself in place. An update starts
@@ -45,7 +45,13 @@ durations: .venv/ready
 	@$(BIN)/pytest -n $(WORKERS) --dist loadgroup --no-loadscope-reorder --record-durations
 
 unit: .venv/ready
-	@$(BIN)/pytest -m 'not e2e'
+	@$(BIN)/pytest -m 'not e2e and not browser'
+
+# The page of `inferfleet report` in Chromium: `apt-get install chromium chromium-driver npm` first. Screenshots come
+# into the folder SHOTS.
+SHOTS ?= .browser
+browser: .venv/ready
+	@mkdir -p $(SHOTS) && INFERFLEET_SHOTS=$(abspath $(SHOTS)) $(BIN)/pytest -n 0 -m browser tests/browser
 
 # Random inputs, more than the few hundred of `make test`: make fuzz COUNT=100000 SEED=2; make fuzz REPLAY=FILE.
 COUNT ?= 10000
