@@ -8,7 +8,7 @@ from inferfleet.api.documents import Documents
 from inferfleet.desired.values import Connection, KubeObject
 from inferfleet.fleet import names
 from inferfleet.fleet.lock.lock import Lock
-from inferfleet.fleet.roles import is_disaggregated
+from inferfleet.fleet.roles import is_disaggregated, profile_of
 from inferfleet.gke import names as cloud_names
 from inferfleet.gke.values import SYSTEM_POOL, CloudCluster
 from inferfleet.profiles.profile import Profile
@@ -57,8 +57,8 @@ class Site:
 
 def picker_of(documents: Documents, deployment: str, cluster: str) -> Profile:
     """Return the row of the table for the endpoint picker of a deployment on a cluster."""
-    serving = documents.clusters[cluster].spec.serving
-    return picker(serving.profile, disaggregated=is_disaggregated(documents.deployments[deployment]))
+    serving, document = documents.clusters[cluster].spec.serving, documents.deployments[deployment]
+    return picker(profile_of(document, serving), disaggregated=is_disaggregated(document))
 
 
 def connection(documents: Documents, cluster: str, lock: Lock, cloud: CloudCluster | None) -> Connection:

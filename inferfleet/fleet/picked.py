@@ -11,7 +11,7 @@ from inferfleet.fleet.engines.balance import every_pod_serves
 from inferfleet.fleet.engines.flags import flags_of
 from inferfleet.fleet.engines.words import command_of
 from inferfleet.fleet.ports import pool_ports
-from inferfleet.fleet.roles import engine_of, is_disaggregated, serving_roles, workers_of
+from inferfleet.fleet.roles import engine_of, is_disaggregated, profile_of, serving_roles, workers_of
 from inferfleet.profiles.engines import engine
 from inferfleet.profiles.pickers.sizes import LONG_PROMPT, sized
 from inferfleet.profiles.table import picker
@@ -38,7 +38,7 @@ def picker_resources(deployment: ModelDeployment, serving: Serving, replicas: in
     if own is not None:
         both = {"requests": dict(own.requests), "limits": dict(own.limits)}
         return {kind: amounts for kind, amounts in both.items() if amounts}
-    profile = picker(serving.profile, disaggregated=is_disaggregated(deployment))
+    profile = picker(profile_of(deployment, serving), disaggregated=is_disaggregated(deployment))
     used = profile.resources
     if deployment.spec.level >= SIZED_PICKERS:
         flags: Mapping[str, Any] = {

@@ -1,11 +1,12 @@
 """The roles of a deployment: what each runs, and where its document says so."""
 
-from inferfleet.api.kinds.inference_cluster import Images
+from inferfleet.api.kinds.inference_cluster import Images, Serving
 from inferfleet.api.kinds.model_deployment import Engine, ModelDeployment, Role
 from inferfleet.api.kinds.serving.prefill import Prefill
 from inferfleet.api.kinds.workers import NodeSelector, Position, Workers
 from inferfleet.profiles.engines import engine
 from inferfleet.profiles.proxy import ENGINE_PORT
+from inferfleet.profiles.table import engine_images, is_of_release
 
 # The role that serves the requests of a deployment, and the only one where it does not split its work.
 DECODE = "decode"
@@ -31,6 +32,11 @@ def is_disaggregated(deployment: ModelDeployment) -> bool:
 def has_role(deployment: ModelDeployment, role: str) -> bool:
     """Return whether the deployment's document has the role."""
     return role in roles_of(deployment)
+
+
+def profile_of(deployment: ModelDeployment, serving: Serving) -> str:
+    """Return the name of the profile of a deployment's picker and routing proxies on a cluster."""
+    return deployment.spec.profile or serving.profile
 
 
 def workers_of(deployment: ModelDeployment, role: str) -> Workers:
@@ -71,9 +77,25 @@ def listening_port(deployment: ModelDeployment, role: str) -> int:
 def image_of(deployment: ModelDeployment, role: str, images: Images) -> str | None:
     """Return the image that a cluster with these images has for a role's engine, or None.
 
-    Templates that name one have their own.
+    Templates that name one have their own. A deployment with a profile of its own has the image of that
+    release, unless the cluster has one that is no release's, such as that of a mirror.
     """
-    return images.engine.get(engine_of(deployment, role).type)
+    kind = engine_of(deployment, role).type
+    of_cluster = images.engine.get(kind)
+    if deployment.spec.profile and (of_cluster is None or is_of_release(of_cluster)):
+        return engine_images(deployment.spec.profile).get(kind, of_cluster)
+    return of_cluster
+
+
+def lacking_images(deployment: ModelDeployment, images: Images) -> tuple[str, ...]:
+    """Return the types of engines that have no image, of their templates or of a cluster with these."""
+    engines = {
+        engine_of(deployment, role).type
+        for role in roles_of(deployment)
+        if "image" not in workers_of(deployment, role).entry_template.engine
+        and image_of(deployment, role, images) is None
+    }
+    return tuple(sorted(engines))
 
 
 def without_image(deployment: ModelDeployment) -> tuple[str, ...]:

@@ -24,7 +24,7 @@ from inferfleet.api.problems import Problem
 from inferfleet.api.wording import listing
 from inferfleet.fleet import names
 from inferfleet.fleet.decisions import Placement
-from inferfleet.fleet.roles import DECODE
+from inferfleet.fleet.roles import DECODE, profile_of
 from inferfleet.gke.values import CloudCluster
 from inferfleet.manifests.metadata import metadata
 from inferfleet.manifests.monitors import GOOGLES
@@ -168,7 +168,7 @@ def _unknown(
     """Yield why nothing has a metric of this name, and what to do."""
     if name in _OF_PICKERS:
         for cluster in clusters:
-            row = table.profile(cluster.spec.serving.profile)
+            row = table.profile(profile_of(deployment, cluster.spec.serving))
             if name not in row.pool_metrics:
                 what = (
                     f"pickers of profile {row.name} have no metric {name} (cluster {cluster.metadata.name!r})"

@@ -1,5 +1,7 @@
 """The table of profiles: which versions of the serving software a cluster may name."""
 
+from collections.abc import Mapping
+
 from inferfleet.profiles.profile import Profile
 from inferfleet.profiles.releases.gie_1_5 import GIE_1_5, GIE_1_5_R2
 from inferfleet.profiles.releases.llm_d import RELEASES
@@ -20,6 +22,16 @@ def names() -> tuple[str, ...]:
 def profile(name: str) -> Profile:
     """Return the profile of this name. Raises KeyError for a name that is not in `names()`."""
     return _PROFILES[name]
+
+
+def engine_images(name: str) -> Mapping[str, str]:
+    """Return the images of engines by their type in the release of this name, none for an unknown name."""
+    return _PROFILES[name].engine_images if name in _PROFILES else {}
+
+
+def is_of_release(image: str) -> bool:
+    """Return whether an engine's image is the one that some release has by itself."""
+    return any(image in row.engine_images.values() for row in _PROFILES.values())
 
 
 def picker(name: str, *, disaggregated: bool) -> Profile:

@@ -226,6 +226,10 @@ class ModelDeploymentSpec(Model):
     """Workers of their own for the prefill phase; those of `workers` then only decode, and all replicas on a
     cluster share their pools. Default: the same workers do both.
     """
+    profile: str | None = None
+    """Profile of this deployment alone: its picker, routing proxies, and engines whose image is that of a
+    release. Default: `serving.profile` of each cluster.
+    """
     endpoint_picker: EndpointPicker = EndpointPicker()
     """Overrides for the endpoint picker of this deployment. Default: what the cluster's profile says."""
     route: Route = Route()

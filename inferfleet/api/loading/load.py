@@ -117,10 +117,13 @@ def dangling(collection: Collection, catalogue: Path | None) -> Iterator[Problem
         if kind == "InferenceCluster":
             data = collected.source.text.data
             problems = [
-                *_profile(cluster, data),
+                *_profile(f"cluster {cluster}", data, "serving", "profile"),
                 *(_classes(cluster, data, classes, catalogue) if collection.complete else ()),
             ]
             yield from collected.source.located(problems, kind=kind, key=cluster)
+        elif kind == "ModelDeployment":
+            unknown = _profile(f"deployment {cluster!r}", collected.source.text.data, "profile")
+            yield from collected.source.located(unknown, kind=kind, key=cluster)
         elif kind == "Quota" and collection.complete:
             unknown = _limited(collected.source.text.data, classes, catalogue)
             yield from collected.source.located(unknown, kind=kind, key=cluster)
@@ -139,11 +142,11 @@ def _waived(waiver: str, data: Any, policies: set[str]) -> Iterator[Problem]:
         yield Problem(what, step, "spec.policy")
 
 
-def _profile(cluster: str, data: Any) -> Iterator[Problem]:
-    wanted = _at(data, "spec", "serving", "profile")
+def _profile(whose: str, data: Any, *path: str) -> Iterator[Problem]:
+    wanted = _at(data, "spec", *path)
     if isinstance(wanted, str) and wanted not in names():
-        what = f"cluster {cluster} has profile {shown(wanted)!r}, which does not exist"
-        yield Problem(what, one_of(wanted, names(), "Known profiles"), "spec.serving.profile")
+        what = f"{whose} has profile {shown(wanted)!r}, which does not exist"
+        yield Problem(what, one_of(wanted, names(), "Known profiles"), path_of(("spec", *path)))
 
 
 def _classes(cluster: str, data: Any, classes: set[str], catalogue: Path | None) -> Iterator[Problem]:

@@ -17,7 +17,7 @@ from inferfleet.desired.demands.shares import edited
 from inferfleet.desired.pods import Made, pods
 from inferfleet.fleet.demands import written
 from inferfleet.fleet.lock.lock import Lock
-from inferfleet.fleet.roles import image_of, selector_of, without_image, workers_of
+from inferfleet.fleet.roles import image_of, lacking_images, selector_of, workers_of
 from inferfleet.fleet.selectors.cel import InvalidSelector, Selectors
 from inferfleet.fleet.shapes import (
     Demand,
@@ -175,7 +175,7 @@ def _may_run(documents: Documents, spot: Spot, role: str, class_name: str, selec
         cluster.metadata.labels
     ):
         return False
-    if not {*without_image(document)} <= cluster.spec.serving.images.engine.keys():
+    if lacking_images(document, cluster.spec.serving.images):
         return False
     selector = selector_of(document, role)
     try:

@@ -11,6 +11,7 @@ from inferfleet.fleet.placement.sizes import gpus
 from inferfleet.fleet.placement.suitability import NO_FOLLOWER, spread_over
 from inferfleet.fleet.roles import (
     engine_of,
+    lacking_images,
     path_of_role,
     path_of_selector,
     roles_of,
@@ -173,7 +174,7 @@ def _images(documents: Documents, key: str) -> Iterator[Problem]:
     matched = [
         cluster for cluster in documents.clusters.values() if selector.matches(cluster.metadata.labels)
     ]
-    if not matched or any({*engines} <= cluster.spec.serving.images.engine.keys() for cluster in matched):
+    if not matched or not all(lacking_images(document, cluster.spec.serving.images) for cluster in matched):
         return
     for role in roles_of(document):
         template = workers_of(document, role).entry_template

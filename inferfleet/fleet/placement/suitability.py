@@ -8,7 +8,7 @@ from inferfleet.api.kinds.base import Taint, Toleration
 from inferfleet.api.kinds.inference_class import InferenceClass
 from inferfleet.api.kinds.model_deployment import ModelDeployment
 from inferfleet.fleet.placement.sizes import Misfit, gpus, misfit
-from inferfleet.fleet.roles import roles_of, selector_of, without_image, workers_of
+from inferfleet.fleet.roles import lacking_images, roles_of, selector_of, without_image, workers_of
 from inferfleet.fleet.selectors.cel import InvalidSelector, Selectors, Unmet
 from inferfleet.fleet.shapes import (
     Demands,
@@ -116,10 +116,9 @@ class Suitability:
                 consequence = Consequence.EVICT if taint.effect == "NoExecute" else Consequence.CORDON
                 text = f"{taint.key}={taint.value}" if taint.value else taint.key
                 objections.append(Objection(consequence, f"taint {text}:{taint.effect} is not tolerated"))
-        for engine in without_image(document):
-            if engine not in cluster.spec.serving.images.engine:
-                why = f"no image for engine {engine} (serving.images.engine)"
-                objections.append(Objection(Consequence.EVICT, why))
+        for engine in lacking_images(document, cluster.spec.serving.images):
+            why = f"no image for engine {engine} (serving.images.engine)"
+            objections.append(Objection(Consequence.EVICT, why))
         return objections
 
     def by_pool(self, deployment: str, role: str, pool: PoolKey) -> list[Objection]:

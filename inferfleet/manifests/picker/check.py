@@ -16,6 +16,7 @@ from inferfleet.manifests.picker.objects import image as picker_image
 from inferfleet.manifests.picker.parameters import seconds
 from inferfleet.manifests.programs import resource_mistakes
 from inferfleet.profiles.profile import Profile
+from inferfleet.profiles.table import picker as picker_row
 from inferfleet.profiles.table import profile as usual_picker
 
 # pkg/epp/server/options.go of all pickers.
@@ -73,7 +74,21 @@ def check_image(
         yield _withdrawn(deployment, cluster, profile)
     images, own = cluster.spec.serving.images, deployment.spec.endpoint_picker.image
     usual = usual_picker(cluster.spec.serving.profile)
-    if profile.epp_image == usual.epp_image or own or images.prefill_epp or not images.epp:
+    if profile.epp_image == usual.epp_image or own:
+        return
+    apart = is_disaggregated(deployment)
+    named = (images.prefill_epp or images.epp) if apart else images.epp
+    if named and picker_row(cluster.spec.serving.profile, disaggregated=apart) is not profile:
+        yield Problem(
+            f"the endpoint picker of {profile.name} is another image than {named}, which cluster "
+            f"{cluster.metadata.name!r} names in serving.images",
+            f"Write endpointPicker.image, as {profile.epp_image} is called there",
+            "spec.profile",
+            kind="ModelDeployment",
+            key=deployment.metadata.key,
+        )
+        return
+    if images.prefill_epp or not images.epp:
         return
     yield Problem(
         f"deployment {deployment.metadata.key!r} has prefill apart, whose endpoint picker is another program "

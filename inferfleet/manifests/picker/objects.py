@@ -25,6 +25,7 @@ from inferfleet.manifests.picker.pool import GRPC, METRICS, picker_service
 from inferfleet.manifests.programs import tracing_variables, variable_of_pod
 from inferfleet.profiles.devices import ACCELERATED_NODE_LABELS
 from inferfleet.profiles.profile import Profile
+from inferfleet.profiles.table import picker as picker_row
 from inferfleet.profiles.table import profile as usual_picker
 
 CONTAINER = "epp"
@@ -109,10 +110,11 @@ def objects(
 
 def image(deployment: ModelDeployment, serving: Serving, profile: Profile) -> str:
     """Return the image of a picker of this profile: the deployment's, the cluster's, or the profile's own."""
-    of_cluster = serving.images.epp
+    same = usual_picker(serving.profile).epp_image == profile.epp_image
+    of_cluster = serving.images.epp if same else None
     if is_disaggregated(deployment):
-        same = usual_picker(serving.profile).epp_image == profile.epp_image
-        of_cluster = serving.images.prefill_epp or (of_cluster if same else None)
+        usual = picker_row(serving.profile, disaggregated=True)
+        of_cluster = (serving.images.prefill_epp if usual is profile else None) or of_cluster
     return deployment.spec.endpoint_picker.image or of_cluster or profile.epp_image
 
 

@@ -212,6 +212,11 @@ CASES = {
         15, "spec.serving.profile", "cluster east has profile 'gie-1.4', which does not exist",
         "Did you mean gie-1.5?",
     ),
+    "unknown profile of a deployment": (
+        "replicas: 2", "replicas: 2\n  profile: llm-d-0.7",
+        22, "spec.profile", "deployment 'ml/qwen' has profile 'llm-d-0.7', which does not exist",
+        "Did you mean llm-d-0.8?",
+    ),
     "unknown kind": (
         "kind: InferenceCluster", "kind: InferenceClustr",
         9, "kind", "kind 'InferenceClustr' is not known", "Did you mean InferenceCluster?",

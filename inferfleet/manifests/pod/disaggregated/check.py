@@ -11,8 +11,8 @@ from inferfleet.api.kinds.containers import ROUTING_PROXY, engine_container, may
 from inferfleet.api.problems import Mistake, Problem, cluster_problem
 from inferfleet.api.wording import path_of, shown
 from inferfleet.fleet.engines.exchanged import connector
-from inferfleet.fleet.roles import is_disaggregated, serving_roles
-from inferfleet.manifests.pod.disaggregated.proxy import document_of, own_flags, table_of
+from inferfleet.fleet.roles import is_disaggregated, profile_of, serving_roles
+from inferfleet.manifests.pod.disaggregated.proxy import document_of, image_of_cluster, own_flags, table_of
 from inferfleet.manifests.pod.parts import containers
 from inferfleet.manifests.pod.stand import Stand
 from inferfleet.manifests.programs import flag_mistakes, resource_mistakes
@@ -35,12 +35,21 @@ def proxy_problems(stand: Stand) -> Iterator[Problem]:
     program = f"the routing proxy of {_version(stand)}"
     if (chosen := connector(deployment)) not in table.connectors:
         others = [name for name in names() if chosen in profile(name).proxy.connectors]
-        instead = f", or serving.profile: {others[0]} in cluster {stand.spot.cluster}" if others else ""
+        own_profile = deployment.spec.profile
+        where = "" if own_profile else f" in cluster {stand.spot.cluster}"
+        field = "spec.profile" if own_profile else "serving.profile"
+        instead = f", or {field}: {others[0]}{where}" if others else ""
         kind = stand.engine.type
         own = [name for name in table.connectors if name in ENGINES.get(kind, ())]
-        what = f"{program}, the profile of cluster {stand.spot.cluster}, does not know connector {chosen}"
+        whose = "this deployment" if own_profile else f"cluster {stand.spot.cluster}"
+        what = f"{program}, the profile of {whose}, does not know connector {chosen}"
         step = f"Write {' or '.join(own)}{instead}"
         yield _problem(stand, "spec.prefill.connector", what, step)
+    of_cluster = stand.serving.images.proxy if stand.serving else None
+    if of_cluster and not document.image and image_of_cluster(stand) is None:
+        what = f"{program} is another image than serving.images.proxy in cluster {stand.spot.cluster}"
+        step = f"Write spec.prefill.proxy.image, as {table.image} is called there"
+        yield _problem(stand, "spec.profile", what, step)
     for mistake in flag_mistakes(
         document.flags, program, known=table.known_flags, own=table.own_flags, refused=_refused(table)
     ):
@@ -134,7 +143,7 @@ def _written(proxy: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _version(stand: Stand) -> str:
-    return stand.serving.profile if stand.serving else ""
+    return profile_of(stand.deployment, stand.serving) if stand.serving else ""
 
 
 def _problem(stand: Stand, path: str, what: str, next_step: str) -> Problem:

@@ -11,6 +11,7 @@ from inferfleet.api.kinds.containers import ROUTING_PROXY
 from inferfleet.api.kinds.serving.prefill import RoutingProxy
 from inferfleet.fleet.engines.exchanged import bootstrap_port, connector
 from inferfleet.fleet.ports import engine_ports, serving_ports
+from inferfleet.fleet.roles import profile_of
 from inferfleet.manifests.pod.stand import Stand
 from inferfleet.manifests.programs import resources_of, text, tracing_variables, variable_of_pod
 from inferfleet.profiles.kv_transfer import SGLANG_PROXY_PORT
@@ -36,7 +37,14 @@ def table_of(stand: Stand) -> ProxyTable:
     """Return the version of the proxy on the pods' cluster. Raises ValueError where that is not known."""
     if stand.serving is None:
         raise ValueError(f"the cluster of {stand.spot} says nothing of serving")
-    return profile(stand.serving.profile).proxy
+    return profile(profile_of(stand.deployment, stand.serving)).proxy
+
+
+def image_of_cluster(stand: Stand) -> str | None:
+    """Return the image that the pods' cluster has for the proxy, None where it is one of another version."""
+    if stand.serving is None or profile(stand.serving.profile).proxy.image != table_of(stand).image:
+        return None
+    return stand.serving.images.proxy
 
 
 def routing_proxy(stand: Stand) -> dict[str, Any]:
@@ -44,11 +52,11 @@ def routing_proxy(stand: Stand) -> dict[str, Any]:
 
     Readiness is the engine's own: the proxy answers /health by itself, and what it passes on may need a key.
     """
-    document, table, serving = document_of(stand), table_of(stand), stand.serving
+    document, table = document_of(stand), table_of(stand)
     ports = serving_ports(stand.deployment, stand.role, stand.shape)
     return {
         "name": ROUTING_PROXY,
-        "image": document.image or (serving and serving.images.proxy) or table.image,
+        "image": document.image or image_of_cluster(stand) or table.image,
         "imagePullPolicy": "IfNotPresent",
         "restartPolicy": "Always",
         "args": [f"--{name}={value}" for name, value in (*own_flags(stand).items(), *_flags(stand))],
