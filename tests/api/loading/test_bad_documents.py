@@ -215,7 +215,7 @@ CASES = {
     "unknown profile of a deployment": (
         "replicas: 2", "replicas: 2\n  profile: llm-d-0.7",
         22, "spec.profile", "deployment 'ml/qwen' has profile 'llm-d-0.7', which does not exist",
-        "Did you mean llm-d-0.8?",
+        "Did you mean llm-d-0.9?",
     ),
     "unknown kind": (
         "kind: InferenceCluster", "kind: InferenceClustr",
