@@ -8,9 +8,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
+from urllib.parse import urlsplit
 
 from sandbox.places import cache_folder
 from sandbox.toolchain.build import build
+from sandbox.toolchain.download import NotFetched, fetch, reachable
 from sandbox.toolchain.parts import (
     EPP,
     EXTRA,
@@ -25,6 +27,7 @@ from sandbox.toolchain.parts import (
     Part,
 )
 from sandbox.toolchain.progress import Progress
+from sandbox.toolchain.releases import RELEASES, Release, architecture, choice, release_of
 from sandbox.toolchain.versions import sufficient
 from sandbox.with_salt import is_launcher
 
@@ -62,6 +65,10 @@ def resolve_or_build(progress: Progress, extra: Iterable[Part] = ()) -> tuple[Re
     missing = [resolved.part for resolved in parts if resolved.source == "missing"]
     if not missing:
         return parts
+    fetched = fetch_releases(missing, progress)
+    missing = [part for part in missing if part not in fetched]
+    if not missing:
+        return resolve(extra)
     minutes = sum(part.minutes for part in missing)
     progress.say(
         f"{len(missing)} of {len(parts)} parts of the toolchain are not on this machine yet and are built "
@@ -76,6 +83,36 @@ def resolve_or_build(progress: Progress, extra: Iterable[Part] = ()) -> tuple[Re
     return resolve(extra)
 
 
+def fetch_releases(
+    missing: Iterable[Part], progress: Progress, releases: tuple[Release, ...] = RELEASES
+) -> frozenset[Part]:
+    """Return the missing parts that are there now as official releases, and say why others are not."""
+    chosen, arch = choice(), architecture()
+    if not chosen.allowed:
+        return frozenset()
+    wanted = [release for part in missing if (release := release_of(part, arch, releases))]
+    urls = {
+        release.part: [chosen.address(archive.url.format(arch=arch)) for archive in release.archives]
+        for release in wanted
+    }
+    answering = reachable(url for of_part in urls.values() for url in of_part)
+    fetched = []
+    for number, release in enumerate(wanted, 1):
+        silent = [url for url in urls[release.part] if url not in answering]
+        if silent:
+            progress.say(f"{release.part.name} is built: {urlsplit(silent[0]).netloc} does not answer.")
+            continue
+        try:
+            # To build takes so long, so no download may take longer.
+            seconds = release.part.minutes * 60.0
+            count = f"{number}/{len(wanted)}"
+            fetch(release, arch, store(), chosen, count=count, progress=progress, seconds=seconds)
+            fetched.append(release.part)
+        except NotFetched as reason:
+            progress.say(f"{release.part.name} is built: {reason}.")
+    return frozenset(fetched)
+
+
 def programs(parts: tuple[Resolved, ...]) -> Path:
     """Return one folder with all programs from the cache.
 
@@ -86,7 +123,7 @@ def programs(parts: tuple[Resolved, ...]) -> Path:
         for resolved in parts
         if resolved.source == "cache" and resolved.part is not PROVIDER and resolved.folder
     ]
-    digest = hashlib.sha256(" ".join(part.key for part, _ in cached).encode()).hexdigest()[:12]
+    digest = hashlib.sha256(" ".join(folder.name for _, folder in cached).encode()).hexdigest()[:12]
     folder = store() / f"bin-{digest}"
     if not folder.exists():
         building = store() / f"bin-{digest}.{os.getpid()}"
@@ -127,7 +164,13 @@ def _resolve(part: Part, path: str, pulumi: Path | None) -> Resolved:
         installed = pulumi if part is PULUMI_CLI else _on_path(part, path)
     if installed is not None:
         return Resolved(part, "path", installed)
-    for cached in (store() / part.key, *([_published_folder()] if part is PROVIDER and pulumi else [])):
+    release = release_of(part, architecture())
+    released = [store() / release.key(architecture())] if release else []
+    for cached in (
+        store() / part.key,
+        *released,
+        *([_published_folder()] if part is PROVIDER and pulumi else []),
+    ):
         if cached.exists():
             return Resolved(part, "cache", cached)
     return Resolved(part, "missing", None)
