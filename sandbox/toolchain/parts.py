@@ -173,6 +173,21 @@ CRDS = Part(
         Files(ISTIO_MODULE, f"{_ISTIO_CHARTS}/base/files", "crd-all.gen.yaml", "istio-crds"),
     ),
 )
+# What Google defines of networks beside a cluster's own, as its clusters with many networks have it.
+GKE_NETWORKS = Part(
+    name="gke-networks",
+    # The last version that the module proxy offers.
+    version="0.2.11",
+    files=tuple(
+        Files(
+            "github.com/GoogleCloudPlatform/gke-networking-api",
+            "config/crds",
+            f"networking.gke.io_{plural}.yaml",
+            "crds",
+        )
+        for plural in ("gkenetworkparamsets", "networks")
+    ),
+)
 _VOLCANO_CRDS = "config/crd/volcano/bases"
 _KUEUE_CRDS = "config/components/crd/bases"
 # What Volcano and Kueue define. No cluster of the sandbox has it, and tests alone ask for it, so it is none
@@ -269,6 +284,9 @@ INFERENCE_CONFORMANCE = Part(
 )
 
 # Quick parts come first, so that errors of the network or of Go show before the long builds.
-PARTS = (CRDS, LANGUAGE_PYTHON_EXEC, LANGUAGE_PYTHON, KWOK, LWS, EPP, LLM_D, PULUMI_CLI, KUBE, PROVIDER)
+PARTS = (
+    *(CRDS, GKE_NETWORKS, LANGUAGE_PYTHON_EXEC, LANGUAGE_PYTHON, KWOK),
+    *(LWS, EPP, LLM_D, PULUMI_CLI, KUBE, PROVIDER),
+)
 # Parts that only some stacks need, or only bench/conformance.py.
 EXTRA = (ISTIO, GATEWAY_CONFORMANCE, INFERENCE_CONFORMANCE)

@@ -114,7 +114,8 @@ class KwokKubernetes:
             files = tuple(file for file in files if file.name.startswith("leaderworkerset"))
         if not has_inference_pools(cluster.state):
             files = tuple(file for file in files if not file.name.startswith("inference"))
-        return (*files, _GKE_CRDS, *installation.crds(self.places, self.tools))
+        networks = self.tools.gke_networks if cluster.state.get("enableMultiNetworking") else ()
+        return (*files, _GKE_CRDS, *networks, *installation.crds(self.places, self.tools))
 
     def _nodes(self, pool: Record) -> list[dict[str, Any]]:
         kwok = self._kwok(pool.id)
