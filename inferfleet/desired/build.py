@@ -7,7 +7,7 @@ from itertools import chain
 from inferfleet.api.documents import Documents
 from inferfleet.api.problems import InvalidDocuments, Problem, in_reading_order, of_severity
 from inferfleet.desired.chains import Chains, chains
-from inferfleet.desired.checks import doubles, engine_problems, picker_problems, scheduler_problems
+from inferfleet.desired.checks import doubles, engine_problems, fabrics, picker_problems, scheduler_problems
 from inferfleet.desired.clusters import Site, connection, picker_of
 from inferfleet.desired.demands.dependent import dependent
 from inferfleet.desired.demands.neighbours import neighbour_problems
@@ -121,6 +121,7 @@ def _templates(
     findings += unplaced_findings(worked, {spot.deployment for spot in templates})
     problems += told(findings)
     problems += scheduler_problems(documents, templates)
+    problems += fabrics(cloud.clusters, templates)
     reads: dict[str, list[Reference]] = {}
     for spot, of in templates.items():
         problems += missing_keys(documents, spot.deployment, _reads(spot, of))
@@ -267,7 +268,7 @@ def _replicas(
             placement,
             templates[spot],
             site=sites[spot.cluster],
-            needs=shared[spot.cluster].keys(spot.namespace, {ref.name for ref in reads[spot]}),
+            needs=shared[spot.cluster].needs(spot.namespace, {ref.name for ref in reads[spot]}),
             before=(*endpoint.outlived, *(previous.get(spot.deployment, ()) if rolls else ())),
             edition=endpoint.edition,
         )

@@ -33,8 +33,10 @@ from inferfleet.fleet.shapes import (
     shape,
 )
 from inferfleet.fleet.spot import Spot
+from inferfleet.gke.values import CloudCluster
 from inferfleet.manifests import scaler
 from inferfleet.manifests.claims import device_classes
+from inferfleet.manifests.gpu_direct.traffic import attached, traffic_problems
 from inferfleet.manifests.picker import check as picker_check
 from inferfleet.manifests.scheduling.contradictions import blocks, contradictions
 from inferfleet.manifests.worker_set import KIND
@@ -167,6 +169,18 @@ def scheduler_problems(documents: Documents, made: Mapping[Spot, Iterable[Pods]]
         for pods in of:
             template, links = pods.outcome.template, pods.links
             yield from contradictions(documents, spot, template, links=links, request=pods.request)
+
+
+def fabrics(clusters: Mapping[str, CloudCluster], made: Mapping[Spot, Iterable[Pods]]) -> Iterator[Problem]:
+    """Yield warnings of networks between GPUs that no pod uses, or whose objects nobody is said to make."""
+    used: dict[tuple[str, str], set[str]] = {}
+    for spot, of in made.items():
+        for pods in of:
+            if attached(pods.outcome.template):
+                used.setdefault((spot.cluster, spot.pool(pods.role)), set()).add(spot.deployment)
+    for name, cluster in clusters.items():
+        users = {pool: used.get((name, pool), set()) for pool in cluster.gpu_pools}
+        yield from traffic_problems(cluster, users)
 
 
 def doubles(documents: Documents, clusters: Iterable[DesiredCluster]) -> Iterator[Problem]:

@@ -10,6 +10,7 @@ from inferfleet.desired.clusters import Site
 from inferfleet.desired.values import Component, KubeObject
 from inferfleet.fleet import names
 from inferfleet.manifests.gateway import own_gateway
+from inferfleet.manifests.gpu_direct.objects import objects as gpu_direct
 from inferfleet.manifests.metadata import baseline_labels, namespace, secret
 from inferfleet.manifests.metrics_reader import reader
 
@@ -21,7 +22,8 @@ GATEWAY_SECONDS = 300
 class ServingStack:
     """The shared objects of one cluster: `namespaces` by name, `secrets` by namespace and name.
 
-    `readers` are who may read the metrics of pickers. `gateway` is None where the cluster refers to an
+    `readers` are who may read the metrics of pickers, `fabric` what pods on networks between GPUs need.
+    `gateway` is None where the cluster refers to an
     existing one; `parameters` are objects that it refers to.
     """
 
@@ -31,6 +33,11 @@ class ServingStack:
     parameters: tuple[KubeObject, ...] = ()
     gateway: KubeObject | None = None
     readers: tuple[KubeObject, ...] = ()
+    fabric: tuple[KubeObject, ...] = ()
+
+    def needs(self, namespace: str, secrets: Collection[str]) -> tuple[str, ...]:
+        """Return the keys of what workloads with these Secrets need in a namespace, and on the cluster."""
+        return (*self.keys(namespace, secrets), *(made.key for made in self.fabric))
 
     def keys(self, namespace: str, secrets: Collection[str] = ()) -> tuple[str, ...]:
         """Return the keys of a namespace, and of Secrets of these names that the stack creates in it."""
@@ -52,7 +59,7 @@ class ServingStack:
     def component(self) -> Component:
         """Return the Pulumi component; what others need comes first."""
         gateways = (self.gateway,) if self.gateway else ()
-        held = (*self.namespaces.values(), *self.secrets.values(), *self.readers)
+        held = (*self.namespaces.values(), *self.secrets.values(), *self.readers, *self.fabric)
         objects = (*held, *self.parameters, *gateways)
         return Component("ServingStack", names.cluster_component(self.cluster), objects)
 
@@ -93,8 +100,9 @@ def serving_stack(
         if name in namespaces
         for placed in _readers(site, made, reader(namespace=name, serving=serving, stack=stack))
     )
+    fabric = _in_turn(site, gpu_direct(site.cloud, stack=stack) if site.cloud else ())
     if own is None:
-        return ServingStack(site.cluster, spaces, held, readers=readers)
+        return ServingStack(site.cluster, spaces, held, readers=readers, fabric=fabric)
     system = spaces[names.SYSTEM_NAMESPACE].key
     parameters = tuple(site.place(manifest, after=[system]) for manifest in own.parameters)
     first = [system, *(made.key for made in parameters)]
@@ -105,7 +113,18 @@ def serving_stack(
         parameters,
         site.place(own.gateway, after=first, timeout=GATEWAY_SECONDS),
         readers,
+        fabric,
     )
+
+
+def _in_turn(site: Site, manifests: Iterable[dict[str, Any]]) -> tuple[KubeObject, ...]:
+    """Return objects each of which comes after those that it may refer to by its own name."""
+    placed: list[KubeObject] = []
+    for manifest in manifests:
+        name = manifest["metadata"]["name"]
+        first = [other.key for other in placed if other.kubernetes_name == name]
+        placed.append(site.place(manifest, after=first))
+    return tuple(placed)
 
 
 def _security(name: str, pod_security: PodSecurity, unknown: Collection[str]) -> dict[str, str]:

@@ -20,6 +20,11 @@ DRA_LABELS = {
     "gke-no-default-nvidia-gpu-device-plugin": "true",
     "nvidia.com/gpu.present": "true",
 }
+# Annotations of pods with several interfaces, and how they name the cluster's own network:
+# https://github.com/GoogleCloudPlatform/gke-networking-api, apis/network/v1, v0.2.11
+DEFAULT_INTERFACE = "networking.gke.io/default-interface"
+INTERFACES = "networking.gke.io/interfaces"
+FIRST_NETWORK = "default"
 RESERVATION_KEY = "compute.googleapis.com/reservation-name"
 # A rack of GB200: https://cloud.google.com/ai-hypercomputer/docs/workload-policy
 RACK_TOPOLOGY = "1x72"

@@ -108,6 +108,10 @@ class GkeNetwork(Model):
     """A network that exists already; then `block` is only for networks between GPUs (GPUDirect). Default: a
     network with Cloud NAT is created.
     """
+    gpu_direct: Literal["Stack", "Existing"] | None = None
+    """Who makes the Network objects of networks between GPUs, and installs NCCL on their nodes: the `Stack`,
+    or somebody else (`Existing`). Default: the stack does not, and warns where pods need them.
+    """
 
 
 class SystemPool(Model):

@@ -202,6 +202,7 @@ _CLUSTER = (
         "Cluster.subnetwork",
         "Cluster.ipAllocationPolicy",
     ),
+    _gke("network.gpuDirect", Effect.NOTHING, "it is about objects inside the cluster"),
     _gke(
         "privateNodes",
         Effect.IN_PLACE,

@@ -53,7 +53,7 @@ CLUSTER: dict[str, Any] = {
                 "zones": ["us-east5-a", "us-east5-b"],
                 "releaseChannel": "RAPID",
                 "minVersion": "1.34",
-                "network": {"block": "10.4.0.0/14"},
+                "network": {"block": "10.4.0.0/14", "gpuDirect": "Stack"},
                 "privateNodes": False,
                 "controlPlaneEndpoint": "IP",
                 "authorizedNetworks": ["203.0.113.0/24"],

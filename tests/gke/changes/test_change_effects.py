@@ -73,6 +73,7 @@ EDITS: dict[str, Edit] = {
     f"{GKE}.minVersion": ("1.34", {}),
     f"{GKE}.network.block": ("10.128.0.0/14", {}),
     f"{GKE}.network.existing": (EXISTING, {}),
+    f"{GKE}.network.gpuDirect": ("Stack", {}),
     f"{GKE}.privateNodes": (False, {}),
     f"{GKE}.controlPlaneEndpoint": ("IP", {}),
     f"{GKE}.authorizedNetworks": (["10.0.0.0/8"], {f"{GKE}.controlPlaneEndpoint": "IP"}),

@@ -9,10 +9,8 @@ sidecar, its startup probe), `gpudirect-tcpxo/README.md` (release of 2026-01-09:
 from collections.abc import Mapping
 from types import MappingProxyType
 
-DEFAULT_INTERFACE = "networking.gke.io/default-interface"
-INTERFACES = "networking.gke.io/interfaces"
-# The cluster's own network, which every pod has.
-FIRST_INTERFACE, FIRST_NETWORK = "eth0", "default"
+# That of the cluster's own network, which every pod has.
+FIRST_INTERFACE = "eth0"
 # Numbers of the first interface between GPUs. With RDMA, eth1 is the node's second gVNIC, which pods do not
 # take.
 TCPXO_FIRST, RDMA_FIRST = 1, 2
