@@ -8,7 +8,6 @@ import pulumi
 
 from inferfleet.desired.addresses import Address, address_of, url
 from inferfleet.desired.values import Desired, KubeObject
-from inferfleet.fleet import names
 
 
 def addresses(
@@ -27,7 +26,7 @@ def addresses(
     urls: dict[str, dict[str, pulumi.Output[str | None]]] = {}
     for route in desired.plan.services:
         if route.cluster in known:
-            reached = known[route.cluster].apply(partial(_url, names.service_path(route.service)))
+            reached = known[route.cluster].apply(partial(_url, route.path))
             urls.setdefault(route.service, {})[route.cluster] = reached
     return {"gateways": {name: address.apply(_host) for name, address in known.items()}, "urls": urls}
 

@@ -22,6 +22,7 @@ from inferfleet.desired.values import Component, DesiredCluster, KubeObject, Ser
 from inferfleet.fleet import names
 from inferfleet.fleet.decisions import Endpoint, ServiceRoute
 from inferfleet.fleet.engines.ready import serves_metrics
+from inferfleet.fleet.paths import of_service
 from inferfleet.fleet.roles import engine_of
 from inferfleet.gke.settings.ranges import Ranges
 from inferfleet.manifests import gateway_extras, monitors, network_policy
@@ -174,6 +175,7 @@ def model_service(
     stands = tuple(key for backend in backends for key in there[backend.deployment].stands)
     manifest = service_route(
         route=replace(route, backends=backends),
+        requests=of_service(documents, route),
         gateway=documents.clusters[site.cluster].spec.serving.gateway,
         profile=profile,
         stack=documents.settings.stack,

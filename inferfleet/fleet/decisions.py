@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 from itertools import groupby
 
 from inferfleet.api.problems import Problem
+from inferfleet.fleet import names
 from inferfleet.fleet.lock.lock import Lock
 from inferfleet.fleet.shapes import Demands, Pod
 from inferfleet.fleet.spot import Spot as Spot
@@ -77,11 +78,20 @@ class Backend:
 
 @dataclass(frozen=True)
 class ServiceRoute:
-    """A service on one cluster where at least one deployment that it selects has replicas."""
+    """A service on one cluster where at least one deployment that it selects has replicas.
+
+    With `root` its engines' paths are not behind a prefix.
+    """
 
     service: str  # namespace/name
     cluster: str
     backends: tuple[Backend, ...]
+    root: bool = False
+
+    @property
+    def path(self) -> str:
+        """Return what is in front of its engines' paths, with a slash at the end."""
+        return "/" if self.root else names.service_path(self.service)
 
 
 @dataclass(frozen=True, order=True)

@@ -67,6 +67,7 @@ from inferfleet.fleet.advice.ways import AllWays
 from inferfleet.fleet.decisions import Change, Placement, Plan, Roll, Unplaced, changes, shared
 from inferfleet.fleet.demands import written
 from inferfleet.fleet.lock.lock import Lock, LockedCluster
+from inferfleet.fleet.paths import path_problems
 from inferfleet.fleet.placement.ledger import Ledger
 from inferfleet.fleet.placement.policy.kept import unkept
 from inferfleet.fleet.placement.prices import in_other_regions, unpriced
@@ -187,6 +188,7 @@ def plan(documents: Documents, lock: Lock, demands: Demands | None = None) -> Pl
                 *unkept(documents, candidates, valid),
                 *(quotas.problems(placement.spot for placement in placements) if quotas else ()),
                 *route_problems(documents, reachable, services, lock),
+                *path_problems(documents, reachable, services),
                 *unpriced(documents),
                 *in_other_regions(documents),
                 *remarks(documents, lock.seen),

@@ -56,7 +56,7 @@ def routes(documents: Documents, endpoints: tuple[Endpoint, ...], lock: Lock) ->
         for cluster, document in sorted(documents.clusters.items()):
             backends = _backends(service, near.get(cluster, []))
             if backends and (document.spec.state != "lost" or cluster in lock.services.get(key, ())):
-                all_routes.append(ServiceRoute(key, cluster, backends))
+                all_routes.append(ServiceRoute(key, cluster, backends, root=service.spec.route.path == "/"))
     return tuple(all_routes)
 
 

@@ -1,4 +1,4 @@
-"""HTTPRoutes: one per deployment under a path of its own, one per service over its deployments.
+"""HTTPRoutes: one per deployment, one per service over its deployments, each with a rule per engine path.
 
 Source: https://gateway-api.sigs.k8s.io/reference/spec/ (v1).
 """
@@ -10,6 +10,7 @@ from inferfleet.api.kinds.model_deployment import ModelDeployment
 from inferfleet.api.kinds.serving.gateway import Gateway
 from inferfleet.fleet import names
 from inferfleet.fleet.decisions import ServiceRoute
+from inferfleet.fleet.paths import Requests, of_deployment
 from inferfleet.fleet.traffic import REQUEST_SECONDS
 from inferfleet.manifests.metadata import WAIT_FOR, metadata
 from inferfleet.manifests.picker.pool import KIND as INFERENCE_POOL
@@ -31,17 +32,9 @@ _SERVED = json.dumps(
 def deployment_route(
     *, deployment: ModelDeployment, gateway: Gateway, profile: Profile, stack: str, revision: str = ""
 ) -> dict[str, Any]:
-    """Return the route of a deployment, `/<namespace>/deployments/<name>/`, to its pods of a revision."""
-    key, route = deployment.metadata.key, deployment.spec.route
-    spec: dict[str, Any] = {"parentRefs": [_parent(gateway)]}
-    if route.hostnames:
-        spec["hostnames"] = list(route.hostnames)
-    match = _path(names.deployment_path(key))
-    if route.headers:
-        match["headers"] = [
-            {"type": "Exact", "name": name, "value": value} for name, value in sorted(route.headers.items())
-        ]
-    spec["rules"] = [_rule(match, [_backend(key, revision, profile)], gateway)]
+    """Return the route of a deployment, to its pods of a revision."""
+    key = deployment.metadata.key
+    requests = of_deployment(deployment, gateway)
     return {
         "apiVersion": f"{_GROUP}/v1",
         "kind": KIND,
@@ -52,11 +45,13 @@ def deployment_route(
             deployment=key,
             annotations={WAIT_FOR: _SERVED},
         ),
-        "spec": spec,
+        "spec": _spec(requests, [_backend(key, revision, profile)], gateway),
     }
 
 
-def service_route(*, route: ServiceRoute, gateway: Gateway, profile: Profile, stack: str) -> dict[str, Any]:
+def service_route(
+    *, route: ServiceRoute, requests: Requests, gateway: Gateway, profile: Profile, stack: str
+) -> dict[str, Any]:
     """Return the route of a service on one cluster: its deployments there, by weight."""
     backends = [
         _backend(backend.deployment, backend.revision, profile) | {"weight": backend.weight}
@@ -72,11 +67,14 @@ def service_route(*, route: ServiceRoute, gateway: Gateway, profile: Profile, st
             labels={names.SERVICE: route.service.partition("/")[2]},
             annotations={WAIT_FOR: _SERVED},
         ),
-        "spec": {
-            "parentRefs": [_parent(gateway)],
-            "rules": [_rule(_path(names.service_path(route.service)), backends, gateway)],
-        },
+        "spec": _spec(requests, backends, gateway),
     }
+
+
+def _spec(requests: Requests, backends: list[dict[str, Any]], gateway: Gateway) -> dict[str, Any]:
+    hosts = {"hostnames": list(requests.hostnames)} if requests.hostnames else {}
+    rules = [_rule(requests, path, backends, gateway) for path in requests.paths]
+    return {"parentRefs": [_parent(gateway)], **hosts, "rules": rules}
 
 
 def _parent(gateway: Gateway) -> dict[str, Any]:
@@ -84,12 +82,6 @@ def _parent(gateway: Gateway) -> dict[str, Any]:
     if gateway.ref:
         name, namespace = gateway.ref.name, gateway.ref.namespace
     return {"group": _GROUP, "kind": "Gateway", "name": name, "namespace": namespace}
-
-
-def _path(path: str) -> dict[str, Any]:
-    # A prefix matches whole path elements, so it says the same without its last slash, and without it also
-    # gateways that compare text match the bare path.
-    return {"path": {"type": "PathPrefix", "value": path.rstrip("/")}}
 
 
 def _backend(deployment: str, revision: str, profile: Profile) -> dict[str, Any]:
@@ -100,17 +92,18 @@ def _backend(deployment: str, revision: str, profile: Profile) -> dict[str, Any]
     }
 
 
-def _rule(match: dict[str, Any], backends: list[dict[str, Any]], gateway: Gateway) -> dict[str, Any]:
-    rule: dict[str, Any] = {
-        "matches": [match],
-        "filters": [
-            {
-                "type": "URLRewrite",
-                "urlRewrite": {"path": {"type": "ReplacePrefixMatch", "replacePrefixMatch": "/"}},
-            }
-        ],
-        "backendRefs": backends,
-    }
+def _rule(requests: Requests, path: str, backends: list[dict[str, Any]], gateway: Gateway) -> dict[str, Any]:
+    """Return the rule for one path of the engine: a rule that replaces a prefix may have one match only."""
+    match: dict[str, Any] = {"path": {"type": "PathPrefix", "value": f"{requests.prefix}{path}"}}
+    if requests.headers:
+        match["headers"] = [
+            {"type": "Exact", "name": name, "value": value} for name, value in requests.headers
+        ]
+    rule: dict[str, Any] = {"matches": [match]}
+    if requests.prefix:
+        replaced = {"type": "ReplacePrefixMatch", "replacePrefixMatch": path}
+        rule["filters"] = [{"type": "URLRewrite", "urlRewrite": {"path": replaced}}]
+    rule["backendRefs"] = backends
     # GKE has no timeouts in routes; there, GCPBackendPolicy has them.
     if gateway.provider != "gke":
         rule["timeouts"] = {"request": f"{REQUEST_SECONDS}s"}

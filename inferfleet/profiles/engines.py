@@ -49,6 +49,8 @@ class EngineDefaults:
     variable `idle_health` is false, the health path answers once the engine has put something out, which a
     busy one may do late. From the version `positional_since` on, images of the engine start the first of
     `programs`, which takes the model behind its verb.
+
+    `paths` are those that routes expose: OpenAI's API, and the engine's own for inference.
     """
 
     port: int
@@ -81,6 +83,7 @@ class EngineDefaults:
     metrics_prefix: str = ""
     idle_health: str | None = None
     positional_since: tuple[int, int, int] | None = None
+    paths: tuple[str, ...] = ("/v1",)
 
 
 # Seconds of the grace period that are left to an engine after the last request: its processes end, and a
@@ -186,6 +189,8 @@ _ENGINES = {
         health_path="/health",
         metrics_path="/metrics",
         label="sglang",
+        # https://docs.sglang.ai/basic_usage/native_api.html (2026-11-24).
+        paths=("/v1", "/generate"),
         metrics_prefix="sglang:",
         flags={
             "--tensor-parallel-size": "tensor",
@@ -263,6 +268,9 @@ _ENGINES = {
     "Triton": EngineDefaults(
         port=8000,
         health_path="/v2/health/ready",
+        # KServe's protocol and Triton's generate extension; /v1 is that of its frontend for OpenAI's API.
+        # https://docs.nvidia.com/deeplearning/triton-inference-server/user-guide/docs/protocol/README.html
+        paths=("/v1", "/v2"),
         metrics_path="/metrics",
         metrics_port=8002,
         label="triton-tensorrt-llm",

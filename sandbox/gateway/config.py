@@ -10,7 +10,7 @@ from sandbox.cluster.populate import CONTROLLER, lacks_proxies
 from sandbox.gateway.attachment import NotAccepted, hostnames, is_parent, listeners_for, usable_listeners
 from sandbox.gateway.backends import Backend, Unresolved, backend, pools
 from sandbox.gateway.snapshot import Snapshot
-from sandbox.gateway.support import is_googles, refused_pool, unsupported_in_route
+from sandbox.gateway.support import is_googles, refused_by_google, refused_pool, unsupported_in_route
 from sandbox.gateway.virtual_hosts import Backends, ServedRoute, virtual_hosts
 
 # The reason that Google's controller gives where a class takes no InferencePools.
@@ -111,10 +111,11 @@ def _attached(route: Object, gateways: list[Object], snapshot: Snapshot) -> Atta
                 continue
             accepting = listeners_for(ref, route=route, gateway=gateway, namespaces=snapshot.namespaces)
             google = is_googles(gateway["spec"]["gatewayClassName"])
-            if unsupported := unsupported_in_route(route, google=google):
-                whose = "Google's gateways do" if google else "the sandbox's gateway does"
-                others = "Other" if google else "Real"
-                text = f"{whose} not support {', '.join(unsupported)}. {others} gateways may."
+            unsupported = () if google else unsupported_in_route(route)
+            if google and (said := refused_by_google(route)):
+                accepting = NotAccepted("Invalid", said)
+            elif unsupported:
+                text = f"the sandbox's gateway does not support {', '.join(unsupported)}. Real gateways may."
                 accepting = NotAccepted("UnsupportedValue", text)
             elif refused := refused_pool(route, gateway):
                 accepting = NotAccepted(NO_POOLS, refused)

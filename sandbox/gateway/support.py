@@ -2,9 +2,9 @@
 
 These are what Gateway API calls its core, as far as routes of ours could have it, and host names that are
 rewritten. Routes may have a time limit besides, but not under Google's classes: their report of conformance
-lists HTTPRouteRequestTimeout as unsupported (docs/conformance.md). It lists HTTPRoutePathRewrite too, whose
-test also replaces whole paths. What replaces a prefix stays, because all that we render needs it: whether
-Google takes that is not settled by any source.
+lists HTTPRouteRequestTimeout as unsupported (docs/conformance.md). It lists HTTPRoutePathRewrite too. Of what
+its test does, prefixes may be replaced here, but not by `/`: Google's users do the first, and no source says
+that the second works.
 """
 
 from typing import Any
@@ -82,13 +82,27 @@ def refused_pool(route: Object, gateway: Object) -> str | None:
     )
 
 
-def unsupported_in_route(route: Object, *, google: bool = False) -> tuple[str, ...]:
+def unsupported_in_route(route: Object) -> tuple[str, ...]:
     """Return the paths of unsupported fields, with the value where another value would be supported.
 
     An example is `spec.rules[0].filters[1].type: CORS`.
     """
-    limits = _timeouts(route) if google else []
-    return (*_unsupported("spec", route["spec"], _ROUTE), *limits, *_host_headers(route))
+    return (*_unsupported("spec", route["spec"], _ROUTE), *_host_headers(route))
+
+
+def refused_by_google(route: Object) -> str | None:
+    """Return what Google's controller says of a route with what it does not support; None of others.
+
+    The words are those of time limits, https://github.com/kserve/kserve/issues/5313 (2026-11-24). For what
+    else is refused they are made after them.
+    """
+    if _timed(route):
+        what = "Timeouts are not supported."
+    elif refused := [*_emptied(route), *unsupported_in_route(route)]:
+        what = f"{', '.join(refused)} is not supported."
+    else:
+        return None
+    return f'Error GWCER104: HTTPRoute "{key(route)}" is misconfigured, err: {what}'
 
 
 def unsupported_in_listener(listener: Object) -> tuple[str, ...]:
@@ -96,11 +110,21 @@ def unsupported_in_listener(listener: Object) -> tuple[str, ...]:
     return _unsupported(f"listeners[{listener['name']}]", listener, _LISTENER)
 
 
-def _timeouts(route: Object) -> list[str]:
+def _timed(route: Object) -> bool:
+    return any(rule.get("timeouts") for rule in route["spec"].get("rules") or ())
+
+
+def _emptied(route: Object) -> list[str]:
+    """Return rewrites that replace a prefix by nothing, as the test of HTTPRoutePathRewrite does.
+
+    https://github.com/kubernetes-sigs/gateway-api/blob/main/conformance/tests/httproute-rewrite-path.yaml
+    """
     return [
-        f"spec.rules[{i}].timeouts"
+        f"spec.rules[{i}].filters[{j}].urlRewrite.path.replacePrefixMatch: {by or '(empty)'}"
         for i, rule in enumerate(route["spec"].get("rules") or ())
-        if rule.get("timeouts")
+        for j, route_filter in enumerate(rule.get("filters") or ())
+        for by in [((route_filter.get("urlRewrite") or {}).get("path") or {}).get("replacePrefixMatch")]
+        if by is not None and not by.strip("/")
     ]
 
 

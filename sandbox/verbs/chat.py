@@ -14,6 +14,8 @@ from sandbox.problem import SandboxProblem
 
 TEXT = "Say hello in one short sentence."
 TIMEOUT_SECONDS = 60
+# Names and values of headers that a route expects.
+Headers = tuple[tuple[str, str], ...]
 # Gateways of the sandbox are on this machine, so a proxy of the environment must not be used.
 _open = urllib.request.build_opener(urllib.request.ProxyHandler({})).open
 
@@ -37,15 +39,17 @@ class Answer:
         return f"{pod}, prefilled by {self.prefill}" if self.prefill else pod
 
 
-def chat(url: str, model: str, text: str, *, stream: bool = False, host: str = "") -> Answer:
+def chat(
+    url: str, model: str, text: str, *, stream: bool = False, host: str = "", headers: Headers = ()
+) -> Answer:
     """Return one answer of `model` at `url`, plain or streamed.
 
     Raises SandboxProblem with any other response.
     """
-    headers, body = _request(
-        f"{url}/v1/chat/completions", host=host, body=question(model, text, stream=stream)
+    said, body = _request(
+        f"{url}/v1/chat/completions", host=host, headers=headers, body=question(model, text, stream=stream)
     )
-    pod, prefill = headers.get(POD, ""), headers.get(PREFILL_POD, "")
+    pod, prefill = said.get(POD, ""), said.get(PREFILL_POD, "")
     try:
         if not stream:
             completion: Any = json.loads(body)
@@ -61,9 +65,9 @@ def chat(url: str, model: str, text: str, *, stream: bool = False, host: str = "
         raise SandboxProblem(f"the answer of {url} is no completion: {body[:300]}") from error
 
 
-def model_of(url: str, *, host: str = "") -> str:
+def model_of(url: str, *, host: str = "", headers: Headers = ()) -> str:
     """Return the first model that the service lists. Raises SandboxProblem."""
-    _, body = _request(f"{url}/v1/models", host=host)
+    _, body = _request(f"{url}/v1/models", host=host, headers=headers)
     try:
         return str(json.loads(body)["data"][0]["id"])
     except (ValueError, LookupError, TypeError) as error:
@@ -76,21 +80,23 @@ def question(model: str, text: str, *, stream: bool) -> dict[str, Any]:
     return body | ({"stream": True} if stream else {})
 
 
-def curl(url: str, body: dict[str, Any], *, host: str = "") -> str:
+def curl(url: str, body: dict[str, Any], *, host: str = "", headers: Headers = ()) -> str:
     """Return the curl command that sends the same request."""
     command = ["curl", "-sN" if body.get("stream") else "-s", f"{url}/v1/chat/completions"]
     if urllib.request.getproxies():
         command += ["--noproxy", "*"]
     if host:
         command += ["-H", f"host: {host}"]
+    for name, value in headers:
+        command += ["-H", f"{name}: {value}"]
     command += ["-H", "content-type: application/json", "-d", json.dumps(body, ensure_ascii=False)]
     return shlex.join(command)
 
 
 def _request(
-    url: str, *, host: str, body: dict[str, Any] | None = None
+    url: str, *, host: str, headers: Headers, body: dict[str, Any] | None = None
 ) -> tuple[http.client.HTTPMessage, str]:
-    request = urllib.request.Request(url, headers={"content-type": "application/json"})
+    request = urllib.request.Request(url, headers={"content-type": "application/json", **dict(headers)})
     if host:
         request.add_header("host", host)
     if body is not None:

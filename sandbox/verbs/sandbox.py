@@ -175,10 +175,12 @@ def chat(
             return
         chosen = choose(services, name, cluster=cluster)
         url = chosen.url or ""
-        model = model_of(url, host=chosen.host)
-        answer = ask(url, model, text, stream=stream, host=chosen.host)
+        model = model_of(url, host=chosen.host, headers=chosen.headers)
+        answer = ask(url, model, text, stream=stream, host=chosen.host, headers=chosen.headers)
         print_text(f"{answer.text}\n")
         print_line(f"model {answer.model}, {answer.by}, cluster {chosen.cluster}")
         for streamed in (False, True):
-            command = curl(url, question(model, text, stream=streamed), host=chosen.host)
+            command = curl(
+                url, question(model, text, stream=streamed), host=chosen.host, headers=chosen.headers
+            )
             print_line(f"{'streamed' if streamed else 'again'}: {command}")

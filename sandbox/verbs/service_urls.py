@@ -23,7 +23,8 @@ class ServiceUrl:
     """A service (namespace/name) on a cluster, and its URL there.
 
     `url` has no trailing slash, and is None when `problem` says why there is none. `host` is the Host header
-    that the gateway expects, "" if it accepts any. `deployments` are those behind the service.
+    that the gateway expects, "" if it accepts any, `headers` are others that it expects. `deployments`
+    are those behind the service.
     """
 
     service: str
@@ -32,6 +33,7 @@ class ServiceUrl:
     host: str = ""
     problem: str = ""
     deployments: tuple[str, ...] = ()
+    headers: tuple[tuple[str, str], ...] = ()
 
 
 def service_urls_of_stack(root: Path, stack: str) -> tuple[ServiceUrl, ...]:
@@ -111,10 +113,24 @@ def _service_url(route: Object, gateways: dict[str, Object], cluster: str) -> Se
             "Its cluster says `serviceType: LoadBalancer` in serving.gateway to give it an address here."
         )
         return ServiceUrl(service, cluster, None, problem=problem)
-    path = spec["rules"][0]["matches"][0]["path"]["value"].rstrip("/")
+    match = spec["rules"][0]["matches"][0]
+    path = _prefix(spec["rules"][0])
+    headers = tuple((header["name"], header["value"]) for header in match.get("headers") or ())
     hosts = spec.get("hostnames") or [""]
     deployments = tuple(backend["name"] for backend in spec["rules"][0].get("backendRefs", []))
-    return ServiceUrl(service, cluster, url(address, path), hosts[0], deployments=deployments)
+    return ServiceUrl(
+        service, cluster, url(address, path), hosts[0], deployments=deployments, headers=headers
+    )
+
+
+def _prefix(rule: Object) -> str:
+    """Return what the gateway cuts off in front of an engine's own path, "" where it rewrites nothing."""
+    path: str = rule["matches"][0]["path"]["value"]
+    for route_filter in rule.get("filters") or ():
+        replaced = ((route_filter.get("urlRewrite") or {}).get("path") or {}).get("replacePrefixMatch")
+        if replaced is not None:
+            return path.rstrip("/").removesuffix(replaced.rstrip("/"))
+    return ""
 
 
 def _rejection(route: Object) -> str:

@@ -62,6 +62,7 @@ def ask(
     tokens: int = 4,
     stream: bool = False,
     patience: float = PATIENCE,
+    headers: Mapping[str, str] | None = None,
 ) -> Answer:
     """One chat request, which asks for exactly so many tokens. A stream counts as answered once it is whole.
 
@@ -72,7 +73,7 @@ def ask(
     request = Request(
         f"{url}/v1/chat/completions",
         data=json.dumps(body).encode(),
-        headers={"content-type": "application/json"},
+        headers={"content-type": "application/json", **(headers or {})},
     )
     asked, begun = time.monotonic(), "nobody"
     try:

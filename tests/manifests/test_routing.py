@@ -10,6 +10,7 @@ from inferfleet.api.kinds.inference_cluster import Serving
 from inferfleet.api.kinds.model_deployment import ModelDeployment
 from inferfleet.api.kinds.serving.gateway import Gateway
 from inferfleet.fleet.decisions import Backend, ServiceRoute
+from inferfleet.fleet.paths import Requests
 from inferfleet.manifests import gateway, gateway_extras
 from inferfleet.manifests.picker.pool import inference_pool
 from inferfleet.manifests.routes import deployment_route, service_route
@@ -35,10 +36,13 @@ PARENT = {
     "name": "inferfleet",
     "namespace": "inferfleet-system",
 }
-TO_ROOT = {
-    "type": "URLRewrite",
-    "urlRewrite": {"path": {"type": "ReplacePrefixMatch", "replacePrefixMatch": "/"}},
-}
+
+
+def _leaves(path: str) -> dict[str, Any]:
+    replaced = {"type": "ReplacePrefixMatch", "replacePrefixMatch": path}
+    return {"type": "URLRewrite", "urlRewrite": {"path": replaced}}
+
+
 OWN = Gateway(class_name="any")
 
 
@@ -73,8 +77,8 @@ def test_a_deployment_is_reached_under_a_path_of_its_own(deployment: Make) -> No
             "parentRefs": [PARENT],
             "rules": [
                 {
-                    "matches": [{"path": {"type": "PathPrefix", "value": "/ml/deployments/qwen"}}],
-                    "filters": [TO_ROOT],
+                    "matches": [{"path": {"type": "PathPrefix", "value": "/ml/deployments/qwen/v1"}}],
+                    "filters": [_leaves("/v1")],
                     "backendRefs": [POOL],
                     "timeouts": {"request": "3600s"},
                 }
@@ -89,7 +93,7 @@ def test_hostnames_and_headers_narrow_a_route(deployment: Make) -> None:
     assert spec["hostnames"] == ["a.example.com"]
     assert spec["rules"][0]["matches"] == [
         {
-            "path": {"type": "PathPrefix", "value": "/ml/deployments/qwen"},
+            "path": {"type": "PathPrefix", "value": "/ml/deployments/qwen/v1"},
             "headers": [
                 {"type": "Exact", "name": "X-A", "value": "1"},
                 {"type": "Exact", "name": "X-B", "value": "2"},
@@ -98,10 +102,47 @@ def test_hostnames_and_headers_narrow_a_route(deployment: Make) -> None:
     ]
 
 
+def test_each_path_of_an_engine_is_a_rule_that_leaves_that_path(deployment: Make) -> None:
+    document = deployment(engine={"type": "SGLang"})
+    rules = deployment_route(deployment=document, gateway=OWN, profile=GIE, stack="prod")["spec"]["rules"]
+    assert [(rule["matches"][0]["path"]["value"], rule["filters"]) for rule in rules] == [
+        ("/ml/deployments/qwen/v1", [_leaves("/v1")]),
+        ("/ml/deployments/qwen/generate", [_leaves("/generate")]),
+    ]
+
+
+def test_a_route_at_the_root_rewrites_nothing(deployment: Make) -> None:
+    """With the path / and its own header it is the route that OtterScale writes by default."""
+    document = deployment(route={"path": "/", "paths": ["/"], "headers": {"OtterScale-Model-Name": "qwen"}})
+    spec = deployment_route(deployment=document, gateway=OWN, profile=GIE, stack="prod")["spec"]
+    named = {"type": "Exact", "name": "OtterScale-Model-Name", "value": "qwen"}
+    assert spec["rules"] == [
+        {
+            "matches": [{"path": {"type": "PathPrefix", "value": "/"}, "headers": [named]}],
+            "backendRefs": [POOL],
+            "timeouts": {"request": "3600s"},
+        }
+    ]
+
+
+def test_a_route_by_model_matches_the_header_in_which_the_gateway_writes_it(deployment: Make) -> None:
+    reads = Gateway(class_name="any", model_header="X-Gateway-Model-Name")
+    document = deployment(route={"path": "/", "model": "qwen"})
+    spec = deployment_route(deployment=document, gateway=reads, profile=GIE, stack="prod")["spec"]
+    assert spec["rules"][0]["matches"] == [
+        {
+            "path": {"type": "PathPrefix", "value": "/v1"},
+            "headers": [{"type": "Exact", "name": "X-Gateway-Model-Name", "value": "qwen"}],
+        }
+    ]
+
+
 def test_a_service_shares_traffic_by_weight_through_the_gateway_that_exists() -> None:
     route = ServiceRoute("ml/coder", "east", (Backend("ml/qwen", 80), Backend("ml/llama", 20)))
     theirs = Gateway.model_validate({"provider": "gke", "ref": {"name": "shared", "namespace": "infra"}})
-    assert service_route(route=route, gateway=theirs, profile=GIE, stack="prod") == {
+    assert service_route(
+        route=route, requests=Requests("/ml/coder", ("/v1",)), gateway=theirs, profile=GIE, stack="prod"
+    ) == {
         "apiVersion": "gateway.networking.k8s.io/v1",
         "kind": "HTTPRoute",
         "metadata": {
@@ -114,8 +155,8 @@ def test_a_service_shares_traffic_by_weight_through_the_gateway_that_exists() ->
             "parentRefs": [{**PARENT, "name": "shared", "namespace": "infra"}],
             "rules": [
                 {
-                    "matches": [{"path": {"type": "PathPrefix", "value": "/ml/coder"}}],
-                    "filters": [TO_ROOT],
+                    "matches": [{"path": {"type": "PathPrefix", "value": "/ml/coder/v1"}}],
+                    "filters": [_leaves("/v1")],
                     "backendRefs": [{**POOL, "weight": 80}, {**POOL, "name": "llama", "weight": 20}],
                 }
             ],

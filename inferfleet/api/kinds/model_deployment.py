@@ -1,6 +1,5 @@
 """ModelDeployment: an engine to run, how many times, and on which hardware."""
 
-import re
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
@@ -20,38 +19,15 @@ from inferfleet.api.kinds.plugin_spec import PluginSpec
 from inferfleet.api.kinds.pod_template import ResourceRequirements
 from inferfleet.api.kinds.policy.placement import STEADY, UNASKED, Preference, Spread
 from inferfleet.api.kinds.serving.prefill import Prefill
+from inferfleet.api.kinds.serving.route import RouteForm
 from inferfleet.api.kinds.serving.scaling import ReplicaRange, Replicas, Scaling, scaling_mistakes
 from inferfleet.api.kinds.serving.scheduler import DeploymentScheduler, of_deployment
-from inferfleet.api.kinds.text_rules import HOSTNAME, IMAGE, Dns1035
+from inferfleet.api.kinds.text_rules import IMAGE, Dns1035
 from inferfleet.api.kinds.workers import NodeSelector, Workers
 from inferfleet.api.problems import Mistake, Mistaken, mistaken
 from inferfleet.api.wording import shown
 
 EngineType = Literal["vLLM", "SGLang", "TensorRT-LLM", "Triton", "Other"]
-Hostname = Annotated[str, HOSTNAME]
-
-
-def _http(headers: dict[str, str]) -> dict[str, str]:
-    """Headers as an HTTPRoute can match them: "
-    "https://gateway-api.sigs.k8s.io/reference/spec/#httpheadermatch."""
-    mistakes = []
-    seen: set[str] = set()
-    for name, value in headers.items():
-        if not re.fullmatch(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,256}", name):
-            what = f"{shown(name)!r} is not a header name"
-            mistakes.append(Mistake(what, "Write it like x-model", (name,)))
-        if name.lower() in seen:
-            what = f"header {shown(name)} is there twice: upper and lower case make no difference"
-            mistakes.append(Mistake(what, "Keep one of the two: a gateway looks at the first only", (name,)))
-        seen.add(name.lower())
-        if not 1 <= len(value) <= 4096:
-            what = f"header {shown(name)} must have 1 to 4096 characters, not {len(value)}"
-            mistakes.append(Mistake(what, "Change it", (name,)))
-    if len(headers) > 16:
-        mistakes.append(Mistake(f"a route matches at most 16 headers, not {len(headers)}", "Remove some"))
-    if mistakes:
-        raise Mistaken(*mistakes)
-    return headers
 
 
 class Engine(Model):
@@ -106,17 +82,13 @@ class EndpointPicker(Model):
     """
 
 
-class Route(Model):
+class Route(RouteForm):
     """How the deployment itself is reached through the gateway of a cluster."""
 
     enabled: bool = True
-    """Whether the deployment has a route of its own, under `/<namespace>/deployments/<name>/`. Without it
-    only services reach it.
+    """Whether the deployment has a route of its own, under `/<namespace>/deployments/<name>/` unless `path`
+    says otherwise. Without it only services reach it.
     """
-    hostnames: Annotated[tuple[Hostname, ...], Field(max_length=16)] = ()
-    """Host names the route answers to. Default: all that the gateway serves."""
-    headers: Annotated[dict[str, str], AfterValidator(_http)] = {}
-    """HTTP headers and the exact values a request must have for this route. Default: none."""
 
 
 _ROLE = Dns1035(12)

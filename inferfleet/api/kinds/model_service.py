@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from inferfleet.api.kinds.base import API_VERSION, LabelSelector, Model, NamespacedMetadata
+from inferfleet.api.kinds.serving.route import RouteForm
 
 
 class ServiceEndpoints(Model):
@@ -26,7 +27,11 @@ class ModelServiceSpec(Model):
 
     endpoints: Annotated[tuple[ServiceEndpoints, ...], Field(min_length=1, max_length=64)]
     """Groups of endpoints and their weights. Each cluster with at least one of them gets a route under
-    `/<namespace>/<service>/`.
+    `/<namespace>/<service>/`, unless `route` says otherwise.
+    """
+    route: RouteForm = RouteForm()
+    """Which requests are for the service. Default: those under `/<namespace>/<service>/` for all hosts, with
+    the paths of its deployments' engines.
     """
 
 

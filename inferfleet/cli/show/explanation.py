@@ -196,7 +196,8 @@ def show(explained: Explanation) -> None:
             print_line(line)
     print_line()
     if explained.document.spec.route.enabled:
-        print_line(f"reached under {names.deployment_path(explained.key)}")
+        root = explained.document.spec.route.path
+        print_line(f"reached under {root or names.deployment_path(explained.key)}")
     print_line(f"services that select it: {', '.join(explained.services) or 'none'}")
 
 

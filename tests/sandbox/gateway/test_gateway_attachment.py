@@ -101,17 +101,49 @@ def test_a_listener_says_why_it_does_not_take_a_route(
     ]
 
 
-def test_a_time_limit_is_refused_under_the_classes_of_google_alone() -> None:
-    limited = route("r", rule("/x", to_pool("qwen"), timeouts={"request": "60s"}))
+def _rewrite(**path: str) -> Object:
+    return {"filters": [{"type": "URLRewrite", "urlRewrite": {"path": path}}]}
+
+
+_SAID = 'Error GWCER104: HTTPRoute "ml/r" is misconfigured, err: '
+_FILTER = "spec.rules[0].filters[0].urlRewrite.path"
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        ({"timeouts": {"request": "60s"}}, "Timeouts are not supported."),
+        (
+            _rewrite(type="ReplacePrefixMatch", replacePrefixMatch="/"),
+            f"{_FILTER}.replacePrefixMatch: / is not supported.",
+        ),
+        (
+            _rewrite(type="ReplacePrefixMatch", replacePrefixMatch=""),
+            f"{_FILTER}.replacePrefixMatch: (empty) is not supported.",
+        ),
+        (
+            _rewrite(type="ReplaceFullPath", replaceFullPath="/one"),
+            f"{_FILTER}.type: ReplaceFullPath, {_FILTER}.replaceFullPath is not supported.",
+        ),
+        (_rewrite(type="ReplacePrefixMatch", replacePrefixMatch="/v1"), None),
+        ({}, None),
+    ],
+)
+def test_under_googles_classes_a_route_is_refused_in_googles_words(more: Object, said: str | None) -> None:
+    limited = route("r", rule("/x", to_pool("qwen"), **more))
     edge = gateway(gatewayClassName="gke-l7-rilb")
     seen = snapshot(edge, limited)
     (attached,) = config(replace(seen, classes={"gke-l7-rilb": seen.classes["ours"]}), NETWORK).routes
-    assert [parent.listeners for parent in attached.parents] == [
-        NotAccepted(
-            "UnsupportedValue",
-            "Google's gateways do not support spec.rules[0].timeouts. Other gateways may.",
-        )
-    ]
+    accepting = NotAccepted("Invalid", f"{_SAID}{said}") if said else ("http",)
+    assert [parent.listeners for parent in attached.parents] == [accepting]
+
+
+@pytest.mark.parametrize(
+    "more", [{"timeouts": {"request": "60s"}}, _rewrite(type="ReplacePrefixMatch", replacePrefixMatch="/")]
+)
+def test_other_classes_take_what_googles_refuse(more: Object) -> None:
+    (attached,) = config(snapshot(gateway(), route("r", rule("/x", to_pool("qwen"), **more))), NETWORK).routes
+    assert [parent.listeners for parent in attached.parents] == [("http",)]
 
 
 @pytest.mark.parametrize(

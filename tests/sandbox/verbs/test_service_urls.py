@@ -34,7 +34,15 @@ def route(
             "parentRefs": [{"namespace": "inferfleet-system", "name": "inferfleet"}],
             "rules": [
                 {
-                    "matches": [{"path": {"type": "PathPrefix", "value": f"/ml/{service}"}}],
+                    "matches": [{"path": {"type": "PathPrefix", "value": f"/ml/{service}/v1"}}],
+                    "filters": [
+                        {
+                            "type": "URLRewrite",
+                            "urlRewrite": {
+                                "path": {"type": "ReplacePrefixMatch", "replacePrefixMatch": "/v1"}
+                            },
+                        }
+                    ],
                     "backendRefs": [{"kind": "InferencePool", "name": "qwen", "weight": 1}],
                 }
             ],
@@ -44,6 +52,15 @@ def route(
     }
 
 
+AT_THE_ROOT = {
+    "matches": [
+        {
+            "path": {"type": "PathPrefix", "value": "/v1"},
+            "headers": [{"type": "Exact", "name": "X-Gateway-Model-Name", "value": "qwen"}],
+        }
+    ],
+    "backendRefs": [{"kind": "InferencePool", "name": "qwen", "weight": 1}],
+}
 REFUSED = [{"type": "Accepted", "status": "False", "reason": "UnsupportedValue", "message": "no mirrors"}]
 DEPLOYMENT_ROUTE = {"kind": "HTTPRoute", "metadata": {"namespace": "ml", "name": "qwen"}, "spec": {}}
 
@@ -75,6 +92,16 @@ INSIDE = gateway(
             [ADDRESSED, route(hostnames=["chat.example.com"])],
             ServiceUrl(
                 "ml/chat", "east", "http://127.1.3.1:8080/ml/chat", "chat.example.com", deployments=("qwen",)
+            ),
+        ),
+        (
+            [ADDRESSED, route(rules=[AT_THE_ROOT])],
+            ServiceUrl(
+                "ml/chat",
+                "east",
+                "http://127.1.3.1:8080",
+                deployments=("qwen",),
+                headers=(("X-Gateway-Model-Name", "qwen"),),
             ),
         ),
         (

@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 from pydantic import Field, model_validator
 
 from inferfleet.api.kinds.base import Model
+from inferfleet.api.kinds.serving.route import HeaderName
 from inferfleet.api.kinds.text_rules import SUBDOMAIN, Dns1035
 from inferfleet.api.problems import mistaken
 
@@ -31,6 +32,10 @@ class Gateway(Model):
     """
     ref: GatewayRef | None = None
     """A Gateway that exists. Either this or `className` is required."""
+    model_header: HeaderName | None = None
+    """Header in which a payload processor of the Gateway writes the model of each request, such as
+    `X-Gateway-Model-Name`. Default: there is none, and routes by `model` are refused.
+    """
     service_type: Literal["ClusterIP", "LoadBalancer"] = "ClusterIP"
     """Type of the Service of a Gateway that inferfleet creates with provider `istio` or `envoy`; refused with
     others. `ClusterIP` is reached from inside of the cluster alone, `LoadBalancer` gets an address outside,
