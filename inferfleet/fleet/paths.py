@@ -120,7 +120,7 @@ def _same(one: Requests, other: Requests) -> str | None:
 
 
 def _hosts(requests: Requests) -> set[str]:
-    return {host.lower() for host in requests.hostnames or ("",)}
+    return set(requests.hostnames or ("",))
 
 
 def _headers(requests: Requests) -> set[tuple[str, str]]:

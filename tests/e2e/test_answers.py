@@ -120,7 +120,9 @@ kind: HTTPRoute
 metadata: {name: stranger, namespace: strangers}
 spec:
   parentRefs: [{name: inferfleet, namespace: inferfleet-system}]
-  rules: [{matches: [{path: {type: PathPrefix, value: /ml/chat/v1}}], backendRefs: [{name: theirs, port: 80}]}]
+  rules:
+    - matches: [{path: {type: PathPrefix, value: /ml/chat/v1}}]
+      backendRefs: [{name: theirs, port: 80}]
 """
 
 

@@ -32,7 +32,13 @@ __all__ = [
 ]
 STACK = "istio"
 ONE = "ml/deployments/one"
-GATEWAY = {"className": "istio", "provider": "istio", "port": 8080, "serviceType": "LoadBalancer"}
+GATEWAY = {
+    "className": "istio",
+    "provider": "istio",
+    "port": 8080,
+    "serviceType": "LoadBalancer",
+    "modelHeader": "X-Gateway-Model-Name",
+}
 MISSING = "the service's route names a pool that is not there"
 LEADS = "HTTPRoute ml/one leads to InferencePool ml/one, which does not serve:"
 # What Istio says of it, and the requests that it breaks.
@@ -43,6 +49,16 @@ WORDS = {MISSING: ("ResolvedRefs=False (BackendNotFound): backend(nothing) not f
 NAMED = model(
     "named", route={"hostnames": ["one.example.com", "*.any.example.com"], "headers": {"x-team": "blue"}}
 )
+
+# Reached under the engine's own paths: by host name, by header as OtterScale does, and by model.
+AT_THE_ROOT = {
+    "hosted": ({"hostnames": ["root.example.com"]}, {"Host": "root.example.com"}),
+    "headed": (
+        {"paths": ["/"], "headers": {"OtterScale-Model-Name": "headed"}},
+        {"OtterScale-Model-Name": "headed"},
+    ),
+    "called": ({"model": "called"}, {"X-Gateway-Model-Name": "called"}),
+}
 
 
 def slow(**more: Any) -> dict[str, Any]:
@@ -56,7 +72,8 @@ def answering(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
         pytest.skip(str(why))
     with running(tmp_path_factory.mktemp("istio"), STACK, _east(GATEWAY)) as project:
         # The picker of `one` serves without TLS, those of the others with certificates of their own.
-        project.write("models", *models(), model("one"), NAMED, slow())
+        rooted = [model(name, route={"path": "/", **form}) for name, (form, _) in AT_THE_ROOT.items()]
+        project.write("models", *models(), model("one"), NAMED, slow(), *rooted)
         done = project.up()
         assert done.code == 0, done.output
         yield project
@@ -155,12 +172,45 @@ def test_a_route_takes_requests_for_its_host_names_with_its_headers(
 
 @pytest.mark.parametrize(
     ("path", "status"),
-    [("/v1/models", 200), ("/health", 200), ("", 404), ("/", 404), ("x/v1/models", 404)],
+    [
+        ("/v1/models", 200),
+        ("/v1", 404),
+        ("/health", 404),
+        ("/metrics", 404),
+        ("", 404),
+        ("/", 404),
+        ("x/v1/models", 404),
+    ],
 )
 def test_a_path_is_handed_on_without_the_prefix_of_its_route(
     answering: Project, path: str, status: int
 ) -> None:
     assert status_of(f"{url(answering, 'east', ONE)}{path}") == status
+
+
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize("name", AT_THE_ROOT)
+def test_a_route_at_the_root_answers_under_the_engine_s_own_paths(
+    answering: Project, name: str, stream: bool
+) -> None:
+    _, headers = AT_THE_ROOT[name]
+    root = url(answering, "east", "").rstrip("/")
+    said = [ask(root, headers=headers, stream=stream) for _ in range(5)]
+    assert {(one.status, one.pod.startswith(f"ml/{name}-")) for one in said} == {(200, True)}
+    assert ask(root, stream=stream).status == 404
+    route = json.loads(answering.kubectl("east", "get", "httproute", name, "-n", "ml", "-o", "json"))
+    assert [rule.get("filters") for rule in route["spec"]["rules"]] == [None]
+
+
+@pytest.mark.parametrize(
+    ("name", "path", "status"),
+    [("hosted", "/health", 404), ("headed", "/health", 200), ("called", "/health", 404)],
+)
+def test_other_paths_of_an_engine_are_reached_where_its_route_lists_them(
+    answering: Project, name: str, path: str, status: int
+) -> None:
+    root = url(answering, "east", "").rstrip("/")
+    assert status_of(f"{root}{path}", AT_THE_ROOT[name][1]) == status
 
 
 def test_a_request_may_take_as_long_as_its_route_says(answering: Project) -> None:

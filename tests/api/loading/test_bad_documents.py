@@ -170,6 +170,21 @@ CASES = {
         "  engine: {type: vLLM}", "  route: {headers: {a b: x}}",
         22, 'spec.route.headers["a b"]', "'a b' is not a header name", "Write it like x-model",
     ),
+    "path of an engine": (
+        "  engine: {type: vLLM}", "  route: {paths: [/v1/]}",
+        22, "spec.route.paths[0]", "'/v1/' is no path of an engine", "Write it like /v1 or /generate",
+    ),
+    "path twice": (
+        "  engine: {type: vLLM}", "  route: {paths: [/v1, /v1]}",
+        22, "spec.route.paths[1]", "path /v1 is there twice", "Keep one of the two",
+    ),
+    "empty rest of a path": (
+        "  engine: {type: vLLM}", "  route: {paths: [/]}",
+        22, "spec.route.paths",
+        "paths has /, of which a gateway would have to make an empty path: some send //v1 then, and GKE's do "
+        "not support it",
+        "Write path: / beside it, or list the engine's paths",
+    ),
     "taint": (
         "nodeCount: 3}", "nodeCount: 3, taints: [{key: a b, effect: NoSchedule}]}",
         14, "spec.nodePools[0].taints[0].key", "key 'a b' must be a key such as tier or example.com/tier",

@@ -1,0 +1,137 @@
+"""Which requests routes take, and what is said where two take the same or a gateway cannot tell."""
+
+from typing import Any
+
+import pytest
+from small_fleet import cluster, deployment, fleet, lock, service
+
+from inferfleet.api.documents import Documents
+from inferfleet.api.kinds.inference_cluster import InferenceCluster
+from inferfleet.api.kinds.model_service import ModelService
+from inferfleet.api.kinds.serving.gateway import Gateway
+from inferfleet.fleet import plan
+from inferfleet.fleet.paths import Requests, of_deployment, of_service
+
+ANY = Gateway(class_name="any")
+READS = Gateway(class_name="any", model_header="X-Gateway-Model-Name")
+EAST = cluster("east", {"l4": ("l4", 9)})
+A_MODEL = {"path": "/", "model": "chat"}
+
+
+def _routed(name: str, route: dict[str, Any], *selects: str) -> ModelService:
+    entries = [{"selector": {"matchLabels": {"inferfleet.dev/deployment": one}}} for one in selects]
+    return ModelService.model_validate(
+        {"metadata": {"name": name, "namespace": "ml"}, "spec": {"endpoints": entries, "route": route}}
+    )
+
+
+def _reads(header: str) -> InferenceCluster:
+    serving = EAST.spec.serving
+    gateway = serving.gateway.model_copy(update={"model_header": header})
+    serving = serving.model_copy(update={"gateway": gateway})
+    return EAST.model_copy(update={"spec": EAST.spec.model_copy(update={"serving": serving})})
+
+
+@pytest.mark.parametrize(
+    ("engine", "route", "requests"),
+    [
+        ("vLLM", {}, Requests("/ml/deployments/a", ("/v1",))),
+        ("SGLang", {}, Requests("/ml/deployments/a", ("/v1", "/generate"))),
+        ("Triton", {}, Requests("/ml/deployments/a", ("/v1", "/v2"))),
+        ("Other", {"paths": ["/score"]}, Requests("/ml/deployments/a", ("/score",))),
+        ("vLLM", {"path": "/"}, Requests("", ("/v1",))),
+        (
+            "vLLM",
+            {"path": "/", "paths": ["/"], "hostnames": ["a.b"], "headers": {"X-B": "2", "X-A": "1"}},
+            Requests("", ("/",), ("a.b",), (("X-A", "1"), ("X-B", "2"))),
+        ),
+        ("vLLM", A_MODEL, Requests("", ("/v1",), (), (("X-Gateway-Model-Name", "chat"),))),
+    ],
+)
+def test_a_deployment_takes_the_paths_of_its_engine(
+    engine: str, route: dict[str, Any], requests: Requests
+) -> None:
+    assert of_deployment(deployment("a", 1, engine={"type": engine}, route=route), READS) == requests
+
+
+@pytest.mark.parametrize(
+    ("route", "requests"),
+    [
+        ({}, Requests("/ml/chat", ("/generate", "/v1"))),
+        ({"path": "/", "hostnames": ["a.b"]}, Requests("", ("/", "/generate", "/v1"), ("a.b",))),
+        ({"paths": ["/v1"]}, Requests("/ml/chat", ("/v1",))),
+    ],
+)
+def test_a_service_takes_the_paths_of_all_its_engines(route: dict[str, Any], requests: Requests) -> None:
+    documents = fleet(
+        EAST,
+        deployment("a", 1, engine={"type": "SGLang"}),
+        deployment("b", 1, route={"path": "/", "paths": ["/"], "headers": {"x-b": "1"}}),
+        _routed("chat", route, "a", "b"),
+    )
+    [planned] = plan(documents, lock({})).services
+    assert of_service(documents, planned) == requests
+
+
+def _said(documents: Documents) -> list[tuple[str, str, str, str]]:
+    problems = plan(documents, lock({})).problems
+    return [(one.kind, one.key, one.path, one.what) for one in problems if "route" in one.path]
+
+
+def test_two_that_take_the_same_requests_are_both_named() -> None:
+    route = {"path": "/", "hostnames": ["a.example.com", "b.example.com"]}
+    documents = fleet(
+        EAST,
+        deployment("a", 1, route={"path": "/", "hostnames": ["a.example.com"]}),
+        _routed("chat", route, "a"),
+    )
+    same = "requests to /v1 for host a.example.com on cluster east, and so does"
+    rest = "its gateway would send all of them to one of the two"
+    assert _said(documents) == [
+        ("ModelDeployment", "ml/a", "spec.route", f"deployment ml/a takes {same} service ml/chat: {rest}"),
+        ("ModelService", "ml/chat", "spec.route", f"service ml/chat takes {same} deployment ml/a: {rest}"),
+    ]
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"path": "/", "hostnames": ["b.example.com"]},
+        {"path": "/", "hostnames": ["a.example.com"], "headers": {"x-a": "1"}},
+        {"path": "/", "hostnames": ["a.example.com"], "paths": ["/v2"]},
+        {"path": "/"},
+        {},
+    ],
+)
+def test_another_host_header_or_path_is_no_conflict(other: dict[str, Any]) -> None:
+    first = deployment("a", 1, route={"path": "/", "hostnames": ["a.example.com"]})
+    assert _said(fleet(EAST, first, _routed("chat", other, "a"))) == []
+
+
+def test_a_route_by_model_needs_a_gateway_that_reads_it() -> None:
+    documents = (deployment("a", 1, route={"enabled": False}), _routed("chat", A_MODEL, "a"))
+    assert _said(fleet(_reads("X-Gateway-Model-Name"), *documents)) == []
+    assert _said(fleet(EAST, *documents)) == [
+        (
+            "ModelService",
+            "ml/chat",
+            "spec.route.model",
+            "service ml/chat is reached by the model chat that requests name, and the gateway of cluster "
+            "east has no modelHeader, so nothing there reads it",
+        )
+    ]
+
+
+def test_a_service_of_many_engines_has_too_many_paths() -> None:
+    many = [
+        deployment(name, 1, route={"paths": [f"/{name}{number}" for number in range(9)]})
+        for name in ("a", "b")
+    ]
+    assert _said(fleet(EAST, *many, service("chat", (1, {})))) == [
+        (
+            "ModelService",
+            "ml/chat",
+            "spec.route.paths",
+            "service ml/chat has 18 paths of engines on cluster east, and a route takes at most 16",
+        )
+    ]
