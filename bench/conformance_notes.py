@@ -28,15 +28,18 @@ an HTTPS listener fail. It refuses what it lacks by the field's name, with a rea
 that somebody writes are not read, and it reads no ReferenceGrants. It has no redirects. Other tests of
 optional features are not asked.
 
-Under Google's classes it refuses time limits, as Google's report has no HTTPRouteRequestTimeout. It does
+Under Google's classes it refuses time limits, as Google's report has no HTTPRouteRequestTimeout, and rewrites
+of a prefix to `/` and of whole paths, as it has no HTTPRoutePathRewrite. The condition has the words of
+Google's controller, with the code GWCER104. It does
 what HTTPRouteParentRefPort asks for, because tests of the core need ports in `parentRefs` too. It does not
 tell pickers which endpoint served a request, which GatewayDestinationEndpointServed and
 InferencePoolAppProtocol look at, and knows no HTTP/2 to endpoints.
 
-**What we render** needs, of the optional features, HTTPRoutePathRewrite everywhere and
-HTTPRouteRequestTimeout for all providers but `gke`. Google's report lists the first as unsupported. Its
-test replaces a prefix, a prefix by `/`, which is what our routes do, and whole paths; which of them fails
-on GKE the report does not say. Try one route on the class that you use before you depend on it.
+**What we render** needs, of the optional features, HTTPRouteRequestTimeout for all providers but `gke`, and a
+part of HTTPRoutePathRewrite: a prefix is replaced by a path of the engine, `/ml/chat/v1` by `/v1`. Google's
+reports up to that of v1.6 (2026-07-23) list the feature as unsupported. Its test replaces a prefix by
+another, a prefix by `/`, and whole paths; which of them fails on GKE the reports do not say. No route of
+ours does the second or the third. With `route.path: /` a route rewrites nothing.
 
 The suite of the inference extension is that of v1.5.0, whose pods run the picker of that version. From
 v1.6.0 on it has a picker of its own, which answers each body by itself, where Istio and the built-in

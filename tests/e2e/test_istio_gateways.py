@@ -10,6 +10,13 @@ from asking import ask, status_of, until, url
 from documents import annotated, cluster, model
 from project import Project
 from reaching import config_dump, values_of
+from route_forms import (
+    AT_THE_ROOT,
+    ONE,
+    test_a_path_is_handed_on_without_the_prefix_of_its_route,
+    test_a_route_at_the_root_answers_under_the_engine_s_own_paths,
+    test_other_paths_of_an_engine_are_reached_where_its_route_lists_them,
+)
 from sandboxes import running
 
 # Every gateway does these: pytest runs them on what `answering` is here.
@@ -26,12 +33,14 @@ from sandbox.network.obstacles import obstacle
 
 __all__ = [
     "test_a_killed_engine_is_avoided_within_seconds_and_comes_back",
+    "test_a_path_is_handed_on_without_the_prefix_of_its_route",
+    "test_a_route_at_the_root_answers_under_the_engine_s_own_paths",
     "test_a_route_of_a_namespace_that_is_not_the_stacks_is_not_taken",
     "test_killed_pickers_fail_as_their_pools_say_and_come_back",
+    "test_other_paths_of_an_engine_are_reached_where_its_route_lists_them",
     "test_two_thousand_requests_are_split_by_the_weights",
 ]
 STACK = "istio"
-ONE = "ml/deployments/one"
 GATEWAY = {
     "className": "istio",
     "provider": "istio",
@@ -45,20 +54,9 @@ LEADS = "HTTPRoute ml/one leads to InferencePool ml/one, which does not serve:"
 WORDS = {MISSING: ("ResolvedRefs=False (BackendNotFound): backend(nothing) not found", "ml/chat")}
 
 
-# Reached under two host names, and with a header alone.
 NAMED = model(
     "named", route={"hostnames": ["one.example.com", "*.any.example.com"], "headers": {"x-team": "blue"}}
 )
-
-# Reached under the engine's own paths: by host name, by header as OtterScale does, and by model.
-AT_THE_ROOT = {
-    "hosted": ({"hostnames": ["root.example.com"]}, {"Host": "root.example.com"}),
-    "headed": (
-        {"paths": ["/"], "headers": {"OtterScale-Model-Name": "headed"}},
-        {"OtterScale-Model-Name": "headed"},
-    ),
-    "called": ({"model": "called"}, {"X-Gateway-Model-Name": "called"}),
-}
 
 
 def slow(**more: Any) -> dict[str, Any]:
@@ -168,49 +166,6 @@ def test_a_route_takes_requests_for_its_host_names_with_its_headers(
 ) -> None:
     headers = {"Host": host, **({"x-team": team} if team else {})}
     assert status_of(f"{url(answering, 'east', 'ml/deployments/named')}/v1/models", headers) == status
-
-
-@pytest.mark.parametrize(
-    ("path", "status"),
-    [
-        ("/v1/models", 200),
-        ("/v1", 404),
-        ("/health", 404),
-        ("/metrics", 404),
-        ("", 404),
-        ("/", 404),
-        ("x/v1/models", 404),
-    ],
-)
-def test_a_path_is_handed_on_without_the_prefix_of_its_route(
-    answering: Project, path: str, status: int
-) -> None:
-    assert status_of(f"{url(answering, 'east', ONE)}{path}") == status
-
-
-@pytest.mark.parametrize("stream", [False, True])
-@pytest.mark.parametrize("name", AT_THE_ROOT)
-def test_a_route_at_the_root_answers_under_the_engine_s_own_paths(
-    answering: Project, name: str, stream: bool
-) -> None:
-    _, headers = AT_THE_ROOT[name]
-    root = url(answering, "east", "").rstrip("/")
-    said = [ask(root, headers=headers, stream=stream) for _ in range(5)]
-    assert {(one.status, one.pod.startswith(f"ml/{name}-")) for one in said} == {(200, True)}
-    assert ask(root, stream=stream).status == 404
-    route = json.loads(answering.kubectl("east", "get", "httproute", name, "-n", "ml", "-o", "json"))
-    assert [rule.get("filters") for rule in route["spec"]["rules"]] == [None]
-
-
-@pytest.mark.parametrize(
-    ("name", "path", "status"),
-    [("hosted", "/health", 404), ("headed", "/health", 200), ("called", "/health", 404)],
-)
-def test_other_paths_of_an_engine_are_reached_where_its_route_lists_them(
-    answering: Project, name: str, path: str, status: int
-) -> None:
-    root = url(answering, "east", "").rstrip("/")
-    assert status_of(f"{root}{path}", AT_THE_ROOT[name][1]) == status
 
 
 def test_a_request_may_take_as_long_as_its_route_says(answering: Project) -> None:

@@ -102,41 +102,6 @@ def test_hostnames_and_headers_narrow_a_route(deployment: Make) -> None:
     ]
 
 
-def test_each_path_of_an_engine_is_a_rule_that_leaves_that_path(deployment: Make) -> None:
-    document = deployment(engine={"type": "SGLang"})
-    rules = deployment_route(deployment=document, gateway=OWN, profile=GIE, stack="prod")["spec"]["rules"]
-    assert [(rule["matches"][0]["path"]["value"], rule["filters"]) for rule in rules] == [
-        ("/ml/deployments/qwen/v1", [_leaves("/v1")]),
-        ("/ml/deployments/qwen/generate", [_leaves("/generate")]),
-    ]
-
-
-def test_a_route_at_the_root_rewrites_nothing(deployment: Make) -> None:
-    """With the path / and its own header it is the route that OtterScale writes by default."""
-    document = deployment(route={"path": "/", "paths": ["/"], "headers": {"OtterScale-Model-Name": "qwen"}})
-    spec = deployment_route(deployment=document, gateway=OWN, profile=GIE, stack="prod")["spec"]
-    named = {"type": "Exact", "name": "OtterScale-Model-Name", "value": "qwen"}
-    assert spec["rules"] == [
-        {
-            "matches": [{"path": {"type": "PathPrefix", "value": "/"}, "headers": [named]}],
-            "backendRefs": [POOL],
-            "timeouts": {"request": "3600s"},
-        }
-    ]
-
-
-def test_a_route_by_model_matches_the_header_in_which_the_gateway_writes_it(deployment: Make) -> None:
-    reads = Gateway(class_name="any", model_header="X-Gateway-Model-Name")
-    document = deployment(route={"path": "/", "model": "qwen"})
-    spec = deployment_route(deployment=document, gateway=reads, profile=GIE, stack="prod")["spec"]
-    assert spec["rules"][0]["matches"] == [
-        {
-            "path": {"type": "PathPrefix", "value": "/v1"},
-            "headers": [{"type": "Exact", "name": "X-Gateway-Model-Name", "value": "qwen"}],
-        }
-    ]
-
-
 def test_a_service_shares_traffic_by_weight_through_the_gateway_that_exists() -> None:
     route = ServiceRoute("ml/coder", "east", (Backend("ml/qwen", 80), Backend("ml/llama", 20)))
     theirs = Gateway.model_validate({"provider": "gke", "ref": {"name": "shared", "namespace": "infra"}})

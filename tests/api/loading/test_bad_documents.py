@@ -161,30 +161,6 @@ CASES = {
         "nodeCount: 3}", "nodeCount: 3}\n    - {name: l4, className: l4, nodeCount: 3}",
         15, "spec.nodePools[1].name", "a second pool is named l4", "Rename one",
     ),
-    "header twice": (
-        "  engine: {type: vLLM}", "  route: {headers: {X-A: x, x-a: y}}",
-        22, "spec.route.headers.x-a", "header x-a is there twice: upper and lower case make no difference",
-        "Keep one of the two: a gateway looks at the first only",
-    ),
-    "header": (
-        "  engine: {type: vLLM}", "  route: {headers: {a b: x}}",
-        22, 'spec.route.headers["a b"]', "'a b' is not a header name", "Write it like x-model",
-    ),
-    "path of an engine": (
-        "  engine: {type: vLLM}", "  route: {paths: [/v1/]}",
-        22, "spec.route.paths[0]", "'/v1/' is no path of an engine", "Write it like /v1 or /generate",
-    ),
-    "path twice": (
-        "  engine: {type: vLLM}", "  route: {paths: [/v1, /v1]}",
-        22, "spec.route.paths[1]", "path /v1 is there twice", "Keep one of the two",
-    ),
-    "empty rest of a path": (
-        "  engine: {type: vLLM}", "  route: {paths: [/]}",
-        22, "spec.route.paths",
-        "paths has /, of which a gateway would have to make an empty path: some send //v1 then, and GKE's do "
-        "not support it",
-        "Write path: / beside it, or list the engine's paths",
-    ),
     "taint": (
         "nodeCount: 3}", "nodeCount: 3, taints: [{key: a b, effect: NoSchedule}]}",
         14, "spec.nodePools[0].taints[0].key", "key 'a b' must be a key such as tier or example.com/tier",
