@@ -10,7 +10,7 @@ from inferfleet.digest.values.models import Drain
 from inferfleet.digest.values.nodes import Cluster, ClusterChange, Pool, PoolChange, Resource
 from inferfleet.fleet.placement.sizes import counted
 from inferfleet.gke.changes.differences import CloudChange
-from inferfleet.gke.facts.create_only import recreates
+from inferfleet.gke.facts.create_only import ZONES, recreates
 
 _LEFT = ("drained", "lost", "abandoned")
 
@@ -98,7 +98,9 @@ def _pool(
 
 
 def _in_place(resource: Resource) -> str:
-    nodes = resource.resource.startswith("NodePool ") and any(map(recreates, resource.fields))
+    # Zones of a pool that lose nodes are a change in the cloud, and told as one.
+    fields = set(resource.fields) - {ZONES}
+    nodes = resource.resource.startswith("NodePool ") and any(map(recreates, fields))
     return "changes in place, and GKE replaces its nodes, some at a time" if nodes else "changes in place"
 
 

@@ -11,7 +11,7 @@ from project import Run
 
 from inferfleet.gke.changes.page import PodEffect
 from inferfleet.gke.facts.change_table import Effect, Row, field_table
-from inferfleet.gke.facts.create_only import recreates, without_places
+from inferfleet.gke.facts.create_only import ZONES, recreates, without_places
 
 # Kinds of the cloud whose change people feel; all else of it comes and goes with them.
 FELT = {"NodePool", "Cluster"}
@@ -121,8 +121,10 @@ def _effect(run: Run, name: str) -> Effect:
         return Effect.CREATES if operation == "create" else Effect.DELETES
     if operation != "update":
         return Effect.REPLACES if kind == "NodePool" else Effect.REFUSED
-    moves = kind == "NodePool" and any(recreates(without_places(one)) for one in run.changed[name])
-    return Effect.NODES if moves else Effect.IN_PLACE
+    moved = {one for one in map(without_places, run.changed[name]) if kind == "NodePool" and recreates(one)}
+    if moved == {ZONES}:
+        return Effect.ZONES
+    return Effect.NODES if moved else Effect.IN_PLACE
 
 
 def _set(document: dict[str, Any], path: str, value: Any) -> None:

@@ -113,6 +113,12 @@ DEPLOYMENT_FIELDS = (
     ),
     DeploymentField("spec.tolerations", PodEffect.NONE, "where a taint is not tolerated, replicas move"),
     DeploymentField(
+        "spec.profile",
+        PodEffect.ROLL,
+        "pods roll only where the release brings their routing proxy or an image that they leave out; the "
+        "picker is replaced",
+    ),
+    DeploymentField(
         "spec.engine.type",
         PodEffect.ROLL,
         "probes, metrics and labels follow from it; where there is prefill, both roles get another workload",

@@ -13,7 +13,7 @@ from inferfleet.fleet.lock.lock import Lock, LockedPool
 from inferfleet.gke.changes.differences import ChangeKind, CloudChange, Difference, differences, in_words
 from inferfleet.gke.facts import schema
 from inferfleet.gke.facts.change_table import field_table
-from inferfleet.gke.facts.create_only import is_create_only, recreates, without_places
+from inferfleet.gke.facts.create_only import ZONES, is_create_only, only_adds, recreates, without_places
 from inferfleet.gke.facts.schema import NODE_POOL
 from inferfleet.gke.pool import GkePool
 from inferfleet.gke.values import CloudCluster, CloudPool
@@ -76,10 +76,14 @@ def _changed(lock: Lock, now: CloudPool, state: State) -> Iterator[CloudChange |
         what = f"cluster {pool.cluster} is lost, and {thing} would change: {in_words(changed)}"
         yield problem(what, _LOST)
     elif not replacing:
-        yield CloudChange(pool.cluster, pool.name, "nodes replaced", changed, on_it)
-        if on_it:
-            what = f"GKE replaces the nodes of {thing}, some at a time: {in_words(changed)}"
-            step = "Expect the replicas to restart on the new nodes"
+        touching = tuple(one for one in changed if not only_adds(one.path, one.before, one.after))
+        if touching:
+            yield CloudChange(pool.cluster, pool.name, "nodes replaced", touching, on_it)
+        if on_it and touching:
+            of_zones = all(difference.path == ZONES for difference in touching)
+            does = "deletes the nodes of removed zones of" if of_zones else "replaces the nodes of"
+            what = f"GKE {does} {thing}, some at a time: {in_words(touching)}"
+            step = "Expect the replicas on them to restart on other nodes"
             yield problem(what, step, severity="warning")
     elif on_it and (missing := _not_allowed(replacing, pool.gke.replace)):
         what = f"{thing} would be replaced, for this cannot change in place: {in_words(replacing)}"

@@ -20,6 +20,7 @@ class Effect(StrEnum):
     NOTHING = "nothing in the cloud"
     CREATES = "creates a pool"
     IN_PLACE = "in place"
+    ZONES = "in place, GKE deletes the nodes of removed zones"
     NODES = "in place, GKE replaces the nodes"
     DELETES = "deletes the pool"
     ANOTHER = "creates another pool, deletes this one"
@@ -73,9 +74,9 @@ _NODE = "NodePool.nodeConfig"
 _GPU = f"{_NODE}.guestAccelerators"
 _RESERVED = f"{_NODE}.reservationAffinity"
 _INTERFACES = "NodePool.networkConfig.additionalNodeNetworkConfigs"
-_ZONES = (
-    "nodes in a removed zone are deleted; with RDMA the pool is replaced, as its networks are of one zone"
-)
+# https://cloud.google.com/kubernetes-engine/docs/reference/rest/v1/projects.locations.clusters.nodePools
+# (locations): nodes are added and removed. Those of zones that stay are not touched.
+_ZONES = "a zone more restarts nothing; with RDMA the pool is replaced, as its networks are of one zone"
 _CREATED = "immutable: GKE sets it when the pool is created"
 _SIZE = "GKE adds or deletes nodes"
 _UPGRADE = "GKE replaces the nodes of the pool, some at a time"
@@ -184,7 +185,7 @@ _CLUSTER = (
     _gke("region", Effect.REFUSED, _ANOTHER, "Cluster.location", "Cluster.subnetwork"),
     _gke(
         "zones",
-        Effect.NODES,
+        Effect.ZONES,
         f"of pools without zones of their own: {_ZONES}",
         "Cluster.nodeLocations",
         "SystemPool.nodeLocations",
@@ -272,7 +273,7 @@ _POOLS = (
         f"{_NODE}.taints",
     ),
     _pool("labels", Effect.IN_PLACE, "running nodes get them too", f"{_NODE}.labels"),
-    _pool("zones", Effect.NODES, _ZONES, "NodePool.nodeLocations", _INTERFACES),
+    _pool("zones", Effect.ZONES, _ZONES, "NodePool.nodeLocations", _INTERFACES),
     _pool(
         "capacity.model",
         Effect.REPLACES,

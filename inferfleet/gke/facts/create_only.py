@@ -33,9 +33,11 @@ NOT: Mapping[tuple[str, str], str] = {
 }
 # They are made from documents and settings, and say nothing by themselves.
 _NAMES = ("name", "namePrefix")
-# In place for the provider; GKE then replaces every node of the pool, some at a time.
+# In place for the provider; GKE then replaces every node of the pool, some at a time, or deletes those of
+# removed zones (`only_adds` tells which changes touch none).
 # https://github.com/GoogleCloudPlatform/magic-modules/pull/9575 (released in provider 5.10.0), and
 # https://cloud.google.com/kubernetes-engine/docs/concepts/managing-clusters
+ZONES = "nodeLocations"
 RECREATING: tuple[str, ...] = (
     "nodeConfig.bootDisk",
     "nodeConfig.gcfsConfig",
@@ -44,7 +46,7 @@ RECREATING: tuple[str, ...] = (
     "nodeConfig.linuxNodeConfig",
     "nodeConfig.machineType",
     "nodeConfig.workloadMetadataConfig",
-    "nodeLocations",
+    ZONES,
 )
 
 
@@ -71,6 +73,15 @@ def leaves(token: str, inputs: Mapping[str, Any]) -> dict[str, Any]:
 def recreates(path: str) -> bool:
     """Return whether a change of the leaf at the path makes GKE replace the nodes, and not the pool."""
     return any(_within(without_places(path), setting) for setting in RECREATING)
+
+
+def only_adds(path: str, before: Any, after: Any) -> bool:
+    """Return whether a change of a leaf that `recreates` nodes adds some, and touches none that run.
+
+    So does a zone more: nodes of the others stay, https://cloud.google.com/kubernetes-engine/docs/reference/
+    rest/v1/projects.locations.clusters.nodePools (locations). Zones that were not given are not known.
+    """
+    return path == ZONES and bool(before) and set(before) <= set(after or ())
 
 
 def is_create_only(token: str, path: str) -> bool:

@@ -11,7 +11,7 @@ from inferfleet.api.kinds.inference_class import InferenceClass
 from inferfleet.api.kinds.inference_cluster import InferenceCluster
 from inferfleet.fleet.names import POOL
 from inferfleet.gke.facts.change_table import Effect, Row, field_table
-from inferfleet.gke.facts.create_only import create_only, recreating, without_places
+from inferfleet.gke.facts.create_only import ZONES, create_only, recreating, without_places
 from inferfleet.gke.facts.schema import CLUSTER, NODE_POOL
 from inferfleet.gke.settings.ranges import BLOCK
 from inferfleet.gke.values import CloudResource
@@ -139,8 +139,9 @@ def _effect(before: dict[str, Any], after: dict[str, Any], changed: list[str]) -
     assert not any(path.startswith("SystemPool.") for path in life)
     if life:
         return Effect.REPLACES
-    if any((before | after)[path][1] == "nodes" for path in changed):
-        return Effect.NODES
+    moved = {path.partition(".")[2] for path in changed if (before | after)[path][1] == "nodes"}
+    if moved:
+        return Effect.ZONES if moved == {ZONES} else Effect.NODES
     return Effect.IN_PLACE if changed else Effect.NOTHING
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 from small_changes import SPOT, STANDING, changes, l4, standing
-from small_clouds import L4, cluster, pool
+from small_clouds import cluster, pool
 
 from inferfleet.api.kinds.inference_class import InferenceClass
 from inferfleet.api.kinds.inference_cluster import InferenceCluster
@@ -122,7 +122,6 @@ def test_new_nodes_that_need_the_reservation_of_the_old_ones_are_warned_about() 
     [
         (cluster(), l4(diskSizeGb=300), "diskSizeGb (sizeGb 100 -> 300)"),
         (cluster(), l4(imageStreaming=True), "imageStreaming (enabled false -> true)"),
-        (cluster("east", pool(zones=["us-east5-a"])), L4, 'zones (nodeLocations unset -> ["us-east5-a"])'),
     ],
 )
 def test_replaced_nodes_are_told_with_the_replicas_that_start_again(
@@ -133,9 +132,36 @@ def test_replaced_nodes_are_told_with_the_replicas_that_start_again(
         [],
         [
             f"spec.nodePools[0]: GKE replaces the nodes of {STANDING}, some at a time: {told}. "
-            "Expect the replicas to restart on the new nodes"
+            "Expect the replicas on them to restart on other nodes"
         ],
     )
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "told"),
+    [
+        (["us-east5-a", "us-east5-b"], ["us-east5-a"], '["us-east5-a", "us-east5-b"] -> ["us-east5-a"]'),
+        (["us-east5-a"], ["us-east5-b"], '["us-east5-a"] -> ["us-east5-b"]'),
+        ([], ["us-east5-a"], 'unset -> ["us-east5-a"]'),
+    ],
+)
+def test_a_zone_less_is_told_with_the_replicas_that_may_start_again(
+    before: list[str], after: list[str], told: str
+) -> None:
+    was, will = (cluster("east", pool(**({"zones": zones} if zones else {}))) for zones in (before, after))
+    assert changes(standing(was), will) == (
+        [f"pool east/l4 has its nodes replaced: zones (nodeLocations {told}); 2 replicas (2 of ml/coder)"],
+        [],
+        [
+            f"spec.nodePools[0]: GKE deletes the nodes of removed zones of {STANDING}, some at a time: zones "
+            f"(nodeLocations {told}). Expect the replicas on them to restart on other nodes"
+        ],
+    )
+
+
+def test_a_zone_more_restarts_nothing() -> None:
+    one, two = (cluster("east", pool(zones=[f"us-east5-{zone}" for zone in zones])) for zones in ("a", "ab"))
+    assert changes(standing(one), two) == ([], [], [])
 
 
 def test_another_zone_replaces_a_pool_whose_networks_are_of_one_zone() -> None:

@@ -72,10 +72,10 @@ def test_a_row_says_of_its_settings_what_the_provider_has_of_them(row: Row) -> N
 
 # The effect of most changes, though one of the settings of the field could do more.
 EXPLAINED = {
-    "spec.cluster.gke.zones": Effect.NODES,  # networks between GPUs are of a zone only with RDMA
-    "spec.nodePools[].zones": Effect.NODES,  # as above
+    "spec.cluster.gke.zones": Effect.ZONES,  # networks between GPUs are of a zone only with RDMA
+    "spec.nodePools[].zones": Effect.ZONES,  # as above
 }
-_ORDER = (Effect.IN_PLACE, Effect.NODES, Effect.REPLACES, Effect.REFUSED)
+_ORDER = (Effect.IN_PLACE, Effect.ZONES, Effect.NODES, Effect.REPLACES, Effect.REFUSED)
 
 
 def _effect(wire: str) -> tuple[int, Effect]:
