@@ -48,13 +48,16 @@ def requested(project: Project) -> tuple[float, float]:
 def updated(project: Project, parallel: int) -> None:
     """Update the stack, for as long as that takes."""
     command = ("pulumi", "up", "--stack", STACK, "--yes", "--skip-preview", "--non-interactive")
-    subprocess.run(
+    done = subprocess.run(
         [*command, f"--parallel={parallel}"],
         cwd=project.root,
         env=dict(project.environment),
-        stdout=subprocess.DEVNULL,
-        check=True,
+        capture_output=True,
+        text=True,
+        check=False,
     )
+    if done.returncode:
+        sys.exit(done.stdout + done.stderr)
 
 
 def main() -> int:
