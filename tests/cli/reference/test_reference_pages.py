@@ -34,6 +34,7 @@ def test_every_kind_is_set_out_by_path_in_the_document() -> None:
         "## `spec.endpoints[]`",
         "## `spec.endpoints[].selector`",
         "## `spec.endpoints[].selector.matchExpressions[]`",
+        "## `spec.route`",
     ]
 
 
