@@ -58,7 +58,7 @@ from inferfleet.plugins.put import (
     put_volume,
     require_nodes,
 )
-from inferfleet.profiles import devices, pod_security
+from inferfleet.profiles import devices, gke, pod_security
 from inferfleet.profiles.engines import EngineDefaults
 from inferfleet.profiles.engines import engine as engine_defaults
 
@@ -100,6 +100,7 @@ __all__ = [
     "engine_defaults",
     "engine_model",
     "expert_args",
+    "gke",
     "handover_args",
     "mapping",
     "missing_args",

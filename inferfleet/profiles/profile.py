@@ -89,8 +89,6 @@ class Profile:
     engine_metrics_port_flag: str | None
     # What follows `epp-<namespace>-<pool>` in the name of the Lease by which replicas elect a leader.
     lease_suffix: str
-    # Whether the picker watches its own InferencePool by name, so that it needs no right to read others.
-    watches_pool_by_name: bool
     # The routing proxy that goes with the picker: what one writes into a request, the other reads.
     proxy: ProxyTable
     # The file of `pickers/` that says what a config may hold: with anything else the picker exits.
@@ -114,6 +112,9 @@ class Profile:
     # controller-runtime v0.23.3 (pkg/manager/internal.go), which no flag of GIE changes; --drain-timeout of
     # llm-d-router has the same default.
     stop_seconds: int = 30
+    # The flag that says so, where pickers are told by it: then a picker that is told to end gives its Lease
+    # back at once and takes new streams for all of that time. None: streams alone are waited for.
+    drain_flag: str | None = None
     # Pickers of a stack are replaced when this changes, so only a new row of the table may have another
     # value.
     read_only_root_filesystem: bool = False

@@ -12,6 +12,8 @@ _PROFILES = {profile.name: profile for profile in (GIE_1_5, GIE_1_5_R2, ROUTER_0
 # Pickers of deployments with prefill apart, where those of the profile do not know it. It is no profile by
 # itself: for all other deployments GIE 1.5 is the newer picker, and knows the metrics of more engines.
 _APART = {profile.name: SCHEDULER_0_7 for profile in (GIE_1_5, GIE_1_5_R2)}
+# What to choose where something else is asked for than a profile has.
+NEWEST = RELEASES[-1].name
 
 
 def names() -> tuple[str, ...]:

@@ -108,6 +108,11 @@ def choice(environment: Mapping[str, str] = os.environ) -> Choice:
         raise SandboxProblem(
             f"{MIRROR} is {mirror!r} and must be a URL such as https://mirror.example/files."
         )
+    if "@" in urlsplit(mirror).netloc:
+        raise SandboxProblem(
+            f"{MIRROR} has a user name or password, which would stand in logs. Write the URL without: files "
+            "are known by their checksums."
+        )
     return Choice(not wanted, mirror)
 
 

@@ -90,7 +90,11 @@ def fetch_releases(
     chosen, arch = choice(), architecture()
     if not chosen.allowed:
         return frozenset()
-    wanted = [release for part in missing if (release := release_of(part, arch, releases))]
+    # What was built once is built again: clusters that stand may have data of a newer etcd than that of the
+    # release, which refuses it (server/etcdserver/version/downgrade.go of etcd).
+    wanted = [
+        release for part in missing if (release := release_of(part, arch, releases)) and not _was_built(part)
+    ]
     urls = {
         release.part: [chosen.address(archive.url.format(arch=arch)) for archive in release.archives]
         for release in wanted
@@ -111,6 +115,11 @@ def fetch_releases(
         except NotFetched as reason:
             progress.say(f"{release.part.name} is built: {reason}.")
     return frozenset(fetched)
+
+
+def _was_built(part: Part) -> bool:
+    """Return whether another version of the part was built on this machine."""
+    return any(made.is_dir() and "-released-" not in made.name for made in store().glob(f"{part.name}-*"))
 
 
 def programs(parts: tuple[Resolved, ...]) -> Path:

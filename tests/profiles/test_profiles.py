@@ -25,13 +25,13 @@ def test_a_release_of_llm_d_is_pinned_and_names_engine_and_kit() -> None:
     sidecar = "ghcr.io/llm-d/llm-d-router-disagg-sidecar"
     rows = {name: profile(name) for name in names() if name.startswith("llm-d-")}
     assert {
-        name: (row.proxy.image, row.engine_images, row.kit_image, row.config_table)
+        name: (row.proxy.image.partition("@")[0], row.engine_images, row.kit_image, row.config_table)
         for name, row in rows.items()
     } == {
         "llm-d-0.8": (f"{sidecar}:v0.9.0", {"vLLM": f"{vllm}:v0.23.0"}, kit, "router-0.9"),
         "llm-d-0.9": (f"{sidecar}:v0.10.0", {"vLLM": f"{vllm}:v0.26.0"}, kit, "router-0.10"),
     }
-    assert all("@sha256:" in row.epp_image for row in rows.values())
+    assert all("@sha256:" in image for row in rows.values() for image in (row.epp_image, row.proxy.image))
 
 
 def test_images_that_a_cluster_does_not_name_are_those_of_its_profile() -> None:

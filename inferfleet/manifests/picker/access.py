@@ -25,13 +25,13 @@ def role(*, deployment: ModelDeployment, profile: Profile, stack: str, revision:
     """Return rights to read pods, pool and objectives; with several replicas also to elect a leader.
 
     A request to create has no name that RBAC could compare, so that right is for any Lease and Event of the
-    namespace. A list or watch has one where it selects by `metadata.name`.
+    namespace. A list or watch has one where it selects by `metadata.name`, as pickers do with their pool
+    (pkg/epp/server/controller_manager.go of all releases).
     """
     key = deployment.metadata.key
-    pool = [names.inference_pool(key, revision)] if profile.watches_pool_by_name else []
     rules = [
         _rule("", ["pods"], *_READ),
-        _rule(profile.pool_group, ["inferencepools"], *_READ, only=pool),
+        _rule(profile.pool_group, ["inferencepools"], *_READ, only=[names.inference_pool(key, revision)]),
         *(
             _rule(group, ["inferenceobjectives", "inferencemodelrewrites"], *_READ)
             for group in profile.objective_groups

@@ -16,6 +16,7 @@ from inferfleet.manifests.picker.objects import image as picker_image
 from inferfleet.manifests.picker.parameters import seconds
 from inferfleet.manifests.programs import resource_mistakes
 from inferfleet.profiles.profile import Profile
+from inferfleet.profiles.table import NEWEST
 from inferfleet.profiles.table import picker as picker_row
 from inferfleet.profiles.table import profile as usual_picker
 
@@ -101,14 +102,18 @@ def check_image(
 
 
 def _withdrawn(deployment: ModelDeployment, cluster: InferenceCluster, profile: Profile) -> Problem:
-    name = cluster.metadata.name
+    key, name = deployment.metadata.key, cluster.metadata.name
+    path, kind, owner = "spec.serving.profile", "InferenceCluster", name
+    if deployment.spec.profile:
+        path, kind, owner = "spec.profile", "ModelDeployment", key
     return Problem(
-        f"the endpoint picker of deployment {deployment.metadata.key!r} on cluster {name} is "
-        f"{profile.epp_image}: {profile.withdrawn}, so it starts only on nodes that have it",
-        "Write serving.profile: llm-d-0.9, or an image of yours as serving.images.prefillEpp",
-        "spec.serving.profile",
-        kind="InferenceCluster",
-        key=name,
+        f"the endpoint picker of deployment {key!r} on cluster {name} is {profile.epp_image}: "
+        f"{profile.withdrawn}, so it starts only on nodes that have it",
+        f"Write {path.removeprefix('spec.')}: {NEWEST}, or an image of yours as endpointPicker.image or "
+        "serving.images.prefillEpp",
+        path,
+        kind=kind,
+        key=owner,
         severity="warning",
     )
 

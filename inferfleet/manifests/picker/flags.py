@@ -1,12 +1,14 @@
 """Flags of an endpoint picker: the profile's, overridden by the cluster's, then by the deployment's."""
 
 from collections.abc import Iterator, Mapping
+from math import ceil
 
 from inferfleet.api.kinds.inference_cluster import Serving
 from inferfleet.api.kinds.model_deployment import ModelDeployment
 from inferfleet.api.problems import Mistake
 from inferfleet.fleet import names
 from inferfleet.manifests.picker.config import config_text, picker_config
+from inferfleet.manifests.picker.parameters import seconds
 from inferfleet.manifests.programs import Value, flag_mistakes, text
 from inferfleet.profiles.engines import engine
 from inferfleet.profiles.profile import Profile
@@ -101,6 +103,12 @@ def scrape_annotations(*, deployment: ModelDeployment, serving: Serving, profile
     return {f"prometheus.io/{name}": value for name, value in wanted.items()}
 
 
+def stop_seconds(chosen: Mapping[str, str], profile: Profile) -> int:
+    """Return for how many seconds a picker goes on with its streams, once it is told to end."""
+    named = seconds(chosen.get("drain-timeout", ""))
+    return profile.stop_seconds if named is None else ceil(named)
+
+
 def is_secure(chosen: Mapping[str, str]) -> bool:
     """Return whether the picker serves TLS, with a self-signed certificate unless it is given another."""
     return chosen.get("secure-serving", "true") == "true"
@@ -109,11 +117,14 @@ def is_secure(chosen: Mapping[str, str]) -> bool:
 def mistakes(written: Mapping[str, Value], profile: Profile) -> Iterator[Mistake]:
     """Yield what is wrong with the flags of one document."""
     picker = f"the endpoint picker of {profile.name}"
+    own = {name: said for name, said in _SYSTEM.items() if name in profile.known_flags}
+    if profile.drain_flag:
+        own[profile.drain_flag] = "it follows from the grace period of the deployment's pods"
     yield from flag_mistakes(
         written,
         picker,
-        known={name: kind for name, kind in profile.known_flags.items() if name not in _SYSTEM},
-        own={name: said for name, said in _SYSTEM.items() if name in profile.known_flags},
+        known={name: kind for name, kind in profile.known_flags.items() if name not in own},
+        own=own,
         refused={
             name: (f"{picker} exits when {name} is set", f"Remove it, and {instead}")
             for name, instead in profile.rejected_flags.items()

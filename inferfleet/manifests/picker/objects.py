@@ -3,9 +3,9 @@
 One picker keeps its names: its Deployment starts the next pod, and ends the old one once the next is ready.
 
 Of several replicas the elected leader alone is ready, and their Lease is named after their InferencePool. A
-leader that ends listens no more, waits for its streams and gives its Lease back last (engageStopProcedure in
-pkg/manager/internal.go of controller-runtime v0.23.3): under the same name nobody would choose pods for up to
-half a minute. So several replicas have an edition, a part of the names of their objects and of the pool.
+leader that ends gives its Lease back last (engageStopProcedure in pkg/manager/internal.go of
+controller-runtime v0.23.3), unless its release has a flag for its time: under the same name nobody would
+choose pods meanwhile. So several replicas have an edition, a part of the names of their objects and the pool.
 """
 
 import json
@@ -21,6 +21,7 @@ from inferfleet.fleet.roles import is_disaggregated
 from inferfleet.manifests.metadata import WAIT_FOR, metadata
 from inferfleet.manifests.picker import access as picker_access
 from inferfleet.manifests.picker import flags as picker_flags
+from inferfleet.manifests.picker.ending import ending
 from inferfleet.manifests.picker.pool import GRPC, METRICS, picker_service
 from inferfleet.manifests.programs import tracing_variables, variable_of_pod
 from inferfleet.profiles.devices import ACCELERATED_NODE_LABELS
@@ -32,12 +33,6 @@ CONTAINER = "epp"
 # A picker says it is healthy before it has made the key of its certificate, and listens to gateways only
 # then: a request that is sent there in between fails.
 _STARTUP_SECONDS = 60
-# Until gateways know that a picker ends: one that does listens no more.
-_LEAST_SLEEP_SECONDS = 5
-# Between the end of its last stream, or of the time for it, and the end of its process.
-_RESERVE_SECONDS = 5
-# Pulumi waits ten minutes for a deletion (pkg/await/await.go of pulumi-kubernetes 4.25).
-_LONGEST_GRACE_SECONDS = 570
 
 
 @dataclass(frozen=True)
@@ -179,8 +174,11 @@ def _strategy(deployment: ModelDeployment) -> dict[str, Any]:
 def _template(
     deployment: ModelDeployment, serving: Serving, profile: Profile, replicas: int, drain: int, revision: str
 ) -> dict[str, Any]:
-    sleep, grace = _ending(drain, profile)
-    ends = {"lifecycle": {"preStop": {"sleep": {"seconds": sleep}}}}
+    chosen = picker_flags.flags(deployment=deployment, serving=serving, profile=profile)
+    ends = ending(drain, profile, chosen)
+    container = _container(deployment, serving, profile, replicas, revision)
+    container["args"] += [f"--{profile.drain_flag}={ends.stop}s"] if profile.drain_flag else []
+    container["lifecycle"] = {"preStop": {"sleep": {"seconds": ends.sleep}}}
     labels = selector(deployment, revision) | {names.MANAGED_BY: names.MANAGER}
     scraped = picker_flags.scrape_annotations(deployment=deployment, serving=serving, profile=profile)
     return {
@@ -188,27 +186,16 @@ def _template(
         "spec": {
             **_place(deployment),
             "serviceAccountName": names.epp(deployment.metadata.key, revision),
-            "terminationGracePeriodSeconds": grace,
+            "terminationGracePeriodSeconds": ends.grace,
             "enableServiceLinks": False,
             "securityContext": {
                 "runAsNonRoot": True,
                 "seccompProfile": {"type": "RuntimeDefault"},
             },
             **_spread(deployment, revision),
-            "containers": [_container(deployment, serving, profile, replicas, revision) | ends],
+            "containers": [container],
         },
     }
-
-
-def _ending(drain: int, profile: Profile) -> tuple[int, int]:
-    """Return for how many seconds a picker that ends goes on as before, and its grace period.
-
-    Told to end, it takes no new streams, and gives those that it has a time of its own, whatever its grace
-    period is. So it is told later: together both times are those of an engine that ends.
-    """
-    after = profile.stop_seconds + _RESERVE_SECONDS
-    sleep = max(_LEAST_SLEEP_SECONDS, min(drain, _LONGEST_GRACE_SECONDS) - after)
-    return sleep, sleep + after
 
 
 def _spread(deployment: ModelDeployment, revision: str) -> dict[str, Any]:

@@ -45,6 +45,20 @@ _WITH_PREFILL = (
 )
 
 
+# What a picker knows and cannot do here. Of the first it waits two minutes for a list of objects, for which
+# its account has no right (pkg/epp/datalayer/k8s_bind.go), and exits; the second leaves the pool unread.
+_WITHOUT_RIGHTS = {
+    "k8s-notification-source": (
+        "watches objects that the picker's account may not list, so the picker ends after two minutes",
+        "Remove it, and the extractors that it feeds",
+    ),
+    "file-discovery": (
+        "takes endpoints from a file, and a picker here has none and is to serve its InferencePool",
+        "Remove it: endpoints are the pods of the deployment",
+    ),
+}
+
+
 @dataclass(frozen=True)
 class _Plugin:
     """A plugin of the config, by its place in the list; others refer to it by `name`."""
@@ -70,6 +84,10 @@ def mistakes(deployment: ModelDeployment, profile: Profile) -> Iterator[Mistake]
     if (size := len(config_text(config).encode())) > (most := LONGEST_TEXT - _FLAG_BYTES):
         what = f"it has {size:,} bytes, and the argument of the picker that holds it takes at most {most:,}"
         yield Mistake(what, "Shorten it")
+    for plugin in _plugins(config):
+        if plugin.type in _WITHOUT_RIGHTS:
+            what, step = _WITHOUT_RIGHTS[plugin.type]
+            yield Mistake(f"plugin {plugin.type} {what}", step, ("plugins", plugin.at, "type"))
     if is_disaggregated(deployment) and profile.phases:
         yield from _apart(deployment, config, profile.phases)
 

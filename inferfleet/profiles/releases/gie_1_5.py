@@ -82,7 +82,6 @@ GIE_1_5 = Profile(
     engine_label="inference.networking.k8s.io/engine-type",
     engine_metrics_port_flag="model-server-metrics-port",
     lease_suffix=".gateway-api-inference-extension.sigs.k8s.io",
-    watches_pool_by_name=True,
     proxy=proxy.SCHEDULER_0_7,
     config_table="gie-1.5",
     # Its openai-parser refuses what has no messages, prompt or input, so all of Triton's own protocol.

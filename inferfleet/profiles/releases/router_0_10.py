@@ -73,8 +73,6 @@ ROUTER_0_10 = Profile(
     engine_label="llm-d.ai/engine-type",
     engine_metrics_port_flag=None,
     lease_suffix=".llm-d.ai",
-    # Not looked up in its source.
-    watches_pool_by_name=False,
     proxy=proxy.ROUTER_0_10,
     config_table="router-0.10",
     # pkg/epp/metrics of llm-d-router.

@@ -59,7 +59,8 @@ def test_an_image_that_nobody_can_pull_is_told_of_where_no_other_is_named(
                 f"the endpoint picker of deployment 'ml/qwen' on cluster east is {SCHEDULER}: since "
                 "September 2026 ghcr.io refuses every tag of it "
                 "(https://github.com/kserve/kserve/issues/6215), so it starts only on nodes that have it",
-                "Write serving.profile: llm-d-0.9, or an image of yours as serving.images.prefillEpp",
+                "Write serving.profile: llm-d-0.9, or an image of yours as endpointPicker.image or "
+                "serving.images.prefillEpp",
                 "spec.serving.profile",
                 kind="InferenceCluster",
                 key="east",

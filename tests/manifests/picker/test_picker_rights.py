@@ -58,13 +58,13 @@ def test_a_newer_profile_alone_gives_pickers_a_read_only_file_system(
     assert (new.reads, new.service) == (old.reads, old.service)
 
 
-def test_a_picker_whose_source_was_not_read_may_read_every_pool_of_its_namespace(
+def test_a_picker_of_another_release_has_rights_on_its_own_groups_and_lease(
     deployment: Make, serving: Serve
 ) -> None:
     role = _role(deployment(endpointPicker={"replicas": 2}), serving(), "router-0.10")
     assert [(rule["resources"], rule.get("resourceNames")) for rule in role["rules"]] == [
         (["pods"], None),
-        (["inferencepools"], None),
+        (["inferencepools"], ["qwen"]),
         (["inferenceobjectives", "inferencemodelrewrites"], None),
         (["inferenceobjectives", "inferencemodelrewrites"], None),
         (["leases"], None),

@@ -4,9 +4,8 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from inferfleet.plugins.api import PluginError, PodTemplate, Request, accelerator, put_env, put_field
+from inferfleet.plugins.api import PluginError, PodTemplate, Request, accelerator, gke, put_env, put_field
 from inferfleet.plugins.builtin.network_fabric import gpudirect
-from inferfleet.profiles.gke import DEFAULT_INTERFACE, FIRST_NETWORK, INTERFACES
 
 _PATH = "LD_LIBRARY_PATH"
 
@@ -22,12 +21,12 @@ def whole_node(request: Request, fabric: str) -> None:
 
 def attach(template: PodTemplate, names: tuple[str, ...], *, first: int) -> None:
     """Give the pod the interfaces of these networks, from the interface number `first` on."""
-    interfaces = [(gpudirect.FIRST_INTERFACE, FIRST_NETWORK)]
+    interfaces = [(gpudirect.FIRST_INTERFACE, gke.FIRST_NETWORK)]
     interfaces += [(f"eth{first + number}", name) for number, name in enumerate(names)]
     written = json.dumps([{"interfaceName": name, "network": network} for name, network in interfaces])
     for key, value in (
-        (DEFAULT_INTERFACE, gpudirect.FIRST_INTERFACE),
-        (INTERFACES, written),
+        (gke.DEFAULT_INTERFACE, gpudirect.FIRST_INTERFACE),
+        (gke.INTERFACES, written),
     ):
         put_field(template, "metadata", "annotations", key, value=value)
 
