@@ -21,6 +21,7 @@ from inferfleet.desired.endpoints import (
     what_serves,
 )
 from inferfleet.desired.pods import Pods, by_role, pods
+from inferfleet.desired.pools.declared import declared_pools
 from inferfleet.desired.replicas import Replicas, replicas
 from inferfleet.desired.secrets import Reference, held, missing_keys, needed, references, unread, unusable
 from inferfleet.desired.serving import ServingStack, serving_stack
@@ -39,12 +40,7 @@ from inferfleet.profiles.table import profile
 Reads = dict[Spot, list[Reference]]
 
 
-def desired(
-    documents: Documents,
-    lock: Lock,
-    *,
-    registry: Registry | None = None,
-) -> Desired:
+def desired(documents: Documents, lock: Lock, *, registry: Registry | None = None) -> Desired:
     """Return everything that should exist. Pure: equal values give equal results.
 
     What still runs and is no longer desired becomes known later: `awaiting.with_leaving` applies it.
@@ -168,6 +164,7 @@ def _clusters(
                 workloads={made.spot: made.keys for made in here},
                 scheduler_needs=scheduler_needs(documents, [made.spot for made in here]),
                 served=served,
+                pools=declared_pools(documents, name, planned),
             )
         )
     revised = {endpoint.deployment for endpoint in planned.endpoints if endpoint.revision}

@@ -7,6 +7,7 @@ from typing import Any, Literal, Protocol, TypedDict
 
 from inferfleet.api.kinds.inference_cluster import State
 from inferfleet.api.problems import Problem
+from inferfleet.desired.pools.declared import DeclaredPool
 from inferfleet.fleet import names
 from inferfleet.fleet.decisions import Plan
 from inferfleet.fleet.spot import Spot
@@ -192,7 +193,7 @@ class DesiredCluster:
 
     On a `lost` cluster the components are those of the lock, and nothing of them is touched. `gateway` is the
     Gateway that the stack creates, among their objects; `workloads` are the keys of engine workloads by spot,
-    and `served` says what serves each deployment.
+    and `served` says what serves each deployment. `pools` are those of an existing cluster.
     """
 
     connection: Connection
@@ -207,6 +208,7 @@ class DesiredCluster:
     workloads: Mapping[Spot, tuple[str, ...]] = field(default_factory=dict)
     scheduler_needs: tuple[SchedulerNeed, ...] = ()
     served: Mapping[str, Served] = field(default_factory=dict)
+    pools: tuple[DeclaredPool, ...] = ()
 
     @property
     def objects(self) -> Iterator[KubeObject]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from typing import Any
 
 from inferfleet.api.problems import Problem, cluster_problem
 from inferfleet.desired.addresses import Address, address_of
@@ -129,10 +130,8 @@ def gateway_class(
 
 
 def _class_problems(api: Api, cluster: DesiredCluster, resource: ApiResource) -> Iterator[Problem]:
-    controllers = {
-        item["metadata"]["name"]: (item.get("spec") or {}).get("controllerName")
-        for item in api.items(resource.path())
-    }
+    classes = {item["metadata"]["name"]: item for item in api.items(resource.path())}
+    controllers = {name: (item.get("spec") or {}).get("controllerName") for name, item in classes.items()}
     if cluster.gateway_class not in controllers:
         yield cluster_problem(
             cluster.connection.cluster,
@@ -149,6 +148,28 @@ def _class_problems(api: Api, cluster: DesiredCluster, resource: ApiResource) ->
             "Name its controller there, or name another class",
             CLASS_NAME,
         )
+    else:
+        yield from _not_accepted(cluster, classes[cluster.gateway_class])
+
+
+def _not_accepted(cluster: DesiredCluster, item: Mapping[str, Any]) -> Iterator[Problem]:
+    """Yield a warning for a class that its controller has not accepted. The API server sets the condition to
+    Unknown until one does (kubernetes-sigs/gateway-api, apis/v1/gatewayclass_types.go, default of
+    GatewayClass.status; read on 2026-11-24).
+    """
+    for condition in (item.get("status") or {}).get("conditions") or ():
+        if condition.get("type") == "Accepted" and condition.get("status") != "True":
+            words = condition.get("message") or condition.get("reason") or "no reason given"
+            yield cluster_problem(
+                cluster.connection.cluster,
+                f"GatewayClass {cluster.gateway_class!r} on cluster {cluster.connection.cluster!r} is not "
+                f"accepted by its controller {item['spec']['controllerName']}: {words}. An update would wait "
+                "for its Gateway",
+                "See whether that controller runs (`kubectl get gatewayclass "
+                f"{cluster.gateway_class} --output yaml`), or name another class",
+                CLASS_NAME,
+                severity="warning",
+            )
 
 
 def _pending(problem: Problem) -> Problem:

@@ -14,6 +14,7 @@ from inferfleet.preflight.in_place import changed_in_place, ports_ahead, remade
 from inferfleet.preflight.kueue import kueue_refuses
 from inferfleet.preflight.leaving import leaving, marks, running, scaled, scaled_otherwise
 from inferfleet.preflight.monitoring import kinds_to_come, left_out, unknown_kinds, without_metrics
+from inferfleet.preflight.nodes.unlike import node_problems
 from inferfleet.preflight.picker_room import picker_room
 from inferfleet.preflight.pickers import picker_problems
 from inferfleet.preflight.worker_sets import worker_set_problems
@@ -134,6 +135,7 @@ def _check(api: Api, cluster: DesiredCluster, stack: str) -> Observation:
         checks.gateway_ref(api, cluster, resources),
         device_classes(api, cluster, resources),
         unlabelled_nodes(api, cluster),
+        node_problems(api, cluster),
         checks.secrets(api, cluster),
         worker_set_problems(api, cluster, resources),
         schedulers.needs(api, cluster),
