@@ -45,6 +45,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("inferfleet.reach", "inferfleet.plugins.loading", "inferfleet.components"),
     ("inferfleet.preflight",),
     ("inferfleet.status", "inferfleet.recovery", "inferfleet.policy"),
+    ("inferfleet.doctor",),
     ("inferfleet.digest.values",),
     (
         "inferfleet.digest",
@@ -135,6 +136,7 @@ OUTSIDE = {
     # Time limits of what they ask.
     "inferfleet.preflight": {"time"},
     "inferfleet.status": {"time"},
+    "inferfleet.doctor": {"time"},
     "inferfleet.run": {"time"},
     # Hooks that are called while the program goes on, within a time limit.
     "inferfleet.ready": {"asyncio", "sys", "time"},

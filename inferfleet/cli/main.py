@@ -23,6 +23,7 @@ VERBS = {
     "explain": "inferfleet.cli.verbs.explain",
     "status": "inferfleet.cli.verbs.status",
     "report": "inferfleet.cli.verbs.report",
+    "doctor": "inferfleet.cli.verbs.doctor",
     "capacity": "inferfleet.cli.verbs.capacity",
     "recover": "inferfleet.cli.verbs.recover",
     "classes": "inferfleet.cli.verbs.classes",

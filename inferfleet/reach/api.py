@@ -1,4 +1,4 @@
-"""Requests to the API server of one cluster: GET requests, and one that adds an Event."""
+"""Requests to the API server of one cluster: they read, but for one that adds an Event."""
 
 import json
 import time
@@ -46,7 +46,8 @@ class _LaterError(RefusedError):
 class Api:
     """Requests to the API server of one cluster. Each raises NoAnswerError or RefusedError.
 
-    They are GET requests but for `add_event`: everything else on a cluster is written by Pulumi.
+    They are GET requests but for `add_event` and `may`, which stores nothing: everything else on a cluster is
+    written by Pulumi.
     """
 
     def __init__(self, client: "ApiClient", server: str, deadline: float) -> None:
@@ -91,6 +92,21 @@ class Api:
         """Add an Event of `events.k8s.io/v1` to a namespace."""
         path = f"/apis/events.k8s.io/v1/namespaces/{namespace}/events"
         _object(self._send("POST", path, _JSON, {}, event))
+
+    def may(self, verb: str, group: str, plural: str, namespace: str) -> bool:
+        """Return whether the credentials may do this to objects of a kind; a namespace "" means all of them.
+
+        https://kubernetes.io/docs/reference/access-authn-authz/authorization/#checking-api-access
+        """
+        asked = {"verb": verb, "group": group, "resource": plural, "namespace": namespace}
+        api = "authorization.k8s.io/v1"
+        review = {
+            "apiVersion": api,
+            "kind": "SelfSubjectAccessReview",
+            "spec": {"resourceAttributes": asked},
+        }
+        answer = self._send("POST", f"/apis/{api}/selfsubjectaccessreviews", _JSON, {}, review)
+        return bool((_object(answer).get("status") or {}).get("allowed"))
 
     def _get(self, path: str, accept: str, query: Mapping[str, Any]) -> dict[str, Any]:
         return _object(self._send("GET", path, accept, query))

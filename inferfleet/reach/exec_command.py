@@ -80,6 +80,14 @@ def credentials(command: Mapping[str, Any], cluster: Mapping[str, Any], *, secon
     return _status(process.stdout, words[0], version)
 
 
+def installed(command: str) -> bool:
+    """Return whether a program is on the PATH."""
+    try:
+        return bool(_program(command))
+    except FileNotFoundError:
+        return False
+
+
 def _program(command: str) -> str:
     """Return the program to start. One without a folder is looked up in the absolute folders of our PATH, as
     client-go does: neither `env` of the kubeconfig nor a `.` in the PATH leads into the working directory.

@@ -1,4 +1,4 @@
-"""GET requests to Google's APIs: at which addresses, and with the application-default credentials."""
+"""Requests that change nothing to Google's APIs: at which addresses, with which credentials."""
 
 import importlib
 import ipaddress
@@ -39,6 +39,8 @@ class Addresses:
     container: str = "https://container.googleapis.com"
     compute: str = "https://compute.googleapis.com/compute/v1"
     quotas: str = "https://cloudquotas.googleapis.com"
+    services: str = "https://serviceusage.googleapis.com"
+    projects: str = "https://cloudresourcemanager.googleapis.com"
 
 
 GOOGLE = Addresses()
@@ -54,11 +56,13 @@ def addresses(environment: Mapping[str, str]) -> Addresses:
         address("CONTAINER", GOOGLE.container),
         address("COMPUTE", GOOGLE.compute),
         address("CLOUDQUOTAS", GOOGLE.quotas),
+        address("SERVICEUSAGE", GOOGLE.services),
+        address("CLOUDRESOURCEMANAGER", GOOGLE.projects),
     )
 
 
 class GoogleLogin:
-    """GET requests from any number of threads, with credentials that are loaded once."""
+    """Requests from any number of threads, with credentials that are loaded once."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -69,6 +73,17 @@ class GoogleLogin:
 
         `of` names the API in messages. Raises CloudError, also when no answer comes within `seconds`.
         """
+        return self._ask("GET", url, None, of=of, seconds=seconds)
+
+    def post(
+        self, url: str, question: Mapping[str, Any], *, of: str, seconds: float
+    ) -> tuple[int, Mapping[str, Any]]:
+        """Return the same of a question that has a body, for methods that read and are POST all the same."""
+        return self._ask("POST", url, json.dumps(question).encode(), of=of, seconds=seconds)
+
+    def _ask(
+        self, method: str, url: str, body: bytes | None, *, of: str, seconds: float
+    ) -> tuple[int, Mapping[str, Any]]:
         try:
             from google.auth.exceptions import TransportError
             from google.auth.transport.requests import Request
@@ -82,9 +97,13 @@ class GoogleLogin:
             raise CloudError(what, f"Give {_OVERRIDE}... an https:// address, or one of this machine")
         deadline = time.monotonic() + seconds
         headers = self._headers(url, seconds)
+        if body is not None:
+            headers["Content-Type"] = "application/json"
         left = max(deadline - time.monotonic(), 0.1)
         try:
-            answer = Request()(url, headers=headers, timeout=left, allow_redirects=False)
+            answer = Request()(
+                url, method=method, body=body, headers=headers, timeout=left, allow_redirects=False
+            )
         except TransportError as error:
             if isinstance(error.__context__, ValueError):
                 # Of a header that cannot be sent; its text is the header, and so the token.

@@ -24,6 +24,10 @@ class Service:
 CONTAINER = Service("the Container API", "container.googleapis.com", "roles/container.clusterViewer")
 COMPUTE = Service("the Compute API", "compute.googleapis.com", "roles/compute.viewer")
 QUOTAS = Service("the Cloud Quotas API", "cloudquotas.googleapis.com", "roles/cloudquotas.viewer")
+SERVICES = Service(
+    "the Service Usage API", "serviceusage.googleapis.com", "roles/serviceusage.serviceUsageViewer"
+)
+PROJECTS = Service("the Cloud Resource Manager API", "cloudresourcemanager.googleapis.com", "roles/browser")
 
 
 class CloudError(Exception):

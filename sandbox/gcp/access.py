@@ -72,6 +72,8 @@ def cloud_variables(places: StackPlaces) -> dict[str, str]:
         "CLOUDSDK_API_ENDPOINT_OVERRIDES_CONTAINER": f"{address}/",
         "CLOUDSDK_API_ENDPOINT_OVERRIDES_COMPUTE": f"{address}/compute/v1/",
         "CLOUDSDK_API_ENDPOINT_OVERRIDES_CLOUDQUOTAS": f"{address}/",
+        "CLOUDSDK_API_ENDPOINT_OVERRIDES_SERVICEUSAGE": f"{address}/",
+        "CLOUDSDK_API_ENDPOINT_OVERRIDES_CLOUDRESOURCEMANAGER": f"{address}/",
     }
 
 

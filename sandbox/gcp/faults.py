@@ -20,13 +20,16 @@ class Faults:
 
     `stockouts` are written "<zone> <hardware>", where hardware is an accelerator or a machine type. The keys
     of `quotas` are "<region> <accelerator>", their values numbers of GPUs. `conflicts` names clusters that
-    are busy. In seconds: `slow` is added to every operation, `grow_after` is how long a pod waits for a node,
-    and `idle_for` how long a node is empty before it is removed.
+    are busy, `disabled` APIs that no project has enabled, `denied` permissions that nobody has. In seconds:
+    `slow` is added to every operation, `grow_after` is how long a pod waits for a node, and `idle_for` how
+    long a node is empty before it is removed.
     """
 
     stockouts: tuple[str, ...] = ()
     quotas: dict[str, int] = field(default_factory=dict)
     conflicts: tuple[str, ...] = ()
+    disabled: tuple[str, ...] = ()
+    denied: tuple[str, ...] = ()
     slow: float = 0
     grow_after: float = 10
     idle_for: float = 20
@@ -43,9 +46,8 @@ def read(folder: Path) -> Faults:
         content = json.loads((folder / FILE).read_text())
     except FileNotFoundError:
         return Faults()
-    return Faults(
-        **{**content, "stockouts": tuple(content["stockouts"]), "conflicts": tuple(content["conflicts"])}
-    )
+    texts = {name: tuple(content.get(name, ())) for name in ("stockouts", "conflicts", "disabled", "denied")}
+    return Faults(**{**content, **texts})
 
 
 def change(folder: Path, changed: Callable[[Faults], Faults]) -> Faults:
@@ -70,6 +72,16 @@ def with_conflict(cluster: str) -> Callable[[Faults], Faults]:
     return lambda old: replace(old, conflicts=tuple(sorted({*old.conflicts, cluster})))
 
 
+def with_disabled(api: str) -> Callable[[Faults], Faults]:
+    """Return a change after which no project has enabled the API. Only who asks for its state notices."""
+    return lambda old: replace(old, disabled=tuple(sorted({*old.disabled, api})))
+
+
+def with_denied(permission: str) -> Callable[[Faults], Faults]:
+    """Return a change after which nobody has the permission. Only who asks for permissions notices."""
+    return lambda old: replace(old, denied=tuple(sorted({*old.denied, permission})))
+
+
 def with_delay(seconds: float) -> Callable[[Faults], Faults]:
     """Return a change after which every operation takes this much longer."""
     return lambda old: replace(old, slow=seconds)
@@ -85,6 +97,8 @@ def lines(faults: Faults) -> list[str]:
     texts = [f"stock-out: {stockout}" for stockout in faults.stockouts]
     texts += [f"quota: {key} at most {limit}" for key, limit in sorted(faults.quotas.items())]
     texts += [f"conflict: cluster {cluster} is busy" for cluster in faults.conflicts]
+    texts += [f"disabled: API {api}" for api in faults.disabled]
+    texts += [f"denied: permission {permission}" for permission in faults.denied]
     texts += [f"slow: every operation takes {faults.slow:g} s longer"] if faults.slow else []
     pace = f"pools grow after {faults.grow_after:g} s and shrink after {faults.idle_for:g} s"
     return [*(texts or ["no faults"]), pace]

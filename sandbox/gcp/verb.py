@@ -100,6 +100,23 @@ def conflict(
 
 
 @fault_app.command()
+def disabled(
+    api: Annotated[str, typer.Argument(help="The API, such as iam.googleapis.com.")], stack: Stack = "local"
+) -> None:
+    """Say of an API that no project has enabled it."""
+    _change(stack, faults.with_disabled(api))
+
+
+@fault_app.command()
+def denied(
+    permission: Annotated[str, typer.Argument(help="The permission, such as compute.networks.create.")],
+    stack: Stack = "local",
+) -> None:
+    """Say of a permission that the credentials lack it."""
+    _change(stack, faults.with_denied(permission))
+
+
+@fault_app.command()
 def slow(
     seconds: Annotated[float, typer.Argument(help="How many seconds longer.")], stack: Stack = "local"
 ) -> None:

@@ -37,6 +37,7 @@ class FakeCluster:
     kinds: dict[str, dict[str, tuple[str, bool]]] = field(default_factory=lambda: dict(KINDS))
     status: dict[str, int] = field(default_factory=dict)  # path -> error status
     hang: bool = False
+    denied: set[tuple[str, str]] = field(default_factory=set)  # (verb, plural) that credentials may not
     tls: ssl.SSLContext | None = None
     busy: int = 0  # so many requests are to be sent again later
     redirect: str = ""  # where every request is sent on to
@@ -76,6 +77,9 @@ class FakeCluster:
             def do_POST(self) -> None:
                 body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
                 fake.posted.append((self.path, body))
+                if self.path.endswith("/selfsubjectaccessreviews"):
+                    asked = body["spec"]["resourceAttributes"]
+                    body["status"] = {"allowed": (asked["verb"], asked["resource"]) not in fake.denied}
                 text = json.dumps(body).encode()
                 self.send_response(fake.status.get(self.path, 201))
                 self.send_header("Content-Type", "application/json")

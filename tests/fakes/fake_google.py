@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
+from urllib.parse import parse_qs, urlsplit
 
 from cloud_pools import cloud_pools
 from cryptography.hazmat.primitives import serialization
@@ -26,6 +27,8 @@ class FakeGoogle:
     hang: bool = False
     asked: list[tuple[str, str | None]] = field(default_factory=list)  # (path, Authorization)
     tokens: int = 0
+    denied: set[str] = field(default_factory=set)  # permissions on projects
+    disabled: set[str] | None = None  # APIs; None: nobody answers as the Service Usage API
 
     def __post_init__(self) -> None:
         fake = self
@@ -35,7 +38,12 @@ class FakeGoogle:
             protocol_version = "HTTP/1.1"
 
             def do_POST(self) -> None:
-                self.rfile.read(int(self.headers["Content-Length"]))
+                body = self.rfile.read(int(self.headers["Content-Length"]))
+                if self.path.endswith(":testIamPermissions"):
+                    wanted = json.loads(body)["permissions"]
+                    permitted = [one for one in wanted if one not in fake.denied]
+                    self._send(*fake.clusters.get(self.path, (200, {"permissions": permitted})))
+                    return
                 fake.tokens += 1
                 granted = {
                     "access_token": f"google-{fake.tokens}",
@@ -50,6 +58,15 @@ class FakeGoogle:
                     fake._open.wait(30)
                     return
                 fake.asked.append((self.path, self.headers["Authorization"]))
+                if fake.disabled is not None and ":batchGet?" in self.path:
+                    names = parse_qs(urlsplit(self.path).query)["names"]
+                    off = fake.disabled
+                    services = [
+                        {"name": name, "state": "DISABLED" if name.rpartition("/")[2] in off else "ENABLED"}
+                        for name in names
+                    ]
+                    self._send(200, {"services": services})
+                    return
                 missing = error(404, "NOT_FOUND", f"Not found: {self.path.removeprefix('/v1/')}.")
                 self._send(*fake.clusters.get(self.path, (404, missing)))
 

@@ -10,5 +10,8 @@ def test_they_are_googles_own_unless_the_environment_says_otherwise() -> None:
         f"{prefix}CONTAINER": "http://a/",
         f"{prefix}COMPUTE": "http://b/v1/",
         f"{prefix}CLOUDQUOTAS": "",
+        f"{prefix}SERVICEUSAGE": "http://c/",
+        f"{prefix}CLOUDRESOURCEMANAGER": "http://d/",
     }
-    assert addresses(environment) == Addresses("http://a", "http://b/v1", GOOGLE.quotas)
+    expected = Addresses("http://a", "http://b/v1", GOOGLE.quotas, "http://c", "http://d")
+    assert addresses(environment) == expected

@@ -1,0 +1,53 @@
+"""`inferfleet doctor`: is there all that an update needs, before it costs money?"""
+
+from pathlib import Path
+from typing import Any
+
+from inferfleet.cli.exit_codes import ExitCode
+from inferfleet.cli.report import as_values as problem_values
+from inferfleet.cli.report import reporting
+from inferfleet.cli.show.tables import print_table
+from inferfleet.cli.source import AsJson, StackName, google, read_source
+from inferfleet.doctor.look import Subject, look
+from inferfleet.doctor.values import Check, problems
+from inferfleet.reach.kubeconfig import read_kubeconfigs
+from inferfleet.reach.repository import Repository
+from inferfleet.recovery.pulumi_command import Pulumi
+
+# Seconds for all that is asked. Nobody waits for an update meanwhile, and clusters may be far away.
+SECONDS = 25.0
+
+
+def doctor(stack: StackName = None, as_json: AsJson = False) -> None:
+    """Look whether an update has what it needs, and change nothing: programs, the state, APIs, permissions
+    and room in Google Cloud, and on clusters kinds, controllers, nodes and rights.
+    """
+    with reporting(as_json=as_json) as report:
+        source = read_source(None, stack)
+        report.documents = source.documents
+        report.problems += source.notices
+        desired = source.desired()
+        root = source.files.root if source.files else Path.cwd()
+        # Values of configuration keys may be encrypted: only Pulumi can read them.
+        by_path = [cluster.connection for cluster in desired.clusters if cluster.connection.kubeconfig]
+        trusted = source.documents.settings.trust_repository_kubeconfigs
+        kubeconfigs = read_kubeconfigs(by_path, {}, Repository(root, trusted))
+        report.problems += kubeconfigs.warnings
+        subject = Subject(desired, source.documents, source.lock, kubeconfigs)
+        pulumi = Pulumi(root, source.documents.settings.stack)
+        checks = look(subject, pulumi, google(), seconds=SECONDS)
+        report.problems += problems(checks)
+        report.values["checks"] = [_as_values(check) for check in checks]
+        if not as_json:
+            print_table("what was looked at", ("of", "what", "verdict"), map(_row, checks))
+        if report.failed:
+            report.code = ExitCode.NOT_READY
+
+
+def _row(check: Check) -> tuple[object, ...]:
+    return check.of, check.what, check.verdict
+
+
+def _as_values(check: Check) -> dict[str, Any]:
+    problem = problem_values(check.problem) if check.problem else None
+    return {"of": check.of, "what": check.what, "verdict": check.verdict, "problem": problem}

@@ -1,0 +1,87 @@
+"""Which of Google's APIs and permissions an update needs, by the types of resources that it makes.
+
+Permissions are those of methods on their reference pages, below docs.cloud.google.com:
+/compute/docs/reference/rest/v1 and /kubernetes-engine/docs/reference/rest/v1. Roles have a page of their own,
+/iam/docs/roles-permissions, and of placement policies the section "Required roles" of
+/compute/docs/instances/use-compact-placement-policies. All were read on 2026-11-24.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Permission:
+    """A permission on a project, what it is for, and a role of Google's that has it."""
+
+    name: str
+    of: str
+    role: str
+
+
+CONTAINER_API = "container.googleapis.com"
+COMPUTE_API = "compute.googleapis.com"
+IAM_API = "iam.googleapis.com"
+# Roles of service accounts are set with it: without it an IAMMember answers 403.
+PROJECTS_API = "cloudresourcemanager.googleapis.com"
+# Regional gateways are made with it
+# (docs.cloud.google.com/kubernetes-engine/docs/how-to/deploying-gateways, "Requirements").
+NETWORK_SERVICES_API = "networkservices.googleapis.com"
+ALWAYS = (CONTAINER_API, COMPUTE_API, IAM_API, PROJECTS_API)
+
+_ADMIN, _NETWORKS = "roles/container.admin", "roles/compute.networkAdmin"
+_READING = (
+    Permission("compute.regions.get", "quotas", "roles/compute.viewer"),
+    # `container.clusterViewer` lacks it.
+    Permission("container.pods.list", "status and previews", "roles/container.viewer"),
+)
+_BY_TYPE: Mapping[str, tuple[Permission, ...]] = {
+    "gcp:compute/network:Network": (Permission("compute.networks.create", "networks", _NETWORKS),),
+    "gcp:compute/subnetwork:Subnetwork": (
+        Permission("compute.subnetworks.create", "subnetworks", _NETWORKS),
+    ),
+    "gcp:compute/router:Router": (Permission("compute.routers.create", "routers", _NETWORKS),),
+    "gcp:compute/routerNat:RouterNat": (Permission("compute.routers.update", "NAT", _NETWORKS),),
+    "gcp:compute/firewall:Firewall": (
+        Permission(
+            "compute.firewalls.create", "firewalls of GPUDirect networks", "roles/compute.securityAdmin"
+        ),
+    ),
+    "gcp:compute/resourcePolicy:ResourcePolicy": (
+        Permission(
+            "compute.resourcePolicies.create", "placement policies of pools", "roles/compute.instanceAdmin.v1"
+        ),
+    ),
+    "gcp:container/cluster:Cluster": (
+        Permission("container.clusters.create", "clusters", _ADMIN),
+        Permission("container.clusters.get", "clusters", _ADMIN),
+        Permission("container.clusters.update", "clusters and node pools", _ADMIN),
+        Permission("container.clusters.delete", "clusters", _ADMIN),
+        Permission("container.operations.get", "waiting for clusters", _ADMIN),
+        Permission("container.deployments.create", "objects inside clusters", _ADMIN),
+    ),
+    "gcp:serviceaccount/account:Account": (
+        Permission("iam.serviceAccounts.create", "accounts of nodes", "roles/iam.serviceAccountAdmin"),
+        Permission("iam.serviceAccounts.actAs", "accounts of nodes", "roles/iam.serviceAccountUser"),
+    ),
+    "gcp:projects/iAMMember:IAMMember": (
+        Permission(
+            "resourcemanager.projects.getIamPolicy", "roles of nodes", "roles/resourcemanager.projectIamAdmin"
+        ),
+        Permission(
+            "resourcemanager.projects.setIamPolicy", "roles of nodes", "roles/resourcemanager.projectIamAdmin"
+        ),
+    ),
+}
+
+
+def permissions(types: Iterable[str]) -> tuple[Permission, ...]:
+    """Return what is needed to make resources of these types, and to look at them; each once."""
+    made = (permission for token in sorted(set(types)) for permission in _BY_TYPE.get(token, ()))
+    return tuple(dict.fromkeys((*_READING, *made)))
+
+
+def apis(gateway_classes: Iterable[str | None]) -> tuple[str, ...]:
+    """Return the APIs that clusters need whose gateways are of these classes."""
+    regional = any(name and name.startswith(("gke-l7-r", "gke-l7-regional")) for name in gateway_classes)
+    return (*ALWAYS, NETWORK_SERVICES_API) if regional else ALWAYS

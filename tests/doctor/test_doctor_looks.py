@@ -1,0 +1,195 @@
+"""What `inferfleet doctor` says of both stacks of the repository, with things broken one by one.
+
+Google and API servers are fakes that answer as the real ones; every finding names the command that mends it.
+"""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from fake_cluster import FakeCluster, thing
+from fake_google import FakeGoogle, error
+from small_gke import at
+
+from inferfleet.api.loading.stack import load_stack
+from inferfleet.desired import desired
+from inferfleet.doctor.look import Subject, look
+from inferfleet.doctor.values import Check
+from inferfleet.fleet.lock.lock import Lock
+from inferfleet.reach.kubeconfig import Kubeconfigs
+from inferfleet.recovery.pulumi_command import Pulumi
+
+ROOT = Path(__file__).parents[2]
+Start = Callable[..., FakeCluster]
+PROGRAMS = ("pulumi-language-python", "gke-gcloud-auth-plugin")
+
+
+@pytest.fixture
+def programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A PATH with the programs of an update; this `pulumi` knows a backend in a bucket and no stacks."""
+    folder = tmp_path / "programs"
+    folder.mkdir()
+    written(folder / "pulumi", 'case "$1" in whoami) echo \'{"url": "gs://states"}\';; *) echo "[]";; esac')
+    for program in PROGRAMS:
+        written(folder / program, "exit 0")
+    monkeypatch.setenv("PATH", str(folder))
+    return folder
+
+
+def written(file: Path, body: str) -> None:
+    file.write_text(f"#!/bin/sh\n{body}\n")
+    file.chmod(0o700)
+
+
+def looked(stack: str, google: FakeGoogle, texts: dict[str, str] | None = None) -> tuple[Check, ...]:
+    documents, _ = load_stack(ROOT, stack)
+    subject = Subject(
+        desired(documents, Lock(stack=stack)), documents, Lock(stack=stack), _given(texts or {})
+    )
+    addresses = at(google)
+    return look(
+        subject,
+        Pulumi(ROOT, stack),
+        type(addresses)(
+            addresses.container, addresses.compute, addresses.quotas, google.address, google.address
+        ),
+        seconds=20,
+    )
+
+
+def _given(texts: dict[str, str]) -> Kubeconfigs:
+    return Kubeconfigs(texts, {}, ())
+
+
+def mended_by(checks: tuple[Check, ...], what: str) -> str:
+    """The step of the one finding that has these words."""
+    (found,) = {check.problem for check in checks if check.problem and what in check.problem.what}
+    return found.next_step
+
+
+def enable(api: str) -> str:
+    return f"Run `gcloud services enable {api} --project inferfleet-demo`"
+
+
+def grant(role: str) -> str:
+    return (
+        "Run `gcloud projects add-iam-policy-binding inferfleet-demo --member user:<you> --role "
+        f"{role}`, or have somebody run it"
+    )
+
+
+def test_of_a_project_that_is_ready_all_is_fine(google: FakeGoogle, programs: Path) -> None:
+    google.disabled = set()
+    checks = [check for check in looked("gke-demo", google) if check.of.startswith(("project", "this"))]
+    assert {check.verdict for check in checks} == {"fine"}
+    assert {"API cloudresourcemanager.googleapis.com", "permission container.pods.list"} <= {
+        check.what for check in checks
+    }
+
+
+@pytest.mark.parametrize(
+    "api", ["compute.googleapis.com", "cloudresourcemanager.googleapis.com", "networkservices.googleapis.com"]
+)
+def test_an_api_that_is_not_enabled_is_named_with_its_command(
+    google: FakeGoogle, programs: Path, api: str
+) -> None:
+    google.disabled = {api}
+    assert mended_by(looked("gke-demo", google), f"API {api} is not enabled") == enable(api)
+
+
+@pytest.mark.parametrize(
+    ("permission", "role"),
+    [
+        ("container.pods.list", "roles/container.viewer"),
+        ("compute.networks.create", "roles/compute.networkAdmin"),
+        ("resourcemanager.projects.setIamPolicy", "roles/resourcemanager.projectIamAdmin"),
+    ],
+)
+def test_a_permission_that_is_missing_is_named_with_a_role_that_has_it(
+    google: FakeGoogle, programs: Path, permission: str, role: str
+) -> None:
+    google.disabled = set()
+    google.denied = {permission}
+    assert mended_by(looked("gke-demo", google), f"lack the permission {permission} ") == grant(role)
+
+
+def test_what_google_does_not_answer_is_not_seen_and_says_why(google: FakeGoogle, programs: Path) -> None:
+    path = "/v1/projects/inferfleet-demo:testIamPermissions"
+    words = "Cloud Resource Manager API has not been used in project 1 before or it is disabled"
+    google.clusters[path] = 403, error(403, "PERMISSION_DENIED", words, reason="SERVICE_DISABLED")
+    checks = looked("gke-demo", google)
+    assert mended_by(checks, "permissions of project inferfleet-demo: not seen") == enable(
+        "cloudresourcemanager.googleapis.com"
+    )
+    assert {check.verdict for check in checks if check.what == "permissions"} == {"unseen"}
+
+
+@pytest.mark.parametrize(
+    ("program", "step"),
+    [
+        (
+            "pulumi-language-python",
+            "Install it (https://www.pulumi.com/docs/install/), and put it on the PATH",
+        ),
+        (
+            "gke-gcloud-auth-plugin",
+            "Run `gcloud components install gke-gcloud-auth-plugin`, and put it on the PATH",
+        ),
+    ],
+)
+def test_a_program_that_is_missing_is_named(
+    google: FakeGoogle, programs: Path, program: str, step: str
+) -> None:
+    (programs / program).unlink()
+    assert mended_by(looked("gke-demo", google), f"there is no `{program}` on the PATH") == step
+
+
+def test_a_state_that_does_not_answer_is_told_in_the_words_of_pulumi(
+    google: FakeGoogle, programs: Path
+) -> None:
+    written(programs / "pulumi", 'echo "error: PULUMI_ACCESS_TOKEN must be set" >&2; exit 255')
+    step = "Log in (`pulumi login`), or set PULUMI_BACKEND_URL"
+    assert mended_by(looked("local", google), "`pulumi whoami --verbose --json` failed") == step
+
+
+def test_a_cluster_that_is_down_is_named_and_the_others_are_looked_at(
+    google: FakeGoogle, programs: Path, cluster: Start
+) -> None:
+    names = sorted(load_stack(ROOT, "local")[0].clusters)
+    fakes = {name: cluster() for name in names}
+    fakes[names[0]].close()
+    checks = looked("local", google, {name: fake.kubeconfig for name, fake in fakes.items()})
+    assert "`state: lost`" in mended_by(checks, f"cluster {names[0]!r} does not answer")
+    assert any(check.of == f"cluster {names[1]}" and check.verdict == "fine" for check in checks)
+
+
+def test_rights_that_are_missing_are_named_with_how_to_look(
+    google: FakeGoogle, programs: Path, cluster: Start
+) -> None:
+    name = min(load_stack(ROOT, "local")[0].clusters)
+    fake = cluster(denied={("patch", "namespaces")})
+    checks = looked("local", google, {name: fake.kubeconfig})
+    assert mended_by(checks, "may not patch namespaces of v1") == (
+        "Have an administrator allow it by a ClusterRole, and look with `kubectl auth can-i patch namespaces "
+        "--all-namespaces`"
+    )
+    assert all(path.endswith("/selfsubjectaccessreviews") for path, _ in fake.posted)
+
+
+def test_nodes_that_are_missing_and_a_class_without_controller_are_named(
+    google: FakeGoogle, programs: Path, cluster: Start
+) -> None:
+    documents, _ = load_stack(ROOT, "local")
+    name = min(documents.clusters)
+    gateway = documents.clusters[name].spec.serving.gateway.class_name
+    assert gateway
+    waiting = {"type": "Accepted", "status": "Unknown", "message": "Waiting for controller"}
+    spec = {"controllerName": "example.net/gateway"}
+    fake = cluster(objects=[thing("GatewayClass", gateway, spec=spec, status={"conditions": [waiting]})])
+    checks = looked("local", google, {name: fake.kubeconfig})
+    assert mended_by(checks, f"GatewayClass {gateway!r} on cluster").startswith(
+        "See whether that controller runs"
+    )
+    missing = [check.problem for check in checks if check.problem and " declares " in check.problem.what]
+    assert missing
+    assert all("`kubectl label node <node> " in problem.next_step for problem in missing)
