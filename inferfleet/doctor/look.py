@@ -20,8 +20,8 @@ from inferfleet.reach.asked import Asked
 from inferfleet.reach.at_once import ask
 from inferfleet.reach.exec_command import installed
 from inferfleet.reach.gke import NotThere, path_of
-from inferfleet.reach.google_login import Addresses, GoogleLogin, preload
 from inferfleet.reach.google.project import ProjectApi
+from inferfleet.reach.google_login import Addresses, GoogleLogin, preload
 from inferfleet.reach.kubeconfig import GIVEN_UP, Kubeconfigs
 from inferfleet.recovery.pulumi_command import Pulumi
 
