@@ -21,8 +21,10 @@ from inferfleet.reach.at_once import ask
 from inferfleet.reach.exec_command import installed
 from inferfleet.reach.gke import NotThere, path_of
 from inferfleet.reach.google.project import ProjectApi
+from inferfleet.reach.google_apis import ContainerApi
 from inferfleet.reach.google_login import Addresses, GoogleLogin, preload
 from inferfleet.reach.kubeconfig import GIVEN_UP, Kubeconfigs
+from inferfleet.reach.refusals import CloudError
 from inferfleet.recovery.pulumi_command import Pulumi
 
 _GOOGLE = "Google Cloud"
@@ -56,7 +58,7 @@ def look(subject: Subject, pulumi: Pulumi, google: Addresses, *, seconds: float)
         api = ProjectApi(google, login, seconds=seconds)
         questions[2, need.called, "APIs and permissions"] = partial(project_checks, need, api)
     if needs:
-        questions[2, _GOOGLE, _ROOM] = lambda: _room(subject, google, seconds)
+        questions[2, _GOOGLE, _ROOM] = lambda: _room(subject, google, login, seconds)
     answers = Asked(questions).answers(until=until + 2)
     checks = list(program_checks(desired, installed))
     for key in sorted(questions):
@@ -66,11 +68,29 @@ def look(subject: Subject, pulumi: Pulumi, google: Addresses, *, seconds: float)
     return tuple(checks)
 
 
-def _room(subject: Subject, google: Addresses, seconds: float) -> tuple[Check, ...]:
+def _room(subject: Subject, google: Addresses, login: GoogleLogin, seconds: float) -> tuple[Check, ...]:
+    """Return what previews say of quotas. They leave out clusters of which Google says nothing."""
+    container = ContainerApi(google.container, login)
+    silent = []
+    clouds = [
+        cluster.connection.cloud
+        for cluster in subject.desired.clusters
+        if cluster.connection.cloud and cluster.connection.state not in GIVEN_UP
+    ]
+    for cloud in clouds:
+        try:
+            container.cluster(cloud, seconds=seconds)
+        except CloudError as error:
+            silent.append(unseen(f"cluster {cloud.cluster}", _ROOM, error.what, error.next_step))
+    if len(silent) == len(clouds):
+        return tuple(silent)
     warnings = capacity_warnings(
         subject.desired, subject.documents, subject.lock, google=google, seconds=seconds
     )
-    return _told(_GOOGLE, _ROOM, warnings)
+    # What was not answered is of a project, and all else of a field.
+    unanswered = [Check(_GOOGLE, _ROOM, "unseen", problem) for problem in warnings if not problem.path]
+    short = [problem for problem in warnings if problem.path]
+    return (*silent, *unanswered, *(_told(_GOOGLE, _ROOM, short) if short or not unanswered else ()))
 
 
 def _clusters(subject: Subject, google: Addresses, seconds: float) -> Iterator[Check]:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from fake_cluster import FakeCluster, thing
 from fake_google import FakeGoogle, error
-from small_gke import at
+from small_gke import at, limits
 
 from inferfleet.api.loading.stack import load_stack
 from inferfleet.desired import desired
@@ -193,3 +193,40 @@ def test_nodes_that_are_missing_and_a_class_without_controller_are_named(
     missing = [check.problem for check in checks if check.problem and " declares " in check.problem.what]
     assert missing
     assert all("`kubectl label node <node> " in problem.next_step for problem in missing)
+
+
+def test_without_credentials_nothing_of_google_is_called_fine(
+    google: FakeGoogle, programs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GOOGLE_APPLICATION_CREDENTIALS", str(tmp_path / "none.json"))
+    checks = [check for check in looked("gke-demo", google) if check.of not in ("this machine", "the state")]
+    assert {check.verdict for check in checks} == {"unseen"}
+    steps = {check.problem.next_step for check in checks if check.problem}
+    assert all("gcloud auth application-default login" in step for step in steps)
+
+
+def test_what_google_does_not_say_of_quotas_is_not_seen_and_what_it_says_is(
+    google: FakeGoogle, programs: Path
+) -> None:
+    google.disabled = set()
+    told = [check for check in looked("gke-demo", google) if check.of == "Google Cloud"]
+    assert [(check.verdict, check.problem.what.partition(":")[0]) for check in told if check.problem] == [
+        ("unseen", "quotas, reservations and subnetworks of project inferfleet-demo are not all known"),
+        (
+            "wrong",
+            "there is no reservation 'h100-mega' of project inferfleet-demo in us-central1-a, and pool "
+            "central/h100 needs it",
+        ),
+    ]
+
+
+def test_a_quota_that_is_too_small_is_wrong(google: FakeGoogle, programs: Path) -> None:
+    project = "/compute/v1/projects/inferfleet-demo"
+    for region in ("us-central1", "us-east4"):
+        google.clusters[f"{project}/regions/{region}"] = limits(CPUS=(1, 0))
+    google.clusters[project] = limits(CPUS_ALL_REGIONS=(9_999, 0), GPUS_ALL_REGIONS=(9_999, 0))
+    told = [check for check in looked("gke-demo", google) if check.of == "Google Cloud"]
+    assert any(
+        check.verdict == "wrong" and check.problem and "quota CPUS of project" in check.problem.what
+        for check in told
+    )

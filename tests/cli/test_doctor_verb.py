@@ -1,0 +1,54 @@
+"""`inferfleet doctor`: exit codes, the table, the JSON. A stand-in tells what was looked at."""
+
+from typing import Any
+
+import pytest
+from small_project import Project
+
+from inferfleet.api.problems import Problem
+from inferfleet.cli.verbs import doctor as verb
+from inferfleet.doctor.values import Check, unseen
+
+FINE = Check("this machine", "program pulumi")
+OFF = Problem("API iam.googleapis.com is not enabled in project acme", "Run `gcloud services enable`")
+WRONG = Check("project acme", "API iam.googleapis.com", "wrong", OFF)
+UNSEEN = unseen("project acme", "permissions", "the API is off", "Enable it")
+
+
+def looks(monkeypatch: pytest.MonkeyPatch, *checks: Check) -> None:
+    def look(*_: Any, **__: Any) -> tuple[Check, ...]:
+        return checks
+
+    monkeypatch.setattr(verb, "look", look)
+
+
+def test_a_stack_with_all_it_needs_ends_well(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    looks(monkeypatch, FINE)
+    result = project.run("doctor", "--stack", "prod")
+    assert result.code == 0
+    assert "this machine  program pulumi  fine" in result.out
+
+
+def test_what_is_wrong_ends_with_5_and_names_the_command(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looks(monkeypatch, FINE, WRONG)
+    result = project.run("doctor", "--stack", "prod")
+    assert result.code == 5
+    assert f"{OFF.what}. {OFF.next_step}" in result.err
+
+
+def test_what_was_not_seen_is_a_warning(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    looks(monkeypatch, UNSEEN)
+    result = project.run("doctor", "--stack", "prod")
+    assert result.code == 0
+    assert "warning: permissions of project acme: not seen, the API is off. Enable it" in result.err
+
+
+def test_json_has_every_check(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    looks(monkeypatch, FINE, WRONG)
+    problem = {"file": None, "line": None, "path": None, "what": OFF.what, "nextStep": OFF.next_step}
+    assert project.run("doctor", "--json").json["checks"] == [
+        {"of": "this machine", "what": "program pulumi", "verdict": "fine", "problem": None},
+        {"of": "project acme", "what": "API iam.googleapis.com", "verdict": "wrong", "problem": problem},
+    ]
