@@ -3,7 +3,7 @@
     PYTHONPATH=.:tests/e2e:tests .venv/bin/python tests/e2e/hundred_models.py --parallel 8 --parallel 128
 
 Pulumi carries out four operations for each core at once unless told, and a model that starts is one of them.
-The pods of each run stand on nodes that the run before has left. What pickers request is printed beside it.
+The pods of each run stand on nodes that the run before has left.
 """
 
 import argparse
@@ -17,32 +17,12 @@ from documents import Document, annotated, cluster, model
 from project import Project
 from sandboxes import running
 
-from inferfleet.api.kinds.quantity import parse_quantity
-
 STACK = "hundred"
-# What a picker of a deployment asked for, whatever it did, before it was sized by what it does.
-BEFORE_CORES, BEFORE_GIBIBYTES = 4, 8
 
 
 def models(count: int, startup: str) -> list[Document]:
-    """Return deployments of one GPU each, whose pickers ask for what they are given by default."""
-    made = [annotated(model(f"model-{number:03}"), startup=startup) for number in range(count)]
-    for one in made:
-        del one["spec"]["endpointPicker"]["resources"]
-    return made
-
-
-def requested(project: Project) -> tuple[float, float]:
-    """Return the cores and GiB that all pickers request, as the cluster has them."""
-    pods = project.items("east", "pods", "-l", "inferfleet.dev/role!=decode")
-    asked = [
-        container["resources"].get("requests", {})
-        for pod in pods
-        if "-epp" in pod["metadata"]["name"]
-        for container in pod["spec"]["containers"]
-    ]
-    cores = sum(float(parse_quantity(one.get("cpu", "0"))) for one in asked)
-    return cores, sum(float(parse_quantity(one.get("memory", "0"))) for one in asked) / 2**30
+    """Return deployments of one GPU each, whose pickers ask for little."""
+    return [annotated(model(f"model-{number:03}"), startup=startup) for number in range(count)]
 
 
 def updated(project: Project, parallel: int) -> None:
@@ -75,11 +55,7 @@ def main() -> int:
             began = time.monotonic()
             updated(project, parallel)
             seconds = time.monotonic() - began
-            cores, gibibytes = requested(project)
-            made = len(project.state())
-            before = f"{arguments.models * BEFORE_CORES} and {arguments.models * BEFORE_GIBIBYTES}"
-            print(f"--parallel {parallel}: {made} resources in {seconds:.0f} s", flush=True)
-            print(f"pickers request {cores:g} cores and {gibibytes:.1f} GiB (before: {before})", flush=True)
+            print(f"--parallel {parallel}: {len(project.state())} resources in {seconds:.0f} s", flush=True)
             gone = project.destroy()
             if gone.code:
                 sys.exit(gone.output)
