@@ -51,7 +51,7 @@ def look(subject: Subject, pulumi: Pulumi, google: Addresses, *, seconds: float)
         preload()
     login = GoogleLogin()
     questions: dict[tuple[int, str, str], Callable[[], tuple[Check, ...]]] = {
-        (1, "the state", "backend"): lambda: tuple(state_checks(pulumi)),
+        (1, "the state", "backend"): lambda: tuple(state_checks(pulumi, installed)),
         (3, "clusters", _CONTENT): lambda: tuple(_clusters(subject, google, seconds)),
     }
     for need in needs:

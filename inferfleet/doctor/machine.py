@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 
 from inferfleet.api.problems import InvalidDocuments, Problem
 from inferfleet.desired.values import Desired
-from inferfleet.doctor.values import Check
+from inferfleet.doctor.values import Check, unseen
 from inferfleet.reach.kubeconfig import GIVEN_UP
 from inferfleet.recovery.pulumi_command import Pulumi
 
@@ -31,8 +31,11 @@ def program_checks(desired: Desired, installed: Callable[[str], bool]) -> Iterat
             yield Check(MACHINE, what, "wrong", problem)
 
 
-def state_checks(pulumi: Pulumi) -> Iterator[Check]:
+def state_checks(pulumi: Pulumi, installed: Callable[[str], bool]) -> Iterator[Check]:
     """Ask the backend for the stack's state, and for nothing in it."""
+    if not installed("pulumi"):
+        yield unseen(_STATE, "backend", "because `pulumi` asks it and is not on the PATH", _PULUMI)
+        return
     try:
         backend = pulumi.backend()
     except InvalidDocuments as invalid:

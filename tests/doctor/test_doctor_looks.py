@@ -230,3 +230,10 @@ def test_a_quota_that_is_too_small_is_wrong(google: FakeGoogle, programs: Path) 
         check.verdict == "wrong" and check.problem and "quota CPUS of project" in check.problem.what
         for check in told
     )
+
+
+def test_without_pulumi_the_state_is_not_seen(google: FakeGoogle, programs: Path) -> None:
+    (programs / "pulumi").unlink()
+    checks = looked("local", google)
+    assert mended_by(checks, "there is no `pulumi` on the PATH").startswith("Install it")
+    assert [check.verdict for check in checks if check.of == "the state"] == ["unseen"]
