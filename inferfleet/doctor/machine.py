@@ -12,7 +12,7 @@ MACHINE = "this machine"
 _STATE = "the state"
 _PULUMI = "Install it (https://www.pulumi.com/docs/install/), and put it on the PATH"
 # Kubeconfigs of GKE clusters name it, and hold no tokens
-# (docs.cloud.google.com/kubernetes-engine/docs/how-to/cluster-access-for-kubectl, read on 2026-11-24).
+# (docs.cloud.google.com/kubernetes-engine/docs/how-to/cluster-access-for-kubectl).
 _GOOGLES = "gke-gcloud-auth-plugin"
 
 

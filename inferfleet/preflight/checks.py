@@ -154,8 +154,8 @@ def _class_problems(api: Api, cluster: DesiredCluster, resource: ApiResource) ->
 
 def _not_accepted(cluster: DesiredCluster, item: Mapping[str, Any]) -> Iterator[Problem]:
     """Yield a warning for a class that its controller has not accepted. The API server sets the condition to
-    Unknown until one does (kubernetes-sigs/gateway-api, apis/v1/gatewayclass_types.go, default of
-    GatewayClass.status; read on 2026-11-24).
+    Unknown until one does (default of GatewayClass.status in kubernetes-sigs/gateway-api,
+    apis/v1/gatewayclass_types.go; from memory, not looked up).
     """
     for condition in (item.get("status") or {}).get("conditions") or ():
         if condition.get("type") == "Accepted" and condition.get("status") != "True":

@@ -1,9 +1,8 @@
 """Which of Google's APIs and permissions an update needs, by the types of resources that it makes.
 
-Permissions are those of methods on their reference pages, below docs.cloud.google.com:
-/compute/docs/reference/rest/v1 and /kubernetes-engine/docs/reference/rest/v1. Roles have a page of their own,
-/iam/docs/roles-permissions, and of placement policies the section "Required roles" of
-/compute/docs/instances/use-compact-placement-policies. All were read on 2026-11-24.
+Read on 2026-11-24, below docs.cloud.google.com: that placement policies need `compute.resourcePolicies.create`
+(/compute/docs/instances/use-compact-placement-policies). The other permissions and all roles are as generally
+known, and not looked up one by one: /iam/docs/roles-permissions has them.
 """
 
 from collections.abc import Iterable, Mapping
@@ -24,8 +23,7 @@ COMPUTE_API = "compute.googleapis.com"
 IAM_API = "iam.googleapis.com"
 # Roles of service accounts are set with it: without it an IAMMember answers 403.
 PROJECTS_API = "cloudresourcemanager.googleapis.com"
-# Regional gateways are made with it
-# (docs.cloud.google.com/kubernetes-engine/docs/how-to/deploying-gateways, "Requirements").
+# Regional gateways are made with it (as generally known, not looked up).
 NETWORK_SERVICES_API = "networkservices.googleapis.com"
 ALWAYS = (CONTAINER_API, COMPUTE_API, IAM_API, PROJECTS_API)
 
