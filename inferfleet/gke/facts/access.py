@@ -1,7 +1,7 @@
 """Which of Google's APIs and permissions an update needs, by the types of resources that it makes.
 
-Read on 2026-11-24, below docs.cloud.google.com: that placement policies need `compute.resourcePolicies.create`
-(/compute/docs/instances/use-compact-placement-policies). The other permissions and all roles are as generally
+Read on 2026-11-24 below docs.cloud.google.com: that placement policies need `compute.resourcePolicies.create`
+(/compute/docs/instances/use-compact-placement-policies). Other permissions, and all roles, are as generally
 known, and not looked up one by one: /iam/docs/roles-permissions has them.
 """
 
