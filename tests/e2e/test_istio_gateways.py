@@ -266,6 +266,7 @@ def test_routes_go_to_a_gateway_of_others_and_back(answering: Project, tmp_path:
     answering.kubectl("east", "apply", "-f", str(manifest))
     try:
         theirs = {"ref": {"name": "theirs", "namespace": "shared"}, "provider": "istio"}
+        theirs["modelHeader"] = GATEWAY["modelHeader"]
         answering.write("clusters", _east(theirs))
         until(
             "it has an address", lambda: _items(answering, "gateways", "shared")[0]["status"].get("addresses")
@@ -288,7 +289,7 @@ def test_routes_go_to_a_gateway_of_others_and_back(answering: Project, tmp_path:
 
 
 def _east(gateway: dict[str, Any]) -> dict[str, Any]:
-    return cluster("east", stack=STACK, pools={"l4": ("nvidia-l4-4x", 3)}, serving={"gateway": gateway})
+    return cluster("east", stack=STACK, pools={"l4": ("nvidia-l4-4x", 5)}, serving={"gateway": gateway})
 
 
 def _pool(project: Project, name: str) -> dict[str, Any]:
