@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from asking import ask, status_of, until, url
 from documents import annotated, cluster, model
+from gateways_of_others import OTHER, SHARED
 from project import Project
 from reaching import config_dump, values_of
 from route_forms import (
@@ -108,24 +109,6 @@ def test_the_real_controller_fills_slices_with_the_addresses_of_ready_pods(answe
 
 def test_a_second_update_leaves_what_istio_made_alone(answering: Project) -> None:
     assert answering.up().operations == {}
-
-
-OTHER = """
-apiVersion: gateway.networking.k8s.io/v1
-kind: Gateway
-metadata: {name: other, namespace: ml}
-spec: {gatewayClassName: istio, listeners: [{name: http, protocol: HTTP, port: 8080}]}
----
-apiVersion: gateway.networking.k8s.io/v1
-kind: HTTPRoute
-metadata: {name: other, namespace: ml}
-spec:
-  parentRefs: [{name: other}]
-  rules:
-    - matches: [{path: {type: PathPrefix, value: /other}}]
-      filters: [{type: URLRewrite, urlRewrite: {path: {type: ReplacePrefixMatch, replacePrefixMatch: /}}}]
-      backendRefs: [{group: inference.networking.k8s.io, kind: InferencePool, name: one, port: 8000}]
-"""
 
 
 def test_gateways_on_one_port_get_their_own_requests_alone(answering: Project, tmp_path: Path) -> None:
@@ -244,20 +227,6 @@ def test_a_rule_that_does_not_suit_its_picker_breaks_requests_until_it_is_restor
     restored = answering.run("pulumi", "up", "--refresh", "--yes", "--skip-preview", "--stack", STACK)
     assert restored.returncode == 0, restored.stdout
     until("it answers again", lambda: {ask(way).status for _ in range(5)} == {200})
-
-
-SHARED = """
-apiVersion: v1
-kind: Namespace
-metadata: {name: shared}
----
-apiVersion: gateway.networking.k8s.io/v1
-kind: Gateway
-metadata: {name: theirs, namespace: shared}
-spec:
-  gatewayClassName: istio
-  listeners: [{name: http, protocol: HTTP, port: 8081, allowedRoutes: {namespaces: {from: All}}}]
-"""
 
 
 def test_routes_go_to_a_gateway_of_others_and_back(answering: Project, tmp_path: Path) -> None:
