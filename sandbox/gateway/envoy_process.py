@@ -25,19 +25,18 @@ class EnvoyProcess:
     def __init__(self, folder: Path, ended: Callable[[], None]) -> None:
         self.folder = folder
         self._ended = ended
-        self._written: dict[str, str] = {}
+        self._written: Mapping[str, Mapping[str, Any]] = {}
         self._running: asyncio.Task[None] | None = None
 
     def configure(self, files: Mapping[str, Mapping[str, Any]], *, bootstrap: Mapping[str, Any]) -> None:
         """Write the files that have changed, in order and atomically. The first call starts Envoy."""
-        texts = {name: json.dumps(content, indent=1) for name, content in files.items()}
         self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        for name, text in texts.items():
-            if self._written.get(name) != text:
-                self._write(name, text)
-        for removed in self._written.keys() - texts.keys():
+        for name, content in files.items():
+            if self._written.get(name) != content:
+                self._write(name, json.dumps(content, indent=1))
+        for removed in self._written.keys() - files.keys():
             (self.folder / removed).unlink(missing_ok=True)
-        self._written = texts
+        self._written = dict(files)
         if self._running is None:
             self._write("bootstrap.json", json.dumps(bootstrap, indent=1))
             self._running = asyncio.create_task(self._keep_running())

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
 from sandbox.cluster.objects import Object, is_ready
 
@@ -26,13 +27,22 @@ class Snapshot:
 
         No labels select nothing, as for Services.
         """
-        return tuple(
-            pod
-            for name, pod in sorted(self.pods.items())
-            if labels
-            and name.startswith(f"{namespace}/")
-            and labels.items() <= pod["metadata"].get("labels", {}).items()
-        )
+        if not labels:
+            return ()
+        # The pods that have one of the labels are few, whichever it is that others share.
+        found = (self._pods_by_label.get((namespace, *label), {}) for label in labels.items())
+        first, *others = sorted(found, key=len)
+        return tuple(pod for name, pod in first.items() if all(name in other for other in others))
+
+    @cached_property
+    def _pods_by_label(self) -> dict[tuple[str, str, str], dict[str, Object]]:
+        """The pods by namespace and label, sorted by name: else a hundred pools look at each pod."""
+        index: dict[tuple[str, str, str], dict[str, Object]] = {}
+        for name, pod in sorted(self.pods.items()):
+            metadata = pod["metadata"]
+            for label in metadata.get("labels", {}).items():
+                index.setdefault((metadata["namespace"], *label), {})[name] = pod
+        return index
 
 
 def ready(pods: Iterable[Object]) -> tuple[Object, ...]:
