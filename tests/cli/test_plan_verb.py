@@ -25,6 +25,9 @@ def test_plan_shows_placements_services_and_moves(project: Project) -> None:
         "\n"
         "changes against placement.lock\n"
         "  ml/qwen: east/l4 0 -> 1\n"
+        "\n"
+        "exposed: does not answer while its node is drained, replaced or lost\n"
+        "  ml/qwen on east: one replica\n"
     )
 
 
@@ -45,6 +48,9 @@ def test_plan_says_the_same_to_machines(project: Project) -> None:
         "rolls": [],
         "cloudChanges": [],
         "unplaced": [],
+        "exposed": [
+            {"cluster": "east", "deployment": "ml/qwen", "roles": ["decode"], "whenScaledDown": False}
+        ],
         "lock": {"file": "stacks/prod/placement.lock", "matches": False, "written": False},
     }
 

@@ -8,6 +8,7 @@ from inferfleet.cli.show.pickers import picker_values, show_pickers
 from inferfleet.cli.show.tables import print_table
 from inferfleet.desired.values import Desired
 from inferfleet.fleet.advice.changed import change_lines, roll_line
+from inferfleet.fleet.advice.exposed import Exposed
 from inferfleet.fleet.advice.short import NO_WAYS, fix_step, groups, in_short
 from inferfleet.fleet.decisions import Fix, MoreNodes, Reason, Unplaced, Ways
 from inferfleet.fleet.placement.sizes import counted
@@ -76,6 +77,29 @@ def show(desired: Desired, *, remembered: bool) -> None:
         running = f" ({missing.running} of them running now)" if missing.running else ""
         what = f"{missing.deployment}: {counted(missing.replicas, 'replica')}{running}"
         print_line(f"  {what}, {in_short(missing.reasons)}")
+
+
+def show_exposed(alone: Iterable[Exposed]) -> None:
+    """Print what does not answer while one node is drained, without an empty list."""
+    lines = [str(one) for one in alone]
+    if lines:
+        print_line()
+        print_line("exposed: does not answer while its node is drained, replaced or lost")
+    for line in lines:
+        print_line(f"  {line}")
+
+
+def exposed_values(alone: Iterable[Exposed]) -> list[dict[str, Any]]:
+    """Return the same as values for JSON."""
+    return [
+        {
+            "deployment": one.deployment,
+            "cluster": one.cluster,
+            "roles": list(one.roles),
+            "whenScaledDown": one.scaled,
+        }
+        for one in alone
+    ]
 
 
 def pools(spot: Spot) -> str:

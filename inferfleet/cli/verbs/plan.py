@@ -12,12 +12,13 @@ from inferfleet.cli.exit_codes import ExitCode
 from inferfleet.cli.output import print_line
 from inferfleet.cli.report import Report, reporting
 from inferfleet.cli.show.losses import loss_values, show_losses
-from inferfleet.cli.show.plan import as_values, show
+from inferfleet.cli.show.plan import as_values, exposed_values, show, show_exposed
 from inferfleet.cli.show.savings import saving_values, show_savings
 from inferfleet.cli.source import AsJson, Paths, Source, StackName, container_api, read_source, shown_path
 from inferfleet.cli.whatif import NMinusOne, Set, Without, as_if, edits_asked, losses_asked
 from inferfleet.desired.gate import announcements, refusals
 from inferfleet.desired.values import Desired
+from inferfleet.fleet.advice.exposed import exposed
 from inferfleet.fleet.advice.rebalance import moved, savings, since
 from inferfleet.fleet.lock.lock import matches, text
 from inferfleet.fleet.whatif.each import n_minus_one as after_each_loss
@@ -74,7 +75,8 @@ def plan(
             with_moves = replace(lock, placements=placements, pod_defaults=first.lock.pod_defaults)
             desired = replace(source, lock=with_moves).desired()
             desired = replace(desired, plan=since(lock, first, desired.plan))
-        report.values |= as_values(desired)
+        alone = exposed(documents, desired.plan.placements)
+        report.values |= as_values(desired) | {"exposed": exposed_values(alone)}
         if rebalance:
             report.values["rebalance"] = [saving_values(move) for move in moves]
         if lost or edits:
@@ -96,6 +98,7 @@ def plan(
             for edit in edits:
                 print_line(f"as if {edit.written}")
             show(desired, remembered=source.files is not None)
+            show_exposed(alone)
         if rebalance and not as_json:
             show_savings(moves)
         if n_minus_one and not as_json:

@@ -1,0 +1,44 @@
+"""What a plan names as exposed: it does not answer while one node is drained, replaced or lost."""
+
+from small_fleet import deployment, fleet, spot
+
+from inferfleet.fleet.advice.exposed import exposed
+from inferfleet.fleet.decisions import Placement
+
+JUDGE = {
+    "workers": {
+        "count": 2,
+        "topology": {"tensor": 1},
+        "template": {"spec": {"containers": [{"name": "engine", "image": "engine:1"}]}},
+    }
+}
+
+
+def _lines(*placements: Placement, **fields: object) -> list[str]:
+    documents = fleet(deployment("a", 4, **fields))  # type: ignore[arg-type]
+    return [str(one) for one in exposed(documents, placements)]
+
+
+def test_one_replica_on_a_cluster_is_exposed_there() -> None:
+    """Replicas on other clusters do not answer for it: each gateway leads to those of its own cluster."""
+    placements = Placement(spot("a east/h100"), 1), Placement(spot("a west/h100"), 2)
+    assert _lines(*placements) == ["ml/a on east: one replica"]
+
+
+def test_one_replica_on_each_of_two_pools_of_a_cluster_is_not_exposed() -> None:
+    assert _lines(Placement(spot("a east/h100"), 1), Placement(spot("a east/l4"), 1)) == []
+
+
+def test_a_range_counts_by_the_fewest_that_its_scaler_keeps() -> None:
+    assert _lines(Placement(spot("a east/h100"), 4, 1)) == ["ml/a on east: one replica when scaled down"]
+    assert _lines(Placement(spot("a east/h100"), 4, 2)) == []
+
+
+def test_a_role_with_one_worker_is_named_where_others_have_more() -> None:
+    one = Placement(spot("a east/h100"), 1)
+    assert _lines(one, roles={"judge": JUDGE}) == ["ml/a on east: one worker of role decode"]
+    assert _lines(one, workers=2, roles={"judge": JUDGE}) == []
+
+
+def test_what_has_no_document_any_more_is_left_out() -> None:
+    assert _lines(Placement(spot("b east/h100"), 1)) == []
