@@ -25,7 +25,8 @@ from inferfleet.fleet.engines.ready import serves_metrics
 from inferfleet.fleet.paths import of_service
 from inferfleet.fleet.roles import engine_of
 from inferfleet.gke.settings.ranges import Ranges
-from inferfleet.manifests import gateway_extras, monitors, network_policy
+from inferfleet.manifests import gateway_extras, monitors
+from inferfleet.manifests.guards import disruption, network_policy
 from inferfleet.manifests.picker import objects as endpoint_picker
 from inferfleet.manifests.picker.pool import inference_pool
 from inferfleet.manifests.role_service import role_service
@@ -137,7 +138,13 @@ def model_endpoint(
             deployment=deployment, serving=serving, profile=profile, stack=stack, revision=named
         ),
     ]
-    objects = [*chosen, *(site.place(manifest, after=space) for manifest in (*services, *watch))]
+    budgets = disruption.budgets(
+        deployment=deployment,
+        stack=stack,
+        replicas=endpoint.replicas,
+        elsewhere={one.role for one in every if one.brings(disruption.KIND)},
+    )
+    objects = [*chosen, *(site.place(manifest, after=space) for manifest in (*services, *watch, *budgets))]
     route = None
     if deployment.spec.route.enabled:
         manifest = deployment_route(

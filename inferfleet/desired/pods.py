@@ -68,6 +68,10 @@ class Pods:
         place = step.origin, step.path
         return next(bound.link for bound in self.links if (bound.link.origin, bound.link.path) == place)
 
+    def brings(self, kind: str) -> bool:
+        """Return whether a plugin adds an object of the kind beside the workload of these pods."""
+        return any(companion.manifest["kind"] == kind for companion in self.outcome.companions)
+
 
 # The pods of every role of a spot, those of its entries before those of its followers, their problems, and
 # what plugins did wrong.

@@ -81,7 +81,7 @@ def test_an_autoscaler_of_kubernetes_comes_after_the_workload_that_it_scales() -
 
 def test_nobody_of_the_stack_scales_what_others_do() -> None:
     found = _objects(made(cluster("east"), _scaled(1, 4, by="External")))
-    fixed = _objects(made(cluster("east"), deployment("a")))
+    fixed = _objects(made(cluster("east"), deployment("a", 4)))
     assert (found.keys(), found["Deployment a-decode-l4"].ignore) == (fixed.keys(), ("spec.replicas",))
 
 

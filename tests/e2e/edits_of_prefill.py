@@ -70,7 +70,7 @@ PREFILL = (
     edit(
         "another prefill worker",
         "split", f"{_WORKERS}.count", 2, PodEffect.COME_OR_GO,
-        single(f"split-prefill-plain-{_NOW}", "spec.replicas"),
+        single(f"split-prefill-plain-{_NOW}", "spec.replicas"), created("PodDisruptionBudget split-prefill"),
     ),
     edit(
         "prefill for longer prompts",

@@ -101,7 +101,11 @@ _TOPOLOGY = (
         group("kimi-decode-plain", "spec.replicas"),
     ),
     edit("a replica more", "kimi", "spec.replicas", 3, _COME, group("kimi-decode-plain", "spec.replicas")),
-    edit("a replica less", "kimi", "spec.replicas", 1, _COME, group("kimi-decode-plain", "spec.replicas")),
+    edit(
+        "a replica less",
+        "kimi", "spec.replicas", 1, _COME,
+        group("kimi-decode-plain", "spec.replicas"), deleted("PodDisruptionBudget kimi-decode"),
+    ),
 )  # fmt: skip
 _OF_TEMPLATES = (
     Edit(
@@ -194,7 +198,7 @@ _ROLES = (
     edit(
         "another worker of a role",
         "duo", f"{ENCODE}.workers.count", 2, _COME,
-        single("duo-encode-plain", "spec.replicas"),
+        single("duo-encode-plain", "spec.replicas"), created("PodDisruptionBudget duo-encode"),
     ),
     edit(
         "a role on another pool",

@@ -65,7 +65,10 @@ EDITS = (
     Edit(
         "one replica more",
         (("chat", "spec.replicas", 2),),
-        {"Deployment east/ml/chat-decode-fixed": "update spec.replicas"},
+        {
+            "Deployment east/ml/chat-decode-fixed": "update spec.replicas",
+            "PodDisruptionBudget east/ml/chat-decode": "create",
+        },
     ),
     Edit(
         "another image",

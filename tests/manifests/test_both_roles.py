@@ -5,7 +5,7 @@ from collections.abc import Callable
 from apart import apart
 
 from inferfleet.api.kinds.inference_cluster import Serving
-from inferfleet.manifests.network_policy import policies
+from inferfleet.manifests.guards.network_policy import policies
 from inferfleet.manifests.picker.pool import inference_pool
 from inferfleet.profiles.table import profile
 

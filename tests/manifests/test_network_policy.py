@@ -8,7 +8,7 @@ from pydantic import ValidationError
 
 from inferfleet.api.kinds.inference_cluster import InferenceClusterSpec, Serving
 from inferfleet.api.kinds.model_deployment import ModelDeployment
-from inferfleet.manifests.network_policy import policies
+from inferfleet.manifests.guards.network_policy import policies
 from inferfleet.profiles.table import profile
 
 Make = Callable[..., ModelDeployment]

@@ -213,6 +213,10 @@ class ModelDeploymentSpec(Model):
     what changes the KV cache (image, model, `tensor`, connector) comes as a whole new set of pods beside the
     old one: `Surge` keeps room for it; with `DeleteFirst` the old set ends before where there is no room.
     """
+    disruption_budget: Literal["One", "None"] = "One"
+    """How many of the pods or groups that a role has on a cluster may be drained from their nodes at a time:
+    `One`, or any number (`None`), for where somebody else keeps a PodDisruptionBudget.
+    """
     scheduler: Annotated[DeploymentScheduler, AfterValidator(of_deployment)] = DeploymentScheduler()
     """Who schedules the pods, where that differs from `serving.scheduler` of the cluster: each field that is
     written here takes the place of the cluster's, and with another `type` none of the cluster's count.

@@ -143,6 +143,7 @@ DEPLOYMENT_FIELDS = (
     ),
     DeploymentField("spec.workers.entry", PodEffect.ROLL, "whole groups roll"),
     DeploymentField("spec.workers.follower", PodEffect.ROLL, "whole groups roll"),
+    DeploymentField("spec.disruptionBudget", PodEffect.NONE, "it is about how nodes are drained"),
     DeploymentField("spec.roles", PodEffect.COME_OR_GO, "those of the role; pods of other roles run on"),
     DeploymentField(f"{_OF_ROLES}workers.count", PodEffect.COME_OR_GO, "each replica has so many of them"),
     DeploymentField(
