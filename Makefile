@@ -80,6 +80,7 @@ format: .venv/ready
 docs: .venv/ready
 	@$(BIN)/python -c "from inferfleet.gke.changes.page import page; print(page(), end='')" > docs/changes.md
 	@$(BIN)/python -c "from pathlib import Path; from inferfleet.cli.reference.pages import write; write(Path('docs/reference'))"
+	@$(BIN)/python bench/toolkit/page.py > docs/cluster-toolkit.md
 	@PYTHONPATH=.:tests/e2e:tests $(BIN)/python tests/e2e/gke_edits_page.py > docs/edits.md
 	@PYTHONPATH=.:tests/e2e:tests $(BIN)/python tests/digest/golden.py
 
