@@ -18,6 +18,7 @@ from bench.toolkit.fact import (
     OF_A4X,
     OF_CPU,
     OF_G4,
+    OF_GATEWAY,
     QUEUE,
     WAITED,
     Fact,
@@ -45,6 +46,8 @@ _WITH_NETWORKS = (
     *((recipe, OF_A4) for recipe in A4),
 )
 _ANY_QUEUED = ("Queued",)
+# The blueprint of an inference gateway has A3 High on demand.
+_ON_DEMAND = ("OnDemand",)
 
 _ADDRESSES = (
     Fact("Cluster.networkingMode", "VPC_NATIVE", CLUSTER_DEFAULTS),
@@ -78,11 +81,13 @@ _ADDRESSES = (
 
 _VERSIONS = (
     Fact("Cluster.releaseChannel.channel", "UNSPECIFIED", QUEUE, A3_ULTRA, _ANY_QUEUED),
+    Fact("Cluster.releaseChannel.channel", "UNSPECIFIED", OF_GATEWAY, A3_HIGH, _ON_DEMAND),
     *(Fact("Cluster.releaseChannel.channel", "REGULAR", file, recipes) for recipes, file in _FILES),
     Fact("Cluster.releaseChannel.channel", "STABLE", OF_A2, ("A2",)),
     Fact("Cluster.releaseChannel.channel", "UNSPECIFIED", CLUSTER_DEFAULTS),
     # The newest version that begins with these numbers, as it is when the blueprint is deployed.
     Fact("Cluster.minMasterVersion", "newest 1.32", FLEX, A3_ULTRA, WAITED),
+    Fact("Cluster.minMasterVersion", "newest 1.31", OF_GATEWAY, A3_HIGH, _ON_DEMAND),
     Fact("Cluster.minMasterVersion", "newest 1.33", OF_A3_HIGH, A3_HIGH),
     Fact("Cluster.minMasterVersion", "newest 1.32", OF_A3_MEGA, A3_MEGA),
     *(Fact("Cluster.minMasterVersion", "newest 1.35", file, recipes) for recipes, file in _LARGE),
@@ -98,8 +103,10 @@ _VERSIONS = (
     ),
     Fact("Cluster.maintenancePolicy.dailyMaintenanceWindow.startTime", "09:00", CLUSTER_DEFAULTS),
     Fact(f"{_EXCLUSION}.scope", None, QUEUE, A3_ULTRA, _ANY_QUEUED),
+    Fact(f"{_EXCLUSION}.scope", None, OF_GATEWAY, A3_HIGH, _ON_DEMAND),
     *(Fact(f"{_EXCLUSION}.scope", "NO_MINOR_OR_NODE_UPGRADES", file, recipes) for recipes, file in _FILES),
     Fact(f"{_EXCLUSION}.endTimeBehavior", None, QUEUE, A3_ULTRA, _ANY_QUEUED),
+    Fact(f"{_EXCLUSION}.endTimeBehavior", None, OF_GATEWAY, A3_HIGH, _ON_DEMAND),
     *(
         Fact(f"{_EXCLUSION}.endTimeBehavior", "UNTIL_END_OF_SUPPORT", file, recipes)
         for recipes, file in _FILES
@@ -107,7 +114,9 @@ _VERSIONS = (
 )
 
 _PARTS = (
+    Fact("Cluster.gatewayApiConfig.channel", "CHANNEL_STANDARD", OF_GATEWAY, A3_HIGH, _ON_DEMAND),
     Fact("Cluster.gatewayApiConfig.channel", None, CLUSTER),
+    Fact(f"{_ADDONS}.httpLoadBalancing.disabled", False, OF_GATEWAY, A3_HIGH, _ON_DEMAND),
     Fact(f"{_ADDONS}.httpLoadBalancing.disabled", None, CLUSTER),
     Fact(f"{_ADDONS}.gcePersistentDiskCsiDriverConfig.enabled", True, CLUSTER_DEFAULTS),
     *(

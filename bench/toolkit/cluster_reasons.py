@@ -77,10 +77,13 @@ CLUSTERS = (
         "no reason is known; kept because a change would replace the nodes of clusters that run",
     ),
     Reason(
-        "SystemPool.autoscaling.total*",
-        "the least is one node, and the most follows from what the endpoint pickers request",
+        "SystemPool.autoscaling.totalMinNodeCount",
+        "no reason was written down for one node; the autoscaler adds more as pods ask for them",
     ),
-    Reason("SystemPool.autoscaling.locationPolicy", "it is written down; GKE's default is the same"),
+    Reason(
+        "SystemPool.autoscaling.totalMaxNodeCount",
+        "it follows from what the endpoint pickers on the cluster request",
+    ),
     Reason("SystemPool.initialNodeCount", "a new cluster has pods to run before the autoscaler works"),
     Reason(
         "SystemPool.ignoreNodeCountChanges",
@@ -116,6 +119,11 @@ DEFAULTS = (
     ),
     # The pool's own setting says otherwise than its cluster, or nothing.
     Default("NodePool.networkConfig.enablePrivateNodes", True, _API),
+    Default(
+        "SystemPool.autoscaling.locationPolicy",
+        "BALANCED",
+        "https://docs.cloud.google.com/kubernetes-engine/docs/concepts/cluster-autoscaler",
+    ),
     Default("SystemPool.version", "that of the cluster", _API),
     Default("Cluster.enableShieldedNodes", True, _API),
     Default("Cluster.enableMultiNetworking", False, _API),

@@ -31,7 +31,8 @@ from bench.toolkit.fact import (
 
 _GVNIC, _RDMA, _TCP = "gVNIC", "RDMA", "TCPX or TCPXO"
 _ALL = ["icmp", "tcp", "udp"]
-# Blueprints that name their subnetwork, and thereby leave out what the module sets for one of its own.
+# Blueprints that name their subnetwork, and thereby leave out what the module sets for one of its own. Then it
+# is false: https://github.com/terraform-google-modules/terraform-google-network, modules/subnets, v13.0.0.
 _NAMED_SUBNETWORKS = (
     (A3_HIGH, OF_A3_HIGH),
     (A3_ULTRA, OF_A3_ULTRA),
@@ -54,8 +55,9 @@ _OWN = (
     Fact("Subnetwork, nodes.privateIpGoogleAccess", True, VPC_DEFAULTS),
     Fact("Subnetwork, nodes.secondaryIpRanges[0].rangeName", "pods", OF_CPU),
     Fact("Subnetwork, nodes.secondaryIpRanges[1].rangeName", "services", OF_L4),
-    # One blueprint has such a subnetwork, and no GPU blueprint beside it.
-    Fact("Subnetwork, proxies.*", None, OF_GATEWAY),
+    Fact("Subnetwork, proxies.purpose", "REGIONAL_MANAGED_PROXY", OF_GATEWAY, A3_HIGH, ("OnDemand",)),
+    Fact("Subnetwork, proxies.role", "ACTIVE", OF_GATEWAY, A3_HIGH, ("OnDemand",)),
+    Fact("Subnetwork, proxies.*", None, VPC),
     Fact("Firewall, own network.allows", _ALL, VPC),
     Fact("Firewall, own network from Identity-Aware Proxy.allows", ["tcp 22"], VPC),
     Fact("RouterNat.natIps (number)", 2, FLEX, A3_ULTRA, WAITED),
@@ -70,6 +72,8 @@ _OWN = (
         )
     ),
     Fact("RouterNat.natIps (number)", 2, VPC_DEFAULTS),
+    # What follows of an address that is given, and what is left out:
+    # https://github.com/terraform-google-modules/terraform-google-cloud-router, nat.tf, v7.3.0.
     Fact("RouterNat.natIpAllocateOption", "MANUAL_ONLY", VPC),
     Fact("RouterNat.sourceSubnetworkIpRangesToNat", "ALL_SUBNETWORKS_ALL_IP_RANGES", VPC),
     Fact("RouterNat.logConfig.enable", True, VPC),

@@ -62,7 +62,8 @@ def _recipes() -> Iterator[str]:
         "in machine type, number of GPUs and local SSDs alone. Where Cluster Toolkit has no blueprint of a "
         "machine, its node pool module with its defaults is taken. That of A2 is for a test of theirs. Spot "
         "is in tests alone, which add compact placement to A3 and A4. Flex-start and queued provisioning "
-        "have blueprints for A3 Ultra; other machines get what the module sets and demands for them."
+        "have blueprints for A3 Ultra; other machines get what the module sets and demands for them. A3 High "
+        "on demand is that of their inference gateway."
     )
     yield ""
     yield "| recipe | class | compared with |"

@@ -8,6 +8,7 @@ from bench.toolkit.fact import (
     A4X,
     CHOICE,
     FLEX,
+    GPUS_OF_MACHINES,
     NAMED,
     OF_A2,
     OF_A3_HIGH,
@@ -16,7 +17,9 @@ from bench.toolkit.fact import (
     OF_A4,
     OF_A4X,
     OF_G4,
+    OF_GATEWAY,
     OF_L4,
+    POLICY,
     POOL,
     POOL_DEFAULTS,
     POOL_DISKS,
@@ -37,8 +40,8 @@ _INTERFACES = "NodePool.networkConfig.additionalNodeNetworkConfigs (number)"
 _UNWAITED = ("OnDemand", "Spot", *RESERVED)
 # Families with a blueprint of their own, which names machine and GPUs: recipes, machine, GPU, number, file.
 _NAMED_MACHINES = (
-    (("L4",), "g2-standard-4", "nvidia-l4", 1, OF_L4),
-    (("A2",), "a2-highgpu-2g", "nvidia-tesla-a100", 2, OF_A2),
+    (("L4",), "g2-standard-4", "", 0, OF_L4),
+    (("A2",), "a2-highgpu-2g", "", 0, OF_A2),
     (A3_HIGH, "a3-highgpu-8g", "nvidia-h100-80gb", 8, OF_A3_HIGH),
     (A3_MEGA, "a3-megagpu-8g", "nvidia-h100-mega-80gb", 8, OF_A3_MEGA),
     (A3_ULTRA, "a3-ultragpu-8g", "nvidia-h200-141gb", 8, OF_A3_ULTRA),
@@ -50,10 +53,15 @@ _WITH_GPUS = ("T4", "G4", "A2 Ultra", "A3 High small")
 _MACHINES = (
     *(Fact(f"{_NODE}.machineType", type_, file, of) for of, type_, _, _, file in _NAMED_MACHINES),
     Fact(f"{_NODE}.machineType", CHOICE, POOL_DEFAULTS),
-    *(Fact(f"{_GPU}.type", gpu, file, of) for of, _, gpu, _, file in _NAMED_MACHINES),
+    # Two name the machine alone, and get its GPUs.
+    Fact(f"{_GPU}.type", "nvidia-l4", GPUS_OF_MACHINES, ("L4",)),
+    Fact(f"{_GPU}.type", "nvidia-tesla-a100", GPUS_OF_MACHINES, ("A2",)),
+    Fact(f"{_GPU}.count", 1, GPUS_OF_MACHINES, ("L4",)),
+    Fact(f"{_GPU}.count", 2, GPUS_OF_MACHINES, ("A2",)),
+    *(Fact(f"{_GPU}.type", gpu, file, of) for of, _, gpu, _, file in _NAMED_MACHINES if gpu),
     Fact(f"{_GPU}.type", "nvidia-rtx-pro-6000", OF_G4, ("G4",)),
     Fact(f"{_GPU}.type", CHOICE, POOL_DEFAULTS, _WITH_GPUS),
-    *(Fact(f"{_GPU}.count", count, file, of) for of, _, _, count, file in _NAMED_MACHINES),
+    *(Fact(f"{_GPU}.count", count, file, of) for of, _, _, count, file in _NAMED_MACHINES if count),
     Fact(f"{_GPU}.count", CHOICE, POOL_DEFAULTS, _WITH_GPUS),
     Fact(f"{_GPU}.gpuDriverInstallationConfig.gpuDriverVersion", "LATEST", OF_G4, ("G4",)),
     Fact(
@@ -129,7 +137,7 @@ _CAPACITY = (
         (),
         ("Reservation, sub-block",),
     ),
-    Fact("NodePool.placementPolicy.type", "COMPACT", OF_A4X, A4X),
+    Fact("NodePool.placementPolicy.type", "COMPACT", POLICY, A4X),
     Fact("NodePool.placementPolicy.type", "COMPACT", OF_A2, ("A2",), _UNWAITED),
     *(
         Fact("NodePool.placementPolicy.type", "COMPACT", SPOT_TESTS.format(test), recipes, ("Spot",))
@@ -150,6 +158,7 @@ _UPKEEP = (
     Fact("NodePool.management.autoRepair", False, POOL, (), WAITED),
     Fact("NodePool.management.autoRepair", True, POOL_DEFAULTS),
     Fact("NodePool.management.autoUpgrade", False, QUEUE, A3_ULTRA, ("Queued",)),
+    Fact("NodePool.management.autoUpgrade", False, OF_GATEWAY, A3_HIGH, ("OnDemand",)),
     *(
         Fact("NodePool.management.autoUpgrade", True, file, recipes)
         for recipes, file in (
