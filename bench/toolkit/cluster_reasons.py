@@ -2,13 +2,19 @@
 
 from bench.toolkit.fact import A3_HIGH, A3_ULTRA, A4, A4X
 from bench.toolkit.reason import Default, Reason
+from inferfleet.api.kinds.gke_cluster import Gke
 
 _NO_IP = "by default the control plane has a name alone, guarded by IAM, and no address that would be limited"
 _CHANNEL = (
     "a release channel keeps versions, and a pinned one conflicts with its upgrades; a document may write "
     "`minVersion`"
 )
-_MAINTENANCE = "none is set, so GKE upgrades when its channel does"
+# Whether a document can say it, which these reasons follow.
+_MAINTENANCE = (
+    "a document writes it (`maintenancePolicy`); without, GKE upgrades when its channel does"
+    if "maintenance_policy" in Gke.model_fields
+    else "it is not offered, so GKE upgrades when its channel does"
+)
 
 CLUSTERS = (
     Reason(
@@ -18,6 +24,7 @@ CLUSTERS = (
     Reason("Cluster.enableMultiNetworking", "it is set with the first pool whose class has GPUDirect"),
     Reason("Cluster.privateIpv6GoogleAccess", "subnetworks have IPv4 alone"),
     Reason("Cluster.privateClusterConfig.*", _NO_IP),
+    Reason("Cluster.masterAuthorizedNetworksConfig.gcpPublicCidrsAccessEnabled", _NO_IP),
     Reason(
         "Cluster.controlPlaneEndpointsConfig.*",
         "it is reached by name from anywhere with IAM; `controlPlaneEndpoint: IP` with "
@@ -53,6 +60,10 @@ CLUSTERS = (
         "Cluster.monitoringConfig.enableComponents",
         "metrics about states of objects are read by nothing of ours: `inferfleet status` asks the clusters",
     ),
+    Reason(
+        "Cluster.monitoringConfig.managedPrometheus.autoMonitoringConfig.scope",
+        "it is left to GKE; metrics of engines and pickers are asked for by `serving.monitoring`",
+    ),
     Reason("Cluster.costManagementConfig.enabled", "costs are told apart by namespace on Google's bill"),
     Reason("Cluster.deletionProtection", "a cluster goes only after a document says so"),
     Reason(
@@ -84,6 +95,7 @@ CLUSTERS = (
         "SystemPool.autoscaling.totalMaxNodeCount",
         "it follows from what the endpoint pickers on the cluster request",
     ),
+    Reason("SystemPool.autoscaling.locationPolicy", "it is written down, where theirs leaves it to GKE"),
     Reason("SystemPool.initialNodeCount", "a new cluster has pods to run before the autoscaler works"),
     Reason(
         "SystemPool.ignoreNodeCountChanges",
@@ -100,7 +112,9 @@ CLUSTERS = (
     ),
 )
 
+# Where each default stands.
 _API = "https://docs.cloud.google.com/kubernetes-engine/docs/reference/rest/v1/projects.locations.clusters"
+_PROVIDER = "https://registry.terraform.io/providers/hashicorp/google/latest/docs/resources/container_cluster"
 _NODES = "NodePool.nodeConfig", "SystemPool.nodeConfig"
 DEFAULTS = (
     *(
@@ -111,31 +125,22 @@ DEFAULTS = (
         )
         for nodes in _NODES
     ),
-    Default("NodePool.nodeConfig.gcfsConfig.enabled", False, _API),
+    Default("NodePool.nodeConfig.gcfsConfig.enabled", False, _PROVIDER),
     Default(
         "NodePool.maxPodsPerNode",
         110,
         "https://docs.cloud.google.com/kubernetes-engine/docs/how-to/flexible-pod-cidr",
     ),
-    # The pool's own setting says otherwise than its cluster, or nothing.
-    Default("NodePool.networkConfig.enablePrivateNodes", True, _API),
-    Default(
-        "SystemPool.autoscaling.locationPolicy",
-        "BALANCED",
-        "https://docs.cloud.google.com/kubernetes-engine/docs/concepts/cluster-autoscaler",
-    ),
     Default("SystemPool.version", "that of the cluster", _API),
-    Default("Cluster.enableShieldedNodes", True, _API),
-    Default("Cluster.enableMultiNetworking", False, _API),
-    Default("Cluster.networkPolicy.enabled", False, _API),
-    Default("Cluster.verticalPodAutoscaling.enabled", False, _API),
-    Default("Cluster.masterAuth.clientCertificateConfig.issueClientCertificate", False, _API),
-    Default("Cluster.masterAuthorizedNetworksConfig.gcpPublicCidrsAccessEnabled", False, _API),
-    Default("Cluster.monitoringConfig.managedPrometheus.autoMonitoringConfig.scope", "NONE", _API),
-    Default("Cluster.addonsConfig.httpLoadBalancing.disabled", False, _API),
-    Default("Cluster.addonsConfig.networkPolicyConfig.disabled", True, _API),
+    Default("Cluster.enableShieldedNodes", True, _PROVIDER),
+    Default("Cluster.enableMultiNetworking", False, _PROVIDER),
+    Default("Cluster.networkPolicy.enabled", False, _PROVIDER),
+    Default("Cluster.verticalPodAutoscaling.enabled", False, _PROVIDER),
+    Default("Cluster.masterAuth.clientCertificateConfig.issueClientCertificate", False, _PROVIDER),
+    Default("Cluster.addonsConfig.httpLoadBalancing.disabled", False, _PROVIDER),
+    Default("Cluster.addonsConfig.networkPolicyConfig.disabled", True, _PROVIDER),
     *(
-        Default(f"Cluster.addonsConfig.{addon}.enabled", False, _API)
+        Default(f"Cluster.addonsConfig.{addon}.enabled", False, _PROVIDER)
         for addon in (
             "lustreCsiDriverConfig",
             "gcpFilestoreCsiDriverConfig",
@@ -143,13 +148,5 @@ DEFAULTS = (
             "rayOperatorConfigs",
             "dnsCacheConfig",
         )
-    ),
-    *(
-        Default(
-            f"Networks, {purpose}.routingMode",
-            "REGIONAL",
-            "https://docs.cloud.google.com/compute/docs/reference/rest/v1/networks",
-        )
-        for purpose in ("RDMA", "TCPX or TCPXO")
     ),
 )

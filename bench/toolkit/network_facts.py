@@ -31,8 +31,8 @@ from bench.toolkit.fact import (
 
 _GVNIC, _RDMA, _TCP = "gVNIC", "RDMA", "TCPX or TCPXO"
 _ALL = ["icmp", "tcp", "udp"]
-# Blueprints that name their subnetwork, and thereby leave out what the module sets for one of its own. Then it
-# is false: https://github.com/terraform-google-modules/terraform-google-network, modules/subnets, v13.0.0.
+# Blueprints that name their subnetwork, and thereby leave out what the module sets for one of its own. It is
+# false then: https://github.com/terraform-google-modules/terraform-google-network, modules/subnets, v13.0.0.
 _NAMED_SUBNETWORKS = (
     (A3_HIGH, OF_A3_HIGH),
     (A3_ULTRA, OF_A3_ULTRA),

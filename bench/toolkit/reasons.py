@@ -125,6 +125,10 @@ POOLS = (
         (),
         WAITED,
     ),
+    Reason(
+        "NodePool.networkConfig.enablePrivateNodes",
+        "a pool follows its cluster, whose nodes are private by default too",
+    ),
     Reason(_INTERFACES, _WITHOUT_FABRIC, _PLAIN),
     Reason(_INTERFACES, _RACK, ("A4X RDMA",)),
     Reason(_INTERFACES, _NO_FABRIC, ("G4", "A2")),
@@ -177,7 +181,10 @@ NETWORKS = (
             ("Firewalls", "gVNIC"),
         )
     ),
-    Reason("Networks, gVNIC.routingMode", "the network is used in one region; Google's default is left"),
+    *(
+        Reason(f"Networks, {purpose}.routingMode", "it is used in one region, and left to Google")
+        for purpose in ("gVNIC", "RDMA", "TCPX or TCPXO")
+    ),
     Reason("Networks, RDMA.mtu", "the profile sets it; Google gives such networks 8896"),
     Reason("Firewalls, gVNIC.number", "theirs has two for the same traffic, and one for SSH"),
     Reason("Firewalls, TCPX or TCPXO.number", "theirs has one more for SSH", TCP),
