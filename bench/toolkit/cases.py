@@ -90,6 +90,7 @@ def of_class(class_name: str, capacity: str) -> Case:
     return _case(Recipe(class_name, class_name, MODULE), capacity)
 
 
+@cache
 def _case(recipe: Recipe, capacity: str) -> Case:
     model = CAPACITIES[capacity]
     size = "nodeCount" if model["model"] == "Reservation" else "maxNodeCount"
