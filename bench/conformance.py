@@ -35,7 +35,7 @@ from sandbox import clusters
 from sandbox.orphans.owner import claim
 from sandbox.places import StackPlaces
 from sandbox.problem import SandboxProblem
-from sandbox.toolchain.parts import GATEWAY_CONFORMANCE, INFERENCE_CONFORMANCE
+from sandbox.toolchain.parts import EPP, GATEWAY_CONFORMANCE, INFERENCE_CONFORMANCE
 from sandbox.toolchain.progress import Progress
 from sandbox.toolchain.tools import Tools, make_tools
 
@@ -136,7 +136,7 @@ def replaced(
 @contextmanager
 def _cluster(gateway: Served) -> Iterator[tuple[Tools, Path]]:
     """Yield the toolchain, and the kubeconfig of a cluster whose Gateways this one serves."""
-    make_tools(Progress(), (GATEWAY_CONFORMANCE, INFERENCE_CONFORMANCE))
+    make_tools(Progress(), (EPP, GATEWAY_CONFORMANCE, INFERENCE_CONFORMANCE))
     with tempfile.TemporaryDirectory(prefix="conformance-") as folder:
         root = Path(folder)
         documents = root / "stacks" / STACK

@@ -27,12 +27,12 @@ from sandbox.network.pod_network import has_namespace
 from sandbox.passphrase import forget
 from sandbox.placement_lock import forget_clusters
 from sandbox.places import StackPlaces
-from sandbox.plans import ClusterPlan, cluster_plans, has_workers_of_many_pods
+from sandbox.plans import ClusterPlan, cluster_plans, has_workers_of_many_pods, parts_for
 from sandbox.private import close_to_others, owner_only
 from sandbox.problem import SandboxProblem
 from sandbox.processes import end_processes, processes_in
 from sandbox.pulumi_state import prepare_pulumi, resources_of
-from sandbox.toolchain.parts import ISTIO
+from sandbox.toolchain.parts import ISTIO, LWS
 from sandbox.toolchain.progress import Progress
 from sandbox.toolchain.tools import Tools, make_tools
 
@@ -61,7 +61,8 @@ def up(root: Path, stack: str, documents: Documents, *, progress: Progress | Non
         why = obstacle()
         before = _made_without_network(places, plans)
         with_istio = [plan for plan in plans if plan.wants_istio and plan.name not in before]
-        extra = [ISTIO] if why is None and with_istio else []
+        extra = [*parts_for(documents), *([ISTIO] if why is None and with_istio else [])]
+        extra += [LWS] if installation.wanted(places) else []
         tools = make_tools(progress, extra)
         places.kwok.mkdir(exist_ok=True)
         _remove_leftovers(places, plans, progress)

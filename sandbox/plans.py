@@ -6,11 +6,13 @@ from typing import Any
 
 from inferfleet.api.documents import Documents
 from inferfleet.api.kinds.inference_cluster import InferenceCluster
-from inferfleet.fleet.roles import roles_of, workers_of
+from inferfleet.fleet.roles import is_disaggregated, roles_of, workers_of
 from inferfleet.fleet.shapes import has_fabric, node, shape
+from sandbox.agent.programs.images import OF_LLM_D
 from sandbox.cluster.nodes import Node, nodes
 from sandbox.devices.published import published
 from sandbox.places import StackPlaces
+from sandbox.toolchain.parts import EPP, LLM_D, LWS, Part
 
 # The GatewayClass that istiod makes; Gateways that exist already, which documents refer to, may be of it too.
 ISTIO_CLASS = "istio"
@@ -82,6 +84,23 @@ def has_workers_of_many_pods(documents: Documents) -> bool:
     return any(
         topology.pods_per_worker > 1 or any(shape(topology, size).pods > 1 for size in sizes)
         for topology in topologies
+    )
+
+
+def parts_for(documents: Documents) -> tuple[Part, ...]:
+    """Return the parts of the toolchain that not every stack needs and the pods of these documents do.
+
+    Some that no pod comes to use may be among them: what is not, is built by the next `up`.
+    """
+    deployments = documents.deployments.values()
+    written = [kind.model_dump_json() for kind in (*deployments, *documents.clusters.values())]
+    with_llm_d = any(is_disaggregated(deployment) for deployment in deployments) or any(
+        image in text for text in written for image in OF_LLM_D
+    )
+    return (
+        *((EPP,) if deployments else ()),
+        *((LLM_D,) if with_llm_d else ()),
+        *((LWS,) if has_workers_of_many_pods(documents) else ()),
     )
 
 

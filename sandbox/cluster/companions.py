@@ -38,6 +38,8 @@ NETWORK = Companion("network", "sandbox.network")
 AGENT = Companion("agent", "sandbox.agent")
 # The built-in gateway, which runs beside Istio too: a cluster's documents may come to name another class.
 GATEWAY = Companion("gateway", "sandbox.gateway")
+# The link in a cluster's folder to the folder with the programs of the toolchain.
+_TOOLCHAIN = "toolchain"
 # Seconds that the network may take to begin.
 _NETWORK_SECONDS = 20.0
 # Seconds that killed processes may take to end: one that the kernel holds, on a disk for instance, stays.
@@ -63,7 +65,8 @@ def missing(cluster: KwokCluster) -> tuple[str, ...]:
 
 
 def ensure_running(cluster: KwokCluster, tools: Tools) -> None:
-    """Start every companion of the cluster that is not running."""
+    """Start every companion of the cluster that is not running, and tell the others of new programs."""
+    _link_toolchain(cluster, tools)
     absent = missing(cluster)
     if NETWORK.name in absent:
         _start_network(cluster, tools)
@@ -76,6 +79,15 @@ def ensure_running(cluster: KwokCluster, tools: Tools) -> None:
         controller.start(cluster, tools)
     if control_plane.PROGRAM in absent:
         control_plane.start(cluster, tools)
+
+
+def _link_toolchain(cluster: KwokCluster, tools: Tools) -> None:
+    """Make the first folder on the PATH of companions the one with the programs that there are now."""
+    new = cluster.folder / f".{_TOOLCHAIN}.{os.getpid()}"
+    new.parent.mkdir(parents=True, exist_ok=True)
+    new.unlink(missing_ok=True)
+    new.symlink_to(tools.own)
+    new.replace(cluster.folder / _TOOLCHAIN)
 
 
 def _start_network(cluster: KwokCluster, tools: Tools) -> None:
@@ -120,6 +132,7 @@ def _start(
     """Start a companion; `enter` begins its command line where it runs in the network of the pods."""
     logs = cluster.folder / "logs"
     logs.mkdir(parents=True, exist_ok=True)
+    path = os.pathsep.join([str(cluster.folder / _TOOLCHAIN), tools.path])
     with open(logs / f"{companion.name}.log", "ab") as log:
         return subprocess.Popen(
             [
@@ -128,7 +141,7 @@ def _start(
                 *("-m", companion.module, str(cluster.places.folder), cluster.name),
             ],
             cwd=cluster.folder,
-            env=python_environment() | {"PATH": tools.path},
+            env=python_environment() | {"PATH": path},
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=log,

@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 
 from sandbox.locking import locked
 from sandbox.toolchain.progress import Progress
-from sandbox.toolchain.releases import Archive, Choice, Release
+from sandbox.toolchain.releases import WHOLE, Archive, Choice, Release
 
 # Seconds in which a host must answer at all, and in which a download must bring something.
 ANSWER = 2.0
@@ -69,7 +69,7 @@ def fetch(
     `seconds` is how long all of it may take. A killed process leaves nothing that is taken for complete.
     """
     target = cache / release.key(arch)
-    name = release.part.name
+    name = release.name
     waiting = f"{name}: process {{}} is fetching it; waiting"
     with locked(cache / f"{target.name}.lock", waiting=lambda pid: progress.say(waiting.format(pid))):
         if target.exists():
@@ -113,7 +113,7 @@ class _Transfer:
 
     def get(self, archive: Archive) -> None:
         """Fetch, check and unpack one archive. Nothing is unpacked before its checksum is right."""
-        url = self.choice.address(archive.url.format(arch=self.arch))
+        url = self.choice.address(archive.address(self.arch))
         algorithm, _, expected = archive.checksums[self.arch].partition(":")
         file = self.work / hashlib.sha256(url.encode()).hexdigest()[:12]
         digest = hashlib.new(algorithm)
@@ -136,6 +136,10 @@ class _Transfer:
     def _unpack(self, archive: Archive, url: str, file: Path) -> None:
         """Unpack the programs, and nothing else of the archive."""
         wanted = {path: name for name, path in archive.files.items()}
+        if program := wanted.get(WHOLE):
+            file.chmod(0o755)
+            file.rename(self.work / "out" / program)
+            return
         try:
             with tarfile.open(file) as tar:
                 for member in tar:

@@ -73,6 +73,12 @@ class Part:
         return HERE / self.name
 
     @property
+    def names(self) -> frozenset[str]:
+        """What programs, and files beside them, are called. Other files are in folders of their own."""
+        beside = (files.pattern for files in self.files if files.into == ".")
+        return frozenset({*(program.name for program in self.programs), *beside})
+
+    @property
     def key(self) -> str:
         """`<part>-<hash>`, with a hash of everything that decides the result."""
         digest = hashlib.sha256()
@@ -286,7 +292,7 @@ INFERENCE_CONFORMANCE = Part(
 # Quick parts come first, so that errors of the network or of Go show before the long builds.
 PARTS = (
     *(CRDS, GKE_NETWORKS, LANGUAGE_PYTHON_EXEC, LANGUAGE_PYTHON, KWOK),
-    *(LWS, EPP, LLM_D, PULUMI_CLI, KUBE, PROVIDER),
+    *(PULUMI_CLI, KUBE, PROVIDER),
 )
-# Parts that only some stacks need, or only bench/conformance.py.
-EXTRA = (ISTIO, GATEWAY_CONFORMANCE, INFERENCE_CONFORMANCE)
+# Parts that only some stacks need (see sandbox/plans.py), or only bench/conformance.py.
+EXTRA = (LWS, EPP, LLM_D, ISTIO, GATEWAY_CONFORMANCE, INFERENCE_CONFORMANCE)

@@ -1,48 +1,85 @@
 """Official releases of parts: where they are, with which checksums, and which of them a machine uses.
 
-A checksum is in the table only where the project itself publishes it, in what its `source` names. A part
-without a complete release here, of the machine's architecture, is built.
+A checksum is in the table only where `source` has it: a file of the project itself, or of a distribution that
+fetches the same file from the same address. A part without a complete release here, of the machine's
+architecture, is built.
 """
 
 import hashlib
 import os
 import platform
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
 from sandbox.problem import SandboxProblem
-from sandbox.toolchain.parts import KUBE, Part
+from sandbox.toolchain.parts import (
+    KUBE,
+    KUBERNETES_PROVIDER,
+    KWOK,
+    LANGUAGE_PYTHON,
+    LANGUAGE_PYTHON_EXEC,
+    PROVIDER,
+    PULUMI,
+    PULUMI_CLI,
+    Part,
+)
 
 DOWNLOAD = "INFERFLEET_DOWNLOAD"
 MIRROR = "INFERFLEET_MIRROR"
 _ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
+# Where the file is no archive but the program.
+WHOLE = ""
 
 
 @dataclass(frozen=True)
 class Archive:
-    """A tar archive. `checksums` are `<algorithm>:<hex>` by architecture, `files` paths in it by program."""
+    """A tar archive or, with WHOLE as the only path, one program as it is.
+
+    `checksums` are `<algorithm>:<hex>` by architecture, `files` paths in it by program. `{arch}` in the URL
+    is the architecture as `called` has it.
+    """
 
     url: str
     files: Mapping[str, str]
     checksums: Mapping[str, str]
     source: str
+    called: Mapping[str, str] = field(default_factory=dict)
+
+    def address(self, architecture: str) -> str:
+        """Return the URL for an architecture."""
+        return self.url.format(arch=self.called.get(architecture, architecture))
 
 
 @dataclass(frozen=True)
 class Release:
-    """The archives that have all programs of a part, in versions that are accepted on the PATH too."""
+    """The archives that have all programs of some parts, in versions that are accepted on the PATH too."""
 
-    part: Part
+    parts: tuple[Part, ...]
     version: str
     archives: tuple[Archive, ...]
 
+    @property
+    def name(self) -> str:
+        """What the release is called in messages and in the cache."""
+        return self.parts[0].name
+
+    @property
+    def names(self) -> frozenset[str]:
+        """What the files of its parts are called."""
+        return frozenset().union(*(part.names for part in self.parts))
+
+    @property
+    def minutes(self) -> int:
+        """The rough time that building its parts takes."""
+        return sum(part.minutes for part in self.parts)
+
     def key(self, architecture: str) -> str:
-        """Return `<part>-released-<hash>`, with a hash of everything that decides the files."""
+        """Return `<name>-released-<hash>`, with a hash of everything that decides the files."""
         recipe = [
             (archive.checksums[architecture], sorted(archive.files.items())) for archive in self.archives
         ]
-        return f"{self.part.name}-released-{hashlib.sha256(repr(recipe).encode()).hexdigest()[:12]}"
+        return f"{self.name}-released-{hashlib.sha256(repr(recipe).encode()).hexdigest()[:12]}"
 
 
 @dataclass(frozen=True)
@@ -60,7 +97,7 @@ class Choice:
 
 RELEASES = (
     Release(
-        KUBE,
+        (KUBE,),
         "1.36.0",
         (
             Archive(
@@ -96,6 +133,73 @@ RELEASES = (
             ),
         ),
     ),
+    Release(
+        (PULUMI_CLI, LANGUAGE_PYTHON, LANGUAGE_PYTHON_EXEC),
+        PULUMI,
+        (
+            Archive(
+                f"https://github.com/pulumi/pulumi/releases/download/v{PULUMI}/"
+                f"pulumi-v{PULUMI}-linux-{{arch}}.tar.gz",
+                {
+                    name: f"pulumi/{name}"
+                    for name in ("pulumi", "pulumi-language-python", "pulumi-language-python-exec")
+                },
+                {
+                    "amd64": "sha256:8916fd36ccc96adbd45ca679194b685e3b767d94502ae05610878a6d9870b8f3",
+                    "arm64": "sha256:deb4bf0d05b4cbaf3adcf82ffa44039ad0ebf039e33338ead8136877a437b4e5",
+                },
+                # Pulumi's own formula for Homebrew of 2026-07-02. Read 2026-11-24.
+                "https://github.com/pulumi/homebrew-tap/blob/f745989ee0f1c2793860f338aee62867a32fc562/"
+                "Formula/pulumi.rb",
+                {"amd64": "x64"},
+            ),
+        ),
+    ),
+    Release(
+        (PROVIDER,),
+        KUBERNETES_PROVIDER,
+        (
+            Archive(
+                "https://api.pulumi.com/releases/plugins/"
+                f"pulumi-resource-kubernetes-v{KUBERNETES_PROVIDER}-linux-{{arch}}.tar.gz",
+                {"pulumi-resource-kubernetes": "pulumi-resource-kubernetes"},
+                {
+                    "amd64": "sha256:6ea3d53c16a00c4d1017c4d109928d8f4801fd7cd978965cd43917561f3774b0",
+                    "arm64": "sha256:e4260240ed14bff6ed1a5a25a362311380ea1c072544fc262532b8197ea0725c",
+                },
+                # Nix writes them in base 32: 1c3l6wgm... and 0p3jl1z1.... Read 2026-11-24. What it has of
+                # Pulumi 3.221.0 in the same file is what Pulumi's formula has.
+                "https://github.com/NixOS/nixpkgs/blob/0501eb325e7384fc5a54bf8df23814ecf4d50096/"
+                "pkgs/by-name/pu/pulumi-bin/data.nix",
+            ),
+        ),
+    ),
+    Release(
+        (KWOK,),
+        "0.8.0",
+        tuple(
+            Archive(
+                f"https://github.com/kubernetes-sigs/kwok/releases/download/v0.8.0/{name}-linux-{{arch}}",
+                {name: WHOLE},
+                {"amd64": f"sha256:{amd64}", "arm64": f"sha256:{arm64}"},
+                # Of Arch's users, whose package is these files. Read 2026-11-24; a second public project
+                # pins the same ones for amd64. kwok itself publishes none as a file.
+                "https://aur.archlinux.org/cgit/aur.git/tree/PKGBUILD?h=kwok-bin",
+            )
+            for name, amd64, arm64 in (
+                (
+                    "kwok",
+                    "f5a4385a2ae1b9dd7f8acae18e002a75c0ebba124ae9d7259aa8dadb50711f46",
+                    "628f7d277860f524a2a775c217adcc58828e7b59ab0933680315784f1b8b0e37",
+                ),
+                (
+                    "kwokctl",
+                    "d5743166c657283d6e827c7c4c20cacfd9009fd94830f06718ca7b2c7099461f",
+                    "5a642b27d3e975f36040d215640cd90fb4a63cb6fca0ad5865a61bcd9c81051b",
+                ),
+            )
+        ),
+    ),
 )
 
 
@@ -123,10 +227,9 @@ def architecture(machine: str | None = None) -> str:
 
 def release_of(part: Part, arch: str, releases: tuple[Release, ...] = RELEASES) -> Release | None:
     """Return the release of the part for an architecture, if the table has checksums of all that it needs."""
-    programs = {program.name for program in part.programs}
     for release in releases:
         offered = {name for archive in release.archives for name in archive.files}
         pinned = all(arch in archive.checksums for archive in release.archives)
-        if release.part == part and offered == programs and pinned:
+        if part in release.parts and pinned and offered == release.names:
             return release
     return None

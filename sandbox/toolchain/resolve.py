@@ -17,6 +17,7 @@ from sandbox.toolchain.parts import (
     EPP,
     EXTRA,
     ISTIO,
+    KUBE,
     LANGUAGE_PYTHON,
     LANGUAGE_PYTHON_EXEC,
     LLM_D,
@@ -74,11 +75,7 @@ def resolve_or_build(progress: Progress, extra: Iterable[Part] = ()) -> tuple[Re
         f"{len(missing)} of {len(parts)} parts of the toolchain are not on this machine yet and are built "
         f"now, once: up to {minutes} min on two cores. You may interrupt it; the next run continues."
     )
-    on_path = {resolved.part.name: resolved.folder for resolved in parts if resolved.source == "path"}
-    installed = on_path.get(PULUMI_CLI.name)
     for number, part in enumerate(missing, 1):
-        if part is PROVIDER and installed and _fetch_published(installed / "pulumi", progress):
-            continue
         build(part, store(), count=f"{number}/{len(missing)}", progress=progress)
     return resolve(extra)
 
@@ -90,36 +87,38 @@ def fetch_releases(
     chosen, arch = choice(), architecture()
     if not chosen.allowed:
         return frozenset()
-    # What was built once is built again: clusters that stand may have data of a newer etcd than that of the
-    # release, which refuses it (server/etcdserver/version/downgrade.go of etcd).
-    wanted = [
-        release for part in missing if (release := release_of(part, arch, releases)) and not _was_built(part)
-    ]
+    of_parts = {part: release for part in missing if (release := release_of(part, arch, releases))}
+    wanted = {release.name: release for part, release in of_parts.items() if not _keeps_data(part)}
     urls = {
-        release.part: [chosen.address(archive.url.format(arch=arch)) for archive in release.archives]
-        for release in wanted
+        release.name: [chosen.address(archive.address(arch)) for archive in release.archives]
+        for release in wanted.values()
     }
-    answering = reachable(url for of_part in urls.values() for url in of_part)
-    fetched = []
-    for number, release in enumerate(wanted, 1):
-        silent = [url for url in urls[release.part] if url not in answering]
+    answering = reachable(url for of_release in urls.values() for url in of_release)
+    fetched: set[Part] = set()
+    for number, (name, release) in enumerate(wanted.items(), 1):
+        silent = [url for url in urls[name] if url not in answering]
         if silent:
-            progress.say(f"{release.part.name} is built: {urlsplit(silent[0]).netloc} does not answer.")
+            progress.say(f"{name} is built: {urlsplit(silent[0]).netloc} does not answer.")
             continue
         try:
             # To build takes so long, so no download may take longer.
-            seconds = release.part.minutes * 60.0
+            seconds = release.minutes * 60.0
             count = f"{number}/{len(wanted)}"
             fetch(release, arch, store(), chosen, count=count, progress=progress, seconds=seconds)
-            fetched.append(release.part)
+            fetched.update(part for part in of_parts if part in release.parts)
         except NotFetched as reason:
-            progress.say(f"{release.part.name} is built: {reason}.")
+            progress.say(f"{name} is built: {reason}.")
     return frozenset(fetched)
 
 
-def _was_built(part: Part) -> bool:
-    """Return whether another version of the part was built on this machine."""
-    return any(made.is_dir() and "-released-" not in made.name for made in store().glob(f"{part.name}-*"))
+def _keeps_data(part: Part) -> bool:
+    """Return whether clusters that stand may have data of another version, built on this machine.
+
+    A newer etcd may have written them, and that of the release refuses them
+    (server/etcdserver/version/downgrade.go of etcd).
+    """
+    built = (made for made in store().glob(f"{part.name}-*") if "-released-" not in made.name)
+    return part == KUBE and any(made.is_dir() for made in built)
 
 
 def programs(parts: tuple[Resolved, ...]) -> Path:
@@ -132,16 +131,17 @@ def programs(parts: tuple[Resolved, ...]) -> Path:
         for resolved in parts
         if resolved.source == "cache" and resolved.part is not PROVIDER and resolved.folder
     ]
-    digest = hashlib.sha256(" ".join(folder.name for _, folder in cached).encode()).hexdigest()[:12]
-    folder = store() / f"bin-{digest}"
+    sources = " ".join(f"{part.name}:{part_folder.name}" for part, part_folder in cached)
+    folder = store() / f"bin-{hashlib.sha256(sources.encode()).hexdigest()[:12]}"
     if not folder.exists():
-        building = store() / f"bin-{digest}.{os.getpid()}"
+        building = folder.with_name(f"{folder.name}.{os.getpid()}")
         shutil.rmtree(building, ignore_errors=True)
         building.mkdir(parents=True)
-        for _, part_folder in cached:
-            for file in part_folder.iterdir():
-                if file.is_file():
-                    os.link(file, building / file.name)
+        for part, part_folder in cached:
+            # The folder of a release may have other parts too, which come from elsewhere.
+            for name in part.names:
+                if (file := part_folder / name).is_file():
+                    os.link(file, building / name)
         try:
             building.rename(folder)
         except OSError:  # another process was faster, with the same content
@@ -175,11 +175,7 @@ def _resolve(part: Part, path: str, pulumi: Path | None) -> Resolved:
         return Resolved(part, "path", installed)
     release = release_of(part, architecture())
     released = [store() / release.key(architecture())] if release else []
-    for cached in (
-        store() / part.key,
-        *released,
-        *([_published_folder()] if part is PROVIDER and pulumi else []),
-    ):
+    for cached in (store() / part.key, *released):
         if cached.exists():
             return Resolved(part, "cache", cached)
     return Resolved(part, "missing", None)
@@ -195,20 +191,3 @@ def _on_path(part: Part, path: str) -> Path | None:
         if not sufficient(printed.stdout + printed.stderr, program.least, program.below):
             return None
     return Path(str(binaries[0])).resolve().parent
-
-
-def _published_folder() -> Path:
-    return store() / f"published-{PROVIDER.version}" / "plugins" / f"resource-kubernetes-v{PROVIDER.version}"
-
-
-def _fetch_published(pulumi: Path, progress: Progress) -> bool:
-    """Fetch the published provider with the installed Pulumi. Return False when it must be built instead."""
-    home = _published_folder().parent.parent
-    command = [str(pulumi), "plugin", "install", "resource", "kubernetes", f"v{PROVIDER.version}"]
-    environment = {**os.environ, "PULUMI_HOME": str(home), "PULUMI_SKIP_UPDATE_CHECK": "true"}
-    with progress.step(PROVIDER.name, f"fetching the published Kubernetes provider {PROVIDER.version}"):
-        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
-    if done.returncode != 0:
-        progress.say("It could not be fetched, so it is built.")
-        shutil.rmtree(home, ignore_errors=True)
-    return done.returncode == 0

@@ -19,6 +19,11 @@ class Tools:
     parts: tuple[Resolved, ...]
     path: str
 
+    @property
+    def own(self) -> Path:
+        """The folder with all programs from the cache."""
+        return Path(self.path.partition(os.pathsep)[0])
+
     def program(self, name: str) -> Path:
         """Return the path of a program. Raises SandboxProblem."""
         path = shutil.which(name, path=self.path)

@@ -13,7 +13,9 @@ from sandbox import clusters
 from sandbox.environment import environment
 from sandbox.orphans.owner import claim
 from sandbox.places import StackPlaces
-from sandbox.toolchain.tools import Tools
+from sandbox.toolchain.parts import EPP, LLM_D, LWS
+from sandbox.toolchain.progress import Progress
+from sandbox.toolchain.tools import Tools, make_tools
 
 
 @contextmanager
@@ -42,5 +44,7 @@ def started(plain: Project) -> tuple[Project, Tools]:
 
 def brought_up(project: Project) -> Tools:
     """The sandbox as the documents say now: clusters run, and have the nodes of their pools."""
+    # Documents that need these may come later, and the project is not brought up again for each.
+    make_tools(Progress(), (EPP, LLM_D, LWS))
     documents = load([project.documents], catalogue=project.root / "classes")
     return clusters.up(project.root, project.stack, documents)

@@ -12,6 +12,7 @@ from inferfleet.manifests.picker.wiring import findings
 from inferfleet.profiles.pickers.tables import picker_table
 from inferfleet.profiles.table import picker
 from sandbox.toolchain.edits import LLM_D_SOURCE
+from sandbox.toolchain.parts import EPP, LLM_D
 from sandbox.toolchain.progress import Progress
 from sandbox.toolchain.tools import make_tools
 
@@ -27,7 +28,7 @@ def test_the_check_refuses_what_the_program_refuses_and_nothing_else(
 ) -> None:
     profile = picker("gie-1.5", disaggregated=disaggregated)
     table = picker_table(profile.config_table)
-    file, real = tmp_path / "config.yaml", make_tools(Progress()).program(program)
+    file, real = tmp_path / "config.yaml", make_tools(Progress(), (EPP, LLM_D)).program(program)
     verdicts: Counter[bool] = Counter()
     different = []
     with picker_programs.cluster(tmp_path) as kubeconfig:

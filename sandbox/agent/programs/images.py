@@ -16,7 +16,10 @@ PICKERS = {
     f"{_LLM_D}/llm-d-inference-scheduler:v{LLM_D.version}": "llm-d-epp",
 }
 SIDECARS = {f"{_LLM_D}/llm-d-routing-sidecar:v{LLM_D.version}": "pd-sidecar"}
-PROGRAMS = (*PICKERS.values(), *SIDECARS.values())
+# What images of llm-d are called, wherever a mirror keeps them.
+OF_LLM_D = frozenset(
+    image.partition(":")[0].rpartition("/")[2] for image in (*PICKERS, *SIDECARS) if image.startswith(_LLM_D)
+)
 # The images in the manifests of conformance suites. bench/conformance.py builds their programs.
 SUITES = {
     **dict.fromkeys(SUITE_SERVERS, "echo-basic"),

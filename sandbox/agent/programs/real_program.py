@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,7 +11,7 @@ from sandbox.agent.environment import environment, expanded
 from sandbox.agent.logs import ContainerLog
 from sandbox.agent.program import CannotStart, Exit
 from sandbox.agent.programs.access import PodAccess
-from sandbox.agent.programs.images import program_of, refusal
+from sandbox.agent.programs.images import SUITES, program_of, refusal
 from sandbox.agent.programs.volumes import mounts, redirected
 from sandbox.child import end, linked, spawn
 from sandbox.cluster.objects import Object
@@ -24,11 +25,15 @@ _COLLECTOR, _SAMPLED = "OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_TRACES_SAMPLER_ARG"
 
 @dataclass(frozen=True)
 class ProgramHost:
-    """What the programs of one cluster share: its API server, its folder, and their files by name."""
+    """What the programs of one cluster share: its API server and its folder."""
 
     api: Api
     cluster_folder: Path
-    programs: Mapping[str, Path]
+
+    def find(self, name: str) -> Path | None:
+        """Return the file of a program, which may have been built since this process began."""
+        found = shutil.which(name)
+        return Path(found).resolve() if found else None
 
 
 class RealProgram:
@@ -59,8 +64,10 @@ class RealProgram:
         name = program_of(container["image"], self._images)
         if name is None:
             raise CannotStart("ErrImageNeverPull", refusal(container["image"], self._images))
-        if name not in self._host.programs:
-            raise CannotStart("ErrImageNeverPull", f"{name} is not built. `make conformance` builds it.")
+        file = self._host.find(name)
+        if file is None:
+            builds = "make conformance" if self._images is SUITES else "inferfleet sandbox up"
+            raise CannotStart("ErrImageNeverPull", f"{name} is not built. `{builds}` builds it.")
         if container.get("command"):
             raise CannotStart("CreateContainerError", "the sandbox runs the image's own entrypoint only")
         try:
@@ -71,7 +78,7 @@ class RealProgram:
             raise CannotStart("CreateContainerError", f"the API server does not answer: {error}") from error
         args = [redirected(argument, folders) for argument in expanded(container.get("args", []), variables)]
         variables = {variable: redirected(value, folders) for variable, value in variables.items()}
-        self._running = asyncio.create_task(self._run(name, args, variables))
+        self._running = asyncio.create_task(self._run(name, file, args, variables))
         self._process = await asyncio.shield(self._running)
         self._renewal = asyncio.create_task(self._access.renew())
 
@@ -87,8 +94,10 @@ class RealProgram:
             await end(await self._running, grace)
         self._close()
 
-    async def _run(self, name: str, args: list[str], variables: dict[str, str]) -> asyncio.subprocess.Process:
-        program = linked(self._host.cluster_folder, name, self._host.programs[name])
+    async def _run(
+        self, name: str, file: Path, args: list[str], variables: dict[str, str]
+    ) -> asyncio.subprocess.Process:
+        program = linked(self._host.cluster_folder, name, file)
         self._log.begin()
         descriptor = self._log.descriptor()
         try:

@@ -15,7 +15,7 @@ from sandbox.cluster.kubectl import Kubectl
 from sandbox.cluster.kwok import KwokCluster
 from sandbox.lws import controller, installation
 from sandbox.places import StackPlaces
-from sandbox.plans import has_workers_of_many_pods
+from sandbox.plans import parts_for
 from sandbox.toolchain.parts import CRDS, LWS
 from sandbox.toolchain.resolve import Resolved
 from sandbox.toolchain.tools import Tools
@@ -121,7 +121,7 @@ def test_documents_need_it_for_a_worker_of_many_pods(
     deployment = DEPLOYMENT.replace("{tensor: 1}", topology)
     inference_class = CLASS.replace(RESOURCES, JOINED) if joined else CLASS
     OnDisk(tmp_path).write("stacks/prod/fleet.yaml", together(inference_class, CLUSTER, deployment))
-    assert has_workers_of_many_pods(documents(tmp_path)) == needed
+    assert (LWS in parts_for(documents(tmp_path))) == needed
 
 
 def test_the_crd_of_all_clusters_is_that_of_the_controller() -> None:

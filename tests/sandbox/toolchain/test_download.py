@@ -6,6 +6,7 @@ import socket
 import tarfile
 import threading
 from collections.abc import Iterator
+from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -16,9 +17,9 @@ from rich.console import Console
 from sandbox.problem import SandboxProblem
 from sandbox.toolchain import resolve
 from sandbox.toolchain.download import NotFetched, fetch, reachable
-from sandbox.toolchain.parts import EXTRA, KUBE, PARTS, Part, Program
+from sandbox.toolchain.parts import EXTRA, KUBE, PARTS, Files, Part, Program
 from sandbox.toolchain.progress import Progress
-from sandbox.toolchain.releases import RELEASES, Archive, Choice, Release, choice, release_of
+from sandbox.toolchain.releases import RELEASES, WHOLE, Archive, Choice, Release, choice, release_of
 
 TOOL = Part(name="tool", version="1.0.0", programs=(Program("one"), Program("two")), minutes=1)
 
@@ -48,7 +49,14 @@ class _Server(BaseHTTPRequestHandler):
             self.send_header("Location", "/elsewhere/one")
             self.end_headers()
             return
-        content = {"one": ONE, "two": TWO, "cut": ONE, "wrong": ONE[:-1] + b"x"}.get(name)
+        content = {
+            "one": ONE,
+            "two": TWO,
+            "x64": TWO,
+            "bare": b"bare",
+            "cut": ONE,
+            "wrong": ONE[:-1] + b"x",
+        }.get(name)
         self.send_response(200 if content else 404)
         self.send_header("Content-Length", str(len(content or b"")))
         self.end_headers()
@@ -75,7 +83,7 @@ def _archive(name: str, files: dict[str, str], content: bytes) -> Archive:
 
 def _release(first: str = "one", path: str = "r/bin/one") -> Release:
     second = _archive("two", {"two": "two"}, TWO)
-    return Release(TOOL, "1.0.1", (_archive(first, {"one": path}, ONE), second))
+    return Release((TOOL,), "1.0.1", (_archive(first, {"one": path}, ONE), second))
 
 
 def _progress() -> Progress:
@@ -114,6 +122,48 @@ def test_what_is_not_the_release_leaves_nothing_in_the_cache(
     with pytest.raises(NotFetched, match=reason):
         _fetch(release, tmp_path, mirror, seconds)
     assert [file.name for file in tmp_path.iterdir()] == [f"{release.key('amd64')}.lock"]
+
+
+def test_a_file_that_is_the_program_is_checked_and_kept_as_it_is(tmp_path: Path, mirror: str) -> None:
+    alone = Part(name="alone", version="1.0.0", programs=(Program("bare"),), minutes=1)
+    folder = _fetch(Release((alone,), "1", (_archive("bare", {"bare": WHOLE}, b"bare"),)), tmp_path, mirror)
+    assert [(file.name, file.read_bytes()) for file in folder.iterdir()] == [("bare", b"bare")]
+    assert (folder / "bare").stat().st_mode & 0o111
+    wrong = Release((alone,), "1", (_archive("bare", {"bare": WHOLE}, b"other"),))
+    with pytest.raises(NotFetched, match="is pinned"):
+        _fetch(wrong, tmp_path, mirror)
+
+
+def test_an_archive_may_call_the_architecture_by_another_name(tmp_path: Path, mirror: str) -> None:
+    pinned = _archive("two", {"two": "two"}, TWO)
+    archive = replace(pinned, url="https://files.example/{arch}", called={"amd64": "x64"})
+    assert (archive.address("amd64"), archive.address("arm64")) == (
+        "https://files.example/x64",
+        "https://files.example/arm64",
+    )
+    part = Part(name="half", version="1.0.0", programs=(Program("two"),), minutes=1)
+    folder = _fetch(Release((part,), "1", (archive,)), tmp_path, mirror)
+    assert [file.name for file in folder.iterdir()] == ["two"]
+
+
+def test_a_release_of_several_parts_is_fetched_once_and_each_part_takes_its_own_files(
+    tmp_path: Path, mirror: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one = Part(name="one", version="1.0.0", programs=(Program("one"),), minutes=1)
+    two = Part(name="two", version="1.0.0", files=(Files("m", "cmd", "two", executable=True),), minutes=1)
+    release = replace(_release(), parts=(one, two))
+    monkeypatch.setattr(resolve, "store", lambda: tmp_path)
+    monkeypatch.setattr(resolve, "architecture", lambda: "amd64")
+    monkeypatch.setenv("INFERFLEET_MIRROR", mirror)
+    said = io.StringIO()
+    progress = Progress(Console(file=said, width=1000))
+    assert resolve.fetch_releases([one, two], progress, (release,)) == {one, two}
+    assert said.getvalue().count("[1/1] downloading one 1.0.1") == 2  # as it begins and as it ends
+    folder = tmp_path / release.key("amd64")
+    both = tuple(resolve.Resolved(part, "cache", folder) for part in (one, two))
+    assert {file.name for file in resolve.programs(both).iterdir()} == {"one", "two"}
+    # The other half comes from the PATH, and the release must not hide it.
+    assert {file.name for file in resolve.programs(both[1:]).iterdir()} == {"two"}
 
 
 def test_what_a_killed_download_left_is_no_part(tmp_path: Path, mirror: str) -> None:
@@ -164,13 +214,14 @@ def test_a_release_without_a_checksum_for_the_machine_or_without_a_program_is_no
     release = _release()
     assert release_of(TOOL, "amd64", (release,)) == release
     assert release_of(TOOL, "arm64", (release,)) is None
-    assert release_of(TOOL, "amd64", (Release(TOOL, "1", release.archives[:1]),)) is None
+    assert release_of(TOOL, "amd64", (Release((TOOL,), "1", release.archives[:1]),)) is None
 
 
 def test_the_table_has_whole_releases_with_checksums_of_full_length() -> None:
     for release in RELEASES:
-        assert release.part in (*PARTS, *EXTRA)
-        assert release_of(release.part, "amd64") == release
+        for part in release.parts:
+            assert part in (*PARTS, *EXTRA)
+            assert release_of(part, "amd64") == release_of(part, "arm64") == release
         for archive in release.archives:
             assert archive.source.startswith("https://")
             for checksum in archive.checksums.values():
@@ -186,7 +237,10 @@ def test_a_release_that_was_fetched_is_the_part_from_then_on(
     assert resolve._resolve(KUBE, "", None) == resolve.Resolved(KUBE, "missing", None)
     folder = tmp_path / RELEASES[0].key("amd64")
     folder.mkdir()
+    assert not resolve._keeps_data(KUBE)
     assert resolve._resolve(KUBE, "", None) == resolve.Resolved(KUBE, "cache", folder)
     built = tmp_path / KUBE.key
     built.mkdir()
     assert resolve._resolve(KUBE, "", None) == resolve.Resolved(KUBE, "cache", built)
+    # Its etcd may have written data that the release's refuses, so a next version is built too.
+    assert resolve._keeps_data(KUBE)
