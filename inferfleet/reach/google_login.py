@@ -19,6 +19,7 @@ from inferfleet.reach.refusals import CloudError
 
 if TYPE_CHECKING:
     from google.auth.credentials import Credentials
+    from google.auth.transport.requests import Request
 
 # gcloud's settings api_endpoint_overrides/* as variables; each takes the place of the whole address:
 # https://cloud.google.com/sdk/gcloud/reference/topic/configurations
@@ -67,6 +68,7 @@ class GoogleLogin:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._loaded: Credentials | CloudError | None = None
+        self._of_thread = threading.local()
 
     def get(self, url: str, *, of: str, seconds: float) -> tuple[int, Mapping[str, Any]]:
         """Return HTTP status and JSON object of the answer; the object is empty for any other answer.
@@ -86,7 +88,6 @@ class GoogleLogin:
     ) -> tuple[int, Mapping[str, Any]]:
         try:
             from google.auth.exceptions import TransportError
-            from google.auth.transport.requests import Request
         except ModuleNotFoundError as missing:
             raise CloudError(
                 f"{of} is asked with the package google-auth, which is missing", _INSTALL
@@ -101,7 +102,7 @@ class GoogleLogin:
             headers["Content-Type"] = "application/json"
         left = max(deadline - time.monotonic(), 0.1)
         try:
-            answer = Request()(
+            answer = self._request()(
                 url, method=method, body=body, headers=headers, timeout=left, allow_redirects=False
             )
         except TransportError as error:
@@ -113,7 +114,6 @@ class GoogleLogin:
 
     def _headers(self, url: str, seconds: float) -> dict[str, str]:
         from google.auth.exceptions import GoogleAuthError, TransportError
-        from google.auth.transport.requests import Request
 
         headers: dict[str, str] = {}
         with self._lock:
@@ -122,7 +122,7 @@ class GoogleLogin:
             if isinstance(self._loaded, CloudError):
                 raise self._loaded
             try:
-                request = partial(Request(), timeout=seconds)
+                request = partial(self._request(), timeout=seconds)
                 self._loaded.before_request(request, "GET", url, headers)  # type: ignore[no-untyped-call]
             except TransportError as error:
                 what = f"the server of Google credentials does not answer: {reason(error)}"
@@ -131,6 +131,15 @@ class GoogleLogin:
                 what = f"the Google credentials do not work: {_first_line(error)}"
                 raise CloudError(what, _LOG_IN) from error
         return headers
+
+    def _request(self) -> "Request":
+        """Return this thread's own, which keeps its connections: `requests` promises nothing of threads."""
+        from google.auth.transport.requests import Request
+
+        if not hasattr(self._of_thread, "request"):
+            self._of_thread.request = Request()
+        request: Request = self._of_thread.request
+        return request
 
 
 def preload() -> None:

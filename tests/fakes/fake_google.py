@@ -27,6 +27,7 @@ class FakeGoogle:
     hang: bool = False
     asked: list[tuple[str, str | None]] = field(default_factory=list)  # (path, Authorization)
     tokens: int = 0
+    connections: int = 0
     denied: set[str] = field(default_factory=set)  # permissions on projects
     disabled: set[str] | None = None  # APIs; None: nobody answers as the Service Usage API
 
@@ -36,6 +37,10 @@ class FakeGoogle:
 
         class Handler(BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
+
+            def setup(self) -> None:
+                super().setup()
+                fake.connections += 1
 
             def do_POST(self) -> None:
                 body = self.rfile.read(int(self.headers["Content-Length"]))

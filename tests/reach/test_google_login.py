@@ -1,11 +1,26 @@
 """Asking Google where the packages for that are an extra."""
 
 import sys
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+from fake_google import PATH, FakeGoogle
 
 from inferfleet.reach.google_login import GoogleLogin, preload
 from inferfleet.reach.refusals import CloudError
+
+
+def test_a_thread_asks_over_the_connection_that_it_has(
+    google: FakeGoogle,
+) -> None:
+    login = GoogleLogin()
+
+    def ask(_: int = 0) -> int:
+        return login.get(f"{google.address}{PATH}", of="the Container API", seconds=10)[0]
+
+    assert ([ask(), ask(), ask()], google.connections) == ([404] * 3, 1)
+    with ThreadPoolExecutor(1) as other:
+        assert (list(other.map(ask, range(3))), google.connections) == ([404] * 3, 2)
 
 
 def test_without_google_auth_a_question_to_google_says_what_to_install(
