@@ -7,7 +7,6 @@ from typing import Annotated, Any
 
 import typer
 from rich.console import Console
-from rich.table import Table
 
 from inferfleet.cli.output import print_json
 from inferfleet.gke.facts.schema import at
@@ -19,7 +18,7 @@ from sandbox.gcp.store import CLUSTER, POOL, Record, Records, Store
 from sandbox.places import StackPlaces, project_root
 from sandbox.problem import SandboxProblem
 from sandbox.verbs.reporting import AsJson, Stack, reported_problems
-from sandbox.verbs.tables import cells, say
+from sandbox.verbs.tables import cells, print_table, say, table
 
 app = typer.Typer(
     help="The simulated Google Cloud of a stack: what exists there, faults, and changes by hand.",
@@ -173,14 +172,12 @@ def as_values(records: Records, in_force: Faults) -> dict[str, Any]:
 
 def print_cloud(records: Records, in_force: Faults, console: Console) -> None:
     """Print a row for each resource, then the messages of resources, and the faults in force."""
-    table = Table(title="simulated Google Cloud", title_justify="left", box=None, header_style="bold")
-    for column in ("type", "project", "name", "status", "nodes"):
-        table.add_column(column, overflow="fold")
+    resources = table("simulated Google Cloud", "type", "project", "name", "status", "nodes per zone")
     for record in sorted(records.values(), key=lambda record: (record.token, record.id)):
         project, _, name = record.id.removeprefix("projects/").partition("/")
         status = record.status if record.token in (CLUSTER, POOL) else ""
-        table.add_row(*cells(record.token.rpartition(":")[2], project, name, status, _nodes(record)))
-    console.print(table)
+        resources.add_row(*cells(record.token.rpartition(":")[2], project, name, status, _nodes(record)))
+    print_table(resources, console)
     for record in records.values():
         if record.message:
             say(console, f"{record.id}: {record.message}")

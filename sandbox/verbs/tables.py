@@ -37,11 +37,11 @@ def as_values(overview: Overview) -> dict[str, Any]:
 
 def print_overview(overview: Overview, console: Console) -> None:
     """Print toolchain and clusters, and then what runs where."""
-    parts = _table(f"toolchain (built parts are in {_home(store())})", "part", "version", "from")
+    parts = table(f"toolchain (built parts are in {_home(store())})", "part", "version", "from")
     for resolved in overview.toolchain:
         source = _home(resolved.folder) if resolved.source == "path" else resolved.source
         parts.add_row(*cells(resolved.part.name, resolved.part.version, source))
-    _print(parts, console)
+    print_table(parts, console)
     if overview.cloud is not None:
         say(console, _cloud(overview.cloud, overview.stack))
     print_clusters(overview, console)
@@ -49,7 +49,7 @@ def print_overview(overview: Overview, console: Console) -> None:
 
 def print_clusters(overview: Overview, console: Console) -> None:
     """Print the clusters, and what runs where on those that answer."""
-    clusters = _table(
+    clusters = table(
         f"clusters of stack {overview.stack}", "cluster", "is", "MiB", "nodes", "GPUs", "kubeconfig"
     )
     for row in overview.clusters:
@@ -57,10 +57,10 @@ def print_clusters(overview: Overview, console: Console) -> None:
         used, gpus = sum(node.used for node in row.nodes), sum(node.gpus for node in row.nodes)
         counts = (str(row.mebibytes), f"{ready}/{of_all}", f"{used}/{gpus}")
         clusters.add_row(*cells(row.name, _condition(row), *counts, row.kubeconfig))
-    _print(clusters, console)
+    print_table(clusters, console)
     for row in overview.clusters:
         if row.pods:
-            _print(_pods(row), console)
+            print_table(_pods(row), console)
         if row.missing:
             say(
                 console,
@@ -74,7 +74,7 @@ def print_clusters(overview: Overview, console: Console) -> None:
 def say(console: Console, text: str) -> None:
     """Print lines of text as everything is printed."""
     for line in text.split("\n"):
-        console.print(one_line(line), markup=False, emoji=False)
+        console.print(one_line(line), markup=False, emoji=False, soft_wrap=True)
 
 
 def cells(*texts: str) -> tuple[Text, ...]:
@@ -109,7 +109,7 @@ def _home(folder: Path | None) -> str:
 
 def _pods(row: ClusterRow) -> Table:
     """Return the pods by node, pending ones last. Each node shows how many of its GPUs are used."""
-    table = _table(f"pods on {row.name}", "node", "pool", "GPUs", "namespace", "pod", "phase", "ready")
+    pods = table(f"pods on {row.name}", "node", "pool", "GPUs", "namespace", "pod", "phase", "ready")
     with_gpus = {node.name: f"{node.name} ({node.used}/{node.gpus})" for node in row.nodes if node.gpus}
     last = None
     for pod in sorted(row.pods, key=lambda pod: (not pod.node, pod.node, pod.namespace, pod.name)):
@@ -117,24 +117,25 @@ def _pods(row: ClusterRow) -> Table:
         last = pod.node
         node = ("", "") if same_node else (with_gpus.get(pod.node, pod.node) or "(none)", pod.pool)
         ready = "yes" if pod.ready else "no"
-        table.add_row(*cells(*node, str(pod.gpus or ""), pod.namespace, pod.name, pod.phase, ready))
-    return table
+        pods.add_row(*cells(*node, str(pod.gpus or ""), pod.namespace, pod.name, pod.phase, ready))
+    return pods
 
 
-def _table(title: str, *columns: str) -> Table:
-    table = Table(
-        title=Text(one_line(title)), title_justify="left", box=None, pad_edge=False, header_style="bold"
-    )
+def table(title: str, *columns: str) -> Table:
+    """Return a table without rows."""
+    empty = Table(title=Text(one_line(title)), box=None, pad_edge=False, header_style="bold")
     for column in columns:
-        table.add_column(column, justify="right" if column in ("GPUs", "MiB", "nodes") else "left")
-    return table
+        empty.add_column(column, justify="right" if column in ("GPUs", "MiB", "nodes") else "left")
+    return empty
 
 
-def _print(table: Table, console: Console) -> None:
-    """Print a table with one line per row, which may be longer than the console is wide.
+def print_table(filled: Table, console: Console) -> None:
+    """Print a table with a line for its title and one for each row, which may be longer than the console is.
 
     A name that is folded in the middle cannot be copied or searched for.
     """
+    title, filled.title = filled.title, None
+    console.print(title, style="table.title", soft_wrap=True)
     unlimited = console.options.update(max_width=MOST_CHARACTERS)
-    table.width = Measurement.get(console, unlimited, table).maximum
-    console.print(table, crop=False)
+    filled.width = Measurement.get(console, unlimited, filled).maximum
+    console.print(filled, crop=False)

@@ -1,12 +1,15 @@
 """The overview adds up what pods hold on each node, and shows names as they are."""
 
 from io import StringIO
+from pathlib import Path
 from typing import Any
 
+import pytest
 from rich.console import Console
 
-from sandbox.verbs.overview import ClusterRow, NodeRow, Overview, PodRow, node_and_pod_rows
-from sandbox.verbs.tables import print_clusters
+from sandbox.verbs import tables
+from sandbox.verbs.overview import CloudRow, ClusterRow, NodeRow, Overview, PodRow, node_and_pod_rows
+from sandbox.verbs.tables import print_clusters, print_overview
 
 READY = {"conditions": [{"type": "Ready", "status": "True"}]}
 
@@ -84,6 +87,22 @@ def test_long_names_stay_whole_on_a_narrow_terminal() -> None:
     lines = printed.getvalue().splitlines()
     assert any(kubeconfig in line for line in lines)
     assert any(pod.name in line and "machine-learning" in line and "Running" in line for line in lines)
+
+
+def test_titles_and_messages_stay_on_one_line_each(monkeypatch: pytest.MonkeyPatch) -> None:
+    cache = Path(f"/home/somebody/{'caches/' * 12}toolchain")
+    monkeypatch.setattr(tables, "store", lambda: cache)
+    stack = f"a-stack-with-a-name-of-{'many-' * 5}words"
+    cloud = CloudRow(runs=True, mebibytes=90, resources=7)
+    printed = StringIO()
+    print_overview(Overview(stack, (), (), cloud), Console(file=printed, width=40))
+    assert printed.getvalue().splitlines() == [
+        f"toolchain (built parts are in {cache})",
+        "part  version  from",
+        f"simulated Google Cloud: 7 resources, 90 MiB; `inferfleet sandbox cloud show --stack {stack}`",
+        f"clusters of stack {stack}",
+        "cluster  is  MiB  nodes  GPUs  kubeconfig",
+    ]
 
 
 def test_short_names_keep_to_the_width_of_the_terminal() -> None:
