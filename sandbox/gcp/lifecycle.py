@@ -106,11 +106,14 @@ def _api_address(places: StackPlaces) -> str:
 
 
 def _install_plugin(places: StackPlaces) -> None:
-    """Put the plugin into the sandbox's own Pulumi home, as a script that says which stack it serves."""
+    """Put the plugin into the sandbox's own Pulumi home, as a script that says which stack it serves.
+
+    The engine starts it in the project's folder, which may have a package of this name: -P leaves that out.
+    """
     link = python_link(places.cloud, PLUGIN)
     plugin = places.pulumi_home / "plugins" / f"resource-gcp-v{GOOGLE_PROVIDER}" / "pulumi-resource-gcp"
     path = python_environment()["PYTHONPATH"]
-    script = f"#!/bin/sh\nPYTHONPATH='{path}' exec '{link}' -m sandbox.gcp.provider '{places.folder}'\n"
+    script = f"#!/bin/sh\nPYTHONPATH='{path}' exec '{link}' -P -m sandbox.gcp.provider '{places.folder}'\n"
     if not plugin.exists() or plugin.read_text() != script:
         write_file(plugin, script, mode=0o700)
 
