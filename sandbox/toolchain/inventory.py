@@ -1,6 +1,6 @@
 """Lists every package that this project pins: `python -m sandbox.toolchain.inventory` prints CycloneDX.
 
-It is made from the files with the hashes alone, so that the same commit always has the same inventory. It has
+It is made from what pins them by hash alone, so that the same commit always has the same inventory. It has
 more than runs in production: also what tests, the sandbox and its toolchain are made of. Which of these files
 a package is in is among its properties.
 https://cyclonedx.org/docs/1.6/json
@@ -13,10 +13,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from sandbox.toolchain.parts import EXTRA, PARTS
+from sandbox.toolchain.releases import RELEASES
 
 ROOT = Path(__file__).parents[2]
+RELEASED = "sandbox/toolchain/releases.py"
 PYTHON = ("requirements.txt", "requirements-tools.txt", "sandbox/toolchain/go.txt")
 _PINNED = re.compile(r"^([A-Za-z0-9._-]+)==([^ ;\\]+)")
 _HASH = re.compile(r"--hash=sha256:([0-9a-f]{64})")
@@ -24,12 +27,15 @@ _HASH = re.compile(r"--hash=sha256:([0-9a-f]{64})")
 
 @dataclass
 class Package:
-    """One version of a package, the hashes that its files may have, and the files that pin it."""
+    """One version of a package, the hashes that its files may have, and the files that pin it.
+
+    Hashes are `<algorithm>:<hex>`, the algorithm as CycloneDX calls it.
+    """
 
     purl: str
     name: str
     version: str
-    sha256: tuple[str, ...] = ()
+    hashes: tuple[str, ...] = ()
     h1: str = ""
     pinned_in: list[str] = field(default_factory=list)
 
@@ -42,6 +48,7 @@ def inventory(root: Path = ROOT) -> dict[str, Any]:
     for name, read in files.items():
         for package in read((root / name).read_text()):
             packages.setdefault(package.purl, package).pinned_in.append(name)
+    packages |= {package.purl: package for package in released_files()}
     return {
         "bomFormat": "CycloneDX",
         "specVersion": "1.6",
@@ -56,7 +63,7 @@ def python_packages(text: str) -> Iterator[Package]:
     for entry in text.replace("\\\n", " ").splitlines():
         if pinned := _PINNED.match(entry):
             name, version = pinned.groups()
-            hashes = tuple(sorted(_HASH.findall(entry)))
+            hashes = tuple(f"SHA-256:{content}" for content in sorted(_HASH.findall(entry)))
             yield Package(f"pkg:pypi/{name.lower()}@{version}", name, version, hashes)
 
 
@@ -68,12 +75,27 @@ def go_modules(text: str) -> Iterator[Package]:
             yield Package(f"pkg:golang/{name.lower()}@{version}", name, version, h1=h1)
 
 
+def released_files() -> Iterator[Package]:
+    """Yield the files of official releases, for each architecture.
+
+    https://packageurl.org/types/generic-definition.json (2026-11-24)
+    """
+    for release in RELEASES:
+        for archive in release.archives:
+            for architecture, checksum in archive.checksums.items():
+                url = quote(archive.address(architecture), safe="")
+                purl = f"pkg:generic/{release.name}@{release.version}?download_url={url}"
+                pinned = checksum.replace("sha", "SHA-")
+                yield Package(purl, release.name, release.version, (pinned,), pinned_in=[RELEASED])
+
+
 def _component(package: Package) -> dict[str, Any]:
     properties = [{"name": "inferfleet:pinnedIn", "value": file} for file in package.pinned_in]
     if package.h1:
         # Go's hash of all files of a module, which is none of the hashes that CycloneDX knows.
         properties.append({"name": "inferfleet:goSum", "value": package.h1})
-    hashes = [{"alg": "SHA-256", "content": content} for content in package.sha256]
+    split = (pinned.partition(":") for pinned in package.hashes)
+    hashes = [{"alg": algorithm, "content": content} for algorithm, _, content in split]
     return {
         "type": "library",
         "bom-ref": package.purl,

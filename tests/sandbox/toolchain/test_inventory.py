@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from sandbox.toolchain.inventory import PYTHON, ROOT, go_modules, inventory, python_packages
+from sandbox.toolchain.inventory import PYTHON, RELEASED, ROOT, go_modules, inventory, python_packages
 from sandbox.toolchain.parts import EXTRA, PARTS
 
 REQUIREMENTS = """# made by a tool
@@ -16,10 +16,10 @@ SUMS = "example.com/A v1.0.0 h1:x=\nexample.com/A v1.0.0/go.mod h1:y=\nexample.c
 
 def test_python_packages_have_the_hashes_of_all_their_files() -> None:
     [package] = python_packages(REQUIREMENTS)
-    assert (package.purl, package.version, package.sha256) == (
+    assert (package.purl, package.version, package.hashes) == (
         "pkg:pypi/pyyaml@6.0.3",
         "6.0.3",
-        ("a" * 64, "b" * 64),
+        (f"SHA-256:{'a' * 64}", f"SHA-256:{'b' * 64}"),
     )
 
 
@@ -40,8 +40,18 @@ def test_the_inventory_is_whole_and_always_the_same() -> None:
         for item in component["properties"]
         if item["name"] == "inferfleet:pinnedIn"
     }
-    assert files == {*PYTHON, *(f"sandbox/toolchain/{part.name}/go.sum" for part in (*PARTS, *EXTRA))}
+    assert files == {
+        *PYTHON,
+        RELEASED,
+        *(f"sandbox/toolchain/{part.name}/go.sum" for part in (*PARTS, *EXTRA)),
+    }
     assert all("hashes" in component for purl, component in components.items() if purl.startswith("pkg:pypi"))
+    url = (
+        "https%3A%2F%2Fgithub.com%2Fkubernetes-sigs%2Fkwok%2Freleases%2Fdownload%2Fv0.8.0%2Fkwok-linux-arm64"
+    )
+    assert components[f"pkg:generic/kwok@0.8.0?download_url={url}"]["hashes"] == [
+        {"alg": "SHA-256", "content": "628f7d277860f524a2a775c217adcc58828e7b59ab0933680315784f1b8b0e37"}
+    ]
     for name in PYTHON:
         pinned = [
             line for line in Path(ROOT / name).read_text().splitlines() if "==" in line and "#" not in line
