@@ -70,11 +70,12 @@ def resolve_or_build(progress: Progress, extra: Iterable[Part] = ()) -> tuple[Re
     missing = [part for part in missing if part not in fetched]
     if not missing:
         return resolve(extra)
-    minutes = sum(part.minutes for part in missing)
-    progress.say(
-        f"{len(missing)} of {len(parts)} parts of the toolchain are not on this machine yet and are built "
-        f"now, once: up to {minutes} min on two cores. You may interrupt it; the next run continues."
-    )
+    if minutes := sum(part.minutes for part in missing):
+        progress.say(
+            f"{len(missing)} of {len(parts)} parts of the toolchain are not on this machine yet and are "
+            f"built now, once: up to {minutes} min on two cores. You may interrupt it; the next run "
+            "continues."
+        )
     for number, part in enumerate(missing, 1):
         build(part, store(), count=f"{number}/{len(missing)}", progress=progress)
     return resolve(extra)
