@@ -37,11 +37,15 @@ Source = Literal["path", "cache", "missing"]
 
 @dataclass(frozen=True)
 class Resolved:
-    """A part and the folder with its programs or files. A missing part has no folder."""
+    """A part and the folder with its programs or files. A missing part has no folder.
+
+    `release` is the version of the official release that it was fetched as, "" for all others.
+    """
 
     part: Part
     source: Source
     folder: Path | None
+    release: str = ""
 
 
 def store() -> Path:
@@ -174,11 +178,11 @@ def _resolve(part: Part, path: str, pulumi: Path | None) -> Resolved:
         installed = pulumi if part is PULUMI_CLI else _on_path(part, path)
     if installed is not None:
         return Resolved(part, "path", installed)
+    if (built := store() / part.key).exists():
+        return Resolved(part, "cache", built)
     release = release_of(part, architecture())
-    released = [store() / release.key(architecture())] if release else []
-    for cached in (store() / part.key, *released):
-        if cached.exists():
-            return Resolved(part, "cache", cached)
+    if release and (fetched := store() / release.key(architecture())).exists():
+        return Resolved(part, "cache", fetched, release.version)
     return Resolved(part, "missing", None)
 
 

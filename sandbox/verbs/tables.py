@@ -24,7 +24,7 @@ def as_values(overview: Overview) -> dict[str, Any]:
         "toolchain": [
             {
                 "part": resolved.part.name,
-                "version": resolved.part.version,
+                "version": resolved.release or resolved.part.version,
                 "source": resolved.source,
                 "folder": str(resolved.folder) if resolved.folder else None,
             }
@@ -37,10 +37,10 @@ def as_values(overview: Overview) -> dict[str, Any]:
 
 def print_overview(overview: Overview, console: Console) -> None:
     """Print toolchain and clusters, and then what runs where."""
-    parts = table(f"toolchain (built parts are in {_home(store())})", "part", "version", "from")
+    parts = table(f"toolchain (fetched and built parts are in {_home(store())})", "part", "version", "from")
     for resolved in overview.toolchain:
         source = _home(resolved.folder) if resolved.source == "path" else resolved.source
-        parts.add_row(*cells(resolved.part.name, resolved.part.version, source))
+        parts.add_row(*cells(resolved.part.name, resolved.release or resolved.part.version, source))
     print_table(parts, console)
     if overview.cloud is not None:
         say(console, _cloud(overview.cloud, overview.stack))

@@ -238,7 +238,7 @@ def test_a_release_that_was_fetched_is_the_part_from_then_on(
     folder = tmp_path / RELEASES[0].key("amd64")
     folder.mkdir()
     assert not resolve._keeps_data(KUBE)
-    assert resolve._resolve(KUBE, "", None) == resolve.Resolved(KUBE, "cache", folder)
+    assert resolve._resolve(KUBE, "", None) == resolve.Resolved(KUBE, "cache", folder, "1.36.0")
     built = tmp_path / KUBE.key
     built.mkdir()
     assert resolve._resolve(KUBE, "", None) == resolve.Resolved(KUBE, "cache", built)

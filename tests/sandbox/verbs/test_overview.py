@@ -7,6 +7,8 @@ from typing import Any
 import pytest
 from rich.console import Console
 
+from sandbox.toolchain.parts import EPP, KUBE
+from sandbox.toolchain.resolve import Resolved
 from sandbox.verbs import tables
 from sandbox.verbs.overview import CloudRow, ClusterRow, NodeRow, Overview, PodRow, node_and_pod_rows
 from sandbox.verbs.tables import print_clusters, print_overview
@@ -95,10 +97,13 @@ def test_titles_and_messages_stay_on_one_line_each(monkeypatch: pytest.MonkeyPat
     stack = f"a-stack-with-a-name-of-{'many-' * 5}words"
     cloud = CloudRow(runs=True, mebibytes=90, resources=7)
     printed = StringIO()
-    print_overview(Overview(stack, (), (), cloud), Console(file=printed, width=40))
+    parts = (Resolved(KUBE, "cache", cache, "1.36.0"), Resolved(EPP, "cache", cache))
+    print_overview(Overview(stack, parts, (), cloud), Console(file=printed, width=40))
     assert printed.getvalue().splitlines() == [
-        f"toolchain (built parts are in {cache})",
-        "part  version  from",
+        f"toolchain (fetched and built parts are in {cache})",
+        "part  version  from ",
+        "kube  1.36.0   cache",
+        f"epp   {EPP.version}    cache",
         f"simulated Google Cloud: 7 resources, 90 MiB; `inferfleet sandbox cloud show --stack {stack}`",
         f"clusters of stack {stack}",
         "cluster  is  MiB  nodes  GPUs  kubeconfig",
