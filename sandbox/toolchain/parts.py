@@ -188,6 +188,21 @@ GKE_NETWORKS = Part(
         for plural in ("gkenetworkparamsets", "networks")
     ),
 )
+# What the autoscaler of the Kubernetes project defines of requests for nodes, as GKE serves it.
+GKE_AUTOSCALING = Part(
+    name="gke-autoscaling",
+    # The module has no versions: this is a commit that Kueue has built with. Its schema is that of commit
+    # 55c37cd5 (2026-08-22) but for descriptions, and for the warning that v1beta1 is deprecated.
+    version="of commit adfbe7e45277",
+    files=(
+        Files(
+            "k8s.io/autoscaler/cluster-autoscaler/apis",
+            "config/crd",
+            "autoscaling.x-k8s.io_provisioningrequests.yaml",
+            "crds",
+        ),
+    ),
+)
 _VOLCANO_CRDS = "config/crd/volcano/bases"
 _KUEUE_CRDS = "config/components/crd/bases"
 # What Volcano and Kueue define. No cluster of the sandbox has it, and tests alone ask for it, so it is none
@@ -285,7 +300,7 @@ INFERENCE_CONFORMANCE = Part(
 
 # Quick parts come first, so that errors of the network or of Go show before the long builds.
 PARTS = (
-    *(CRDS, GKE_NETWORKS, LANGUAGE_PYTHON_EXEC, LANGUAGE_PYTHON, KWOK),
+    *(CRDS, GKE_AUTOSCALING, GKE_NETWORKS, LANGUAGE_PYTHON_EXEC, LANGUAGE_PYTHON, KWOK),
     *(LWS, EPP, LLM_D, PULUMI_CLI, KUBE, PROVIDER),
 )
 # Parts that only some stacks need, or only bench/conformance.py.

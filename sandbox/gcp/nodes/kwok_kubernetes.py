@@ -14,7 +14,7 @@ from sandbox.cluster.populate import gateway_classes, remove_nodes, wait, withou
 from sandbox.gcp.access import shared_access
 from sandbox.gcp.nodes.node_changes import fits_hardware, kept_and_new, name_of, relabelled, zone_of
 from sandbox.gcp.nodes.pool_nodes import POOL_LABEL
-from sandbox.gcp.rules.cluster import has_inference_pools
+from sandbox.gcp.rules.cluster import has_inference_pools, has_provisioning_requests
 from sandbox.gcp.rules.names import cluster_path
 from sandbox.gcp.rules.networking import has_proxies
 from sandbox.gcp.store import Record, Store
@@ -115,7 +115,8 @@ class KwokKubernetes:
         if not has_inference_pools(cluster.state):
             files = tuple(file for file in files if not file.name.startswith("inference"))
         networks = self.tools.gke_networks if cluster.state.get("enableMultiNetworking") else ()
-        return (*files, _GKE_CRDS, *networks, *installation.crds(self.places, self.tools))
+        asked = self.tools.gke_autoscaling if has_provisioning_requests(cluster.state) else ()
+        return (*files, _GKE_CRDS, *networks, *asked, *installation.crds(self.places, self.tools))
 
     def _nodes(self, pool: Record) -> list[dict[str, Any]]:
         kwok = self._kwok(pool.id)
