@@ -188,20 +188,12 @@ GKE_NETWORKS = Part(
         for plural in ("gkenetworkparamsets", "networks")
     ),
 )
-# What the autoscaler of the Kubernetes project defines of requests for nodes, as GKE serves it.
+# How GKE's autoscaler is asked for nodes, as the autoscaler of the Kubernetes project defines it.
 GKE_AUTOSCALING = Part(
     name="gke-autoscaling",
-    # The module has no versions: this is a commit that Kueue has built with. Its schema is that of commit
-    # 55c37cd5 (2026-08-22) but for descriptions, and for the warning that v1beta1 is deprecated.
+    # The module has no versions. The schema of this commit is that of 55c37cd5 (2026-08-22).
     version="of commit adfbe7e45277",
-    files=(
-        Files(
-            "k8s.io/autoscaler/cluster-autoscaler/apis",
-            "config/crd",
-            "autoscaling.x-k8s.io_provisioningrequests.yaml",
-            "crds",
-        ),
-    ),
+    files=(Files("k8s.io/autoscaler/cluster-autoscaler/apis", "config/crd", "*.yaml", "crds"),),
 )
 _VOLCANO_CRDS = "config/crd/volcano/bases"
 _KUEUE_CRDS = "config/components/crd/bases"
