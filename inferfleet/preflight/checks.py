@@ -10,6 +10,7 @@ from inferfleet.desired.values import DesiredCluster, SecretNeed
 from inferfleet.manifests.worker_set import API_VERSION
 from inferfleet.preflight.devices import DEVICE_CLASS, POOLS, missing_kind, wanted_classes
 from inferfleet.preflight.worker_sets import INSTALL
+from inferfleet.profiles.installing import CONTROLLERS, DEFINITIONS
 from inferfleet.profiles.schedulers import POD_GROUP
 from inferfleet.reach.api import Api, RefusedError
 from inferfleet.reach.gke import path_of
@@ -87,7 +88,7 @@ def missing_kinds(
             cluster.connection.cluster,
             f"cluster {cluster.connection.cluster!r} does not know {kinds} of {version}"
             + (f" (of this group it serves {served})" if served else ""),
-            "Install the CRDs of this version there, or choose a serving.profile that fits what it has",
+            f"{_install(version)}, or choose a serving.profile that fits what it has",
             "spec.serving.profile",
         )
         if of_claims := missing_kind(version):
@@ -96,6 +97,11 @@ def missing_kinds(
             yield replace(problem, next_step=INSTALL, path="")
         else:
             yield _pending(problem) if cluster.connection.cloud else problem
+
+
+def _install(version: str) -> str:
+    command = DEFINITIONS.get(version.partition("/")[0])
+    return f"Run `{command}` there" if command else "Install the CRDs of this version there"
 
 
 def misplaced(cluster: DesiredCluster, resources: Mapping[ApiKind, ApiResource]) -> Iterator[Problem]:
@@ -132,12 +138,14 @@ def gateway_class(
 def _class_problems(api: Api, cluster: DesiredCluster, resource: ApiResource) -> Iterator[Problem]:
     classes = {item["metadata"]["name"]: item for item in api.items(resource.path())}
     controllers = {name: (item.get("spec") or {}).get("controllerName") for name, item in classes.items()}
+    command = CONTROLLERS.get(cluster.gateway_provider)
     if cluster.gateway_class not in controllers:
         yield cluster_problem(
             cluster.connection.cluster,
             f"cluster {cluster.connection.cluster!r} has no GatewayClass {cluster.gateway_class!r} "
             f"(it has: {', '.join(sorted(controllers)) or 'none'})",
-            "Install its controller there, or name a class that exists",
+            (f"Run `{command}` there" if command else "Install its controller there")
+            + ", or name a class that exists",
             CLASS_NAME,
         )
     elif not controllers[cluster.gateway_class]:
@@ -165,8 +173,8 @@ def _not_accepted(cluster: DesiredCluster, item: Mapping[str, Any]) -> Iterator[
                 f"GatewayClass {cluster.gateway_class!r} on cluster {cluster.connection.cluster!r} is not "
                 f"accepted by its controller {item['spec']['controllerName']}: {words}. An update would wait "
                 "for its Gateway",
-                "See whether that controller runs (`kubectl get gatewayclass "
-                f"{cluster.gateway_class} --output yaml`), or name another class",
+                f"See whether that controller runs (`kubectl describe gatewayclass {cluster.gateway_class}`, "
+                "`kubectl get pods --all-namespaces`), or name another class",
                 CLASS_NAME,
                 severity="warning",
             )

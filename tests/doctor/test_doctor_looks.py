@@ -170,8 +170,10 @@ def test_rights_that_are_missing_are_named_with_how_to_look(
     fake = cluster(denied={("patch", "namespaces")})
     checks = looked("local", google, {name: fake.kubeconfig})
     assert mended_by(checks, "may not patch namespaces of v1") == (
-        "Have an administrator allow it by a ClusterRole, and look with `kubectl auth can-i patch namespaces "
-        "--all-namespaces`"
+        "Have an administrator run `kubectl create clusterrole inferfleet-namespaces --verb=get,create,patch,"
+        "delete --resource=namespaces` and `kubectl create clusterrolebinding inferfleet-namespaces "
+        "--clusterrole=inferfleet-namespaces --user=<you>`, and look with `kubectl auth can-i patch "
+        "namespaces --all-namespaces`"
     )
     assert all(path.endswith("/selfsubjectaccessreviews") for path, _ in fake.posted)
 
