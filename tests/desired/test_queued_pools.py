@@ -240,3 +240,25 @@ def test_a_deployment_that_moves_to_a_queued_pool_is_said_to_end_before_its_node
         ONCE,
         "take the place of those on east/old, which end with this update, before the new ones have nodes",
     ]
+
+
+@pytest.mark.parametrize(
+    ("most", "told"),
+    [
+        (
+            1,
+            [
+                "requests for nodes of queued pool 'l4' of cluster 'east' are for 2, because each has nodes of "
+                "its own, and the pool has at most 1 (GKE, queued provisioning, 2026-04-08)"
+            ],
+        ),
+        (2, []),
+    ],
+)
+def test_a_pool_has_nodes_for_the_request_of_each_workload_or_says_that_it_has_not(
+    most: int, told: list[str]
+) -> None:
+    documents = on_gke(pool={**QUEUED, "maxNodeCount": most})
+    both = {f"ml/{name}": deployment(name, gpus=2) for name in ("a", "b")}
+    found = made(replace(documents, deployments=both))  # type: ignore[arg-type]
+    assert [each.what for each in found.warnings if each.what.startswith("requests for")] == told

@@ -11,29 +11,22 @@ A request is for once. Its name is made of what a pod needs of its node, so an i
 restarts pods on the nodes they have, and other needs are another request. The number of pods is no part of
 the name: the annotations of all pods would change with it, and what serves would leave its nodes for others
 that may take days. It is written when the request is made and never changed, since requests are immutable.
-So fewer pods need nothing, and more find no node, which `capacity_problems` tells beforehand.
+So fewer pods need nothing, and more find no node, which `capacity_told.py` says beforehand.
 
 Whoever names a request in a pod template makes it, and nothing is made here.
 """
 
 import copy
 import json
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from inferfleet.api.documents import Documents
 from inferfleet.api.kinds.node_pool import NodePool
-from inferfleet.api.problems import Problem
-from inferfleet.api.wording import listing
 from inferfleet.fleet import names
-from inferfleet.fleet.decisions import Placement
-from inferfleet.fleet.lock.lock import Lock
 from inferfleet.fleet.requests import requests
-from inferfleet.fleet.roles import path_of_role
-from inferfleet.fleet.scheduling import Scheduling, scheduling_of
+from inferfleet.fleet.scheduling import Scheduling
 from inferfleet.fleet.spot import Spot
-from inferfleet.gke.facts.sources import PROVISIONING_REQUEST
 from inferfleet.gke.values import CloudPool
 from inferfleet.manifests.metadata import metadata
 from inferfleet.manifests.scheduling.scheduled import Manifest, templates
@@ -44,7 +37,6 @@ from inferfleet.profiles import gke
 IMMUTABLE = ("spec",)
 # No pod is made from the template; the API wants an image.
 _IMAGE = "registry.k8s.io/pause:3.10"
-_LONGEST = 7 * 24 * 3600
 # Of a pod, beside its containers, what says on which nodes it can be.
 _PLACED_BY = (
     "affinity",
@@ -75,8 +67,8 @@ def asking(
     `pool` is the workload's in Google Cloud. Nothing is asked for where that is not queued, where Kueue asks,
     where pods name a request themselves, and for no pods.
     """
-    named = any(_names_a_request(template) for template in templates(manifest))
-    if pool is None or not _asks(pool.pool.document, scheduling) or named or not pods_of(manifest):
+    named = any(names_a_request(template) for template in templates(manifest))
+    if pool is None or not asks(pool.pool.document, scheduling) or named or not pods_of(manifest):
         return Asking(manifest)
     template = _template(max(templates(manifest), key=_size), pool)
     longest = pool.pool.document.capacity.max_run_duration
@@ -115,90 +107,13 @@ def asking(
     )
 
 
-def capacity_problems(
-    documents: Documents, placements: Iterable[Placement], pods: Mapping[Spot, Collection[Any]], lock: Lock
-) -> Iterator[Problem]:
-    """Yield what is to be known of placements whose nodes are asked for once.
-
-    `pods` are those of each spot. `lock` says how many replicas a spot has already.
-    """
-    placed = list(placements)
-    planned = {placement.spot for placement in placed}
-    for placement in placed:
-        spot = placement.spot
-        deployment, cluster = documents.deployments[spot.deployment], documents.clusters[spot.cluster]
-        if cluster.spec.cluster.source != "GKE":
-            continue
-        named = {of.role for of in pods[spot] if _names_a_request(of.outcome.template)}
-        left = [
-            other.place
-            for other in sorted(lock.placements)
-            if other.deployment == spot.deployment and other not in planned and spot not in lock.placements
-        ]
-        for role, name in spot.pools:
-            pool = cluster.spec.pool(name)
-            if role in named or not _asks(pool, scheduling_of(deployment, cluster)):
-                continue
-            before = lock.placements.get(spot, 0)
-            for what, next_step in _said(placement, pool, deployment.spec.rollout == "Surge", before, left):
-                yield Problem(
-                    f"pods of deployment {spot.deployment}, role {role}, on queued pool {name!r} of cluster "
-                    f"{spot.cluster!r} {what} ({PROVISIONING_REQUEST})",
-                    next_step,
-                    f"{path_of_role(role)}.workers",
-                    kind="ModelDeployment",
-                    key=spot.deployment,
-                    severity="warning",
-                )
-
-
-def _said(
-    placement: Placement, pool: NodePool, surge: bool, before: int, left: Collection[str]
-) -> Iterator[tuple[str, str]]:
-    """Yield what is to be known of the pods of a role, and the next step.
-
-    They had room for `before` replicas, and replicas of the same deployment leave the places `left`.
-    """
-    days = (pool.capacity.max_run_duration or _LONGEST) / 86400
-    yield (
-        "ask for their nodes once: all come together, after minutes or days, and end "
-        f"{days:.3g} days later. No update waits for them, and a pod that starts once they have ended, or "
-        "in the place of one whose node failed, finds none",
-        "For what has to serve longer use model FlexStart, or Kueue (serving.scheduler), which asks anew for "
-        "each pod; to ask once more write replicas: 0, run `pulumi up`, and write them back",
-    )
-    if 0 < before < placement.replicas:
-        yield (
-            f"have nodes for {before} replicas, and the request for them cannot be changed: "
-            f"{placement.replicas - before} more find none",
-            "Add a queued pool for them; or, with a gap, write replicas: 0, run `pulumi up`, and write the "
-            "new number",
-        )
-    if left:
-        yield (
-            f"take the place of those on {listing(left)}, which end with this update, before the new ones "
-            "have nodes",
-            "Write a deployment of another name for the queued pool, let services select both, and remove "
-            "this one once the other serves",
-        )
-    if surge:
-        yield (
-            "have nodes for themselves alone, so with rollout: Surge a pod that is to stand beside another "
-            "may wait for ever",
-            "Write rollout: DeleteFirst",
-        )
-    if placement.least is not None:
-        yield (
-            "are scaled: nodes that a scaler leaves are gone, and what it adds later finds none",
-            "Write a number of replicas in place of the range",
-        )
-
-
-def _asks(pool: NodePool, scheduling: Scheduling | None) -> bool:
+def asks(pool: NodePool, scheduling: Scheduling | None) -> bool:
+    """Return whether nodes of a pool are asked for by the workloads that are scheduled so."""
     return pool.capacity.model == "Queued" and not (scheduling and scheduling.type == "Kueue")
 
 
-def _names_a_request(template: Mapping[str, Any]) -> bool:
+def names_a_request(template: Mapping[str, Any]) -> bool:
+    """Return whether pods of the template take nodes of a request that somebody else makes."""
     return gke.CONSUMED_REQUEST in (template.get("metadata", {}).get("annotations") or {})
 
 
