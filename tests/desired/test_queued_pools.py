@@ -248,8 +248,8 @@ def test_a_deployment_that_moves_to_a_queued_pool_is_said_to_end_before_its_node
         (
             1,
             [
-                "requests for nodes of queued pool 'l4' of cluster 'east' are for 2, because each has nodes of "
-                "its own, and the pool has at most 1 (GKE, queued provisioning, 2026-04-08)"
+                "requests for nodes of queued pool 'l4' of cluster 'east' are for 2, because each has nodes "
+                "of its own, and the pool has at most 1 (GKE, queued provisioning, 2026-04-08)"
             ],
         ),
         (2, []),
