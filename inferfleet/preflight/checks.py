@@ -19,9 +19,6 @@ from inferfleet.reach.resources import ApiKind, ApiResource, exists, served_vers
 GATEWAY = "spec.serving.gateway"
 CLASS_NAME = f"{GATEWAY}.className"
 _GATEWAY_GROUP = "gateway.networking.k8s.io"
-_PENDING = (
-    "GKE installs it minutes after a cluster is created; if it does not come, check the cluster's version"
-)
 
 
 def identity(api: Api) -> str:
@@ -96,7 +93,7 @@ def missing_kinds(
         elif version == API_VERSION:
             yield replace(problem, next_step=INSTALL, path="")
         else:
-            yield _pending(problem) if cluster.connection.cloud else problem
+            yield _pending(problem, cluster)
 
 
 def _install(version: str) -> str:
@@ -130,9 +127,9 @@ def gateway_class(
     resource = _of(resources, "GatewayClass")
     if not cluster.gateway_class or not resource:
         return
-    by_google = cluster.connection.cloud and cluster.gateway_class.startswith("gke-")
+    by_google = cluster.gateway_class.startswith("gke-")
     for problem in _class_problems(api, cluster, resource):
-        yield _pending(problem) if by_google else problem
+        yield _pending(problem, cluster) if by_google else problem
 
 
 def _class_problems(api: Api, cluster: DesiredCluster, resource: ApiResource) -> Iterator[Problem]:
@@ -180,8 +177,21 @@ def _not_accepted(cluster: DesiredCluster, item: Mapping[str, Any]) -> Iterator[
             )
 
 
-def _pending(problem: Problem) -> Problem:
-    return replace(problem, next_step=_PENDING, severity="warning")
+def _pending(problem: Problem, cluster: DesiredCluster) -> Problem:
+    """Return the problem of what GKE may install yet; on a cluster that the stack does not make it stays.
+
+    https://docs.cloud.google.com/kubernetes-engine/docs/how-to/deploying-gateways has the second command.
+    """
+    cloud = cluster.connection.cloud
+    if cloud is None:
+        return problem
+    where = f"{cloud.cloud_name} --location {cloud.region} --project {cloud.project}"
+    step = (
+        "GKE installs it minutes after a cluster is created. If it does not come, look at the version "
+        f"(`gcloud container clusters describe {where} --format 'value(currentMasterVersion)'`), and run "
+        f"`gcloud container clusters update {where} --gateway-api=standard`"
+    )
+    return replace(problem, next_step=step, severity="warning")
 
 
 def gateway_ref(

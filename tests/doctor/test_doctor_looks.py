@@ -136,7 +136,8 @@ def test_what_google_does_not_answer_is_not_seen_and_says_why(google: FakeGoogle
     [
         (
             "pulumi-language-python",
-            "Install it (https://www.pulumi.com/docs/install/), and put it on the PATH",
+            "Run `curl -fsSL https://get.pulumi.com | sh`, or install it otherwise "
+            "(https://www.pulumi.com/docs/install/), and put it on the PATH",
         ),
         (
             "gke-gcloud-auth-plugin",
@@ -251,5 +252,5 @@ def test_a_quota_that_is_too_small_is_wrong(google: FakeGoogle, programs: Path) 
 def test_without_pulumi_the_state_is_not_seen(google: FakeGoogle, programs: Path) -> None:
     (programs / "pulumi").unlink()
     checks = looked("local", google)
-    assert mended_by(checks, "there is no `pulumi` on the PATH").startswith("Install it")
+    assert mended_by(checks, "there is no `pulumi` on the PATH").startswith("Run `curl")
     assert [check.verdict for check in checks if check.of == "the state"] == ["unseen"]
