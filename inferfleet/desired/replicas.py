@@ -15,10 +15,12 @@ from inferfleet.fleet.decisions import Placement
 from inferfleet.fleet.scheduling import scheduling_of
 from inferfleet.fleet.spot import Spot
 from inferfleet.manifests.scaler import OWNED, scaler
+from inferfleet.manifests.scheduling.capacity_requests import IMMUTABLE, asking
 from inferfleet.manifests.scheduling.pod_groups import pod_groups
 from inferfleet.manifests.scheduling.scheduled import scheduled
 from inferfleet.manifests.worker_set import KIND, awaited, worker_set
 from inferfleet.manifests.workload import bounded, budget, progress_deadline, unawaited, workload
+from inferfleet.profiles.gke import CAPACITY_REQUEST
 
 # pulumi-kubernetes 4.25 waits for endpoints behind Services and Ingresses (10 minutes), and for a volume of
 # claims (5 minutes), which many storage classes make for the first pod alone. Of what else it waits for
@@ -109,8 +111,13 @@ def replicas(
             deadline=_deadline(deployment, pods),
         )
         manifest = scheduled(finished[pods.role], scheduling, spot=spot, role=pods.role)
-        manifest = awaited(manifest) if manifest["kind"] == KIND else manifest
-        unwaited = documents.settings.await_ == "applied"
+        pool = site.cloud.gpu_pools[spot.pool(pods.role)] if site.cloud else None
+        asks = asking(manifest, pool, scheduling, spot=spot, stack=documents.settings.stack)
+        requested = _in_order(asks.objects, site, needs, pools)
+        first = (*first, *(replace(item, ignore=_immutable(item)) for item in requested))
+        manifest = awaited(asks.workload) if manifest["kind"] == KIND else asks.workload
+        # Nodes that are asked for may take days.
+        unwaited = documents.settings.await_ == "applied" or bool(requested)
         if unwaited:
             manifest = unawaited(manifest)
         after = (*needs, *(item.key for item in (*groups, *first)), *before)
@@ -199,6 +206,10 @@ def _in_order(
         after = (*needs, *(companion.key for companion in placed))
         placed.append(site.place(manifest, after=after, pools=pools))
     return tuple(placed)
+
+
+def _immutable(item: KubeObject) -> tuple[str, ...]:
+    return IMMUTABLE if (item.api_version, item.kind) == CAPACITY_REQUEST else ()
 
 
 def _ours(companion: dict[str, Any], documents: Documents, spot: Spot) -> dict[str, Any]:

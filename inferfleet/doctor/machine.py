@@ -10,7 +10,10 @@ from inferfleet.recovery.pulumi_command import Pulumi
 
 MACHINE = "this machine"
 _STATE = "the state"
-_PULUMI = "Install it (https://www.pulumi.com/docs/install/), and put it on the PATH"
+_PULUMI = (
+    "Run `curl -fsSL https://get.pulumi.com | sh`, or install it otherwise "
+    "(https://www.pulumi.com/docs/install/), and put it on the PATH"
+)
 # Kubeconfigs of GKE clusters name it, and hold no tokens
 # (docs.cloud.google.com/kubernetes-engine/docs/how-to/cluster-access-for-kubectl).
 _GOOGLES = "gke-gcloud-auth-plugin"

@@ -46,6 +46,8 @@ def _of_kind(
 ) -> Iterator[Check]:
     name = cluster.connection.cluster
     of, what = f"cluster {name}", f"rights to {plural}"
+    group = kind[0].rpartition("/")[0]
+    resource = f"{plural}.{group}" if group else plural
     if not missing:
         yield Check(of, what)
     for namespace in dict.fromkeys(space for space, _ in missing):
@@ -57,8 +59,10 @@ def _of_kind(
             f"Run `gcloud projects add-iam-policy-binding {cloud.project} --member user:<you> --role "
             "roles/container.admin`"
             if cloud
-            else "Have an administrator allow it by a ClusterRole, and look with `kubectl auth can-i "
-            f"{verbs[0]} {plural} {flag}`"
+            else f"Have an administrator run `kubectl create clusterrole inferfleet-{plural} "
+            f"--verb={','.join(VERBS)} --resource={resource}` and `kubectl create clusterrolebinding "
+            f"inferfleet-{plural} --clusterrole=inferfleet-{plural} --user=<you>`, and look with `kubectl "
+            f"auth can-i {verbs[0]} {resource} {flag}`"
         )
         problem = cluster_problem(
             name,

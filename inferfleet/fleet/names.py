@@ -91,8 +91,8 @@ def gang(spot: Spot) -> str:
     return f"{spot.name}-{placement(spot)}-gang"
 
 
-def claim_template(workload_name: str, digest: str) -> str:
-    """Return the name of the ResourceClaimTemplate of a workload; `digest` is that of its contents."""
+def by_contents(workload_name: str, digest: str) -> str:
+    """Return the name of an object of a workload that never changes; `digest` is that of its contents."""
     return f"{workload_name}-{digest}"
 
 

@@ -73,7 +73,7 @@ def claims(
         asked = claimed(selector.cel, inference_class, devices=counts.keys()) if selector else Claimed()
         problems += _problems(deployment, role, inference_class, counts=counts, asked=asked)
         template = _template(inference_class, counts, asked)
-        name = names.claim_template(workload, _digest(template))
+        name = names.by_contents(workload, _digest(template))
         pods.append(PodClaim(DEVICES, name, counts[first.name]))
         described = metadata(
             name,

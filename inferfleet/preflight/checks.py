@@ -10,6 +10,7 @@ from inferfleet.desired.values import DesiredCluster, SecretNeed
 from inferfleet.manifests.worker_set import API_VERSION
 from inferfleet.preflight.devices import DEVICE_CLASS, POOLS, missing_kind, wanted_classes
 from inferfleet.preflight.worker_sets import INSTALL
+from inferfleet.profiles.installing import CONTROLLERS, DEFINITIONS
 from inferfleet.profiles.schedulers import POD_GROUP
 from inferfleet.reach.api import Api, RefusedError
 from inferfleet.reach.gke import path_of
@@ -18,9 +19,6 @@ from inferfleet.reach.resources import ApiKind, ApiResource, exists, served_vers
 GATEWAY = "spec.serving.gateway"
 CLASS_NAME = f"{GATEWAY}.className"
 _GATEWAY_GROUP = "gateway.networking.k8s.io"
-_PENDING = (
-    "GKE installs it minutes after a cluster is created; if it does not come, check the cluster's version"
-)
 
 
 def identity(api: Api) -> str:
@@ -87,7 +85,7 @@ def missing_kinds(
             cluster.connection.cluster,
             f"cluster {cluster.connection.cluster!r} does not know {kinds} of {version}"
             + (f" (of this group it serves {served})" if served else ""),
-            "Install the CRDs of this version there, or choose a serving.profile that fits what it has",
+            f"{_install(version)}, or choose a serving.profile that fits what it has",
             "spec.serving.profile",
         )
         if of_claims := missing_kind(version):
@@ -95,7 +93,12 @@ def missing_kinds(
         elif version == API_VERSION:
             yield replace(problem, next_step=INSTALL, path="")
         else:
-            yield _pending(problem) if cluster.connection.cloud else problem
+            yield _pending(problem, cluster)
+
+
+def _install(version: str) -> str:
+    command = DEFINITIONS.get(version.partition("/")[0])
+    return f"Run `{command}` there" if command else "Install the CRDs of this version there"
 
 
 def misplaced(cluster: DesiredCluster, resources: Mapping[ApiKind, ApiResource]) -> Iterator[Problem]:
@@ -124,20 +127,22 @@ def gateway_class(
     resource = _of(resources, "GatewayClass")
     if not cluster.gateway_class or not resource:
         return
-    by_google = cluster.connection.cloud and cluster.gateway_class.startswith("gke-")
+    by_google = cluster.gateway_class.startswith("gke-")
     for problem in _class_problems(api, cluster, resource):
-        yield _pending(problem) if by_google else problem
+        yield _pending(problem, cluster) if by_google else problem
 
 
 def _class_problems(api: Api, cluster: DesiredCluster, resource: ApiResource) -> Iterator[Problem]:
     classes = {item["metadata"]["name"]: item for item in api.items(resource.path())}
     controllers = {name: (item.get("spec") or {}).get("controllerName") for name, item in classes.items()}
+    command = CONTROLLERS.get(cluster.gateway_provider)
     if cluster.gateway_class not in controllers:
         yield cluster_problem(
             cluster.connection.cluster,
             f"cluster {cluster.connection.cluster!r} has no GatewayClass {cluster.gateway_class!r} "
             f"(it has: {', '.join(sorted(controllers)) or 'none'})",
-            "Install its controller there, or name a class that exists",
+            (f"Run `{command}` there" if command else "Install its controller there")
+            + ", or name a class that exists",
             CLASS_NAME,
         )
     elif not controllers[cluster.gateway_class]:
@@ -165,15 +170,28 @@ def _not_accepted(cluster: DesiredCluster, item: Mapping[str, Any]) -> Iterator[
                 f"GatewayClass {cluster.gateway_class!r} on cluster {cluster.connection.cluster!r} is not "
                 f"accepted by its controller {item['spec']['controllerName']}: {words}. An update would wait "
                 "for its Gateway",
-                "See whether that controller runs (`kubectl get gatewayclass "
-                f"{cluster.gateway_class} --output yaml`), or name another class",
+                f"See whether that controller runs (`kubectl describe gatewayclass {cluster.gateway_class}`, "
+                "`kubectl get pods --all-namespaces`), or name another class",
                 CLASS_NAME,
                 severity="warning",
             )
 
 
-def _pending(problem: Problem) -> Problem:
-    return replace(problem, next_step=_PENDING, severity="warning")
+def _pending(problem: Problem, cluster: DesiredCluster) -> Problem:
+    """Return the problem of what GKE may install yet; on a cluster that the stack does not make it stays.
+
+    https://docs.cloud.google.com/kubernetes-engine/docs/how-to/deploying-gateways has the second command.
+    """
+    cloud = cluster.connection.cloud
+    if cloud is None:
+        return problem
+    where = f"{cloud.cloud_name} --location {cloud.region} --project {cloud.project}"
+    step = (
+        "GKE installs it minutes after a cluster is created. If it does not come, look at the version "
+        f"(`gcloud container clusters describe {where} --format 'value(currentMasterVersion)'`), and run "
+        f"`gcloud container clusters update {where} --gateway-api=standard`"
+    )
+    return replace(problem, next_step=step, severity="warning")
 
 
 def gateway_ref(

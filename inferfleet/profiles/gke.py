@@ -34,3 +34,14 @@ LARGEST_MTU = 8896
 # Google's health checks, also of load balancers inside of a network:
 # https://cloud.google.com/load-balancing/docs/health-check-concepts#ip-ranges
 HEALTH_CHECKS = ("130.211.0.0/22", "35.191.0.0/16")
+# Requests for nodes of queued pools, and what pods say that take them: https://docs.cloud.google.com/
+# kubernetes-engine/docs/how-to/provisioningrequest, 2026-04-08. Their older prefix is deprecated
+# (kubernetes/autoscaler, cluster-autoscaler/proposals/provisioning-request.md, commit 55c37cd5).
+CAPACITY_REQUEST = ("autoscaling.x-k8s.io/v1", "ProvisioningRequest")
+QUEUED_CLASS = "queued-provisioning.gke.io"
+CONSUMED_REQUEST = "autoscaling.x-k8s.io/consume-provisioning-request"
+CONSUMED_CLASS = "autoscaling.x-k8s.io/provisioning-class-name"
+# Of a PodTemplate: GKE changes it as it changes pods, and counts what nodes must have by that.
+WARDEN_POLICIES = "cloud.google.com/apply-warden-policies"
+NODE_POOL_LABEL = "cloud.google.com/gke-nodepool"
+FLEX_START_LABEL = "cloud.google.com/gke-flex-start"

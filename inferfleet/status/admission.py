@@ -1,10 +1,13 @@
-"""Why pods that a queue holds back do not start yet: gates of Kueue and PodGroups of Volcano, in words.
+"""Why pods that a queue holds back do not start yet: gates of Kueue, PodGroups of Volcano, and requests for
+nodes on GKE, in words.
 
 Such a pod has no node, and no engine of it has failed. Kueue holds pods back by a scheduling gate each, and
 says why at its Workloads (apis/kueue/v1beta2/workload_types.go of kubernetes-sigs/kueue, commit ff69552e):
 one per pod of a Deployment, owned by the pod, and one per group of a LeaderWorkerSet, owned by that. Volcano
 says it at PodGroups (staging/src/volcano.sh/apis/pkg/apis/scheduling/v1beta1/types.go, commit ed72c7c8);
-Volcano and KAI tell the pod as well.
+Volcano and KAI tell the pod as well. Pods on queued pools of GKE wait for a ProvisioningRequest, whose
+conditions are in the table of https://docs.cloud.google.com/kubernetes-engine/docs/how-to/
+provisioningrequest, 2026-04-08.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -13,7 +16,7 @@ from typing import Any
 from inferfleet.fleet import names
 from inferfleet.manifests.scheduling.scheduled import templates
 from inferfleet.manifests.worker_set import KIND
-from inferfleet.profiles import schedulers
+from inferfleet.profiles import gke, schedulers
 from inferfleet.status.pods import one_line
 
 # (kind, namespace, name) of the owner; of a group of a LeaderWorkerSet `<name>/<number>`.
@@ -88,3 +91,27 @@ def group_waits(
         if phase == "Inqueue":
             return f"PodGroup {name} waits until all of its pods have nodes{why}"
     return ""
+
+
+def waits_for_nodes(pod: Mapping[str, Any], objects: Mapping[tuple[str, str, str], Mapping[str, Any]]) -> str:
+    """Return what became of the request for the pod's node, "" for a pod that names none."""
+    metadata = pod["metadata"]
+    name = (metadata.get("annotations") or {}).get(gke.CONSUMED_REQUEST)
+    if not name:
+        return ""
+    kind = gke.CAPACITY_REQUEST[1]
+    request = objects.get((kind, metadata.get("namespace") or "", name))
+    if request is None:
+        return f"takes nodes of {kind} {name}, which is not there"
+    conditions = (request.get("status") or {}).get("conditions") or ()
+    by_type = {condition.get("type"): condition for condition in conditions}
+    came = by_type.get("Provisioned", {})
+    if by_type.get("Failed", {}).get("status") == "True":
+        said, condition = "failed, and is not tried again", by_type["Failed"]
+    elif came.get("status") == "True":
+        since = came.get("lastTransitionTime")
+        said, condition = f"brought its nodes{f' at {since}' if since else ''}, and brings no others", {}
+    else:
+        said, condition = "has no nodes yet", came
+    why = ": ".join(one_line(condition.get(part) or "") for part in ("reason", "message"))
+    return f"{kind} {name} {said}" + (f" ({why.strip(': ')})" if why.strip(": ") else "")

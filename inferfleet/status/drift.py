@@ -33,7 +33,7 @@ def drift(
         for wanted in cluster.objects:
             key = (wanted.kind, wanted.namespace or "", wanted.kubernetes_name)
             if key in live.objects:
-                whole = wanted.kind not in METADATA_ONLY
+                whole = wanted.kind not in METADATA_ONLY and "spec" not in wanted.ignore
                 thing = f"{name} {titled(key)}"
                 yield from object_drift(name, thing, wanted.manifest, live.objects[key], whole=whole)
 

@@ -7,7 +7,7 @@ from typing import Any
 from inferfleet.fleet import names
 from inferfleet.manifests.worker_set import KIND
 from inferfleet.manifests.workload import bounds, pods_of, templates_of
-from inferfleet.status.admission import group_waits, held_back
+from inferfleet.status.admission import group_waits, held_back, waits_for_nodes
 from inferfleet.status.groups import Member, groups
 from inferfleet.status.pods import one_line, pod_status
 from inferfleet.status.read import Key, Seen
@@ -91,7 +91,8 @@ def _pods(workload: dict[str, Any], seen: Seen, now: datetime) -> Iterator[Membe
         labels = spec["selector"]["matchLabels"]
     for pod in seen.pods:
         if selected(pod, metadata["namespace"], labels):
-            deadline, held = spec.get("progressDeadlineSeconds"), held_back(pod, seen.admissions)
+            deadline = spec.get("progressDeadlineSeconds")
+            held = held_back(pod, seen.admissions) or waits_for_nodes(pod, seen.objects)
             yield pod, pod_status(pod, main="engine", deadline=deadline, now=now, held=held)
 
 

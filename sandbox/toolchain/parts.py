@@ -194,6 +194,13 @@ GKE_NETWORKS = Part(
         for plural in ("gkenetworkparamsets", "networks")
     ),
 )
+# How GKE's autoscaler is asked for nodes, as the autoscaler of the Kubernetes project defines it.
+GKE_AUTOSCALING = Part(
+    name="gke-autoscaling",
+    # The module has no versions. The schema of this commit is that of 55c37cd5 (2026-08-22).
+    version="of commit adfbe7e45277",
+    files=(Files("k8s.io/autoscaler/cluster-autoscaler/apis", "config/crd", "*.yaml", "crds"),),
+)
 _VOLCANO_CRDS = "config/crd/volcano/bases"
 _KUEUE_CRDS = "config/components/crd/bases"
 # What Volcano and Kueue define. No cluster of the sandbox has it, and tests alone ask for it, so it is none
@@ -291,7 +298,7 @@ INFERENCE_CONFORMANCE = Part(
 
 # Quick parts come first, so that errors of the network or of Go show before the long builds.
 PARTS = (
-    *(CRDS, GKE_NETWORKS, LANGUAGE_PYTHON_EXEC, LANGUAGE_PYTHON, KWOK),
+    *(CRDS, GKE_AUTOSCALING, GKE_NETWORKS, LANGUAGE_PYTHON_EXEC, LANGUAGE_PYTHON, KWOK),
     *(PULUMI_CLI, KUBE, PROVIDER),
 )
 # Parts that only some stacks need (see sandbox/plans.py), or only bench/conformance.py.

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sandbox.problem import SandboxProblem
-from sandbox.toolchain.parts import CRDS, GKE_NETWORKS, ISTIO, LWS, PROVIDER, Part
+from sandbox.toolchain.parts import CRDS, GKE_AUTOSCALING, GKE_NETWORKS, ISTIO, LWS, PROVIDER, Part
 from sandbox.toolchain.progress import Progress
 from sandbox.toolchain.resolve import Resolved, programs, resolve, resolve_or_build, store, without
 
@@ -40,6 +40,11 @@ class Tools:
     def gke_networks(self) -> tuple[Path, ...]:
         """The files of the CustomResourceDefinitions of clusters of GKE with many networks."""
         return tuple(sorted((self.folder(GKE_NETWORKS.name) / "crds").iterdir()))
+
+    @property
+    def gke_autoscaling(self) -> tuple[Path, ...]:
+        """The files of the CustomResourceDefinitions by which the autoscaler of GKE is asked for nodes."""
+        return tuple(sorted((self.folder(GKE_AUTOSCALING.name) / "crds").iterdir()))
 
     @property
     def lws(self) -> Path:

@@ -4,6 +4,7 @@ Google and API servers are fakes that answer as the real ones; every finding nam
 """
 
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -11,8 +12,10 @@ from fake_cluster import FakeCluster, thing
 from fake_google import FakeGoogle, error
 from small_gke import at, limits
 
+from inferfleet.api.documents import Documents
 from inferfleet.api.loading.stack import load_stack
 from inferfleet.desired import desired
+from inferfleet.desired.values import Desired
 from inferfleet.doctor.look import Subject, look
 from inferfleet.doctor.values import Check
 from inferfleet.fleet.lock.lock import Lock
@@ -41,11 +44,15 @@ def written(file: Path, body: str) -> None:
     file.chmod(0o700)
 
 
-def looked(stack: str, google: FakeGoogle, texts: dict[str, str] | None = None) -> tuple[Check, ...]:
+@cache
+def planned(stack: str) -> tuple[Desired, Documents]:
+    """What is desired of a stack of the repository, and its documents: the same for every test."""
     documents, _ = load_stack(ROOT, stack)
-    subject = Subject(
-        desired(documents, Lock(stack=stack)), documents, Lock(stack=stack), _given(texts or {})
-    )
+    return desired(documents, Lock(stack=stack)), documents
+
+
+def looked(stack: str, google: FakeGoogle, texts: dict[str, str] | None = None) -> tuple[Check, ...]:
+    subject = Subject(*planned(stack), Lock(stack=stack), _given(texts or {}))
     addresses = at(google)
     return look(
         subject,
@@ -129,7 +136,8 @@ def test_what_google_does_not_answer_is_not_seen_and_says_why(google: FakeGoogle
     [
         (
             "pulumi-language-python",
-            "Install it (https://www.pulumi.com/docs/install/), and put it on the PATH",
+            "Run `curl -fsSL https://get.pulumi.com | sh`, or install it otherwise "
+            "(https://www.pulumi.com/docs/install/), and put it on the PATH",
         ),
         (
             "gke-gcloud-auth-plugin",
@@ -170,8 +178,10 @@ def test_rights_that_are_missing_are_named_with_how_to_look(
     fake = cluster(denied={("patch", "namespaces")})
     checks = looked("local", google, {name: fake.kubeconfig})
     assert mended_by(checks, "may not patch namespaces of v1") == (
-        "Have an administrator allow it by a ClusterRole, and look with `kubectl auth can-i patch namespaces "
-        "--all-namespaces`"
+        "Have an administrator run `kubectl create clusterrole inferfleet-namespaces --verb=get,create,patch,"
+        "delete --resource=namespaces` and `kubectl create clusterrolebinding inferfleet-namespaces "
+        "--clusterrole=inferfleet-namespaces --user=<you>`, and look with `kubectl auth can-i patch "
+        "namespaces --all-namespaces`"
     )
     assert all(path.endswith("/selfsubjectaccessreviews") for path, _ in fake.posted)
 
@@ -218,6 +228,9 @@ def test_what_google_does_not_say_of_quotas_is_not_seen_and_what_it_says_is(
             "central/h100 needs it",
         ),
     ]
+    assert mended_by(looked("gke-demo", google), "there is no reservation 'h100-mega'") == (
+        "Look with `gcloud compute reservations list --project inferfleet-demo`; name another one, or fix it"
+    )
 
 
 def test_a_quota_that_is_too_small_is_wrong(google: FakeGoogle, programs: Path) -> None:
@@ -226,14 +239,18 @@ def test_a_quota_that_is_too_small_is_wrong(google: FakeGoogle, programs: Path) 
         google.clusters[f"{project}/regions/{region}"] = limits(CPUS=(1, 0))
     google.clusters[project] = limits(CPUS_ALL_REGIONS=(9_999, 0), GPUS_ALL_REGIONS=(9_999, 0))
     told = [check for check in looked("gke-demo", google) if check.of == "Google Cloud"]
-    assert any(
-        check.verdict == "wrong" and check.problem and "quota CPUS of project" in check.problem.what
+    steps = {
+        check.problem.next_step
         for check in told
-    )
+        if check.verdict == "wrong" and check.problem and "quota CPUS of project" in check.problem.what
+    }
+    where = "https://console.cloud.google.com/iam-admin/quotas?project=inferfleet-demo"
+    assert len(steps) == 1
+    assert all(where in step for step in steps)
 
 
 def test_without_pulumi_the_state_is_not_seen(google: FakeGoogle, programs: Path) -> None:
     (programs / "pulumi").unlink()
     checks = looked("local", google)
-    assert mended_by(checks, "there is no `pulumi` on the PATH").startswith("Install it")
+    assert mended_by(checks, "there is no `pulumi` on the PATH").startswith("Run `curl")
     assert [check.verdict for check in checks if check.of == "the state"] == ["unseen"]

@@ -9,6 +9,7 @@ from documents import Document, model
 from gke_fleet import Fleet, fleet, gke, l4
 from project import Run
 
+from inferfleet.profiles.gke import CONSUMED_REQUEST
 from sandbox.gcp import faults
 
 STACK = "one"
@@ -89,6 +90,34 @@ def test_a_pool_shrinks_when_its_last_deployment_goes_and_that_is_no_drift(
     assert one.preview("--refresh").operations == {}
 
 
+def test_a_queued_pool_has_nodes_for_the_request_of_a_workload_and_no_update_waits_for_them(
+    one: Fleet,
+) -> None:
+    queued = {**l4(maxNodeCount=3, zones=["us-central1-a"], capacity={"model": "Queued"}), "name": "q"}
+    both = far(**EDITS)
+    both["spec"]["nodePools"].append(queued)
+    one.project.write("clusters", both)
+    one.project.write("models", model("asked", on="far", replicas=2, capacityModels=["Queued"]))
+    done = one.up()
+    workload = "Deployment far/ml/asked-decode-q"
+    (request,) = one.items("far", "provisioningrequests")
+    name = f"far/ml/{request['metadata']['name']}"
+    assert [done.operations[f"{kind} {name}"] for kind in ("PodTemplate", "ProvisioningRequest")] == (
+        ["create", "create"]
+    )
+    assert done.seconds[workload] < WAIT
+    until("both nodes are there, and both pods", lambda: len(_placed(one)) == 2 == len(one.nodes("far", "q")))
+    assert _placed(one) == {node["metadata"]["name"] for node in one.nodes("far", "q")}
+
+    one.project.write("models", model("asked", on="far", capacityModels=["Queued"]))
+    fewer = {workload: "update", "PodDisruptionBudget far/ml/asked-decode": "delete"}
+    assert one.up().operations == fewer
+    until("the node of the pod that ended is gone", lambda: len(one.nodes("far", "q")) == 1)
+    (kept,) = one.items("far", "provisioningrequests")
+    assert kept["metadata"]["uid"] == request["metadata"]["uid"]
+    (one.project.documents / "models.yaml").unlink()
+
+
 def test_a_protected_cluster_ends_only_after_an_update_that_lets_it_go(one: Fleet) -> None:
     one.project.write("clusters", far(**EDITS))
     one.up()
@@ -118,3 +147,12 @@ def _by_hand(one: Fleet, most: int) -> None:
     change = ("edit", pool.id, f"autoscaling.totalMaxNodeCount={most}")
     edited = one.project.cli("sandbox", "cloud", *change, "--stack", STACK)
     assert edited.returncode == 0, edited.stderr
+
+
+def _placed(one: Fleet) -> set[str]:
+    """The nodes on which pods that take nodes of a request are."""
+    return {
+        pod["spec"]["nodeName"]
+        for pod in one.items("far", "pods")
+        if CONSUMED_REQUEST in (pod["metadata"].get("annotations") or {}) and "nodeName" in pod["spec"]
+    }

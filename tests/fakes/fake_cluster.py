@@ -51,6 +51,8 @@ class FakeCluster:
 
         class Handler(BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
+            # Without it the body of every answer waits 40 ms for the client to acknowledge the headers.
+            disable_nagle_algorithm = True
 
             def do_GET(self) -> None:
                 if fake.hang:

@@ -15,6 +15,7 @@ from inferfleet.preflight.observe import Observation, identify
 from inferfleet.status.read import Seen, read
 
 Start = Callable[..., FakeCluster]
+WHERE = f"{PLAN.cloud_name} --location {PLAN.region} --project {PLAN.project}"
 
 
 def test_on_a_cluster_of_the_stacks_own_nothing_belongs_to_somebody_else(
@@ -46,8 +47,9 @@ def test_kinds_that_gke_has_not_installed_yet_are_a_warning(google: FakeGoogle, 
         (
             "warning",
             "cluster 'east' does not know GatewayClass, HTTPRoute of gateway.networking.k8s.io/v1",
-            "GKE installs it minutes after a cluster is created; if it does not come, check the cluster's "
-            "version",
+            "GKE installs it minutes after a cluster is created. If it does not come, look at the version "
+            f"(`gcloud container clusters describe {WHERE} --format 'value(currentMasterVersion)'`), and run "
+            f"`gcloud container clusters update {WHERE} --gateway-api=standard`",
         )
     ]
 

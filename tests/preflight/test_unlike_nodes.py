@@ -44,6 +44,31 @@ def test_a_cluster_without_nodes_is_a_warning(cluster: Start) -> None:
     )
 
 
+DOWN = {"conditions": [{"type": "Ready", "status": "Unknown"}]}
+
+
+@pytest.mark.parametrize(
+    ("closed", "how", "command"),
+    [
+        (node("a", unschedulable=True), "cordoned", "kubectl uncordon a"),
+        ({**node("a"), "status": {**node("a")["status"], **DOWN}}, "not ready", "kubectl describe node a"),
+    ],
+)
+def test_a_node_that_takes_no_pods_is_a_warning_where_too_few_do(
+    cluster: Start, closed: dict[str, Any], how: str, command: str
+) -> None:
+    assert look(cluster(objects=[closed, node("b")]), east(pools=(POOL,))).problems == (
+        east_problem(
+            f"1 node of pool east/h100 (a) is {how}, so new pods find no place there; 3 replicas are placed "
+            "in the pool",
+            f"Run `{command}`, or correct the pool",
+            "spec.nodePools[1].nodeCount",
+            severity="warning",
+        ),
+    )
+    assert look(cluster(objects=[closed, node("b"), node("c")]), east(pools=(POOL,))).problems == ()
+
+
 @pytest.mark.parametrize(
     ("lacking", "offers"),
     [
@@ -105,8 +130,8 @@ def test_a_gateway_class_that_no_controller_accepted_is_a_warning(cluster: Start
         Problem(
             "GatewayClass 'istio' on cluster 'east' is not accepted by its controller istio.io/x: Waiting "
             "for controller. An update would wait for its Gateway",
-            "See whether that controller runs (`kubectl get gatewayclass istio --output yaml`), or name "
-            "another class",
+            "See whether that controller runs (`kubectl describe gatewayclass istio`, `kubectl get pods "
+            "--all-namespaces`), or name another class",
             "spec.serving.gateway.className",
             kind="InferenceCluster",
             key="east",

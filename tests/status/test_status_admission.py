@@ -10,7 +10,7 @@ from status_fleet import NOW, POD, WORKLOAD, ago, all_serving, condition, desire
 from test_status_read import Start, look
 
 from inferfleet.manifests.scheduling.needs import SchedulerNeed
-from inferfleet.status.admission import admissions, group_waits, held_back
+from inferfleet.status.admission import admissions, group_waits, held_back, waits_for_nodes
 from inferfleet.status.read import Seen
 from inferfleet.status.status import status
 from inferfleet.status.values import Phase, PodStatus
@@ -109,6 +109,40 @@ def test_a_group_says_what_it_waits_for(live: dict[str, Any] | None, words: str)
     template = {"metadata": {"annotations": {"scheduling.k8s.io/group-name": "a-gang"}}}
     deployment = {"kind": "Deployment", "metadata": {"namespace": "ml"}, "spec": {"template": template}}
     assert group_waits(deployment, {("PodGroup", "ml", "a-gang"): live} if live else {}) == words
+
+
+REQUEST = ("ProvisioningRequest", "ml", "r")
+NO_QUOTA = condition(
+    "Provisioned", "False", reason="QuotaExceeded", message="Quota 'PREEMPTIBLE_NVIDIA_L4_GPUS' exceeded."
+)
+
+
+@pytest.mark.parametrize(
+    ("conditions", "words"),
+    [
+        (None, "takes nodes of ProvisioningRequest r, which is not there"),
+        ([], "ProvisioningRequest r has no nodes yet"),
+        (
+            [condition("Accepted"), NO_QUOTA],
+            "ProvisioningRequest r has no nodes yet (QuotaExceeded: Quota 'PREEMPTIBLE_NVIDIA_L4_GPUS' "
+            "exceeded.)",
+        ),
+        (
+            [condition("Failed", reason="OutOfCapacity"), NO_QUOTA],
+            "ProvisioningRequest r failed, and is not tried again (OutOfCapacity)",
+        ),
+        (
+            [{**condition("Provisioned"), "lastTransitionTime": "2026-11-24T10:00:00Z"}],
+            "ProvisioningRequest r brought its nodes at 2026-11-24T10:00:00Z, and brings no others",
+        ),
+    ],
+)
+def test_a_pod_without_a_node_says_what_became_of_the_request_for_it(conditions: Any, words: str) -> None:
+    annotations = {"autoscaling.x-k8s.io/consume-provisioning-request": "r"}
+    pod = {"metadata": {"name": "a-1", "namespace": "ml", "annotations": annotations}}
+    objects = {REQUEST: {"status": {"conditions": conditions}}} if conditions is not None else {}
+    assert waits_for_nodes(pod, objects) == words
+    assert waits_for_nodes(gated(), objects) == ""
 
 
 def test_an_engine_that_waits_in_a_queue_is_pending_and_not_broken(tmp_path: Path) -> None:

@@ -55,8 +55,8 @@ class Capacity(Model):
 
     # Which fields go together is checked by gke/recipes/capacity.py, with all other rules of a pool at once.
     model: CapacityModel = "OnDemand"
-    """`OnDemand`, `Spot`, `FlexStart` (nodes come when there is room), `Queued` (nodes start for
-    ProvisioningRequests) or `Reservation`. Not every machine type is offered in all of them.
+    """`OnDemand`, `Spot`, `FlexStart` (nodes come when there is room), `Queued` (nodes come all at once, for
+    a ProvisioningRequest) or `Reservation`. Not every machine type is offered in all of them.
     """
     reservation: Reservation | None = None
     """The reservation to take nodes from, for model `Reservation`. Default: any that fits."""

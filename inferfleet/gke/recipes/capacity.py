@@ -65,11 +65,12 @@ def _dynamic(pool: GkePool) -> Iterator[Finding]:
             next_step = "Use FlexStart, or a class without compactPlacement"
             yield Finding("rule", path, what, TOOLKIT, next_step)
         what = (
-            "is Queued: its nodes start for a ProvisioningRequest only, which Kueue makes, and models do not"
+            "is Queued: its nodes start for a ProvisioningRequest only, which Kueue makes for each pod, and "
+            "which is made once for a workload that is in no queue of Kueue"
         )
         next_step = (
-            "Use FlexStart; or Kueue (serving.scheduler) with an AdmissionCheck of controller "
-            "kueue.x-k8s.io/provisioning-request"
+            "Use FlexStart for what serves longer than its nodes; or Kueue (serving.scheduler) with an "
+            "AdmissionCheck of controller kueue.x-k8s.io/provisioning-request"
         )
         yield Finding("doubt", path, what, PROVISIONING_REQUEST, next_step)
         if pool.old_queue:

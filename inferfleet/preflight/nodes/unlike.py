@@ -39,6 +39,7 @@ def node_problems(api: Api, cluster: DesiredCluster) -> Iterator[Problem]:
     for pool in used:
         own = [node for node in nodes if _selects(pool, node)]
         yield from _too_few(cluster.connection.cluster, pool, len(own))
+        yield from _closed(cluster.connection.cluster, pool, own)
         yield from _too_small(cluster.connection.cluster, pool, own, published)
         if with_pickers and pool.devices:
             yield from _open(cluster.connection.cluster, pool, own)
@@ -67,6 +68,33 @@ def _too_few(cluster: str, pool: DeclaredPool, there: int) -> Iterator[Problem]:
         pool.path("nodeCount"),
         severity="warning",
     )
+
+
+def _closed(cluster: str, pool: DeclaredPool, nodes: Sequence[_Object]) -> Iterator[Problem]:
+    """Yield which nodes take no pods, where too few do."""
+    cordoned = [node["metadata"]["name"] for node in nodes if (node.get("spec") or {}).get("unschedulable")]
+    unready = [node["metadata"]["name"] for node in nodes if _is_down(node)]
+    if len(nodes) < pool.least or len(nodes) - len({*cordoned, *unready}) >= pool.least:
+        return
+    for names, how, command in (
+        (cordoned, "cordoned", "kubectl uncordon"),
+        (unready, "not ready", "kubectl describe node"),
+    ):
+        if names:
+            yield cluster_problem(
+                cluster,
+                f"{_nodes(len(names))} of pool {cluster}/{pool.name} ({_some(names)}) "
+                f"{'is' if len(names) == 1 else 'are'} {how}, so new pods find no place there; "
+                f"{_replicas(pool.replicas)} placed in the pool",
+                f"Run `{command} {' '.join(sorted(names)[:_MANY])}`, or correct the pool",
+                pool.path("nodeCount"),
+                severity="warning",
+            )
+
+
+def _is_down(node: _Object) -> bool:
+    conditions = node["status"].get("conditions") or ()
+    return any(one.get("type") == "Ready" and one.get("status") != "True" for one in conditions)
 
 
 def _too_small(

@@ -6,12 +6,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from sandbox.cluster.kwok import KwokCluster
-from sandbox.cluster.watching import Api, Copies, follow
+from sandbox.cluster.objects import key, oldest_first
+from sandbox.cluster.watching import UNREACHABLE, Api, ApiError, Copies, follow
 from sandbox.gcp import faults
 from sandbox.gcp.kubernetes_engine import KubernetesEngine
 from sandbox.gcp.nodes.kwok_kubernetes import kwok_name
 from sandbox.gcp.nodes.node_changes import name_of
 from sandbox.gcp.nodes.pool_nodes import POOL_LABEL
+from sandbox.gcp.nodes.requests import COLLECTION, answer, consumes, is_open, is_queued, path_of
 from sandbox.gcp.nodes.scaling import (
     AutoscaledPool,
     autoscaled,
@@ -44,13 +46,18 @@ class Stopwatch:
 
 @dataclass
 class Watcher:
-    """One cluster: its pods and nodes, since when pods wait and since when nodes are empty."""
+    """One cluster: its pods, nodes and requests for nodes, since when pods and requests wait, and since when
+    nodes are empty.
+    """
 
     engine: KubernetesEngine
     cluster: str
     pods: Copies = field(default_factory=lambda: Copies("/api/v1/pods"))
     nodes: Copies = field(default_factory=lambda: Copies("/api/v1/nodes"))
+    requests: Copies = field(default_factory=lambda: Copies(COLLECTION))
+    templates: Copies = field(default_factory=lambda: Copies("/api/v1/podtemplates"))
     waiting: Stopwatch = field(default_factory=Stopwatch)
+    asking: Stopwatch = field(default_factory=Stopwatch)
     idle: Stopwatch = field(default_factory=Stopwatch)
 
     @property
@@ -66,8 +73,10 @@ class Watcher:
         pools = autoscaled(record for record in records if record.status == "RUNNING")
         pods, nodes = list(self.pods.objects.values()), list(self.nodes.objects.values())
         due = self.waiting.longer_than(pace.grow_after, {_uid(pod) for pod in pods if is_waiting(pod)})
-        counted_pods = [pod for pod in pods if not is_waiting(pod) or _uid(pod) in due]
-        more = growth(pools, nodes, counted_pods)
+        counted_pods = [
+            pod for pod in pods if not is_waiting(pod) or (_uid(pod) in due and not consumes(pod))
+        ]
+        more = growth([pool for pool in pools if not is_queued(pool)], nodes, counted_pods)
         for pool in pools:
             if pool.record.id in more:
                 await asyncio.to_thread(self.grow, pool, more[pool.record.id])
@@ -76,6 +85,28 @@ class Watcher:
             idle_here = [node for node in nodes if name_of(node) in idle and _belongs_to(node, pool)]
             if idle_here and pool.record.id not in more:
                 await asyncio.to_thread(self._shrink, pool, idle_here)
+
+    async def answer(self, api: Api) -> None:
+        """Give nodes to the requests that waited long enough, and say at each what became of it."""
+        pace = faults.read(self.store.folder)
+        asked = {key(request): request for request in self.requests.objects.values() if is_open(request)}
+        due = self.asking.longer_than(pace.grow_after, set(asked))
+        for request in oldest_first(asked[name] for name in due):
+            records = pools_of(self.store.read(), self.cluster)
+            pools = autoscaled(record for record in records if record.status == "RUNNING")
+            answered = answer(request, self.templates.objects, pools, self._shortage)
+            if answered.pool:
+                counts = dict(answered.pool.zones)
+                counts[answered.zone] += answered.more
+                await asyncio.to_thread(self._resize, answered.pool.record, counts)
+            try:
+                await api.patch(path_of(request), {"status": {"conditions": list(answered.conditions)}})
+            except (ApiError, *UNREACHABLE) as error:
+                # It may have been deleted meanwhile; the next look sees it.
+                print(f"{key(request)}: {error}", flush=True)
+
+    def _shortage(self, pool: Record, zone: str, more: int) -> str:
+        return self.engine.shortage(pool, zone, more=more)
 
     def grow(self, pool: AutoscaledPool, more: int) -> None:
         """Add as many nodes as can be had; if there are too few, the pool's message says why."""
@@ -125,10 +156,11 @@ async def autoscale(places: StackPlaces, engine: KubernetesEngine) -> None:
 async def _watch(places: StackPlaces, watcher: Watcher) -> None:
     kwok = KwokCluster(places, kwok_name(watcher.cluster))
     async with Api(kwok.server, kwok.folder / "pki") as api, asyncio.TaskGroup() as group:
-        for copies in (watcher.pods, watcher.nodes):
+        for copies in (watcher.pods, watcher.nodes, watcher.requests, watcher.templates):
             group.create_task(follow(api, copies, lambda key: None))
         while True:
             await watcher.look()
+            await watcher.answer(api)
             await asyncio.sleep(LOOK_SECONDS)
 
 

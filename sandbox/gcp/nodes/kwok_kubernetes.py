@@ -4,7 +4,7 @@ import base64
 import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from sandbox.cluster import companions, podnet
 from sandbox.cluster.definitions import define
@@ -14,7 +14,7 @@ from sandbox.cluster.populate import gateway_classes, remove_nodes, wait, withou
 from sandbox.gcp.access import shared_access
 from sandbox.gcp.nodes.node_changes import fits_hardware, kept_and_new, name_of, relabelled, zone_of
 from sandbox.gcp.nodes.pool_nodes import POOL_LABEL
-from sandbox.gcp.rules.cluster import has_inference_pools
+from sandbox.gcp.rules.cluster import has_inference_pools, has_provisioning_requests
 from sandbox.gcp.rules.names import cluster_path
 from sandbox.gcp.rules.networking import has_proxies
 from sandbox.gcp.store import Record, Store
@@ -38,6 +38,29 @@ def kwok_name(resource_id: str) -> str:
     """
     project, location, cluster = cluster_path(resource_id)
     return f"{cluster}.{location}.{project}"
+
+
+class Definitions(Protocol):
+    """The files of CustomResourceDefinitions, as a toolchain has them."""
+
+    @property
+    def crds(self) -> tuple[Path, ...]: ...
+    @property
+    def gke_networks(self) -> tuple[Path, ...]: ...
+    @property
+    def gke_autoscaling(self) -> tuple[Path, ...]: ...
+
+
+def definitions(cluster: Record, tools: Definitions) -> tuple[Path, ...]:
+    """Return the definitions that GKE brings along with a cluster, by its version and settings."""
+    files = tools.crds
+    if not _has_gateway_api(cluster):
+        files = tuple(file for file in files if file.name.startswith("leaderworkerset"))
+    if not has_inference_pools(cluster.state):
+        files = tuple(file for file in files if not file.name.startswith("inference"))
+    networks = tools.gke_networks if cluster.state.get("enableMultiNetworking") else ()
+    asked = tools.gke_autoscaling if has_provisioning_requests(cluster.state) else ()
+    return (*files, _GKE_CRDS, *networks, *asked)
 
 
 @dataclass(frozen=True)
@@ -109,13 +132,7 @@ class KwokKubernetes:
             without_proxies(kwok.kubectl(self.tools), _REGIONAL, lacking=lacking)
 
     def _crds(self, cluster: Record) -> tuple[Path, ...]:
-        files = self.tools.crds
-        if not _has_gateway_api(cluster):
-            files = tuple(file for file in files if file.name.startswith("leaderworkerset"))
-        if not has_inference_pools(cluster.state):
-            files = tuple(file for file in files if not file.name.startswith("inference"))
-        networks = self.tools.gke_networks if cluster.state.get("enableMultiNetworking") else ()
-        return (*files, _GKE_CRDS, *networks, *installation.crds(self.places, self.tools))
+        return (*definitions(cluster, self.tools), *installation.crds(self.places, self.tools))
 
     def _nodes(self, pool: Record) -> list[dict[str, Any]]:
         kwok = self._kwok(pool.id)

@@ -15,6 +15,9 @@ Values = dict[str, Any]
 VERSION = f"{KUBERNETES}-gke.1000000"
 # The first version that brings the CRD of InferencePool in v1. https://llm-d.ai/docs/resources/gateway/gke
 _POOLS_SINCE = (1, 34, 0, 1_626_000)
+# And the first with v1 of ProvisioningRequests for flex-start nodes.
+# https://docs.cloud.google.com/kubernetes-engine/docs/how-to/provisioningrequest, 2026-04-08
+_REQUESTS_SINCE = (1, 32, 2, 1_652_000)
 LABELS = {"goog-pulumi-provisioned": "true"}
 
 
@@ -75,8 +78,17 @@ def version_of(state: Values) -> str:
 
 def has_inference_pools(state: Values) -> bool:
     """Return whether GKE brings the CRD of InferencePool along in the cluster's version."""
+    return _numbers(state) >= _POOLS_SINCE
+
+
+def has_provisioning_requests(state: Values) -> bool:
+    """Return whether GKE serves v1 of ProvisioningRequests in the cluster's version."""
+    return _numbers(state) >= _REQUESTS_SINCE
+
+
+def _numbers(state: Values) -> tuple[int, ...]:
     numbers, _, build = str(state["masterVersion"]).partition("-gke.")
-    return (*(int(number) for number in numbers.split(".")), int(build)) >= _POOLS_SINCE
+    return *(int(number) for number in numbers.split(".")), int(build)
 
 
 def check_cluster(state: Values, records: Records, resource_id: str) -> None:

@@ -59,7 +59,8 @@ DRA = {"allocation": "DRA", "driver": "INSTALLATION_DISABLED"}
             "Queued",
             {},
             "pool p of cluster east is Queued: its nodes start for a ProvisioningRequest only, which Kueue "
-            "makes, and models do not (GKE, queued provisioning, 2026-04-08)",
+            "makes for each pod, and which is made once for a workload that is in no queue of Kueue (GKE, "
+            "queued provisioning, 2026-04-08)",
         ),
         (
             recipe("a3-megagpu-8g", compactPlacement=True),

@@ -7,7 +7,7 @@ import pytest
 from cloud_double import IDS, create, empty_cloud, inputs, with_cluster
 from small_cloud import NETWORK, SUBNET, cluster, l4, network, pool
 
-from sandbox.gcp.rules.cluster import VERSION, has_inference_pools, version_of
+from sandbox.gcp.rules.cluster import VERSION, has_inference_pools, has_provisioning_requests, version_of
 from sandbox.gcp.rules.errors import ApiError
 
 NO_RESERVATION = {"reservationAffinity": {"consumeReservationType": "NO_RESERVATION"}}
@@ -178,18 +178,21 @@ def test_gpus_are_tainted_only_where_other_nodes_can_hold_the_rest(tmp_path: Pat
 
 
 @pytest.mark.parametrize(
-    ("asked", "version", "pools"),
+    ("asked", "version", "requests", "pools"),
     [
-        (None, VERSION, True),
-        ("1.33", "1.33.9-gke.1000000", False),
-        ("1.34.0", "1.34.0-gke.1000000", False),
-        ("1.34.0-gke.1626000", "1.34.0-gke.1626000", True),
-        ("1.35", "1.35.9-gke.1000000", True),
-        ("1.36", VERSION, True),
+        (None, VERSION, True, True),
+        ("1.32.2-gke.1297000", "1.32.2-gke.1297000", False, False),
+        ("1.32.2-gke.1652000", "1.32.2-gke.1652000", True, False),
+        ("1.33", "1.33.9-gke.1000000", True, False),
+        ("1.34.0", "1.34.0-gke.1000000", True, False),
+        ("1.34.0-gke.1626000", "1.34.0-gke.1626000", True, True),
+        ("1.35", "1.35.9-gke.1000000", True, True),
+        ("1.36", VERSION, True, True),
     ],
 )
 def test_a_cluster_has_the_version_it_asks_for_and_what_google_brings_with_it(
-    asked: str | None, version: str, pools: bool
+    asked: str | None, version: str, requests: bool, pools: bool
 ) -> None:
     made = version_of({"minMasterVersion": asked})
-    assert (made, has_inference_pools({"masterVersion": made})) == (version, pools)
+    state = {"masterVersion": made}
+    assert (made, has_provisioning_requests(state), has_inference_pools(state)) == (version, requests, pools)

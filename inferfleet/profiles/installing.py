@@ -1,0 +1,24 @@
+"""Commands that install what a cluster lacks, by API group or by who provides gateways.
+
+They are those of llm-d's guides: https://llm-d.ai/docs/dev/resources/gateway/install-crds and
+https://llm-d.ai/docs/infrastructure/gateway/istio (llm-d 0.8), looked up 2026-11-24.
+"""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+_SIGS = "https://github.com/kubernetes-sigs"
+DEFINITIONS: Mapping[str, str] = MappingProxyType(
+    {
+        "gateway.networking.k8s.io": (
+            f"kubectl apply -f {_SIGS}/gateway-api/releases/download/v1.5.1/standard-install.yaml"
+        ),
+        "inference.networking.k8s.io": (
+            f"kubectl apply -f {_SIGS}/gateway-api-inference-extension/releases/download/v1.5.0/"
+            "v1-manifests.yaml"
+        ),
+    }
+)
+CONTROLLERS: Mapping[str, str] = MappingProxyType(
+    {"istio": "istioctl install -y --set values.pilot.env.ENABLE_GATEWAY_API_INFERENCE_EXTENSION=true"}
+)
