@@ -4,8 +4,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from inferfleet.gke.facts.change_table import Effect, fields_of
+from inferfleet.gke.facts.change_table import fields_of
 from inferfleet.gke.facts.create_only import without_places
+from inferfleet.gke.facts.effects import Effect
 from inferfleet.gke.values import CloudCluster
 
 # For settings that no document decides.

@@ -1,51 +1,15 @@
 """What a change of each field of the documents does in the cloud.
 
 A field without a row of its own has its nearest parent's. Tests hold every row against the settings that are
-made from the documents, and against the provider's field table.
+made from the documents, and against the provider's field table (schema.json), which has what is immutable.
+
+What changes in place was read against the calls that the provider makes for it (nodePoolUpdate and
+nodePoolNodeConfigUpdate, resource_container_node_pool.go and node_config.go; resourceContainerClusterUpdate,
+resource_container_cluster.go) at https://github.com/hashicorp/terraform-provider-google-beta, 93c65b2d60,
+2026-08-21: each has one. What Google does with the calls is where it is said, or in `create_only`.
 """
 
-from dataclasses import dataclass
-from enum import StrEnum
-from typing import Literal
-
-DocumentKind = Literal["InferenceClass", "InferenceCluster"]
-RECIPE = "spec.provisioning.gke."
-POOL = "spec.nodePools[]."
-GKE = "spec.cluster.gke."
-
-
-class Effect(StrEnum):
-    """What happens in the cloud, from the least to the most severe."""
-
-    NOTHING = "nothing in the cloud"
-    CREATES = "creates a pool"
-    IN_PLACE = "in place"
-    ZONES = "in place, GKE deletes the nodes of removed zones"
-    NODES = "in place, GKE replaces the nodes"
-    DELETES = "deletes the pool"
-    ANOTHER = "creates another pool, deletes this one"
-    REPLACES = "replaces the pool"
-    REFUSED = "refused"
-
-
-@dataclass(frozen=True)
-class Row:
-    """One field of a document, and what its change does.
-
-    `wire` holds the paths that it decides, without places in lists, after the resource they are of:
-    "Cluster.location", "NodePool.nodeConfig.spot", "SystemPool.nodeConfig.machineType".
-    """
-
-    kind: DocumentKind
-    path: str
-    effect: Effect
-    why: str
-    wire: tuple[str, ...] = ()
-
-    @property
-    def name(self) -> str:
-        """Return the name that `replace.allow` and messages use: `accelerator.type`, `capacity.model`."""
-        return self.path.removeprefix(RECIPE).removeprefix(POOL).removeprefix(GKE).removeprefix("spec.")
+from inferfleet.gke.facts.effects import GKE, POOL, RECIPE, Effect, Row
 
 
 def field_table() -> tuple[Row, ...]:
