@@ -95,7 +95,7 @@ _CLASS = (
     _recipe(
         "accelerator.sharing",
         Effect.REPLACES,
-        "immutable in the provider (GKE could change it)",
+        _IN_PROVIDER,
         f"{_GPU}.gpuSharingConfig",
     ),
     _recipe("diskSizeGb", Effect.NODES, _UPGRADE, f"{_NODE}.bootDisk.sizeGb"),
@@ -110,11 +110,12 @@ _CLASS = (
     _recipe(
         "driver",
         Effect.REPLACES,
-        "immutable in the provider (GKE could change it)",
+        _IN_PROVIDER,
         f"{_GPU}.gpuDriverInstallationConfig",
         f"{_NODE}.shieldedInstanceConfig.enableSecureBoot",
     ),
     _recipe("imageStreaming", Effect.NODES, _UPGRADE, f"{_NODE}.gcfsConfig"),
+    _recipe("secondaryBootDisks", Effect.REPLACES, _CREATED, f"{_NODE}.secondaryBootDisks"),
     _recipe(
         "networking.gpuDirect",
         Effect.REPLACES,
@@ -157,7 +158,18 @@ _CLUSTER = (
         _INTERFACES,
     ),
     _gke("releaseChannel", Effect.IN_PLACE, "versions may follow the channel", "Cluster.releaseChannel"),
-    _gke("minVersion", Effect.IN_PLACE, "the control plane is upgraded", "Cluster.minMasterVersion"),
+    _gke(
+        "minVersion",
+        Effect.IN_PLACE,
+        "the control plane is upgraded, nodes later by the channel",
+        "Cluster.minMasterVersion",
+    ),
+    _gke(
+        "maintenancePolicy",
+        Effect.IN_PLACE,
+        "upgrades by GKE follow it; exclusions stay at Google where the whole block is removed",
+        "Cluster.maintenancePolicy",
+    ),
     _gke("network.block", Effect.REFUSED, "immutable: a cluster keeps its ranges", "Cluster.block"),
     _gke(
         "network.existing",
@@ -251,6 +263,7 @@ _POOLS = (
         "NodePool.upgradeSettings",
     ),
     _pool("capacity.reservation", Effect.REPLACES, _CREATED, _RESERVED),
-    _pool("capacity.maxRunDuration", Effect.REPLACES, _CREATED, f"{_NODE}.maxRunDuration"),
+    _pool("capacity.maxRunDuration", Effect.REPLACES, _IN_PROVIDER, f"{_NODE}.maxRunDuration"),
+    _pool("upgradeSettings", Effect.IN_PLACE, "the next upgrade goes by it", "NodePool.upgradeSettings"),
     _pool("capacity.hostMaintenance", Effect.REPLACES, _CREATED, f"{_NODE}.hostMaintenancePolicy"),
 )

@@ -7,6 +7,7 @@ from inferfleet.fleet import names
 from inferfleet.gke.facts.schema import CLUSTER
 from inferfleet.gke.pool import GkeCluster
 from inferfleet.gke.settings.network import network_settings
+from inferfleet.gke.settings.upkeep import maintenance
 from inferfleet.gke.values import CloudResource
 from inferfleet.profiles.gke import GATEWAY_CHANNEL, LOGS, METRICS, SCOPES
 
@@ -41,6 +42,7 @@ def control_plane(cluster: GkeCluster, *, multi_networking: bool, after: tuple[s
             "privateClusterConfig": {"enablePrivateNodes": gke.private_nodes},
             **_endpoints(gke),
             **_versions(gke),
+            **maintenance(gke.maintenance_policy),
             **_first_pool(cluster.account),
             "workloadIdentityConfig": {"workloadPool": f"{gke.project}.svc.id.goog"},
             "gatewayApiConfig": {"channel": GATEWAY_CHANNEL},

@@ -62,6 +62,7 @@ EDITS: dict[str, Edit] = {
     f"{RECIPE}.localSsd": ({"count": 4}, {}),
     f"{RECIPE}.driver": ("INSTALLATION_DISABLED", {}),
     f"{RECIPE}.imageStreaming": (True, {}),
+    f"{RECIPE}.secondaryBootDisks": ([{"diskImage": "global/images/vllm"}], {}),
     f"{RECIPE}.networking.gpuDirect": ("TCPXO", {f"{RECIPE}.machineType": "a3-megagpu-8g"}),
     f"{RECIPE}.compactPlacement": (True, {}),
     f"{RECIPE}.verified": ("by hand, 2026-01-01", {}),
@@ -71,6 +72,7 @@ EDITS: dict[str, Edit] = {
     f"{GKE}.zones": (["us-east5-a"], {}),
     f"{GKE}.releaseChannel": ("RAPID", {}),
     f"{GKE}.minVersion": ("1.34", {}),
+    f"{GKE}.maintenancePolicy": ({"dailyMaintenanceWindow": {"startTime": "09:00"}}, {}),
     f"{GKE}.network.block": ("10.128.0.0/14", {}),
     f"{GKE}.network.existing": (EXISTING, {}),
     f"{GKE}.network.gpuDirect": ("Stack", {}),
@@ -97,6 +99,7 @@ EDITS: dict[str, Edit] = {
     f"{POOLS}.capacity.model": ("FlexStart", {}),
     f"{POOLS}.capacity.reservation": ({"name": "b"}, {f"{POOLS}.capacity.model": "Reservation"}),
     f"{POOLS}.capacity.hostMaintenance": ("Periodic", {}),
+    f"{POOLS}.upgradeSettings": ({"maxSurge": 1}, {}),
     f"{POOLS}.capacity.maxRunDuration": ("24h", {f"{POOLS}.capacity.model": "FlexStart"}),
 }
 # Fields that cannot be changed by themselves, or that GKE clusters do not have.
