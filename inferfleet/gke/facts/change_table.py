@@ -41,9 +41,14 @@ _INTERFACES = "NodePool.networkConfig.additionalNodeNetworkConfigs"
 # https://cloud.google.com/kubernetes-engine/docs/reference/rest/v1/projects.locations.clusters.nodePools
 # (locations): nodes are added and removed. Those of zones that stay are not touched.
 _ZONES = "a zone more restarts nothing; with RDMA the pool is replaced, as its networks are of one zone"
+# Labels and taints of Kubernetes reach nodes that run, as Google's console says:
+# https://github.com/terraform-google-modules/terraform-google-kubernetes-engine/issues/1412
 _CREATED = "immutable: GKE sets it when the pool is created"
 _SIZE = "GKE adds or deletes nodes"
-_UPGRADE = "GKE replaces the nodes of the pool, some at a time"
+_UPGRADE = "GKE replaces the nodes of the pool, some at a time, as upgradeSettings say"
+# UpdateNodePoolRequest of Google's API takes accelerators, flexStart, maxRunDuration and queuedProvisioning:
+# https://docs.cloud.google.com/kubernetes-engine/docs/reference/rest/v1/projects.locations.clusters.nodePools/update
+_IN_PROVIDER = "immutable in the provider (GKE could change it)"
 
 _CLASS = (
     Row("InferenceClass", "apiVersion", Effect.NOTHING, "it has a single value"),
@@ -203,8 +208,8 @@ _CLUSTER = (
     ),
     _gke(
         "labels",
-        Effect.IN_PLACE,
-        "labels of machines and disks in Google Cloud, not of pods",
+        Effect.NODES,
+        f"labels of machines and disks in Google Cloud, not of pods: {_UPGRADE}",
         "Cluster.resourceLabels",
         f"{_NODE}.resourceLabels",
         "SystemPool.nodeConfig.resourceLabels",

@@ -4,7 +4,7 @@ from typing import Any
 
 from inferfleet.fleet import names
 from inferfleet.gke import names as cloud_names
-from inferfleet.gke.facts.create_only import create_only, digest, recreating
+from inferfleet.gke.facts.create_only import LABELS, create_only, digest, recreating
 from inferfleet.gke.facts.schema import CLUSTER, NODE_POOL
 from inferfleet.gke.pool import GkeCluster, GkePool
 from inferfleet.gke.settings.network import interfaces
@@ -51,11 +51,12 @@ def gpu_pool(cluster: GkeCluster, pool: GkePool, *, after: tuple[str, ...]) -> C
         timeout=SECONDS,
     )
     resources = (policy, resource) if policy else (resource,)
+    labels = {LABELS: dict(sorted(cluster.gke.labels.items()))} if cluster.gke.labels else {}
     return CloudPool(
         pool,
         cloud_name,
         CloudComponent("GpuNodePool", cloud_names.cloud_resource(cluster.name, pool.name), resources),
-        create_only(NODE_POOL, inputs) | recreating(inputs),
+        create_only(NODE_POOL, inputs) | recreating(inputs) | labels,
     )
 
 

@@ -10,8 +10,9 @@ from small_clouds import clouds, made, resources
 from inferfleet.api.kinds.inference_class import InferenceClass
 from inferfleet.api.kinds.inference_cluster import InferenceCluster
 from inferfleet.fleet.names import POOL
-from inferfleet.gke.facts.change_table import Effect, Row, field_table
-from inferfleet.gke.facts.create_only import ZONES, create_only, recreating, without_places
+from inferfleet.gke.facts.change_table import field_table
+from inferfleet.gke.facts.create_only import LABELS, ZONES, create_only, recreating, without_places
+from inferfleet.gke.facts.effects import Effect, Row
 from inferfleet.gke.facts.schema import CLUSTER, NODE_POOL
 from inferfleet.gke.settings.ranges import BLOCK
 from inferfleet.gke.values import CloudResource
@@ -174,7 +175,8 @@ def _flat(one: CloudResource, part: str) -> dict[str, tuple[Any, str]]:
     nodes = {without_places(path) for path in recreating(one.inputs)} if one.token == NODE_POOL else set()
     found: dict[str, tuple[Any, str]] = {}
     for path, value in _leaves(one.inputs):
-        lasts = "life" if path in life else "nodes" if path in nodes else "any time"
+        moved = path in nodes or (one.token == NODE_POOL and path.startswith(f"{LABELS}."))
+        lasts = "life" if path in life else "nodes" if moved else "any time"
         found[f"{part}.{path}"] = ([*found.get(f"{part}.{path}", ([],))[0], value], lasts)
     return {path: value for path, value in found.items() if not path.endswith((".name", f".{POOL}"))}
 
