@@ -156,7 +156,7 @@ _CLUSTER = (
     _gke(
         "zones",
         Effect.ZONES,
-        f"of pools without zones of their own: {_ZONES}",
+        f"of pools without zones of their own, and the cluster's stay as it began: {_ZONES}",
         "Cluster.nodeLocations",
         "SystemPool.nodeLocations",
         "NodePool.nodeLocations",
