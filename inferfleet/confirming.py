@@ -13,7 +13,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from inferfleet.api.problems import Problem, cluster_problem
-from inferfleet.desired.serving import GATEWAY_SECONDS
 from inferfleet.desired.values import Confirm, Connection, Desired, DesiredCluster, KubeObject
 from inferfleet.fleet import names
 from inferfleet.manifests.picker.pool import KIND as POOL
@@ -28,9 +27,10 @@ from inferfleet.status.values import Phase
 
 # Seconds that a controller has to take back what it said before it saw all that an update made.
 REFUSED_SECONDS = 20.0
-# Seconds after which a controller that says nothing of a pool is taken to be none that does, by provider. A
-# load balancer of Google's is told of a new pool in minutes, as of a new Gateway.
-SILENT_SECONDS = {"gke": float(GATEWAY_SECONDS)}
+# Seconds after which a controller that says nothing of a pool is taken to be none that does, by provider. The
+# load balancer of Google's is there by then, as an update waited for its routes, and a reconcile of it takes
+# minutes: https://github.com/kubernetes-sigs/gateway-api-inference-extension/pull/959 has one of 112 s.
+SILENT_SECONDS = {"gke": 300.0}
 ELSEWHERE_SILENT_SECONDS = 10.0
 _EVERY = 0.5
 # Seconds more that connecting and asking may take.

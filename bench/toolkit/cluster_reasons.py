@@ -2,18 +2,15 @@
 
 from bench.toolkit.fact import A3_HIGH, A3_ULTRA, A4, A4X
 from bench.toolkit.reason import Default, Reason
-from inferfleet.api.kinds.gke_cluster import Gke
 
 _NO_IP = "by default the control plane has a name alone, guarded by IAM, and no address that would be limited"
 _CHANNEL = (
     "a release channel keeps versions, and a pinned one conflicts with its upgrades; a document may write "
     "`minVersion`"
 )
-# Whether a document can say it, which these reasons follow.
 _MAINTENANCE = (
-    "a document writes it (`maintenancePolicy`); without, GKE upgrades when its channel does"
-    if "maintenance_policy" in Gke.model_fields
-    else "it is not offered, so GKE upgrades when its channel does"
+    "a document writes it (`maintenancePolicy`), and without one a warning names the line; it keeps security "
+    "fixes from nodes, which is nothing to be done unasked"
 )
 
 CLUSTERS = (

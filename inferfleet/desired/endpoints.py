@@ -17,7 +17,7 @@ from inferfleet.api.kinds.model_deployment import ModelDeployment
 from inferfleet.desired.clusters import Site
 from inferfleet.desired.pods import Pods
 from inferfleet.desired.replicas import Replicas
-from inferfleet.desired.serving import ServingStack
+from inferfleet.desired.serving import ServingStack, route_seconds
 from inferfleet.desired.values import Component, DesiredCluster, KubeObject, Served
 from inferfleet.fleet import names
 from inferfleet.fleet.decisions import Endpoint, ServiceRoute
@@ -36,8 +36,6 @@ from inferfleet.profiles.profile import Profile
 
 # A picker starts in seconds; what takes longer is an image that cannot be pulled or a flag it refuses.
 PICKER_SECONDS = 180
-# A gateway's controller answers in seconds; after that it does not serve the gateway.
-ROUTE_SECONDS = 120
 
 
 @dataclass(frozen=True)
@@ -150,7 +148,7 @@ def model_endpoint(
         manifest = deployment_route(
             deployment=deployment, gateway=serving.gateway, profile=profile, stack=stack, revision=named
         )
-        route = _routed(site, manifest, shared, after=stands)
+        route = _routed(site, manifest, shared, provider=serving.gateway.provider, after=stands)
         objects.append(route)
     name = names.endpoint_component(site.cluster, endpoint.deployment)
     return ModelEndpoint(
@@ -180,15 +178,17 @@ def model_service(
         for backend in route.backends
     )
     stands = tuple(key for backend in backends for key in there[backend.deployment].stands)
+    gateway = documents.clusters[site.cluster].spec.serving.gateway
     manifest = service_route(
         route=replace(route, backends=backends),
         requests=of_service(documents, route),
-        gateway=documents.clusters[site.cluster].spec.serving.gateway,
+        gateway=gateway,
         profile=profile,
         stack=documents.settings.stack,
     )
     name = names.service_component(site.cluster, route.service)
-    return Component("ModelService", name, (_routed(site, manifest, shared, after=stands),))
+    placed = _routed(site, manifest, shared, provider=gateway.provider, after=stands)
+    return Component("ModelService", name, (placed,))
 
 
 def _silent(deployment: ModelDeployment, pods: Iterable[Pods]) -> frozenset[str]:
@@ -212,11 +212,16 @@ def _proxies(documents: Documents, site: Site) -> str | None:
 
 
 def _routed(
-    site: Site, manifest: dict[str, Any], shared: ServingStack, *, after: tuple[str, ...]
+    site: Site,
+    manifest: dict[str, Any],
+    shared: ServingStack,
+    *,
+    provider: str,
+    after: tuple[str, ...],
 ) -> KubeObject:
     """Return a route that leads to pools once they have their pickers."""
     space = shared.keys(manifest["metadata"]["namespace"])
-    return site.place(manifest, after=(*space, *shared.gateway_keys, *after), timeout=ROUTE_SECONDS)
+    return site.place(manifest, after=(*space, *shared.gateway_keys, *after), timeout=route_seconds(provider))
 
 
 def what_serves(

@@ -14,8 +14,27 @@ from inferfleet.manifests.gpu_direct.objects import objects as gpu_direct
 from inferfleet.manifests.metadata import baseline_labels, namespace, secret
 from inferfleet.manifests.metrics_reader import reader
 
-# Cloud controllers make a load balancer for it: one to three minutes on GKE.
-GATEWAY_SECONDS = 300
+# Cloud controllers make a load balancer for a gateway, in one to three minutes as a rule; those of a proxy
+# inside of the cluster need seconds.
+_GATEWAY_SECONDS = 300
+# Google's is one of several parts, made one after another: 112 s for a single reconcile
+# (https://github.com/kubernetes-sigs/gateway-api-inference-extension/pull/959), "8-10+ minutes" for a load
+# balancer (https://github.com/openshift/cloud-ingress-operator/pull/452, 2026-04-09, which raised 10 to 20).
+_GOOGLES_GATEWAY_SECONDS = 900
+# A controller inside of the cluster answers a route in seconds; after that it does not serve the gateway.
+_ROUTE_SECONDS = 120
+# Google's controller says so of a route once the load balancer has it: with a reconcile, or two of them.
+_GOOGLES_ROUTE_SECONDS = 600
+
+
+def gateway_seconds(provider: str) -> int:
+    """Return for how many seconds an update waits until a gateway of the provider has an address."""
+    return _GOOGLES_GATEWAY_SECONDS if provider == "gke" else _GATEWAY_SECONDS
+
+
+def route_seconds(provider: str) -> int:
+    """Return for how many seconds an update waits until a gateway of the provider takes a route."""
+    return _GOOGLES_ROUTE_SECONDS if provider == "gke" else _ROUTE_SECONDS
 
 
 @dataclass(frozen=True)
@@ -111,7 +130,7 @@ def serving_stack(
         spaces,
         held,
         parameters,
-        site.place(own.gateway, after=first, timeout=GATEWAY_SECONDS),
+        site.place(own.gateway, after=first, timeout=gateway_seconds(serving.gateway.provider)),
         readers,
         fabric,
     )

@@ -35,6 +35,7 @@ def cloud_clusters(
         _cloud_cluster(
             cluster,
             block_of.get(name),
+            _is_made(lock, cluster),
             tuple(need for needs in pickers(documents, name, planned).values() for need in needs),
         )
         for name, cluster in clusters.items()
@@ -42,12 +43,20 @@ def cloud_clusters(
     )
 
 
-def _cloud_cluster(cluster: GkeCluster, block: str | None, needs: tuple[Need, ...]) -> CloudCluster:
+def _is_made(lock: Lock, cluster: GkeCluster) -> bool:
+    """Return whether the lock has the cluster, in the region that it is to have."""
+    locked = lock.clusters.get(cluster.name)
+    return locked is not None and locked.settings.get("location") == cluster.gke.region
+
+
+def _cloud_cluster(
+    cluster: GkeCluster, block: str | None, made: bool, needs: tuple[Need, ...]
+) -> CloudCluster:
     extras = shared(extra for pool in cluster.pools for extra in pool.networks)
     networks = network(cluster, ranges=Ranges(block) if block else None, extras=extras)
     identity = accounts(cluster)
     first = (*(networks.resources if networks else ()), *identity)
-    control = control_plane(cluster, multi_networking=bool(extras), after=_final_keys(first))
+    control = control_plane(cluster, made=made, multi_networking=bool(extras), after=_final_keys(first))
     system = system_pool(cluster, needs=needs, after=(control.key,))
     pools = _gpu_pools(cluster, system)
     return CloudCluster(

@@ -8,36 +8,58 @@ from typing import Any
 from inferfleet.gke.facts.schema import CLUSTER, NODE_POOL
 from inferfleet.gke.values import CloudCluster, CloudResource
 
-# Names in the answers of the Container API by the beginning of a path, the longest first. None: it is not a
-# setting of the object, or cannot be changed by hand and has another form there.
+DAILY, EXCLUSIONS = "dailyMaintenanceWindow", "maintenanceExclusions"
+# Names in the answers of the Container API by the beginning of a path, the longest first; None where nothing
+# is compared, and why. Where the API has two names for one thing, it is the one that the provider reads:
+# resource_container_cluster.go (flattenPrivateClusterConfig, flattenMasterAuthorizedNetworksConfig) of
+# https://github.com/hashicorp/terraform-provider-google-beta at 93c65b2d60, 2026-08-21.
+_WINDOW = "maintenancePolicy.window"
 _CLUSTER: Mapping[str, str | None] = {
     "datapathProvider": "networkConfig.datapathProvider",
+    # It is the provider's own, and Google does not know it.
     "deletionProtection": None,
     "enableMultiNetworking": "networkConfig.enableMultiNetworking",
     "gatewayApiConfig": "networkConfig.gatewayApiConfig",
+    # The default pool is gone: this and the two of it below say how it began.
     "initialNodeCount": None,
+    "nodeConfig": None,
+    "removeDefaultNodePool": None,
+    # Immutable, and answered as ranges under other names.
     "ipAllocationPolicy": None,
+    # Where the answer comes from: the cluster was asked for by project, location and name.
     "location": None,
+    "project": None,
     "loggingConfig.enableComponents": "loggingConfig.componentConfig.enableComponents",
+    f"maintenancePolicy.{DAILY}": f"{_WINDOW}.{DAILY}",
+    f"maintenancePolicy.{EXCLUSIONS}": f"{_WINDOW}.{EXCLUSIONS}",
+    "maintenancePolicy.recurringWindow": f"{_WINDOW}.recurringWindow.window",
+    "maintenancePolicy.recurringWindow.recurrence": f"{_WINDOW}.recurringWindow.recurrence",
+    "masterAuthorizedNetworksConfig": (
+        "controlPlaneEndpointsConfig.ipEndpointsConfig.authorizedNetworksConfig"
+    ),
     # A floor, which channels leave behind.
     "minMasterVersion": None,
     "monitoringConfig.enableComponents": "monitoringConfig.componentConfig.enableComponents",
     "monitoringConfig.managedPrometheus": "monitoringConfig.managedPrometheusConfig",
+    # Immutable; answered by its short name, and by a whole one in networkConfig.
     "network": None,
+    "subnetwork": None,
     # It follows from the ranges, which are immutable.
     "networkingMode": None,
-    "nodeConfig": None,
     "nodeLocations": "locations",
-    "project": None,
-    "removeDefaultNodePool": None,
-    "subnetwork": None,
+    "privateClusterConfig.enablePrivateNodes": "networkConfig.defaultEnablePrivateNodes",
 }
 _POOL: Mapping[str, str | None] = {
+    # Where the answer comes from.
     "cluster": None,
-    "ignoreNodeCountChanges": None,
-    "initialNodeCount": None,
     "location": None,
+    "project": None,
+    # It is the provider's own, and Google does not know it.
+    "ignoreNodeCountChanges": None,
+    # It says how the pool began.
+    "initialNodeCount": None,
     "maxPodsPerNode": "maxPodsConstraint.maxPodsPerNode",
+    # Interfaces of the nodes, which are immutable.
     "networkConfig": None,
     # The size of a fixed pool is its machines', asked for by themselves.
     "nodeCount": None,
@@ -49,7 +71,6 @@ _POOL: Mapping[str, str | None] = {
     "nodeConfig.linuxNodeConfig.hugepagesConfig": "config.linuxNodeConfig.hugepages",
     "nodeConfig": "config",
     "nodeLocations": "locations",
-    "project": None,
 }
 _TABLES = {CLUSTER: _CLUSTER, NODE_POOL: _POOL}
 Path = tuple[str, ...]
@@ -125,7 +146,8 @@ def _differing(
 def _leaves(inputs: Mapping[str, Any], before: Path = ()) -> Iterator[tuple[Path, Any]]:
     """Yield every leaf with its path.
 
-    Taints go by key and effect; a pool has one kind of accelerator; other lists are one value.
+    Taints go by key and effect, exclusions of maintenance by name; a pool has one kind of accelerator; other
+    lists are one value.
     """
     for name, value in inputs.items():
         path = (*before, name)
@@ -135,10 +157,19 @@ def _leaves(inputs: Mapping[str, Any], before: Path = ()) -> Iterator[tuple[Path
             yield from (
                 ((*path, f"{taint['key']}:{taint['effect']}"), taint["value"] or _NO_VALUE) for taint in value
             )
+        elif name == EXCLUSIONS:
+            for exclusion in value:
+                yield from _leaves(_in_api(exclusion), (*path, exclusion["exclusionName"]))
         elif name == "guestAccelerators":
             yield from _leaves(value[0], path)
         else:
             yield path, value
+
+
+def _in_api(exclusion: Mapping[str, Any]) -> dict[str, Any]:
+    """Return an exclusion of maintenance as the API has it, which holds them by name."""
+    times = {name: exclusion[name] for name in ("startTime", "endTime") if name in exclusion}
+    return {**times, "maintenanceExclusionOptions": exclusion["exclusionOptions"]}
 
 
 def _inside(value: Any, path: Path) -> Any:
@@ -163,7 +194,7 @@ def _plain(value: Any, wanted: Any) -> Any:
     if isinstance(value, list):
         keys = next((list(item) for item in wanted if isinstance(item, Mapping)), None)
         return sorted(str([item.get(key) for key in keys] if keys else item) for item in value) or None
-    return None if value in (None, False, "", 0, "0", {}) else str(value)
+    return None if value in (None, False, "", 0, "0", "0s", {}) else str(value)
 
 
 def shown(value: Any) -> str:

@@ -4,8 +4,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from inferfleet.gke.facts.change_table import Effect, fields_of
-from inferfleet.gke.facts.create_only import without_places
+from inferfleet.gke.facts.change_table import fields_of
+from inferfleet.gke.facts.create_only import is_create_only, recreates, without_places
+from inferfleet.gke.facts.effects import Effect
+from inferfleet.gke.facts.schema import NODE_POOL
 from inferfleet.gke.values import CloudCluster
 
 # For settings that no document decides.
@@ -32,12 +34,14 @@ def pool_settings(cloud: CloudCluster, pool: str) -> tuple[Setting, ...]:
 
 def _setting(path: str, value: Any) -> Setting:
     rows = fields_of(f"NodePool.{without_places(path)}")
-    effects = {row.effect for row in rows}
+    effects = sorted({row.effect for row in rows}, key=list(Effect).index)
+    # Of several fields behind a setting that may change in place, the mildest can do just that.
+    lasting = is_create_only(NODE_POOL, without_places(path)) or recreates(path)
     return Setting(
         path,
         value,
         tuple(dict.fromkeys(row.name for row in rows)),
-        max(effects, key=list(Effect).index, default=None),
+        (effects[-1] if lasting else effects[0]) if effects else None,
     )
 
 

@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from inferfleet.api.documents import Documents
+from inferfleet.api.kinds.gke.recipe import Driver, GkeProvisioning
 from inferfleet.api.kinds.gke_cluster import Gke
-from inferfleet.api.kinds.inference_class import Driver, GkeProvisioning, InferenceClass
+from inferfleet.api.kinds.inference_class import InferenceClass
 from inferfleet.api.kinds.inference_cluster import InferenceCluster
 from inferfleet.api.kinds.node_pool import CapacityModel, NodePool
 from inferfleet.fleet.lock.lock import Lock, LockedPool

@@ -10,6 +10,7 @@ from aiohttp.typedefs import Handler
 
 from sandbox.gcp.compute_api import add_compute, error_response
 from sandbox.gcp.project_api import add_projects
+from sandbox.gcp.rules.maintenance import maintenance_window
 from sandbox.gcp.rules.names import short_name
 from sandbox.gcp.store import Record, Records, Store, pools_of
 
@@ -70,6 +71,7 @@ def cluster_json(record: Record, records: Records) -> dict[str, Any]:
             "datapathProvider": state.get("datapathProvider"),
             "enableMultiNetworking": state.get("enableMultiNetworking"),
             "gatewayApiConfig": state.get("gatewayApiConfig"),
+            "defaultEnablePrivateNodes": (state.get("privateClusterConfig") or {}).get("enablePrivateNodes"),
         },
         "selfLink": state["selfLink"],
         "endpoint": state.get("endpoint"),
@@ -79,6 +81,7 @@ def cluster_json(record: Record, records: Records) -> dict[str, Any]:
             "ipEndpointsConfig": {
                 **(endpoints.get("ipEndpointsConfig") or {}),
                 "publicEndpoint": state.get("endpoint"),
+                "authorizedNetworksConfig": state.get("masterAuthorizedNetworksConfig"),
             },
         },
         "status": record.status,
@@ -90,6 +93,7 @@ def cluster_json(record: Record, records: Records) -> dict[str, Any]:
         "workloadIdentityConfig": state.get("workloadIdentityConfig"),
         "privateClusterConfig": state.get("privateClusterConfig"),
         "masterAuthorizedNetworksConfig": state.get("masterAuthorizedNetworksConfig"),
+        "maintenancePolicy": {"window": maintenance_window(state.get("maintenancePolicy") or {})},
         "addonsConfig": state.get("addonsConfig"),
         "loggingConfig": {"componentConfig": state.get("loggingConfig")},
         "monitoringConfig": {

@@ -92,6 +92,19 @@ class KubernetesEngine:
         self._refuse_quota(pool, records, nodes_before=sum(old.zones.values()))
         return pool
 
+    def moved_pools(self, cluster: Record, old: Record, records: Records) -> tuple[Record, ...]:
+        """Return the pools of a cluster that gets other zones, in these: GKE gives them to every pool.
+
+        https://cloud.google.com/kubernetes-engine/docs/reference/rest/v1/ClusterUpdate (desiredLocations)
+        """
+        zones = cluster.state.get("nodeLocations")
+        if not zones or sorted(zones) == sorted(old.state.get("nodeLocations") or ()):
+            return ()
+        return tuple(
+            self.changed_pool(pool, {**pool.state, "nodeLocations": sorted(zones)}, records)
+            for pool in pools_of(records, cluster.id)
+        )
+
     def resize(self, pool_id: str, zones: dict[str, int], *, leaving: tuple[str, ...] = ()) -> None:
         """Give the pool this many nodes per zone, unless another operation works on it.
 

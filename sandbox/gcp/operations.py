@@ -63,7 +63,12 @@ class Cloud:
                 self._engine.refuse_conflict(resource_id)
                 record = self._engine.keep_api_server(record, old)
             records[resource_id] = record
-        return self._run(record, "update", timeout)
+            moved = self._engine.moved_pools(record, old, records) if token == CLUSTER else ()
+            records |= {pool.id: pool for pool in moved}
+        finished = self._run(record, "update", timeout)
+        for pool in moved:
+            self._engine.apply_pool(pool.id)
+        return finished
 
     def delete(self, resource_id: str, *, timeout: float = 0) -> None:
         """Delete a resource, and with a cluster its pools. A resource that does not exist is no error."""

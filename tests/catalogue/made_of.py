@@ -1,7 +1,8 @@
 """The catalogue, and a stack with one GKE cluster that has one pool of one of its classes."""
 
 from inferfleet.api.documents import Documents
-from inferfleet.api.kinds.inference_class import Device, GkeProvisioning, InferenceClass
+from inferfleet.api.kinds.gke.recipe import GkeProvisioning
+from inferfleet.api.kinds.inference_class import Device, InferenceClass
 from inferfleet.api.kinds.inference_cluster import InferenceCluster
 from inferfleet.api.kinds.node_pool import CapacityModel
 from inferfleet.api.kinds.settings import Settings
@@ -28,6 +29,13 @@ def product(one: InferenceClass) -> str | None:
     return gpu(one).attributes["productName"].string
 
 
+_GKE = {
+    "project": "acme-prod",
+    "region": "us-east5",
+    "maintenancePolicy": {"dailyMaintenanceWindow": {"startTime": "09:00"}},
+}
+
+
 def stack(class_name: str, model: CapacityModel) -> Documents:
     """Up to two nodes of the class in one zone, had in that way."""
     capacity = {"model": model} | ({"reservation": {"name": "ours"}} if model == "Reservation" else {})
@@ -36,7 +44,7 @@ def stack(class_name: str, model: CapacityModel) -> Documents:
         {
             "metadata": {"name": "east"},
             "spec": {
-                "cluster": {"source": "GKE", "gke": {"project": "acme-prod", "region": "us-east5"}},
+                "cluster": {"source": "GKE", "gke": _GKE},
                 "nodePools": [{**pool, "capacity": capacity}],
             },
         }

@@ -1,5 +1,6 @@
 """Which workloads an update waits for, and what is said about those it does not wait for."""
 
+import pytest
 from small_stack import NOTHING, cluster, deployment, find, lock, spot, stack
 
 from inferfleet.api.documents import Documents
@@ -40,6 +41,19 @@ def test_await_applied_waits_for_pickers_but_for_no_engine() -> None:
     found = desired(stack(cluster("east"), deployment("a"), deployment("b"), **{"await": "applied"}), NOTHING)
     assert _unawaited(found) == {"east/ml/a-decode-l4", "east/ml/b-decode-l4"}
     assert find(found, "Deployment", "east/ml/a-epp").timeout == 180
+
+
+@pytest.mark.parametrize(("provider", "seconds"), [("gke", (900, 600)), ("istio", (300, 120))])
+def test_google_s_gateways_have_the_time_that_load_balancers_take(
+    provider: str, seconds: tuple[int, int]
+) -> None:
+    gateway = {"className": "any", "provider": provider}
+    documents = stack(cluster("east", serving={"gateway": gateway}), deployment("a"))
+    found = desired(documents, NOTHING)
+    assert (
+        find(found, "Gateway", "east/inferfleet-system/inferfleet").timeout,
+        find(found, "HTTPRoute", "east/ml/a").timeout,
+    ) == seconds
 
 
 def test_await_applied_announces_deployments_that_roll_in_several_places_together() -> None:

@@ -6,7 +6,7 @@ from typing import Any
 from gke_edits import Edit
 
 from inferfleet.gke.changes.page import PodEffect
-from inferfleet.gke.facts.change_table import Effect
+from inferfleet.gke.facts.effects import Effect
 
 WORKERS, ENGINE, ENCODE = "spec.workers", "spec.containers[0]", "spec.roles.encode"
 # By these an update knows the LeaderWorkerSet that it wrote: they change with all of its spec.

@@ -24,6 +24,7 @@ MANY = recipe(
     diskType="pd-ssd",
     driver="INSTALLATION_DISABLED",
     imageStreaming=True,
+    secondaryBootDisks=[{"diskImage": "global/images/vllm"}],
     localSsd={"count": 1},
     compactPlacement=True,
 )
@@ -44,6 +45,28 @@ _SIZES: tuple[dict[str, int], ...] = (
     {"maxNodeCount": 0},
     {"nodeCount": 6},
 )
+_UPGRADES: tuple[dict[str, Any] | None, ...] = (
+    None,
+    {"maxSurge": 2},
+    {"strategy": "BLUE_GREEN"},
+    {"strategy": "BLUE_GREEN", "blueGreenSettings": {"standardRolloutPolicy": {"batchPercentage": 0.5}}},
+    {"strategy": "BLUE_GREEN", "blueGreenSettings": {"autoscaledRolloutPolicy": {}}},
+)
+_EXCLUSION = {"name": "kept", "scope": "NO_MINOR_UPGRADES", "startTime": "2026-12-01T00:00:00Z"}
+_MAINTENANCE: tuple[dict[str, Any], ...] = (
+    {"dailyMaintenanceWindow": {"startTime": "09:00"}},
+    {
+        "recurringWindow": {
+            "startTime": "2026-12-05T01:00:00Z",
+            "endTime": "2026-12-05T07:00:00Z",
+            "recurrence": "FREQ=WEEKLY;BYDAY=SA,SU",
+        },
+        "maintenanceExclusions": [
+            {**_EXCLUSION, "endTimeBehavior": "UNTIL_END_OF_SUPPORT"},
+            {**_EXCLUSION, "name": "launch", "endTime": "2027-01-01T00:00:00Z"},
+        ],
+    },
+)
 _ZONES = st.lists(st.sampled_from([f"{REGION}-{letter}" for letter in "abcf"]), max_size=3, unique=True)
 
 
@@ -54,6 +77,7 @@ def _pools() -> st.SearchStrategy[list[dict[str, Any]]]:
             "className": st.sampled_from([one.metadata.name for one in (*CLASSES, MANY, BARE)]),
             "zones": _ZONES,
             "capacity": st.sampled_from(_CAPACITY),
+            "upgradeSettings": st.sampled_from(_UPGRADES),
             "labels": st.dictionaries(
                 st.sampled_from(["tier", "acme.com/team"]), st.sampled_from(["a", "b"])
             ),
@@ -106,6 +130,7 @@ def _clusters() -> st.SearchStrategy[Any]:
             optional={
                 "minVersion": st.just("1.34.1-gke.1829001"),
                 "systemPool": st.just({"machineType": "n2-standard-8"}),
+                "maintenancePolicy": st.sampled_from(_MAINTENANCE),
             },
         ),
     )

@@ -20,6 +20,21 @@ PLAN: CloudCluster = made(
             labels={"cost": "ai"},
             authorizedNetworks=["10.0.0.0/8"],
             controlPlaneEndpoint="IP",
+            maintenancePolicy={
+                "recurringWindow": {
+                    "startTime": "2026-12-05T01:00:00Z",
+                    "endTime": "2026-12-05T07:00:00Z",
+                    "recurrence": "FREQ=WEEKLY;BYDAY=SA,SU",
+                },
+                "maintenanceExclusions": [
+                    {
+                        "name": "kept",
+                        "scope": "NO_MINOR_OR_NODE_UPGRADES",
+                        "startTime": "2026-12-01T00:00:00Z",
+                        "endTimeBehavior": "UNTIL_END_OF_SUPPORT",
+                    }
+                ],
+            },
         )
     )
 )
@@ -37,15 +52,37 @@ def answer() -> dict[str, Any]:
             "datapathProvider": "ADVANCED_DATAPATH",
             "enableMultiNetworking": True,
             "gatewayApiConfig": {"channel": "CHANNEL_STANDARD"},
+            "defaultEnablePrivateNodes": True,
         },
-        "privateClusterConfig": {"enablePrivateNodes": True, "privateEndpoint": "10.4.0.2"},
         "controlPlaneEndpointsConfig": {
             "dnsEndpointConfig": {"endpoint": "gke-1.us-east5.gke.goog"},
-            "ipEndpointsConfig": {"enabled": True, "publicEndpoint": "34.1.2.3"},
+            "ipEndpointsConfig": {
+                "enabled": True,
+                "publicEndpoint": "34.1.2.3",
+                "authorizedNetworksConfig": {
+                    "enabled": True,
+                    "cidrBlocks": [{"displayName": "office", "cidrBlock": "10.0.0.0/8"}],
+                },
+            },
         },
-        "masterAuthorizedNetworksConfig": {
-            "enabled": True,
-            "cidrBlocks": [{"displayName": "office", "cidrBlock": "10.0.0.0/8"}],
+        "maintenancePolicy": {
+            "window": {
+                "recurringWindow": {
+                    "window": {"startTime": "2026-12-05T01:00:00Z", "endTime": "2026-12-05T07:00:00Z"},
+                    "recurrence": "FREQ=WEEKLY;BYDAY=SA,SU",
+                },
+                "maintenanceExclusions": {
+                    "kept": {
+                        "startTime": "2026-12-01T00:00:00Z",
+                        "endTime": "2027-08-31T00:00:00Z",
+                        "maintenanceExclusionOptions": {
+                            "scope": "NO_MINOR_OR_NODE_UPGRADES",
+                            "endTimeBehavior": "UNTIL_END_OF_SUPPORT",
+                        },
+                    },
+                },
+            },
+            "resourceVersion": "1a2b",
         },
         "releaseChannel": {"channel": "REGULAR"},
         "currentMasterVersion": "1.35.1-gke.100",

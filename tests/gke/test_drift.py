@@ -41,8 +41,11 @@ def test_a_cluster_that_is_as_the_documents_say_has_not_drifted() -> None:
         lambda found: found["resourceLabels"].update(theirs="x"),
         lambda found: node(found).update(ephemeralStorageLocalSsdConfig={"localSsdCount": 4}),
         lambda found: found["nodePools"].append({"name": "by-hand"}),
+        lambda found: found["maintenancePolicy"]["window"]["maintenanceExclusions"].update(
+            freeze={"startTime": "2026-12-20T00:00:00Z", "endTime": "2027-01-03T00:00:00Z"}
+        ),
     ],
-    ids=["versions", "of pools", "labels", "taints", "cloud labels", "SSDs", "pools"],
+    ids=["versions", "of pools", "labels", "taints", "cloud labels", "SSDs", "pools", "exclusions"],
 )
 def test_what_no_document_sets_is_not_compared(change: Change) -> None:
     assert told(change) == []
@@ -68,9 +71,34 @@ def test_what_no_document_sets_is_not_compared(change: Change) -> None:
             "cluster east: monitoringConfig.managedPrometheus.enabled is unset, documents say true",
         ),
         (
-            lambda found: found["masterAuthorizedNetworksConfig"].pop("cidrBlocks"),
+            lambda found: found["controlPlaneEndpointsConfig"]["ipEndpointsConfig"][
+                "authorizedNetworksConfig"
+            ].pop("cidrBlocks"),
             "cluster east: masterAuthorizedNetworksConfig.cidrBlocks is unset, documents say "
             '[{"cidrBlock": "10.0.0.0/8"}]',
+        ),
+        (
+            lambda found: found["networkConfig"].pop("defaultEnablePrivateNodes"),
+            "cluster east: privateClusterConfig.enablePrivateNodes is unset, documents say true",
+        ),
+        (
+            lambda found: found["maintenancePolicy"]["window"]["recurringWindow"].update(
+                recurrence="FREQ=DAILY"
+            ),
+            "cluster east: maintenancePolicy.recurringWindow.recurrence is FREQ=DAILY, documents say "
+            "FREQ=WEEKLY;BYDAY=SA,SU",
+        ),
+        (
+            lambda found: found["maintenancePolicy"]["window"]["recurringWindow"]["window"].update(
+                endTime="2026-12-05T06:00:00Z"
+            ),
+            "cluster east: maintenancePolicy.recurringWindow.endTime is 2026-12-05T06:00:00Z, documents say "
+            "2026-12-05T07:00:00Z",
+        ),
+        (
+            lambda found: found["maintenancePolicy"]["window"]["maintenanceExclusions"].pop("kept"),
+            "cluster east: maintenancePolicy.maintenanceExclusions.kept.startTime is unset, documents say "
+            "2026-12-01T00:00:00Z",
         ),
         (
             lambda found: found["addonsConfig"]["httpLoadBalancing"].update(disabled=True),

@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, Field, model_validator
 
 from inferfleet.api.kinds.base import Model
+from inferfleet.api.kinds.gke.maintenance import MaintenancePolicy
 from inferfleet.api.kinds.text_rules import Written
 from inferfleet.api.problems import Mistake, Mistaken, mistaken
 from inferfleet.api.wording import shown
@@ -160,6 +161,9 @@ class Gke(Model):
     """Lowest version of the control plane, such as `1.34` or `1.34.1-gke.1829001`. Default: what the channel
     offers.
     """
+    maintenance_policy: MaintenancePolicy | None = None
+    """When Google upgrades control plane and nodes by itself, and when it does not. Default: at any time.
+    """
     network: GkeNetwork = GkeNetwork()
     """The network of the cluster. Default: one of its own, with a range that is picked."""
     private_nodes: bool = True
@@ -175,8 +179,8 @@ class Gke(Model):
     its own.
     """
     labels: Annotated[dict[str, str], AfterValidator(_cloud_labels)] = {}
-    """Google Cloud labels of the cluster and of its machines and disks, for billing and search; pods and
-    nodes do not get them. Default: none beside those of inferfleet.
+    """Google Cloud labels of the cluster and of its machines and disks, for billing and search; pods do not
+    get them, and GKE replaces all nodes when they change. Default: none beside those of inferfleet.
     """
     system_pool: SystemPool = SystemPool()
     """The CPU node pool for all pods that are not engines. Default: e2-standard-16 machines."""

@@ -15,6 +15,7 @@ from inferfleet.api.kinds.base import (
     WantedLabels,
     seconds,
 )
+from inferfleet.api.kinds.gke.upgrades import UpgradeSettings
 from inferfleet.api.kinds.gke_cluster import PROJECT, ZONE, zone_mistakes
 from inferfleet.api.kinds.text_rules import Written
 from inferfleet.api.problems import Mistake, mistaken
@@ -103,6 +104,11 @@ class NodePool(Model):
     """
     capacity: Capacity = Capacity()
     """How the nodes are bought on GKE; refused on existing clusters. Default: on demand."""
+    upgrade_settings: UpgradeSettings | None = None
+    """In which steps GKE replaces nodes when it upgrades them; refused on existing clusters, and for models
+    `FlexStart` and `Queued`, for which GKE has a strategy of its own. Default: one node at a time, which is
+    missing meanwhile.
+    """
 
     @model_validator(mode="after")
     def _one_size(self) -> "NodePool":
@@ -142,8 +148,13 @@ class NodePool(Model):
                 f"Remove {field}",
                 ("nodePools", place, field),
             )
-            for field in ("labels", "zones", "capacity")
-            if field in self.model_fields_set
+            for name, field in (
+                ("labels", "labels"),
+                ("zones", "zones"),
+                ("capacity", "capacity"),
+                ("upgrade_settings", "upgradeSettings"),
+            )
+            if name in self.model_fields_set
         ]
 
     def not_on_gke(self, place: int, region: str) -> list[Mistake]:

@@ -1,51 +1,15 @@
 """What a change of each field of the documents does in the cloud.
 
 A field without a row of its own has its nearest parent's. Tests hold every row against the settings that are
-made from the documents, and against the provider's field table.
+made from the documents, and against the provider's field table (schema.json), which has what is immutable.
+
+What changes in place was read against the calls that the provider makes for it (nodePoolUpdate and
+nodePoolNodeConfigUpdate, resource_container_node_pool.go and node_config.go; resourceContainerClusterUpdate,
+resource_container_cluster.go) at https://github.com/hashicorp/terraform-provider-google-beta, 93c65b2d60,
+2026-08-21: each has one. What Google does with the calls is where it is said, or in `create_only`.
 """
 
-from dataclasses import dataclass
-from enum import StrEnum
-from typing import Literal
-
-DocumentKind = Literal["InferenceClass", "InferenceCluster"]
-RECIPE = "spec.provisioning.gke."
-POOL = "spec.nodePools[]."
-GKE = "spec.cluster.gke."
-
-
-class Effect(StrEnum):
-    """What happens in the cloud, from the least to the most severe."""
-
-    NOTHING = "nothing in the cloud"
-    CREATES = "creates a pool"
-    IN_PLACE = "in place"
-    ZONES = "in place, GKE deletes the nodes of removed zones"
-    NODES = "in place, GKE replaces the nodes"
-    DELETES = "deletes the pool"
-    ANOTHER = "creates another pool, deletes this one"
-    REPLACES = "replaces the pool"
-    REFUSED = "refused"
-
-
-@dataclass(frozen=True)
-class Row:
-    """One field of a document, and what its change does.
-
-    `wire` holds the paths that it decides, without places in lists, after the resource they are of:
-    "Cluster.location", "NodePool.nodeConfig.spot", "SystemPool.nodeConfig.machineType".
-    """
-
-    kind: DocumentKind
-    path: str
-    effect: Effect
-    why: str
-    wire: tuple[str, ...] = ()
-
-    @property
-    def name(self) -> str:
-        """Return the name that `replace.allow` and messages use: `accelerator.type`, `capacity.model`."""
-        return self.path.removeprefix(RECIPE).removeprefix(POOL).removeprefix(GKE).removeprefix("spec.")
+from inferfleet.gke.facts.effects import GKE, POOL, RECIPE, Effect, Row
 
 
 def field_table() -> tuple[Row, ...]:
@@ -77,9 +41,14 @@ _INTERFACES = "NodePool.networkConfig.additionalNodeNetworkConfigs"
 # https://cloud.google.com/kubernetes-engine/docs/reference/rest/v1/projects.locations.clusters.nodePools
 # (locations): nodes are added and removed. Those of zones that stay are not touched.
 _ZONES = "a zone more restarts nothing; with RDMA the pool is replaced, as its networks are of one zone"
+# Labels and taints of Kubernetes reach nodes that run, as Google's console says:
+# https://github.com/terraform-google-modules/terraform-google-kubernetes-engine/issues/1412
 _CREATED = "immutable: GKE sets it when the pool is created"
 _SIZE = "GKE adds or deletes nodes"
-_UPGRADE = "GKE replaces the nodes of the pool, some at a time"
+_UPGRADE = "GKE replaces the nodes of the pool, some at a time, as upgradeSettings say"
+# UpdateNodePoolRequest of Google's API takes accelerators, flexStart, maxRunDuration and queuedProvisioning:
+# https://docs.cloud.google.com/kubernetes-engine/docs/reference/rest/v1/projects.locations.clusters.nodePools/update
+_IN_PROVIDER = "immutable in the provider (GKE could change it)"
 
 _CLASS = (
     Row("InferenceClass", "apiVersion", Effect.NOTHING, "it has a single value"),
@@ -131,7 +100,7 @@ _CLASS = (
     _recipe(
         "accelerator.sharing",
         Effect.REPLACES,
-        "immutable in the provider (GKE could change it)",
+        _IN_PROVIDER,
         f"{_GPU}.gpuSharingConfig",
     ),
     _recipe("diskSizeGb", Effect.NODES, _UPGRADE, f"{_NODE}.bootDisk.sizeGb"),
@@ -146,11 +115,12 @@ _CLASS = (
     _recipe(
         "driver",
         Effect.REPLACES,
-        "immutable in the provider (GKE could change it)",
+        _IN_PROVIDER,
         f"{_GPU}.gpuDriverInstallationConfig",
         f"{_NODE}.shieldedInstanceConfig.enableSecureBoot",
     ),
     _recipe("imageStreaming", Effect.NODES, _UPGRADE, f"{_NODE}.gcfsConfig"),
+    _recipe("secondaryBootDisks", Effect.REPLACES, _CREATED, f"{_NODE}.secondaryBootDisks"),
     _recipe(
         "networking.gpuDirect",
         Effect.REPLACES,
@@ -186,14 +156,25 @@ _CLUSTER = (
     _gke(
         "zones",
         Effect.ZONES,
-        f"of pools without zones of their own: {_ZONES}",
+        f"of pools without zones of their own, and the cluster's stay as it began: {_ZONES}",
         "Cluster.nodeLocations",
         "SystemPool.nodeLocations",
         "NodePool.nodeLocations",
         _INTERFACES,
     ),
     _gke("releaseChannel", Effect.IN_PLACE, "versions may follow the channel", "Cluster.releaseChannel"),
-    _gke("minVersion", Effect.IN_PLACE, "the control plane is upgraded", "Cluster.minMasterVersion"),
+    _gke(
+        "minVersion",
+        Effect.IN_PLACE,
+        "the control plane is upgraded, nodes later by the channel",
+        "Cluster.minMasterVersion",
+    ),
+    _gke(
+        "maintenancePolicy",
+        Effect.IN_PLACE,
+        "upgrades by GKE follow it; exclusions stay at Google where the whole block is removed",
+        "Cluster.maintenancePolicy",
+    ),
     _gke("network.block", Effect.REFUSED, "immutable: a cluster keeps its ranges", "Cluster.block"),
     _gke(
         "network.existing",
@@ -227,8 +208,8 @@ _CLUSTER = (
     ),
     _gke(
         "labels",
-        Effect.IN_PLACE,
-        "labels of machines and disks in Google Cloud, not of pods",
+        Effect.NODES,
+        f"labels of machines and disks in Google Cloud, not of pods: {_UPGRADE}",
         "Cluster.resourceLabels",
         f"{_NODE}.resourceLabels",
         "SystemPool.nodeConfig.resourceLabels",
@@ -287,6 +268,7 @@ _POOLS = (
         "NodePool.upgradeSettings",
     ),
     _pool("capacity.reservation", Effect.REPLACES, _CREATED, _RESERVED),
-    _pool("capacity.maxRunDuration", Effect.REPLACES, _CREATED, f"{_NODE}.maxRunDuration"),
+    _pool("capacity.maxRunDuration", Effect.REPLACES, _IN_PROVIDER, f"{_NODE}.maxRunDuration"),
+    _pool("upgradeSettings", Effect.IN_PLACE, "the next upgrade goes by it", "NodePool.upgradeSettings"),
     _pool("capacity.hostMaintenance", Effect.REPLACES, _CREATED, f"{_NODE}.hostMaintenancePolicy"),
 )

@@ -50,6 +50,11 @@ RECREATING: tuple[str, ...] = (
 )
 
 
+# As those, and placement.lock has the labels of documents alone: the others never change. Of --labels gcloud
+# says that an update makes the nodes anew: https://cloud.google.com/sdk/gcloud/reference/container/node-pools
+LABELS = "nodeConfig.resourceLabels"
+
+
 def create_only(token: str, inputs: Mapping[str, Any]) -> dict[str, Any]:
     """Return the immutable leaves of `inputs` by path, sorted: {"nodeConfig.spot": True}.
 
@@ -72,7 +77,7 @@ def leaves(token: str, inputs: Mapping[str, Any]) -> dict[str, Any]:
 
 def recreates(path: str) -> bool:
     """Return whether a change of the leaf at the path makes GKE replace the nodes, and not the pool."""
-    return any(_within(without_places(path), setting) for setting in RECREATING)
+    return any(_within(without_places(path), setting) for setting in (*RECREATING, LABELS))
 
 
 def only_adds(path: str, before: Any, after: Any) -> bool:
@@ -123,7 +128,7 @@ def _rules(token: str) -> Mapping[str, _Rule]:
 def _rule(token: str, path: str, field: Field) -> _Rule:
     left_out = path in _NAMES or any(of == token and _within(path, other) for of, other in NOT)
     kept = not left_out and (field.force_new or (token, path) in ALSO)
-    moved = token == NODE_POOL and recreates(path)
+    moved = token == NODE_POOL and any(_within(path, setting) for setting in RECREATING)
     effect = _CREATE_ONLY if kept else _RECREATES if moved else ""
     return _Rule(effect, block=bool(field.fields), unordered=field.type == "Set")
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from inferfleet.gke.facts.gateway_classes import LLM_D
-from inferfleet.gke.facts.sources import AI_CLUSTER, Source
+from inferfleet.gke.facts.sources import AI_CLUSTER, PRELOADING, Source
 
 Version = tuple[int, ...]
 
@@ -72,9 +72,15 @@ _NOTES_A3 = Source("GKE release notes", f"{_DOCS}/release-notes#October_17_2025"
 _FLEX_START = Source("GKE, flex-start", f"{_DOCS}/how-to/dws-flex-start-training", "2026-06-09")
 _QUEUED = Source("GKE, queued provisioning", f"{_DOCS}/how-to/provisioningrequest", "2026-04-08")
 _DRA = Source("GKE, set up DRA", f"{_DOCS}/how-to/set-up-dra", "2026-04-14")
+_STRATEGIES = Source(
+    "GKE, configure upgrade strategies", f"{_DOCS}/how-to/node-pool-upgrade-strategies", "2026-11-24"
+)
 
 INFERENCE_POOLS = Floor(("1.34.0-gke.1626000",), LLM_D)
 DRA = Floor(("1.34",), _DRA)
+# Of clusters that are not Autopilot.
+IMAGE_CACHE = Floor(("1.28.3-gke.1067000",), PRELOADING)
+AUTOSCALED_UPGRADES = Floor(("1.34.0-gke.2201000",), _STRATEGIES)
 # Google's guides disagree: that of flex-start says 1.33.0, that of AI-optimized clusters 1.32.2.
 CAPACITY: Mapping[str, tuple[Floor, ...]] = {
     "FlexStart": (
@@ -123,4 +129,12 @@ def rows() -> tuple[Floor | Broken, ...]:
     """Return every row of these tables."""
     listed = (*CAPACITY.values(), *FAMILIES.values(), *PARTS.values())
     floors = (floor for of_one in listed for floor in of_one)
-    return (INFERENCE_POOLS, DRA, *floors, *FABRICS.values(), *BROKEN.values())
+    return (
+        INFERENCE_POOLS,
+        DRA,
+        IMAGE_CACHE,
+        AUTOSCALED_UPGRADES,
+        *floors,
+        *FABRICS.values(),
+        *BROKEN.values(),
+    )

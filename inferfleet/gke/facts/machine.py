@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from inferfleet.api.kinds.inference_class import GpuDirect
+from inferfleet.api.kinds.gke.recipe import GpuDirect
 from inferfleet.api.kinds.node_pool import CapacityModel
 
 # "disputed": sources disagree, or only a weak one has it.

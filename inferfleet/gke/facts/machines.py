@@ -4,7 +4,8 @@ import re
 from functools import cache
 from math import ceil
 
-from inferfleet.api.kinds.inference_class import GkeProvisioning, GpuDirect, InferenceClass
+from inferfleet.api.kinds.gke.recipe import GkeProvisioning, GpuDirect
+from inferfleet.api.kinds.inference_class import InferenceClass
 from inferfleet.api.kinds.quantity import parse_quantity
 from inferfleet.gke.facts.machine import Accelerator, Fabric, LocalSsds, Machine
 from inferfleet.gke.facts.machine_table import (

@@ -1,5 +1,6 @@
 """Where facts and the rules of recipes were read, as messages name it: rows of tables have a `Source`."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 
@@ -59,6 +60,29 @@ AI_CLUSTER = Source(
     "https://docs.cloud.google.com/ai-hypercomputer/docs/create/gke-ai-hypercompute",
     "2026-04-06",
 )
+PRELOADING = Source(
+    "GKE, secondary boot disks",
+    "https://cloud.google.com/kubernetes-engine/docs/how-to/data-container-image-preloading",
+    "2026-11-24",
+)
+UPGRADE_STRATEGIES = Source(
+    "GKE, node upgrade strategies",
+    "https://docs.cloud.google.com/kubernetes-engine/docs/concepts/node-pool-upgrade-strategies",
+    "2026-11-24",
+)
+# Blueprints of cluster-toolkit v1.95.0, by family of machines, whose cluster has a maintenance exclusion of
+# scope NO_MINOR_OR_NODE_UPGRADES, UNTIL_END_OF_SUPPORT, from 2025-12-01 on, beside a daily window at 09:00.
+_EXAMPLES = "https://github.com/GoogleCloudPlatform/cluster-toolkit/blob/10470803/examples"
+BLUEPRINTS: Mapping[str, Source] = {
+    family: Source(f"cluster-toolkit, {name}", f"{_EXAMPLES}/{name}/{name}.yaml", "2026-06-25")
+    for family, name in (
+        ("A3 High", "gke-a3-highgpu"),
+        ("A3 Ultra", "gke-a3-ultragpu"),
+        ("A4", "gke-a4"),
+        ("A4X", "gke-a4x"),
+        ("G4", "gke-g4"),
+    )
+}
 # https://docs.cloud.google.com/kubernetes-engine/docs/how-to/provisioningrequest
 PROVISIONING_REQUEST = "GKE, queued provisioning, 2026-04-08"
 BROKEN_SPOT = "GoogleCloudPlatform/cluster-toolkit#4058, AI-Hypercomputer/xpk#434"

@@ -2,7 +2,8 @@
 
 from collections.abc import Iterator
 
-from inferfleet.api.kinds.inference_class import NVIDIA_DRIVER, GkeAccelerator
+from inferfleet.api.kinds.gke.recipe import GkeAccelerator
+from inferfleet.api.kinds.inference_class import NVIDIA_DRIVER
 from inferfleet.api.kinds.quantity import parse_quantity
 from inferfleet.fleet.shapes import accelerator, node
 from inferfleet.gke.facts.machine_table import DISPUTED, PARTITIONS

@@ -12,6 +12,7 @@ from inferfleet.gke.facts.sources import (
     GKE_GPUS,
     GPUS,
     LOCAL_SSD,
+    PRELOADING,
     TOOLKIT,
     VERIFIED,
 )
@@ -116,6 +117,15 @@ def _boot_disk(gke_class: GkeClass) -> Iterator[Finding]:
         )
 
 
+def _image_cache(gke_class: GkeClass) -> Iterator[Finding]:
+    recipe = gke_class.recipe
+    if recipe.secondary_boot_disks and not recipe.image_streaming:
+        what = "has secondaryBootDisks with images, which GKE reads by image streaming alone"
+        yield Finding(
+            "rule", f"{GKE}.secondaryBootDisks", what, str(PRELOADING), "Write imageStreaming: true"
+        )
+
+
 def _gpu_direct(gke_class: GkeClass) -> Iterator[Finding]:
     kind, fabric = gke_class.recipe.networking.gpu_direct, gke_class.machine.fabric
     if kind != "None" and (fabric is None or fabric.kind != kind):
@@ -125,4 +135,4 @@ def _gpu_direct(gke_class: GkeClass) -> Iterator[Finding]:
         yield Finding("fact", f"{GKE}.networking.gpuDirect", what, TOOLKIT, next_step)
 
 
-RULES: tuple[ClassRule, ...] = (_machine, _accelerator, _local_ssd, _boot_disk, _gpu_direct)
+RULES: tuple[ClassRule, ...] = (_machine, _accelerator, _local_ssd, _boot_disk, _image_cache, _gpu_direct)

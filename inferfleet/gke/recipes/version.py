@@ -3,11 +3,13 @@
 from collections.abc import Iterator
 
 from inferfleet.gke.facts.floors import (
+    AUTOSCALED_UPGRADES,
     BROKEN,
     CAPACITY,
     DRA,
     FABRICS,
     FAMILIES,
+    IMAGE_CACHE,
     PARTS,
     Floor,
     below,
@@ -56,6 +58,11 @@ def _needs(pool: GkePool) -> Iterator[tuple[Floor, str]]:
         yield floor, pool.capacity_model
     if pool.gke_class.document.spec.allocation == "DRA":
         yield DRA, "DRA"
+    if pool.recipe.secondary_boot_disks:
+        yield IMAGE_CACHE, "secondaryBootDisks"
+    upgrades = pool.document.upgrade_settings
+    if upgrades and upgrades.blue_green_settings and upgrades.blue_green_settings.autoscaled_rollout_policy:
+        yield AUTOSCALED_UPGRADES, "autoscaledRolloutPolicy"
 
 
 def _broken(pool: GkePool) -> Iterator[Finding]:

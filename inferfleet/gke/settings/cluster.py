@@ -7,6 +7,7 @@ from inferfleet.fleet import names
 from inferfleet.gke.facts.schema import CLUSTER
 from inferfleet.gke.pool import GkeCluster
 from inferfleet.gke.settings.network import network_settings
+from inferfleet.gke.settings.upkeep import maintenance
 from inferfleet.gke.values import CloudResource
 from inferfleet.profiles.gke import GATEWAY_CHANNEL, LOGS, METRICS, SCOPES
 
@@ -20,8 +21,19 @@ _OF_FIRST_POOL = ("initialNodeCount", "nodeConfig")
 _MULTI_NETWORKING = "enableMultiNetworking"
 
 
-def control_plane(cluster: GkeCluster, *, multi_networking: bool, after: tuple[str, ...]) -> CloudResource:
+# Google gives other zones of a cluster to all of its pools, also to those that have zones of their own:
+# https://cloud.google.com/kubernetes-engine/docs/reference/rest/v1/ClusterUpdate (desiredLocations). Every
+# pool of a cluster with zones has its own here and changes by itself, so the cluster's stay as they began.
+_ZONES = "nodeLocations"
+
+
+def control_plane(
+    cluster: GkeCluster, *, made: bool, multi_networking: bool, after: tuple[str, ...]
+) -> CloudResource:
     """Return the Cluster resource. With `multi_networking` nodes of its pools may have extra interfaces.
+
+    `made` says that it exists, in its region. Its zones are what it is made with only; a replacement in
+    another region would keep those of the old one.
 
     `after` should hold all networks, also those that one pool alone uses: Pulumi does not delete the pools
     of a cluster that is deleted, so nothing else keeps their networks until the last node is gone.
@@ -41,6 +53,7 @@ def control_plane(cluster: GkeCluster, *, multi_networking: bool, after: tuple[s
             "privateClusterConfig": {"enablePrivateNodes": gke.private_nodes},
             **_endpoints(gke),
             **_versions(gke),
+            **maintenance(gke.maintenance_policy),
             **_first_pool(cluster.account),
             "workloadIdentityConfig": {"workloadPool": f"{gke.project}.svc.id.goog"},
             "gatewayApiConfig": {"channel": GATEWAY_CHANNEL},
@@ -60,7 +73,11 @@ def control_plane(cluster: GkeCluster, *, multi_networking: bool, after: tuple[s
             "deletionProtection": gke.deletion_protection,
         },
         after=after,
-        ignore=(*_OF_FIRST_POOL, *(() if multi_networking else (_MULTI_NETWORKING,))),
+        ignore=(
+            *_OF_FIRST_POOL,
+            *(() if multi_networking else (_MULTI_NETWORKING,)),
+            *((_ZONES,) if made else ()),
+        ),
         protect=gke.deletion_protection,
         timeout=_SECONDS,
     )

@@ -3,7 +3,7 @@
 from typing import Any
 
 from inferfleet.api.kinds.base import Taint
-from inferfleet.api.kinds.inference_class import GkeAccelerator, GkeProvisioning
+from inferfleet.api.kinds.gke.recipe import GkeAccelerator, GkeProvisioning
 from inferfleet.api.kinds.node_pool import Capacity, NodePool
 from inferfleet.api.kinds.node_size import HugePages
 from inferfleet.api.kinds.quantity import parse_quantity
@@ -36,6 +36,7 @@ def node_config(cluster: GkeCluster, pool: GkePool) -> dict[str, Any]:
         **_local_ssd(recipe),
         **_huge_pages(pool.gke_class.document.spec.node.hugepages),
         "gcfsConfig": {"enabled": recipe.image_streaming},
+        **_image_cache(recipe),
         "gvnic": {"enabled": True},
         **_capacity(pool),
         "labels": _labels(pool),
@@ -82,6 +83,17 @@ def _identity(account: str, *, secure_boot: bool) -> dict[str, Any]:
 def _boot_disk(recipe: GkeProvisioning, machine: Machine) -> dict[str, Any]:
     kind = recipe.disk_type or machine.boot_disk
     return {"sizeGb": recipe.disk_size_gb, **({"diskType": kind} if kind else {})}
+
+
+def _image_cache(recipe: GkeProvisioning) -> dict[str, Any]:
+    """Return the disks from which containerd reads images: https://cloud.google.com/kubernetes-engine/docs/
+    how-to/data-container-image-preloading.
+    """
+    disks = [
+        {"diskImage": disk.disk_image, "mode": "CONTAINER_IMAGE_CACHE"}
+        for disk in recipe.secondary_boot_disks
+    ]
+    return {"secondaryBootDisks": disks} if disks else {}
 
 
 def _boots_securely(recipe: GkeProvisioning) -> bool:

@@ -4,11 +4,12 @@ from typing import Any
 
 from inferfleet.fleet import names
 from inferfleet.gke import names as cloud_names
-from inferfleet.gke.facts.create_only import create_only, digest, recreating
+from inferfleet.gke.facts.create_only import LABELS, create_only, digest, recreating
 from inferfleet.gke.facts.schema import CLUSTER, NODE_POOL
 from inferfleet.gke.pool import GkeCluster, GkePool
 from inferfleet.gke.settings.network import interfaces
 from inferfleet.gke.settings.nodes import ignored, node_config
+from inferfleet.gke.settings.upkeep import upgrades
 from inferfleet.gke.values import CloudComponent, CloudPool, CloudResource
 from inferfleet.profiles.gke import RACK_TOPOLOGY
 
@@ -50,11 +51,12 @@ def gpu_pool(cluster: GkeCluster, pool: GkePool, *, after: tuple[str, ...]) -> C
         timeout=SECONDS,
     )
     resources = (policy, resource) if policy else (resource,)
+    labels = {LABELS: dict(sorted(cluster.gke.labels.items()))} if cluster.gke.labels else {}
     return CloudPool(
         pool,
         cloud_name,
         CloudComponent("GpuNodePool", cloud_names.cloud_resource(cluster.name, pool.name), resources),
-        create_only(NODE_POOL, inputs) | recreating(inputs),
+        create_only(NODE_POOL, inputs) | recreating(inputs) | labels,
     )
 
 
@@ -112,13 +114,13 @@ def _upkeep(pool: GkePool) -> dict[str, Any]:
     A release channel upgrades nodes by itself, and takes no pool that refuses.
 
     Nodes of the Dynamic Workload Scheduler are not repaired, which would delete them, and GKE chooses how to
-    upgrade them. Other nodes are drained one at a time without a surge: there is seldom a spare machine.
+    upgrade them.
     """
     dynamic = pool.capacity_model in ("FlexStart", "Queued")
     upkeep: dict[str, Any] = {"management": {"autoRepair": not dynamic, "autoUpgrade": True}}
     if dynamic:
         return upkeep
-    return upkeep | {"upgradeSettings": {"strategy": "SURGE", "maxSurge": 0, "maxUnavailable": 1}}
+    return upkeep | {"upgradeSettings": upgrades(pool.document.upgrade_settings)}
 
 
 def _rack_policy(cluster: GkeCluster, pool: GkePool) -> CloudResource:

@@ -11,6 +11,13 @@ from sandbox.gcp.store import Record
 HARDWARE = "sandbox.inferfleet.dev/hardware"
 # An annotation with the labels and taints that the node was given last.
 LABELS = "sandbox.inferfleet.dev/labels"
+# What GKE makes machines anew for, beside what nodes have of it: the calls of nodePoolNodeConfigUpdate in
+# node_config.go of terraform-provider-google-beta at 93c65b2d60, 2026-08-21, but for labels, taints and tags;
+# of resourceLabels https://cloud.google.com/sdk/gcloud/reference/container/node-pools says so (--labels).
+_OF_MACHINES = (
+    *("bootDisk", "diskSizeGb", "diskType", "gcfsConfig", "gvnic", "imageType", "linuxNodeConfig"),
+    *("machineType", "resourceLabels", "workloadMetadataConfig"),
+)
 Node = dict[str, Any]
 
 
@@ -88,7 +95,7 @@ def _labels_annotation(pool: Record, zone: str) -> str:
 
 def _hardware_digest(pool: Record) -> str:
     config = pool.state["nodeConfig"]
-    parts = [config["machineType"], config["imageType"], config["diskType"], capacity_of(pool)]
+    parts = [{name: config.get(name) for name in _OF_MACHINES}, capacity_of(pool)]
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:12]
 
 

@@ -4,6 +4,7 @@ from typing import Any
 
 from sandbox.gcp.rules import regions
 from sandbox.gcp.rules.errors import bad_request
+from sandbox.gcp.rules.maintenance import check_maintenance
 from sandbox.gcp.rules.names import BETA, network_id, numeric_id, short_name, subnetwork_id
 from sandbox.gcp.rules.networking import check_subnetwork_in, named_ranges
 from sandbox.gcp.rules.pool_rules import check_name
@@ -101,6 +102,7 @@ def check_cluster(state: Values, records: Records, resource_id: str) -> None:
     _check_zones(state, region)
     _check_networks(state, records, region)
     _check_version(state.get("minMasterVersion"))
+    check_maintenance(state.get("maintenancePolicy") or {})
     workload_pool = (state.get("workloadIdentityConfig") or {}).get("workloadPool")
     if workload_pool not in (None, "", f"{project}.svc.id.goog"):
         raise bad_request(f"The only supported workload identity pool is '{project}.svc.id.goog'")

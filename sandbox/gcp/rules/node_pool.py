@@ -56,10 +56,12 @@ def fill_pool(state: Values, cluster: Record, *, taint_gpus: bool) -> Values:
     `taint_gpus` says that the cluster has nodes without GPUs, so that nodes with GPUs can be tainted.
     """
     config = _fill_node_config({**node_config(state)}, taint_gpus=taint_gpus, state=state)
+    # https://docs.cloud.google.com/kubernetes-engine/docs/concepts/node-pool-upgrade-strategies
+    surge = {"strategy": "SURGE", "maxSurge": 1, "maxUnavailable": 0}
     defaults: Values = {
         "management": {"autoRepair": True, "autoUpgrade": True},
         "maxPodsPerNode": cluster.state.get("defaultMaxPodsPerNode", 110),
-        "upgradeSettings": {"strategy": "SURGE", "maxSurge": 1, "maxUnavailable": 0},
+        "upgradeSettings": {"strategy": "SHORT_LIVED"} if config.get("flexStart") else surge,
         "namePrefix": "",
         "version": cluster.state["masterVersion"],
     }

@@ -41,6 +41,7 @@ def check_pool(state: Values, cluster: Record, records: Records, zones: tuple[st
     _check_networks(state, cluster, records)
     _check_account(config, records)
     _check_autoscaling(state.get("autoscaling") or {})
+    _check_upgrades(state)
 
 
 def _check_zones(zones: tuple[str, ...], cluster: Record) -> None:
@@ -175,3 +176,27 @@ def _check_autoscaling(scaling: Values) -> None:
             )
     if scaling and not (scaling.get("maxNodeCount") or scaling.get("totalMaxNodeCount")):
         raise bad_request("Autoscaling needs maxNodeCount or totalMaxNodeCount of at least 1")
+
+
+def _check_upgrades(state: Values) -> None:
+    """Refuse upgrades that no node would take part in. The provider takes two of Google's three strategies.
+
+    resource_container_node_pool.go of terraform-provider-google-beta at 93c65b2d60, 2026-08-21
+    """
+    settings = state.get("upgradeSettings") or {}
+    strategy = settings.get("strategy", "SURGE")
+    if strategy == "SHORT_LIVED" and (state.get("nodeConfig") or {}).get("flexStart"):
+        return  # GKE filled it in.
+    if strategy not in ("SURGE", "BLUE_GREEN"):
+        raise bad_request(f"expected strategy to be one of ['SURGE' 'BLUE_GREEN'], got {strategy}")
+    if strategy == "BLUE_GREEN":
+        steps = settings.get("blueGreenSettings") or {}
+        if steps.get("standardRolloutPolicy") and steps.get("autoscaledRolloutPolicy"):
+            raise bad_request(
+                "`standard_rollout_policy` and `autoscaled_rollout_policy` cannot be set at the same time"
+            )
+        # https://docs.cloud.google.com/kubernetes-engine/docs/how-to/node-pool-upgrade-strategies
+        if steps.get("autoscaledRolloutPolicy") and not state.get("autoscaling"):
+            raise bad_request("Autoscaled blue-green upgrades need a node pool with autoscaling")
+    elif settings and not 1 <= settings.get("maxSurge", 0) + settings.get("maxUnavailable", 0) <= 20:
+        raise bad_request("maxSurge and maxUnavailable together must be between 1 and 20 nodes")

@@ -10,8 +10,9 @@ from small_clouds import clouds, made, resources
 from inferfleet.api.kinds.inference_class import InferenceClass
 from inferfleet.api.kinds.inference_cluster import InferenceCluster
 from inferfleet.fleet.names import POOL
-from inferfleet.gke.facts.change_table import Effect, Row, field_table
-from inferfleet.gke.facts.create_only import ZONES, create_only, recreating, without_places
+from inferfleet.gke.facts.change_table import field_table
+from inferfleet.gke.facts.create_only import LABELS, ZONES, create_only, recreating, without_places
+from inferfleet.gke.facts.effects import Effect, Row
 from inferfleet.gke.facts.schema import CLUSTER, NODE_POOL
 from inferfleet.gke.settings.ranges import BLOCK
 from inferfleet.gke.values import CloudResource
@@ -62,6 +63,7 @@ EDITS: dict[str, Edit] = {
     f"{RECIPE}.localSsd": ({"count": 4}, {}),
     f"{RECIPE}.driver": ("INSTALLATION_DISABLED", {}),
     f"{RECIPE}.imageStreaming": (True, {}),
+    f"{RECIPE}.secondaryBootDisks": ([{"diskImage": "global/images/vllm"}], {}),
     f"{RECIPE}.networking.gpuDirect": ("TCPXO", {f"{RECIPE}.machineType": "a3-megagpu-8g"}),
     f"{RECIPE}.compactPlacement": (True, {}),
     f"{RECIPE}.verified": ("by hand, 2026-01-01", {}),
@@ -71,6 +73,7 @@ EDITS: dict[str, Edit] = {
     f"{GKE}.zones": (["us-east5-a"], {}),
     f"{GKE}.releaseChannel": ("RAPID", {}),
     f"{GKE}.minVersion": ("1.34", {}),
+    f"{GKE}.maintenancePolicy": ({"dailyMaintenanceWindow": {"startTime": "09:00"}}, {}),
     f"{GKE}.network.block": ("10.128.0.0/14", {}),
     f"{GKE}.network.existing": (EXISTING, {}),
     f"{GKE}.network.gpuDirect": ("Stack", {}),
@@ -97,6 +100,7 @@ EDITS: dict[str, Edit] = {
     f"{POOLS}.capacity.model": ("FlexStart", {}),
     f"{POOLS}.capacity.reservation": ({"name": "b"}, {f"{POOLS}.capacity.model": "Reservation"}),
     f"{POOLS}.capacity.hostMaintenance": ("Periodic", {}),
+    f"{POOLS}.upgradeSettings": ({"maxSurge": 1}, {}),
     f"{POOLS}.capacity.maxRunDuration": ("24h", {f"{POOLS}.capacity.model": "FlexStart"}),
 }
 # Fields that cannot be changed by themselves, or that GKE clusters do not have.
@@ -171,7 +175,8 @@ def _flat(one: CloudResource, part: str) -> dict[str, tuple[Any, str]]:
     nodes = {without_places(path) for path in recreating(one.inputs)} if one.token == NODE_POOL else set()
     found: dict[str, tuple[Any, str]] = {}
     for path, value in _leaves(one.inputs):
-        lasts = "life" if path in life else "nodes" if path in nodes else "any time"
+        moved = path in nodes or (one.token == NODE_POOL and path.startswith(f"{LABELS}."))
+        lasts = "life" if path in life else "nodes" if moved else "any time"
         found[f"{part}.{path}"] = ([*found.get(f"{part}.{path}", ([],))[0], value], lasts)
     return {path: value for path, value in found.items() if not path.endswith((".name", f".{POOL}"))}
 

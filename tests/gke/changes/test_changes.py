@@ -22,10 +22,22 @@ def test_sizes_labels_taints_and_channels_are_in_place_and_not_told() -> None:
         "east",
         pool(maxNodeCount=9, labels={"a": "b"}, taints=[{"key": "k", "value": "v", "effect": "NoSchedule"}]),
         releaseChannel="RAPID",
-        labels={"team": "ml"},
         privateNodes=False,
+        maintenancePolicy={"dailyMaintenanceWindow": {"startTime": "09:00"}},
     )
     assert changes(standing(cluster()), edited) == ([], [], [])
+
+
+def test_labels_of_machines_replace_the_nodes_and_those_of_nodes_do_not() -> None:
+    told = 'labels (resourceLabels {"team": "ml"} -> {"team": "web"})'
+    assert changes(standing(cluster(labels={"team": "ml"})), cluster(labels={"team": "web"})) == (
+        [f"pool east/l4 has its nodes replaced: {told}; 2 replicas (2 of ml/coder)"],
+        [],
+        [
+            f"spec.nodePools[0]: GKE replaces the nodes of {STANDING}, some at a time: {told}. "
+            "Expect the replicas on them to restart on other nodes"
+        ],
+    )
 
 
 @pytest.mark.parametrize(
@@ -181,7 +193,7 @@ def test_allowing_what_never_replaces_a_pool_is_a_mistake() -> None:
         "accelerator.count, accelerator.partitionSize, accelerator.sharing, accelerator.type, "
         "capacity.hostMaintenance, capacity.maxRunDuration, capacity.model, capacity.reservation, "
         "compactPlacement, driver, localSsd, "
-        "networking.gpuDirect, node.pods, zones",
+        "networking.gpuDirect, node.pods, secondaryBootDisks, zones",
     ]
 
 

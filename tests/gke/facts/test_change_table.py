@@ -12,8 +12,9 @@ from inferfleet.api.kinds.inference_cluster import InferenceCluster
 from inferfleet.api.kinds.model_deployment import ModelDeployment, Role
 from inferfleet.gke.changes.page import DEPLOYMENT_FIELDS
 from inferfleet.gke.facts import schema
-from inferfleet.gke.facts.change_table import POOLS, Effect, Row, field_table
+from inferfleet.gke.facts.change_table import POOLS, field_table
 from inferfleet.gke.facts.create_only import is_create_only, recreates
+from inferfleet.gke.facts.effects import Effect, Row
 from inferfleet.gke.facts.schema import CLUSTER, NODE_POOL
 from inferfleet.gke.settings.ranges import BLOCK
 

@@ -26,6 +26,12 @@ _GPUS = {
     "a4x-maxgpu-4g-metal": ("nvidia-gb300", 4),
 }
 
+_CLUSTER = {
+    "project": "acme-prod",
+    "region": "us-east5",
+    "maintenancePolicy": {"dailyMaintenanceWindow": {"startTime": "09:00"}},
+}
+
 
 def recipe(
     machine: str,
@@ -65,7 +71,7 @@ def pool(
 def stack(pools: dict[str, tuple[dict[str, Any], dict[str, Any]]], **gke: Any) -> Documents:
     """Cluster `east`; each pool has a class of its own name."""
     spec = {
-        "cluster": {"source": "GKE", "gke": {"project": "acme-prod", "region": "us-east5", **gke}},
+        "cluster": {"source": "GKE", "gke": {**_CLUSTER, **gke}},
         "nodePools": [{"name": name, "className": name, **fields} for name, (_, fields) in pools.items()],
     }
     return Documents(

@@ -43,9 +43,20 @@ def test_of_too_many_nodes_those_named_go_first_and_then_the_youngest(pool: Reco
     assert kept_and_new([young, middle, old], pool, (old["metadata"]["name"],)) == ([middle, young], [])
 
 
-def test_another_machine_type_makes_new_nodes_and_another_label_does_not(pool: Record) -> None:
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"machineType": "e2-standard-8"},
+        {"bootDisk": {"sizeGb": 300}},
+        {"gcfsConfig": {"enabled": True}},
+        {"resourceLabels": {"team": "ml"}},
+    ],
+)
+def test_what_machines_are_made_with_makes_new_nodes_and_another_label_does_not(
+    pool: Record, change: dict[str, Any]
+) -> None:
     nodes = [_node(pool, A, 1), _node(pool, A, 2)]
-    kept, new = kept_and_new(nodes, _config(pool, machineType="e2-standard-8"), ())
+    kept, new = kept_and_new(nodes, _config(pool, **change), ())
     assert (kept, len(new)) == ([], 2)
     assert kept_and_new(nodes, _config(pool, labels={"a": "b"}), ()) == (nodes, [])
 
