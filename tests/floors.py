@@ -45,7 +45,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("inferfleet.reach", "inferfleet.plugins.loading", "inferfleet.components"),
     ("inferfleet.preflight",),
     ("inferfleet.status", "inferfleet.recovery", "inferfleet.policy"),
-    ("inferfleet.doctor",),
+    ("inferfleet.doctor", "inferfleet.chat"),
     ("inferfleet.digest.values",),
     (
         "inferfleet.digest",
@@ -137,6 +137,7 @@ OUTSIDE = {
     "inferfleet.preflight": {"time"},
     "inferfleet.status": {"time"},
     "inferfleet.doctor": {"time"},
+    "inferfleet.chat": {"time"},
     "inferfleet.run": {"time"},
     # Hooks that are called while the program goes on, within a time limit.
     "inferfleet.ready": {"asyncio", "sys", "time"},

@@ -23,8 +23,9 @@ MEANINGS = {
     ExitCode.UNPLACED: "replicas have no place, and their deployment or the stack refuses an update then",
     ExitCode.LOCK_DIFFERS: "placement.lock does not match (`plan --locked`, and `digest` of stacks that are "
     "locked)",
-    ExitCode.NOT_READY: "something that should serve does not, or its cluster does not answer (`status`); an "
-    "update lacks what it needs (`doctor`)",
+    ExitCode.NOT_READY: "something that should serve does not, or its cluster does not answer (`status`, "
+    "`chat`); "
+    "an update lacks what it needs, or something is left that costs (`doctor`)",
     ExitCode.UNFINISHED: "a killed update left something behind that is not fixed (`recover`)",
     ExitCode.INTERRUPTED: "interrupted with Ctrl-C",
     ExitCode.READER_GONE: "the reader of the output went away",

@@ -27,7 +27,12 @@ from inferfleet.plugins.loading import outside_allowed, registered
 from inferfleet.policy.enforce import policy_problems
 
 if TYPE_CHECKING:
+    from pydantic import SecretStr
+
     from inferfleet.reach.google_login import Addresses
+
+# The environment variable with a key of the engines, for `chat`.
+API_KEY = "INFERFLEET_API_KEY"
 
 Paths = Annotated[
     list[Path] | None,
@@ -143,6 +148,13 @@ def shown_path(file: Path, base: Path | None = None) -> str:
     """
     below = base or Path.cwd()
     return str(file.relative_to(below)) if file.is_relative_to(below) else str(file)
+
+
+def api_key() -> "SecretStr | None":
+    """Return the key of the engines that is in the environment; None where there is none."""
+    from pydantic import SecretStr
+
+    return SecretStr(key) if (key := os.environ.get(API_KEY)) else None
 
 
 def google() -> "Addresses":

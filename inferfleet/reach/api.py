@@ -1,8 +1,11 @@
-"""Requests to the API server of one cluster: they read, but for one that adds an Event."""
+"""Requests to the API server of one cluster: they read, but for one that adds an Event, and one that goes on
+to a pod.
+"""
 
 import json
 import time
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from inferfleet.reach.exec_command import last_line
@@ -21,6 +24,14 @@ Event = tuple[str, dict[str, Any]]
 _METADATA = f"application/json;as=PartialObjectMetadata{{}};g=meta.k8s.io;v=v1,{_JSON}"
 
 
+@dataclass(frozen=True)
+class Answered:
+    """What a server answered to a request, whatever its HTTP status."""
+
+    status: int
+    text: str
+
+
 class NoAnswerError(Exception):
     """The cluster did not answer; the text is the reason in a few words."""
 
@@ -28,8 +39,9 @@ class NoAnswerError(Exception):
 class RefusedError(Exception):
     """The API server answered with an error status."""
 
-    def __init__(self, status: int, path: str, method: str = "GET") -> None:
+    def __init__(self, status: int, path: str, method: str = "GET", body: str = "") -> None:
         self.status = status
+        self.body = body
         self.path = path
         self.method = method
         super().__init__(f"{path}: status {status}")
@@ -38,16 +50,16 @@ class RefusedError(Exception):
 class _LaterError(RefusedError):
     """The API server wants to be asked again after so many seconds."""
 
-    def __init__(self, status: int, path: str, method: str, *, seconds: int) -> None:
+    def __init__(self, status: int, path: str, method: str, body: str, *, seconds: int) -> None:
         self.seconds = seconds
-        super().__init__(status, path, method)
+        super().__init__(status, path, method, body)
 
 
 class Api:
     """Requests to the API server of one cluster. Each raises NoAnswerError or RefusedError.
 
-    They are GET requests but for `add_event` and `may`, which stores nothing: everything else on a cluster is
-    written by Pulumi.
+    They are GET requests but for `add_event`, and for `may` and `proxied`, which store nothing: everything
+    else on a cluster is written by Pulumi.
     """
 
     def __init__(self, client: "ApiClient", server: str, deadline: float) -> None:
@@ -107,6 +119,20 @@ class Api:
         }
         answer = self._send("POST", f"/apis/{api}/selfsubjectaccessreviews", _JSON, {}, review)
         return bool((_object(answer).get("status") or {}).get("allowed"))
+
+    def proxied(self, path: str, body: Mapping[str, Any] | None = None) -> Answered:
+        """Return what is answered at a path behind the subresource `proxy` of a pod or Service, by it or by
+        the API server itself; asked with POST where there is a body.
+
+        The API server takes the header Authorization for itself and does not hand it on
+        (k8s.io/apiserver 0.36, pkg/endpoints/filters/authentication.go), so nothing there gets a key of its
+        own, and our credentials stay here.
+        """
+        try:
+            answer = self._send_once("POST" if body else "GET", path, _JSON, {}, body, as_text=True)
+        except RefusedError as refused:
+            return Answered(refused.status, refused.body)
+        return Answered(200, _text(answer))
 
     def _get(self, path: str, accept: str, query: Mapping[str, Any]) -> dict[str, Any]:
         return _object(self._send("GET", path, accept, query))
@@ -170,13 +196,19 @@ class Api:
                 raise NoAnswerError(last_line(str(error.reason))) from error
             later = str((error.headers or {}).get("Retry-After", ""))
             if later.isdecimal() and (error.status == 429 or error.status >= 500):
-                raise _LaterError(error.status, path, method, seconds=int(later)) from error
-            raise RefusedError(error.status, path, method) from error
+                raise _LaterError(
+                    error.status, path, method, _text(error.body), seconds=int(later)
+                ) from error
+            raise RefusedError(error.status, path, method, _text(error.body)) from error
         except (HTTPError, OSError) as error:
             raise NoAnswerError(reason(error)) from error
         except ValueError:
             # Its text may be a header, and so a credential.
             raise NoAnswerError("a request cannot be sent to its address with its credentials") from None
+
+
+def _text(body: bytes | str | None) -> str:
+    return body.decode(errors="replace") if isinstance(body, bytes) else body or ""
 
 
 def _object(answer: Any) -> dict[str, Any]:

@@ -17,6 +17,7 @@ from sandbox import https
 from sandbox.cluster import podnet, ports, seeds
 from sandbox.cluster.kubectl import Kubectl
 from sandbox.cluster.kwok_stages import kwok_stages
+from sandbox.network import egress
 from sandbox.network.pod_network import give, has_namespace
 from sandbox.places import StackPlaces
 from sandbox.problem import SandboxProblem
@@ -230,8 +231,8 @@ class KwokCluster:
         command += ["--node-lease-duration-seconds", "0"]
         for elected in ("kube-scheduler", "kube-controller-manager"):
             command += ["--extra-args", f"{elected}=leader-elect=false"]
-        if not has_namespace(self.folder):
-            command += ["--extra-args", f"kube-controller-manager=controllers={_CONTROLLERS}"]
+        on_loopback = f"kube-controller-manager=controllers={_CONTROLLERS}"
+        command += ["--extra-args", egress.flag(self.folder) if has_namespace(self.folder) else on_loopback]
         if access is not None:
             command += ["--extra-args", f"kube-apiserver=token-auth-file={access.tokens}"]
         return self._kwokctl(tools, command)

@@ -25,10 +25,11 @@ async def main(stack_folder: str, port: int) -> None:
     if tools is None:
         sys.exit("the toolchain is not complete. Run `inferfleet sandbox up`.")
     store = Store(places.cloud)
-    runner = web.AppRunner(application(store), access_log=None)
+    kubernetes = KwokKubernetes(places, tools)
+    runner = web.AppRunner(application(store, kubernetes.outlasting), access_log=None)
     await runner.setup()
     await web.TCPSite(runner, "127.0.0.1", port).start()
-    await autoscale(places, KubernetesEngine(store, KwokKubernetes(places, tools)))
+    await autoscale(places, KubernetesEngine(store, kubernetes))
 
 
 if __name__ == "__main__":

@@ -9,6 +9,7 @@ from aiohttp import web
 from aiohttp.typedefs import Handler
 
 from sandbox.gcp.compute_api import add_compute, error_response
+from sandbox.gcp.inventory_api import Outlasting, add_inventory, nothing
 from sandbox.gcp.project_api import add_projects
 from sandbox.gcp.rules.maintenance import maintenance_window
 from sandbox.gcp.rules.names import short_name
@@ -20,11 +21,11 @@ TOKEN = "simulated"
 _RENAMED = ("bootDisk", "diskSizeGb", "diskType", "effectiveTaints", "guestAccelerators", "taints")
 
 
-def application(store: Store) -> web.Application:
+def application(store: Store, made: Outlasting = nothing) -> web.Application:
     """Return the server of all simulated APIs.
 
     `POST /token` is the login, `GET /v1/projects/*/locations/*/clusters/*` answers a cluster, and the rest is
-    compute_api's and project_api's.
+    compute_api's, inventory_api's and project_api's. `made` says what a cluster has made in the cloud.
     """
 
     async def login(request: web.Request) -> web.Response:
@@ -41,6 +42,7 @@ def application(store: Store) -> web.Application:
     server.router.add_post("/token", login)
     server.router.add_get("/v1/projects/{project}/locations/{location}/clusters/{cluster}", get_cluster)
     add_compute(server.router, store)
+    add_inventory(server.router, store, cluster_json, made)
     add_projects(server.router, store)
     return server
 

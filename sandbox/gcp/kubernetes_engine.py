@@ -43,6 +43,9 @@ class Kubernetes(Protocol):
     def tell_proxies(self, cluster: Record) -> None:
         """Let the cluster's gateways know whether its network has a subnetwork for their proxies."""
 
+    def outlasting(self, cluster: Record) -> list[Record]:
+        """Return what controllers inside of the cluster have made in the cloud."""
+
     def remove_cluster(self, cluster: Record) -> None:
         """Remove the cluster's API server and everything on it."""
 
@@ -183,12 +186,15 @@ class KubernetesEngine:
         )
         return cluster.but(state=state)
 
-    def remove(self, record: Record) -> None:
-        """Remove the Kubernetes side of a cluster or pool; other resources have none."""
+    def remove(self, record: Record) -> tuple[Record, ...]:
+        """Remove the Kubernetes side of a cluster or pool; other resources have none. Return what stays."""
+        stays: list[Record] = []
         if record.token == POOL:
             self.kubernetes.set_nodes(record.but(zones={}))
         elif record.token == CLUSTER:
+            stays = self.kubernetes.outlasting(record)
             self.kubernetes.remove_cluster(record)
+        return tuple(stays)
 
     def refuse_conflict(self, resource_id: str) -> None:
         """Raise ApiError while the cluster of this ID, or of the pool of this ID, is busy."""

@@ -69,8 +69,9 @@ def _finish_cluster(cluster: Record, engine: KubernetesEngine) -> None:
     """Finish the operations on a cluster and its pools, as Google does when their caller was killed."""
     store = engine.store
     if cluster.status == "STOPPING":
-        engine.remove(cluster)
+        stays = engine.remove(cluster)
         with store.changing() as records:
+            records.update({one.id: one for one in stays})
             for record in [cluster, *pools_of(records, cluster.id)]:
                 del records[record.id]
         return

@@ -86,8 +86,9 @@ class Cloud:
                 self._engine.refuse_conflict(resource_id)
                 records[resource_id] = record.but(status="STOPPING")
         self._wait("delete", timeout)
-        self._engine.remove(record)
+        stays = self._engine.remove(record)
         with self.store.changing() as records:
+            records.update({one.id: one for one in stays})
             for other_id in [*records]:
                 if other_id == resource_id or _is_part_of(records[other_id], record):
                     del records[other_id]

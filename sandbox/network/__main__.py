@@ -1,7 +1,8 @@
 """Runs the network of one cluster's pods: `python -m sandbox.network <stack folder> <cluster>`.
 
-Its child holds the network namespace. Inside of it the API server is where it is outside. The addresses of
-Gateways lead into it, and those of Services of type LoadBalancer, which it gives them.
+Its child holds the network namespace. Inside of it the API server is where it is outside, and reaches what
+is inside. The addresses of Gateways lead into it, and those of Services of type LoadBalancer, which it gives
+them.
 """
 
 import asyncio
@@ -16,7 +17,7 @@ from sandbox.cluster.companions import cluster_of, python_link
 from sandbox.cluster.kwok import KwokCluster
 from sandbox.cluster.objects import Object, now
 from sandbox.cluster.watching import UNREACHABLE, Api, ApiError, Copies, follow
-from sandbox.network import namespace, sockets
+from sandbox.network import egress, namespace, sockets
 from sandbox.network.doors import doors
 from sandbox.network.load_balancers import Place, addresses, events, places, statuses
 from sandbox.network.open_doors import OpenDoors
@@ -42,9 +43,8 @@ async def main(stack_folder: str, name: str) -> None:
     assert holder.stdout is not None  # it is a pipe
     if (await holder.stdout.readline()).decode().strip() != namespace.READY:
         sys.exit("there is no network namespace")
-    tasks = [
-        asyncio.create_task(work) for work in (holder.wait(), _serve_api(cluster), _serve_doors(cluster))
-    ]
+    works = (holder.wait(), _serve_api(cluster), _serve_egress(cluster), _serve_doors(cluster))
+    tasks = [asyncio.create_task(work) for work in works]
     await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
     for task in tasks[1:]:
         if task.done():
@@ -57,6 +57,12 @@ async def _serve_api(cluster: KwokCluster) -> None:
     host, _, port = cluster.server.removeprefix("https://").partition(":")
     inside = await asyncio.to_thread(sockets.listen, cluster.folder, host, int(port))
     server = await relay(inside, partial(dialled, host, int(port)))
+    await server.serve_forever()
+
+
+async def _serve_egress(cluster: KwokCluster) -> None:
+    """Let the API server reach the addresses of the network."""
+    server = await egress.serve(cluster.folder, podnet.network(cluster.folder).reachable)
     await server.serve_forever()
 
 

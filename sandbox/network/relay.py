@@ -16,20 +16,26 @@ async def relay(listening: socket.socket, dial: Callable[[], Awaitable[socket.so
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
-            there_reader, there_writer = await asyncio.open_connection(sock=await dial())
+            there = await dial()
         except OSError:
             writer.transport.abort()
             return
-        try:
-            await asyncio.gather(_pump(reader, there_writer), _pump(there_reader, writer))
-        except OSError:
-            for one in (writer, there_writer):
-                one.transport.abort()
-        finally:
-            writer.close()
-            there_writer.close()
+        await join(reader, writer, there)
 
     return await asyncio.start_server(serve, sock=listening)
+
+
+async def join(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, there: socket.socket) -> None:
+    """Copy what comes from each side to the other, until both have ended."""
+    there_reader, there_writer = await asyncio.open_connection(sock=there)
+    try:
+        await asyncio.gather(_pump(reader, there_writer), _pump(there_reader, writer))
+    except OSError:
+        for one in (writer, there_writer):
+            one.transport.abort()
+    finally:
+        writer.close()
+        there_writer.close()
 
 
 async def dialled(host: str, port: int) -> socket.socket:

@@ -8,11 +8,11 @@ import urllib.request
 from dataclasses import dataclass
 from typing import Any
 
+from inferfleet.chat.answers import content, question
 from sandbox.engine.http_server import POD, PREFILL_POD
 from sandbox.gateway.envoy import REASON
 from sandbox.problem import SandboxProblem
 
-TEXT = "Say hello in one short sentence."
 TIMEOUT_SECONDS = 60
 # Names and values of headers that a route expects.
 Headers = tuple[tuple[str, str], ...]
@@ -52,8 +52,7 @@ def chat(
     pod, prefill = said.get(POD, ""), said.get(PREFILL_POD, "")
     try:
         if not stream:
-            completion: Any = json.loads(body)
-            return Answer(completion["choices"][0]["message"]["content"], completion["model"], pod, prefill)
+            return Answer(*content(json.loads(body)), pod, prefill)
         lines = [line.removeprefix("data: ") for line in body.splitlines() if line.startswith("data: ")]
         if not lines or lines[-1] != "[DONE]":
             raise SandboxProblem(f"{url}: the stream ended early, after {len(lines)} events. Ask again.")
@@ -72,12 +71,6 @@ def model_of(url: str, *, host: str = "", headers: Headers = ()) -> str:
         return str(json.loads(body)["data"][0]["id"])
     except (ValueError, LookupError, TypeError) as error:
         raise SandboxProblem(f"{url}/v1/models names no model: {body[:300]}") from error
-
-
-def question(model: str, text: str, *, stream: bool) -> dict[str, Any]:
-    """Return the body of a chat request."""
-    body: dict[str, Any] = {"model": model, "messages": [{"role": "user", "content": text}]}
-    return body | ({"stream": True} if stream else {})
 
 
 def curl(url: str, body: dict[str, Any], *, host: str = "", headers: Headers = ()) -> str:

@@ -7,6 +7,7 @@ import typer
 from rich.console import Console
 
 from inferfleet.api import InvalidDocuments
+from inferfleet.chat.answers import TEXT, question
 from inferfleet.cli.output import print_json, print_line
 from sandbox import clusters
 from sandbox.environment import environment
@@ -16,8 +17,8 @@ from sandbox.orphans.sweep import sweep as sweep_all
 from sandbox.places import StackPlaces, project_root
 from sandbox.toolchain.progress import duration
 from sandbox.toolchain.tools import make_tools
-from sandbox.verbs.chat import TEXT, curl, model_of, question
 from sandbox.verbs.chat import chat as ask
+from sandbox.verbs.chat import curl, model_of
 from sandbox.verbs.overview import overview
 from sandbox.verbs.pod_logs import find, lines, logged_pods
 from sandbox.verbs.reporting import AsJson, Stack, print_text, reported_problems

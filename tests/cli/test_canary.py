@@ -41,6 +41,7 @@ MAY_BE: dict[str, set[str]] = {
 }
 # Those that documents hold: they are the content of pods, and messages about them may quote them.
 WRITTEN = {place for place, sinks in MAY_BE.items() if "render" in sinks}
+CHAT = "chat ml/qwen --cluster east"
 OFFLINE = ("validate", "plan", "render", "explain", "classes", "schema")
 URN = "urn:pulumi:prod::inferfleet::inferfleet:components:X$kubernetes:core/v1:ConfigMap::east/ml/a"
 
@@ -189,7 +190,7 @@ class Canary:
             yield "digest", self.run("digest", "--base", "main", *words)
         for file in sorted(folder.iterdir()):
             yield "digest", file.read_text()
-        for verb in ("plan --write", "status", "recover"):
+        for verb in ("plan --write", "status", "recover", CHAT):
             yield verb, self.run(*verb.split(), "--stack", "prod")
             yield verb, self.run(*verb.split(), "--stack", "prod", "--json")
         yield "placement.lock", self.project.lock
@@ -275,7 +276,7 @@ BROKEN = {
 def test_no_message_shows_a_secret_either(canary: Canary, mistake: str) -> None:
     canary.put("one")
     canary.project.edit(*BROKEN[mistake])
-    verbs = (*OFFLINE[:4], "plan --write", "status", "recover")
+    verbs = (*OFFLINE[:4], "plan --write", "status", "recover", CHAT)
     said = "".join(
         canary.run(*verb.split(), *(["ml/qwen"] if verb == "explain" else []), *json_too)
         for verb in verbs

@@ -52,3 +52,22 @@ def test_json_has_every_check(project: Project, monkeypatch: pytest.MonkeyPatch)
         {"of": "this machine", "what": "program pulumi", "verdict": "fine", "problem": None},
         {"of": "project acme", "what": "API iam.googleapis.com", "verdict": "wrong", "problem": problem},
     ]
+
+
+def test_leftovers_alone_are_looked_for_where_they_are_asked_for(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    left = Problem("pvc-1 is there", "Run `pulumi destroy`")
+    found = (Check("project acme", "clusters"), Check("project acme", "disks", "wrong", left))
+    monkeypatch.setattr(verb, "leftovers_of", lambda *_, **__: found)
+    looks(monkeypatch, WRONG)
+    result = project.run("doctor", "--leftovers")
+    assert (result.code, "project acme  disks     wrong" in result.out) == (5, True)
+    assert f"{left.what}. {left.next_step}" in result.err
+    assert OFF.what not in result.err
+
+
+def test_without_clusters_in_google_cloud_nothing_can_be_left_there(project: Project) -> None:
+    result = project.run("doctor", "--leftovers")
+    assert result.code == 0
+    assert "notice: no document of the stack has a cluster in Google Cloud" in result.err

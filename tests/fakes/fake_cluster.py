@@ -4,6 +4,7 @@ import json
 import ssl
 import threading
 from dataclasses import dataclass, field
+from email.message import Message
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
@@ -41,9 +42,11 @@ class FakeCluster:
     tls: ssl.SSLContext | None = None
     busy: int = 0  # so many requests are to be sent again later
     redirect: str = ""  # where every request is sent on to
+    behind: dict[str, tuple[int, Any]] = field(default_factory=dict)  # path of GET or POST -> what is there
     asked: list[tuple[str, str]] = field(default_factory=list)  # (path with query, Accept)
     posted: list[tuple[str, dict[str, Any]]] = field(default_factory=list)  # (path, object)
     credentials: set[str | None] = field(default_factory=set)  # what was in Authorization
+    headers: list[Message] = field(default_factory=list)  # of requests that were posted
 
     def __post_init__(self) -> None:
         fake = self
@@ -79,11 +82,14 @@ class FakeCluster:
             def do_POST(self) -> None:
                 body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
                 fake.posted.append((self.path, body))
+                fake.headers.append(self.headers)
+                fake.credentials.add(self.headers["Authorization"])
                 if self.path.endswith("/selfsubjectaccessreviews"):
                     asked = body["spec"]["resourceAttributes"]
                     body["status"] = {"allowed": (asked["verb"], asked["resource"]) not in fake.denied}
+                status, body = fake.behind.get(self.path, (fake.status.get(self.path, 201), body))
                 text = json.dumps(body).encode()
-                self.send_response(fake.status.get(self.path, 201))
+                self.send_response(status)
                 self.send_header("Content-Type", "application/json")
                 self.send_header("Content-Length", str(len(text)))
                 self.end_headers()
@@ -118,6 +124,8 @@ class FakeCluster:
     def answer(self, target: str) -> tuple[int, dict[str, Any]]:
         url = urlsplit(target)
         query = {key: values[0] for key, values in parse_qs(url.query).items()}
+        if url.path in self.behind:
+            return self.behind[url.path]
         if url.path in self.status:
             return self.status[url.path], {"kind": "Status"}
         if url.path == "/api/v1/namespaces/kube-system":

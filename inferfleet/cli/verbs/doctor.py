@@ -1,13 +1,17 @@
 """`inferfleet doctor`: is there all that an update needs, before it costs money?"""
 
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
+import typer
+
+from inferfleet.api.problems import Problem
 from inferfleet.cli.exit_codes import ExitCode
+from inferfleet.cli.report import Report, reporting
 from inferfleet.cli.report import as_values as problem_values
-from inferfleet.cli.report import reporting
 from inferfleet.cli.show.tables import print_table
 from inferfleet.cli.source import AsJson, StackName, google, read_source
+from inferfleet.doctor.leftovers import leftovers as leftovers_of
 from inferfleet.doctor.look import Subject, look
 from inferfleet.doctor.values import Check, problems
 from inferfleet.reach.kubeconfig import read_kubeconfigs
@@ -18,15 +22,37 @@ from inferfleet.recovery.pulumi_command import Pulumi
 SECONDS = 25.0
 
 
-def doctor(stack: StackName = None, as_json: AsJson = False) -> None:
+_NO_CLOUD = Problem(
+    "no document of the stack has a cluster in Google Cloud, so nothing is looked for there",
+    "Look before documents of clusters are removed",
+    severity="notice",
+)
+Leftovers = Annotated[
+    bool,
+    typer.Option(
+        "--leftovers",
+        help="Look instead for what the stack's clusters have in Google Cloud: after `pulumi destroy`.",
+    ),
+]
+
+
+def doctor(stack: StackName = None, leftovers: Leftovers = False, as_json: AsJson = False) -> None:
     """Look whether an update has what it needs, and change nothing: programs, the state, APIs, permissions
     and room in Google Cloud, and on clusters kinds, controllers, nodes and rights.
+
+    With --leftovers it looks for clusters, nodes, disks, load balancers, addresses, NAT and networks of the
+    stack that are there.
     """
     with reporting(as_json=as_json) as report:
         source = read_source(None, stack)
         report.documents = source.documents
         report.problems += source.notices
         desired = source.desired()
+        if leftovers:
+            if not any(cluster.connection.cloud for cluster in desired.clusters):
+                report.problems.append(_NO_CLOUD)
+            _report(report, leftovers_of(desired, google(), seconds=SECONDS), as_json=as_json)
+            return
         root = source.files.root if source.files else Path.cwd()
         # Values of configuration keys may be encrypted: only Pulumi can read them.
         by_path = [cluster.connection for cluster in desired.clusters if cluster.connection.kubeconfig]
@@ -35,13 +61,16 @@ def doctor(stack: StackName = None, as_json: AsJson = False) -> None:
         report.problems += kubeconfigs.warnings
         subject = Subject(desired, source.documents, source.lock, kubeconfigs)
         pulumi = Pulumi(root, source.documents.settings.stack)
-        checks = look(subject, pulumi, google(), seconds=SECONDS)
-        report.problems += problems(checks)
-        report.values["checks"] = [_as_values(check) for check in checks]
-        if not as_json:
-            print_table("what was looked at", ("of", "what", "verdict"), map(_row, checks))
-        if report.failed:
-            report.code = ExitCode.NOT_READY
+        _report(report, look(subject, pulumi, google(), seconds=SECONDS), as_json=as_json)
+
+
+def _report(report: Report, checks: tuple[Check, ...], *, as_json: bool) -> None:
+    report.problems += problems(checks)
+    report.values["checks"] = [_as_values(check) for check in checks]
+    if not as_json:
+        print_table("what was looked at", ("of", "what", "verdict"), map(_row, checks))
+    if report.failed:
+        report.code = ExitCode.NOT_READY
 
 
 def _row(check: Check) -> tuple[object, ...]:

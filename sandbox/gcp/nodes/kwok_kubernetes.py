@@ -17,6 +17,7 @@ from sandbox.gcp.nodes.pool_nodes import POOL_LABEL
 from sandbox.gcp.rules.cluster import has_inference_pools, has_provisioning_requests
 from sandbox.gcp.rules.names import cluster_path
 from sandbox.gcp.rules.networking import has_proxies
+from sandbox.gcp.rules.outlasting import KINDS, outlasting
 from sandbox.gcp.store import Record, Store
 from sandbox.locking import locked
 from sandbox.lws import installation
@@ -86,6 +87,12 @@ class KwokKubernetes:
         companions.ensure_running(kwok, self.tools)
         certificate = (kwok.folder / "pki" / "ca.crt").read_bytes()
         return kwok.server.removeprefix("https://"), base64.b64encode(certificate).decode()
+
+    def outlasting(self, cluster: Record) -> list[Record]:
+        kwok = self._kwok(cluster.id)
+        if kwok.condition() != "running" or not _has_gateway_api(cluster):
+            return []
+        return list(outlasting(cluster, kwok.kubectl(self.tools).items(KINDS, "-A")))
 
     def remove_cluster(self, cluster: Record) -> None:
         self._kwok(cluster.id).delete()

@@ -13,6 +13,7 @@ from sandbox.gcp.container_api import application
 from sandbox.gcp.operations import Cloud
 from sandbox.gcp.provider.check import check
 from sandbox.gcp.provider.inputs import with_defaults
+from sandbox.gcp.rules.outlasting import outlasting
 from sandbox.gcp.store import Record, Store
 
 IDS = {
@@ -26,8 +27,12 @@ IDS = {
 
 @dataclass
 class RecordedKubernetes:
-    """The Kubernetes side: it remembers the nodes of each pool, and its calls in their order."""
+    """The Kubernetes side: it remembers the nodes of each pool, and its calls in their order.
 
+    `objects` are on every cluster.
+    """
+
+    objects: list[dict[str, Any]] = field(default_factory=list)
     nodes: dict[str, dict[str, int]] = field(default_factory=dict)
     calls: list[str] = field(default_factory=list)
 
@@ -37,6 +42,9 @@ class RecordedKubernetes:
 
     def tell_proxies(self, cluster: Record) -> None:
         self.calls.append(f"proxies {cluster.name}")
+
+    def outlasting(self, cluster: Record) -> list[Record]:
+        return list(outlasting(cluster, self.objects))
 
     def remove_cluster(self, cluster: Record) -> None:
         self.calls.append(f"remove {cluster.name}")

@@ -2,17 +2,20 @@
 
 import asyncio
 import json
+import os
 import shlex
 import socket
 import subprocess
 import sys
 from collections.abc import Iterator
 from functools import partial
+from ipaddress import IPv4Network
 from pathlib import Path
+from threading import Thread
 
 import pytest
 
-from sandbox.network import namespace, sockets
+from sandbox.network import egress, namespace, sockets
 from sandbox.network.obstacles import Obstacle, meant, obstacle, step
 from sandbox.network.pod_network import entering
 from sandbox.network.relay import dialled, relay
@@ -176,3 +179,39 @@ def test_a_proc_sys_that_is_only_read_is_named_with_what_would_let_it_be_written
         "as root of the container, or let /proc/sys be written: `docker run --security-opt "
         "systempaths=unconfined`, or `procMount: Unmasked` of a pod's securityContext"
     )
+
+
+def test_an_api_server_that_asks_with_connect_reaches_pods_and_what_is_outside(
+    held: tuple[Path, int],
+) -> None:
+    folder, _ = held
+
+    async def said(target: str) -> bytes:
+        server = await egress.serve(folder, IPv4Network("10.0.0.0/8"))
+        async with server:
+            descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+            path = f"/proc/self/fd/{descriptor}/{egress.SOCKET}"
+            reader, writer = await asyncio.open_unix_connection(path)
+            os.close(descriptor)
+            writer.write(f"CONNECT {target} HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n".encode())
+            head = await reader.readuntil(b"\r\n\r\n")
+            if b" 200 " not in head:
+                return head
+            writer.write(b"hello\n")
+            echoed = await reader.readline()
+            writer.close()
+            return echoed
+
+    with sockets.listen(folder, POD, 8001) as inside, socket.create_server(("127.0.0.1", 0)) as outside:
+        for listening in (inside, outside):
+            Thread(target=_echo_once, args=(listening,), daemon=True).start()
+        assert asyncio.run(said(f"{POD}:8001")) == b"hello\n"
+        assert asyncio.run(said(f"127.0.0.1:{outside.getsockname()[1]}")) == b"hello\n"
+    assert asyncio.run(said(f"{POD}:9")).startswith(b"HTTP/1.1 502 ")
+
+
+def _echo_once(listening: socket.socket) -> None:
+    client, _ = listening.accept()
+    with client, client.makefile("rwb") as stream:
+        stream.write(stream.readline())
+        stream.flush()

@@ -7,9 +7,10 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
+from inferfleet.chat.answers import question
 from sandbox.gateway.envoy import REASON
 from sandbox.problem import SandboxProblem
-from sandbox.verbs.chat import Answer, chat, curl, model_of, question
+from sandbox.verbs.chat import Answer, chat, curl, model_of
 
 PLAIN = {"model": "qwen", "choices": [{"message": {"role": "assistant", "content": "Hello."}}]}
 CHUNK = {"model": "qwen", "choices": [{"delta": {"content": "Hel"}}]}

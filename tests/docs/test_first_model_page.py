@@ -1,0 +1,53 @@
+"""The tutorial of a first model on GKE asks for what the program needs, and has the catalogue's prices."""
+
+import re
+from pathlib import Path
+
+import pytest
+from test_pages import CATALOGUE, ROOT, written
+
+from inferfleet.api import load
+from inferfleet.api.documents import Documents
+from inferfleet.api.kinds.settings import Settings
+from inferfleet.desired import desired
+from inferfleet.doctor.project import project_needs
+from inferfleet.fleet.lock.lock import Lock
+
+PAGE = ROOT / "docs" / "tutorials" / "first-model-on-gke.md"
+TEXT = PAGE.read_text()
+
+
+@pytest.fixture
+def documents(tmp_path: Path) -> Documents:
+    return load([written(PAGE, tmp_path)], settings=Settings(stack="prod"), catalogue=CATALOGUE)
+
+
+def test_roles_and_apis_of_the_page_are_those_that_the_doctor_asks_for(documents: Documents) -> None:
+    (needs,) = project_needs(desired(documents, Lock(stack="prod")))
+    (roles,) = re.findall(r"^for role in (.*); do$", TEXT, re.MULTILINE)
+    # Besides: the state of APIs, and the bucket of the stack's state.
+    besides = {"roles/serviceusage.serviceUsageViewer", "roles/storage.objectAdmin"}
+    assert {f"roles/{role}" for role in roles.split()} == besides | {one.role for one in needs.permissions}
+    (enabled,) = re.findall(r"^gcloud services enable (.*) --project", TEXT, re.MULTILINE)
+    assert set(enabled.split()) == {*needs.apis, "serviceusage.googleapis.com", "storage.googleapis.com"}
+
+
+def test_the_page_has_the_prices_and_the_region_of_the_class(documents: Documents) -> None:
+    cluster = documents.clusters["first"].spec
+    (pool,) = cluster.node_pools
+    price = documents.classes[pool.class_name].spec.price
+    assert price is not None
+    assert f"Spot | {price.spot} | class `{pool.class_name}`: {price.region}, {price.as_of}" in TEXT
+    assert f"on demand | {price.on_demand} |" in TEXT
+    gke = cluster.cluster.gke
+    assert gke is not None
+    assert gke.region == price.region
+    cheapest = documents.classes["gke-l4-1x-g2-4"].spec.price
+    assert cheapest is not None
+    assert f"`gke-l4-1x-g2-4` (Spot {cheapest.spot})" in TEXT
+
+
+def test_the_sum_of_the_page_is_that_of_its_table() -> None:
+    rows = [line.split("|")[2] for line in TEXT.splitlines() if line.startswith("| ")]
+    spot, on_demand, *others = [float(found[0]) for row in rows if (found := re.findall(r"0\.\d+", row))][:6]
+    assert f"That is {spot + sum(others):.2f} per hour with Spot, and {on_demand + sum(others):.2f}" in TEXT
