@@ -60,7 +60,7 @@ def desired(documents: Documents, lock: Lock, *, registry: Registry | None = Non
         *chain.from_iterable(documents.broken_links.values()),
         *all_chains.problems,
         *engine_problems(documents, planned),
-        *picker_problems(documents, planned),
+        *picker_problems(documents, planned, templates),
         *pod_problems,
         *capacity_problems(documents, planned, templates, lock),
     ]

@@ -4,8 +4,8 @@ One picker keeps its names: its Deployment starts the next pod, and ends the old
 
 Of several replicas the elected leader alone is ready, and their Lease is named after their InferencePool. A
 leader that ends gives its Lease back last (engageStopProcedure in pkg/manager/internal.go of
-controller-runtime v0.23.3), unless its release has a flag for its time: under the same name nobody would
-choose pods meanwhile. So several replicas have an edition, a part of the names of their objects and the pool.
+controller-runtime v0.23.3), unless its release serves on: under the same name nobody would choose pods
+meanwhile. So several replicas have an edition, a part of the names of their objects and the pool.
 """
 
 import json
@@ -30,6 +30,10 @@ from inferfleet.profiles.table import picker as picker_row
 from inferfleet.profiles.table import profile as usual_picker
 
 CONTAINER = "epp"
+# A lost node has its pods for as long as they tolerate it, by default 300 s
+# (plugin/pkg/admission/defaulttolerationseconds/admission.go of Kubernetes), and gateways send to no pod
+# without a picker. A node that is back within this time keeps it.
+_LOST_NODE_SECONDS = 20
 # A picker says it is healthy before it has made the key of its certificate, and listens to gateways only
 # then: a request that is sent there in between fails.
 _STARTUP_SECONDS = 60
@@ -177,7 +181,6 @@ def _template(
     chosen = picker_flags.flags(deployment=deployment, serving=serving, profile=profile)
     ends = ending(drain, profile, chosen)
     container = _container(deployment, serving, profile, replicas, revision)
-    container["args"] += [f"--{profile.drain_flag}={ends.stop}s"] if profile.drain_flag else []
     container["lifecycle"] = {"preStop": {"sleep": {"seconds": ends.sleep}}}
     labels = selector(deployment, revision) | {names.MANAGED_BY: names.MANAGER}
     scraped = picker_flags.scrape_annotations(deployment=deployment, serving=serving, profile=profile)
@@ -185,6 +188,7 @@ def _template(
         "metadata": {"labels": labels, **({"annotations": scraped} if scraped else {})},
         "spec": {
             **_place(deployment),
+            "tolerations": _leave_lost_nodes(),
             "serviceAccountName": names.epp(deployment.metadata.key, revision),
             "terminationGracePeriodSeconds": ends.grace,
             "enableServiceLinks": False,
@@ -196,6 +200,18 @@ def _template(
             "containers": [container],
         },
     }
+
+
+def _leave_lost_nodes() -> list[dict[str, Any]]:
+    return [
+        {
+            "key": f"node.kubernetes.io/{what}",
+            "operator": "Exists",
+            "effect": "NoExecute",
+            "tolerationSeconds": _LOST_NODE_SECONDS,
+        }
+        for what in ("not-ready", "unreachable")
+    ]
 
 
 def _spread(deployment: ModelDeployment, revision: str) -> dict[str, Any]:
