@@ -12,6 +12,7 @@ from inferfleet.cli.verbs.new import project_files
 
 ROOT = Path(__file__).parents[2]
 FILES = {
+    ".github/dependabot.yml",
     ".github/workflows/inferfleet-comment.yaml",
     ".github/workflows/inferfleet-deploy.yaml",
     ".github/workflows/inferfleet.yaml",
