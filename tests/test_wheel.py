@@ -38,7 +38,9 @@ def test_a_project_made_by_the_wheel_is_planned_without_a_checkout(program: Path
     assert run(fleet, program.with_name("python"), "-c", where).startswith(str(program.parents[1]))
 
 
-def test_the_wheel_holds_classes_and_template_and_requires_nothing_of_google_cloud(wheel: Path) -> None:
+def test_the_wheel_holds_classes_template_and_changelog_and_requires_nothing_of_google_cloud(
+    wheel: Path,
+) -> None:
     with zipfile.ZipFile(wheel) as archive:
         names = archive.namelist()
         (metadata,) = (name for name in names if name.endswith(".dist-info/METADATA"))
@@ -54,6 +56,7 @@ def test_the_wheel_holds_classes_and_template_and_requires_nothing_of_google_clo
         if file.is_file() and "__pycache__" not in file.parts
     }
     assert shipped - set(names) == set()
+    assert {"inferfleet/py.typed", "inferfleet/CHANGELOG.md"} <= set(names)
     assert {name.partition("/")[0].rpartition(".")[2] for name in names} == {
         "inferfleet",
         "sandbox",

@@ -1,5 +1,6 @@
 """`inferfleet new`: a project of one's own, and the template that it is made from."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -8,10 +9,11 @@ from small_project import Ran
 from typer.testing import CliRunner
 
 from inferfleet.cli.main import VERBS, app
-from inferfleet.cli.verbs.new import project_files
+from inferfleet.cli.verbs.new import project_files, requirement_of
 
 ROOT = Path(__file__).parents[2]
 FILES = {
+    ".github/dependabot.yml",
     ".github/workflows/inferfleet-comment.yaml",
     ".github/workflows/inferfleet-deploy.yaml",
     ".github/workflows/inferfleet.yaml",
@@ -40,9 +42,9 @@ def files(folder: Path) -> set[str]:
 
 def test_a_new_project_is_whole_and_valid(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    assert run("new", "fleet") == Ran(
-        0, "fleet: project fleet is written. Its README.md says how to begin.\n", ""
-    )
+    ran = run("new", "fleet")
+    written = "fleet: project fleet is written. Its README.md says how to begin."
+    assert (ran.code, ran.out.splitlines()[0], ran.err) == (0, written, "")
     monkeypatch.chdir(tmp_path / "fleet")
     ran = run("validate", "--all")
     assert (files(Path()), ran.code, ran.out) == (FILES, 0, VALID)
@@ -57,6 +59,52 @@ def test_the_project_names_itself_and_no_template(tmp_path: Path) -> None:
         "stackConfigDir": "stacks",
     }
     assert [file for file in files(tmp_path) if "${PROJECT}" in (tmp_path / file).read_text()] == []
+
+
+@pytest.mark.parametrize(
+    ("version", "origin", "line"),
+    [
+        ("0.2.0", None, "inferfleet==0.2.0"),
+        ("0.2.0", {"url": "file:///tmp/x.whl", "archive_info": {}}, "inferfleet==0.2.0"),
+        ("0.2.1.dev7+g1c5d883", None, None),
+        ("0.0.0", None, None),
+        ("0.2.1.dev7+g1c5d883", {"url": "file:///src", "dir_info": {"editable": True}}, None),
+        (
+            "0.2.1.dev7+g1c5d883",
+            {
+                "url": "https://git.example.com/acme/inferfleet",
+                "vcs_info": {"vcs": "git", "commit_id": "1c5d883"},
+            },
+            "inferfleet @ git+https://git.example.com/acme/inferfleet@1c5d883",
+        ),
+        (
+            "0.2.1.dev7+g1c5d883",
+            {
+                "url": "https://me:secret@git.example.com/inferfleet",
+                "vcs_info": {"vcs": "git", "commit_id": "1"},
+            },
+            None,
+        ),
+    ],
+)
+def test_the_project_requires_a_release_or_the_commit_that_runs(
+    version: str, origin: dict[str, object] | None, line: str | None
+) -> None:
+    assert requirement_of(version, json.dumps(origin) if origin else None) == line
+
+
+@pytest.mark.parametrize("line", ["inferfleet==0.2.0", None])
+def test_what_no_index_has_is_told_and_fails_where_it_is_installed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, line: str | None
+) -> None:
+    """No name of a package that a stranger may have registered is left in the file."""
+    monkeypatch.setattr("inferfleet.cli.verbs.new.requirement_of", lambda *_: line)
+    ran = run("new", str(tmp_path), "--name", "fleet")
+    (required,) = (
+        text for text in (tmp_path / "requirements.txt").read_text().splitlines() if not text.startswith("#")
+    )
+    assert required == (line or "inferfleet @ git+https://write-where-it-comes-from.invalid/inferfleet")
+    assert ("requirements.txt: write where inferfleet comes from" in ran.out) == (line is None)
 
 
 def test_nothing_that_exists_is_overwritten(tmp_path: Path) -> None:

@@ -1,9 +1,11 @@
 """`inferfleet new`: a project of one's own from the template that comes with inferfleet."""
 
+import json
 import re
-from importlib.metadata import version
+from importlib.metadata import Distribution
 from pathlib import Path
 from typing import Annotated
+from urllib.parse import urlsplit
 
 import typer
 import yaml
@@ -25,6 +27,11 @@ Description = Annotated[str, typer.Option("--description", help="What the projec
 
 # Pulumi's rule for names of projects; commands would take one that begins with '-' for an option.
 _NAME = re.compile(r"(?!-)[A-Za-z0-9_.-]{1,100}")
+# What a package index can have. Commits after a tag have versions with `.dev` and a label behind `+`, and
+# folders without history 0.0.0 (pyproject.toml).
+_RELEASE = re.compile(r"(?!0\.0\.0$)\d+(\.\d+)*((a|b|rc)\d+)?(\.post\d+)?")
+# The line of the template's requirements that says where inferfleet comes from.
+_UNKNOWN = re.compile(r"^inferfleet @ .*$", re.MULTILINE)
 # A section of Pulumi.yaml that only `pulumi new` reads, to the end of the file.
 _OF_TEMPLATE = re.compile(r"^template:\n(?: .*\n)*\Z", re.MULTILINE)
 
@@ -55,6 +62,12 @@ def new(
             (folder / file).parent.mkdir(parents=True, exist_ok=True)
             write_text(folder / file, text)
         print_line(f"{folder}: project {project} is written. Its README.md says how to begin.")
+        if _requirement() is None:
+            print_line(
+                f"{folder / 'requirements.txt'}: write where inferfleet comes from, a commit or a wheel. "
+                f"What runs here is {Distribution.from_name('inferfleet').version}, which no package index "
+                "has; until then the project's workflows end at their step Install."
+            )
 
 
 def project_files(project: str, description: str) -> dict[str, str]:
@@ -80,9 +93,29 @@ def project_files(project: str, description: str) -> dict[str, str]:
         if file.is_file() and "__pycache__" not in file.parts
     }
     texts["Pulumi.yaml"] = _OF_TEMPLATE.sub("", texts["Pulumi.yaml"])
-    pinned = f"inferfleet=={version('inferfleet')}"
-    texts["requirements.txt"] = re.sub("^inferfleet$", pinned, texts["requirements.txt"], flags=re.MULTILINE)
+    requirement = _requirement()
+    if requirement is not None:
+        texts["requirements.txt"] = _UNKNOWN.sub(requirement, texts["requirements.txt"])
     return texts
+
+
+def _requirement() -> str | None:
+    """Return the line for the inferfleet that runs, or None where it can be had nowhere else."""
+    running = Distribution.from_name("inferfleet")
+    return requirement_of(running.version, running.read_text("direct_url.json"))
+
+
+def requirement_of(version: str, origin: str | None) -> str | None:
+    """Return the line of requirements.txt that installs this version, or None where no index can have it.
+
+    `origin` is the text of direct_url.json, which pip writes beside what it did not take from an index:
+    https://packaging.python.org/en/latest/specifications/direct-url-data-structure/ (2026-11).
+    """
+    direct = json.loads(origin) if origin else {}
+    commit = direct.get("vcs_info", {})
+    if commit.get("vcs") == "git" and urlsplit(direct["url"]).password is None:
+        return f"inferfleet @ git+{direct['url']}@{commit['commit_id']}"
+    return f"inferfleet=={version}" if _RELEASE.fullmatch(version) else None
 
 
 def _is_plain(text: str) -> bool:
