@@ -72,7 +72,7 @@ def test_refused_stacks_come_first_and_unchanged_ones_last() -> None:
     )
     text = markdown(_digest(*stacks))
     rows = re.findall(r"^\| `(\w)` \| ([a-z ]+) \|", text, re.MULTILINE)
-    assert rows == [("d", "refused"), ("c", "changes"), ("b", "changes"), ("a", "nothing changes")]
+    assert rows == [("d", "refused"), ("c", "changes"), ("b", "changes"), ("a", "no resource changes")]
 
 
 def _told(what: str, *, severity: str = "warning") -> Told:
@@ -123,6 +123,15 @@ def test_results_of_sarif_have_a_place_and_stay_the_same_on_another_line() -> No
     ]
     assert results[0]["partialFingerprints"] == results[1]["partialFingerprints"]
     assert results[0]["message"] == {"text": "spec.replicas: odd. Mend it"}
+
+
+def test_nothing_in_a_message_of_sarif_is_a_placeholder_or_a_link() -> None:
+    """Sections 3.11.5 and 3.11.6 of the specification."""
+    told = _told("{0} of [ml/qwen](https://example.com) has {a: b}")
+    (result,) = sarif(_digest(replace(_stack(), problems=(told,))))["runs"][0]["results"]
+    assert result["message"] == {
+        "text": "spec.replicas: {{0}} of [ml/qwen] (https://example.com) has {{a: b}}. Mend it"
+    }
 
 
 def test_a_stack_in_which_nothing_changes_has_no_sections() -> None:

@@ -94,12 +94,12 @@ def exposed_values(alone: Iterable[Exposed], picker: OnePicker | None) -> dict[s
     return {
         "exposed": [
             {
-                "deployment": role.deployment,
-                "cluster": role.cluster,
-                "roles": list(role.roles),
-                "whenScaledDown": role.scaled,
+                "deployment": exposed.deployment,
+                "cluster": exposed.cluster,
+                "roles": list(exposed.roles),
+                "whenScaledDown": exposed.scaled,
             }
-            for role in alone
+            for exposed in alone
         ],
         "onePicker": list(picker.deployments) if picker else [],
     }
