@@ -201,36 +201,7 @@ GKE_AUTOSCALING = Part(
     version="of commit adfbe7e45277",
     files=(Files("k8s.io/autoscaler/cluster-autoscaler/apis", "config/crd", "*.yaml", "crds"),),
 )
-_VOLCANO_CRDS = "config/crd/volcano/bases"
-_KUEUE_CRDS = "config/components/crd/bases"
-# What Volcano and Kueue define. No cluster of the sandbox has it, and tests alone ask for it, so it is none
-# of PARTS. KAI is missing: the module proxy does not offer its versions.
-SCHEDULERS = Part(
-    name="schedulers",
-    version="of Volcano 1.15.1 and Kueue 0.19.2",
-    files=(
-        Files("volcano.sh/volcano", _VOLCANO_CRDS, "scheduling.volcano.sh_*.yaml", "crds"),
-        Files("volcano.sh/volcano", _VOLCANO_CRDS, "topology.volcano.sh_*.yaml", "crds"),
-        Files("sigs.k8s.io/kueue", _KUEUE_CRDS, "kueue.x-k8s.io_localqueues.yaml", "crds"),
-        Files("sigs.k8s.io/kueue", _KUEUE_CRDS, "kueue.x-k8s.io_topologies.yaml", "crds"),
-    ),
-)
-_OPERATOR_CRDS = "example/prometheus-operator-crd"
-# What the Prometheus operator defines of what inferfleet writes, for tests alone like SCHEDULERS. What Google
-# defines is missing: the module proxy does not offer github.com/GoogleCloudPlatform/prometheus-engine.
-MONITORS = Part(
-    name="monitors",
-    version="of prometheus-operator 0.90.1",
-    files=tuple(
-        Files(
-            "github.com/prometheus-operator/prometheus-operator",
-            _OPERATOR_CRDS,
-            f"monitoring.coreos.com_{plural}.yaml",
-            "crds",
-        )
-        for plural in ("podmonitors", "servicemonitors")
-    ),
-)
+
 EPP = Part(
     name="epp",
     # The version of the image of profile gie-1.5; later endpoint pickers are in another module.

@@ -27,7 +27,7 @@ from sandbox.places import StackPlaces
 from sandbox.processes import Process, processes_in
 from sandbox.pulumi_state import prepare_pulumi
 from sandbox.toolchain.build import build
-from sandbox.toolchain.parts import MONITORS
+from sandbox.toolchain.kinds_of_others import MONITORS
 from sandbox.toolchain.progress import Progress
 from sandbox.toolchain.resolve import store
 from sandbox.toolchain.tools import present_tools

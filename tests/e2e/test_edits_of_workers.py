@@ -17,7 +17,7 @@ from sandboxes import running
 from inferfleet.fleet.names import DEPLOYMENT, ROLE
 from inferfleet.gke.changes.page import DEPLOYMENT_FIELDS
 from sandbox.toolchain.build import build
-from sandbox.toolchain.parts import SCHEDULERS
+from sandbox.toolchain.kinds_of_others import SCHEDULERS
 from sandbox.toolchain.progress import Progress
 from sandbox.toolchain.resolve import store
 

@@ -20,7 +20,7 @@ from inferfleet.fleet.scheduling import Scheduling
 from inferfleet.fleet.spot import Spot
 from inferfleet.manifests.scheduling.pod_groups import pod_groups
 from sandbox.toolchain.build import build
-from sandbox.toolchain.parts import SCHEDULERS
+from sandbox.toolchain.kinds_of_others import SCHEDULERS
 from sandbox.toolchain.progress import Progress
 from sandbox.toolchain.resolve import store
 

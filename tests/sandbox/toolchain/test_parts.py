@@ -13,14 +13,13 @@ from sandbox.toolchain import parts
 from sandbox.toolchain.build import _built_name
 from sandbox.toolchain.edits import Edit, Edited
 from sandbox.toolchain.go import PACKAGE, PINNED
+from sandbox.toolchain.kinds_of_others import MONITORS, SCHEDULERS
 from sandbox.toolchain.parts import (
     EXTRA,
     KUBE,
     LANGUAGE_PYTHON_EXEC,
-    MONITORS,
     PARTS,
     PROVIDER,
-    SCHEDULERS,
     Part,
     Program,
 )
