@@ -24,8 +24,29 @@ CHECK = ("--refresh", "--expect-no-changes")
 
 def cluster(**l4: Any) -> Document:
     """One cluster with a fixed pool of one node with one GPU."""
-    place = {"project": "inferfleet-test", "region": "us-east5", "deletionProtection": False}
-    pool = {"name": "l4", "className": "gke-l4-1x-g2", "nodeCount": 1, "zones": ["us-east5-a"]}
+    place = {
+        "project": "inferfleet-test",
+        "region": "us-east5",
+        "deletionProtection": False,
+        "maintenancePolicy": {
+            "dailyMaintenanceWindow": {"startTime": "09:00"},
+            "maintenanceExclusions": [
+                {
+                    "name": "kept",
+                    "scope": "NO_MINOR_OR_NODE_UPGRADES",
+                    "startTime": "2025-12-01T00:00:00Z",
+                    "endTimeBehavior": "UNTIL_END_OF_SUPPORT",
+                }
+            ],
+        },
+    }
+    pool = {
+        "name": "l4",
+        "className": "gke-l4-1x-g2",
+        "nodeCount": 1,
+        "zones": ["us-east5-a"],
+        "upgradeSettings": {"strategy": "BLUE_GREEN"},
+    }
     return {
         "apiVersion": API,
         "kind": "InferenceCluster",
@@ -89,6 +110,7 @@ def test_changes_by_hand_are_named_and_an_update_with_refresh_restores_them(flee
     edit(fleet, pool.name, f"nodeConfig.labels={json.dumps(labels)}")
     edit(fleet, pool.name, "nodeCount=2")
     edit(fleet, pool.id.split("/")[5], "releaseChannel.channel=RAPID")
+    edit(fleet, pool.id.split("/")[5], "privateClusterConfig.enablePrivateNodes=false")
     kubectl(fleet, "-n", "ml", "label", "deployment", "one-epp", "inferfleet.dev/deployment-")
     open_ = '{"spec": {"endpointPickerRef": {"failureMode": "FailOpen"}}}'
     kubectl(fleet, "-n", "ml", "patch", "inferencepool", "one", "--type=merge", "-p", open_)
@@ -96,6 +118,7 @@ def test_changes_by_hand_are_named_and_an_update_with_refresh_restores_them(flee
     assert drift(fleet) == (
         0,
         [
+            "cluster east: privateClusterConfig.enablePrivateNodes is false, documents say true",
             "cluster east: releaseChannel.channel is RAPID, documents say REGULAR",
             "east Deployment ml/one-epp: metadata.labels.inferfleet.dev/deployment is unset, documents say "
             "one",
