@@ -10,19 +10,10 @@ from typing import Any
 
 import pytest
 import yaml
+from workflows import BASH, FOLDER, GH, command, programs_in
 
 from inferfleet.cli.verbs.new import project_files
 
-WORKFLOWS = ".github/workflows"
-# Answers as GitHub's command would, and writes down what it was asked.
-GH = """\
-#!/bin/sh
-printf '%s\\n' "$*" >> "$ASKED"
-case "$*" in
-  *pulls/7*) echo "$HEAD_IN_GITHUB" ;;
-  *--paginate*) echo "$WRITTEN" ;;
-esac
-"""
 GIT = ("git", "-c", "user.name=a", "-c", "user.email=a@example.com", "-c", "init.defaultBranch=main")
 
 
@@ -46,20 +37,14 @@ class Clone:
         assert old in text
         self.write(name, text.replace(old, new))
 
-    def run(
-        self, script: str, program: tuple[str, ...] = ("bash", "-eo", "pipefail", "-c"), **more: str
-    ) -> Any:
+    def run(self, *words: str, **more: str) -> Any:
         environment = self.environment | more
         return subprocess.run(
-            [*program, script], cwd=self.root, env=environment, capture_output=True, text=True, timeout=60
+            words, cwd=self.root, env=environment, capture_output=True, text=True, timeout=60
         )
 
     def step(self, file: str, job: str, name: str, **more: str) -> Any:
-        """Run a step, by the shell that GitHub runs it with."""
-        steps = yaml.safe_load((self.root / WORKFLOWS / file).read_text())["jobs"][job]["steps"]
-        (step,) = (step for step in steps if step.get("name") == name)
-        shell = (sys.executable, "-c") if step.get("shell") == "python" else ("bash", "-eo", "pipefail", "-c")
-        return self.run(step["run"], shell, **more)
+        return self.run(*command(self.root, file, job, name), **more)
 
     def output(self, name: str) -> str:
         lines = Path(self.environment["GITHUB_OUTPUT"]).read_text().splitlines()
@@ -68,12 +53,7 @@ class Clone:
 
 @pytest.fixture
 def clone(tmp_path: Path) -> Clone:
-    programs = tmp_path / "bin"
-    programs.mkdir()
-    (programs / "gh").write_text(GH)
-    (programs / "gh").chmod(0o755)
-    (programs / "pip").write_text('#!/bin/sh\ncat "$4" > "$ASKED"\n')
-    (programs / "pip").chmod(0o755)
+    programs = programs_in(tmp_path / "bin", gh=GH, pip='#!/bin/sh\ncat "$4" > "$ASKED"\n')
     made = Clone(
         tmp_path / "fleet",
         {
@@ -110,6 +90,21 @@ def test_a_pull_request_has_its_digest_without_credentials(clone: Clone) -> None
     assert Path(clone.environment["GITHUB_STEP_SUMMARY"]).read_text() == text
     assert clone.step("inferfleet.yaml", "digest", "Problems at their lines").returncode == 0
     assert clone.step("inferfleet.yaml", "digest", "Result", CODE=clone.output("code")).returncode == 0
+
+
+def test_a_fork_has_the_same_digest_as_a_branch_of_the_repository(clone: Clone) -> None:
+    clone.edit("stacks/local/models.yaml", "replicas: 1", "replicas: 2")
+    texts = []
+    for fork in ("false", "true"):
+        clone.step("inferfleet.yaml", "digest", "Install", FORK=fork)
+        told = Path(clone.environment["GITHUB_ENV"])
+        variables = dict(line.split("=") for line in told.read_text().splitlines()) if told.exists() else {}
+        assert variables == ({"INFERFLEET_PLUGINS": "built-in"} if fork == "true" else {})
+        assert clone.step("inferfleet.yaml", "digest", "Digest", **variables).returncode == 0
+        texts.append(
+            [(clone.root / "digest" / f"digest.{kind}").read_text() for kind in ("md", "json", "sarif")]
+        )
+    assert texts[0] == texts[1]
 
 
 @pytest.mark.parametrize(
@@ -164,7 +159,7 @@ def test_no_comment_is_written_where_the_pull_request_is_not_of_this_commit(clon
 def test_gitlab_has_the_same_digest_and_its_own_list_of_problems(clone: Clone) -> None:
     clone.edit("stacks/local/models.yaml", "replicas: 1", "replicas: -1")
     script = yaml.safe_load((clone.root / ".gitlab-ci.yml").read_text())["digest"]["script"][-1]
-    done = clone.run(script, CI_MERGE_REQUEST_DIFF_BASE_SHA="origin/main", GITLAB_TOKEN="")
+    done = clone.run(*BASH, script, CI_MERGE_REQUEST_DIFF_BASE_SHA="origin/main", GITLAB_TOKEN="")
     assert done.returncode == 1
     (problem,) = (
         problem
@@ -176,7 +171,7 @@ def test_gitlab_has_the_same_digest_and_its_own_list_of_problems(clone: Clone) -
 
 def test_jobs_with_credentials_are_bound_to_environments_and_others_have_none(clone: Clone) -> None:
     workflows = {
-        path.name: yaml.safe_load(path.read_text()) for path in sorted((clone.root / WORKFLOWS).iterdir())
+        path.name: yaml.safe_load(path.read_text()) for path in sorted((clone.root / FOLDER).iterdir())
     }
     jobs = {
         (name, job): (one.get("environment"), sorted(one.get("permissions", workflow["permissions"])))
@@ -191,7 +186,7 @@ def test_jobs_with_credentials_are_bound_to_environments_and_others_have_none(cl
         (deploy, "up"): ("production", ["contents", "id-token"]),
         ("inferfleet.yaml", "digest"): (None, ["contents"]),
     }
-    texts = {path.name: path.read_text() for path in (clone.root / WORKFLOWS).iterdir()}
+    texts = {path.name: path.read_text() for path in (clone.root / FOLDER).iterdir()}
     assert [name for name, text in texts.items() if "secrets." in text] == [deploy]
     update = [step for step in workflows[deploy]["jobs"]["up"]["steps"] if step.get("name") == "Update"]
     assert update[0]["run"].startswith('pulumi up --stack "$STACK" --yes')
