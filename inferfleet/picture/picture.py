@@ -11,8 +11,9 @@ from inferfleet.digest.update import Side
 from inferfleet.digest.values.stack import Stack
 from inferfleet.fleet.advice.short import in_short
 from inferfleet.fleet.bill import bill
-from inferfleet.fleet.decisions import Placement
+from inferfleet.fleet.decisions import Placement, Plan
 from inferfleet.fleet.shapes import PoolKey, node
+from inferfleet.fleet.spot import Spot
 from inferfleet.picture.seats import Roles, roles_on_pools, seated
 from inferfleet.picture.values import Cluster, Model, Paid, Picture, Place, Pool, Route, Service
 from inferfleet.status.values import ClusterStatus, PartStatus, PlacementStatus, Status
@@ -222,7 +223,6 @@ def _place(side: Side, placement: Placement, of_places: Mapping[tuple[str, str],
     known = all(plan.demands.has(spot.deployment, role) for role, _ in spot.pools)
     pools = " ".join(f"{role}={pool}" for role, pool in spot.pools)
     seen = of_places.get((spot.cluster, pools))
-    other = plan.runners_up.get(spot)
     return Place(
         spot.cluster,
         pools,
@@ -231,13 +231,22 @@ def _place(side: Side, placement: Placement, of_places: Mapping[tuple[str, str],
         * sum(plan.demands.of(spot.deployment, role, (spot.cluster, pool)).gpus for role, pool in spot.pools)
         if known
         else None,
-        f"rather than {other.spot.place}: {other.why}" if other else "",
+        _why(plan, spot),
         str(seen.phase) if seen else "",
         seen.ready if seen else 0,
         seen.wanted if seen else 0,
         seen.message if seen else "",
         tuple((pod.name, str(pod.phase), pod.node or "") for pod in seen.pods) if seen else (),
     )
+
+
+def _why(plan: Plan, spot: Spot) -> str:
+    """Return why replicas are there, "" where the planner has no choice, as on a lost cluster."""
+    try:
+        other = plan.runners_up[spot]
+    except KeyError:
+        return ""
+    return f"rather than {other.spot.place}: {other.why}" if other else "no other place has room for it"
 
 
 def _services(side: Side, changed: _Changes, live: Status | None) -> Iterator[Service]:

@@ -53,6 +53,13 @@ def test_what_changes_is_marked_at_its_cluster_and_pool() -> None:
     assert made.gone == ("USD an hour: 12.00 -> 16.00",)
 
 
+def test_a_place_says_why_it_is_one_also_where_there_is_no_other() -> None:
+    picture = pictured(3)
+    assert {place.why for model in picture.models for place in model.places} == {
+        "no other place has room for it"
+    }
+
+
 def test_a_cluster_that_does_not_answer_says_so() -> None:
     made = pictured(3, live=True)
     assert {(cluster.phase, cluster.silent) for cluster in made.clusters} == {

@@ -130,7 +130,7 @@ def _problems(picture: Picture) -> Html:
     rows = [
         (
             joined(problem.severity, marks(["new"]) if new and problem.new else None),
-            f"{problem.file}:{problem.line}" if problem.file else "",
+            element("span", f"{problem.file}:{problem.line}", class_="place") if problem.file else "",
             f"{problem.what}. {problem.step}",
         )
         for problem in picture.problems
