@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 import yaml
+from installed import ROOT
 from workflows import BASH, FOLDER, GH, command, programs_in
 
 from inferfleet.cli.verbs.new import project_files
@@ -120,6 +121,17 @@ def test_packages_and_plugins_of_a_fork_are_not_run(
     Path(clone.environment["GITHUB_ENV"]).touch()
     assert Path(clone.environment["ASKED"]).read_text() == (installed or own)
     assert Path(clone.environment["GITHUB_ENV"]).read_text() == variables
+
+
+def test_the_action_of_the_repository_does_what_the_workflow_does(clone: Clone) -> None:
+    """The steps that other tests run; those before them check out the project and set up Python."""
+    workflow = yaml.safe_load((clone.root / FOLDER / "inferfleet.yaml").read_text())
+    action = yaml.safe_load((ROOT / "action.yml").read_text())
+    assert action["runs"]["using"] == "composite"
+    steps = [
+        {"shell": "bash"} | step if "run" in step else step for step in workflow["jobs"]["digest"]["steps"]
+    ]
+    assert action["runs"]["steps"] == steps[2:]
 
 
 def test_problems_are_annotations_at_their_lines_and_fail_the_job(clone: Clone) -> None:
