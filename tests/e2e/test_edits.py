@@ -38,8 +38,11 @@ def test_a_replica_more_is_an_update_of_its_workload_or_the_objects_of_a_new_pla
     fleet.write("one", deployment("one", on="east", replicas=2))
     done = fleet.up()
     assert done.code == 0, done.output
-    assert done.operations == {"Deployment east/ml/one-decode-l4": "update"}
-    assert done.changed == {"Deployment east/ml/one-decode-l4": ("spec.replicas",)}
+    assert done.operations == {
+        "Deployment east/ml/one-decode-l4": "update",
+        "PodDisruptionBudget east/ml/one-decode": "create",
+    }
+    assert done.changed["Deployment east/ml/one-decode-l4"] == ("spec.replicas",)
 
     fleet.write("one", deployment("one", replicas=3, gpu=L4))
     done = fleet.up()

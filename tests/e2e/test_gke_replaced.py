@@ -48,7 +48,8 @@ def test_with_old_nodes_first_to_go_the_gap_is_told_before(standing: Fleet) -> N
         "before new ones are created. Expect a gap in serving, or set spec.cluster.gke.replace.order: "
         "CreateFirst" in seen.output
     )
-    assert seen.operations == {POOL: "replace", MODEL: "update"}
+    budget = "PodDisruptionBudget east/ml/chat-decode"
+    assert seen.operations == {POOL: "replace", MODEL: "update", budget: "delete"}
 
 
 def test_replicas_move_to_the_new_nodes_one_by_one_and_no_request_is_lost(standing: Fleet) -> None:

@@ -137,7 +137,8 @@ def test_the_hook_is_called_once_after_the_workload_was_created_and_is_ready(fle
 def test_scaling_alone_does_not_call_it(fleet: Project) -> None:
     _chat(fleet, "vllm:1", replicas=2)
     scaled = _done(fleet.up())
-    assert (scaled.operations, _told(fleet)) == ({f"Deployment {WORKLOAD}": "update"}, [])
+    operations = {f"Deployment {WORKLOAD}": "update", "PodDisruptionBudget east/ml/chat-decode": "create"}
+    assert (scaled.operations, _told(fleet)) == (operations, [])
 
 
 def test_another_pod_template_calls_it(fleet: Project) -> None:
