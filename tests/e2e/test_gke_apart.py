@@ -1,12 +1,14 @@
-"""Three clusters of Google's, one of which stops answering in the middle of an update."""
+"""Three clusters of Google's, one of which stops answering in the middle of an update, and one for good."""
 
+import json
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from typing import Any
 
 import pytest
-from asking import until
-from documents import Document, deployment
+from asking import ask, until, url
+from documents import Document, deployment, service
 from gke_fleet import Fleet, fleet, gke, l4
 from project import Run
 
@@ -17,14 +19,22 @@ ZONES = {"east": "us-east5-a", "north": "us-east1-b", "west": "us-west1-a"}
 
 
 def models(name: str) -> list[Document]:
-    """One on each cluster."""
-    return [deployment(f"{name}-{cluster}", on=cluster) for cluster in REGIONS]
+    """One on each cluster, whose loss stops nobody."""
+    return [deployment(f"{name}-{cluster}", on=cluster, unplaced="Warn") for cluster in REGIONS]
+
+
+def nodes(**states: str) -> list[Document]:
+    """The clusters, each with a node more than its models and one replica of `everywhere` need."""
+    return [
+        gke(name, region, l4(nodeCount=4, zones=[ZONES[name]]), state=states.get(name, "active"))
+        for name, region in REGIONS.items()
+    ]
 
 
 @pytest.fixture(scope="module")
 def three(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fleet]:
-    made = [gke(name, region, l4(nodeCount=2, zones=[ZONES[name]])) for name, region in REGIONS.items()]
-    with fleet(tmp_path_factory.mktemp("apart"), "apart", clusters=made, models=models("old")) as standing:
+    written = [*models("old"), deployment("everywhere", replicas=3), service("chat", everywhere=1)]
+    with fleet(tmp_path_factory.mktemp("apart"), "apart", clusters=nodes(), models=written) as standing:
         standing.up()
         yield standing
 
@@ -78,6 +88,44 @@ def test_when_it_is_back_the_next_update_does_the_rest(three: Fleet, parted: Par
     assert three.up().operations == dict.fromkeys(parted.new("east") - parted.after, "create")
     assert three.up().operations == {}
     assert _ready(three, "east")
+
+
+def test_the_loss_of_one_of_three_does_what_was_predicted(three: Fleet, parted: Parted) -> None:
+    project, pinned = three.project, ["ml/new-north", "ml/old-north"]
+    predicted, losses = _plan(three, "--without", "cluster=north"), _plan(three, "--n-minus-one")["nMinusOne"]
+    assert {
+        loss["lost"]["name"]: loss["unserved"] for loss in losses if loss["lost"]["kind"] == "cluster"
+    } == {name: [f"ml/new-{name}", f"ml/old-{name}"] for name in REGIONS}
+    clusters.stop(project.root, project.stack, "north")
+    project.write("clusters", *nodes(north="abandoned"))
+    done = three.up()
+    assert [name for name in pinned if f"{name} found no place" not in done.output] == []
+    shown = project.run("pulumi", "stack", "output", "--stack", project.stack, "--json").stdout
+    assert json.loads(shown)["placements"] == {
+        name: {
+            f"{one['cluster']} decode=l4": one["replicas"]
+            for one in predicted["placements"]
+            if one["deployment"] == name
+        }
+        for name in {one["deployment"] for one in predicted["placements"]}
+    }
+    reached = {
+        (one["cluster"], one["deployment"].replace("/", "/deployments/")) for one in predicted["placements"]
+    }
+    reached |= {(one["cluster"], one["service"]) for one in predicted["services"]}
+    assert {cluster for cluster, _ in reached} == {"east", "west"}
+    assert {(cluster, path) for cluster, path in reached if _answers(three, cluster, path)} == reached
+    assert three.up().operations == {}
+
+
+def _plan(fleet: Fleet, *options: str) -> dict[str, Any]:
+    """Return what would be."""
+    asked = fleet.project.cli("plan", "--stack", fleet.project.stack, *options, "--json")
+    return dict(json.loads(asked.stdout))
+
+
+def _answers(fleet: Fleet, cluster: str, path: str) -> bool:
+    return ask(url(fleet, cluster, path), model="some/model").status == 200
 
 
 def _ready(fleet: Fleet, cluster: str) -> bool:
