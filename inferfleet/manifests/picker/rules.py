@@ -223,7 +223,7 @@ def _one_tokenizer(given: Given, row: PluginType) -> Iterator[Mistake]:
 
 
 def _precise(given: Given, row: PluginType) -> Iterator[Mistake]:
-    """Yield what github.com/llm-d/llm-d-kv-cache v0.9.0 refuses."""
+    """Yield what llm-d-kv-cache v0.9.0 refuses, which llm-d-router v0.10.0 has in its own pkg/kvcache."""
     said = given.get("tokenProcessorConfig") or {}
     tokens = said.get("blockSizeTokens") or said.get("blockSize") or _BLOCK_TOKENS
     if tokens <= 0:
