@@ -59,7 +59,7 @@ def desired(documents: Documents, lock: Lock, *, registry: Registry | None = Non
         *chain.from_iterable(documents.broken_links.values()),
         *all_chains.problems,
         *engine_problems(documents, planned),
-        *picker_problems(documents, planned),
+        *picker_problems(documents, planned, templates),
         *pod_problems,
     ]
     _refuse(documents, problems)

@@ -1,5 +1,6 @@
 """Problems that belong to no single manifest: command lines, pickers, doubled names."""
 
+from collections import defaultdict
 from collections.abc import Hashable, Iterable, Iterator, Mapping
 from typing import NamedTuple
 
@@ -8,7 +9,7 @@ from inferfleet.api.kinds.model_deployment import ModelDeployment
 from inferfleet.api.kinds.workers import Position
 from inferfleet.api.problems import Problem
 from inferfleet.desired.clusters import picker_of
-from inferfleet.desired.pods import Pods
+from inferfleet.desired.pods import Pods, drain_seconds
 from inferfleet.desired.values import Component, DesiredCluster, KubeObject
 from inferfleet.fleet import engine_args
 from inferfleet.fleet.decisions import Plan
@@ -133,12 +134,19 @@ def _flags_written(documents: Documents, deployment: ModelDeployment) -> frozens
     )
 
 
-def picker_problems(documents: Documents, planned: Plan) -> Iterator[Problem]:
-    """Yield what keeps endpoint pickers from starting, or from reading metrics, where they are planned."""
+def picker_problems(
+    documents: Documents, planned: Plan, made: Mapping[Spot, Iterable[Pods]]
+) -> Iterator[Problem]:
+    """Yield what keeps endpoint pickers from starting, or from reading metrics, where they are planned, and
+    leaders that leave none. `made` are the pods of all placements.
+    """
     rows = {
         (endpoint.deployment, endpoint.cluster): picker_of(documents, endpoint.deployment, endpoint.cluster)
         for endpoint in planned.endpoints
     }
+    there: defaultdict[tuple[str, str], list[Pods]] = defaultdict(list)
+    for spot, of in made.items():
+        there[spot.deployment, spot.cluster].extend(of)
     sound = set()
     for name, cluster in sorted(documents.clusters.items()):
         usual = profile(cluster.spec.serving.profile)
@@ -156,7 +164,10 @@ def picker_problems(documents: Documents, planned: Plan) -> Iterator[Problem]:
         if name in sound:
             deployment, cluster = documents.deployments[key], documents.clusters[name]
             yield from picker_check.check_image(deployment, cluster, profile=row)
-            yield from picker_check.check_deployment(deployment, serving=cluster.spec.serving, profile=row)
+            serving = cluster.spec.serving
+            yield from picker_check.check_deployment(deployment, serving=serving, profile=row)
+            drain = drain_seconds(there[key, name])
+            yield from picker_check.check_leader(deployment, serving=serving, profile=row, drain=drain)
 
 
 def scheduler_problems(documents: Documents, made: Mapping[Spot, Iterable[Pods]]) -> Iterator[Problem]:

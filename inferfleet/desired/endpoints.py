@@ -15,7 +15,7 @@ from typing import Any
 from inferfleet.api.documents import Documents
 from inferfleet.api.kinds.model_deployment import ModelDeployment
 from inferfleet.desired.clusters import Site
-from inferfleet.desired.pods import Pods
+from inferfleet.desired.pods import Pods, drain_seconds
 from inferfleet.desired.replicas import Replicas
 from inferfleet.desired.serving import ServingStack
 from inferfleet.desired.values import Component, DesiredCluster, KubeObject, Served
@@ -72,8 +72,7 @@ def model_endpoint(
     route comes after both, so that it never leads to a pool whose picker is not ready.
     """
     every = tuple(pods)
-    # How long an engine that ends has for the requests in hand.
-    drain = max((one.outcome.template["spec"]["terminationGracePeriodSeconds"] for one in every), default=0)
+    drain = drain_seconds(every)
     deployment = documents.deployments[endpoint.deployment]
     stack = documents.settings.stack
     serving = documents.clusters[site.cluster].spec.serving

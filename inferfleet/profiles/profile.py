@@ -112,9 +112,11 @@ class Profile:
     # controller-runtime v0.23.3 (pkg/manager/internal.go), which no flag of GIE changes; --drain-timeout of
     # llm-d-router has the same default.
     stop_seconds: int = 30
-    # The flag that says so, where pickers are told by it: then a picker that is told to end gives its Lease
-    # back at once and takes new streams for all of that time. None: streams alone are waited for.
-    drain_flag: str | None = None
+    # Whether a picker that is told to end gives its Lease back at once and takes new streams for those
+    # seconds, choosing among the pods that it knew by then, and waits for its streams without limit after
+    # them (runWithGracefulShutdown in cmd/epp/runner/runner.go of llm-d-router v0.10.0, and serveGRPC in
+    # internal/runnable/grpc.go). Otherwise it takes none, and ends with them or after those seconds.
+    serves_on: bool = False
     # Pickers of a stack are replaced when this changes, so only a new row of the table may have another
     # value.
     read_only_root_filesystem: bool = False

@@ -43,3 +43,26 @@ def test_a_deployment_is_warned_once_of_what_its_pods_would_abort(
     spec: dict[str, Any], warned: list[tuple[str, str]]
 ) -> None:
     assert _warned(**spec) == warned
+
+
+@pytest.mark.parametrize(
+    ("args", "picker", "spec", "seconds"),
+    [
+        ((), {"replicas": 2}, {}, ["125"]),
+        (("--shutdown-timeout=300",), {"replicas": 2}, {}, ["335"]),
+        (("--shutdown-timeout=3600",), {"replicas": 3}, {}, ["565"]),
+        ((), {"replicas": 2}, {"profile": "llm-d-0.9"}, []),
+        ((), {"replicas": 2, "failureMode": "FailOpen"}, {}, []),
+        ((), {"replicas": 1}, {}, []),
+    ],
+)
+def test_a_deployment_is_warned_once_of_a_leader_that_keeps_its_lease_while_it_ends(
+    args: tuple[str, ...], picker: dict[str, Any], spec: dict[str, Any], seconds: list[str]
+) -> None:
+    engine = {**ENGINE, "args": [*ENGINE["args"], *args]}
+    model = deployment("a", 4, engine=engine, endpointPicker=picker, **spec)
+    warnings = desired(stack(cluster("east"), cluster("west"), model), NOTHING).warnings
+    told = [warning for warning in warnings if isinstance(warning, Problem) and "Lease" in warning.what]
+    assert [(warning.path, warning.what.partition("up to ")[2].partition(" s ")[0]) for warning in told] == [
+        ("spec.endpointPicker.replicas", number) for number in seconds
+    ]

@@ -12,6 +12,7 @@ from inferfleet.fleet.roles import is_disaggregated
 from inferfleet.manifests.picker import flags as picker_flags
 from inferfleet.manifests.picker import own_config
 from inferfleet.manifests.picker.config import always
+from inferfleet.manifests.picker.ending import unled_seconds
 from inferfleet.manifests.picker.objects import image as picker_image
 from inferfleet.manifests.picker.parameters import seconds
 from inferfleet.manifests.programs import resource_mistakes
@@ -99,6 +100,31 @@ def check_image(
         kind="InferenceCluster",
         key=cluster.metadata.name,
     )
+
+
+def check_leader(
+    deployment: ModelDeployment, *, serving: Serving, profile: Profile, drain: int
+) -> Iterator[Problem]:
+    """Yield a warning where an evicted leader of a deployment's pickers leaves gateways without one.
+
+    `drain` are the seconds that pods of its engines have to end there. With FailOpen gateways choose pods
+    themselves meanwhile.
+    """
+    picker = deployment.spec.endpoint_picker
+    if picker.replicas == 1 or picker.failure_mode == "FailOpen" or profile.serves_on:
+        return
+    chosen = picker_flags.flags(deployment=deployment, serving=serving, profile=profile)
+    without = unled_seconds(drain, profile, chosen)
+    what = (
+        f"of {picker.replicas} endpoint pickers of {profile.name} one leads, and once it is evicted it keeps "
+        f"its Lease until it ends: for up to {without} s nobody chooses pods, and requests fail"
+    )
+    better = unled_seconds(drain, usual_picker(NEWEST), {})
+    step = (
+        f"Write profile: {NEWEST}, whose leader gives it back after {better} s, or replicas: 1, which needs "
+        "none: when it is evicted, another starts elsewhere in seconds"
+    )
+    yield _problem(deployment, ("endpointPicker", "replicas"), Mistake(what, step), "warning")
 
 
 def _withdrawn(deployment: ModelDeployment, cluster: InferenceCluster, profile: Profile) -> Problem:

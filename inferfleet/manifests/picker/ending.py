@@ -16,7 +16,7 @@ _LONGEST_GRACE_SECONDS = 570
 
 @dataclass(frozen=True)
 class Ending:
-    """Seconds for which a picker that ends goes on as before, and then with its streams."""
+    """Seconds for which a picker that ends goes on as before, and then at least with its streams."""
 
     sleep: int
     stop: int
@@ -32,10 +32,24 @@ def ending(drain: int, profile: Profile, chosen: Mapping[str, str]) -> Ending:
 
     Once told to end, most take no new streams, and give those that they have a time of its own, whatever the
     grace period is. So they are told late, and an elected leader that is evicted, which is no longer ready,
-    lets nobody else choose pods meanwhile. With a flag for that time they are told as soon as gateways know.
+    lets nobody else choose pods meanwhile. A shorter sleep would cut the streams that an update leaves to a
+    picker that it has replaced.
+
+    One that serves on is told as soon as gateways know, and not before: it learns of no pods from then on.
+    Its own time for new streams stays short for the same reason; it waits for those it has in any case.
     """
     whole = min(drain, _LONGEST_GRACE_SECONDS) - _RESERVE_SECONDS
-    if profile.drain_flag:
-        return Ending(_LEAST_SLEEP_SECONDS, max(profile.stop_seconds, whole - _LEAST_SLEEP_SECONDS))
     stop = picker_flags.stop_seconds(chosen, profile)
+    if profile.serves_on:
+        return Ending(_LEAST_SLEEP_SECONDS, max(stop, whole - _LEAST_SLEEP_SECONDS))
     return Ending(max(_LEAST_SLEEP_SECONDS, whole - stop), stop)
+
+
+def unled_seconds(drain: int, profile: Profile, chosen: Mapping[str, str]) -> int:
+    """Return for how long nobody chooses pods, at most, once the leader of several pickers is evicted.
+
+    It keeps its Lease until its last stream has ended, or the time for that is over (engageStopProcedure in
+    pkg/manager/internal.go of controller-runtime v0.23.3); one that serves on gives it back after its sleep.
+    """
+    ends = ending(drain, profile, chosen)
+    return ends.sleep if profile.serves_on else ends.sleep + ends.stop

@@ -118,8 +118,6 @@ def mistakes(written: Mapping[str, Value], profile: Profile) -> Iterator[Mistake
     """Yield what is wrong with the flags of one document."""
     picker = f"the endpoint picker of {profile.name}"
     own = {name: said for name, said in _SYSTEM.items() if name in profile.known_flags}
-    if profile.drain_flag:
-        own[profile.drain_flag] = "it follows from the grace period of the deployment's pods"
     yield from flag_mistakes(
         written,
         picker,

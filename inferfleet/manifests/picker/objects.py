@@ -4,8 +4,8 @@ One picker keeps its names: its Deployment starts the next pod, and ends the old
 
 Of several replicas the elected leader alone is ready, and their Lease is named after their InferencePool. A
 leader that ends gives its Lease back last (engageStopProcedure in pkg/manager/internal.go of
-controller-runtime v0.23.3), unless its release has a flag for its time: under the same name nobody would
-choose pods meanwhile. So several replicas have an edition, a part of the names of their objects and the pool.
+controller-runtime v0.23.3), unless its release serves on: under the same name nobody would choose pods
+meanwhile. So several replicas have an edition, a part of the names of their objects and the pool.
 """
 
 import json
@@ -177,7 +177,6 @@ def _template(
     chosen = picker_flags.flags(deployment=deployment, serving=serving, profile=profile)
     ends = ending(drain, profile, chosen)
     container = _container(deployment, serving, profile, replicas, revision)
-    container["args"] += [f"--{profile.drain_flag}={ends.stop}s"] if profile.drain_flag else []
     container["lifecycle"] = {"preStop": {"sleep": {"seconds": ends.sleep}}}
     labels = selector(deployment, revision) | {names.MANAGED_BY: names.MANAGER}
     scraped = picker_flags.scrape_annotations(deployment=deployment, serving=serving, profile=profile)

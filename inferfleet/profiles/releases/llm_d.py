@@ -48,8 +48,6 @@ LLM_D_0_9 = replace(
         image="ghcr.io/llm-d/llm-d-router-disagg-sidecar:v0.10.0"
         "@sha256:1344adff65f96f76fc00c6003a1c63c1e9bb70f3628307f61f748a89a265b260",
     ),
-    # runWithGracefulShutdown in cmd/epp/runner/runner.go of v0.10.0.
-    drain_flag="drain-timeout",
     read_only_root_filesystem=True,
     engine_images={"vLLM": "docker.io/vllm/vllm-openai:v0.26.0"},
     kit_image=_KIT,

@@ -89,4 +89,5 @@ ROUTER_0_10 = Profile(
     # The profile handler writes the header of prefill pods itself, and plugins are made in the order in which
     # they need each other (RegisterWithPluginDependencies).
     phases=Phases(producers=("approx-prefix-cache-producer",)),
+    serves_on=True,
 )

@@ -38,4 +38,5 @@ ROUTER_0_9 = replace(
     engine_metrics_port_flag=GIE_1_5.engine_metrics_port_flag,
     proxy=proxy.ROUTER_0_9,
     config_table="router-0.9",
+    serves_on=False,
 )
