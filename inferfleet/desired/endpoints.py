@@ -102,7 +102,7 @@ def model_endpoint(
     placed_pool = site.place(pool, after=space)
     reads = [*(site.place(manifest, after=space) for manifest in picker.reads), placed_pool]
     extras = gateway_extras.objects(
-        deployment=deployment, serving=serving, profile=profile, stack=stack, revision=named
+        deployment=deployment, serving=serving, profile=profile, stack=stack, drain=drain, revision=named
     )
     policies = network_policy.policies(
         deployment=deployment,

@@ -1,9 +1,10 @@
 """Objects that some gateways need beside an endpoint's InferencePool and picker.
 
-Sources: config/charts/inferencepool of gateway-api-inference-extension v1.5.0 (istio.yaml, gke.yaml).
+Sources: config/charts/inferencepool of gateway-api-inference-extension v1.5.0 (istio.yaml, gke.yaml). That a
+policy of gke may be for the Service of a picker, and needs a timeout then: gke.yaml of
+config/charts/llm-d-router-gateway of llm-d-router v0.10.0.
 """
 
-from collections.abc import Iterator
 from typing import Any
 
 from inferfleet.api.kinds.inference_cluster import Serving
@@ -13,23 +14,45 @@ from inferfleet.fleet.roles import port_of
 from inferfleet.fleet.traffic import REQUEST_SECONDS
 from inferfleet.manifests.metadata import metadata
 from inferfleet.manifests.picker import flags as picker_flags
+from inferfleet.manifests.picker.ending import ending
 from inferfleet.manifests.picker.pool import KIND as INFERENCE_POOL
 from inferfleet.profiles.engines import engine
 from inferfleet.profiles.profile import Profile
 
+# The most that a load balancer of Google takes
+# (apis/networking/v1/gcpbackendpolicy_types.go of GoogleCloudPlatform/gke-gateway-api at fc40d606).
+_LONGEST_DRAINING_SECONDS = 3600
+
 
 def objects(
-    *, deployment: ModelDeployment, serving: Serving, profile: Profile, stack: str, revision: str = ""
+    *,
+    deployment: ModelDeployment,
+    serving: Serving,
+    profile: Profile,
+    stack: str,
+    drain: int,
+    revision: str = "",
 ) -> list[dict[str, Any]]:
-    """Return what the gateway's provider needs: TLS settings of the picker for istio, policies for gke."""
+    """Return what the gateway's provider needs: TLS settings of the picker for istio, policies for gke.
+
+    `drain` are the seconds that pods of the deployment's engines have to end.
+    """
     provider = serving.gateway.provider
     if provider == "istio":
         chosen = picker_flags.flags(deployment=deployment, serving=serving, profile=profile)
         return [_destination_rule(deployment, stack, revision)] if picker_flags.is_secure(chosen) else []
     if provider == "gke":
+        chosen = picker_flags.flags(deployment=deployment, serving=serving, profile=profile)
+        key = deployment.metadata.key
+        pool, picker = names.inference_pool(key, revision), names.epp(key, revision)
+        to_pool = {"group": profile.pool_group, "kind": INFERENCE_POOL, "name": pool}
+        to_picker = {"group": "", "kind": "Service", "name": picker}
+        logged = {"logging": {"enabled": True}}
+        asked = _draining(ending(drain, profile, chosen).grace)
         return [
-            _policy(kind, deployment, profile, stack, revision, default)
-            for kind, default in _defaults(deployment)
+            _policy("HealthCheckPolicy", deployment, stack, to_pool, _checked(deployment)),
+            _policy("GCPBackendPolicy", deployment, stack, to_pool, {**_draining(drain), **logged}),
+            _policy("GCPBackendPolicy", deployment, stack, to_picker, asked),
         ]
     return []
 
@@ -50,8 +73,17 @@ def _destination_rule(deployment: ModelDeployment, stack: str, revision: str) ->
     }
 
 
-def _defaults(deployment: ModelDeployment) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield the kinds of policies for the load balancer, and what each says.
+def _draining(seconds: int) -> dict[str, Any]:
+    """Return the times of the load balancer for pods that end within so many seconds.
+
+    Without them it ends requests after 30 s, and those to a pod that ends at once.
+    """
+    draining = {"drainingTimeoutSec": min(seconds, _LONGEST_DRAINING_SECONDS)}
+    return {"timeoutSec": REQUEST_SECONDS, "connectionDraining": draining}
+
+
+def _checked(deployment: ModelDeployment) -> dict[str, Any]:
+    """Return how the load balancer asks whether pods serve.
 
     Where prefill is apart, the proxy of decode pods answers the check of /health by itself, whatever their
     engines do: pods whose engine is not ready are no endpoints, and paths that it passes on may need a key.
@@ -66,26 +98,17 @@ def _defaults(deployment: ModelDeployment) -> Iterator[tuple[str, dict[str, Any]
     if path:
         config = {"type": "HTTP", "httpHealthCheck": {"requestPath": path, "port": port}}
     # The defaults of 5 s leave pods that are gone in the load balancer for too long.
-    yield "HealthCheckPolicy", {"timeoutSec": 2, "checkIntervalSec": 2, "config": config}
-    yield "GCPBackendPolicy", {"timeoutSec": REQUEST_SECONDS, "logging": {"enabled": True}}
+    return {"timeoutSec": 2, "checkIntervalSec": 2, "config": config}
 
 
 def _policy(
-    kind: str,
-    deployment: ModelDeployment,
-    profile: Profile,
-    stack: str,
-    revision: str,
-    default: dict[str, Any],
+    kind: str, deployment: ModelDeployment, stack: str, target: dict[str, str], default: dict[str, Any]
 ) -> dict[str, Any]:
-    key = deployment.metadata.key
-    pool = names.inference_pool(key, revision)
+    """Return a policy with the name of the object that it is for."""
+    key, namespace = deployment.metadata.key, deployment.metadata.namespace
     return {
         "apiVersion": "networking.gke.io/v1",
         "kind": kind,
-        "metadata": metadata(pool, stack=stack, namespace=deployment.metadata.namespace, deployment=key),
-        "spec": {
-            "targetRef": {"group": profile.pool_group, "kind": INFERENCE_POOL, "name": pool},
-            "default": default,
-        },
+        "metadata": metadata(target["name"], stack=stack, namespace=namespace, deployment=key),
+        "spec": {"targetRef": target, "default": default},
     }

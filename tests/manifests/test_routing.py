@@ -11,7 +11,7 @@ from inferfleet.api.kinds.model_deployment import ModelDeployment
 from inferfleet.api.kinds.serving.gateway import Gateway
 from inferfleet.fleet.decisions import Backend, ServiceRoute
 from inferfleet.fleet.paths import Requests
-from inferfleet.manifests import gateway, gateway_extras
+from inferfleet.manifests import gateway
 from inferfleet.manifests.picker.pool import inference_pool
 from inferfleet.manifests.routes import deployment_route, service_route
 from inferfleet.profiles.table import profile
@@ -232,59 +232,3 @@ def test_a_gateway_listens_on_its_port() -> None:
 def test_a_gateway_that_exists_is_not_made() -> None:
     theirs = Gateway.model_validate({"ref": {"name": "shared", "namespace": "infra"}})
     assert gateway.own_gateway(gateway=theirs, stack="prod") is None
-
-
-def _policy(kind: str, default: dict[str, Any]) -> dict[str, Any]:
-    return {
-        "apiVersion": "networking.gke.io/v1",
-        "kind": kind,
-        "metadata": HERE,
-        "spec": {"targetRef": POOL, "default": default},
-    }
-
-
-RULE = {
-    "apiVersion": "networking.istio.io/v1",
-    "kind": "DestinationRule",
-    "metadata": {**HERE, "name": "qwen-epp"},
-    "spec": {
-        "host": "qwen-epp",
-        "trafficPolicy": {"tls": {"mode": "SIMPLE", "insecureSkipVerify": True}},
-    },
-}
-TIMEOUT = _policy("GCPBackendPolicy", {"timeoutSec": 3600, "logging": {"enabled": True}})
-HTTP = {"type": "HTTP", "httpHealthCheck": {"requestPath": "/health", "port": 8000}}
-TCP = {"type": "TCP", "tcpHealthCheck": {"port": 8000}}
-
-
-def _health(config: dict[str, Any]) -> dict[str, Any]:
-    return _policy("HealthCheckPolicy", {"timeoutSec": 2, "checkIntervalSec": 2, "config": config})
-
-
-@pytest.mark.parametrize(
-    ("provider", "flags", "engine", "objects"),
-    [
-        ("none", {}, "vLLM", []),
-        ("envoy", {}, "vLLM", []),
-        ("istio", {}, "vLLM", [RULE]),
-        ("istio", {"secure-serving": False}, "vLLM", []),
-        ("gke", {}, "vLLM", [_health(HTTP), TIMEOUT]),
-        ("gke", {}, "Other", [_health(TCP), TIMEOUT]),
-        ("gke", {}, "SGLang", [_health({"type": "TCP", "tcpHealthCheck": {"port": 30000}}), TIMEOUT]),
-    ],
-)
-def test_some_gateways_need_more(
-    deployment: Make,
-    serving: Serve,
-    provider: str,
-    flags: dict[str, Any],
-    engine: str,
-    objects: list[dict[str, Any]],
-) -> None:
-    made = gateway_extras.objects(
-        deployment=deployment(engine={"type": engine}),
-        serving=serving(provider, eppFlags=flags),
-        profile=GIE,
-        stack="prod",
-    )
-    assert made == objects
