@@ -28,6 +28,7 @@ def test_plan_shows_placements_services_and_moves(project: Project) -> None:
         "\n"
         "exposed: does not answer while its node is drained, replaced or lost\n"
         "  ml/qwen on east: one replica\n"
+        "  ml/qwen: one endpoint picker, until another runs\n"
     )
 
 
@@ -51,6 +52,7 @@ def test_plan_says_the_same_to_machines(project: Project) -> None:
         "exposed": [
             {"cluster": "east", "deployment": "ml/qwen", "roles": ["decode"], "whenScaledDown": False}
         ],
+        "onePicker": ["ml/qwen"],
         "lock": {"file": "stacks/prod/placement.lock", "matches": False, "written": False},
     }
 

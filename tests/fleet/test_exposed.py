@@ -2,7 +2,7 @@
 
 from small_fleet import deployment, fleet, spot
 
-from inferfleet.fleet.advice.exposed import exposed
+from inferfleet.fleet.advice.exposed import exposed, one_picker
 from inferfleet.fleet.decisions import Placement
 
 JUDGE = {
@@ -16,7 +16,7 @@ JUDGE = {
 
 def _lines(*placements: Placement, **fields: object) -> list[str]:
     documents = fleet(deployment("a", 4, **fields))  # type: ignore[arg-type]
-    return [str(one) for one in exposed(documents, placements)]
+    return [str(role) for role in exposed(documents, placements)]
 
 
 def test_one_replica_on_a_cluster_is_exposed_there() -> None:
@@ -42,3 +42,26 @@ def test_a_role_with_one_worker_is_named_where_others_have_more() -> None:
 
 def test_what_has_no_document_any_more_is_left_out() -> None:
     assert _lines(Placement(spot("b east/h100"), 1)) == []
+
+
+def _pickers(*pickers: dict[str, object]) -> str:
+    names = [f"m{number}" for number in range(len(pickers))]
+    documents = fleet(
+        *(deployment(name, 1, endpointPicker=picker) for name, picker in zip(names, pickers, strict=True))
+    )
+    placements = [Placement(spot(f"{name} east/h100"), 2) for name in names]
+    return str(one_picker(documents, placements) or "")
+
+
+def test_few_deployments_with_one_picker_are_named_and_many_are_counted() -> None:
+    alone: dict[str, object] = {"replicas": 1}
+    several: dict[str, object] = {"replicas": 2}
+    assert _pickers(alone) == "ml/m0: one endpoint picker, until another runs"
+    assert _pickers(alone, several, alone) == "ml/m0 and ml/m2: one endpoint picker each, until another runs"
+    assert _pickers(*[alone] * 4) == "all 4 deployments: one endpoint picker each, until another runs"
+    counted = "4 of 5 deployments: one endpoint picker each, until another runs"
+    assert _pickers(*[alone] * 4, several) == counted
+
+
+def test_a_gateway_that_chooses_pods_itself_needs_no_picker() -> None:
+    assert _pickers({"failureMode": "FailOpen"}, {"replicas": 2}) == ""

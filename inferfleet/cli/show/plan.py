@@ -8,7 +8,7 @@ from inferfleet.cli.show.pickers import picker_values, show_pickers
 from inferfleet.cli.show.tables import print_table
 from inferfleet.desired.values import Desired
 from inferfleet.fleet.advice.changed import change_lines, roll_line
-from inferfleet.fleet.advice.exposed import Exposed
+from inferfleet.fleet.advice.exposed import Exposed, OnePicker
 from inferfleet.fleet.advice.short import NO_WAYS, fix_step, groups, in_short
 from inferfleet.fleet.decisions import Fix, MoreNodes, Reason, Unplaced, Ways
 from inferfleet.fleet.placement.sizes import counted
@@ -79,9 +79,9 @@ def show(desired: Desired, *, remembered: bool) -> None:
         print_line(f"  {what}, {in_short(missing.reasons)}")
 
 
-def show_exposed(alone: Iterable[Exposed]) -> None:
+def show_exposed(alone: Iterable[Exposed], picker: OnePicker | None) -> None:
     """Print what does not answer while one node is drained, without an empty list."""
-    lines = [str(one) for one in alone]
+    lines = [*map(str, alone), *([str(picker)] if picker else [])]
     if lines:
         print_line()
         print_line("exposed: does not answer while its node is drained, replaced or lost")
@@ -89,17 +89,20 @@ def show_exposed(alone: Iterable[Exposed]) -> None:
         print_line(f"  {line}")
 
 
-def exposed_values(alone: Iterable[Exposed]) -> list[dict[str, Any]]:
-    """Return the same as values for JSON."""
-    return [
-        {
-            "deployment": one.deployment,
-            "cluster": one.cluster,
-            "roles": list(one.roles),
-            "whenScaledDown": one.scaled,
-        }
-        for one in alone
-    ]
+def exposed_values(alone: Iterable[Exposed], picker: OnePicker | None) -> dict[str, Any]:
+    """Return the same as values for JSON, with all deployments."""
+    return {
+        "exposed": [
+            {
+                "deployment": role.deployment,
+                "cluster": role.cluster,
+                "roles": list(role.roles),
+                "whenScaledDown": role.scaled,
+            }
+            for role in alone
+        ],
+        "onePicker": list(picker.deployments) if picker else [],
+    }
 
 
 def pools(spot: Spot) -> str:

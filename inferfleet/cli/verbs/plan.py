@@ -18,7 +18,7 @@ from inferfleet.cli.source import AsJson, Paths, Source, StackName, container_ap
 from inferfleet.cli.whatif import NMinusOne, Set, Without, as_if, edits_asked, losses_asked
 from inferfleet.desired.gate import announcements, refusals
 from inferfleet.desired.values import Desired
-from inferfleet.fleet.advice.exposed import exposed
+from inferfleet.fleet.advice.exposed import exposed, one_picker
 from inferfleet.fleet.advice.rebalance import moved, savings, since
 from inferfleet.fleet.lock.lock import matches, text
 from inferfleet.fleet.whatif.each import n_minus_one as after_each_loss
@@ -76,7 +76,8 @@ def plan(
             desired = replace(source, lock=with_moves).desired()
             desired = replace(desired, plan=since(lock, first, desired.plan))
         alone = exposed(documents, desired.plan.placements)
-        report.values |= as_values(desired) | {"exposed": exposed_values(alone)}
+        picker = one_picker(documents, desired.plan.placements)
+        report.values |= as_values(desired) | exposed_values(alone, picker)
         if rebalance:
             report.values["rebalance"] = [saving_values(move) for move in moves]
         if lost or edits:
@@ -98,7 +99,7 @@ def plan(
             for edit in edits:
                 print_line(f"as if {edit.written}")
             show(desired, remembered=source.files is not None)
-            show_exposed(alone)
+            show_exposed(alone, picker)
         if rebalance and not as_json:
             show_savings(moves)
         if n_minus_one and not as_json:

@@ -30,6 +30,10 @@ from inferfleet.profiles.table import picker as picker_row
 from inferfleet.profiles.table import profile as usual_picker
 
 CONTAINER = "epp"
+# A lost node has its pods for as long as they tolerate it, by default 300 s
+# (plugin/pkg/admission/defaulttolerationseconds/admission.go of Kubernetes), and gateways send to no pod
+# without a picker. A node that is back within this time keeps it.
+_LOST_NODE_SECONDS = 20
 # A picker says it is healthy before it has made the key of its certificate, and listens to gateways only
 # then: a request that is sent there in between fails.
 _STARTUP_SECONDS = 60
@@ -184,6 +188,7 @@ def _template(
         "metadata": {"labels": labels, **({"annotations": scraped} if scraped else {})},
         "spec": {
             **_place(deployment),
+            "tolerations": _leave_lost_nodes(),
             "serviceAccountName": names.epp(deployment.metadata.key, revision),
             "terminationGracePeriodSeconds": ends.grace,
             "enableServiceLinks": False,
@@ -195,6 +200,18 @@ def _template(
             "containers": [container],
         },
     }
+
+
+def _leave_lost_nodes() -> list[dict[str, Any]]:
+    return [
+        {
+            "key": f"node.kubernetes.io/{what}",
+            "operator": "Exists",
+            "effect": "NoExecute",
+            "tolerationSeconds": _LOST_NODE_SECONDS,
+        }
+        for what in ("not-ready", "unreachable")
+    ]
 
 
 def _spread(deployment: ModelDeployment, revision: str) -> dict[str, Any]:

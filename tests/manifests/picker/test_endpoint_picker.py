@@ -55,6 +55,11 @@ def _objects(document: ModelDeployment, serving: Serving) -> dict[str, dict[str,
     return {one["kind"]: one for one in made}
 
 
+def _for_20_seconds(lost: str) -> dict[str, Any]:
+    taint = {"key": f"node.kubernetes.io/{lost}", "operator": "Exists", "effect": "NoExecute"}
+    return {**taint, "tolerationSeconds": 20}
+
+
 def _container(made: dict[str, dict[str, Any]]) -> Any:
     return made["Deployment"]["spec"]["template"]["spec"]["containers"][0]
 
@@ -130,6 +135,7 @@ def test_a_picker_is_seven_objects_in_the_order_they_need_each_other(
                         },
                     },
                     "spec": {
+                        "tolerations": [_for_20_seconds("not-ready"), _for_20_seconds("unreachable")],
                         "serviceAccountName": "qwen-epp",
                         "terminationGracePeriodSeconds": 130,
                         "enableServiceLinks": False,
@@ -226,22 +232,6 @@ def test_without_metrics_auth_nothing_cluster_scoped_is_needed(deployment: Make,
     made = _objects(deployment(), serving(metricsAuth=False))
     assert {"ClusterRole", "ClusterRoleBinding"}.isdisjoint(made)
     assert "--metrics-endpoint-auth=false" in _container(made)["args"]
-
-
-def test_pickers_of_level_two_rather_leave_nodes_with_accelerators_to_others(
-    deployment: Make, serving: Serve
-) -> None:
-    first, second = (
-        _objects(deployment(podDefaults=level), serving())["Deployment"]["spec"]["template"]
-        for level in (1, 2)
-    )
-    [preferred] = second["spec"].pop("affinity")["nodeAffinity"][
-        "preferredDuringSchedulingIgnoredDuringExecution"
-    ]
-    absent = {one["key"] for one in preferred["preference"]["matchExpressions"]}
-    assert {"nvidia.com/gpu.present", "cloud.google.com/gke-accelerator"} <= absent
-    assert {one["operator"] for one in preferred["preference"]["matchExpressions"]} == {"DoesNotExist"}
-    assert second == first
 
 
 def test_several_replicas_elect_a_leader_who_alone_is_ready(deployment: Make, serving: Serve) -> None:
