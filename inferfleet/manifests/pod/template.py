@@ -183,7 +183,11 @@ def _share_memory(spec: dict[str, Any], container: dict[str, Any]) -> None:
 def _drain(spec: dict[str, Any], container: dict[str, Any], stand: Stand) -> None:
     """Give running requests time to end: GRACE_SECONDS, or more where the engine's flag asks for more.
 
-    The controller deletes pods that only compute once their entry has gone.
+    Pods that only compute are deleted once their entry has gone, where it is the entry that ends: with a
+    roll, fewer replicas, or its own node. Where one of them is evicted or deleted, its engine ends at once,
+    and with it the requests of the group, whose entry the controller deletes then (handleRestartPolicy in
+    pkg/controllers/pod_controller.go of LWS v0.9.0). A preStop sleep of theirs would keep it for the entry's
+    time, but runs whenever they end: each roll would wait for all of it after the entry has gone.
     """
     grace = GRACE_SECONDS
     if stand.answers and "terminationGracePeriodSeconds" not in spec:
