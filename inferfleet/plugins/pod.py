@@ -14,6 +14,7 @@ from inferfleet.fleet.engines.ending import Ending, sleep_of
 from inferfleet.fleet.engines.flags import Flags, flags_of, model_of, spelling
 from inferfleet.fleet.engines.group import Group, Wanted, argument, lends, missing
 from inferfleet.fleet.engines.kv_transfer import implied, transfer_of
+from inferfleet.fleet.engines.lost_caches import with_policy
 from inferfleet.fleet.engines.ready import address_argument
 from inferfleet.fleet.engines.words import Command, command_of, is_known
 from inferfleet.plugins.contract import DeviceFacts, PluginCodeError, PluginError, PodTemplate, Request
@@ -110,7 +111,10 @@ def handover_args(template: PodTemplate, request: Request) -> tuple[str, ...]:
     if follows is None or group.engine not in ("vLLM", "SGLang") or lends(group, command):
         return ()
     written = flags.has("mode") if way == "SGLang" else transfer_of(command, flags) is not None
-    return () if written else ("=".join(follows),)
+    if written:
+        return ()
+    name, value = follows
+    return (f"{name}={with_policy(value, way or '', request.role, engine(template).get('image'))}",)
 
 
 def drain_args(template: PodTemplate, request: Request) -> tuple[str, ...]:

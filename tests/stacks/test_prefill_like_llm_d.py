@@ -66,12 +66,13 @@ OTHERWISE: tuple[tuple[str, str, Any, Any], ...] = (
     ("decode", "engine.resources.requests.cpu", "16", "8"),
     ("decode", "engine.resources.requests.memory", "64Gi", "96Gi"),
     ("prefill", "engine.resources.requests.memory", "16Gi", "96Gi"),
-    # NixlConnector does not tell roles apart by it (docs/features/nixl_connector_usage.md of vLLM).
+    # NixlConnector does not tell roles apart by it (docs/features/nixl_connector_usage.md of vLLM). With the
+    # policy decode reads prompts itself whose caches ended with a prefill pod.
     (
         "decode",
         "--kv-transfer-config",
         '{"kv_connector":"NixlConnector", "kv_role":"kv_both"}',
-        '{"kv_connector":"NixlConnector","kv_role":"kv_consumer"}',
+        '{"kv_connector":"NixlConnector","kv_role":"kv_consumer","kv_load_failure_policy":"recompute"}',
     ),
     (
         "prefill",

@@ -11,13 +11,14 @@ from inferfleet.api.problems import Mistake, Problem
 from inferfleet.api.wording import below, path_of
 from inferfleet.fleet.engine_args import disagreements
 from inferfleet.fleet.engines.ending import ending_mistakes
-from inferfleet.fleet.engines.exchanged import changes
+from inferfleet.fleet.engines.exchanged import changes, connector
+from inferfleet.fleet.engines.lost_caches import lost_cache_mistakes
 from inferfleet.fleet.engines.ready import advised
 from inferfleet.fleet.engines.words import command_of
 from inferfleet.fleet.names import LWS
 from inferfleet.fleet.ports import serving_ports
 from inferfleet.fleet.requests import requests
-from inferfleet.fleet.roles import listening_port, proxied_port, serving_roles
+from inferfleet.fleet.roles import DECODE, is_disaggregated, listening_port, proxied_port, serving_roles
 from inferfleet.fleet.shapes import has_accelerators
 from inferfleet.fleet.traffic import REQUEST_SECONDS
 from inferfleet.manifests.pod.contradictions import contradictions
@@ -193,7 +194,7 @@ def without_requests(template: Mapping[str, Any], stand: Stand) -> Iterator[Prob
 
 def engine_warnings(template: Mapping[str, Any], stand: Stand) -> Iterator[Problem]:
     """Yield a warning for what engines should be told, of the pods as plugins leave them: that they abort
-    requests in hand earlier than they have to, show no load, fail probes when they are busy.
+    requests in hand earlier than they have to or lose caches, show no load, fail probes when they are busy.
     """
     if not stand.answers or stand.role not in serving_roles(stand.deployment):
         return
@@ -209,7 +210,10 @@ def engine_warnings(template: Mapping[str, Any], stand: Stand) -> Iterator[Probl
         follows="terminationGracePeriodSeconds" not in written,
         longest=REQUEST_SECONDS,
     )
-    for mistake in (*ends, *advised(spec, table, engine=kind, image=image)):
+    pulls = stand.role == DECODE and is_disaggregated(stand.deployment) and kind == "vLLM"
+    by_nixl = pulls and connector(stand.deployment) == "NIXL"
+    lost = lost_cache_mistakes(spec, table, image=image) if by_nixl else ()
+    for mistake in (*ends, *lost, *advised(spec, table, engine=kind, image=image)):
         container: Steps = ("spec", "containers", engine_container(written)[0])
         same = mistake.at in _words(written) and _words(written)[mistake.at] == _words(spec).get(mistake.at)
         yield replace(_problem(mistake, mistake.at if same else container, stand), severity="warning")

@@ -16,9 +16,10 @@ and address are written, in the entry.
 Pods of prefill and decode are told to hand their KV caches on: vLLM by `--kv-transfer-config`, with kv_role
 kv_producer for prefill and kv_consumer for decode as in its guides (docs/features/nixl_connector_usage.md, at
 026c83f9, and mooncake_connector_usage.md), SGLang by `--disaggregation-mode`. Where a storage stands between
-them, nothing is written. vLLM of such a pair also gets `--shutdown-timeout`, without which it aborts requests
-in hand at SIGTERM (vllm#36666). Engines of other deployments get that flag with `drain: true` alone, because
-their pods restart for it.
+them, nothing is written. Decode of NIXL gets `kv_load_failure_policy` recompute from vLLM 0.16.0 on, with
+which it reads the prompts itself whose caches ended with a prefill pod. vLLM of such a pair also gets
+`--shutdown-timeout`, without which it aborts requests in hand at SIGTERM (vllm#36666). Engines of other
+deployments get that flag with `drain: true` alone, because their pods restart for it.
 """
 
 from inferfleet.plugins import api
