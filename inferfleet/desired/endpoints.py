@@ -139,7 +139,7 @@ def model_endpoint(
         deployment=deployment,
         stack=stack,
         replicas=endpoint.replicas,
-        elsewhere={one.role for one in every if one.brings(disruption.KIND)},
+        elsewhere={of_role.role for of_role in every if of_role.brings(disruption.KIND)},
     )
     objects = [*chosen, *(site.place(manifest, after=space) for manifest in (*services, *watch, *budgets))]
     route = None

@@ -126,7 +126,7 @@ def _clusters(subject: Subject, google: Addresses, seconds: float) -> Iterator[C
         elif answer is None:
             yield unseen(of, "rights", f"no answer came within {seconds:.0f} s", "Try again")
         else:
-            yield from _told(of, _CONTENT, [one for one in seen.problems if one.key == name])
+            yield from _told(of, _CONTENT, [problem for problem in seen.problems if problem.key == name])
             yield from answer
 
 

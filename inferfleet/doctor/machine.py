@@ -23,7 +23,8 @@ def program_checks(desired: Desired, installed: Callable[[str], bool]) -> Iterat
     """Yield a check for each program that an update starts. `installed` says whether one is on the PATH."""
     # The language host comes in Pulumi's own archive, beside `pulumi`.
     steps = {"pulumi": _PULUMI, "pulumi-language-python": _PULUMI}
-    if any(one.connection.cloud and one.connection.state not in GIVEN_UP for one in desired.clusters):
+    connections = [cluster.connection for cluster in desired.clusters]
+    if any(connection.cloud and connection.state not in GIVEN_UP for connection in connections):
         steps[_GOOGLES] = f"Run `gcloud components install {_GOOGLES}`, and put it on the PATH"
     for program, step in steps.items():
         what = f"program {program}"

@@ -42,7 +42,8 @@ def of_deployment(deployment: ModelDeployment, gateway: Gateway) -> Requests:
 def of_service(documents: Documents, route: ServiceRoute) -> Requests:
     """Return the requests of a service on a cluster; its paths are, by default, those of all its engines."""
     form = documents.services[route.service].spec.route
-    theirs = (path for one in route.backends for path in _paths(documents.deployments[one.deployment]))
+    behind = (documents.deployments[backend.deployment] for backend in route.backends)
+    theirs = (path for deployment in behind for path in _paths(deployment))
     gateway = documents.clusters[route.cluster].spec.serving.gateway
     return _requests(form, names.service_path(route.service), tuple(sorted(set(theirs))), gateway)
 

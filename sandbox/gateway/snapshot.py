@@ -30,8 +30,8 @@ class Snapshot:
         if not labels:
             return ()
         # The pods that have one of the labels are few, whichever it is that others share.
-        found = (self._pods_by_label.get((namespace, *label), {}) for label in labels.items())
-        first, *others = sorted(found, key=len)
+        of_each = (self._pods_by_label.get((namespace, *label), {}) for label in labels.items())
+        first, *others = sorted(of_each, key=len)
         return tuple(pod for name, pod in first.items() if all(name in other for other in others))
 
     @cached_property

@@ -19,8 +19,20 @@ STACK = "upgraded"
 # The version before this one. It has no tag yet: the first is to be written here once there is one.
 BEFORE = "486ca67"
 # What an update by today's program does to a fleet of that version.
+# Several replicas of a picker have an edition, digits of what they run, so all of theirs is another set.
+_SET = (
+    *(
+        f"{kind} east/ml/%s-epp"
+        for kind in ("ServiceAccount", "Role", "RoleBinding", "Service", "Deployment")
+    ),
+    *(f"{kind} east/inferfleet:ml:%s:epp" for kind in ("ClusterRole", "ClusterRoleBinding")),
+    "InferencePool east/ml/%s",
+)
 CHANGES: Operations = {
     **{f"HTTPRoute east/ml/{name}": "update" for name in ("one", "several", "tweaked", "chat-svc")},
+    **{f"Deployment east/ml/{name}-epp": "update" for name in ("one", "tweaked")},
+    **{name % "several-ab2e7f": "create" for name in _SET},
+    **{name % "several-5e161d": "delete" for name in _SET},
     "PodDisruptionBudget east/ml/one-decode": "create",
 }
 

@@ -76,7 +76,11 @@ def _changed(lock: Lock, now: CloudPool, state: State) -> Iterator[CloudChange |
         what = f"cluster {pool.cluster} is lost, and {thing} would change: {in_words(changed)}"
         yield problem(what, _LOST)
     elif not replacing:
-        touching = tuple(one for one in changed if not only_adds(one.path, one.before, one.after))
+        touching = tuple(
+            difference
+            for difference in changed
+            if not only_adds(difference.path, difference.before, difference.after)
+        )
         if touching:
             yield CloudChange(pool.cluster, pool.name, "nodes replaced", touching, on_it)
         if on_it and touching:
