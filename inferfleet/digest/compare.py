@@ -7,6 +7,7 @@ from datetime import date
 from inferfleet.api.documents import Documents
 from inferfleet.api.kinds.settings import Settings
 from inferfleet.api.problems import Problem, in_reading_order
+from inferfleet.api.wording import listing
 from inferfleet.desired.gate import refuses, unplaced_problem
 from inferfleet.desired.values import Desired
 from inferfleet.digest.beside import plugins, routes
@@ -34,18 +35,31 @@ def compared_stack(name: str, base: Version, head: Version) -> Stack:
         known = base if isinstance(base, tuple) else ()
         return Stack(name, "refused", problems=told(head, known))
     if head is None:
-        # No update runs any more, so nothing refuses it.
-        gone = _changed(name, base, None) if isinstance(base, Side) else Stack(name, "removed")
-        return replace(gone, state="removed", problems=(), gone=())
+        return Stack(name, "removed", problems=told([_left_alone(name, base)], ()))
     if isinstance(base, tuple):
         alone = update_of(_nothing(name, head.day), head)
         return Stack(name, "not compared", problems=told(alone.after, ()), gone=told(base, base))
     return _changed(name, base, head)
 
 
-def _changed(name: str, base: Side | None, head: Side | None) -> Stack:
-    today = next((side.day for side in (head, base) if side), date.min)
-    update = update_of(base or _nothing(name, today), head or _nothing(name, today))
+def _left_alone(name: str, base: Version) -> Problem:
+    """Return the warning about a stack that is gone: nobody runs an update for it, so nothing is deleted."""
+    has = ""
+    if isinstance(base, Side):
+        kinds = {"clusters": base.documents.clusters, "models": base.documents.deployments}
+        has = "".join(f"; {kind}: {listing(sorted(names))}" for kind, names in kinds.items() if names)
+    return Problem(
+        f"stack {name} is gone from the project, and that deletes nothing: no update runs for it any more, "
+        f"so what the last one left runs on{has}",
+        f"Where it should end, run `pulumi destroy --stack {name}` and then `pulumi stack rm {name}` in a "
+        "checkout of the base, whose settings both need; where that was done, or somebody else keeps it, "
+        "nothing is left to do",
+        severity="warning",
+    )
+
+
+def _changed(name: str, base: Side | None, head: Side) -> Stack:
+    update = update_of(base or _nothing(name, head.day), head)
     touched = resources(update)
     updated = updates_in_place(update, touched)
     before, after = (

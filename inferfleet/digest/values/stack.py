@@ -37,7 +37,8 @@ class Stack:
     stack: str
     """Its name."""
     state: State
-    """`refused`: its documents or lock have errors. `not compared`: those of the base have."""
+    """`refused`: its documents or lock have errors. `not compared`: those of the base have. `removed`: the
+    project has it no more, which changes nothing where it runs."""
     models: tuple[Model, ...] = ()
     """Models that come, go, move, restart or change in number, those with gaps and most GPUs first."""
     missing: tuple[Missing, ...] = ()
