@@ -125,5 +125,14 @@ def test_results_of_sarif_have_a_place_and_stay_the_same_on_another_line() -> No
     assert results[0]["message"] == {"text": "spec.replicas: odd. Mend it"}
 
 
+def test_nothing_in_a_message_of_sarif_is_a_placeholder_or_a_link() -> None:
+    """Sections 3.11.5 and 3.11.6 of the specification."""
+    told = _told("{0} of [ml/qwen](https://example.com) has {a: b}")
+    (result,) = sarif(_digest(replace(_stack(), problems=(told,))))["runs"][0]["results"]
+    assert result["message"] == {
+        "text": "spec.replicas: {{0}} of [ml/qwen] (https://example.com) has {{a: b}}. Mend it"
+    }
+
+
 def test_a_stack_in_which_nothing_changes_has_no_sections() -> None:
     assert sections(Stack("prod", "unchanged", unpriced=(3, 3))) == ()

@@ -57,7 +57,7 @@ def _result(stack: str, told: Told, folder: str) -> dict[str, Any]:
         "ruleId": told.severity,
         "ruleIndex": list(_RULES).index(told.severity),
         "level": _LEVELS[told.severity],
-        "message": {"text": f"{path}{told.what}. {told.step}"},
+        "message": {"text": _text(f"{path}{told.what}. {told.step}")},
         "locations": [
             {
                 "physicalLocation": {
@@ -74,6 +74,16 @@ def _result(stack: str, told: Told, folder: str) -> dict[str, Any]:
         "partialFingerprints": {"inferfleet/v1": _fingerprint(stack, told)},
         "baselineState": "new" if told.new else "unchanged",
     }
+
+
+def _text(message: str) -> str:
+    """Return the message as a plain text in which nothing is a placeholder or a link.
+
+    Braces are doubled in every text, whether it has arguments or not (3.11.5 of the specification).
+    `[x](y)` is a link (3.11.6), and a backslash before a bracket outside of links is shown, so a space parts
+    the two.
+    """
+    return message.replace("{", "{{").replace("}", "}}").replace("](", "] (")
 
 
 def _fingerprint(stack: str, told: Told) -> str:
