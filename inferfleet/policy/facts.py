@@ -159,7 +159,7 @@ class Image:
     reference: str
     """All of it, as in `ghcr.io/acme/vllm:v1@sha256:...`."""
     registry: str
-    """Host of its registry, `docker.io` where it names none."""
+    """Host of its registry in lowercase, `docker.io` where it names none or another name of Docker Hub."""
     repository: str
     """Its repository, as in `acme/vllm`."""
     tag: str

@@ -6,9 +6,9 @@ from typing import Any, NamedTuple
 from inferfleet.desired.values import Desired, DesiredCluster
 from inferfleet.policy import facts
 from inferfleet.policy.things import Thing
+from inferfleet.profiles.images import reference_of
 
 _CONTAINERS, _VOLUMES = ("initContainers", "containers"), "volumes"
-_DEFAULT_REGISTRY = "docker.io"
 
 
 class _Used(NamedTuple):
@@ -32,7 +32,7 @@ def images(desired: Desired, models: Mapping[str, facts.Model]) -> Iterator[Thin
                 if (key, used) in told:
                     continue
                 told.add((key, used))
-                registry, repository, tag, digest = parts(used.reference)
+                registry, repository, tag, digest = reference_of(used.reference)
                 fact = facts.Image(
                     reference=used.reference,
                     registry=registry,
@@ -62,23 +62,6 @@ def plugins(desired: Desired, models: Mapping[str, facts.Model]) -> Iterator[Thi
         if key in models:
             fact = facts.Plugin(name=plugin, version=version, model=models[key])
             yield Thing(fact, f"plugin {plugin} of {key}", key, "ModelDeployment", key, "spec.plugins")
-
-
-def parts(reference: str) -> tuple[str, str, str, str]:
-    """Return registry, repository, tag and digest of an image.
-
-    https://github.com/distribution/reference/blob/main/normalize.go
-    """
-    rest, _, digest = reference.partition("@")
-    first, slash, after = rest.partition("/")
-    named = bool(slash) and ("." in first or ":" in first or first == "localhost")
-    registry, path = (first, after) if named else (_DEFAULT_REGISTRY, rest)
-    repository, colon, tag = path.rpartition(":")
-    if not colon:
-        repository, tag = path, ""
-    if registry == _DEFAULT_REGISTRY and "/" not in repository:
-        repository = f"library/{repository}"
-    return registry, repository, tag, digest
 
 
 def _owners(cluster: DesiredCluster) -> dict[str, str]:

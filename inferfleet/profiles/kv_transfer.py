@@ -17,6 +17,8 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Literal
 
+from inferfleet.profiles.images import reference_of
+
 Version = tuple[int, ...]
 # The ways that documents name: `spec.prefill.connector`.
 Way = Literal["NIXL", "SharedStorage", "Mooncake", "SGLang"]
@@ -143,8 +145,8 @@ def has_latent_attention(model: str) -> bool:
 
 def version_of(image: str | None) -> Version | None:
     """Return the version of vLLM in the tag of an image of its project, None for other images and tags."""
-    repository, _, tag = (image or "").partition("@")[0].rpartition(":")
-    found = _VERSION.fullmatch(tag)
-    if not repository.endswith("vllm/vllm-openai") or found is None:
+    reference = reference_of(image or "")
+    numbers = _VERSION.fullmatch(reference.tag)
+    if not reference.repository.endswith("vllm/vllm-openai") or numbers is None:
         return None
-    return tuple(int(part or 0) for part in found.groups())
+    return tuple(int(part or 0) for part in numbers.groups())

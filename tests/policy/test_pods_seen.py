@@ -3,7 +3,6 @@
 from dataclasses import replace
 from datetime import date
 
-import pytest
 from digested import loaded
 from documents import API, Document
 from small_sides import IMAGE, STACK, l4, model, place
@@ -15,7 +14,6 @@ from inferfleet.policy.enforce import policy_problems
 from inferfleet.policy.facts import Image
 from inferfleet.policy.gathered import Gathered
 from inferfleet.policy.held import Before
-from inferfleet.policy.pods import parts
 
 DIGEST = f"sha256:{'0' * 64}"
 WEIGHTS = f"registry.example.com/qwen@{DIGEST}"
@@ -74,19 +72,3 @@ def test_a_condition_on_the_cluster_of_an_image_is_asked_of_each_cluster() -> No
         f"image {IMAGE} of ml/qwen on west breaks policy in-east: m (image.container is engine, "
         "image.cluster is west)"
     ]
-
-
-@pytest.mark.parametrize(
-    ("reference", "taken_apart"),
-    [
-        ("vllm", ("docker.io", "library/vllm", "", "")),
-        ("acme/vllm:v1", ("docker.io", "acme/vllm", "v1", "")),
-        ("ghcr.io/acme/vllm:v1@sha256:00", ("ghcr.io", "acme/vllm", "v1", "sha256:00")),
-        ("localhost/vllm", ("localhost", "vllm", "", "")),
-        ("registry:5000/a/vllm@sha256:00", ("registry:5000", "a/vllm", "", "sha256:00")),
-    ],
-)
-def test_an_image_has_registry_repository_tag_and_digest(
-    reference: str, taken_apart: tuple[str, str, str, str]
-) -> None:
-    assert parts(reference) == taken_apart

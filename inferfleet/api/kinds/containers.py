@@ -16,15 +16,3 @@ def engine_container(spec: Mapping[str, Any]) -> tuple[int, dict[str, Any]]:
     """
     containers = enumerate(spec["containers"])
     return next((place, container) for place, container in containers if container["name"] == ENGINE)
-
-
-def program_of(image: str) -> str:
-    """Return the last element of the path of an image, without tag and digest."""
-    return image.partition("@")[0].rpartition("/")[2].partition(":")[0]
-
-
-def may_change(image: str) -> bool:
-    """Return whether the name of an image may mean another one tomorrow: it has no digest and no version."""
-    name, _, digest = image.partition("@")
-    tag = name.rpartition("/")[2].partition(":")[2]
-    return not digest and tag in ("", "latest")

@@ -11,6 +11,7 @@ from typing import Literal
 from inferfleet.gke.facts.floors import below, parsed
 from inferfleet.gke.facts.machine import Machine
 from inferfleet.gke.facts.sources import AI_CLUSTER, Source
+from inferfleet.profiles.images import DOCKER_HUB, reference_of
 
 Installed = Literal["DEFAULT", "LATEST"]
 
@@ -97,9 +98,9 @@ def installed(machine: Machine, choice: str, version: str | None) -> Branch | No
 
 def needed(image: str) -> tuple[Needed, int] | None:
     """Return the row of an image and the branch that it needs, None for one of which nothing is known."""
-    name, _, tag = image.partition("@")[0].rpartition(":")
+    registry, repository, tag, _ = reference_of(image)
     for row in NEEDED:
-        if name.removeprefix("docker.io/") != row.repository:
+        if (registry, repository) != (DOCKER_HUB, row.repository):
             continue
         for ending, branch in row.other.items():
             if tag.endswith(ending):

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from inferfleet.api.kinds.containers import program_of
 from inferfleet.api.kinds.inference_cluster import InferenceCluster, Serving
 from inferfleet.api.kinds.model_deployment import ModelDeployment
 from inferfleet.api.problems import Mistake, Problem, Severity
@@ -15,6 +14,7 @@ from inferfleet.manifests.picker.config import always
 from inferfleet.manifests.picker.objects import image as picker_image
 from inferfleet.manifests.picker.parameters import seconds
 from inferfleet.manifests.programs import resource_mistakes
+from inferfleet.profiles.images import reference_of
 from inferfleet.profiles.profile import Profile
 from inferfleet.profiles.table import NEWEST
 from inferfleet.profiles.table import picker as picker_row
@@ -134,7 +134,12 @@ def _problem(
 def _image_mistakes(deployment: ModelDeployment, serving: Serving, profile: Profile) -> Iterator[Mistake]:
     """Yield an error where the image is that of the usual pickers, by the last element of its path."""
     image, usual = deployment.spec.endpoint_picker.image, usual_picker(serving.profile)
-    if image and program_of(image) == program_of(usual.epp_image) != program_of(profile.epp_image):
+    if not image:
+        return
+    written, of_usual, of_profile = (
+        reference_of(each).program for each in (image, usual.epp_image, profile.epp_image)
+    )
+    if written == of_usual != of_profile:
         what = f"with prefill apart the endpoint picker is another program than {shown(image)!r}"
         yield Mistake(what, f"Remove it, or write an image of {profile.epp_image}")
 

@@ -5,9 +5,9 @@ from dataclasses import replace
 import pytest
 from apart import apart, stand, workers
 
-from inferfleet.api.kinds.containers import may_change
 from inferfleet.manifests.pod.disaggregated.check import changing_image
 from inferfleet.manifests.pod.stand import Stand
+from inferfleet.profiles.images import reference_of
 
 STEP = "Write a tag with a version, or a digest"
 
@@ -38,7 +38,7 @@ def _what(image: str) -> str:
     ],
 )
 def test_an_image_without_version_and_digest_may_change(image: str, changes: bool) -> None:
-    assert may_change(image) is changes
+    assert reference_of(image).may_change is changes
     told = [(one.what, one.next_step, one.severity) for one in changing_image(_stand(image))]
     assert told == ([(_what(image), STEP, "warning")] if changes else [])
 

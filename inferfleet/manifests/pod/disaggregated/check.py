@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from inferfleet.api.kinds.containers import ROUTING_PROXY, engine_container, may_change
+from inferfleet.api.kinds.containers import ROUTING_PROXY, engine_container
 from inferfleet.api.problems import Mistake, Problem, cluster_problem
 from inferfleet.api.wording import path_of, shown
 from inferfleet.fleet.engines.exchanged import connector
@@ -16,6 +16,7 @@ from inferfleet.manifests.pod.disaggregated.proxy import document_of, image_of_c
 from inferfleet.manifests.pod.parts import containers
 from inferfleet.manifests.pod.stand import Stand
 from inferfleet.manifests.programs import flag_mistakes, resource_mistakes
+from inferfleet.profiles.images import reference_of
 from inferfleet.profiles.kv_transfer import ENGINES
 from inferfleet.profiles.profile import ProxyTable
 from inferfleet.profiles.table import names, profile
@@ -76,7 +77,7 @@ def changing_image(stand: Stand) -> Iterator[Problem]:
     if (
         not is_disaggregated(deployment)
         or stand.role not in serving_roles(deployment)
-        or not may_change(image)
+        or not reference_of(image).may_change
     ):
         return
     what = (

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from inferfleet.api.kinds.containers import ENGINE, ROUTING_PROXY, engine_container, program_of
+from inferfleet.api.kinds.containers import ENGINE, ROUTING_PROXY, engine_container
 from inferfleet.fleet.engines.exchanged import bootstrap_port, connector
 from inferfleet.fleet.engines.group import LAST_PORT
 from inferfleet.fleet.engines.kv_transfer import bootstrap_port_of, variable_of
@@ -22,6 +22,7 @@ from inferfleet.manifests.pod.disaggregated.transfer import (
 from inferfleet.manifests.pod.parts import Contradiction, Spec, Steps, containers
 from inferfleet.manifests.pod.stand import Stand
 from inferfleet.profiles import kv_transfer
+from inferfleet.profiles.images import reference_of
 from inferfleet.profiles.proxy import PROGRAMS
 
 _PROBES = ("startupProbe", "readinessProbe", "livenessProbe")
@@ -47,7 +48,7 @@ def _behind_proxy(spec: Spec, stand: Stand) -> Iterator[Contradiction]:
         name = container["name"]
         if name == ROUTING_PROXY:
             continue
-        if program_of(container.get("image", "")) in PROGRAMS:
+        if reference_of(container.get("image", "")).program in PROGRAMS:
             yield Contradiction(
                 at,
                 f"container {name!r} runs the image of a routing proxy",
