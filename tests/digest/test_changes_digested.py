@@ -8,7 +8,7 @@ from documents import Document, cluster, service
 from small_sides import IMAGE, PRICE, STACK, head, head_with_lock, l4, model, place, standing
 
 from inferfleet.api.problems import Problem, Where
-from inferfleet.digest.compare import Version, compared_stack
+from inferfleet.digest.compare import compared_stack
 from inferfleet.digest.values.models import Drain, Missing, Model, Picker, Place, Restart, Route
 from inferfleet.digest.values.nodes import Cluster, Cost, Pool, Use
 from inferfleet.digest.values.stack import Stack, Told
@@ -235,38 +235,6 @@ def test_a_warning_on_another_line_is_the_same_and_one_that_goes_is_told() -> No
     assert compared_stack(STACK, with_warning, base).gone[0].what == "odd"
     same = compared_stack(STACK, with_warning, elsewhere)
     assert (same.state, same.gone, same.problems[0]) == ("unchanged", (), replace(said, line=9, new=False))
-
-
-def test_a_new_stack_has_all_of_its_models() -> None:
-    made = compared_stack(STACK, None, standing(l4(PRICE), EAST, model()))
-    (changed,) = made.models
-    assert (made.state, changed.change, changed.before, changed.after) == ("added", "added", 0, 1)
-    assert made.costs == (Cost("USD", "0.00", "4.00"),)
-    assert {resource.operation for resource in made.resources} == {"create"}
-
-
-@pytest.mark.parametrize(
-    ("base", "has"),
-    [
-        (standing(l4(PRICE), EAST, WEST, model()), "; clusters: east, west; models: ml/qwen"),
-        (standing(l4(PRICE), EAST), "; clusters: east"),
-        ((Problem("field engin is unknown", "Remove it"),), ""),
-    ],
-)
-def test_of_a_stack_that_is_gone_no_deletion_is_told_but_what_runs_on(base: Version, has: str) -> None:
-    said = Told(
-        "warning",
-        f"stack {STACK} is gone from the project, and that deletes nothing: no update runs for it any more, "
-        f"so what the last one left runs on{has}",
-        f"Where it should end, run `pulumi destroy --stack {STACK}` and then `pulumi stack rm {STACK}` in a "
-        "checkout of the base, whose settings both need; where that was done, or somebody else keeps it, "
-        "nothing is left to do",
-        "",
-        0,
-        "",
-        new=True,
-    )
-    assert compared_stack(STACK, base, None) == Stack(STACK, "removed", problems=(said,))
 
 
 def test_errors_of_the_head_are_told_and_those_of_the_base_leave_nothing_to_compare() -> None:
