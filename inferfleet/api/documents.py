@@ -27,9 +27,10 @@ class Documents:
 
     `positions` has the line of every field, `sources` the file of every document; both only for messages and
     for paths relative to a document. `broken_links` are links of plugin chains that cannot be read, by kind
-    and key of their document and path: their problems are told with those of all other links. `notices` say
-    how documents were understood, which secrets are in plain text, and which files beside the documents were
-    not read.
+    and key of their document and path: their problems are told with those of all other links. Those
+    `of_all_stacks` are from the folder of policies, and the others of this stack alone. `notices` say how
+    documents were understood, which secrets are in plain text, and which files beside the documents were not
+    read.
     """
 
     settings: Settings
@@ -44,6 +45,7 @@ class Documents:
     sources: Mapping[DocumentName, Path] = field(default_factory=dict, compare=False)
     policies: Mapping[str, Policy] = field(default_factory=dict)
     waivers: Mapping[str, Waiver] = field(default_factory=dict)
+    of_all_stacks: frozenset[DocumentName] = frozenset()
 
     def where(self, kind: str, key: str, path: str = "") -> Where | None:
         """Return the line of a field, or of its nearest parent in the file; None for an unknown document."""

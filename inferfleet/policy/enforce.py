@@ -6,7 +6,7 @@ of the policy. It stands at the line of the thing, or at that of the policy wher
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from datetime import date
+from datetime import date, timedelta
 from typing import TYPE_CHECKING
 
 from inferfleet.api.documents import Documents
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from inferfleet.policy.gathered import Gathered
 
 _CEL = "spec.cel"
+# An exception is for a while: whoever needs it longer is reviewed again.
+MOST_DAYS = 180
 # Things of one policy that are told one by one.
 MOST_TOLD = 50
 # What all evaluations may cost together, in units of selectors, and what each takes besides.
@@ -108,12 +110,14 @@ def _broken(
     where = documents.where("Policy", name, _CEL)
     # In the next step, so that a digest knows the problem again where the policy has moved.
     line = f" ({where})" if where else ""
+    folder = " from the same folder" if ("Policy", name) in documents.of_all_stacks else ""
     values = f" ({objection})" if objection else ""
     over = "".join(f"; waiver {key} of it ended on {waiver.spec.until}" for key, waiver in ended)
     kind, key, path = (thing.kind, thing.key, thing.path) if thing.kind else ("Policy", name, _CEL)
     return Problem(
         f"{thing.said} breaks policy {name}: {policy.spec.message.rstrip('.')}{values}{over}",
-        f"Change it, or have a Waiver of policy {name}{line} with of: {thing.name} let it off until a day",
+        f"Change it, or have a Waiver of policy {name}{line}{folder} with of: {thing.name} let it off until "
+        "a day",
         path,
         kind=kind,
         key=key,
@@ -139,8 +143,14 @@ def _let_off(thing: Thing, name: str, key: str, waiver: Waiver) -> Problem:
 
 
 def _of_waivers(documents: Documents, today: date, used: set[str]) -> Iterator[Problem]:
-    """Yield which waivers ended, and which let nothing off."""
+    """Yield which waivers hold too long, which ended, and which let nothing off."""
+    last = today + timedelta(days=MOST_DAYS)
     for key, waiver in documents.waivers.items():
+        if waiver.spec.last_day > last:
+            # The day of today is in the next step, so that the problem is the same tomorrow.
+            what = f"waiver {key} holds until {waiver.spec.until}, which is more than {MOST_DAYS} days ahead"
+            yield Problem(what, f"Write {last} or an earlier day", "spec.until", None, "Waiver", key)
+            continue
         if key in used:
             continue
         ended = today > waiver.spec.last_day

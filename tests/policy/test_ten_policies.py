@@ -93,7 +93,7 @@ def test_each_is_refused_everywhere_with_the_same_words(project: Project) -> Non
     assert sorted(words) == sorted(
         f"{places.get(each, own['ModelDeployment']).format(name)}: {said} breaks policy {name}: "
         f"ask us{f' ({values})' if values else ''}. Change it, or have a Waiver of policy {name} "
-        f"(policies/{name}.yaml:6) with of: {of} let it off until a day"
+        f"(policies/{name}.yaml:6) from the same folder with of: {of} let it off until a day"
         for name, each, _, said, of, values in TEN
     )
     for verb in (("validate",), ("plan",), ("digest", "--base", "main")):

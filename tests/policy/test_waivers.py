@@ -1,5 +1,6 @@
 """Waivers let things off until their day; conditions that cannot be asked are refused with their place."""
 
+from dataclasses import replace
 from datetime import date
 
 import pytest
@@ -71,6 +72,31 @@ def test_a_waiver_that_lets_nothing_off_is_told() -> None:
     assert of_all == [("notice", "Waiver", "waiver w lets nothing off policy small")]
     over = told(*FLEET, policy("model.gpus < 2"), waiver("2026-11-01"))
     assert over == [("notice", "Waiver", "waiver w ended on 2026-11-01")]
+
+
+@pytest.mark.parametrize(
+    ("until", "refused"), [("2027-05-22", False), ("2027-05-23", True), ("9999-12-31", True)]
+)
+def test_a_waiver_holds_for_at_most_180_days_from_the_day_of_the_run(until: str, refused: bool) -> None:
+    what = f"waiver w holds until {until}, which is more than 180 days ahead"
+    said = told(*FLEET, policy(), waiver(until))
+    assert [problem for problem in said if problem[0] == "error"] == [("error", "Waiver", what)] * refused
+
+
+def test_the_next_step_says_where_a_waiver_of_such_a_policy_belongs() -> None:
+    made = loaded([*FLEET, policy()], STACK)
+    shared = replace(made, of_all_stacks=frozenset({("Policy", "small")}))
+    planned, lock = desired(made, Lock(stack=STACK)), Lock(stack=STACK)
+    steps = [
+        problem.next_step
+        for documents in (made, shared)
+        for problem in policy_problems(documents, lock, planned, today=DAY)
+    ]
+    waiver = f"Change it, or have a Waiver of policy small ({made.where('Policy', 'small', 'spec.cel')})"
+    assert steps == [
+        f"{waiver} with of: ml/qwen let it off until a day",
+        f"{waiver} from the same folder with of: ml/qwen let it off until a day",
+    ]
 
 
 def test_a_policy_may_warn() -> None:

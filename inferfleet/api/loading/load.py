@@ -1,13 +1,13 @@
 """Loading: files and folders to Documents, or every problem in them at once."""
 
 import os
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable
+from dataclasses import replace
 from itertools import chain, islice
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from inferfleet.api.documents import DocumentName, Documents
+from inferfleet.api.documents import Documents
 from inferfleet.api.kinds.inference_class import InferenceClass
 from inferfleet.api.kinds.inference_cluster import InferenceCluster
 from inferfleet.api.kinds.model_deployment import ModelDeployment
@@ -15,172 +15,21 @@ from inferfleet.api.kinds.model_service import ModelService
 from inferfleet.api.kinds.policy.policy import Policy, Waiver
 from inferfleet.api.kinds.policy.quota import Quota
 from inferfleet.api.kinds.settings import Settings
+from inferfleet.api.loading.collection import Collected, Collection, Document
 from inferfleet.api.loading.edits import Edit, astray, edited
 from inferfleet.api.loading.files import Source, files_of, read
 from inferfleet.api.loading.recognition import flaws_of, kind_of
+from inferfleet.api.loading.references import dangling
 from inferfleet.api.loading.size import oversize
 from inferfleet.api.loading.stack_files import CATALOGUE
 from inferfleet.api.loading.validation import MOST_PROBLEMS, validated_but_for_links
 from inferfleet.api.problems import InvalidDocuments, Problem, of_severity
-from inferfleet.api.wording import one_of, path_of, shown
 from inferfleet.api.yaml.budget import Budget
-from inferfleet.profiles.table import names
 
-Document = InferenceClass | InferenceCluster | ModelDeployment | ModelService | Quota | Policy | Waiver
 _CHAIN = ("spec", "plugins")
 NAMESPACED = ("ModelDeployment", "ModelService", "Quota")
 # What holds for all stacks may be in the folder with their policies: anything else would be in each of them.
 _OF_ALL_STACKS = ("Policy", "Waiver", "Quota")
-
-
-@dataclass(frozen=True)
-class Collected:
-    """A document of a file, valid or not. `catalogued`: it comes from the catalogue of classes."""
-
-    source: Source
-    document: Document | None  # None when it has problems
-    catalogued: bool
-
-
-@dataclass
-class Collection:
-    """All documents read so far.
-
-    `complete` is False when the name of something is not known, such as in a file with broken syntax.
-    """
-
-    complete: bool = True
-    by_name: dict[DocumentName, Collected] = field(default_factory=dict)
-    broken_links: dict[tuple[str, str, str], tuple[Problem, ...]] = field(default_factory=dict)
-
-    def add(self, kind: str, key: str, new: Collected) -> Problem | None:
-        """Add a document. Return an error if its name is taken, a notice if it hides a catalogue's class."""
-        there = self.by_name.get((kind, key))
-        if there is None or (there.catalogued and not new.catalogued):
-            self.by_name[(kind, key)] = new
-        if there is None:
-            return None
-        first = there.source.where("metadata.name")
-        if there.catalogued and not new.catalogued:
-            what = f"class {key} replaces the one in the catalogue at {first}"
-            return Problem(what, "Rename it if this is not intended", "metadata.name", severity="notice")
-        what = f"another {kind} is already named {key}, at {first}"
-        return Problem(what, "Rename or remove one of the two", "metadata.name")
-
-    def keys(self, kind: str) -> set[str]:
-        """Return the keys of all documents of a kind."""
-        return {key for other, key in self.by_name if other == kind}
-
-    def documents(self, settings: Settings) -> Documents:
-        """Return all documents by key, sorted. They must all be valid."""
-        by_name = dict(sorted(self.by_name.items()))
-        return Documents(
-            settings,
-            classes=_of(by_name, InferenceClass),
-            clusters=_of(by_name, InferenceCluster),
-            deployments=_of(by_name, ModelDeployment),
-            services=_of(by_name, ModelService),
-            quotas=_of(by_name, Quota),
-            policies=_of(by_name, Policy),
-            waivers=_of(by_name, Waiver),
-            positions={name: collected.source.positions() for name, collected in by_name.items()},
-            broken_links=self.broken_links,
-            sources={name: collected.source.file for name, collected in by_name.items()},
-        )
-
-
-def _of(by_name: dict[DocumentName, Collected], model: type[Any]) -> dict[str, Any]:
-    return {
-        key: collected.document
-        for (_, key), collected in by_name.items()
-        if isinstance(collected.document, model)
-    }
-
-
-def _key(kind: str, data: Any) -> str | None:
-    metadata = data.get("metadata")
-    if not isinstance(metadata, dict) or not isinstance(metadata.get("name"), str):
-        return None
-    if kind not in NAMESPACED:
-        return str(metadata["name"])
-    return f"{metadata.get('namespace', 'default')}/{metadata['name']}"
-
-
-def dangling(collection: Collection, catalogue: Path | None) -> Iterator[Problem]:
-    """Yield references to classes and profiles that do not exist, also of documents with other problems.
-
-    While something could not be read, no class is reported as missing: it may be there. `catalogue` is the
-    folder that the classes of all stacks should be in.
-    """
-    classes = collection.keys("InferenceClass")
-    for (kind, cluster), collected in collection.by_name.items():
-        if kind == "InferenceCluster":
-            data = collected.source.text.data
-            problems = [
-                *_profile(f"cluster {cluster}", data, "serving", "profile"),
-                *(_classes(cluster, data, classes, catalogue) if collection.complete else ()),
-            ]
-            yield from collected.source.located(problems, kind=kind, key=cluster)
-        elif kind == "ModelDeployment":
-            unknown = _profile(f"deployment {cluster!r}", collected.source.text.data, "profile")
-            yield from collected.source.located(unknown, kind=kind, key=cluster)
-        elif kind == "Quota" and collection.complete:
-            unknown = _limited(collected.source.text.data, classes, catalogue)
-            yield from collected.source.located(unknown, kind=kind, key=cluster)
-        elif kind == "Waiver" and collection.complete:
-            policies = collection.keys("Policy")
-            unknown = _waived(cluster, collected.source.text.data, policies)
-            yield from collected.source.located(unknown, kind=kind, key=cluster)
-
-
-def _waived(waiver: str, data: Any, policies: set[str]) -> Iterator[Problem]:
-    """Yield a problem for the policy of a waiver where there is none of that name."""
-    wanted = _at(data, "spec", "policy")
-    if isinstance(wanted, str) and wanted and wanted not in policies:
-        what = f"waiver {waiver} is of policy {shown(wanted)!r}, which does not exist"
-        step = one_of(wanted, policies, "Known policies") if policies else "Remove the waiver"
-        yield Problem(what, step, "spec.policy")
-
-
-def _profile(whose: str, data: Any, *path: str) -> Iterator[Problem]:
-    wanted = _at(data, "spec", *path)
-    if isinstance(wanted, str) and wanted not in names():
-        what = f"{whose} has profile {shown(wanted)!r}, which does not exist"
-        yield Problem(what, one_of(wanted, names(), "Known profiles"), path_of(("spec", *path)))
-
-
-def _classes(cluster: str, data: Any, classes: set[str], catalogue: Path | None) -> Iterator[Problem]:
-    pools = _at(data, "spec", "nodePools")
-    for index, pool in enumerate(pools if isinstance(pools, list) else ()):
-        wanted, name = _at(pool, "className"), _at(pool, "name")
-        if isinstance(wanted, str) and wanted and wanted not in classes:
-            shown_name = shown(name) if isinstance(name, str) else f"number {index + 1}"
-            what = f"pool {shown_name} of cluster {cluster} has class {shown(wanted)!r}, which does not exist"
-            path = path_of(("spec", "nodePools", index, "className"))
-            next_step = one_of(wanted, classes, "Known classes") if classes else _no_classes(catalogue)
-            yield Problem(what, next_step, path)
-
-
-def _limited(data: Any, classes: set[str], catalogue: Path | None) -> Iterator[Problem]:
-    """Yield a problem for each class that a quota limits and that does not exist."""
-    limits = _at(data, "spec", "gpusByClass")
-    for wanted in limits if isinstance(limits, dict) else ():
-        if isinstance(wanted, str) and wanted not in classes:
-            what = f"a quota limits class {shown(wanted)!r}, which does not exist"
-            next_step = one_of(wanted, classes, "Known classes") if classes else _no_classes(catalogue)
-            yield Problem(what, next_step, path_of(("spec", "gpusByClass", wanted)))
-
-
-def _no_classes(catalogue: Path | None) -> str:
-    if catalogue is not None and not os.path.isdir(catalogue):
-        return "The folder classes is missing: restore it, or write an InferenceClass beside the stack"
-    return "There is no class at all: write an InferenceClass into the folder classes"
-
-
-def _at(data: Any, *steps: str) -> Any:
-    for step in steps:
-        data = data.get(step) if isinstance(data, dict) else None
-    return data
 
 
 KINDS: dict[str, type[Document]] = {
@@ -221,14 +70,16 @@ def load(
     shared, of_shared = files_of([policies] if policies and policies.is_dir() else [], root=root, base=base)
     problems += [problem for problem in (*more, *of_shared) if problem not in problems]
     own = _but_for(own, classes)
-    shared = _but_for(shared, classes | own)
+    # A stack may have its own documents in that folder.
+    shared_alone = _but_for(shared, classes | own)
     budget = Budget()
-    for file, border in (classes | own | shared).items():
+    for file, border in (classes | own | shared_alone).items():
         sources, unread = read(file, base, border, budget)
         problems += unread
         collection.complete &= not unread
         for source in sources:
-            problems += _take(source, collection, edits, catalogued=file in classes, shared=file in shared)
+            limits = _Limits(file in classes, file in shared_alone, file in shared)
+            problems += _take(source, collection, edits, limits)
             if len(problems) > MOST_PROBLEMS:
                 problems.append(_too_many(source))
                 raise InvalidDocuments(of_severity(problems, "error"))
@@ -256,9 +107,15 @@ def _too_many(source: Source) -> Problem:
     return Problem(what, "Fix those first")
 
 
-def _take(
-    source: Source, collection: Collection, edits: tuple[Edit, ...], *, catalogued: bool, shared: bool
-) -> list[Problem]:
+class _Limits(NamedTuple):
+    """Whether a file is in the catalogue, and in the folder of policies: of the stack besides, or not."""
+
+    catalogued: bool
+    shared_alone: bool
+    shared: bool
+
+
+def _take(source: Source, collection: Collection, edits: tuple[Edit, ...], limits: _Limits) -> list[Problem]:
     """Add one document to the collection, and return its problems."""
     problems = list(islice(flaws_of(source), MOST_PROBLEMS))
     missing = [flaw.path for flaw in source.text.flaws if flaw.missing]
@@ -272,10 +129,10 @@ def _take(
     if kind is None:
         collection.complete = False
         return source.located(problems + [problem for problem in unknown if problem.path not in missing])
-    if catalogued and kind != "InferenceClass":
+    if limits.catalogued and kind != "InferenceClass":
         what = f"the catalogue may contain InferenceClasses only, not {kind}s"
         problems.append(Problem(what, "Move it to the documents of a stack", "kind"))
-    if shared and kind not in _OF_ALL_STACKS:
+    if limits.shared_alone and kind not in _OF_ALL_STACKS:
         what = f"the folder policies may contain Policies, Waivers and Quotas only, not {kind}s"
         problems.append(Problem(what, "Move it to the documents of a stack", "kind"))
     document, invalid, links = validated_but_for_links(KINDS[kind], data, chain=_CHAIN, ignore=missing)
@@ -286,6 +143,17 @@ def _take(
         collection.broken_links[kind, key or "", path] = located
     if key is None:
         collection.complete = False
-    elif name_taken := collection.add(kind, key, Collected(source, document, catalogued)):
+    elif name_taken := collection.add(
+        kind, key, Collected(source, document, limits.catalogued, limits.shared)
+    ):
         problems.append(name_taken)
     return source.located(problems, kind=kind, key=key or "")
+
+
+def _key(kind: str, data: Any) -> str | None:
+    metadata = data.get("metadata")
+    if not isinstance(metadata, dict) or not isinstance(metadata.get("name"), str):
+        return None
+    if kind not in NAMESPACED:
+        return str(metadata["name"])
+    return f"{metadata.get('namespace', 'default')}/{metadata['name']}"

@@ -235,35 +235,3 @@ def test_the_root_is_found_from_below(project: Path) -> None:
 def test_a_folder_outside_of_any_project_is_a_problem(tmp_path: Path) -> None:
     with pytest.raises(InvalidDocuments, match=r"contains a Pulumi\.yaml\. Change to the folder"):
         find_root(tmp_path)
-
-
-QUOTA = (
-    "apiVersion: inferfleet.dev/v1alpha1\nkind: Quota\nmetadata: {name: ml, namespace: ml}\nspec: {gpus: 4}\n"
-)
-SERVICE = (
-    "apiVersion: inferfleet.dev/v1alpha1\nkind: ModelService\nmetadata: {name: coder}\n"
-    "spec: {endpoints: [{selector: {matchLabels: {family: qwen}}}]}\n"
-)
-
-
-def test_the_folder_policies_holds_nothing_but_what_is_of_all_stacks(project: Path) -> None:
-    configure(project, "config:\n  inferfleet:eastKubeconfig: {secure: v1:abc}\n")
-    (project / "policies").mkdir()
-    (project / "policies/all.yaml").write_text(QUOTA)
-    documents, _ = load_stack(project, "dev", base=project)
-    assert list(documents.quotas) == ["ml/ml"]
-    (project / "policies/all.yaml").write_text(f"{QUOTA}---\n{SERVICE}")
-    what = "the folder policies may contain Policies, Waivers and Quotas only, not ModelServices"
-    next_step = "Move it to the documents of a stack"
-    where = Where("policies/all.yaml", 7)
-    assert problems_of(project) == [
-        Problem(what, next_step, "kind", where, kind="ModelService", key="default/coder")
-    ]
-    # A folder that is the stack's own is not that of all stacks.
-    (project / "policies/east.yaml").write_text(CLUSTER)
-    configure(
-        project,
-        "config:\n  inferfleet:documents: policies\n  inferfleet:eastKubeconfig: {secure: v1:abc}\n",
-    )
-    documents, _ = load_stack(project, "dev", base=project)
-    assert list(documents.services) == ["default/coder"]

@@ -72,13 +72,13 @@ class WaiverSpec(Model):
     """What is let off, until when, and why."""
 
     policy: Annotated[str, Field(min_length=1)]
-    """Name of the policy."""
+    """Name of the policy. One in the folder `policies/` is let off by waivers in that folder alone."""
     of: Annotated[str, Field(min_length=1)] | None = None
     """What is let off, as messages name it: a model `ml/qwen` (with its placements, images and plugins), a
     team `ml`, a cluster `east`, a pool `east/h100`, a loss `cluster east`. Default: whatever breaks it.
     """
     until: Day
-    """The last day on which it holds, such as `2026-12-31`."""
+    """The last day on which it holds, such as `2026-12-31`, at most 180 days ahead."""
     reason: Sentence
     """Why, for reviewers."""
 
