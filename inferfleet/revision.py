@@ -63,6 +63,20 @@ def revision(project: Path, ref: str) -> Iterator[Revision]:
         yield Revision(commit, root, prefix, exists, tuple(_notices(ref, commit, exists=exists)))
 
 
+def differing(commit: str, prefix: str) -> tuple[str, ...]:
+    """Return the tracked files of the project that are others in the commit, by their paths in it, sorted."""
+    done = _git(
+        "diff",
+        *("--name-only", "-z", "--no-renames", "--no-ext-diff", "--no-textconv", "--ignore-submodules"),
+        *(commit, "--", f":(top,literal){prefix}" if prefix else ":(top)"),
+    )
+    if done.returncode:
+        step = "Check the repository: git fsck"
+        raise _refused(f"git cannot compare with commit {commit[:12]} ({_said(done)})", step)
+    names = (os.fsdecode(name) for name in done.stdout.split(b"\0") if name)
+    return tuple(sorted(name.removeprefix(prefix) for name in names))
+
+
 @dataclass(frozen=True)
 class _Entry:
     """A file of the project in the commit: its path in the project, its mode and the hash of its content."""

@@ -18,6 +18,7 @@ from inferfleet.digest.resources import resources, updates_in_place
 from inferfleet.digest.update import Side, Update, update_of
 from inferfleet.digest.values.models import Missing
 from inferfleet.digest.values.stack import Stack, State, Told
+from inferfleet.digest.written import waivers, written
 from inferfleet.fleet.bill import Bill, bill
 from inferfleet.fleet.decisions import Plan
 from inferfleet.fleet.lock.lock import Lock
@@ -87,6 +88,7 @@ def _changed(name: str, base: Side | None, head: Side) -> Stack:
         problems=problems,
         gone=told([problem for problem in update.before if _identity(problem) not in said], update.before),
     )
+    made = replace(made, waivers=waivers(update), written=written(update, made, is_new=base is None))
     return replace(made, state=_state(made, base))
 
 

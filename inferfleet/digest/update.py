@@ -5,6 +5,7 @@ lock that came with the documents holds the moves already, and would tell of non
 """
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import date
 from typing import Any
@@ -37,7 +38,8 @@ _EDITED = "placement.lock says so"
 class Side:
     """One version of a stack: documents and lock, what should exist by them, and what is odd about them.
 
-    Waivers of policies hold on its `day` or have ended.
+    Waivers of policies hold on its `day` or have ended. `config` is what the file of its settings holds, also
+    for others than inferfleet.
     """
 
     documents: Documents
@@ -45,6 +47,7 @@ class Side:
     desired: Desired
     notices: tuple[Problem, ...] = ()
     day: date = field(kw_only=True)
+    config: Mapping[str, Any] = field(default_factory=dict, kw_only=True)
 
     @property
     def standing(self) -> Before:

@@ -1,7 +1,8 @@
 from pathlib import Path
 
 import pytest
-from small_project import Project
+from in_git import commit
+from small_project import LOCK, Project
 
 
 @pytest.fixture
@@ -10,3 +11,11 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
     made = Project(tmp_path)
     monkeypatch.chdir(tmp_path)
     return made
+
+
+@pytest.fixture
+def committed(project: Project) -> Project:
+    """The project with its lock, committed."""
+    project.write("stacks/prod/placement.lock", LOCK)
+    commit(project.root)
+    return project

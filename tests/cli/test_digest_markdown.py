@@ -72,7 +72,7 @@ def test_refused_stacks_come_first_and_unchanged_ones_last() -> None:
     )
     text = markdown(_digest(*stacks))
     rows = re.findall(r"^\| `(\w)` \| ([a-z ]+) \|", text, re.MULTILINE)
-    assert rows == [("d", "refused"), ("c", "changes"), ("b", "changes"), ("a", "nothing changes")]
+    assert rows == [("d", "refused"), ("c", "changes"), ("b", "changes"), ("a", "no resource changes")]
 
 
 def _told(what: str, *, severity: str = "warning") -> Told:

@@ -16,14 +16,6 @@ from inferfleet.digest.values.stack import Digest
 OVERVIEW = "| stack | | models | gaps | GPUs that start, end or restart | cost | problems | new warnings |\n"
 
 
-@pytest.fixture
-def committed(project: Project) -> Project:
-    """The project with its lock, committed."""
-    project.write("stacks/prod/placement.lock", LOCK)
-    commit(project.root)
-    return project
-
-
 def test_a_change_is_told_in_markdown_for_a_comment(committed: Project) -> None:
     committed.edit("stacks/prod/models.yaml", "vllm:1", "vllm:2")
     ran = committed.run("digest", "--base", "main")
@@ -54,7 +46,10 @@ def test_a_version_that_is_the_base_changes_nothing(committed: Project) -> None:
     assert ran.code == 0
     (stack,) = ran.json["stacks"]
     assert (stack["stack"], stack["state"]) == ("prod", "unchanged")
-    assert "| `prod` | nothing changes |  |  |  |  |  |  |\n" in committed.run("digest", "--base", "HEAD").out
+    assert (
+        "| `prod` | no resource changes |  |  |  |  |  |  |\n"
+        in committed.run("digest", "--base", "HEAD").out
+    )
 
 
 def test_the_same_change_gives_the_same_text_wherever_it_is_asked(
@@ -237,7 +232,7 @@ def test_a_stack_that_comes_with_the_change_is_new(committed: Project) -> None:
     committed.write("stacks/next/clusters.yaml", CLUSTER)
     ran = committed.run("digest", "--base", "main")
     assert "| `next` | new |" in ran.out
-    assert "| `prod` | nothing changes |" in ran.out
+    assert "| `prod` | no resource changes |" in ran.out
     assert "`next`" not in committed.run("digest", "--base", "main", "--stack", "prod").out
 
 

@@ -1,6 +1,6 @@
 """`inferfleet digest`: what a change does for people, for its pull request."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Annotated
@@ -9,7 +9,7 @@ import typer
 
 from inferfleet.api.loading.files import write_text
 from inferfleet.api.loading.stack import find_root, stacks_of
-from inferfleet.api.loading.stack_files import files_of_stack
+from inferfleet.api.loading.stack_files import files_of_stack, map_in
 from inferfleet.api.problems import InvalidDocuments, Problem, Where, of_severity
 from inferfleet.api.wording import listing
 from inferfleet.cli.exit_codes import ExitCode
@@ -20,10 +20,11 @@ from inferfleet.cli.show.digest.sarif import sarif
 from inferfleet.cli.show.manifests import refuse_links
 from inferfleet.cli.source import AsJson, stack_source
 from inferfleet.desired.gate import refusals
+from inferfleet.digest.beyond import beyond
 from inferfleet.digest.compare import Version, compared_stack, told
 from inferfleet.digest.update import Side, lock_after
 from inferfleet.digest.values.stack import Digest, Stack
-from inferfleet.revision import Revision, revision
+from inferfleet.revision import Revision, differing, revision
 
 Base = Annotated[
     str,
@@ -53,14 +54,16 @@ def digest(base: Base, stack: OneStack = None, output: Folder = None, as_json: A
     with reporting(as_json=as_json) as report:
         root = find_root(Path.cwd())
         heads: dict[str, Version] = {}
+        olds: dict[str, Version] = {}
         with revision(root, base) as before:
             stacks = []
             for name in _names(root, before, stack):
-                old = version(before.root, name)
-                heads[name] = version(root, name, old)
-                stacks.append(compared_stack(name, old, heads[name]))
-            made = Digest(before.commit, before.prefix, told(before.notices, ()), tuple(stacks))
-            report.problems += before.notices
+                olds[name] = version(before.root, name)
+                heads[name] = version(root, name, olds[name])
+                stacks.append(compared_stack(name, olds[name], heads[name]))
+            notices = [*before.notices, *_beyond(root, before, olds, heads, one=stack is not None)]
+            made = Digest(before.commit, before.prefix, told(notices, ()), tuple(stacks))
+            report.problems += notices
         report.problems += [
             Problem(
                 problem.what,
@@ -91,6 +94,34 @@ def digest(base: Base, stack: OneStack = None, output: Folder = None, as_json: A
         report.code = _code(stacks, heads)
 
 
+# Folders of what digests compare.
+_COMPARED = ("classes", "policies", "stacks")
+
+
+def _beyond(
+    root: Path, before: Revision, olds: dict[str, Version], heads: dict[str, Version], *, one: bool
+) -> list[Problem]:
+    """Return the notice about files that differ and that no stack reads."""
+    if not before.exists:
+        return []
+    read: set[str] = set()
+    for folder, versions in ((before.root, olds), (root, heads)):
+        for name, side in versions.items():
+            if isinstance(side, Side):
+                read |= set(_read_by(folder, name, side))
+    # Of a side with errors it is not known what it reads, nor of stacks that were not asked for.
+    unread = one or any(isinstance(side, tuple) for side in (*olds.values(), *heads.values()))
+    return beyond(differing(before.commit, before.prefix), read=read, folders=_COMPARED if unread else ())
+
+
+def _read_by(root: Path, stack: str, side: Side) -> Iterator[str]:
+    """Yield the files of documents, settings and lock. Of capacity.lock the outcome alone is told."""
+    files = replace(files_of_stack(root, stack), folder=side.documents.settings.documents)
+    for file in (*side.documents.sources.values(), files.config_file, files.lock_file):
+        if file.is_relative_to(root):
+            yield file.relative_to(root).as_posix()
+
+
 def _names(root: Path, before: Revision, stack: str | None) -> list[str]:
     """Return the stacks of both sides, or the one that is named. Raises InvalidDocuments for none."""
     known = {*stacks_of(root), *stacks_of(before.root)}
@@ -111,7 +142,8 @@ def version(root: Path, stack: str, base: Version = None) -> Version:
         source = stack_source(root, stack, base=root)
         source = replace(source, lock=lock_after(base if isinstance(base, Side) else None, source.lock))
         notices = tuple(_homeless(source.notices, root))
-        return Side(source.documents, source.lock, source.desired(), notices, day=source.today)
+        config = map_in(files_of_stack(root, stack).config_file, root)
+        return Side(source.documents, source.lock, source.desired(), notices, day=source.today, config=config)
     except InvalidDocuments as invalid:
         return tuple(_homeless(invalid.problems, root))
 

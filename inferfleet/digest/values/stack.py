@@ -6,6 +6,7 @@ from typing import Literal
 from inferfleet.api.problems import Severity
 from inferfleet.digest.values.models import Drain, Missing, Model, Plugin, Route
 from inferfleet.digest.values.nodes import Cluster, Cost, Pool, Quota, Reservation, Resource, Use
+from inferfleet.digest.values.written import Waiver, Written
 
 State = Literal["unchanged", "added", "removed", "changed", "refused", "not compared"]
 
@@ -63,6 +64,10 @@ class Stack:
     """Reservations that new pools need."""
     plugins: tuple[Plugin, ...] = ()
     """Plugins whose output changes."""
+    waivers: tuple[Waiver, ...] = ()
+    """Waivers of policies that come, go or say something else."""
+    written: tuple[Written, ...] = ()
+    """Settings, policies, connections and other fields that differ and that nothing else here tells."""
     resources: tuple[Resource, ...] = ()
     """Every resource that an update touches."""
     problems: tuple[Told, ...] = ()

@@ -16,7 +16,7 @@ _STATES: dict[State, str] = {
     "removed": "removed",
     "added": "new",
     "changed": "changes",
-    "unchanged": "nothing changes",
+    "unchanged": "no resource changes",
 }
 
 

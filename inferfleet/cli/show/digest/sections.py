@@ -10,7 +10,12 @@ from inferfleet.cli.show.digest.words import code, plain
 from inferfleet.digest.values.models import Model
 from inferfleet.digest.values.nodes import Pool, Resource
 from inferfleet.digest.values.stack import Stack, Told
+from inferfleet.digest.values.written import Field, Waiver, Written
 
+# Rules of an update itself, which somebody must see.
+_OPENED = ("Settings", "Policy", "InferenceCluster")
+# Fields of one document that are listed one by one.
+_MOST_FIELDS = 12
 _KINDS = ("replaced", "nodes replaced", "removed", "created", "added", "changed")
 
 
@@ -34,6 +39,7 @@ def sections(stack: Stack) -> tuple[Section, ...]:
     gaps = sum(model.gap for model in stack.models)
     every = (
         Section("Problems", _told(errors), opened=True),
+        Section("Waivers of policies", tuple(map(_waiver, stack.waivers)), opened=True),
         Section(f"Models{f', {gaps} with a gap' if gaps else ''}", _models(stack), opened=bool(gaps)),
         Section(
             "Without a place",
@@ -54,6 +60,11 @@ def sections(stack: Stack) -> tuple[Section, ...]:
         Section("Quotas and reservations", tuple(_needs(stack))),
         Section("Services", _services(stack)),
         Section("Plugins with other output", _plugins(stack)),
+        Section(
+            "Settings, policies and connections",
+            tuple("\n".join(_written(entry)) for entry in stack.written),
+            opened=any(entry.kind in _OPENED for entry in stack.written),
+        ),
         Section("New warnings", _told(warnings), opened=bool(warnings)),
         Section("New notices", _told(notices)),
         Section(
@@ -102,6 +113,35 @@ def _model(model: Model) -> Iterator[str]:
     ends = [place.grace for place in model.places] + [restart.grace for restart in model.restarts]
     if seconds := max(ends, default=0):
         yield f"  - requests in hand have {seconds} s when a pod ends"
+
+
+def _waiver(waiver: Waiver) -> str:
+    place = f"{code(f'{waiver.file}:{waiver.line}')} " if waiver.file else ""
+    of = code(waiver.of) if waiver.of else "**whatever breaks it**"
+    return (
+        f"- {place}{code(waiver.waiver)} is {waiver.change}: it lets off {of} of policy "
+        f"{code(waiver.policy)} until {waiver.until}: {plain(waiver.reason)}"
+    )
+
+
+def _written(entry: Written) -> Iterator[str]:
+    yield f"- {entry.kind} **{code(entry.name)}** is {entry.change}"
+    for field in entry.fields[:_MOST_FIELDS]:
+        yield f"  - {code(field.path)} {_values(field)}"
+    if (more := len(entry.fields) - _MOST_FIELDS) > 0:
+        yield f"  - and {more} more"
+
+
+def _values(field: Field) -> str:
+    if not field.shown:
+        return {"added": "is new", "removed": "is gone", "changed": "has another value"}[field.change]
+    if field.change == "changed":
+        return f"is {plain(field.after)}, and was {plain(field.before)}"
+    return (
+        f"is new: {plain(field.after)}"
+        if field.change == "added"
+        else f"is gone, and was {plain(field.before)}"
+    )
 
 
 def _drains(stack: Stack) -> tuple[str, ...]:

@@ -1,0 +1,67 @@
+"""Fields that differ, with their values as short texts, but for those that may hold a secret."""
+
+import json
+import re
+from typing import Any
+
+from inferfleet.digest.values.models import Coming
+from inferfleet.digest.values.written import Field
+from inferfleet.manifests.differing import differing
+from inferfleet.plugins.diff import compared
+
+# Characters of a value, and of what stands before the first difference of two.
+_LONGEST, _BEFORE = 200, 60
+# Blocks that documents hold for others: pods, plugins. Messages may quote them, and a digest does not.
+_NOT_SHOWN = ("annotations", "config", "template")
+# What stands for such a block inside of a value.
+_HELD = "(not shown)"
+_HIDDEN = re.compile(rf"(^|\.)({'|'.join(_NOT_SHOWN)})($|[.\[])")
+
+
+def fields(before: Any, after: Any, *, below: str = "") -> tuple[Field, ...]:
+    """Return the fields that differ between two plain values, by their paths, sorted."""
+    made = [
+        field_of(_joined(below, change.path), change.before, change.after)
+        for change in compared(before, after).changes
+        # An amount in another form is no difference.
+        if any(differing(change.after, change.before, f".{change.path}"))
+    ]
+    return tuple(sorted(made, key=lambda field: field.path))
+
+
+def _joined(parent: str, path: str) -> str:
+    return f"{parent}.{path}" if parent and path and not path.startswith("[") else f"{parent}{path}"
+
+
+def field_of(path: str, before: Any, after: Any, *, shown: bool = True) -> Field:
+    """Return one field that differs; None is one that is not there."""
+    change: Coming = "changed"
+    if before is None or after is None:
+        change = "added" if before is None else "removed"
+    if not shown or _HIDDEN.search(path):
+        return Field(path, change, "", "", shown=False)
+    was, will = ("" if value is None else _text(value) for value in (before, after))
+    return Field(path, change, *_cut(was, will), shown=True)
+
+
+def _text(value: Any) -> str:
+    return json.dumps(_scrubbed(value), ensure_ascii=False, sort_keys=True)
+
+
+def _scrubbed(value: Any) -> Any:
+    """Return the value without blocks that are not shown."""
+    if isinstance(value, dict):
+        return {key: _HELD if key in _NOT_SHOWN and value[key] else _scrubbed(value[key]) for key in value}
+    return [_scrubbed(entry) for entry in value] if isinstance(value, list) else value
+
+
+def _cut(was: str, will: str) -> tuple[str, str]:
+    """Return two texts shortened so that both show where they begin to differ."""
+    alike = next((place for place, (old, new) in enumerate(zip(was, will, strict=False)) if old != new), 0)
+    start = max(0, alike - _BEFORE) if max(len(was), len(will)) > _LONGEST else 0
+    return _window(was, start), _window(will, start)
+
+
+def _window(text: str, start: int) -> str:
+    cut = text[start : start + _LONGEST]
+    return f"{'…' if start and cut else ''}{cut}{'…' if len(text) > start + _LONGEST else ''}"
