@@ -66,29 +66,29 @@ class _Changes:
     def __init__(self, compared: Stack | None) -> None:
         self.compared = compared
         self.clusters = _by_name(
-            (each.cluster, each.told) for each in (compared.clusters if compared else ())
+            (cluster.cluster, cluster.told) for cluster in (compared.clusters if compared else ())
         )
         self.pools = _by_name(
-            (f"{each.cluster}/{each.pool}", each.told) for each in (compared.pools if compared else ())
+            (f"{pool.cluster}/{pool.pool}", pool.told) for pool in (compared.pools if compared else ())
         )
         self.models = _by_name(
-            (each.deployment, line)
-            for each in (compared.models if compared else ())
-            for line in (*(["added"] if each.change == "added" else []), *each.told)
+            (model.deployment, line)
+            for model in (compared.models if compared else ())
+            for line in (*(["added"] if model.change == "added" else []), *model.told)
         )
         self.services = _by_name(
             (
-                each.service,
-                f"{each.cluster}: {_ends(each.before)} -> {_ends(each.after)}"
-                if each.before != each.after
-                else f"{each.cluster}: {', '.join(each.fields)}",
+                route.service,
+                f"{route.cluster}: {_ends(route.before)} -> {_ends(route.after)}"
+                if route.before != route.after
+                else f"{route.cluster}: {', '.join(route.fields)}",
             )
-            for each in (compared.services if compared else ())
+            for route in (compared.services if compared else ())
         )
         self.uses = _by_name(
-            (each.name, line)
-            for each in (compared.uses if compared else ())
-            for line in _use_lines(each.nodes, each.gpus, each.cost)
+            (use.name, line)
+            for use in (compared.uses if compared else ())
+            for line in _use_lines(use.nodes, use.gpus, use.cost)
         )
 
     def gone(self, side: Side) -> tuple[str, ...]:
@@ -198,13 +198,13 @@ def _models(side: Side, changed: _Changes, live: Status | None) -> Iterator[Mode
     placements: dict[str, list[Placement]] = {}
     for placement in plan.placements:
         placements.setdefault(placement.spot.deployment, []).append(placement)
-    missing = {each.deployment: each for each in plan.unplaced}
-    phases = {each.name: each for each in live.deployments} if live else {}
+    missing = {lacking.deployment: lacking for lacking in plan.unplaced}
+    phases = {deployment.name: deployment for deployment in live.deployments} if live else {}
     for name in sorted({*documents.deployments, *placements}):
         document, there = documents.deployments.get(name), placements.get(name, [])
         problem = unplaced_problem(missing[name], plan, documents) if name in missing else None
         seen = phases.get(name)
-        of_places = {(each.cluster, each.pools): each for each in seen.placements} if seen else {}
+        of_places = {(status.cluster, status.pools): status for status in seen.placements} if seen else {}
         yield Model(
             name,
             document.spec.wanted if document else 0,
@@ -241,15 +241,15 @@ def _place(side: Side, placement: Placement, of_places: Mapping[tuple[str, str],
 
 
 def _services(side: Side, changed: _Changes, live: Status | None) -> Iterator[Service]:
-    phases = {each.name: each for each in live.services} if live else {}
-    routes = {(name, part.cluster): part for name, each in phases.items() for part in each.routes}
+    phases = {service.name: service for service in live.services} if live else {}
+    routes = {(name, route.cluster): route for name, service in phases.items() for route in service.routes}
     for name in sorted(side.documents.services):
         yield Service(
             name,
             tuple(
                 _route(
                     route.cluster,
-                    [(each.deployment, each.weight) for each in route.backends],
+                    [(backend.deployment, backend.weight) for backend in route.backends],
                     routes.get((name, route.cluster)),
                 )
                 for route in side.desired.plan.services

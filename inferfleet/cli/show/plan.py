@@ -81,7 +81,7 @@ def show(desired: Desired, *, remembered: bool) -> None:
 
 def show_exposed(alone: Iterable[Exposed]) -> None:
     """Print what does not answer while one node is drained, without an empty list."""
-    lines = [str(one) for one in alone]
+    lines = [str(exposed) for exposed in alone]
     if lines:
         print_line()
         print_line("exposed: does not answer while its node is drained, replaced or lost")
@@ -93,12 +93,12 @@ def exposed_values(alone: Iterable[Exposed]) -> list[dict[str, Any]]:
     """Return the same as values for JSON."""
     return [
         {
-            "deployment": one.deployment,
-            "cluster": one.cluster,
-            "roles": list(one.roles),
-            "whenScaledDown": one.scaled,
+            "deployment": exposed.deployment,
+            "cluster": exposed.cluster,
+            "roles": list(exposed.roles),
+            "whenScaledDown": exposed.scaled,
         }
-        for one in alone
+        for exposed in alone
     ]
 
 

@@ -61,7 +61,7 @@ def digest(base: Base, stack: OneStack = None, output: Folder = None, as_json: A
                 olds[name] = version(before.root, name)
                 heads[name] = version(root, name, olds[name])
                 stacks.append(compared_stack(name, olds[name], heads[name]))
-            notices = [*before.notices, *_beyond(root, before, olds, heads, one=stack is not None)]
+            notices = [*before.notices, *_beyond(root, before, olds, heads, whole=stack is None)]
             made = Digest(before.commit, before.prefix, told(notices, ()), tuple(stacks))
             report.problems += notices
         report.problems += [
@@ -99,9 +99,9 @@ _COMPARED = ("classes", "policies", "stacks")
 
 
 def _beyond(
-    root: Path, before: Revision, olds: dict[str, Version], heads: dict[str, Version], *, one: bool
+    root: Path, before: Revision, olds: dict[str, Version], heads: dict[str, Version], *, whole: bool
 ) -> list[Problem]:
-    """Return the notice about files that differ and that no stack reads."""
+    """Return the notice about files that differ and no stack reads; `whole`: all stacks are compared."""
     if not before.exists:
         return []
     read: set[str] = set()
@@ -110,7 +110,7 @@ def _beyond(
             if isinstance(side, Side):
                 read |= set(_read_by(folder, name, side))
     # Of a side with errors it is not known what it reads, nor of stacks that were not asked for.
-    unread = one or any(isinstance(side, tuple) for side in (*olds.values(), *heads.values()))
+    unread = not whole or any(isinstance(side, tuple) for side in (*olds.values(), *heads.values()))
     return beyond(differing(before.commit, before.prefix), read=read, folders=_COMPARED if unread else ())
 
 

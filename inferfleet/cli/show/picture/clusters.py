@@ -62,11 +62,11 @@ def _cluster(cluster: Cluster, patterns: Patterns, *, few: bool) -> Html:
 def _pool(pool: Pool, patterns: Patterns) -> Html:
     size = f"up to {counted(pool.size, 'node')}" if pool.autoscaled else counted(pool.size, "node")
     bought = "" if pool.capacity == "OnDemand" else f", {pool.capacity}"
-    each = f" of {counted(pool.gpus, 'GPU')}" if pool.gpus else " without GPUs"
+    gpus = f" of {counted(pool.gpus, 'GPU')}" if pool.gpus else " without GPUs"
     return element(
         "div",
         element("h4", pool.name),
-        element("p", f"{pool.class_name}: {size}{each}{bought}"),
+        element("p", f"{pool.class_name}: {size}{gpus}{bought}"),
         marks(pool.changes),
         element("ul", (_nodes(nodes, pool, patterns) for nodes in pool.nodes), class_="nodes")
         if pool.nodes

@@ -7,20 +7,20 @@
   const theme = document.getElementById("theme");
   const all = [...document.querySelectorAll("main [data-find]")];
   // What is inside of something that can be found is shown with it.
-  const found = all.filter((part) => !part.parentElement.closest("[data-find]"));
-  const texts = found.map((part) => part.textContent.toLowerCase());
+  const entries = all.filter((part) => !part.parentElement.closest("[data-find]"));
+  const texts = entries.map((part) => part.textContent.toLowerCase());
   const folded = [...document.querySelectorAll("main details")];
   document.querySelector(".tools").hidden = false;
 
   const find = () => {
     const words = search.value.toLowerCase().split(/\s+/).filter(Boolean);
     let shown = 0;
-    found.forEach((part, place) => {
+    entries.forEach((part, place) => {
       const fits = words.every((word) => texts[place].includes(word));
       part.classList.toggle("unmatched", !fits);
       shown += fits;
     });
-    matches.textContent = words.length ? `${shown} of ${found.length} entries` : "";
+    matches.textContent = words.length ? `${shown} of ${entries.length} entries` : "";
   };
   search.addEventListener("input", find);
   document.addEventListener("keydown", (event) => {
