@@ -1,4 +1,4 @@
-"""What schedulers and the Prometheus operator define of what inferfleet writes: parts that tests alone ask for.
+"""Kinds that schedulers and the Prometheus operator define: parts that tests alone ask for.
 
 No cluster of the sandbox has them, so they are none of `parts.PARTS`.
 """
@@ -19,7 +19,8 @@ SCHEDULERS = Part(
     ),
 )
 _OPERATOR_CRDS = "example/prometheus-operator-crd"
-# What Google defines is missing: the module proxy does not offer github.com/GoogleCloudPlatform/prometheus-engine.
+# What Google defines is missing: the module proxy does not offer
+# github.com/GoogleCloudPlatform/prometheus-engine.
 MONITORS = Part(
     name="monitors",
     version="of prometheus-operator 0.90.1",
