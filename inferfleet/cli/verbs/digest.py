@@ -45,7 +45,8 @@ OneStack = Annotated[
 
 def digest(base: Base, stack: OneStack = None, output: Folder = None, as_json: AsJson = False) -> None:
     """Show what changes for people between a commit and the working tree, stack by stack: models that move,
-    restart or lose service meanwhile, pools that are replaced, GPUs, cost, quotas, routes and new warnings.
+    restart or lose service meanwhile, pools that are replaced, GPUs, cost, quotas, routes, settings, policies
+    and new warnings.
 
     Documents and locks of both sides are read, and nobody is asked: neither clusters nor clouds. Markdown is
     printed, as one comment of a pull request. With --output there are JSON, whose schema `inferfleet schema
