@@ -15,6 +15,8 @@ _LONGEST, _BEFORE = 200, 60
 _NOT_SHOWN = ("annotations", "config", "template")
 # What stands for such a block inside of a value.
 _HELD = "(not shown)"
+# User and password in a URL, such as the endpoint that traces are sent to.
+_CREDENTIALS = re.compile(r"://[^/@\s\"]+@")
 _HIDDEN = re.compile(rf"(^|\.)({'|'.join(_NOT_SHOWN)})($|[.\[])")
 
 
@@ -41,11 +43,14 @@ def field_of(path: str, before: Any, after: Any, *, shown: bool = True) -> Field
     if not shown or _HIDDEN.search(path):
         return Field(path, change, "", "", shown=False)
     was, will = ("" if value is None else _text(value) for value in (before, after))
+    if was == will:
+        return Field(path, change, "", "", shown=False)
     return Field(path, change, *_cut(was, will), shown=True)
 
 
 def _text(value: Any) -> str:
-    return json.dumps(_scrubbed(value), ensure_ascii=False, sort_keys=True)
+    text = json.dumps(_scrubbed(value), ensure_ascii=False, sort_keys=True)
+    return _CREDENTIALS.sub(f"://{_HELD}@", text)
 
 
 def _scrubbed(value: Any) -> Any:

@@ -11,6 +11,7 @@ from small_sides import STACK, head, l4, model, place, standing
 from inferfleet.cli.show.digest.sections import sections
 from inferfleet.digest.compare import compared_stack
 from inferfleet.digest.settings import setting_fields
+from inferfleet.digest.texts import field_of
 from inferfleet.digest.update import Side
 from inferfleet.digest.values.stack import Stack
 from inferfleet.digest.values.written import Field, Waiver, Written
@@ -243,3 +244,15 @@ def test_settings_of_a_side_come_first() -> None:
     ]
     (section,) = [section for section in sections(made) if section.title.startswith("Settings")]
     assert section.entries[0] == f'- Settings **`{STACK}`** is changed\n  - `gcp:project` is new: "acme"'
+
+
+def test_user_and_password_of_a_url_are_never_shown() -> None:
+    before, after = "http://traces:one@otel:4317", "http://traces:two@other:4317"
+    assert field_of("spec.serving.tracing.endpoint", before, after) == Field(
+        "spec.serving.tracing.endpoint",
+        "changed",
+        '"http://(not shown)@otel:4317"',
+        '"http://(not shown)@other:4317"',
+        shown=True,
+    )
+    assert not field_of("spec.serving.tracing.endpoint", before, "http://traces:two@otel:4317").shown
