@@ -43,7 +43,7 @@ spec:
             command: [vllm, serve, Qwen/Qwen3-235B-A22B]
             args:
               - --tensor-parallel-size=4
-              - --kv-transfer-config={"kv_connector":"NixlConnector","kv_role":"kv_consumer"}
+              - --kv-transfer-config={"kv_connector":"NixlConnector",POLICY"kv_role":"kv_consumer"}
               - --block-size=128
             env:
               - {name: UCX_TLS, value: "cuda_copy,tcp"}
@@ -64,7 +64,7 @@ spec:
                 - --block-size=128
               env:
                 - {name: UCX_TLS, value: "cuda_copy,tcp"}
-"""
+""".replace("POLICY", '"kv_load_failure_policy":"recompute",')
 FILE = "stacks/prod/models.yaml"
 _LAST = {"decode": "              - --block-size=128\n", "prefill": "                - --block-size=128\n"}
 _OTHER = re.compile(re.escape(f" (the other is at {FILE}:") + r"(\d+)\)$")
