@@ -187,8 +187,10 @@ def fabrics(clusters: Mapping[str, CloudCluster], made: Mapping[Spot, Iterable[P
     used: dict[tuple[str, str], set[str]] = {}
     for spot, of in made.items():
         for pods in of:
-            if attached(pods.outcome.template):
-                used.setdefault((spot.cluster, spot.pool(pods.role)), set()).add(spot.deployment)
+            place = spot.cluster, spot.pool(pods.role)
+            cloud = clusters[place[0]].gpu_pools.get(place[1]) if place[0] in clusters else None
+            if cloud and attached(pods.outcome.template, cloud.pool):
+                used.setdefault(place, set()).add(spot.deployment)
     for name, cluster in clusters.items():
         users = {pool: used.get((name, pool), set()) for pool in cluster.gpu_pools}
         yield from traffic_problems(cluster, users)

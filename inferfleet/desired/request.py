@@ -124,6 +124,7 @@ def _pool(name: str, needs: Hardware, cloud: CloudPool | None) -> PoolFacts:
         zones=made.zones if made else (),
         fabric=made.fabric.kind if made and made.fabric else None,
         networks=tuple(network.part for network in made.networks) if made else (),
+        claims_cards=bool(made and made.claims_cards),
     )
 
 

@@ -43,13 +43,19 @@ class GkeClass:
         fabric = self.machine.fabric
         return fabric if fabric and fabric.kind == self.recipe.networking.gpu_direct else None
 
+    @property
+    def auto_network(self) -> bool:
+        """Return whether GKE itself makes the networks between the GPUs, and pods claim their cards."""
+        return self.recipe.networking.accelerator_network_profile == "Auto"
+
 
 @dataclass(frozen=True)
 class GkePool:
     """Pool number `place` of a GKE cluster, with the class that says how its nodes are provisioned.
 
     `zones` are sorted, and empty where Google chooses them. `networks` are those of the nodes' extra
-    interfaces, in their order on the node. `driver` is that of the recipe, or else what the pool has.
+    interfaces, in their order on the node, without such as GKE makes itself. `driver` is that of the
+    recipe, or else what the pool has.
     """
 
     cluster: str
@@ -84,6 +90,11 @@ class GkePool:
     @property
     def fabric(self) -> Fabric | None:
         return self.gke_class.fabric
+
+    @property
+    def claims_cards(self) -> bool:
+        """Return whether pods claim the cards of its fabric, whose networks GKE makes itself."""
+        return self.fabric is not None and self.gke_class.auto_network
 
     @property
     def capacity_model(self) -> CapacityModel:
@@ -205,7 +216,8 @@ def _pool(
     locked: Mapping[str, LockedPool],
 ) -> GkePool:
     zones = tuple(sorted(document.zones or gke.zones))
-    networks = extra_networks(gke_class.fabric, zones) if gke_class.fabric else ()
+    made_here = gke_class.fabric if not gke_class.auto_network else None
+    networks = extra_networks(made_here, zones) if made_here else ()
     has = locked.get(f"{cluster}/{document.name}")
     driver, old_queue = _driver(gke_class, has), has is not None and _is_old_queue(has.settings)
     return GkePool(cluster, gke, place, document, gke_class, zones, networks, driver, old_queue)

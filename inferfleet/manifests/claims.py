@@ -3,8 +3,9 @@
 A class with `allocation: DRA` has its accelerators claimed: as many as a pod of the shape has, so that the
 plan, which counts GPUs, counts what claims ask. Its other devices with `claim: DRA` are claimed by the share
 of the node's GPUs that the pod has, rounded down, so that pods that fill a node never ask for more than it
-has. A device of the driver of IMEX channels is claimed on classes of either allocation, by pods of workers
-that span nodes, through a ComputeDomain: the driver writes the claim template for it.
+has. So are network cards that GKE offers (`acceleratorNetworkProfile: Auto`), whatever the allocation. A
+device of the driver of IMEX channels is claimed on classes of either allocation, by pods of workers that span
+nodes, through a ComputeDomain: the driver writes the claim template for it.
 
 A ResourceClaimTemplate cannot be changed, so its name ends in a digest of its contents: a changed one is a
 new object beside the old, and pods roll from one to the other. A ComputeDomain has nothing that could change.
@@ -74,7 +75,7 @@ def claims(
         problems += _problems(deployment, role, inference_class, counts=counts, asked=asked)
         template = _template(inference_class, counts, asked)
         name = names.by_contents(workload, _digest(template))
-        pods.append(PodClaim(DEVICES, name, counts[first.name]))
+        pods.append(PodClaim(DEVICES, name, counts.get(first.name, 0)))
         described = metadata(
             name,
             stack=stack,
@@ -129,12 +130,11 @@ def device_classes(objects: Iterable[Mapping[str, Any]]) -> tuple[str, ...]:
 def counted(inference_class: InferenceClass, shape: Shape) -> dict[str, int]:
     """Return how many devices of a class a pod of this shape claims, by name; 0 is left out."""
     first = accelerator(inference_class)
-    if inference_class.spec.allocation != "DRA" or first is None:
+    if first is None:
         return {}
     shares = {
-        device.name: shape.gpus if device is first else device.count * shape.gpus // first.count
-        for device in inference_class.spec.all_devices
-        if device.claim == "DRA" and device.driver != CHANNEL_DRIVER
+        device.name: shape.gpus if device == first else device.count * shape.gpus // first.count
+        for device in inference_class.spec.claimed_devices
     }
     return {name: share for name, share in shares.items() if share}
 

@@ -131,7 +131,7 @@ class PoolFacts:
 
     `node_labels` are labels that all its nodes are known to have. `zones` are empty where they are not known.
     `fabric` is the network between GPUs of different nodes (`TCPX`, `TCPXO`, `RDMA`), None without one, and
-    `networks` are the names of the nodes' extra networks, in their order on the node.
+    `networks` are names of the nodes' extra networks, in order; with `claims_cards` pods claim cards instead.
     """
 
     name: str
@@ -140,6 +140,7 @@ class PoolFacts:
     zones: tuple[str, ...] = ()
     fabric: str | None = None
     networks: tuple[str, ...] = ()
+    claims_cards: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)

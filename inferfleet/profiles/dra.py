@@ -33,11 +33,14 @@ COMPUTE_DOMAIN = "ComputeDomain"
 # it (site/content/docs/prerequisites.md).
 CLIQUE = "nvidia.com/gpu.clique"
 
+# DeviceClasses that GKE makes for network cards: those for RDMA, and others.
+RDMA_CLASS, NETWORK_CLASS = "mrdma.google.com", "netdev.google.com"
+
 # Who installs what publishes a DeviceClass, for messages; others are told without a name.
 _CHART = "NVIDIA's DRA driver (chart dra-driver-nvidia-gpu"
 INSTALLED_BY = {
     "gpu.nvidia.com": f"{_CHART}, gpuResourcesEnabledOverride: true)",
     CHANNEL_CLASS: f"{_CHART}, resources.computeDomains.enabled: true)",
-    "mrdma.google.com": "GKE, on pools with accelerator network profile auto",
-    "netdev.google.com": "GKE, on pools with accelerator network profile auto",
+    RDMA_CLASS: "GKE, on pools with accelerator network profile auto",
+    NETWORK_CLASS: "GKE, on pools with accelerator network profile auto",
 }

@@ -20,6 +20,10 @@ DRA_LABELS = {
     "gke-no-default-nvidia-gpu-device-plugin": "true",
     "nvidia.com/gpu.present": "true",
 }
+# GKE's driver of network cards runs on nodes with this label, and what the API calls the profile:
+# https://docs.cloud.google.com/kubernetes-engine/docs/how-to/allocate-network-resources-dra, 2026-11-24.
+NETWORK_DRIVER_LABELS = {"cloud.google.com/gke-networking-dra-driver": "true"}
+AUTO_PROFILE = "auto"
 # Annotations of pods with several interfaces, and how they name the cluster's own network:
 # https://github.com/GoogleCloudPlatform/gke-networking-api, apis/network/v1, v0.2.11
 DEFAULT_INTERFACE = "networking.gke.io/default-interface"

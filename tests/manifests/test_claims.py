@@ -234,3 +234,22 @@ def test_what_nobody_would_allocate_is_told(
     spec = {"nodeSelector": {"cel": selector}} if selector else {}
     made = _claims(deployment(**spec), spot, kind, shape)
     assert [str(problem) for problem in made.problems] == [said]
+
+
+def test_cards_that_gke_offers_are_claimed_beside_gpus_of_the_device_plugin(
+    deployment: Make, spot: Spot
+) -> None:
+    gke = {
+        "machineType": "a4-highgpu-8g",
+        "accelerator": {"type": "nvidia-b200", "count": 8},
+        "networking": {"gpuDirect": "RDMA", "acceleratorNetworkProfile": "Auto"},
+    }
+    plain = _class(GPU, {**RDMA, "count": 8}, allocation="DevicePlugin")
+    assert _claims(deployment(), spot, plain, Shape(1, 8)) == Claims()
+    written = plain.model_dump(by_alias=True, exclude_none=True)
+    written["spec"]["provisioning"] = {"provider": "GKE", "gke": gke}
+    made = _claims(deployment(), spot, InferenceClass.model_validate(written), Shape(2, 8))
+    exactly = {"deviceClassName": "mrdma.google.com", "allocationMode": "ExactCount", "count": 8}
+    (template,) = made.objects
+    assert template["spec"] == {"spec": {"devices": {"requests": [{"name": "rdma", "exactly": exactly}]}}}
+    assert made == Claims((PodClaim("devices", template["metadata"]["name"]),), (template,))

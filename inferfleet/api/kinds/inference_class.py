@@ -10,6 +10,8 @@ from inferfleet.api.kinds.node_size import Node
 from inferfleet.api.kinds.plugin_spec import PluginSpec
 from inferfleet.api.kinds.text_rules import Written
 from inferfleet.api.problems import mistaken
+from inferfleet.profiles.devices import is_network
+from inferfleet.profiles.dra import CHANNEL_DRIVER
 
 Provider = Literal["GKE", "EKS", "AKS", "Nebius", "Vultr"]
 
@@ -203,6 +205,21 @@ class InferenceClassSpec(Model):
                 count=gpu.count,
                 capacity={"memory": CapacityValue(value=gpu.memory)},
             ),
+        )
+
+    @property
+    def claimed_devices(self) -> tuple[Device, ...]:
+        """The device entries that pods claim by templates of their own: with `allocation: DRA` all of `claim:
+        DRA`, otherwise network cards that GKE's accelerator network profile offers. IMEX channels come by
+        ComputeDomains.
+        """
+        gke = self.provisioning.gke if self.provisioning else None
+        offered = bool(gke and gke.networking.accelerator_network_profile == "Auto")
+        return tuple(
+            device
+            for device in self.all_devices
+            if device.claim == "DRA" and device.driver != CHANNEL_DRIVER
+            if self.allocation == "DRA" or (offered and is_network(device.driver, device.attributes))
         )
 
 

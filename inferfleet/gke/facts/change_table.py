@@ -10,6 +10,7 @@ resource_container_cluster.go) at https://github.com/hashicorp/terraform-provide
 """
 
 from inferfleet.gke.facts.effects import GKE, POOL, RECIPE, Effect, Row
+from inferfleet.profiles.gke import NETWORK_DRIVER_LABELS
 
 
 def field_table() -> tuple[Row, ...]:
@@ -38,6 +39,7 @@ _NODE = "NodePool.nodeConfig"
 _GPU = f"{_NODE}.guestAccelerators"
 _RESERVED = f"{_NODE}.reservationAffinity"
 _INTERFACES = "NodePool.networkConfig.additionalNodeNetworkConfigs"
+_PROFILE = "NodePool.networkConfig.acceleratorNetworkProfile"
 # https://cloud.google.com/kubernetes-engine/docs/reference/rest/v1/projects.locations.clusters.nodePools
 # (locations): nodes are added and removed. Those of zones that stay are not touched.
 _ZONES = "a zone more restarts nothing; with RDMA the pool is replaced, as its networks are of one zone"
@@ -127,6 +129,15 @@ _CLASS = (
         "immutable: the networks of a node are set when its pool is created",
         _INTERFACES,
         "Cluster.enableMultiNetworking",
+    ),
+    _recipe(
+        "networking.acceleratorNetworkProfile",
+        Effect.REPLACES,
+        "immutable: the networks of a node are set when its pool is created",
+        _PROFILE,
+        _INTERFACES,
+        "Cluster.enableMultiNetworking",
+        *(f"{_NODE}.labels.{label}" for label in NETWORK_DRIVER_LABELS),
     ),
     _recipe(
         "compactPlacement",

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from inferfleet.gke.facts.gateway_classes import LLM_D
-from inferfleet.gke.facts.sources import AI_CLUSTER, PRELOADING, Source
+from inferfleet.gke.facts.sources import AI_CLUSTER, DRANET, PRELOADING, Source
 
 Version = tuple[int, ...]
 
@@ -78,6 +78,8 @@ _STRATEGIES = Source(
 
 INFERENCE_POOLS = Floor(("1.34.0-gke.1626000",), LLM_D)
 DRA = Floor(("1.34",), _DRA)
+# Of clusters that are not Autopilot; from then on GKE makes the DeviceClasses of network cards.
+NETWORK_PROFILE = Floor(("1.34.1-gke.1829001",), DRANET)
 # Of clusters that are not Autopilot.
 IMAGE_CACHE = Floor(("1.28.3-gke.1067000",), PRELOADING)
 AUTOSCALED_UPGRADES = Floor(("1.34.0-gke.2201000",), _STRATEGIES)
@@ -132,6 +134,7 @@ def rows() -> tuple[Floor | Broken, ...]:
     return (
         INFERENCE_POOLS,
         DRA,
+        NETWORK_PROFILE,
         IMAGE_CACHE,
         AUTOSCALED_UPGRADES,
         *floors,

@@ -44,6 +44,11 @@ _SMALL_A3 = _capacity(on_demand="no", reservation="disputed")
 _G4 = _capacity(waited="disputed")
 _NOT_LISTED = _capacity(on_demand="disputed", spot="disputed", waited="disputed", reservation="disputed")
 
+# Families whose network cards GKE's driver DRANET offers to claims, beside A4X Max:
+# https://docs.cloud.google.com/kubernetes-engine/docs/how-to/allocate-network-resources-dra, 2026-11-24. The
+# profile `auto` exists for A3 Mega too, whose cards that page does not list.
+NETWORK_PROFILE_FAMILIES = ("A3 Ultra", "A4", "A4X")
+
 # Local SSDs that may be had or not, by machine type.
 _OPTIONAL = {
     "a2-highgpu-1g": (1, 2, 4, 8),
@@ -97,7 +102,7 @@ _FAMILIES: Mapping[str, tuple[str, int, dict[str, Any]]] = {
             "architecture": "arm64",
             "boot_disk": HYPERDISK,
             "max_nodes": 18,
-            "unsupported": "is bare metal with a network that only DRANET reaches; neither is offered",
+            "unsupported": "is bare metal, and pools of that are not offered",
         },
     ),
 }

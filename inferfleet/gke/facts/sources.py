@@ -35,6 +35,8 @@ DWS = f"GKE, flex-start, {VERIFIED}"
 RESERVATIONS = "GKE, consuming reservations"
 # https://cloud.google.com/kubernetes-engine/docs/how-to/compact-placement
 COMPACT = "GKE, compact placement"
+# https://docs.cloud.google.com/vpc/docs/rdma-network-profiles
+RDMA_ZONE = "Google, RDMA network profiles"
 # https://cloud.google.com/kubernetes-engine/docs/how-to/gpus-multi
 # https://docs.nvidia.com/datacenter/tesla/mig-user-guide
 MIG = "GKE, multi-instance GPUs; NVIDIA, MIG user guide"
@@ -59,6 +61,11 @@ AI_CLUSTER = Source(
     "Google, create an AI-optimized GKE cluster",
     "https://docs.cloud.google.com/ai-hypercomputer/docs/create/gke-ai-hypercompute",
     "2026-04-06",
+)
+DRANET = Source(
+    "GKE, allocate network resources by GKE managed DRANET",
+    "https://docs.cloud.google.com/kubernetes-engine/docs/how-to/allocate-network-resources-dra",
+    "2026-11-24",
 )
 PRELOADING = Source(
     "GKE, secondary boot disks",

@@ -7,14 +7,14 @@ from inferfleet.api.documents import Documents
 from inferfleet.api.kinds.node_pool import NodePool
 from inferfleet.api.problems import Problem
 from inferfleet.gke.pool import GkeClass, GkeCluster, GkePool
-from inferfleet.gke.recipes import capacity, devices, machine, upkeep, version, zones
+from inferfleet.gke.recipes import capacity, devices, machine, network, upkeep, version, zones
 from inferfleet.gke.recipes.cluster import cluster_problems
 from inferfleet.gke.recipes.findings import Finding
 from inferfleet.gke.recipes.gateways import gateway_problems, pool_kind_problems
 from inferfleet.gke.recipes.version import MAYBE_UPGRADED
 
-_CLASS_RULES = (*machine.RULES, *devices.RULES)
-_POOL_RULES = (*capacity.RULES, *zones.RULES, *upkeep.RULES, *version.RULES)
+_CLASS_RULES = (*machine.RULES, *devices.RULES, *network.CLASS_RULES)
+_POOL_RULES = (*capacity.RULES, *zones.RULES, *upkeep.RULES, *version.RULES, *network.POOL_RULES)
 _CLASS, _CLUSTER = "InferenceClass", "InferenceCluster"
 
 
@@ -33,6 +33,7 @@ def recipe_problems(
             continue
         yield from cluster_problems(cluster)
         yield from pool_kind_problems(cluster, made)
+        yield from network.both_ways(cluster)
         yield from upkeep.maintenance_problems(cluster)
         pools = {pool.place: pool for pool in cluster.pools}
         for place, document in enumerate(cluster.document.spec.node_pools):

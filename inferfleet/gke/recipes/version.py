@@ -10,6 +10,7 @@ from inferfleet.gke.facts.floors import (
     FABRICS,
     FAMILIES,
     IMAGE_CACHE,
+    NETWORK_PROFILE,
     PARTS,
     Floor,
     below,
@@ -54,6 +55,8 @@ def _needs(pool: GkePool) -> Iterator[tuple[Floor, str]]:
         yield floor, machine.type
     if fabric and (of_fabric := FABRICS.get((machine.family, fabric.kind))):
         yield of_fabric, f"GPUDirect {fabric.kind}"
+    if pool.gke_class.auto_network:
+        yield NETWORK_PROFILE, "acceleratorNetworkProfile"
     for floor in CAPACITY.get(pool.capacity_model, ()):
         yield floor, pool.capacity_model
     if pool.gke_class.document.spec.allocation == "DRA":

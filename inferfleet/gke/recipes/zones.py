@@ -2,7 +2,14 @@
 
 from collections.abc import Iterator
 
-from inferfleet.gke.facts.sources import COMPACT, GPU_ZONES, NODE_POOL_API, RESERVATIONS, TOOLKIT
+from inferfleet.gke.facts.sources import (
+    COMPACT,
+    GPU_ZONES,
+    NODE_POOL_API,
+    RDMA_ZONE,
+    RESERVATIONS,
+    TOOLKIT,
+)
 from inferfleet.gke.pool import GkePool
 from inferfleet.gke.recipes.findings import Finding, PoolRule, either
 
@@ -17,7 +24,9 @@ def _one_zone(pool: GkePool) -> Iterator[Finding]:
 
 def _reasons(pool: GkePool) -> Iterator[tuple[str, str]]:
     named = pool.document.capacity.reservation
-    if fabric := pool.fabric:
+    if pool.claims_cards:
+        yield "networks that GKE makes for RDMA (acceleratorNetworkProfile: Auto) are of one zone", RDMA_ZONE
+    elif fabric := pool.fabric:
         size = f"MTU {fabric.mtu}" if fabric.mtu else f"{fabric.interfaces} interfaces in them"
         needs = f"{fabric.networks} extra networks, {size}, one zone"
         yield f"{pool.machine.type} with {fabric.kind} needs {needs}", TOOLKIT
@@ -54,7 +63,7 @@ def _left_to_google(pool: GkePool) -> Iterator[Finding]:
 def _shared_vpc(pool: GkePool) -> Iterator[Finding]:
     """Yield a doubt: no source says whether GKE can attach networks of two projects to one node."""
     existing, fabric = pool.gke.network.existing, pool.fabric
-    if fabric and existing and existing.project not in (None, pool.gke.project):
+    if fabric and not pool.claims_cards and existing and existing.project not in (None, pool.gke.project):
         what = (
             f"is in network {existing.name} of project {existing.project}, but its {fabric.networks} "
             f"extra networks for {fabric.kind} are created in project {pool.gke.project}"

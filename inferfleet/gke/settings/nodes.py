@@ -9,7 +9,14 @@ from inferfleet.api.kinds.node_size import HugePages
 from inferfleet.api.kinds.quantity import parse_quantity
 from inferfleet.gke.facts.machine import Machine
 from inferfleet.gke.pool import GkeCluster, GkePool
-from inferfleet.profiles.gke import DRA_LABELS, GPU_TAINT, IMAGE_TYPE, RESERVATION_KEY, SCOPES
+from inferfleet.profiles.gke import (
+    DRA_LABELS,
+    GPU_TAINT,
+    IMAGE_TYPE,
+    NETWORK_DRIVER_LABELS,
+    RESERVATION_KEY,
+    SCOPES,
+)
 
 # https://cloud.google.com/kubernetes-engine/docs/how-to/provisioningrequest
 QUEUED = Taint(key="cloud.google.com/gke-queued", value="true", effect="NoSchedule")
@@ -150,8 +157,9 @@ def _labels(pool: GkePool) -> dict[str, str]:
     GKE taints queued nodes by itself and does not label them: cluster-toolkit, gke-node-pool, 2026-06-25.
     """
     of_dra = DRA_LABELS if pool.gke_class.document.spec.allocation == "DRA" else {}
+    of_network = NETWORK_DRIVER_LABELS if pool.gke_class.auto_network else {}
     queued = pool.capacity_model == "Queued" and pool.flex_start
-    return pool.document.labels | of_dra | ({QUEUED.key: QUEUED.value} if queued else {})
+    return pool.document.labels | of_dra | of_network | ({QUEUED.key: QUEUED.value} if queued else {})
 
 
 _MAINTENANCE = {"Periodic": "PERIODIC", "AsNeeded": "AS_NEEDED"}

@@ -11,7 +11,7 @@ from inferfleet.gke.settings.network import interfaces
 from inferfleet.gke.settings.nodes import ignored, node_config
 from inferfleet.gke.settings.upkeep import upgrades
 from inferfleet.gke.values import CloudComponent, CloudPool, CloudResource
-from inferfleet.profiles.gke import RACK_TOPOLOGY
+from inferfleet.profiles.gke import AUTO_PROFILE, RACK_TOPOLOGY
 
 RESOURCE_POLICY = "gcp:compute/resourcePolicy:ResourcePolicy"
 # GKE waits up to an hour for pods that terminate slowly, and deleting machines takes longer still.
@@ -102,6 +102,8 @@ def _placement(pool: GkePool, policy: CloudResource | None) -> dict[str, Any]:
 
 
 def _network(cluster: GkeCluster, pool: GkePool) -> dict[str, Any]:
+    if pool.gke_class.auto_network:
+        return {"networkConfig": {"acceleratorNetworkProfile": AUTO_PROFILE}}
     if not pool.networks:
         return {}
     extra = interfaces(cluster.cloud_name, pool.networks)

@@ -65,6 +65,10 @@ EDITS: dict[str, Edit] = {
     f"{RECIPE}.imageStreaming": (True, {}),
     f"{RECIPE}.secondaryBootDisks": ([{"diskImage": "global/images/vllm"}], {}),
     f"{RECIPE}.networking.gpuDirect": ("TCPXO", {f"{RECIPE}.machineType": "a3-megagpu-8g"}),
+    f"{RECIPE}.networking.acceleratorNetworkProfile": (
+        "Auto",
+        {f"{RECIPE}.machineType": "a4-highgpu-8g", f"{RECIPE}.networking.gpuDirect": "RDMA"},
+    ),
     f"{RECIPE}.compactPlacement": (True, {}),
     f"{RECIPE}.verified": ("by hand, 2026-01-01", {}),
     "spec.state": ("cordoned", {}),

@@ -193,7 +193,7 @@ def test_allowing_what_never_replaces_a_pool_is_a_mistake() -> None:
         "accelerator.count, accelerator.partitionSize, accelerator.sharing, accelerator.type, "
         "capacity.hostMaintenance, capacity.maxRunDuration, capacity.model, capacity.reservation, "
         "compactPlacement, driver, localSsd, "
-        "networking.gpuDirect, node.pods, secondaryBootDisks, zones",
+        "networking.acceleratorNetworkProfile, networking.gpuDirect, node.pods, secondaryBootDisks, zones",
     ]
 
 

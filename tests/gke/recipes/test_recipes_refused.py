@@ -43,8 +43,8 @@ CASES: dict[str, tuple[Pool, str, Pool]] = {
     ),
     "bare-metal": (
         pool(recipe("a4x-maxgpu-4g-metal"), "Reservation", reservation=RESERVED),
-        "has machine type a4x-maxgpu-4g-metal, which is bare metal with a network that only DRANET reaches; "
-        f"neither is offered {TOOLKIT}",
+        "has machine type a4x-maxgpu-4g-metal, which is bare metal, and pools of that are not offered "
+        f"{TOOLKIT}",
         pool(recipe("a4x-highgpu-4g"), "Reservation", reservation=RESERVED),
     ),
     "ssd-attached": (

@@ -8,6 +8,7 @@ from inferfleet.api.kinds.base import Model
 from inferfleet.api.kinds.text_rules import Written
 
 GpuDirect = Literal["None", "TCPX", "TCPXO", "RDMA"]
+NetworkProfile = Literal["None", "Auto"]
 Driver = Literal["DEFAULT", "LATEST", "INSTALLATION_DISABLED"]
 _NAME = Written("[a-z0-9]([-a-z0-9]*[a-z0-9])?", "lowercase letters, digits and '-', as Google writes it", 63)
 
@@ -69,6 +70,10 @@ class Networking(Model):
     gpu_direct: GpuDirect = "None"
     """The kind of GPUDirect between nodes. Any other than `None` adds networks and interfaces, and must be
     the one that the machine type has.
+    """
+    accelerator_network_profile: NetworkProfile = "None"
+    """Who makes these networks: with `Auto`, for `gpuDirect: RDMA` alone, GKE itself, and pods claim the
+    network cards (DRANET); with `None` the stack, and pods name the networks.
     """
 
 

@@ -11,11 +11,19 @@ _PATH = "LD_LIBRARY_PATH"
 
 
 def whole_node(request: Request, fabric: str) -> None:
-    """Raise PluginError unless the pod takes all GPUs of its node: it takes all interfaces between them."""
+    """Raise PluginError unless the pod takes all GPUs of its node: it takes all interfaces between them.
+
+    A pod can claim some network cards, but nothing sees to it that they are those next to its GPUs.
+    """
     if request.gpus < (count := accelerator(request).count):
+        why = (
+            "because nothing chooses the network cards next to its GPUs"
+            if request.pool.claims_cards
+            else "whose interfaces belong to one pod of a node"
+        )
         raise PluginError(
-            f"a pod with {request.gpus} of {count} GPUs cannot use {fabric}, whose "
-            "interfaces belong to one pod of a node; give each pod a whole node, or use scope"
+            f"a pod with {request.gpus} of {count} GPUs cannot use {fabric}, {why}; give each pod a whole "
+            "node, or use scope"
         )
 
 

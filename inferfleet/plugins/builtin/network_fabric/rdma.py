@@ -2,7 +2,9 @@
 
 After `gpudirect-rdma/nccl-test.yaml`, and `nccl-test-a4x-max.yaml` for IPC_LOCK, without which memory cannot
 be registered where memlock is limited; `gpudirect.py` has commit and values. Google publishes the
-settings of NCCL as a script alone, so it runs before the engine, in the engine's container.
+settings of NCCL as a script alone, so it runs before the engine, in the engine's container. Where GKE offers
+the cards to claims, pods have them already and name no networks; the rest is the same (cluster-toolkit,
+examples/gke-a4x/nccl-jobset-example.yaml at commit 10470803, 2026-06-25).
 """
 
 from typing import Any
@@ -41,11 +43,17 @@ def use(
     count = accelerator(request).count
     # The network of the second gVNIC comes first, and then that of the adapters, with one subnetwork per GPU.
     rails = tuple(f"{part}-{rail}" for part in request.pool.networks[1:] for rail in range(count))
-    attach(
-        template,
-        network_names(rails, networks, count=count, fabric="GPUDirect RDMA"),
-        first=gpudirect.RDMA_FIRST,
-    )
+    if not request.pool.claims_cards:
+        attach(
+            template,
+            network_names(rails, networks, count=count, fabric="GPUDirect RDMA"),
+            first=gpudirect.RDMA_FIRST,
+        )
+    elif networks:
+        raise PluginError(
+            f"pods on pool {request.pool.name} of cluster {request.cluster.name} claim their network cards, "
+            "so networks has no use; remove it, or use scope"
+        )
     container = engine(template)
     for name, (folder, path) in gpudirect.RDMA_VOLUMES.items():
         put_volume(template, {"name": name, "hostPath": {"path": folder}})
