@@ -42,8 +42,8 @@ def published(cluster: "InferenceCluster", classes: "Mapping[str, InferenceClass
     slices: list[Object] = []
     for pool in cluster.spec.node_pools:
         for device in _published(classes[pool.class_name]):
-            made = _device_class(device)
-            device_classes[made["metadata"]["name"]] = made
+            of_device = _device_class(device)
+            device_classes[of_device["metadata"]["name"]] = of_device
             slices += [
                 _slice(f"{cluster.metadata.name}-{pool.name}-{number}", device) for number in range(pool.size)
             ]
@@ -68,10 +68,10 @@ def publish(kubectl: Kubectl, wanted: Iterable[Object]) -> None:
 
 
 def _published(inference_class: "InferenceClass") -> "Iterator[Device]":
-    """Yield the devices that drivers publish: all that can be claimed with DRA, channels with any."""
+    """Yield the devices that drivers publish: those that pods claim, and channels with any allocation."""
     for device in inference_class.spec.all_devices:
-        claimable = inference_class.spec.allocation == "DRA" or device.driver == CHANNEL_DRIVER
-        if device.claim == "DRA" and claimable:
+        channels = device.claim == "DRA" and device.driver == CHANNEL_DRIVER
+        if channels or device in inference_class.spec.claimed_devices:
             yield device
 
 
@@ -79,15 +79,13 @@ def _device_class(device: "Device") -> Object:
     name = str(device.device_class_name)
     condition = _CONDITIONS.get(name, f"device.driver == '{device.driver}'")
     spec = {"selectors": [{"cel": {"expression": condition}}]}
-    return _made(
-        {"apiVersion": RESOURCE_API, "kind": "DeviceClass", "metadata": {"name": name}, "spec": spec}
-    )
+    return made({"apiVersion": RESOURCE_API, "kind": "DeviceClass", "metadata": {"name": name}, "spec": spec})
 
 
 def _slice(node: str, device: "Device") -> Object:
     pool = {"name": f"{node}-{device.name}", "generation": 1, "resourceSliceCount": 1}
     devices = [_device(node, device, number) for number in range(device.count)]
-    return _made(
+    return made(
         {
             "apiVersion": RESOURCE_API,
             "kind": "ResourceSlice",
@@ -104,10 +102,10 @@ def _device(node: str, device: "Device", number: int) -> Object:
     for name, attribute in device.attributes.items():
         if (value := _value(attribute)) and _NAME.fullmatch(name):
             attributes[name] = value
-    made: Object = {"name": f"{device.name}-{number}", "attributes": attributes}
+    published_one: Object = {"name": f"{device.name}-{number}", "attributes": attributes}
     if capacity := {name: {"value": amount.value} for name, amount in device.capacity.items()}:
-        made["capacity"] = capacity
-    return made
+        published_one["capacity"] = capacity
+    return published_one
 
 
 def _value(attribute: "AttributeValue") -> Object | None:
@@ -117,7 +115,8 @@ def _value(attribute: "AttributeValue") -> Object | None:
     return values if len(text.encode()) <= _LONGEST else None
 
 
-def _made(one: Object) -> Object:
+def made(one: Object) -> Object:
+    """Return the object with the annotation by which `publish` knows it."""
     digest = _hex(json.dumps(one, sort_keys=True))
     return {**one, "metadata": {**one["metadata"], "annotations": {MADE_FROM: digest}}}
 

@@ -12,6 +12,7 @@ from inferfleet.gke.facts.installers import INSTALLERS
 from inferfleet.gke.facts.machine import Fabric
 from inferfleet.manifests.gpu_direct.installers import installer
 from inferfleet.manifests.gpu_direct.networks import networks
+from sandbox.gcp.nodes.network_cards import cards_of, device_classes
 from sandbox.toolchain.build import build
 from sandbox.toolchain.parts import GKE_NETWORKS
 from sandbox.toolchain.progress import Progress
@@ -19,6 +20,8 @@ from sandbox.toolchain.resolve import store
 
 _NETWORKING = "/apis/networking.gke.io/v1"
 PATHS = {
+    "DeviceClass": "/apis/resource.k8s.io/v1/deviceclasses",
+    "ResourceSlice": "/apis/resource.k8s.io/v1/resourceslices",
     "DaemonSet": "/apis/apps/v1/namespaces/kube-system/daemonsets",
     "GKENetworkParamSet": f"{_NETWORKING}/gkenetworkparamsets",
     "Network": f"{_NETWORKING}/networks",
@@ -39,7 +42,9 @@ def server(standing: Project) -> Iterator[ApiServer]:
 def _rendered() -> list[dict[str, Any]]:
     extras = [extra for fabric in FABRICS for extra in extra_networks(fabric, ("us-east5-a",))]
     made = networks(extras, cloud_name="east-123456", stack="prod")
-    return [*made, *(installer(row, stack="prod") for row in INSTALLERS)]
+    node = {"name": "gke-1", "labels": {"node.kubernetes.io/instance-type": "a4-highgpu-8g"}}
+    cards = (*device_classes(), *cards_of({"metadata": node}))
+    return [*made, *(installer(row, stack="prod") for row in INSTALLERS), *cards]
 
 
 def test_every_object_is_taken(server: ApiServer) -> None:

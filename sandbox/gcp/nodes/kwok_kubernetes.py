@@ -12,9 +12,14 @@ from sandbox.cluster.kwok import KwokCluster
 from sandbox.cluster.podnet import with_networks
 from sandbox.cluster.populate import gateway_classes, remove_nodes, wait, without_proxies
 from sandbox.gcp.access import shared_access
+from sandbox.gcp.nodes.network_cards import offer_cards
 from sandbox.gcp.nodes.node_changes import fits_hardware, kept_and_new, name_of, relabelled, zone_of
 from sandbox.gcp.nodes.pool_nodes import POOL_LABEL
-from sandbox.gcp.rules.cluster import has_inference_pools, has_provisioning_requests
+from sandbox.gcp.rules.cluster import (
+    has_inference_pools,
+    has_provisioning_requests,
+    offers_network_cards,
+)
 from sandbox.gcp.rules.names import cluster_path
 from sandbox.gcp.rules.networking import has_proxies
 from sandbox.gcp.rules.outlasting import KINDS, outlasting
@@ -122,12 +127,16 @@ class KwokKubernetes:
                 kubectl.create(with_networks(new, kubectl.items("nodes"), network))
                 wait(kubectl, "--for=condition=Ready", "nodes", "-l", f"{POOL_LABEL}={pool.name}")
             remove_nodes(kubectl, [name_of(node) for node in existing if node not in kept])
+            if (pool.state.get("networkConfig") or {}).get("acceleratorNetworkProfile"):
+                offer_cards(kubectl)
 
     def _furnish(self, cluster: Record, kwok: KwokCluster) -> None:
         """Define what the cluster's settings bring along: GKE's own kinds, and the Gateway API's classes."""
         kubectl = kwok.kubectl(self.tools)
         define(kwok, kubectl, self._crds(cluster))
         installation.install(kwok, kubectl, self.tools)
+        if offers_network_cards(cluster.state):
+            offer_cards(kubectl)
         if _has_gateway_api(cluster):
             gateway_classes(kubectl, GATEWAY_CLASSES)
             self.tell_proxies(cluster)

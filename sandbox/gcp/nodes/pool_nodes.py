@@ -59,6 +59,8 @@ def labels_of(pool: Record, zone: str) -> dict[str, str]:
         labels["cloud.google.com/gke-flex-start"] = "true"
     if (pool.state.get("queuedProvisioning") or {}).get("enabled"):
         labels["cloud.google.com/gke-queued"] = "true"
+    if profile := (pool.state.get("networkConfig") or {}).get("acceleratorNetworkProfile"):
+        labels["gke.networks.io/accelerator-network-profile"] = profile
     for gpu in config["guestAccelerators"]:
         if gpu["count"]:
             version = gpu["gpuDriverInstallationConfig"]["gpuDriverVersion"].lower()

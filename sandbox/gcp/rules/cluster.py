@@ -19,6 +19,9 @@ _POOLS_SINCE = (1, 34, 0, 1_626_000)
 # And the first with v1 of ProvisioningRequests for flex-start nodes.
 # https://docs.cloud.google.com/kubernetes-engine/docs/how-to/provisioningrequest, 2026-04-08
 _REQUESTS_SINCE = (1, 32, 2, 1_652_000)
+# And the first with DeviceClasses of network cards.
+# https://docs.cloud.google.com/kubernetes-engine/docs/how-to/allocate-network-resources-dra, 2026-11-24
+_CARDS_SINCE = (1, 34, 1, 1_829_001)
 LABELS = {"goog-pulumi-provisioned": "true"}
 
 
@@ -85,6 +88,11 @@ def has_inference_pools(state: Values) -> bool:
 def has_provisioning_requests(state: Values) -> bool:
     """Return whether GKE serves v1 of ProvisioningRequests in the cluster's version."""
     return _numbers(state) >= _REQUESTS_SINCE
+
+
+def offers_network_cards(state: Values) -> bool:
+    """Return whether GKE's driver DRANET offers network cards to claims in the cluster's version."""
+    return _numbers(state) >= _CARDS_SINCE and state.get("datapathProvider") == "ADVANCED_DATAPATH"
 
 
 def _numbers(state: Values) -> tuple[int, ...]:

@@ -38,7 +38,7 @@ def check_pool(state: Values, cluster: Record, records: Records, zones: tuple[st
     _check_local_ssds(machine_type, machine, config)
     _check_capacity(state, config)
     _check_placement(state, cluster, records, zones)
-    _check_networks(state, cluster, records)
+    _check_networks(state, cluster, records, zones)
     _check_account(config, records)
     _check_autoscaling(state.get("autoscaling") or {})
     _check_upgrades(state)
@@ -141,9 +141,10 @@ def _check_placement(state: Values, cluster: Record, records: Records, zones: tu
         raise not_found(policy)
 
 
-def _check_networks(state: Values, cluster: Record, records: Records) -> None:
+def _check_networks(state: Values, cluster: Record, records: Records, zones: tuple[str, ...]) -> None:
     project, region = cluster.state["project"], regions.region_of(cluster.state["location"])
     additional = (state.get("networkConfig") or {}).get("additionalNodeNetworkConfigs") or []
+    _check_profile(state, cluster, additional, zones)
     if additional and not (
         cluster.state.get("enableMultiNetworking")
         and cluster.state.get("datapathProvider") == "ADVANCED_DATAPATH"
@@ -156,6 +157,29 @@ def _check_networks(state: Values, cluster: Record, records: Records) -> None:
         network = network_id(project, config.get("network", ""))
         subnetwork = subnetwork_id(project, region, config.get("subnetwork", ""))
         check_subnetwork_in(network, subnetwork, records)
+
+
+# Machines for which GKE makes networks itself, of one zone each. docs.cloud.google.com/kubernetes-engine/
+# docs/how-to/config-auto-net-for-accelerators; only what others say of its release (2026-04-20) was seen
+_AUTO_NETWORKS = ("a3-megagpu-", "a3-ultragpu-", "a4-highgpu-", "a4x-")
+
+
+def _check_profile(state: Values, cluster: Record, additional: list[Values], zones: tuple[str, ...]) -> None:
+    """Refuse a network profile that GKE does not have, or not for such nodes: it is for one zone each."""
+    profile = (state.get("networkConfig") or {}).get("acceleratorNetworkProfile")
+    if profile is None:
+        return
+    machine_type = (state.get("nodeConfig") or {}).get("machineType") or DEFAULT
+    if profile != "auto":
+        raise bad_request(f"Invalid value for acceleratorNetworkProfile: {profile!r}. It must be 'auto'")
+    if not machine_type.startswith(_AUTO_NETWORKS):
+        raise bad_request(f"acceleratorNetworkProfile is not supported for machine type {machine_type}")
+    if additional:
+        raise bad_request("acceleratorNetworkProfile cannot be combined with additionalNodeNetworkConfigs")
+    if cluster.state.get("datapathProvider") != "ADVANCED_DATAPATH":
+        raise bad_request("acceleratorNetworkProfile needs a cluster with datapathProvider ADVANCED_DATAPATH")
+    if len(zones) != 1:
+        raise bad_request(f"acceleratorNetworkProfile needs exactly one zone, not {len(zones)}")
 
 
 def _check_account(config: Values, records: Records) -> None:
