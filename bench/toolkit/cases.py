@@ -51,8 +51,10 @@ RECIPES = (
     _of("A3 Ultra RDMA", "gke-h200-8x-rdma", "a3-ultragpu"),
     _of("A4", "gke-b200-8x", "a4"),
     _of("A4 RDMA", "gke-b200-8x-rdma", "a4"),
+    _of("A4 DRANET", "gke-b200-8x-dranet", "a4"),
     _of("A4X", "gke-gb200-4x", "a4x"),
     _of("A4X RDMA", "gke-gb200-4x-rdma", "a4x"),
+    _of("A4X DRANET", "gke-gb200-4x-dranet", "a4x"),
 )
 RESERVATION = {"name": "capacity"}
 BLOCK = {"name": "capacity", "project": "acme-shared", "block": "block-1", "subBlock": "sub-block-1"}

@@ -93,6 +93,7 @@ _DISKS = (
 _NODES = (
     Fact(f"{_NODE}.labels", {"cloud.google.com/gke-networking-dra-driver": "true"}, OF_A4X, A4X),
     Fact(f"{_NODE}.labels", {"cloud.google.com/gke-queued": "true"}, POOL, (), ("Queued",)),
+    Fact(f"{_NODE}.labels", None, POOL, ("A4 DRANET",)),
     Fact(f"{_NODE}.taints", None, POOL, ("CPU",)),
     Fact(f"{_NODE}.taints", ["nvidia.com/gpu=present:NO_SCHEDULE"], POOL),
     Fact(f"{_NODE}.oauthScopes", ["https://www.googleapis.com/auth/cloud-platform"], POOL_DEFAULTS),
@@ -185,6 +186,7 @@ _NETWORKS = (
     Fact(_INTERFACES, 9, OF_A4, A4),
     Fact(_INTERFACES, None, OF_A4X, A4X),
     Fact("NodePool.networkConfig.acceleratorNetworkProfile", "auto", OF_A4X, A4X),
+    Fact("NodePool.networkConfig.acceleratorNetworkProfile", None, POOL, ("A4 DRANET",)),
     Fact("NodePool.networkConfig.enablePrivateNodes", True, POOL_DEFAULTS),
 )
 

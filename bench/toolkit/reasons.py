@@ -7,16 +7,20 @@ _NODE = "NodePool.nodeConfig"
 _INTERFACES = "NodePool.networkConfig.additionalNodeNetworkConfigs (number)"
 _PLAIN = ("A3 High", "A3 Mega", "A3 Ultra", "A4", "A4X")
 _WITHOUT_FABRIC = (
-    "the class is for models on one node; the one whose name ends in `-tcpx`, `-tcpxo` or `-rdma` has the "
-    "networks"
+    "the class is for models on one node; the one whose name ends in `-tcpx`, `-tcpxo`, `-rdma` or "
+    "`-dranet` has the networks"
 )
 _NO_FABRIC = (
     "no GPUDirect is known of these machines, for which alone nodes get further interfaces; the second card "
     "of g4-standard-384 is not used"
 )
 _RACK = (
-    "the class uses the older of the two ways that Google has for this machine, networks that pods name; "
-    "claims for network cards (DRANET) are not offered"
+    "the class uses the older of the two ways that Google has for this machine, networks that pods name; the "
+    "one whose name ends in `-dranet` uses the other"
+)
+_CLAIMED = (
+    "the class uses the newer of the two ways that Google has for this machine, networks that GKE makes; the "
+    "one whose name ends in `-rdma` uses theirs"
 )
 _REPLACES = "no reason is known; kept because a change would replace the nodes of pools that run"
 _COMPACT = (
@@ -131,7 +135,10 @@ POOLS = (
     ),
     Reason(_INTERFACES, _WITHOUT_FABRIC, _PLAIN),
     Reason(_INTERFACES, _RACK, ("A4X RDMA",)),
+    Reason(_INTERFACES, _CLAIMED, ("A4 DRANET",)),
     Reason(_INTERFACES, _NO_FABRIC, ("G4", "A2")),
+    Reason("NodePool.networkConfig.acceleratorNetworkProfile", _CLAIMED, ("A4 DRANET",)),
+    Reason(f"{_NODE}.labels", _CLAIMED, ("A4 DRANET",)),
     Reason("NodePool.networkConfig.acceleratorNetworkProfile", _WITHOUT_FABRIC, ("A4X",)),
     Reason("NodePool.networkConfig.acceleratorNetworkProfile", _RACK, ("A4X RDMA",)),
 )
@@ -170,6 +177,7 @@ NETWORKS = (
         Reason(f"Networks, {purpose}.number", _WITHOUT_FABRIC, _PLAIN)
         for purpose in ("gVNIC", "RDMA", "TCPX or TCPXO")
     ),
+    *(Reason(f"Networks, {purpose}.number", _CLAIMED, ("A4 DRANET",)) for purpose in ("gVNIC", "RDMA")),
     Reason("Networks, gVNIC.number", _NO_FABRIC, ("G4", "A2")),
     *(
         Reason(f"{kind}, {purpose}.*", _RACK, ("A4X RDMA",))

@@ -104,14 +104,15 @@ def test_a_page_is_not_made_of_incomplete_tables() -> None:
         page(compare((L4,), (MACHINE,), (), (), {}))
 
 
-def _family(class_name: str) -> tuple[str, str]:
-    """The family of a class's machine, and its GPUDirect."""
+def _family(class_name: str) -> tuple[str, str, str]:
+    """The family of a class's machine, its GPUDirect, and who makes the networks of that."""
     provisioning = catalogue().classes[class_name].spec.provisioning
     assert provisioning
     assert provisioning.gke
     kind = machine(provisioning.gke.machine_type)
     assert kind
-    return kind.family, provisioning.gke.networking.gpu_direct
+    networking = provisioning.gke.networking
+    return kind.family, networking.gpu_direct, networking.accelerator_network_profile
 
 
 def _shape(case: Case) -> dict[str, object]:

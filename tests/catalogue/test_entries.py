@@ -16,7 +16,8 @@ LEFT_OUT = {"a3-edgegpu-8g", "a4x-highgpu-4g-nolssd"}
 # Classes of whose machines no price was found that has a date and a source.
 UNPRICED = {
     *("gke-t4-1x", "gke-t4-2x", "gke-t4-4x"),
-    *("gke-b200-8x", "gke-b200-8x-rdma", "gke-gb200-4x", "gke-gb200-4x-rdma"),
+    *("gke-b200-8x", "gke-b200-8x-dranet", "gke-b200-8x-rdma"),
+    *("gke-gb200-4x", "gke-gb200-4x-dranet", "gke-gb200-4x-rdma"),
 }
 
 # What each product is: accelerator types of Google, architecture and compute capability of
@@ -98,14 +99,17 @@ def test_devices_are_as_their_driver_reports_them(name: str) -> None:
 @pytest.mark.parametrize("name", GPU_RECIPES)
 def test_a_recipe_with_gpudirect_shows_placement_its_adapters(name: str) -> None:
     direct = gke(RECIPES[name]).networking.gpu_direct
+    claimed = gke(RECIPES[name]).networking.accelerator_network_profile == "Auto"
     seen = [
-        (device.claim, device.count, device.attributes["linkType"].string)
+        (device.claim, device.count, device.device_class_name, list(device.attributes))
         for device in RECIPES[name].spec.devices
         if device.name != "gpu"
     ]
     adapters = 4 if direct == "TCPX" else gpu(RECIPES[name]).count
-    assert seen == ([("Synthetic", adapters, direct.lower())] if direct != "None" else [])
-    assert name.endswith(f"-{direct.lower()}") == (direct != "None")
+    synthetic = ("Synthetic", adapters, None, ["linkType"])
+    card = ("DRA", adapters, "mrdma.google.com", ["rdma"])
+    assert seen == ([card if claimed else synthetic] if direct != "None" else [])
+    assert name.endswith("-dranet" if claimed else f"-{direct.lower()}") == (direct != "None")
 
 
 @pytest.mark.parametrize("name", TWINS)

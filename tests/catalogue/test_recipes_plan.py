@@ -57,6 +57,10 @@ def test_a_recipe_becomes_a_pool_of_its_machines(name: str) -> None:
     ] == [(recipe.machine_type, gpus)]
 
 
-def test_only_machines_with_other_images_or_broken_versions_are_warned_of_however_they_are_had() -> None:
+def test_only_other_images_broken_versions_and_claimed_cards_are_warned_of_however_they_are_had() -> None:
     remarked = [name for name in RECIPES if all(any(problems(stack(name, model))) for model in MODELS)]
-    assert remarked == ["gke-gb200-4x", "gke-gb200-4x-rdma", "gke-h100-8x", "gke-h100-8x-tcpx"]
+    assert remarked == [
+        "gke-b200-8x-dranet",
+        *("gke-gb200-4x", "gke-gb200-4x-dranet", "gke-gb200-4x-rdma"),
+        *("gke-h100-8x", "gke-h100-8x-tcpx"),
+    ]

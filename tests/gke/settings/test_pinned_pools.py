@@ -64,6 +64,6 @@ def test_new_pools_get_the_driver_in_which_images_of_today_run() -> None:
     }
     with_default = sorted(name for name, driver in drivers.items() if driver == "DEFAULT")
     assert (with_default, set(drivers.values())) == (
-        ["gke-cpu-32", "gke-cpu-80", "gke-gb200-4x", "gke-gb200-4x-rdma"],
+        ["gke-cpu-32", "gke-cpu-80", "gke-gb200-4x", "gke-gb200-4x-dranet", "gke-gb200-4x-rdma"],
         {"DEFAULT", "LATEST"},
     )
