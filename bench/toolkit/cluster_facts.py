@@ -163,6 +163,8 @@ _PARTS = (
     Fact("Cluster.deletionProtection", False, CLUSTER_DEFAULTS),
     Fact("Cluster.removeDefaultNodePool", True, CLUSTER),
     Fact("Cluster.initialNodeCount", 1, CLUSTER),
+    Fact("Cluster.nodeConfig.bootDisk.sizeGb", None, CLUSTER),
+    Fact("Cluster.nodeConfig.bootDisk.diskType", None, CLUSTER),
     Fact("Cluster.nodeConfig.oauthScopes", None, CLUSTER),
     Fact("Cluster.nodeConfig.shieldedInstanceConfig.enableSecureBoot", True, CLUSTER_DEFAULTS),
     Fact("Cluster.nodeConfig.shieldedInstanceConfig.enableIntegrityMonitoring", True, CLUSTER),

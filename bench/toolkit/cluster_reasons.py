@@ -64,6 +64,10 @@ CLUSTERS = (
     Reason("Cluster.costManagementConfig.enabled", "costs are told apart by namespace on Google's bill"),
     Reason("Cluster.deletionProtection", "a cluster goes only after a document says so"),
     Reason(
+        "Cluster.nodeConfig.bootDisk.*",
+        "the pool that GKE begins with would take 300 GB of a new project's quota of SSDs",
+    ),
+    Reason(
         "Cluster.nodeConfig.oauthScopes",
         "the pool that GKE begins with uses the cluster's own account; the default one may be gone",
     ),

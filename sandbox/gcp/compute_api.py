@@ -20,6 +20,8 @@ from sandbox.gcp.store import POOL, Records, Store
 
 # The limit of a quota that no fault lowers.
 _PLENTY = 10_000
+# Balanced and SSD disks of the region, in GB.
+_SSD_GB = "SSD_TOTAL_GB"
 # Accelerators that Google limits by a metric of the region.
 _METRICS = {
     "nvidia-a100-80gb": "NVIDIA_A100_80GB",
@@ -56,9 +58,12 @@ def add_compute(router: web.UrlDispatcher, store: Store) -> None:
         name = request.match_info["region"]
         if name not in regions.ZONES:
             return error_response(404, "NOT_FOUND", f"The resource '{name}' was not found")
-        used = _used_gpus(store.read(), request.match_info["project"], region=name)
+        project = request.match_info["project"]
+        used = _used_gpus(store.read(), project, region=name)
         in_force = faults.read(store.folder)
         quotas = [_quota(metric, _PLENTY, 0) for metric in ("CPUS", "N2_CPUS", "A2_CPUS")]
+        disks = in_force.quotas.get(f"{name} {_SSD_GB}", _PLENTY)
+        quotas.append(_quota(_SSD_GB, disks, _used_ssd_gb(store.read(), project, name)))
         for accelerator, metric in (_METRICS | _FAMILIES).items():
             limit = in_force.quotas.get(f"{name} {accelerator}", _PLENTY)
             prefixes = ("PREEMPTIBLE_", "") if accelerator in _METRICS else ("PREEMPTIBLE_",)
@@ -130,6 +135,20 @@ def _used_gpus(records: Records, project: str, *, region: str | None = None) -> 
         if pool.project == project and region in (None, regions.region_of(pool.location)):
             for gpu, count in gpu_counts(record).items():
                 used[gpu] = used.get(gpu, 0) + count
+    return used
+
+
+def _used_ssd_gb(records: Records, project: str, region: str) -> int:
+    """Return the GB of boot disks of nodes in the region that are not standard ones, nor Hyperdisks."""
+    used = 0
+    for record in records.values():
+        if record.token != POOL:
+            continue
+        pool = cluster_path(record.id)
+        disk = (record.state.get("nodeConfig") or {}).get("bootDisk") or {}
+        ssd = disk.get("diskType", "pd-balanced") in ("pd-balanced", "pd-ssd")
+        if ssd and pool.project == project and regions.region_of(pool.location) == region:
+            used += int(disk.get("sizeGb", 100)) * sum(record.zones.values())
     return used
 
 

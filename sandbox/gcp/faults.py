@@ -19,10 +19,11 @@ class Faults:
     """What goes wrong, and how fast pools are scaled.
 
     `stockouts` are written "<zone> <hardware>", where hardware is an accelerator or a machine type. The keys
-    of `quotas` are "<region> <accelerator>", their values numbers of GPUs. `conflicts` names clusters that
-    are busy, `disabled` APIs that no project has enabled, `denied` permissions that nobody has. In seconds:
-    `slow` is added to every operation, `grow_after` is how long a pod waits for a node, and `idle_for` how
-    long a node is empty before it is removed.
+    of `quotas` are "<region> <accelerator>", their values numbers of GPUs; or "<region> SSD_TOTAL_GB", and GB
+    of disks, which refuses nothing. `conflicts` names clusters that are busy, `disabled` APIs that no project
+    has enabled, `denied` permissions that nobody has. In seconds: `slow` is added to every operation,
+    `grow_after` is how long a pod waits for a node, and `idle_for` how long a node is empty before it is
+    removed.
     """
 
     stockouts: tuple[str, ...] = ()

@@ -85,7 +85,7 @@ def quota(
     limit: Annotated[int, typer.Argument(help="How many of them the region may have.")],
     stack: Stack = "local",
 ) -> None:
-    """Limit how many accelerators of a type a region may have."""
+    """Limit how many accelerators of a type a region may have; of SSD_TOTAL_GB only who asks notices."""
     _change(stack, faults.with_quota(region, hardware, limit))
 
 

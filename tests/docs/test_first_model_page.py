@@ -12,6 +12,7 @@ from inferfleet.api.kinds.settings import Settings
 from inferfleet.desired import desired
 from inferfleet.doctor.project import project_needs
 from inferfleet.fleet.lock.lock import Lock
+from inferfleet.gke.quota.needs import needs
 
 PAGE = ROOT / "docs" / "tutorials" / "first-model-on-gke.md"
 TEXT = PAGE.read_text()
@@ -23,13 +24,13 @@ def documents(tmp_path: Path) -> Documents:
 
 
 def test_roles_and_apis_of_the_page_are_those_that_the_doctor_asks_for(documents: Documents) -> None:
-    (needs,) = project_needs(desired(documents, Lock(stack="prod")))
+    (asked,) = project_needs(desired(documents, Lock(stack="prod")))
     (roles,) = re.findall(r"^for role in (.*); do$", TEXT, re.MULTILINE)
     # Besides: the state of APIs, and the bucket of the stack's state.
     besides = {"roles/serviceusage.serviceUsageViewer", "roles/storage.objectAdmin"}
-    assert {f"roles/{role}" for role in roles.split()} == besides | {one.role for one in needs.permissions}
+    assert {f"roles/{role}" for role in roles.split()} == besides | {one.role for one in asked.permissions}
     (enabled,) = re.findall(r"^gcloud services enable (.*) --project", TEXT, re.MULTILINE)
-    assert set(enabled.split()) == {*needs.apis, "serviceusage.googleapis.com", "storage.googleapis.com"}
+    assert set(enabled.split()) == {*asked.apis, "serviceusage.googleapis.com", "storage.googleapis.com"}
 
 
 def test_the_page_has_the_prices_and_the_region_of_the_class(documents: Documents) -> None:
@@ -51,3 +52,12 @@ def test_the_sum_of_the_page_is_that_of_its_table() -> None:
     rows = [line.split("|")[2] for line in TEXT.splitlines() if line.startswith("| ")]
     spot, on_demand, *others = [float(found[0]) for row in rows if (found := re.findall(r"0\.\d+", row))][:6]
     assert f"That is {spot + sum(others):.2f} per hour with Spot, and {on_demand + sum(others):.2f}" in TEXT
+
+
+def test_the_disks_of_the_page_are_within_the_quota_that_it_asks_for(documents: Documents) -> None:
+    """The system pool's one node and that of the model."""
+    found = desired(documents, Lock(stack="prod"))
+    clouds = [cluster.connection.cloud for cluster in found.clusters if cluster.connection.cloud]
+    taken = {need.metric: need.amount for need in needs(documents, clouds, Lock(), found.plan, {})}
+    assert taken["SSD_TOTAL_GB"] == 250
+    assert "`SSD_TOTAL_GB` of the region, which must be 250: 50 for the system node, 200 for" in TEXT

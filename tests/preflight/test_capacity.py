@@ -157,3 +157,15 @@ def test_an_existing_network_without_a_subnetwork_for_proxies_is_told(
         if lacking
         else []
     )
+
+
+def test_disks_that_do_not_fit_in_a_new_project_are_told(google: FakeGoogle, tmp_path: Path) -> None:
+    """Three system nodes, two of the pool and one reserved: 100 GB each, of 250."""
+    google.clusters |= {REGION: limits(SSD_TOTAL_GB=(250, 0)), PROJECT: PLENTY, RESERVATION: FITS}
+    (one,) = problems(google, tmp_path)
+    assert (one.what, one.next_step) == (
+        "quota SSD_TOTAL_GB of project acme-ml in us-east5 is 250, with 0 in use; pools east/h100, east/l4, "
+        "east/system take 600 more",
+        "Ask for more at https://console.cloud.google.com/iam-admin/quotas?project=acme-ml, or nodes will be "
+        "missing",
+    )

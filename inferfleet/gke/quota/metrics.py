@@ -1,4 +1,4 @@
-"""Under which quotas Google counts GPUs and vCPUs. Data, and the rule of preemptible capacity.
+"""Under which quotas Google counts GPUs, vCPUs and disks. Data, and the rule of preemptible capacity.
 
 Metrics of regions.get and projects.get: https://cloud.google.com/compute/docs/reference/rest/v1/regions.
 Families of newer GPUs: the quota GPUS-PER-GPU-FAMILY-per-project-region of the Cloud Quotas API
@@ -11,6 +11,13 @@ from inferfleet.api.kinds.node_pool import CapacityModel
 # Metrics of the whole project, which count every region.
 ALL_GPUS = "GPUS_ALL_REGIONS"
 ALL_CPUS = "CPUS_ALL_REGIONS"
+# GB of disks in a region, of these types. Balanced ones are GKE's default since 1.24 and have another quota
+# than standard ones: https://docs.cloud.google.com/kubernetes-engine/docs/how-to/custom-boot-disks, read on
+# 2026-11-24. That it is this one: https://github.com/kubeflow/pipelines/issues/10907 (2024-06-15). Of
+# Hyperdisk nothing was found.
+SSD_GB = "SSD_TOTAL_GB"
+BALANCED = "pd-balanced"
+_SSDS = (BALANCED, "pd-ssd")
 # The family follows the colon: no metric of the Compute API has this form.
 FAMILY = "GPUS_PER_GPU_FAMILY:"
 # GPUs by the middle part of their metric: PREEMPTIBLE_NVIDIA_L4_GPUS.
@@ -54,3 +61,8 @@ def gpu_metric(accelerator: str, capacity: CapacityModel) -> str | None:
 def cpu_metrics(machine_type: str) -> tuple[str, ...]:
     """Return the regional metrics of vCPUs bought on demand."""
     return _CPUS.get(machine_type.partition("-")[0], ())
+
+
+def disk_metric(disk_type: str) -> str | None:
+    """Return the regional metric of GB of boot disks; None for types that SSD_TOTAL_GB does not count."""
+    return SSD_GB if disk_type in _SSDS else None

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from inferfleet.api.documents import Documents
@@ -14,7 +14,14 @@ from inferfleet.fleet.placement.ledger import nodes_used
 from inferfleet.fleet.shapes import PoolKey
 from inferfleet.gke.facts.machines import machine
 from inferfleet.gke.pool import GkePool
-from inferfleet.gke.quota.metrics import ALL_CPUS, ALL_GPUS, cpu_metrics, gpu_metric
+from inferfleet.gke.quota.metrics import (
+    ALL_CPUS,
+    ALL_GPUS,
+    BALANCED,
+    cpu_metrics,
+    disk_metric,
+    gpu_metric,
+)
 from inferfleet.gke.settings.system import system_machine_type
 from inferfleet.gke.values import SYSTEM_POOL, CloudCluster
 
@@ -106,6 +113,8 @@ class _Node:
 
     machine_type: str
     capacity: CapacityModel
+    disk_gb: int
+    disk_type: str
     gpus: int = 0
     accelerator: str = ""
 
@@ -145,7 +154,8 @@ def _taken(
 
 def _system_pool(cluster: str, gke: Gke) -> _Taken:
     """Return what the system pool takes: one node in each zone, as a new cluster begins."""
-    node = _Node(system_machine_type(gke), "OnDemand")
+    machine_type = system_machine_type(gke)
+    node = _Node(machine_type, "OnDemand", gke.system_pool.disk_size_gb, _disk_type(None, machine_type))
     path = "spec.cluster.gke.systemPool"
     return _Taken(f"{cluster}/{SYSTEM_POOL}", path, node, len(gke.zones) or _ZONES, 0)
 
@@ -155,13 +165,21 @@ def _nodes(pool: GkePool, used: Mapping[PoolKey, int]) -> int:
 
 
 def _node(pool: GkePool) -> _Node:
-    gpus = pool.recipe.accelerator
-    if gpus is None:
-        return _Node(pool.recipe.machine_type, pool.capacity_model)
-    return _Node(pool.recipe.machine_type, pool.capacity_model, gpus.count, gpus.type)
+    recipe = pool.recipe
+    gpus, disk = recipe.accelerator, _disk_type(recipe.disk_type, recipe.machine_type)
+    node = _Node(recipe.machine_type, pool.capacity_model, recipe.disk_size_gb, disk)
+    return replace(node, gpus=gpus.count, accelerator=gpus.type) if gpus else node
 
 
-_GPU = "nodeConfig.guestAccelerators[0]"
+def _disk_type(written: str | None, machine_type: str) -> str:
+    """Return the type of a node's boot disk; "" for a machine of which it is not known."""
+    if written:
+        return written
+    known = machine(machine_type)
+    return (known.boot_disk or BALANCED) if known else ""
+
+
+_GPU, _DISK = "nodeConfig.guestAccelerators[0]", "nodeConfig.bootDisk"
 _RESERVATION = "nodeConfig.reservationAffinity.consumeReservationType"
 _RESERVED = ("SPECIFIC_RESERVATION", "ANY_RESERVATION_THEN_FAIL")
 
@@ -177,9 +195,12 @@ def _locked_node(settings: Mapping[str, Any]) -> _Node:
         capacity = "FlexStart"
     elif settings.get(_RESERVATION) in _RESERVED:
         capacity = "Reservation"
+    machine_type = settings.get("nodeConfig.machineType", "")
     return _Node(
-        settings.get("nodeConfig.machineType", ""),
+        machine_type,
         capacity,
+        settings.get(f"{_DISK}.sizeGb", 0),
+        _disk_type(settings.get(f"{_DISK}.diskType"), machine_type),
         settings.get(f"{_GPU}.count", 0),
         settings.get(f"{_GPU}.type", ""),
     )
@@ -187,6 +208,9 @@ def _locked_node(settings: Mapping[str, Any]) -> _Node:
 
 def _metrics(cluster: CloudCluster, node: _Node) -> Iterator[tuple[_Quota, int]]:
     """Yield the quotas that one node counts against, and how much."""
+    # Reservations hold no disks, and there is no preemptible part of this quota.
+    if metric := disk_metric(node.disk_type):
+        yield (cluster.project, cluster.region, metric), node.disk_gb
     if node.capacity == "Reservation":
         return
     if node.gpus and node.accelerator:

@@ -15,6 +15,8 @@ from inferfleet.profiles.gke import GATEWAY_CHANNEL, LOGS, METRICS, SCOPES
 _SECONDS = 3600
 # Settings of the default pool, which is removed at creation.
 _OF_FIRST_POOL = ("initialNodeCount", "nodeConfig")
+# Room for the operating system and GKE's own pods, for the minutes that the pool exists.
+_FIRST_DISK_GB = 30
 # It can be set at any time (https://github.com/GoogleCloudPlatform/magic-modules/pull/14000). It stays set
 # when the last pool that needs it is deleted: the cluster is changed first, and Google refuses to unset it
 # while the pool exists.
@@ -111,11 +113,17 @@ def _first_pool(account: str) -> dict[str, Any]:
     """Return the settings of the pool that GKE creates with a cluster and removes some minutes later.
 
     GKE creates no cluster without a pool. It has one node per zone, and its nodes use our account: the
-    project's default account may have been deleted. Provider 8.9 announces that this argument will go; until
-    it offers another way, this is what every version takes.
+    project's default account may have been deleted. Its disks are small and standard ones: Google's default
+    of 100 GB each, balanced, is 300 GB in a region, where a new project's quota SSD_TOTAL_GB may be 250 (https://
+    github.com/terraform-google-modules/terraform-google-kubernetes-engine/issues/1795, 2023-11-07). Provider
+    8.9 announces that this argument will go; until it offers another way, this is what every version takes.
     """
     return {
         "removeDefaultNodePool": True,
         "initialNodeCount": 1,
-        "nodeConfig": {"serviceAccount": account, "oauthScopes": list(SCOPES)},
+        "nodeConfig": {
+            "serviceAccount": account,
+            "oauthScopes": list(SCOPES),
+            "bootDisk": {"sizeGb": _FIRST_DISK_GB, "diskType": "pd-standard"},
+        },
     }

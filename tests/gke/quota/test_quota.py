@@ -2,9 +2,10 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 import pytest
-from small_clouds import L4, clouds, clouds_of, cluster, pool, with_pickers
+from small_clouds import L4, clouds, clouds_of, cluster, pool, recipe, with_pickers
 
 from inferfleet.api.documents import Documents
 from inferfleet.api.kinds.inference_cluster import InferenceCluster
@@ -13,6 +14,7 @@ from inferfleet.fleet.demands import written
 from inferfleet.fleet.lock.lock import Lock, LockedCluster, LockedPool
 from inferfleet.fleet.spot import Spot
 from inferfleet.gke.changes.locked import with_clouds
+from inferfleet.gke.quota.metrics import SSD_GB
 from inferfleet.gke.quota.needs import Need, needs
 
 P, R = "acme-ml", "us-east5"
@@ -37,7 +39,22 @@ def names_in(documents: Documents) -> Mapping[str, str]:
 def taken(
     made: InferenceCluster, *, replicas: int = 0, before: InferenceCluster | None = None, stood: int = 0
 ) -> list[Need]:
-    """What is taken for so many replicas by a cluster that is new, or was made as `before` says."""
+    """What is taken for so many replicas by a cluster that is new, or was made as `before` says.
+
+    Disks are left out, which every node has: `disks` has them.
+    """
+    found = all_taken(made, replicas=replicas, before=before, stood=stood)
+    return [need for need in found if need.metric != SSD_GB]
+
+
+def disks(made: InferenceCluster, **how: Any) -> list[Need]:
+    """What is taken of the quota of disks."""
+    return [need for need in all_taken(made, **how) if need.metric == SSD_GB]
+
+
+def all_taken(
+    made: InferenceCluster, *, replicas: int = 0, before: InferenceCluster | None = None, stood: int = 0
+) -> list[Need]:
     documents = fleet(made)
     lock, there = Lock(stack="prod"), {}
     if before:
@@ -124,7 +141,9 @@ def test_a_pool_that_is_replaced_counts_twice_unless_its_old_nodes_end_first(
     clusters = clouds_of(documents, lock, Plan())
     (now,) = with_clouds(documents, lock, clusters).pools.values()
     old = replace(lock, pools={"east/l4": LockedPool("l4-000000", now.settings)})
-    assert list(needs(documents, clusters, old, Plan(), {"east": ["l4-000000"]})) == added
+    found = list(needs(documents, clusters, old, Plan(), {"east": ["l4-000000"]}))
+    both = [Need(P, R, SSD_GB, 400, 200, ("east/l4",), "spec.nodePools[0]")]
+    assert found == ([*added, *both] if added else [])
 
 
 def test_a_pool_that_becomes_spot_takes_of_another_quota() -> None:
@@ -142,3 +161,35 @@ def test_pools_of_several_clusters_add_up() -> None:
     found = needs(documents, clouds_of(documents, lock, Plan()), lock, Plan(), {})
     assert Need(P, R, "NVIDIA_L4_GPUS", 12, 0, ("east/l4", "west/l4"), "spec.nodePools[0]") in found
     assert Need(P, R, "CPUS", 96, 0, ("east/system", "west/system"), SYSTEM_POOL) in found
+
+
+def test_disks_of_nodes_count_as_ssds_also_those_of_reserved_and_system_nodes() -> None:
+    """The default of GKE is balanced: 100 GB for each system node, and what the recipe says for others."""
+    reserved = cluster("east", pool(nodeCount=2, capacity={"model": "Reservation"}))
+    assert disks(reserved) == [Need(P, R, SSD_GB, 500, 0, ("east/l4", "east/system"), "spec.nodePools[0]")]
+    small = cluster(zones=["us-east5-a"], systemPool={"diskSizeGb": 50})
+    assert disks(small, replicas=5) == [
+        Need(P, R, SSD_GB, 250, 0, ("east/l4", "east/system"), "spec.nodePools[0]")
+    ]
+    assert disks(reserved, before=reserved) == []
+
+
+@pytest.mark.parametrize(
+    ("disk", "counted"),
+    [({}, 100), ({"diskType": "pd-ssd"}, 100), ({"diskType": "pd-standard"}, 0)],
+)
+def test_standard_disks_and_those_of_unknown_kinds_do_not_count_as_ssds(
+    disk: dict[str, str], counted: int
+) -> None:
+    made = fleet(cluster("east", pool("g", "g", nodeCount=1)))
+    g = recipe("g", "g2-standard-48", "nvidia-l4", 4, **disk)
+    documents = replace(made, classes={**made.classes, "g": g})
+    lock = Lock(stack="prod")
+    found = needs(documents, clouds_of(documents, lock, Plan()), lock, Plan(), {})
+    assert [need.amount for need in found if need.metric == SSD_GB] == [300 + counted]
+
+
+@pytest.mark.parametrize(("kind", "gb"), [("b9", 300), ("gb200", 300), ("mega", 400)])
+def test_disks_of_unknown_machines_and_hyperdisks_do_not_count(kind: str, gb: int) -> None:
+    made = cluster("east", pool("l4", kind, nodeCount=1, zones=["us-east5-a"]))
+    assert [need.amount for need in disks(made)] == [gb]

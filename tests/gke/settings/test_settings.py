@@ -89,7 +89,11 @@ CONTROL_PLANE: dict[str, Any] = {
     "releaseChannel": {"channel": "REGULAR"},
     "removeDefaultNodePool": True,
     "initialNodeCount": 1,
-    "nodeConfig": {"serviceAccount": ACCOUNT, "oauthScopes": IDENTITY["oauthScopes"]},
+    "nodeConfig": {
+        "serviceAccount": ACCOUNT,
+        "oauthScopes": IDENTITY["oauthScopes"],
+        "bootDisk": {"sizeGb": 30, "diskType": "pd-standard"},
+    },
     "workloadIdentityConfig": {"workloadPool": "acme-ml.svc.id.goog"},
     "gatewayApiConfig": {"channel": "CHANNEL_STANDARD"},
     "addonsConfig": {

@@ -50,6 +50,14 @@ def test_quotas_tell_the_limit_of_a_fault_and_what_nodes_use(tmp_path: Path) -> 
     assert ask(cloud, f"{COMPUTE}/regions/nowhere")[0] == 404
 
 
+def test_disks_of_nodes_are_in_use_by_region(tmp_path: Path) -> None:
+    """Two nodes of 150 GB, balanced by default."""
+    cloud = _cloud(tmp_path)
+    faults.change(cloud.store.folder, faults.with_quota("us-east5", "SSD_TOTAL_GB", 250))
+    assert _quotas(ask(cloud, f"{COMPUTE}/regions/us-east5")[1])["SSD_TOTAL_GB"] == (250, 300)
+    assert _quotas(ask(cloud, f"{COMPUTE}/regions/us-east4")[1])["SSD_TOTAL_GB"] == (10_000, 0)
+
+
 def test_newer_gpus_have_a_limit_by_family_and_region(tmp_path: Path) -> None:
     families = (
         "locations/global/services/compute.googleapis.com/quotaInfos/GPUS-PER-GPU-FAMILY-per-project-region"
