@@ -28,17 +28,20 @@ class ProjectNeeds:
 
 def project_needs(desired: Desired) -> tuple[ProjectNeeds, ...]:
     """Return what is needed of each project in which the stack creates clusters."""
-    clusters: dict[str, list[tuple[str | None, set[str]]]] = {}
+    clusters: dict[str, list[tuple[str | None, str, set[str]]]] = {}
     for cluster in desired.clusters:
         cloud = cluster.connection.cloud
         if cloud and cluster.connection.state not in GIVEN_UP:
             types = {made.token for component in cloud.components for made in component.resources}
-            clusters.setdefault(cloud.project, []).append((cluster.gateway_class, types))
+            clusters.setdefault(cloud.project, []).append((cluster.gateway_class, cloud.endpoint, types))
     return tuple(
         ProjectNeeds(
             project,
-            apis(gateway for gateway, _ in of),
-            permissions(token for _, types in of for token in types),
+            apis(gateway for gateway, _, _ in of),
+            permissions(
+                (token for _, _, types in of for token in types),
+                endpoints=[endpoint for _, endpoint, _ in of],
+            ),
         )
         for project, of in sorted(clusters.items())
     )

@@ -108,6 +108,7 @@ def test_an_api_that_is_not_enabled_is_named_with_its_command(
     ("permission", "role"),
     [
         ("container.pods.list", "roles/container.viewer"),
+        ("container.clusters.connect", "roles/container.viewer"),
         ("compute.networks.create", "roles/compute.networkAdmin"),
         ("resourcemanager.projects.setIamPolicy", "roles/resourcemanager.projectIamAdmin"),
     ],

@@ -1,8 +1,8 @@
 """Which of Google's APIs and permissions an update needs, by the types of resources that it makes.
 
-Read on 2026-11-24 below docs.cloud.google.com: that placement policies need `compute.resourcePolicies.create`
-(/compute/docs/instances/use-compact-placement-policies). Other permissions, and all roles, are as generally
-known, and not looked up one by one: /iam/docs/roles-permissions has them.
+That a role has its permission was looked up for each row in Google's definitions of roles, as
+https://github.com/iann0036/iam-dataset/tree/main/gcp/roles had them on 2026-08-22. `source` says where a
+request is said to need the permission; "" where that was not looked up, and its name is all there is.
 """
 
 from collections.abc import Iterable, Mapping
@@ -11,11 +11,12 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Permission:
-    """A permission on a project, what it is for, and a role of Google's that has it."""
+    """A permission on a project, what it is for, a role of Google's that has it, and its source."""
 
     name: str
     of: str
     role: str
+    source: str = ""
 
 
 CONTAINER_API = "container.googleapis.com"
@@ -47,7 +48,10 @@ _BY_TYPE: Mapping[str, tuple[Permission, ...]] = {
     ),
     "gcp:compute/resourcePolicy:ResourcePolicy": (
         Permission(
-            "compute.resourcePolicies.create", "placement policies of pools", "roles/compute.instanceAdmin.v1"
+            "compute.resourcePolicies.create",
+            "placement policies of pools",
+            "roles/compute.instanceAdmin.v1",
+            "docs.cloud.google.com/compute/docs/instances/use-compact-placement-policies (2026-11-24)",
         ),
     ),
     "gcp:container/cluster:Cluster": (
@@ -73,10 +77,22 @@ _BY_TYPE: Mapping[str, tuple[Permission, ...]] = {
 }
 
 
-def permissions(types: Iterable[str]) -> tuple[Permission, ...]:
-    """Return what is needed to make resources of these types, and to look at them; each once."""
+# Google asks for it before a request reaches a cluster: rights inside of the cluster do not replace it.
+_BY_DNS = Permission(
+    "container.clusters.connect",
+    "requests to clusters by their DNS endpoint",
+    "roles/container.viewer",
+    "https://github.com/gravitational/teleport/pull/54923 (2025-05-19)",
+)
+
+
+def permissions(types: Iterable[str], *, endpoints: Iterable[str]) -> tuple[Permission, ...]:
+    """Return what is needed to make resources of these types, to look at them, and to reach clusters by these
+    endpoints (`DNS` or `IP`); each once.
+    """
     made = (permission for token in sorted(set(types)) for permission in _BY_TYPE.get(token, ()))
-    return tuple(dict.fromkeys((*_READING, *made)))
+    reached = (_BY_DNS,) if "DNS" in endpoints else ()
+    return tuple(dict.fromkeys((*_READING, *reached, *made)))
 
 
 def apis(gateway_classes: Iterable[str | None]) -> tuple[str, ...]:
