@@ -16,6 +16,28 @@ from inferfleet.gke.quota.needs import needs
 
 PAGE = ROOT / "docs" / "tutorials" / "first-model-on-gke.md"
 TEXT = PAGE.read_text()
+# What roles hold that the doctor does not ask for, of what the page does besides: the state of APIs, and the
+# bucket of the stack's state (Google's definitions of roles, 2026-08-22:
+# https://github.com/iann0036/iam-dataset/tree/main/gcp/roles).
+BESIDES = {
+    "roles/serviceusage.serviceUsageViewer": {"serviceusage.services.get"},
+    "roles/storage.admin": {
+        "storage.buckets.create",
+        "storage.buckets.update",
+        "storage.buckets.delete",
+        "storage.objects.create",
+        "storage.objects.delete",
+    },
+    "roles/storage.objectAdmin": {"storage.objects.create", "storage.objects.delete"},
+}
+# What commands of the page ask for, by how they begin.
+ASKED_BY = {
+    "gcloud storage buckets create": "storage.buckets.create",
+    "gcloud storage buckets update": "storage.buckets.update",
+    "gcloud storage rm --recursive": "storage.buckets.delete",
+    "pulumi login gs:": "storage.objects.create",
+    "inferfleet doctor": "serviceusage.services.get",
+}
 
 
 @pytest.fixture
@@ -26,11 +48,17 @@ def documents(tmp_path: Path) -> Documents:
 def test_roles_and_apis_of_the_page_are_those_that_the_doctor_asks_for(documents: Documents) -> None:
     (asked,) = project_needs(desired(documents, Lock(stack="prod")))
     (roles,) = re.findall(r"^for role in (.*); do$", TEXT, re.MULTILINE)
-    # Besides: the state of APIs, and the bucket of the stack's state.
-    besides = {"roles/serviceusage.serviceUsageViewer", "roles/storage.objectAdmin"}
+    besides = BESIDES.keys() - {"roles/storage.objectAdmin"}
     assert {f"roles/{role}" for role in roles.split()} == besides | {one.role for one in asked.permissions}
     (enabled,) = re.findall(r"^gcloud services enable (.*) --project", TEXT, re.MULTILINE)
     assert set(enabled.split()) == {*asked.apis, "serviceusage.googleapis.com", "storage.googleapis.com"}
+
+
+def test_roles_of_the_page_allow_its_commands_beside_those_for_the_stack() -> None:
+    (roles,) = re.findall(r"^for role in (.*); do$", TEXT, re.MULTILINE)
+    given = {name for role in roles.split() for name in BESIDES.get(f"roles/{role}", ())}
+    asked = {name for begins, name in ASKED_BY.items() if re.search(f"^{begins}", TEXT, re.MULTILINE)}
+    assert (asked - given, asked) == (set(), set(ASKED_BY.values()))
 
 
 def test_the_page_has_the_prices_and_the_region_of_the_class(documents: Documents) -> None:
