@@ -1,7 +1,8 @@
 """Networks between GPUs: which a pool needs beside its cluster's own, and where they lie in its block.
 
 They belong to the cluster, not to the pool: pools of one kind share them, because a project has only few
-networks (15 unless Google grants more), and objects inside the cluster name them once for all pods.
+networks (`quota/networks.py` has reports of how many), and objects inside the cluster name them once for
+all pods.
 """
 
 from collections.abc import Iterable, Iterator

@@ -14,7 +14,7 @@ from aiohttp import web
 from sandbox.gcp import faults
 from sandbox.gcp.rules import regions
 from sandbox.gcp.rules.names import cluster_path
-from sandbox.gcp.rules.networking import SUBNETWORK
+from sandbox.gcp.rules.networking import NETWORK, SUBNETWORK
 from sandbox.gcp.rules.node_pool import gpu_counts
 from sandbox.gcp.store import POOL, Records, Store
 
@@ -50,8 +50,17 @@ def add_compute(router: web.UrlDispatcher, store: Store) -> None:
 
     async def project(request: web.Request) -> web.Response:
         name = request.match_info["project"]
-        used = sum(_used_gpus(store.read(), name).values())
-        quotas = [_quota("GPUS_ALL_REGIONS", _PLENTY, used), _quota("CPUS_ALL_REGIONS", _PLENTY, 0)]
+        records = store.read()
+        used = sum(_used_gpus(records, name).values())
+        # Every project has the network `default`, which is not in the store.
+        networks = 1 + sum(
+            record.token == NETWORK and record.state["project"] == name for record in records.values()
+        )
+        quotas = [
+            _quota("GPUS_ALL_REGIONS", _PLENTY, used),
+            _quota("CPUS_ALL_REGIONS", _PLENTY, 0),
+            _quota("NETWORKS", _PLENTY, networks),
+        ]
         return web.json_response({"name": name, "quotas": quotas})
 
     async def region(request: web.Request) -> web.Response:

@@ -169,3 +169,16 @@ def test_disks_that_do_not_fit_in_a_new_project_are_told(google: FakeGoogle, tmp
         "Ask for more at https://console.cloud.google.com/iam-admin/quotas?project=acme-ml, or nodes will be "
         "missing",
     )
+
+
+def test_networks_that_do_not_fit_are_told_of_the_cluster(google: FakeGoogle, tmp_path: Path) -> None:
+    few = limits(GPUS_ALL_REGIONS=(99, 0), NETWORKS=(5, 5))
+    google.clusters |= {REGION: limits(), PROJECT: few, RESERVATION: FITS}
+    assert [(one.what, one.next_step, one.path) for one in problems(google, tmp_path)] == [
+        (
+            "quota NETWORKS of project acme-ml is 5, with 5 in use; cluster east takes 1 more",
+            "Ask for more at https://console.cloud.google.com/iam-admin/quotas?project=acme-ml, or networks "
+            "will be missing",
+            "spec.cluster.gke",
+        )
+    ]

@@ -7,6 +7,7 @@ from typing import Any
 from inferfleet.api.problems import Problem
 from inferfleet.gke.quota.metrics import FAMILY
 from inferfleet.gke.quota.needs import Need
+from inferfleet.gke.quota.networks import METRIC as NETWORKS
 
 # The path of the quotas per GPU family, whose usage Google does not say there.
 FAMILIES = (
@@ -58,15 +59,16 @@ def short(need: Need, quota: Quota) -> Problem | None:
     named = f"quota {name}{f' of {family}' if family else ''}"
     where = f" in {need.region}" if need.region else ""
     used = "" if quota.used is None else f", with {quota.used} in use"
-    pools, takes = ("pool", "takes") if len(need.pools) == 1 else ("pools", "take")
+    kind, missing = ("cluster", "networks") if need.metric == NETWORKS else ("pool", "nodes")
+    takers, takes = (kind, "takes") if len(need.pools) == 1 else (f"{kind}s", "take")
     what = (
-        f"{named} of project {need.project}{where} is {quota.limit}{used}; {pools} {', '.join(need.pools)} "
+        f"{named} of project {need.project}{where} is {quota.limit}{used}; {takers} {', '.join(need.pools)} "
         f"{takes} {need.added} more"
     )
     step = f"Ask for more at https://console.cloud.google.com/iam-admin/quotas?project={need.project}"
     return Problem(
         what,
-        f"{step}, or nodes will be missing",
+        f"{step}, or {missing} will be missing",
         need.path,
         kind="InferenceCluster",
         key=need.pools[0].partition("/")[0],

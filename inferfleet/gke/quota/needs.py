@@ -22,6 +22,8 @@ from inferfleet.gke.quota.metrics import (
     disk_metric,
     gpu_metric,
 )
+from inferfleet.gke.quota.networks import METRIC as NETWORKS
+from inferfleet.gke.quota.networks import networks
 from inferfleet.gke.settings.system import system_machine_type
 from inferfleet.gke.values import SYSTEM_POOL, CloudCluster
 
@@ -31,7 +33,7 @@ _ZONES = 3
 
 @dataclass(frozen=True, order=True)
 class Need:
-    """How much of one quota `pools` (`cluster/pool`) take at the peak of an update.
+    """How much of one quota `pools` (`cluster/pool`, of networks `cluster`) take at the peak of an update.
 
     `in_use` of the `amount` is taken already. A quota of the whole project has the region "". `path` is the
     field of the first pool in its cluster's document.
@@ -82,6 +84,12 @@ def needs(
                 in_use[quota] += number * taken.in_use
                 if taken.nodes > taken.in_use:
                     takers.setdefault(quota, {})[taken.pool] = taken.path
+        number, there = networks(cluster, lock, existing.get(cluster.cluster, ()))
+        quota = cluster.project, "", NETWORKS
+        amounts[quota] += number
+        in_use[quota] += there
+        if number > there:
+            takers.setdefault(quota, {})[cluster.cluster] = "spec.cluster.gke"
     return tuple(
         sorted(
             Need(*quota, amount, in_use[quota], *_named(takers[quota]))

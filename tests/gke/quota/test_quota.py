@@ -41,10 +41,15 @@ def taken(
 ) -> list[Need]:
     """What is taken for so many replicas by a cluster that is new, or was made as `before` says.
 
-    Disks are left out, which every node has: `disks` has them.
+    Disks and networks are left out, which every node and cluster has: `disks` and `networks` have them.
     """
     found = all_taken(made, replicas=replicas, before=before, stood=stood)
-    return [need for need in found if need.metric != SSD_GB]
+    return [need for need in found if need.metric not in (SSD_GB, "NETWORKS")]
+
+
+def networks(made: InferenceCluster, **how: Any) -> list[Need]:
+    """What is taken of the quota of networks."""
+    return [need for need in all_taken(made, **how) if need.metric == "NETWORKS"]
 
 
 def disks(made: InferenceCluster, **how: Any) -> list[Need]:
@@ -193,3 +198,24 @@ def test_standard_disks_and_those_of_unknown_kinds_do_not_count_as_ssds(
 def test_disks_of_unknown_machines_and_hyperdisks_do_not_count(kind: str, gb: int) -> None:
     made = cluster("east", pool("l4", kind, nodeCount=1, zones=["us-east5-a"]))
     assert [need.amount for need in disks(made)] == [gb]
+
+
+def test_a_cluster_takes_a_network_of_its_own_and_those_between_its_gpus() -> None:
+    def need(amount: int, standing: int = 0) -> list[Need]:
+        return [Need(P, "", "NETWORKS", amount, standing, ("east",), "spec.cluster.gke")]
+
+    plain, tcpxo = pool(nodeCount=1), pool("mega", "mega", nodeCount=1, zones=["us-east5-a"])
+    without, along = cluster("east", plain), cluster("east", plain, tcpxo)
+    assert networks(without) == need(1)
+    assert networks(along) == need(9)
+    assert networks(along, before=without) == need(9, 1)
+    assert networks(along, before=along) == []
+    elsewhere = {"existing": {"name": "n", "subnetwork": "s", "podsRange": "p", "servicesRange": "v"}}
+    assert networks(cluster("east", plain, network=elsewhere)) == []
+
+
+def test_a_pool_that_is_replaced_keeps_its_networks() -> None:
+    """Spot is another pool of the same machines, whose networks exist."""
+    tcpxo = {"nodeCount": 1, "zones": ["us-east5-a"]}
+    spot = cluster("east", pool("mega", "mega", **tcpxo, capacity={"model": "Spot"}))
+    assert networks(spot, before=cluster("east", pool("mega", "mega", **tcpxo))) == []

@@ -47,6 +47,7 @@ def test_quotas_tell_the_limit_of_a_fault_and_what_nodes_use(tmp_path: Path) -> 
     assert (quotas["PREEMPTIBLE_NVIDIA_H100_GPUS"], "NVIDIA_H100_GPUS" in quotas) == ((0, 0), False)
     assert _quotas(ask(cloud, f"{COMPUTE}/regions/us-east4")[1])["NVIDIA_L4_GPUS"] == (10_000, 0)
     assert _quotas(ask(cloud, COMPUTE)[1])["GPUS_ALL_REGIONS"] == (10_000, 8)
+    assert _quotas(ask(cloud, COMPUTE)[1])["NETWORKS"] == (10_000, 2)
     assert ask(cloud, f"{COMPUTE}/regions/nowhere")[0] == 404
 
 
