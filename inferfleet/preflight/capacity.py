@@ -52,8 +52,9 @@ def capacity_warnings(
     existing = _existing_pools(clusters, ContainerApi(google.container, login), until)
     known = [cluster for cluster in clusters if cluster.cluster in existing]
     of_quotas = needs(documents, known, lock, desired.plan, existing)
-    of_reservations = reserved(known, existing)
     compute = ComputeApi(google, login, seconds=max(until - time.monotonic(), 0.1))
+    sizes, sizeless = _sizes(known, existing, compute, until)
+    of_reservations = reserved(known, existing, sizes)
     questions: dict[str, Callable[[], Answer | None]] = {
         _quota_key(need): partial(_quota_question, compute, need) for need in of_quotas
     }
@@ -71,7 +72,7 @@ def capacity_warnings(
         *shortages(_quotas(of_quotas, answers)),
         *_reservations(of_reservations, answers),
         *_proxies(of_proxies, answers),
-        *unanswered,
+        *dict.fromkeys((*sizeless, *unanswered)),
     )
 
 
@@ -132,26 +133,46 @@ def allowed(
 
 def _existing_pools(
     clusters: Iterable[CloudCluster], container: ContainerApi, until: float
-) -> dict[str, set[str]]:
-    """Return the names of the pools that Google Cloud has, by cluster.
+) -> dict[str, dict[str, Answer]]:
+    """Return the pools that Google Cloud has by name, by cluster.
 
     A cluster that does not exist there has none; one that could not be asked about is left out. Pools in
     status ERROR are left out too, because they may have no nodes.
     """
 
-    def names(plan: CloudCluster) -> set[str]:
+    def by_name(plan: CloudCluster) -> dict[str, Answer]:
         body = container.cluster(plan, seconds=max(until - time.monotonic(), 0.1))
         pools = (body or {}).get("nodePools") or ()
-        return {str(pool.get("name")) for pool in pools if pool.get("status") != "ERROR"}
+        return {str(pool.get("name")): pool for pool in pools if pool.get("status") != "ERROR"}
 
-    tried = {cluster.cluster: partial(_tried, partial(names, cluster)) for cluster in clusters}
+    tried = {cluster.cluster: partial(_tried, partial(by_name, cluster)) for cluster in clusters}
     answers = Asked(tried).answers(until=until)
     return {name: pools for name, pools in answers.items() if not isinstance(pools, CloudError)}
 
 
+def _sizes(
+    clusters: Iterable[CloudCluster],
+    existing: Mapping[str, Mapping[str, Answer]],
+    compute: ComputeApi,
+    until: float,
+) -> tuple[dict[str, int], tuple[Problem, ...]]:
+    """Return the nodes of pools that exist and have a named reservation, by `cluster/pool`."""
+    pools = {
+        f"{cluster.project}/nodes/{pool.pool.key}": (pool.pool.key, existing[cluster.cluster][pool.name])
+        for cluster in clusters
+        for pool in cluster.gpu_pools.values()
+        if pool.pool.document.capacity.reservation and pool.name in existing[cluster.cluster]
+    }
+    answers, unanswered = _ask(
+        {question: partial(compute.pool_size, pool) for question, (_, pool) in pools.items()}, until
+    )
+    sizes = {pools[question][0]: size for question, size in answers.items() if size is not None}
+    return sizes, unanswered
+
+
 def _ask(
-    questions: Mapping[str, Callable[[], Answer | None]], until: float
-) -> tuple[dict[str, Answer | None], tuple[Problem, ...]]:
+    questions: Mapping[str, Callable[[], T | None]], until: float
+) -> tuple[dict[str, T | None], tuple[Problem, ...]]:
     """Return the answers to the questions, asked all at once, and a warning per project that lacks some.
 
     Each key begins with the project; the warning says why the first answer is missing.

@@ -1,6 +1,7 @@
 """What Google's Container, Compute and Cloud Quotas APIs say of clusters, quotas and reservations."""
 
 import ipaddress
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -13,6 +14,7 @@ from inferfleet.reach.google_login import Addresses, GoogleLogin
 from inferfleet.reach.refusals import COMPUTE, CONTAINER, QUOTAS, CloudError, Service, refused
 
 Answer = Mapping[str, Any]
+_GROUP = re.compile(r".*/projects/([^/]+)/zones/([^/]+)/instanceGroupManagers/([^/]+)")
 
 
 @dataclass(frozen=True)
@@ -120,6 +122,14 @@ class ComputeApi:
         group = self._get(COMPUTE, self._google.compute, path, project)
         # Google may leave out a number that is zero.
         return None if group is None else int(group.get("targetSize") or 0)
+
+    def pool_size(self, pool: Answer) -> int | None:
+        """Return how many machines the groups of a node pool, as clusters.get has it, are to have; None where
+        it names none, or one that is not there.
+        """
+        groups = [_GROUP.fullmatch(str(url)) for url in pool.get("instanceGroupUrls") or ()]
+        sizes = [self.group_size(*group.groups()) for group in groups if group]
+        return sum(size or 0 for size in sizes) if sizes and None not in sizes else None
 
     def _existing(self, service: Service, address: str, path: str, project: str) -> Answer:
         answer = self._get(service, address, path, project)

@@ -1,6 +1,5 @@
 """What `status` reads: objects and pods of the clusters, and settings of the clusters in Google Cloud."""
 
-import re
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -32,7 +31,6 @@ METADATA_ONLY = frozenset({"Secret", "CustomResourceDefinition"})
 # Selectors of the pods of engines and of those of pickers, which have no label of a role.
 _PODS = (DEPLOYMENT, f"{MANAGED_BY}={MANAGER}")
 # .../projects/<project>/zones/<zone>/instanceGroupManagers/<name>
-_GROUP = re.compile(r".*/projects/([^/]+)/zones/([^/]+)/instanceGroupManagers/([^/]+)")
 
 
 @dataclass(frozen=True)
@@ -170,13 +168,12 @@ def _sizes(plan: CloudCluster, cluster: Mapping[str, Any], compute: ComputeApi) 
     }
     sizes: dict[str, int] = {}
     for pool in cluster.get("nodePools") or ():
-        groups = [_GROUP.fullmatch(str(url)) for url in pool.get("instanceGroupUrls") or ()]
-        if pool.get("name") not in fixed or not groups:
+        if pool.get("name") not in fixed:
             continue
         try:
-            group_sizes = [compute.group_size(*group.groups()) for group in groups if group]
+            size = compute.pool_size(pool)
         except CloudError:
             return {}
-        if None not in group_sizes:
-            sizes[pool["name"]] = sum(size or 0 for size in group_sizes)
+        if size is not None:
+            sizes[pool["name"]] = size
     return sizes

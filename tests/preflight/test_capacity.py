@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 from fake_google import FakeGoogle, error
-from small_gke import PROJECT, REGION, RESERVATION, at, decided, limits, path_of, written
+from small_gke import COMPUTE, PROJECT, REGION, RESERVATION, at, decided, limits, path_of, written
 
 from inferfleet.api.problems import Problem
 from inferfleet.fleet.lock.lock import Lock
@@ -182,3 +182,24 @@ def test_networks_that_do_not_fit_are_told_of_the_cluster(google: FakeGoogle, tm
             "spec.cluster.gke",
         )
     ]
+
+
+GROUP = f"{COMPUTE}/acme-ml/zones/us-east5-a/instanceGroupManagers/gke-h100"
+
+
+@pytest.mark.parametrize(("nodes", "told"), [(1, []), (0, ["has 0 of the 1 machines left"])])
+def test_a_reserved_pool_that_lacks_nodes_is_compared_with_its_reservation(
+    google: FakeGoogle, tmp_path: Path, nodes: int, told: list[str]
+) -> None:
+    cloud = decided(written(tmp_path))[1]
+    groups = {"h100": [f"https://www.googleapis.com{GROUP}"]}
+    pools = [
+        {"name": name, "status": "RUNNING", "instanceGroupUrls": groups.get(pool, [])}
+        for pool, name in cloud.pools.items()
+    ]
+    google.clusters[path_of(cloud)] = 200, {"status": "RUNNING", "nodePools": pools}
+    google.clusters[GROUP] = 200, {"targetSize": nodes}
+    google.clusters[RESERVATION] = 200, {"specificReservation": {"count": "1", "inUseCount": "1"}}
+    found = [one.what for one in problems(google, tmp_path)]
+    assert [words in what for words, what in zip(told, found, strict=True)] == [True] * len(told)
+    assert (RESERVATION in [path for path, _ in google.asked]) == bool(told)

@@ -1,10 +1,11 @@
-"""Named reservations that new pools need: whether they exist, and whether their machines fit.
+"""Named reservations that new and growing pools need: whether they exist, and whether their machines fit.
 
 https://cloud.google.com/compute/docs/reference/rest/v1/reservations/get
 """
 
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 from inferfleet.api.problems import Problem
@@ -18,16 +19,25 @@ _STEP = "Look with `gcloud compute reservations list --project {project}`; name 
 
 @dataclass(frozen=True)
 class Reserved:
-    """A pool that needs machines of the reservation `name` of `project`, in one or more of its own zones."""
+    """A pool that needs machines of the reservation `name` of `project`, in one or more of its own zones.
+
+    `nodes` of it exist.
+    """
 
     pool: GkePool
     project: str
     name: str
+    nodes: int = 0
 
     @property
     def title(self) -> str:
         """Return the reservation as messages name it."""
         return f"reservation {self.name!r} of project {self.project}"
+
+    @property
+    def machines(self) -> int:
+        """Return how many machines the pool may need beside those that it has."""
+        return max(self.pool.document.size - self.nodes, 0)
 
     @property
     def ssds(self) -> int:
@@ -37,16 +47,28 @@ class Reserved:
 
 
 def reserved(
-    clusters: Collection[CloudCluster], existing: Mapping[str, Collection[str]]
+    clusters: Collection[CloudCluster],
+    existing: Mapping[str, Collection[str]],
+    sizes: Mapping[str, int] = MappingProxyType({}),
 ) -> tuple[Reserved, ...]:
-    """Return the named reservations of pools that do not exist yet; `existing` is as for `needs`."""
-    return tuple(
-        Reserved(pool.pool, named.project or cluster.project, named.name)
+    """Return the named reservations of pools that are new, or may grow; `existing` is as for `needs`.
+
+    `sizes` has the nodes of pools that exist, by `cluster/pool`; one that is not in it is taken to be whole.
+    """
+    needs = (
+        Reserved(
+            pool.pool,
+            named.project or cluster.project,
+            named.name,
+            sizes.get(pool.pool.key, pool.pool.document.size)
+            if pool.name in existing.get(cluster.cluster, ())
+            else 0,
+        )
         for cluster in clusters
         for pool in sorted(cluster.gpu_pools.values(), key=lambda pool: pool.pool.place)
         if (named := pool.pool.document.capacity.reservation)
-        and pool.name not in existing.get(cluster.cluster, ())
     )
+    return tuple(need for need in needs if need.machines)
 
 
 def reservation_problems(
@@ -66,7 +88,7 @@ def reservation_problems(
         yield from (_problem(need, reason) for in_zone in reasons.values() for reason in in_zone)
         return
     free = [free_machines(answer) for answer in known.values()]
-    left, wanted = sum(number or 0 for number in free), need.pool.document.size
+    left, wanted = sum(number or 0 for number in free), need.machines
     if None not in free and left < wanted:
         what = f"{need.title} has {left} of the {wanted} machines left that pool {need.pool.key} may need"
         yield _problem(need, what)

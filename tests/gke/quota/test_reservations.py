@@ -50,6 +50,17 @@ def test_a_pool_that_does_not_stand_yet_asks_for_its_reservation() -> None:
     assert reserved((cloud,), {"east": [cloud.pools["mega"]]}) == ()
 
 
+def test_a_pool_that_grows_asks_for_what_it_lacks() -> None:
+    cloud = made(clouds(cluster("east", on_mega())))
+    there = {"east": [cloud.pools["mega"]]}
+    (need,) = reserved((cloud,), there, {"east/mega": 1})
+    assert (need.machines, reserved((cloud,), there, {"east/mega": 2})) == (1, ())
+    assert list(reservation_problems(need, {"us-east5-a": answer("4", used="3")})) == []
+    assert [one.what for one in reservation_problems(need, {"us-east5-a": answer("4", used="4")})] == [
+        "reservation 'big' of project acme-ml has 0 of the 1 machines left that pool east/mega may need"
+    ]
+
+
 def test_a_shared_reservation_is_in_its_own_project() -> None:
     documents = clouds(cluster("east", on_mega(project="acme-core")))
     assert [one.project for one in reserved((made(documents),), {})] == ["acme-core"]
