@@ -10,6 +10,7 @@ from inferfleet.doctor.values import Check, unseen
 from inferfleet.gke.leftovers import (
     CLUSTERS,
     COLLECTIONS,
+    GLOBAL,
     NETWORKS,
     Footprint,
     Leftover,
@@ -46,10 +47,14 @@ def _looks(mark: Footprint, inventory: Inventory) -> Iterator[tuple[str, Look]]:
     yield CLUSTERS, lambda: clusters_left(mark, inventory.clusters(mark.project))
     for collection, what in COLLECTIONS.items():
         yield what, partial(_listed, mark, inventory, collection)
-    yield NETWORKS, lambda: networks_left(mark, inventory.networks(mark.project))
+    yield NETWORKS, lambda: networks_left(mark, inventory.of_no_place(mark.project, NETWORKS))
 
 
 def _listed(mark: Footprint, inventory: Inventory, collection: str) -> Iterable[Leftover]:
+    if collection in GLOBAL:
+        return left(
+            mark, collection, (("global", one) for one in inventory.of_no_place(mark.project, collection))
+        )
     return left(mark, collection, inventory.aggregated(mark.project, collection))
 
 
@@ -77,6 +82,9 @@ def _late(project: str, what: str, seconds: float) -> Check:
 
 def _untold(mark: Footprint) -> Iterator[Check]:
     for cluster in mark.shared:
-        why = "its network is not the stack's, so its load balancers and addresses are not told apart"
+        why = (
+            "its network is not the stack's, so its load balancers, addresses, endpoint groups and firewalls "
+            "are not told apart"
+        )
         step = f"Look for them: gcloud compute forwarding-rules list --project {mark.project}"
         yield unseen(f"cluster {cluster}", "load balancers", why, step)

@@ -5,9 +5,13 @@ are in no network and found by the label that GKE gives to what a cluster makes.
 labels.
 
 What GKE's controllers made for a cluster may stay when it is deleted: load balancers and volumes "not always
-guaranteed", https://docs.cloud.google.com/sdk/gcloud/reference/container/clusters/delete (2026-11-24). The
-label `goog-k8s-cluster-name` is on disks of volumes as people's own clean-ups use it, and was not found on a
-page of Google's about disks.
+guaranteed", https://docs.cloud.google.com/sdk/gcloud/reference/container/clusters/delete (2026-11-24). Of
+endpoint groups (https://github.com/murphye/cheap-gke-cluster/issues/8, 2022-01-19) and firewalls (https://
+github.com/hashicorp/terraform-provider-google/issues/5948, 2020-03-23) reports say that their network cannot
+be deleted then. So they come before it, as its subnetworks do.
+
+The label `goog-k8s-cluster-name` is on disks of volumes as people's own clean-ups use it, and was not found
+on a page of Google's about disks.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -25,7 +29,12 @@ COLLECTIONS = {
     "forwardingRules": "load balancers",
     "addresses": "addresses",
     "routers": "routers with NAT",
+    "networkEndpointGroups": "endpoint groups",
+    "firewalls": "firewalls",
+    "subnetworks": "subnetworks",
 }
+# Those that have no place, so that Google lists them as they are.
+GLOBAL = ("firewalls",)
 CLUSTERS, NETWORKS = "clusters", "networks"
 _LABEL = "goog-k8s-cluster-name"
 _COMMANDS = {
@@ -34,6 +43,9 @@ _COMMANDS = {
     "forwardingRules": "compute forwarding-rules",
     "addresses": "compute addresses",
     "routers": "compute routers",
+    "networkEndpointGroups": "compute network-endpoint-groups",
+    "firewalls": "compute firewall-rules",
+    "subnetworks": "compute networks subnets",
 }
 
 
@@ -111,9 +123,11 @@ def left(
         if not _ours(footprint, collection, resource):
             continue
         kind, _, place = scope.partition("/")
-        flag = {"zones": f"--zone {place}", "regions": f"--region {place}"}.get(kind, "--global")
+        flag = {"zones": f" --zone {place}", "regions": f" --region {place}"}.get(kind, " --global")
+        # Of these gcloud knows no other place.
+        flag = "" if collection in GLOBAL else flag
         name = str(resource.get("name"))
-        command = f"gcloud {_COMMANDS[collection]} delete {name} --project {footprint.project} {flag}"
+        command = f"gcloud {_COMMANDS[collection]} delete {name} --project {footprint.project}{flag}"
         yield Leftover(name, place or "global", command)
 
 

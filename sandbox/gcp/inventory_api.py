@@ -13,16 +13,22 @@ from typing import Any
 from aiohttp import web
 
 from sandbox.gcp.rules.names import cluster_path, short_name
-from sandbox.gcp.rules.networking import NETWORK, ROUTER
-from sandbox.gcp.rules.outlasting import DISK, FORWARDING_RULE
+from sandbox.gcp.rules.networking import FIREWALL, NETWORK, ROUTER, SUBNETWORK
+from sandbox.gcp.rules.outlasting import DISK, ENDPOINT_GROUP, FORWARDING_RULE, GKE_FIREWALL
 from sandbox.gcp.store import CLUSTER, POOL, Record, Records, Store, clusters
 
 Values = dict[str, Any]
 # What controllers inside of a cluster have made in the cloud.
 Outlasting = Callable[[Record], list[Record]]
-_TOKENS = {"forwardingRules": FORWARDING_RULE, "disks": DISK, "routers": ROUTER}
+_TOKENS = {
+    "forwardingRules": FORWARDING_RULE,
+    "disks": DISK,
+    "networkEndpointGroups": ENDPOINT_GROUP,
+    "routers": ROUTER,
+    "subnetworks": SUBNETWORK,
+}
 # Collections that are known; addresses are none of their own here, as those of load balancers are.
-_COLLECTIONS = ("addresses", "disks", "forwardingRules", "instances", "routers")
+_COLLECTIONS = ("addresses", "instances", *_TOKENS)
 
 
 def nothing(cluster: Record) -> list[Record]:
@@ -50,21 +56,34 @@ def add_inventory(
         names = [record.name for record in found if record.state["project"] == project]
         return web.json_response({"items": [{"name": name} for name in names]})
 
+    async def firewalls(request: web.Request) -> web.Response:
+        project = request.match_info["project"]
+        found = [
+            {"name": record.state["name"], "network": record.state["network"]}
+            for record in await every(store.read())
+            if record.token in (FIREWALL, GKE_FIREWALL) and record.state["project"] == project
+        ]
+        return web.json_response({"items": found})
+
+    async def every(records: Records) -> list[Record]:
+        found = [*records.values()]
+        for cluster in clusters(records):
+            found += await asyncio.to_thread(made, cluster)
+        return found
+
     async def aggregated(request: web.Request) -> web.Response:
         project, collection = request.match_info["project"], request.match_info["collection"]
         if collection not in _COLLECTIONS:
             raise web.HTTPNotFound
         records = store.read()
-        every = [*records.values()]
-        for cluster in clusters(records):
-            every += await asyncio.to_thread(made, cluster)
         items: dict[str, dict[str, list[Values]]] = {}
-        for scope, resource in _resources(project, collection, every, records):
+        for scope, resource in _resources(project, collection, await every(records), records):
             items.setdefault(scope, {}).setdefault(collection, []).append(resource)
         return web.json_response({"kind": f"compute#{collection}AggregatedList", "items": items})
 
     router.add_get("/v1/projects/{project}/locations/-/clusters", listed_clusters)
     router.add_get("/compute/v1/projects/{project}/global/networks", networks)
+    router.add_get("/compute/v1/projects/{project}/global/firewalls", firewalls)
     router.add_get("/compute/v1/projects/{project}/aggregated/{collection}", aggregated)
 
 

@@ -109,7 +109,7 @@ def test_the_commands_of_the_page_end_with_an_answer_and_leave_nothing(tmp_path:
     }
     assert "wrong" not in said["inferfleet doctor --stack prod"]
     left = said["inferfleet doctor --stack prod --leftovers"]
-    assert ("wrong" in left, "unseen" in left, left.count(" fine")) == (False, False, 7)
+    assert ("wrong" in left, "unseen" in left, left.count(" fine")) == (False, False, 10)
     assert TOKEN not in done.stdout + done.stderr
 
 

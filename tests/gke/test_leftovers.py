@@ -108,6 +108,27 @@ def test_networks_are_the_stacks_by_name() -> None:
             "instances delete x --project acme --zone us-east5-a",
         ),
         (
+            "networkEndpointGroups",
+            "zones/us-east5-a",
+            {"network": OURS},
+            {"network": THEIRS},
+            "network-endpoint-groups delete x --project acme --zone us-east5-a",
+        ),
+        (
+            "firewalls",
+            "global",
+            {"network": OURS},
+            {"network": THEIRS},
+            "firewall-rules delete x --project acme",
+        ),
+        (
+            "subnetworks",
+            "regions/us-east5",
+            {"network": OURS},
+            {"network": THEIRS},
+            "networks subnets delete x --project acme --region us-east5",
+        ),
+        (
             "addresses",
             "regions/us-east5",
             {"subnetwork": f"{COMPUTE}/regions/us-east5/subnetworks/east-1a2b3c-nodes"},

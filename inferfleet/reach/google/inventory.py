@@ -32,9 +32,9 @@ class Inventory:
             for scope, listed in sorted(scopes.items()):
                 yield from ((scope, resource) for resource in (listed or {}).get(collection) or ())
 
-    def networks(self, project: str) -> Iterator[Answer]:
-        """Yield the networks of the project."""
-        for page in self._pages(project, f"projects/{project}/global/networks"):
+    def of_no_place(self, project: str, collection: str) -> Iterator[Answer]:
+        """Yield the resources of a collection that has no regions: networks, firewalls."""
+        for page in self._pages(project, f"projects/{project}/global/{collection}"):
             yield from page.get("items") or ()
 
     def clusters(self, project: str) -> tuple[Answer, ...]:

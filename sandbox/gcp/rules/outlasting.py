@@ -13,12 +13,18 @@ from sandbox.gcp.rules.names import relative
 from sandbox.gcp.store import Record
 
 FORWARDING_RULE, DISK = "gcp:compute/forwardingRule:ForwardingRule", "gcp:compute/disk:Disk"
+ENDPOINT_GROUP = "gcp:compute/networkEndpointGroup:NetworkEndpointGroup"
+# No resource of the provider, so that nothing of a stack is taken for one.
+GKE_FIREWALL = "gke:firewall"
 KINDS = "gateways.gateway.networking.k8s.io,persistentvolumes"
 _DRIVER = "pd.csi.storage.gke.io"
 
 
 def outlasting(cluster: Record, objects: Iterable[dict[str, Any]]) -> Iterator[Record]:
-    """Yield the load balancers of a cluster's Gateways that have an address, and the disks of its volumes."""
+    """Yield the load balancers of a cluster's Gateways that have an address, with an endpoint group and a
+    firewall for each, and the disks of its volumes. Google's have more of them, in every zone and for every
+    Service.
+    """
     project = cluster.state["project"]
     for made in objects:
         metadata, spec = made["metadata"], made["spec"]
@@ -36,6 +42,18 @@ def outlasting(cluster: Record, objects: Iterable[dict[str, Any]]) -> Iterator[R
             state["IPAddress"] = addresses[0]["value"]
             yield Record(
                 FORWARDING_RULE, f"projects/{project}/regions/{region}/forwardingRules/{name}", state
+            )
+            zone = sorted(cluster.state["nodeLocations"])[0]
+            group = f"k8s1-{digest[:8]}-{metadata['namespace'][:12]}-{metadata['name'][:12]}-{digest[16:24]}"
+            within = {"project": project, "network": network}
+            yield Record(
+                ENDPOINT_GROUP,
+                f"projects/{project}/zones/{zone}/networkEndpointGroups/{group}",
+                {**within, "name": group, "zone": zone},
+            )
+            firewall = f"gkegw1-{digest[:4]}-l7-{digest[24:36]}"
+            yield Record(
+                GKE_FIREWALL, f"projects/{project}/global/firewalls/{firewall}", {**within, "name": firewall}
             )
         elif (spec.get("csi") or {}).get("driver") == _DRIVER:
             # projects/<project>/zones/<zone>/disks/<name>

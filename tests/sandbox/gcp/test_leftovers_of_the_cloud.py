@@ -29,6 +29,9 @@ WHAT = [
     "load balancers",
     "addresses",
     "routers with NAT",
+    "endpoint groups",
+    "firewalls",
+    "subnetworks",
     "networks",
 ]
 GATEWAY: dict[str, Any] = {
@@ -124,6 +127,9 @@ def test_of_a_cluster_that_stands_all_is_told(
         ("load balancers", "wrong"),
         ("addresses", "fine"),
         ("routers with NAT", "fine"),
+        ("endpoint groups", "wrong"),
+        ("firewalls", "wrong"),
+        ("subnetworks", "wrong"),
         ("networks", "wrong"),
     ]
 
@@ -141,5 +147,7 @@ def test_a_cluster_that_is_deleted_before_its_gateways_and_volumes_leaves_what_c
     assert [problem.next_step.partition("run `gcloud ")[2].split(" --")[0] for problem in problems] == [
         "compute disks delete pvc-1",
         "compute forwarding-rules delete gkegw1-d2db-inferfleet-s-inferfleet-5ee737581c8b",
+        "compute network-endpoint-groups delete k8s1-d2db5ee7-inferfleet-s-inferfleet-31a9ced1",
+        "compute firewall-rules delete gkegw1-d2db-l7-ccfda59447ad",
     ]
     assert problems[0].what == "pvc-1 is there, of the stack's disks (project acme, us-east5-a)"
