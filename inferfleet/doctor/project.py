@@ -6,7 +6,15 @@ from dataclasses import dataclass
 from inferfleet.api.problems import Problem
 from inferfleet.desired.values import Desired
 from inferfleet.doctor.values import Check, unseen
-from inferfleet.gke.facts.access import Permission, apis, permissions
+from inferfleet.gke.facts.access import (
+    SHARED_SUBNETWORK,
+    Permission,
+    apis,
+    host_commands,
+    permissions,
+)
+from inferfleet.gke.facts.schema import CLUSTER
+from inferfleet.gke.values import CloudCluster
 from inferfleet.reach.google.project import ProjectApi
 from inferfleet.reach.kubeconfig import GIVEN_UP
 from inferfleet.reach.refusals import CloudError
@@ -14,11 +22,14 @@ from inferfleet.reach.refusals import CloudError
 
 @dataclass(frozen=True)
 class ProjectNeeds:
-    """What clusters of the stack need of the project that they are in."""
+    """What clusters of the stack need of the project that they are in, and of `hosts`, whose subnetworks they
+    use.
+    """
 
     project: str
     apis: tuple[str, ...]
     permissions: tuple[Permission, ...]
+    hosts: tuple[str, ...] = ()
 
     @property
     def called(self) -> str:
@@ -29,10 +40,12 @@ class ProjectNeeds:
 def project_needs(desired: Desired) -> tuple[ProjectNeeds, ...]:
     """Return what is needed of each project in which the stack creates clusters."""
     clusters: dict[str, list[tuple[str | None, str, set[str]]]] = {}
+    hosts: dict[str, set[str]] = {}
     for cluster in desired.clusters:
         cloud = cluster.connection.cloud
         if cloud and cluster.connection.state not in GIVEN_UP:
             types = {made.token for component in cloud.components for made in component.resources}
+            hosts.setdefault(cloud.project, set()).update(_hosts(cloud))
             clusters.setdefault(cloud.project, []).append((cluster.gateway_class, cloud.endpoint, types))
     return tuple(
         ProjectNeeds(
@@ -42,9 +55,19 @@ def project_needs(desired: Desired) -> tuple[ProjectNeeds, ...]:
                 (token for _, _, types in of for token in types),
                 endpoints=[endpoint for _, endpoint, _ in of],
             ),
+            tuple(sorted(hosts[project])),
         )
         for project, of in sorted(clusters.items())
     )
+
+
+def _hosts(cloud: CloudCluster) -> Iterator[str]:
+    """Yield the host project of the Shared VPC that the cluster is in, if it is in one."""
+    for component in cloud.components:
+        for made in component.resources:
+            host = made.inputs["subnetwork"].split("/")[1] if made.token == CLUSTER else cloud.project
+            if host != cloud.project:
+                yield host
 
 
 def project_checks(needs: ProjectNeeds, api: ProjectApi) -> tuple[Check, ...]:
@@ -58,6 +81,29 @@ def project_checks(needs: ProjectNeeds, api: ProjectApi) -> tuple[Check, ...]:
                 needs, api.permitted(needs.project, (needed.name for needed in needs.permissions))
             ),
         ),
+        *(check for host in needs.hosts for check in _host(needs.project, host, api)),
+    )
+
+
+def _host(project: str, host: str, api: ProjectApi) -> Iterator[Check]:
+    """Yield what is seen of the host project of a Shared VPC, where rights may be on a subnetwork alone."""
+    of, name = f"host project {host}", SHARED_SUBNETWORK.name
+    yield from _seen(of, f"permission {name}", lambda: _own(of, host, api.permitted(host, [name])))
+    why = f"which roles accounts of Google's have there for clusters of project {project} is not asked"
+    step = f"Have somebody who may run `{'`, `'.join(host_commands(project, host))}`"
+    yield unseen(of, "accounts of Google's", why, step)
+
+
+def _own(of: str, host: str, permitted: frozenset[str]) -> Iterator[Check]:
+    if SHARED_SUBNETWORK.name in permitted:
+        yield Check(of, f"permission {SHARED_SUBNETWORK.name}")
+        return
+    yield unseen(
+        of,
+        f"permission {SHARED_SUBNETWORK.name}",
+        "the credentials lack it on the project, and may have it on the subnetwork",
+        f"Where they do not, run `gcloud projects add-iam-policy-binding {host} --member user:<you> --role "
+        f"{SHARED_SUBNETWORK.role}`, or have somebody run it",
     )
 
 

@@ -86,6 +86,32 @@ _BY_DNS = Permission(
 )
 
 
+# On the host project of a Shared VPC, or on the subnetwork alone.
+SHARED_SUBNETWORK = Permission(
+    "compute.subnetworks.use", "clusters in its subnetworks", "roles/compute.networkUser"
+)
+# Roles of Google's accounts on the host project; `{number}` is that of the cluster's project. As
+# https://github.com/GoogleCloudPlatform/cloud-foundation-fabric/blob/master/modules/project/
+# sharedvpc-agent-iam.yaml has them from https://cloud.google.com/kubernetes-engine/docs/how-to/
+# cluster-shared-vpc, 2026-11-24. It has compute.securityAdmin too, "to manage firewall rules".
+_GKE = "service-{number}@container-engine-robot.iam.gserviceaccount.com"
+HOST_ROLES: tuple[tuple[str, str], ...] = (
+    (_GKE, "roles/container.hostServiceAgentUser"),
+    (_GKE, "roles/compute.networkUser"),
+    ("{number}@cloudservices.gserviceaccount.com", "roles/compute.networkUser"),
+)
+
+
+def host_commands(project: str, host: str) -> tuple[str, ...]:
+    """Return the commands that let Google's accounts make clusters of `project` in subnetworks of `host`."""
+    number = f"$(gcloud projects describe {project} --format 'value(projectNumber)')"
+    return tuple(
+        f'gcloud projects add-iam-policy-binding {host} --member "serviceAccount:'
+        f'{account.format(number=number)}" --role {role}'
+        for account, role in HOST_ROLES
+    )
+
+
 def permissions(types: Iterable[str], *, endpoints: Iterable[str]) -> tuple[Permission, ...]:
     """Return what is needed to make resources of these types, to look at them, and to reach clusters by these
     endpoints (`DNS` or `IP`); each once.
