@@ -19,14 +19,18 @@ _CLASS, _CLUSTER = "InferenceClass", "InferenceCluster"
 
 
 def recipe_problems(
-    documents: Documents, clusters: Mapping[str, GkeCluster], made: Container[str] = ()
+    documents: Documents,
+    clusters: Mapping[str, GkeCluster],
+    made: Container[str] = (),
+    known: Container[str] = (),
 ) -> Iterator[Problem]:
     """Yield what Google would refuse of the clusters as they are written (errors), or might (warnings).
 
     A class is checked once, where any pool of a GKE cluster uses it. Abandoned clusters are left out. `made`
-    holds the clusters that exist: what is wrong with the version that one began with is a warning.
+    holds the GKE clusters that exist: what is wrong with what one began with is a warning. `known` holds all
+    clusters that are in the lock, existing ones too.
     """
-    yield from gateway_problems(documents)
+    yield from gateway_problems(documents, known)
     checked: set[str] = set()
     for cluster in clusters.values():
         if cluster.document.spec.state == "abandoned":

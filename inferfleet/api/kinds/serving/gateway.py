@@ -28,7 +28,8 @@ class Gateway(Model):
     """TCP port on which the Gateway listens for HTTP; refused with `ref`."""
     provider: Literal["gke", "istio", "envoy", "none"] = "none"
     """Whose controller serves the Gateway. For `gke`, `istio` and `envoy` it adds the objects and annotations
-    that they need beside Gateway and routes; `none` adds nothing.
+    that they need beside Gateway and routes; `none` adds nothing. Classes of Google's (`gke-l7-...`) need
+    `gke`.
     """
     ref: GatewayRef | None = None
     """A Gateway that exists. Either this or `className` is required."""
