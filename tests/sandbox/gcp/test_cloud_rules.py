@@ -9,6 +9,7 @@ from small_cloud import NETWORK, SUBNET, cluster, l4, network, pool
 
 from sandbox.gcp.rules.cluster import VERSION, has_inference_pools, has_provisioning_requests, version_of
 from sandbox.gcp.rules.errors import ApiError
+from sandbox.gcp.rules.regions import default_zones, exists, region_of
 
 NO_RESERVATION = {"reservationAffinity": {"consumeReservationType": "NO_RESERVATION"}}
 H100 = {"machineType": "a3-highgpu-8g", "guestAccelerators": [{"type": "nvidia-h100-80gb", "count": 8}]}
@@ -175,6 +176,17 @@ def test_gpus_are_tainted_only_where_other_nodes_can_hold_the_rest(tmp_path: Pat
     create(cloud, pool("system", nodeCount=1))
     beside = create(cloud, {**l4(), "inputs": {**l4()["inputs"], "name": "second"}})
     assert [record.state["nodeConfig"]["effectiveTaints"] for record in (alone, beside)] == [[], [taint]]
+
+
+def test_pools_are_in_ai_zones_that_they_name_and_no_cluster_is_by_itself(tmp_path: Path) -> None:
+    cloud, _ = with_cluster(tmp_path)
+    with pytest.raises(ApiError, match="is not a zone of region"):
+        create(cloud, pool("p", nodeLocations=["us-east5-ai9z"]))
+    assert (exists("us-central1-ai1a"), region_of("us-central1-ai1a"), default_zones("us-central1")) == (
+        True,
+        "us-central1",
+        ("us-central1-a", "us-central1-b", "us-central1-c"),
+    )
 
 
 @pytest.mark.parametrize(
