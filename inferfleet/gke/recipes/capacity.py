@@ -59,6 +59,10 @@ def _dynamic(pool: GkePool) -> Iterator[Finding]:
     elif size.min_node_count:
         what = f"has minNodeCount {size.min_node_count}, but {model} pools start from 0"
         yield Finding("rule", pool.path("minNodeCount"), what, DWS, "Remove minNodeCount")
+    if size.max_node_count == 0:
+        # "enable_flex_start does not work with static_node_count", which a pool without autoscaling has.
+        what = f"has maxNodeCount 0, with which it is not autoscaled, as {model} pools have to be"
+        yield Finding("creation", pool.path("maxNodeCount"), what, TOOLKIT, "Write at least 1")
     if model == "Queued":
         if pool.recipe.compact_placement:
             what = f"is Queued, which takes no compact placement, but class {pool.gke_class.name} asks for it"

@@ -73,6 +73,8 @@ def _problems(
         what, next_step = finding.about(subject), finding.next_step
         if finding.certainty == "rule":
             yield Problem(what, next_step, finding.path)
+        elif finding.certainty == "creation":
+            yield Problem(what, next_step, finding.path, severity="warning" if made else "error")
         elif finding.certainty == "floor" and made:
             yield Problem(f"{what}{MAYBE_UPGRADED}", next_step, finding.path, severity="warning")
         elif finding.certainty in ("fact", "floor") and verified:

@@ -162,6 +162,11 @@ CASES: dict[str, tuple[Pool, str, Pool]] = {
         f"has minNodeCount 2, but Queued pools start from 0 {DWS}",
         pool(recipe("g2-standard-4"), "Queued"),
     ),
+    "flex-none": (
+        pool(recipe("g2-standard-4"), "FlexStart", maxNodeCount=0),
+        f"has maxNodeCount 0, with which it is not autoscaled, as FlexStart pools have to be {TOOLKIT}",
+        pool(recipe("g2-standard-4"), "FlexStart", maxNodeCount=1),
+    ),
     "queued-compact": (
         pool(COMPACT, "Queued"),
         f"is Queued, which takes no compact placement, but class queued-compact asks for it {TOOLKIT}",
@@ -262,7 +267,15 @@ CASES: dict[str, tuple[Pool, str, Pool]] = {
 }
 # How that begins which is told of the pool; the rest is told of its class.
 _OF_POOLS = (
-    *("has maxRunDuration", "has nodeCount", "has minNodeCount", "has zones", "is FlexStart", "is Queued"),
+    *(
+        "has maxRunDuration",
+        "has maxNodeCount",
+        "has nodeCount",
+        "has minNodeCount",
+        "has zones",
+        "is FlexStart",
+        "is Queued",
+    ),
     *("names no zone", "names reservation", "takes any", "wants"),
 )
 
