@@ -69,7 +69,7 @@ _TOOLKIT_G4 = Source(
 )
 _NOTES_G4 = Source("GKE release notes", f"{_DOCS}/release-notes#October_21_2025", "2025-10-21")
 _NOTES_A3 = Source("GKE release notes", f"{_DOCS}/release-notes#October_17_2025", "2025-10-17")
-_FLEX_START = Source("GKE, flex-start", f"{_DOCS}/how-to/dws-flex-start-training", "2026-06-09")
+_FLEX_START = Source("GKE, flex-start", f"{_DOCS}/concepts/dws", "2026-11-24")
 _QUEUED = Source("GKE, queued provisioning", f"{_DOCS}/how-to/provisioningrequest", "2026-04-08")
 _DRA = Source("GKE, set up DRA", f"{_DOCS}/how-to/set-up-dra", "2026-04-14")
 _STRATEGIES = Source(
@@ -83,12 +83,9 @@ NETWORK_PROFILE = Floor(("1.34.1-gke.1829001",), DRANET)
 # Of clusters that are not Autopilot.
 IMAGE_CACHE = Floor(("1.28.3-gke.1067000",), PRELOADING)
 AUTOSCALED_UPGRADES = Floor(("1.34.0-gke.2201000",), _STRATEGIES)
-# Google's guides disagree: that of flex-start says 1.33.0, that of AI-optimized clusters 1.32.2.
+# Of GPUs; of TPUs, which no class has, the same page says 1.33.0-gke.1712000.
 CAPACITY: Mapping[str, tuple[Floor, ...]] = {
-    "FlexStart": (
-        Floor(("1.32.2-gke.1652000",), AI_CLUSTER),
-        Floor(("1.33.0-gke.1712000",), _FLEX_START, sure=False),
-    ),
+    "FlexStart": (Floor(("1.32.2-gke.1652000",), _FLEX_START),),
     "Queued": (Floor(("1.32.2-gke.1652000",), _QUEUED),),
 }
 # By family of machines. Of G4 the release notes say 1.34.0 and the toolkit 1.32.11.

@@ -46,7 +46,8 @@ POOLS = f"cluster east may lack the CRD of InferencePools, which GKE brings from
         (
             pool(L4, "FlexStart"),
             "1.31.4",
-            f"needs GKE 1.32.2-gke.1652000 for FlexStart; minVersion is 1.31.4 {AI_CLUSTER}",
+            "needs GKE 1.32.2-gke.1652000 for FlexStart; minVersion is 1.31.4 "
+            f"(GKE, flex-start, 2026-11-24: {DOCS}/concepts/dws)",
         ),
         (
             pool(DRA, nodeCount=1),

@@ -131,11 +131,6 @@ CASES: dict[str, tuple[Pool, str, Pool]] = {
         f"names reservation h100s, but only model Reservation takes one {TOOLKIT}",
         pool(recipe("a3-highgpu-8g"), "Queued", zones=[A, B]),
     ),
-    "run": (
-        pool(recipe("g2-standard-4"), run="12h"),
-        f"has maxRunDuration, but nodes of model OnDemand run until they are deleted {DWS}",
-        pool(recipe("g2-standard-4"), "FlexStart", run="12h"),
-    ),
     "reserved-zones": (
         pool(recipe("a3-highgpu-8g"), "Reservation", reservation=RESERVED, zones=[A, B]),
         f"has zones {A}, {B}; reservation h100s is in one zone (GKE, consuming reservations)",
