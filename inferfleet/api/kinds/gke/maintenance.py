@@ -120,7 +120,7 @@ class MaintenancePolicy(Model):
 
     @model_validator(mode="after")
     def _one_window(self) -> "MaintenancePolicy":
-        windows = [one for one in (self.daily_maintenance_window, self.recurring_window) if one]
+        windows = [window for window in (self.daily_maintenance_window, self.recurring_window) if window]
         if len(windows) != 1:
             what = "a maintenancePolicy has either dailyMaintenanceWindow or recurringWindow"
             step = 'Add dailyMaintenanceWindow: {startTime: "09:00"}'
