@@ -160,8 +160,8 @@ class Gke(Model):
         ]
         | None
     ) = None
-    """Lowest version of the control plane, such as `1.34` or `1.34.1-gke.1829001`. Default: what the channel
-    offers.
+    """Version with which the cluster begins, and below which it is not later: `1.34` for its newest patch, or
+    exactly `1.34.1-gke.1829001`, which Google may offer no more. Default: what the channel begins with.
     """
     maintenance_policy: MaintenancePolicy | None = None
     """When Google upgrades control plane and nodes by itself, and when it does not. Default: at any time.

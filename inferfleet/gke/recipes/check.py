@@ -36,6 +36,7 @@ def recipe_problems(
         if cluster.document.spec.state == "abandoned":
             continue
         yield from cluster_problems(cluster)
+        yield from version.begin_problems(cluster, made)
         yield from pool_kind_problems(cluster, made)
         yield from network.both_ways(cluster)
         yield from upkeep.maintenance_problems(cluster)

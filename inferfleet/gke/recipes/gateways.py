@@ -8,7 +8,7 @@ from inferfleet.api.problems import Problem
 from inferfleet.gke.facts.floors import INFERENCE_POOLS
 from inferfleet.gke.facts.gateway_classes import GOOGLES, LLM_D, NO_TIMEOUTS, TAKES_POOLS
 from inferfleet.gke.pool import GkeCluster
-from inferfleet.gke.recipes.version import LATE, MAYBE_UPGRADED
+from inferfleet.gke.recipes.version import LATE, MAYBE_UPGRADED, begin_with
 
 _CLASS = "spec.serving.gateway.className"
 _PROVIDER = "spec.serving.gateway.provider"
@@ -91,7 +91,7 @@ def pool_kind_problems(cluster: GkeCluster, made: Container[str]) -> Iterator[Pr
         return
     yield Problem(
         what,
-        f"Write minVersion: {since}, or newer; or install the CRD as that page says, and deploy then",
+        f"{begin_with(since)}; or install the CRD as that page says, and deploy then",
         f"spec.cluster.gke.{field}",
         kind="InferenceCluster",
         key=cluster.name,

@@ -64,7 +64,8 @@ def test_a_class_of_googles_with_another_provider_is_refused_and_of_a_known_clus
     what = (
         f"cluster east has a gateway of class gke-l7-rilb with provider {shown}: its routes have timeouts, "
         "which Google's controller refuses with UnsupportedValue (kserve/kserve#5311, 2026-03-27: "
-        "https://github.com/kserve/kserve/issues/5311), and it gets no policies for health checks and timeouts"
+        "https://github.com/kserve/kserve/issues/5311), and it gets no policies for health checks and "
+        "timeouts"
     )
     told_of = ("spec.serving.gateway.provider", what, "Write provider: gke")
     assert told(existing("gke-l7-rilb", provider)) == [("error", *told_of)]
