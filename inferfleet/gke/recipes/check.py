@@ -11,6 +11,7 @@ from inferfleet.gke.recipes import capacity, devices, machine, network, upkeep, 
 from inferfleet.gke.recipes.cluster import cluster_problems
 from inferfleet.gke.recipes.findings import Finding
 from inferfleet.gke.recipes.gateways import gateway_problems, pool_kind_problems
+from inferfleet.gke.recipes.maintenance import policy_problems
 from inferfleet.gke.recipes.version import MAYBE_UPGRADED
 
 _CLASS_RULES = (*machine.RULES, *devices.RULES, *network.CLASS_RULES)
@@ -40,6 +41,7 @@ def recipe_problems(
         yield from pool_kind_problems(cluster, made)
         yield from network.both_ways(cluster)
         yield from upkeep.maintenance_problems(cluster)
+        yield from policy_problems(cluster, made)
         pools = {pool.place: pool for pool in cluster.pools}
         for place, document in enumerate(cluster.document.spec.node_pools):
             pool = pools.get(place)
