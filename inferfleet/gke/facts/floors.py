@@ -38,10 +38,15 @@ class Floor:
 
 @dataclass(frozen=True)
 class Broken:
-    """Versions of GKE that are known not to work for a machine type: `since` and all later ones."""
+    """Versions of GKE that are known not to work for a machine type: `since` and all later ones.
+
+    `works` is the newest minor version that does, and `pinned` who stays on it.
+    """
 
     since: str
     source: Source
+    works: str
+    pinned: Source
 
 
 def parsed(text: str) -> Version:
@@ -141,8 +146,13 @@ FABRICS: Mapping[tuple[str, str], Floor] = {
     ("A4", "RDMA"): Floor(("1.32.2-gke.1475000",), AI_CLUSTER),
     ("A4X", "RDMA"): Floor(("1.32.8-gke.1108000", "1.33.4-gke.1036000"), AI_CLUSTER),
 }
-# Nothing was found that takes it back, and the toolkit's blueprint of these machines stays on 1.33.
-BROKEN: Mapping[str, Broken] = {"a3-highgpu-8g": Broken("1.34.1-gke.1431000", _NOTES_A3)}
+# GKE 1.35 has COS 125, and these machines take 121 at most (cluster-toolkit#5673). 1.33 left standard support
+# on 2026-08-03, with which an exclusion until the end of support is refused (cluster-toolkit#6063), so of new
+# clusters it is for the channel EXTENDED.
+_TOOLKIT_A3 = Source(
+    "cluster-toolkit#5673", "https://github.com/GoogleCloudPlatform/cluster-toolkit/pull/5673", "2026-05-15"
+)
+BROKEN: Mapping[str, Broken] = {"a3-highgpu-8g": Broken("1.34.1-gke.1431000", _NOTES_A3, "1.33", _TOOLKIT_A3)}
 
 
 def rows() -> tuple[Floor | Broken, ...]:

@@ -104,7 +104,10 @@ def _needs(pool: GkePool) -> Iterator[tuple[Floor, str]]:
 
 
 def _broken(pool: GkePool) -> Iterator[Finding]:
-    """Yield a doubt where the version is, or may become, one that Google asks not to use with the machine."""
+    """Yield a doubt where the version is, or may become, one that Google asks not to use with the machine.
+
+    A cluster stays on an older one by an exclusion of minor upgrades until the end of support.
+    """
     machine, written = pool.machine.type, pool.gke.min_version
     broken = BROKEN.get(machine)
     if broken is None:
@@ -112,12 +115,28 @@ def _broken(pool: GkePool) -> Iterator[Finding]:
     what = f"has {machine}, which Google asks not to use with GKE {broken.since} or later; "
     if written is None:
         field, whose = "releaseChannel", f"channel {pool.gke.release_channel} may have such a one"
-    elif below(written, broken.since):
-        field, whose = "releaseChannel", f"channel {pool.gke.release_channel} may upgrade to such a one"
-    else:
+    elif not below(written, broken.since):
         field, whose = "minVersion", f"minVersion is {written}"
-    next_step = "Try it with one node first, then write in `verified` of the class where it worked"
-    yield Finding("doubt", f"spec.cluster.gke.{field}", f"{what}{whose}", str(broken.source), next_step)
+    elif _stays(pool):
+        return
+    else:
+        field, whose = "releaseChannel", f"channel {pool.gke.release_channel} may upgrade to such a one"
+    next_step = (
+        f'Write minVersion: "{broken.works}" with releaseChannel: EXTENDED, the last that has it, and in '
+        "maintenancePolicy an exclusion of scope NO_MINOR_OR_NODE_UPGRADES with endTimeBehavior: "
+        "UNTIL_END_OF_SUPPORT, and install the CRD of InferencePools by hand; or try a newer one with one "
+        "node, and say in `verified` of the class where it worked"
+    )
+    source = f"{broken.source}; {broken.pinned}"
+    yield Finding("doubt", f"spec.cluster.gke.{field}", f"{what}{whose}", source, next_step)
+
+
+def _stays(pool: GkePool) -> bool:
+    policy = pool.gke.maintenance_policy
+    return policy is not None and any(
+        exclusion.scope in ("NO_MINOR_UPGRADES", "NO_MINOR_OR_NODE_UPGRADES") and exclusion.end_time is None
+        for exclusion in policy.maintenance_exclusions
+    )
 
 
 RULES: tuple[PoolRule, ...] = (_version, _broken)

@@ -153,24 +153,53 @@ def test_a_late_channel_without_a_version_is_warned_about(channel: str) -> None:
     )
 
 
+A3 = pool(recipe("a3-highgpu-8g"))
+STAYS = {
+    "dailyMaintenanceWindow": {"startTime": "09:00"},
+    "maintenanceExclusions": [
+        {
+            "name": "stays",
+            "scope": "NO_MINOR_OR_NODE_UPGRADES",
+            "startTime": "2026-11-01T00:00:00Z",
+            "endTimeBehavior": "UNTIL_END_OF_SUPPORT",
+        }
+    ],
+}
+
+
+def broken(**gke: Any) -> list[tuple[str, str]]:
+    """Path and words of what is told of the machine, but for the pool and the sources."""
+    _, warnings = told(stack({"p": A3}, **gke))
+    begins = "pool p of cluster east has a3-highgpu-8g, which Google asks not to use with GKE "
+    lines = [line.partition(": ") for line in warnings if begins in line]
+    return [(path, line.removeprefix(f"{begins}1.34.1-gke.1431000 or later; ")) for path, _, line in lines]
+
+
 @pytest.mark.parametrize(
     ("gke", "field", "whose"),
     [
         ({}, "releaseChannel", "channel REGULAR may have such a one"),
+        ({"maintenancePolicy": STAYS}, "releaseChannel", "channel REGULAR may have such a one"),
+        ({"minVersion": "1.33"}, "releaseChannel", "channel REGULAR may upgrade to such a one"),
         ({"minVersion": "1.35"}, "minVersion", "minVersion is 1.35"),
+        ({"minVersion": "1.35", "maintenancePolicy": STAYS}, "minVersion", "minVersion is 1.35"),
     ],
 )
 def test_machines_that_a_version_is_known_to_break_are_warned_about(
     gke: dict[str, Any], field: str, whose: str
 ) -> None:
-    assert told(stack({"p": pool(recipe("a3-highgpu-8g"))}, **gke)) == (
-        [],
-        [
-            f"spec.cluster.gke.{field}: pool p of cluster east has a3-highgpu-8g, which Google asks not to "
-            f"use with GKE 1.34.1-gke.1431000 or later; {whose} "
-            f"(GKE release notes, 2025-10-17: {DOCS}/release-notes#October_17_2025)"
-        ],
-    )
+    assert broken(**gke) == [
+        (
+            f"spec.cluster.gke.{field}",
+            f"{whose} (GKE release notes, 2025-10-17: {DOCS}/release-notes#October_17_2025; "
+            "cluster-toolkit#5673, 2026-05-15: "
+            "https://github.com/GoogleCloudPlatform/cluster-toolkit/pull/5673)",
+        )
+    ]
+
+
+def test_a_cluster_that_stays_on_a_version_that_works_is_not_warned_about() -> None:
+    assert broken(minVersion="1.33", releaseChannel="EXTENDED", maintenancePolicy=STAYS) == []
 
 
 @pytest.mark.parametrize(
