@@ -1,6 +1,5 @@
 """How long a recurring maintenance window is open: arithmetic on rules of RFC 5545, by whole days."""
 
-import calendar
 import re
 from collections.abc import Callable, Iterator, Mapping
 from datetime import date, datetime, timedelta
@@ -106,4 +105,5 @@ def _is(day: date, number: str, name: str) -> bool:
 
 
 def _length(day: date) -> int:
-    return calendar.monthrange(day.year, day.month)[1]
+    next_month = day.replace(day=28) + timedelta(days=4)
+    return (next_month - timedelta(days=next_month.day)).day
