@@ -153,11 +153,13 @@ def _through_api_server(api: Api, address: Address | None, target: Target) -> _W
 def _ready(api: Api, namespace: str, pods: Pods) -> str:
     """Return the name of the first pod that serves, "" where there is none."""
     query = {"labelSelector": ",".join(f"{key}={value}" for key, value in pods.labels)}
-    found = api.items(f"/api/v1/namespaces/{namespace}/pods", query=query)
-    return next(iter(sorted(pod["metadata"]["name"] for pod in found if _serves(pod))), "")
+    there = api.items(f"/api/v1/namespaces/{namespace}/pods", query=query)
+    return next(iter(sorted(pod["metadata"]["name"] for pod in there if _serves(pod))), "")
 
 
 def _serves(pod: Mapping[str, Any]) -> bool:
     conditions = (pod.get("status") or {}).get("conditions") or []
-    ready = any((one.get("type"), one.get("status")) == ("Ready", "True") for one in conditions)
+    ready = any(
+        (condition.get("type"), condition.get("status")) == ("Ready", "True") for condition in conditions
+    )
     return ready and "deletionTimestamp" not in pod["metadata"]

@@ -63,31 +63,31 @@ def target(documents: Documents, plan: Plan, name: str | None, cluster: str | No
         what = f"stack {plan.lock.stack} has no replicas with a place, so there is nobody to ask"
         raise InvalidDocuments([Problem(what, "Write a ModelDeployment, and look at `inferfleet plan`")])
     named = _named(every, name)
-    there = [one for one in named if cluster in (None, one.cluster)]
+    there = [target for target in named if cluster in (None, target.cluster)]
     if not there:
         what = f"{named[0].kind} {named[0].key} is not on cluster {shown(cluster or '')}"
-        raise InvalidDocuments([Problem(what, f"It is on {listing([one.cluster for one in named])}")])
+        raise InvalidDocuments([Problem(what, f"It is on {listing([target.cluster for target in named])}")])
     if len(there) > 1:
-        what = f"{there[0].kind} {there[0].key} is on {listing([one.cluster for one in there])}"
+        what = f"{there[0].kind} {there[0].key} is on {listing([target.cluster for target in there])}"
         raise InvalidDocuments([Problem(what, f"Name one of them: --cluster {there[0].cluster}")])
     return there[0]
 
 
 def _named(every: list[Target], name: str | None) -> list[Target]:
     """Return the one that is meant, on each of its clusters."""
-    services = [one for one in every if one.kind == "service"]
+    services = [target for target in every if target.kind == "service"]
     if name is None:
         candidates = services or every
     else:
-        fitting = [one for one in every if name in (one.key, one.key.partition("/")[2])]
-        candidates = [one for one in fitting if one.kind == "service"] or fitting
-    keys = sorted({one.key for one in candidates})
+        fitting = [target for target in every if name in (target.key, target.key.partition("/")[2])]
+        candidates = [target for target in fitting if target.kind == "service"] or fitting
+    keys = sorted({target.key for target in candidates})
     if len(keys) == 1:
         return candidates
     if keys:
         what = f"there are several {candidates[0].kind}s" if name is None else f"{shown(name)} is not clear"
         raise InvalidDocuments([Problem(f"{what}: {listing(keys)}", "Name one of them")])
-    there = sorted({f"{one.kind} {one.key}" for one in every})
+    there = sorted({f"{target.kind} {target.key}" for target in every})
     what = f"there is no service or deployment {shown(name or '')} with replicas that have a place"
     raise InvalidDocuments([Problem(what, f"There is {listing(there)}")])
 
@@ -101,7 +101,7 @@ def _services(documents: Documents, plan: Plan) -> Iterator[Target]:
             route.cluster,
             of_service(documents, route),
             documents.services[route.service].spec.route.model,
-            tuple(_pods(documents, ((one.deployment, one.revision) for one in backends))),
+            tuple(_pods(documents, ((backend.deployment, backend.revision) for backend in backends))),
         )
 
 

@@ -12,7 +12,9 @@ from inferfleet.doctor.machine import program_checks, state_checks
 from inferfleet.doctor.project import project_checks, project_needs
 from inferfleet.doctor.rights import rights
 from inferfleet.doctor.values import Check, unseen
+from inferfleet.doctor.versions import MIN_VERSION, version_check
 from inferfleet.fleet.lock.lock import Lock
+from inferfleet.gke.pool import gke_clusters
 from inferfleet.preflight.capacity import capacity_warnings
 from inferfleet.preflight.observe import observe
 from inferfleet.reach.api import Api
@@ -59,6 +61,12 @@ def look(subject: Subject, pulumi: Pulumi, google: Addresses, *, seconds: float)
         questions[2, need.called, "APIs and permissions"] = partial(project_checks, need, api)
     if needs:
         questions[2, _GOOGLE, _ROOM] = lambda: _room(subject, google, login, seconds)
+    container, described = ContainerApi(google.container, login), gke_clusters(subject.documents)
+    for cluster in desired.clusters:
+        cloud = cluster.connection.cloud
+        if cloud and cluster.connection.state not in GIVEN_UP:
+            asked = partial(version_check, described[cloud.cluster], cloud, container, seconds=seconds)
+            questions[2, f"cluster {cloud.cluster}", MIN_VERSION] = asked
     answers = Asked(questions).answers(until=until + 2)
     checks = list(program_checks(desired, installed))
     for key in sorted(questions):

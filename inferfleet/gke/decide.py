@@ -40,7 +40,8 @@ def cloud_pools(documents: Documents, lock: Lock) -> dict[str, dict[str, CloudPo
     There are none while recipes have errors.
     """
     described = gke_clusters(documents, lock)
-    if not described or of_severity(recipe_problems(documents, described, _made(lock)), "error"):
+    recipes = recipe_problems(documents, described, _made(lock), lock.clusters)
+    if not described or of_severity(recipes, "error"):
         return {}
     return {
         name: {pool.name: gpu_pool(cluster, pool, after=()) for pool in cluster.pools}
@@ -55,7 +56,7 @@ def decide(documents: Documents, lock: Lock, planned: Plan) -> Cloud:
     """
     described = gke_clusters(documents, lock)
     problems = (
-        *recipe_problems(documents, described, _made(lock)),
+        *recipe_problems(documents, described, _made(lock), lock.clusters),
         *range_problems(described, lock),
         *system_problems(documents, described, planned),
         *driver_problems(documents, described, planned),

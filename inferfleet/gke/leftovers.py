@@ -114,12 +114,12 @@ def networks_left(footprint: Footprint, networks: Iterable[Mapping[str, Any]]) -
 
 
 def left(
-    footprint: Footprint, collection: str, found: Iterable[tuple[str, Mapping[str, Any]]]
+    footprint: Footprint, collection: str, resources: Iterable[tuple[str, Mapping[str, Any]]]
 ) -> Iterator[Leftover]:
     """Yield what is the stack's of one of the COLLECTIONS. Resources come with their scope, such as
     `zones/us-central1-a`.
     """
-    for scope, resource in found:
+    for scope, resource in resources:
         if not _ours(footprint, collection, resource):
             continue
         kind, _, place = scope.partition("/")
@@ -138,7 +138,7 @@ def _ours(footprint: Footprint, collection: str, resource: Mapping[str, Any]) ->
         return True
     links = [
         resource.get("network"),
-        *(one.get("network") for one in resource.get("networkInterfaces") or ()),
+        *(interface.get("network") for interface in resource.get("networkInterfaces") or ()),
     ]
     # Addresses inside of a network name a subnetwork, which is called after its cluster.
     inside = _name(resource.get("subnetwork"))

@@ -80,6 +80,25 @@ class ContainerApi:
             )
         return body
 
+    def versions(self, plan: CloudCluster, channel: str, *, seconds: float) -> tuple[str, ...]:
+        """Return the versions that a cluster of a release channel may begin with in the region, newest first.
+
+        https://docs.cloud.google.com/kubernetes-engine/docs/reference/rest/v1/projects.locations/getServerConfig
+        """
+        path = f"projects/{plan.project}/locations/{plan.region}/serverConfig"
+        api = f"the Container API at {self.address}"
+        status, body = self._login.get(f"{self.address}/v1/{path}", of=api, seconds=seconds)
+        if status != 200:
+            raise refused(status, body.get("error"), CONTAINER, project=plan.project, address=self.address)
+        channels = body.get("channels")
+        return tuple(
+            version
+            for known in (channels if isinstance(channels, list) else ())
+            if isinstance(known, dict) and known.get("channel") == channel
+            for version in known.get("validVersions") or ()
+            if _text(version)
+        )
+
 
 class ComputeApi:
     """Requests to the Compute and the Cloud Quotas API, from any number of threads.

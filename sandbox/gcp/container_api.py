@@ -1,4 +1,4 @@
-"""The Container API: the login and the method `clusters.get`, answered from what exists in the cloud.
+"""The Container API: the login, `getServerConfig`, and `clusters.get`, answered from what is in the cloud.
 
 docs.cloud.google.com/kubernetes-engine/docs/reference/rest/v1/projects.locations.clusters
 """
@@ -11,8 +11,10 @@ from aiohttp.typedefs import Handler
 from sandbox.gcp.compute_api import add_compute, error_response
 from sandbox.gcp.inventory_api import Outlasting, add_inventory, nothing
 from sandbox.gcp.project_api import add_projects
+from sandbox.gcp.rules import regions
 from sandbox.gcp.rules.maintenance import maintenance_window
 from sandbox.gcp.rules.names import short_name
+from sandbox.gcp.rules.versions import server_config
 from sandbox.gcp.store import Record, Records, Store, pools_of
 
 Values = dict[str, Any]
@@ -24,8 +26,9 @@ _RENAMED = ("bootDisk", "diskSizeGb", "diskType", "effectiveTaints", "guestAccel
 def application(store: Store, made: Outlasting = nothing) -> web.Application:
     """Return the server of all simulated APIs.
 
-    `POST /token` is the login, `GET /v1/projects/*/locations/*/clusters/*` answers a cluster, and the rest is
-    compute_api's, inventory_api's and project_api's. `made` says what a cluster has made in the cloud.
+    `POST /token` is the login, `GET /v1/projects/*/locations/*/clusters/*` answers a cluster,
+    `GET /v1/projects/*/locations/*/serverConfig` the versions that there are, and the rest is compute_api's,
+    inventory_api's and project_api's. `made` says what a cluster has made in the cloud.
     """
 
     async def login(request: web.Request) -> web.Response:
@@ -38,9 +41,16 @@ def application(store: Store, made: Outlasting = nothing) -> web.Application:
             return error_response(404, "NOT_FOUND", f"Not found: {cluster_id}.")
         return web.json_response(cluster_json(records[cluster_id], records))
 
+    async def get_server_config(request: web.Request) -> web.Response:
+        location = request.match_info["location"]
+        if not regions.exists(location):
+            return error_response(400, "INVALID_ARGUMENT", f"Location {location!r} does not exist")
+        return web.json_response(server_config())
+
     server = web.Application(middlewares=[_require_login])
     server.router.add_post("/token", login)
     server.router.add_get("/v1/projects/{project}/locations/{location}/clusters/{cluster}", get_cluster)
+    server.router.add_get("/v1/projects/{project}/locations/{location}/serverConfig", get_server_config)
     add_compute(server.router, store)
     add_inventory(server.router, store, cluster_json, made)
     add_projects(server.router, store)

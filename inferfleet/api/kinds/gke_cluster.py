@@ -19,7 +19,9 @@ PROJECT = Written(
     "a project ID: 6 to 30 lowercase letters, digits and '-'",
 )
 _REGION = Written("[a-z]+-[a-z]+[0-9]{1,2}", "a region such as us-east5 (zones belong to the pools)", 32)
-ZONE = Written("[a-z]+-[a-z]+[0-9]{1,2}-[a-z]+", "a zone such as us-east5-a", 32)
+# AI zones are named like us-central1-ai1a: https://docs.cloud.google.com/compute/docs/regions-zones/ai-zones,
+# read on 2026-11-24.
+ZONE = Written("[a-z]+-[a-z]+[0-9]{1,2}-(ai[0-9]{1,2})?[a-z]+", "a zone such as us-east5-a", 32)
 # Room for the smallest proxy-only subnet Google takes (/26), and no more than four to 10.0.0.0/8.
 SMALLEST_BLOCK, LARGEST_BLOCK = 16, 10
 
@@ -158,8 +160,8 @@ class Gke(Model):
         ]
         | None
     ) = None
-    """Lowest version of the control plane, such as `1.34` or `1.34.1-gke.1829001`. Default: what the channel
-    offers.
+    """Version with which the cluster begins, and below which it is not later: `1.34` for its newest patch, or
+    exactly `1.34.1-gke.1829001`, which Google may offer no more. Default: what the channel begins with.
     """
     maintenance_policy: MaintenancePolicy | None = None
     """When Google upgrades control plane and nodes by itself, and when it does not. Default: at any time.

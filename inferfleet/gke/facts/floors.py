@@ -38,10 +38,15 @@ class Floor:
 
 @dataclass(frozen=True)
 class Broken:
-    """Versions of GKE that are known not to work for a machine type: `since` and all later ones."""
+    """Versions of GKE that are known not to work for a machine type: `since` and all later ones.
+
+    `works` is the newest minor version that does, and `pinned` who stays on it.
+    """
 
     since: str
     source: Source
+    works: str
+    pinned: Source
 
 
 def parsed(text: str) -> Version:
@@ -55,6 +60,27 @@ def below(written: str, needed: str) -> bool:
     return mine < wanted[: len(mine)]
 
 
+def minor(version: str) -> str:
+    """Return the minor version, `1.34` for `1.34.1-gke.1829001`, of which GKE takes the newest patch."""
+    return ".".join(version.split(".")[:2])
+
+
+# A cluster begins with a patch that is written in full, which is taken off the lists of the channels after
+# weeks or months: "Master version must be one of "STABLE" channel supported versions". The provider sends
+# minMasterVersion as initialClusterVersion (resource_container_cluster.go).
+EXACT = Source(
+    "terraform-google-kubernetes-engine#2177",
+    "https://github.com/terraform-google-modules/terraform-google-kubernetes-engine/issues/2177",
+    "2024-11-08",
+)
+# The newest minor version whose kinds profiles/kubernetes.py knows.
+NEWEST = "1.36"
+# What a minor version that no channel has is answered with: "No valid versions with the prefix found".
+NO_SUCH_MINOR = Source(
+    "terraform-provider-google#22167",
+    "https://github.com/hashicorp/terraform-provider-google/issues/22167",
+    "2025-03-31",
+)
 _DOCS = "https://docs.cloud.google.com/kubernetes-engine/docs"
 _TOOLKIT = "https://github.com/GoogleCloudPlatform/cluster-toolkit/blob/10470803"
 _GPU_DIRECT = Source(
@@ -69,7 +95,7 @@ _TOOLKIT_G4 = Source(
 )
 _NOTES_G4 = Source("GKE release notes", f"{_DOCS}/release-notes#October_21_2025", "2025-10-21")
 _NOTES_A3 = Source("GKE release notes", f"{_DOCS}/release-notes#October_17_2025", "2025-10-17")
-_FLEX_START = Source("GKE, flex-start", f"{_DOCS}/how-to/dws-flex-start-training", "2026-06-09")
+_FLEX_START = Source("GKE, flex-start", f"{_DOCS}/concepts/dws", "2026-11-24")
 _QUEUED = Source("GKE, queued provisioning", f"{_DOCS}/how-to/provisioningrequest", "2026-04-08")
 _DRA = Source("GKE, set up DRA", f"{_DOCS}/how-to/set-up-dra", "2026-04-14")
 _STRATEGIES = Source(
@@ -83,12 +109,9 @@ NETWORK_PROFILE = Floor(("1.34.1-gke.1829001",), DRANET)
 # Of clusters that are not Autopilot.
 IMAGE_CACHE = Floor(("1.28.3-gke.1067000",), PRELOADING)
 AUTOSCALED_UPGRADES = Floor(("1.34.0-gke.2201000",), _STRATEGIES)
-# Google's guides disagree: that of flex-start says 1.33.0, that of AI-optimized clusters 1.32.2.
+# Of GPUs; of TPUs, which no class has, the same page says 1.33.0-gke.1712000.
 CAPACITY: Mapping[str, tuple[Floor, ...]] = {
-    "FlexStart": (
-        Floor(("1.32.2-gke.1652000",), AI_CLUSTER),
-        Floor(("1.33.0-gke.1712000",), _FLEX_START, sure=False),
-    ),
+    "FlexStart": (Floor(("1.32.2-gke.1652000",), _FLEX_START),),
     "Queued": (Floor(("1.32.2-gke.1652000",), _QUEUED),),
 }
 # By family of machines. Of G4 the release notes say 1.34.0 and the toolkit 1.32.11.
@@ -123,8 +146,13 @@ FABRICS: Mapping[tuple[str, str], Floor] = {
     ("A4", "RDMA"): Floor(("1.32.2-gke.1475000",), AI_CLUSTER),
     ("A4X", "RDMA"): Floor(("1.32.8-gke.1108000", "1.33.4-gke.1036000"), AI_CLUSTER),
 }
-# Nothing was found that takes it back, and the toolkit's blueprint of these machines stays on 1.33.
-BROKEN: Mapping[str, Broken] = {"a3-highgpu-8g": Broken("1.34.1-gke.1431000", _NOTES_A3)}
+# GKE 1.35 has COS 125, and these machines take 121 at most (cluster-toolkit#5673). 1.33 left standard support
+# on 2026-08-03, with which an exclusion until the end of support is refused (cluster-toolkit#6063), so of new
+# clusters it is for the channel EXTENDED.
+_TOOLKIT_A3 = Source(
+    "cluster-toolkit#5673", "https://github.com/GoogleCloudPlatform/cluster-toolkit/pull/5673", "2026-05-15"
+)
+BROKEN: Mapping[str, Broken] = {"a3-highgpu-8g": Broken("1.34.1-gke.1431000", _NOTES_A3, "1.33", _TOOLKIT_A3)}
 
 
 def rows() -> tuple[Floor | Broken, ...]:

@@ -23,3 +23,6 @@ PROXY_ONLY = Source(
     "https://docs.cloud.google.com/load-balancing/docs/proxy-only-subnets",
     "2026-11-23",
 )
+# Its controller refuses routes with `timeouts`, which those for other providers have: Accepted is False,
+# UnsupportedValue.
+NO_TIMEOUTS = Source("kserve/kserve#5311", "https://github.com/kserve/kserve/issues/5311", "2026-03-27")

@@ -12,6 +12,7 @@ from inferfleet.gke.facts.sources import (
     DWS,
     FLEX_START,
     GPUS,
+    NODE_POOL_API,
     PROVISIONING_REQUEST,
     TOOLKIT,
 )
@@ -47,9 +48,9 @@ def _dynamic(pool: GkePool) -> Iterator[Finding]:
     size, model, path = pool.document, pool.capacity_model, pool.path("capacity.model")
     if model not in _DYNAMIC:
         if size.capacity.max_run_duration:
-            what = f"has maxRunDuration, but nodes of model {model} run until they are deleted"
-            next_step = "Remove it, or write model: FlexStart"
-            yield Finding("rule", pool.path("capacity.maxRunDuration"), what, DWS, next_step)
+            what = f"has maxRunDuration, of which no source says that it ends nodes of model {model}"
+            next_step = "Try it with one node first, remove it, or write model: FlexStart"
+            yield Finding("doubt", pool.path("capacity.maxRunDuration"), what, NODE_POOL_API, next_step)
         return
     if size.node_count is not None:
         added = f"{model} nodes are added when there is capacity, starting from 0"
@@ -59,6 +60,10 @@ def _dynamic(pool: GkePool) -> Iterator[Finding]:
     elif size.min_node_count:
         what = f"has minNodeCount {size.min_node_count}, but {model} pools start from 0"
         yield Finding("rule", pool.path("minNodeCount"), what, DWS, "Remove minNodeCount")
+    if size.max_node_count == 0:
+        # "enable_flex_start does not work with static_node_count", which a pool without autoscaling has.
+        what = f"has maxNodeCount 0, with which it is not autoscaled, as {model} pools have to be"
+        yield Finding("creation", pool.path("maxNodeCount"), what, TOOLKIT, "Write at least 1")
     if model == "Queued":
         if pool.recipe.compact_placement:
             what = f"is Queued, which takes no compact placement, but class {pool.gke_class.name} asks for it"
@@ -88,6 +93,14 @@ def _reserved(pool: GkePool) -> Iterator[Finding]:
     elif model == "Reservation" and named is None and _models(pool, "yes") == ("Reservation",):
         what = f"takes any reservation, but {machine.type} comes from one that is named only"
         yield Finding("fact", path, what, GPUS, "Write reservation: {name: ...}")
+
+
+def _host_maintenance(pool: GkePool) -> Iterator[Finding]:
+    asked = pool.document.capacity.host_maintenance
+    if asked and pool.capacity_model == "Spot":
+        what = f"has hostMaintenance: {asked}, of which no source says that Spot nodes take it"
+        next_step = "Remove it, or try it with one node first"
+        yield Finding("doubt", pool.path("capacity.hostMaintenance"), what, NODE_POOL_API, next_step)
 
 
 def _compact(pool: GkePool) -> Iterator[Finding]:
@@ -146,6 +159,6 @@ def _from_zero(pool: GkePool) -> Iterator[Finding]:
 
 
 RULES: tuple[PoolRule, ...] = (
-    *(_offered, _dynamic, _reserved, _compact),
+    *(_offered, _dynamic, _reserved, _host_maintenance, _compact),
     *(_most_nodes, _whole_rack, _from_zero),
 )

@@ -11,6 +11,7 @@ from inferfleet.gke.recipes import capacity, devices, machine, network, upkeep, 
 from inferfleet.gke.recipes.cluster import cluster_problems
 from inferfleet.gke.recipes.findings import Finding
 from inferfleet.gke.recipes.gateways import gateway_problems, pool_kind_problems
+from inferfleet.gke.recipes.maintenance import policy_problems
 from inferfleet.gke.recipes.version import MAYBE_UPGRADED
 
 _CLASS_RULES = (*machine.RULES, *devices.RULES, *network.CLASS_RULES)
@@ -19,22 +20,28 @@ _CLASS, _CLUSTER = "InferenceClass", "InferenceCluster"
 
 
 def recipe_problems(
-    documents: Documents, clusters: Mapping[str, GkeCluster], made: Container[str] = ()
+    documents: Documents,
+    clusters: Mapping[str, GkeCluster],
+    made: Container[str] = (),
+    known: Container[str] = (),
 ) -> Iterator[Problem]:
     """Yield what Google would refuse of the clusters as they are written (errors), or might (warnings).
 
     A class is checked once, where any pool of a GKE cluster uses it. Abandoned clusters are left out. `made`
-    holds the clusters that exist: what is wrong with the version that one began with is a warning.
+    holds the GKE clusters that exist: what is wrong with what one began with is a warning. `known` holds all
+    clusters that are in the lock, existing ones too.
     """
-    yield from gateway_problems(documents)
+    yield from gateway_problems(documents, known)
     checked: set[str] = set()
     for cluster in clusters.values():
         if cluster.document.spec.state == "abandoned":
             continue
         yield from cluster_problems(cluster)
+        yield from version.begin_problems(cluster, made)
         yield from pool_kind_problems(cluster, made)
         yield from network.both_ways(cluster)
         yield from upkeep.maintenance_problems(cluster)
+        yield from policy_problems(cluster, made)
         pools = {pool.place: pool for pool in cluster.pools}
         for place, document in enumerate(cluster.document.spec.node_pools):
             pool = pools.get(place)
@@ -69,6 +76,8 @@ def _problems(
         what, next_step = finding.about(subject), finding.next_step
         if finding.certainty == "rule":
             yield Problem(what, next_step, finding.path)
+        elif finding.certainty == "creation":
+            yield Problem(what, next_step, finding.path, severity="warning" if made else "error")
         elif finding.certainty == "floor" and made:
             yield Problem(f"{what}{MAYBE_UPGRADED}", next_step, finding.path, severity="warning")
         elif finding.certainty in ("fact", "floor") and verified:

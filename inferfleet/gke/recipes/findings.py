@@ -6,9 +6,10 @@ from typing import Literal
 
 from inferfleet.gke.pool import GkeClass, GkePool
 
-# rule: never works. fact: the table of machines says no, unless the class is `verified`. floor: a fact about
-# the version with which a cluster begins, so of one that exists it is not sure. doubt: may not work.
-Certainty = Literal["rule", "fact", "floor", "doubt"]
+# rule: never works. creation: never works for a pool that is made, but a cluster that exists may have one.
+# fact: the table of machines says no, unless the class is `verified`. floor: a fact about the version with
+# which a cluster begins, so of one that exists it is not sure. doubt: may not work.
+Certainty = Literal["rule", "creation", "fact", "floor", "doubt"]
 
 
 @dataclass(frozen=True)

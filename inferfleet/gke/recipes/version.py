@@ -1,22 +1,27 @@
 """Rules of versions: is the cluster's GKE version one in which what a pool uses works."""
 
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 
+from inferfleet.api.problems import Problem
 from inferfleet.gke.facts.floors import (
     AUTOSCALED_UPGRADES,
     BROKEN,
     CAPACITY,
     DRA,
+    EXACT,
     FABRICS,
     FAMILIES,
     IMAGE_CACHE,
     NETWORK_PROFILE,
+    NEWEST,
+    NO_SUCH_MINOR,
     PARTS,
     Floor,
     below,
+    minor,
     parsed,
 )
-from inferfleet.gke.pool import GkePool
+from inferfleet.gke.pool import GkeCluster, GkePool
 from inferfleet.gke.recipes.findings import Finding, PoolRule
 
 # Channels that bring versions late, or keep old ones.
@@ -28,6 +33,36 @@ MAYBE_UPGRADED = "; the cluster exists, and may have been upgraded since"
 _OLDEST = "1.30"
 
 
+def begin_with(needed: str) -> str:
+    """Return the step to a version that has what `needed` has: its minor version, by the newest patch."""
+    return f'Write minVersion: "{minor(needed)}" for its newest patch, or a newer minor version'
+
+
+def begin_problems(cluster: GkeCluster, made: Container[str]) -> Iterator[Problem]:
+    """Yield a warning where a new cluster begins with a version that Google may not offer.
+
+    Never an error: what is offered differs by region, channel and week, which `inferfleet doctor` asks.
+    """
+    written = cluster.gke.min_version
+    if written is None or cluster.name in made:
+        return
+    of_cluster, ask = f"cluster {cluster.name}", "`inferfleet doctor` asks Google whether it is offered"
+    if parsed(written)[:2] > parsed(NEWEST):
+        what = (
+            f"{of_cluster} begins with GKE {written}; the newest minor version known here is {NEWEST}, and "
+        )
+        what += f"Google refuses one that it does not offer ({NO_SUCH_MINOR})"
+        step = f'Write minVersion: "{NEWEST}" or an older one, or leave it: {ask}'
+    elif len(parsed(written)) > 2:
+        what = f"{of_cluster} begins with exactly GKE {written}, and Google offers a patch only for some "
+        what += f"weeks or months ({EXACT})"
+        step = f'Write minVersion: "{minor(written)}" for the newest patch of it; {ask}'
+    else:
+        return
+    path = "spec.cluster.gke.minVersion"
+    yield Problem(what, step, path, kind="InferenceCluster", key=cluster.name, severity="warning")
+
+
 def _version(pool: GkePool) -> Iterator[Finding]:
     written, channel = pool.gke.min_version, pool.gke.release_channel
     told: set[str] = set()
@@ -36,14 +71,14 @@ def _version(pool: GkePool) -> Iterator[Finding]:
         if reason in told:
             continue  # A stricter source of the same need says nothing more.
         if written is not None and (needed := floor.needed(written)):
-            path, next_step = "spec.cluster.gke.minVersion", f"Write minVersion: {needed}, or newer"
+            path, next_step = "spec.cluster.gke.minVersion", begin_with(needed)
             what = f"needs GKE {needed} for {reason}; minVersion is {written}"
             if not floor.sure:
                 what += ", and sources disagree"
             yield Finding("floor" if floor.sure else "doubt", path, what, source, next_step)
             told.add(reason)
         elif written is None and channel in LATE and parsed(floor.always) > parsed(_OLDEST):
-            path, next_step = "spec.cluster.gke.releaseChannel", f"Write minVersion: {floor.always}"
+            path, next_step = "spec.cluster.gke.releaseChannel", begin_with(floor.always)
             what = f"needs GKE {floor.always} for {reason}; channel {channel} may have an older one"
             yield Finding("doubt", path, what, source, next_step)
             told.add(reason)
@@ -69,7 +104,10 @@ def _needs(pool: GkePool) -> Iterator[tuple[Floor, str]]:
 
 
 def _broken(pool: GkePool) -> Iterator[Finding]:
-    """Yield a doubt where the version is, or may become, one that Google asks not to use with the machine."""
+    """Yield a doubt where the version is, or may become, one that Google asks not to use with the machine.
+
+    A cluster stays on an older one by an exclusion of minor upgrades until the end of support.
+    """
     machine, written = pool.machine.type, pool.gke.min_version
     broken = BROKEN.get(machine)
     if broken is None:
@@ -77,12 +115,28 @@ def _broken(pool: GkePool) -> Iterator[Finding]:
     what = f"has {machine}, which Google asks not to use with GKE {broken.since} or later; "
     if written is None:
         field, whose = "releaseChannel", f"channel {pool.gke.release_channel} may have such a one"
-    elif below(written, broken.since):
-        field, whose = "releaseChannel", f"channel {pool.gke.release_channel} may upgrade to such a one"
-    else:
+    elif not below(written, broken.since):
         field, whose = "minVersion", f"minVersion is {written}"
-    next_step = "Try it with one node first, then write in `verified` of the class where it worked"
-    yield Finding("doubt", f"spec.cluster.gke.{field}", f"{what}{whose}", str(broken.source), next_step)
+    elif _stays(pool):
+        return
+    else:
+        field, whose = "releaseChannel", f"channel {pool.gke.release_channel} may upgrade to such a one"
+    next_step = (
+        f'Write minVersion: "{broken.works}" with releaseChannel: EXTENDED, the last that has it, and in '
+        "maintenancePolicy an exclusion of scope NO_MINOR_OR_NODE_UPGRADES with endTimeBehavior: "
+        "UNTIL_END_OF_SUPPORT, and install the CRD of InferencePools by hand; or try a newer one with one "
+        "node, and say in `verified` of the class where it worked"
+    )
+    source = f"{broken.source}; {broken.pinned}"
+    yield Finding("doubt", f"spec.cluster.gke.{field}", f"{what}{whose}", source, next_step)
+
+
+def _stays(pool: GkePool) -> bool:
+    policy = pool.gke.maintenance_policy
+    return policy is not None and any(
+        exclusion.scope in ("NO_MINOR_UPGRADES", "NO_MINOR_OR_NODE_UPGRADES") and exclusion.end_time is None
+        for exclusion in policy.maintenance_exclusions
+    )
 
 
 RULES: tuple[PoolRule, ...] = (_version, _broken)

@@ -6,7 +6,7 @@ from typing import Any
 
 from sandbox.cluster.nodes import node_object
 from sandbox.gcp.rules import regions
-from sandbox.gcp.rules.machines import MACHINES, allocatable
+from sandbox.gcp.rules.machines import allocatable, known_machine
 from sandbox.gcp.rules.names import cluster_path
 from sandbox.gcp.store import Record
 
@@ -39,7 +39,7 @@ def node_name(pool: Record, zone: str) -> str:
 def labels_of(pool: Record, zone: str) -> dict[str, str]:
     """Return GKE's labels, and over them the pool's own."""
     config = pool.state["nodeConfig"]
-    machine = MACHINES[config["machineType"]]
+    machine = known_machine(config["machineType"])
     region = regions.region_of(zone)
     labels = {
         POOL_LABEL: pool.name,
@@ -81,7 +81,7 @@ def taints_of(pool: Record) -> list[dict[str, str]]:
 def capacity_of(pool: Record) -> dict[str, str]:
     """Return what pods may use of one node, as Kubernetes writes quantities."""
     config = pool.state["nodeConfig"]
-    machine = MACHINES[config["machineType"]]
+    machine = known_machine(config["machineType"])
     cpu, memory = allocatable(machine)
     capacity = {
         "cpu": f"{cpu}m",

@@ -8,12 +8,10 @@ from sandbox.gcp.rules.maintenance import check_maintenance
 from sandbox.gcp.rules.names import BETA, network_id, numeric_id, short_name, subnetwork_id
 from sandbox.gcp.rules.networking import check_subnetwork_in, named_ranges
 from sandbox.gcp.rules.pool_rules import check_name
+from sandbox.gcp.rules.versions import numbers, version_of
 from sandbox.gcp.store import Record, Records
-from sandbox.toolchain.parts import KUBERNETES
 
 Values = dict[str, Any]
-# The version of the sandbox's API servers, written as GKE writes it.
-VERSION = f"{KUBERNETES}-gke.1000000"
 # The first version that brings the CRD of InferencePool in v1. https://llm-d.ai/docs/resources/gateway/gke
 _POOLS_SINCE = (1, 34, 0, 1_626_000)
 # And the first with v1 of ProvisioningRequests for flex-start nodes.
@@ -64,40 +62,20 @@ def fill_cluster(state: Values, resource_id: str) -> Values:
     }
 
 
-def version_of(state: Values) -> str:
-    """Return the version of a cluster's control plane: the one it asks for, or the sandbox's.
-
-    Of `1.34` GKE takes the newest patch, which is a late one here. The API server is the sandbox's
-    nevertheless; what differs is what GKE brings along.
-    """
-    asked = state.get("minMasterVersion")
-    if asked in (None, "", "latest", "-"):
-        return VERSION
-    numbers, _, build = str(asked).partition("-gke.")
-    if KUBERNETES.startswith(numbers) and not build:
-        return VERSION
-    patch = numbers if numbers.count(".") == 2 else f"{numbers}.9"
-    return f"{patch}-gke.{build or 1_000_000}"
-
-
 def has_inference_pools(state: Values) -> bool:
     """Return whether GKE brings the CRD of InferencePool along in the cluster's version."""
-    return _numbers(state) >= _POOLS_SINCE
+    return numbers(state["masterVersion"]) >= _POOLS_SINCE
 
 
 def has_provisioning_requests(state: Values) -> bool:
     """Return whether GKE serves v1 of ProvisioningRequests in the cluster's version."""
-    return _numbers(state) >= _REQUESTS_SINCE
+    return numbers(state["masterVersion"]) >= _REQUESTS_SINCE
 
 
 def offers_network_cards(state: Values) -> bool:
     """Return whether GKE's driver DRANET offers network cards to claims in the cluster's version."""
-    return _numbers(state) >= _CARDS_SINCE and state.get("datapathProvider") == "ADVANCED_DATAPATH"
-
-
-def _numbers(state: Values) -> tuple[int, ...]:
-    numbers, _, build = str(state["masterVersion"]).partition("-gke.")
-    return *(int(number) for number in numbers.split(".")), int(build)
+    new_enough = numbers(state["masterVersion"]) >= _CARDS_SINCE
+    return new_enough and state.get("datapathProvider") == "ADVANCED_DATAPATH"
 
 
 def check_cluster(state: Values, records: Records, resource_id: str) -> None:
@@ -109,7 +87,7 @@ def check_cluster(state: Values, records: Records, resource_id: str) -> None:
     region = regions.region_of(location)
     _check_zones(state, region)
     _check_networks(state, records, region)
-    _check_version(state.get("minMasterVersion"))
+    version_of(state)
     check_maintenance(state.get("maintenancePolicy") or {})
     workload_pool = (state.get("workloadIdentityConfig") or {}).get("workloadPool")
     if workload_pool not in (None, "", f"{project}.svc.id.goog"):
@@ -141,16 +119,6 @@ def _check_networks(state: Values, records: Records, region: str) -> None:
                 f"Secondary range {policy[field]!r} does not exist in subnetwork {short_name(subnetwork)!r}; "
                 f"it has: {names}"
             )
-
-
-def _check_version(version: str | None) -> None:
-    """Refuse a version such as "1.34" or "1.34.1-gke.1829001" that is newer than the sandbox's."""
-    if version in (None, "", "latest", "-"):
-        return
-    numbers = [part for part in (version or "").partition("-")[0].split(".") if part.isdigit()]
-    newest = [int(part) for part in KUBERNETES.split(".")]
-    if not numbers or [int(part) for part in numbers] > newest:
-        raise bad_request(f'Master version "{version}" is unsupported')
 
 
 def check_cluster_deletion(record: Record, records: Records) -> None:

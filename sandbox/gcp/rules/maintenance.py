@@ -4,6 +4,7 @@ import re
 from datetime import datetime, timedelta
 from typing import Any
 
+from inferfleet.gke.facts.windows import least_hours
 from sandbox.gcp.rules.errors import bad_request
 
 Values = dict[str, Any]
@@ -26,6 +27,14 @@ def check_maintenance(policy: Values) -> None:
             )
         if _moment(recurring["endTime"]) - _moment(recurring["startTime"]) < _SHORTEST:
             raise bad_request("A maintenance window must last at least 4 hours to count as available")
+        hours = least_hours(
+            _moment(recurring["startTime"]), _moment(recurring["endTime"]), recurring["recurrence"], days=92
+        )
+        # Google's words, with the 32 days of before.
+        if hours is not None and hours < 48:
+            raise bad_request(
+                "maintenance policy would go longer than 92d without 48h maintenance availability"
+            )
     names: set[str] = set()
     for exclusion in policy.get("maintenanceExclusions") or []:
         _check_exclusion(exclusion)
@@ -47,6 +56,16 @@ def _check_exclusion(exclusion: Values) -> None:
         )
     if end and _moment(end) <= _moment(exclusion["startTime"]):
         raise bad_request(f"Maintenance exclusion {name!r} must end after it starts")
+    _check_length(name, exclusion)
+
+
+def _check_length(name: str, exclusion: Values) -> None:
+    """Refuse NO_UPGRADES for longer than any source allows; what Google says then is not known."""
+    if (exclusion.get("exclusionOptions") or {}).get("scope", "NO_UPGRADES") != "NO_UPGRADES":
+        return
+    end = exclusion.get("endTime")
+    if not end or _moment(end) - _moment(exclusion["startTime"]) > timedelta(days=90):
+        raise bad_request(f"Maintenance exclusion {name!r} of scope NO_UPGRADES lasts longer than 90 days")
 
 
 def maintenance_window(policy: Values) -> Values:

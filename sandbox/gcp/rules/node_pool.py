@@ -3,7 +3,7 @@
 from typing import Any
 
 from sandbox.gcp.rules import regions
-from sandbox.gcp.rules.machines import DEFAULT, MACHINES, fills_in_ssds
+from sandbox.gcp.rules.machines import DEFAULT, fills_in_ssds, known_machine
 from sandbox.gcp.rules.names import cluster_path, short_name
 from sandbox.gcp.store import POOL, Record
 
@@ -133,7 +133,7 @@ def within_limits(state: Values, zones: dict[str, int]) -> dict[str, int]:
 
 def _fill_node_config(config: Values, *, taint_gpus: bool, state: Values) -> Values:
     machine_type = config.setdefault("machineType", DEFAULT)
-    machine = MACHINES[machine_type]
+    machine = known_machine(machine_type)
     config.setdefault(
         "diskType", "hyperdisk-balanced" if machine_type.startswith(("g4", "a4", "n4")) else "pd-balanced"
     )

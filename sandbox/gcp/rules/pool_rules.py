@@ -5,7 +5,7 @@ from typing import Any
 
 from sandbox.gcp.rules import regions
 from sandbox.gcp.rules.errors import bad_request, not_found
-from sandbox.gcp.rules.machines import DEFAULT, MACHINES, Machine
+from sandbox.gcp.rules.machines import DEFAULT, Machine, machine_of
 from sandbox.gcp.rules.names import account_resource_id, network_id, subnetwork_id
 from sandbox.gcp.rules.networking import check_subnetwork_in
 from sandbox.gcp.store import Record, Records
@@ -31,7 +31,7 @@ def check_pool(state: Values, cluster: Record, records: Records, zones: tuple[st
     config = state.get("nodeConfig") or {}
     _check_zones(zones, cluster)
     machine_type = config.get("machineType") or DEFAULT
-    machine = MACHINES.get(machine_type)
+    machine = machine_of(machine_type)
     if machine is None:
         raise bad_request(f'Machine type with name "{machine_type}" does not exist in zone {zones[0]}')
     _check_accelerators(machine_type, machine, config.get("guestAccelerators") or [])

@@ -21,7 +21,13 @@ _LETTERS = {
     "us-central1": "abcf",
     "us-east1": "bcd",
 }
-ZONES = {region: tuple(f"{region}-{letter}" for letter in letters) for region, letters in _LETTERS.items()}
+# AI zones hold accelerators, and no cluster has one that does not name it. Those two are on
+# https://docs.cloud.google.com/compute/docs/regions-zones/ai-zones (2026-11-24), which does not list all.
+_AI_ZONES = {"us-central1": ("us-central1-ai1a",), "us-south1": ("us-south1-ai1b",)}
+ZONES = {
+    region: (*(f"{region}-{letter}" for letter in letters), *_AI_ZONES.get(region, ()))
+    for region, letters in _LETTERS.items()
+}
 
 
 def region_of(location: str) -> str:

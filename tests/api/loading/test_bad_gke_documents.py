@@ -212,6 +212,16 @@ def test_a_mistake_is_told_with_place_value_rule_and_next_step(
     assert (problem.path, problem.where) == (path, Where("a.yaml", line))
 
 
+def test_ai_zones_are_zones_of_their_region(
+    load_text: Callable[..., Documents], problems_in: Callable[..., list[Problem]]
+) -> None:
+    text = BASE.replace(POOL, f"{POOL}, zones: [us-east5-ai1a, us-east5-a]")
+    assert load_text(text).clusters["east"].spec.node_pools[0].zones == ("us-east5-ai1a", "us-east5-a")
+    assert [problem.what for problem in problems_in(text.replace("us-east5-ai1a", "us-east4-ai1a"))] == [
+        "zone us-east4-ai1a is not in region us-east5"
+    ]
+
+
 def test_without_a_mistake_there_is_a_cluster_to_create(load_text: Callable[..., Documents]) -> None:
     cluster = load_text(BASE).clusters["east"].spec
     assert (cluster.cluster.source, cluster.serving.gateway.class_name) == ("GKE", "gke-l7-rilb")

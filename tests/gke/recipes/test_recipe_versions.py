@@ -26,6 +26,10 @@ GPU_DIRECT = (
     "10470803/modules/compute/gke-node-pool/gpu_direct.tf)"
 )
 DOCS = "https://docs.cloud.google.com/kubernetes-engine/docs"
+EXACT = (
+    "and Google offers a patch only for some weeks or months (terraform-google-kubernetes-engine#2177, "
+    "2024-11-08: https://github.com/terraform-google-modules/terraform-google-kubernetes-engine/issues/2177)"
+)
 POOLS = f"cluster east may lack the CRD of InferencePools, which GKE brings from {NEW} on; "
 
 
@@ -46,7 +50,8 @@ POOLS = f"cluster east may lack the CRD of InferencePools, which GKE brings from
         (
             pool(L4, "FlexStart"),
             "1.31.4",
-            f"needs GKE 1.32.2-gke.1652000 for FlexStart; minVersion is 1.31.4 {AI_CLUSTER}",
+            "needs GKE 1.32.2-gke.1652000 for FlexStart; minVersion is 1.31.4 "
+            f"(GKE, flex-start, 2026-11-24: {DOCS}/concepts/dws)",
         ),
         (
             pool(DRA, nodeCount=1),
@@ -69,7 +74,7 @@ def test_a_version_that_is_too_old_is_refused(
 
 
 def test_a_new_cluster_to_which_somebody_brings_the_crd_of_pools_is_only_warned_about() -> None:
-    documents = stack({"p": pool(L4)}, minVersion="1.33.4")
+    documents = stack({"p": pool(L4)}, minVersion="1.33")
     assert [
         (problem.severity, problem.path, problem.what, problem.next_step)
         for problem in recipe_problems(documents, gke_clusters(documents))
@@ -77,10 +82,42 @@ def test_a_new_cluster_to_which_somebody_brings_the_crd_of_pools_is_only_warned_
         (
             "warning",
             "spec.cluster.gke.minVersion",
-            f"{POOLS}minVersion is 1.33.4 {LLM_D}",
-            f"Write minVersion: {NEW}, or newer; or install the CRD as that page says, and deploy then",
+            f"{POOLS}minVersion is 1.33 {LLM_D}",
+            'Write minVersion: "1.34" for its newest patch, or a newer minor version; or install the CRD '
+            "as that page says, and deploy then",
         )
     ]
+
+
+@pytest.mark.parametrize(
+    ("version", "what", "step"),
+    [
+        (
+            "1.34.1-gke.1829001",
+            f"begins with exactly GKE 1.34.1-gke.1829001, {EXACT}",
+            '"1.34" for the newest',
+        ),
+        ("1.34.1", f"begins with exactly GKE 1.34.1, {EXACT}", '"1.34" for the newest patch of it'),
+        (
+            "1.99",
+            "begins with GKE 1.99; the newest minor version known here is 1.36, and Google refuses one that "
+            "it does not offer (terraform-provider-google#22167, 2025-03-31: "
+            "https://github.com/hashicorp/terraform-provider-google/issues/22167)",
+            '"1.36" or an older one',
+        ),
+        ("1.36", "", ""),
+    ],
+)
+def test_a_new_cluster_that_begins_with_what_may_not_be_offered_is_warned_about(
+    version: str, what: str, step: str
+) -> None:
+    documents = stack({"p": pool(L4)}, minVersion=version)
+    problems = list(recipe_problems(documents, gke_clusters(documents)))
+    assert [(problem.severity, problem.path, problem.what) for problem in problems] == (
+        [("warning", "spec.cluster.gke.minVersion", f"cluster east {what}")] if what else []
+    )
+    assert [step in problem.next_step for problem in problems] == [True] * len(problems)
+    assert list(recipe_problems(documents, gke_clusters(documents), {"east"})) == []
 
 
 def test_of_a_cluster_that_exists_a_version_is_only_warned_about() -> None:
@@ -116,32 +153,60 @@ def test_a_late_channel_without_a_version_is_warned_about(channel: str) -> None:
     )
 
 
+A3 = pool(recipe("a3-highgpu-8g"))
+STAYS = {
+    "dailyMaintenanceWindow": {"startTime": "09:00"},
+    "maintenanceExclusions": [
+        {
+            "name": "stays",
+            "scope": "NO_MINOR_OR_NODE_UPGRADES",
+            "startTime": "2026-11-01T00:00:00Z",
+            "endTimeBehavior": "UNTIL_END_OF_SUPPORT",
+        }
+    ],
+}
+
+
+def broken(**gke: Any) -> list[tuple[str, str]]:
+    """Path and words of what is told of the machine, but for the pool and the sources."""
+    _, warnings = told(stack({"p": A3}, **gke))
+    begins = "pool p of cluster east has a3-highgpu-8g, which Google asks not to use with GKE "
+    lines = [line.partition(": ") for line in warnings if begins in line]
+    return [(path, line.removeprefix(f"{begins}1.34.1-gke.1431000 or later; ")) for path, _, line in lines]
+
+
 @pytest.mark.parametrize(
     ("gke", "field", "whose"),
     [
         ({}, "releaseChannel", "channel REGULAR may have such a one"),
-        ({"minVersion": NEW}, "releaseChannel", "channel REGULAR may upgrade to such a one"),
+        ({"maintenancePolicy": STAYS}, "releaseChannel", "channel REGULAR may have such a one"),
+        ({"minVersion": "1.33"}, "releaseChannel", "channel REGULAR may upgrade to such a one"),
         ({"minVersion": "1.35"}, "minVersion", "minVersion is 1.35"),
+        ({"minVersion": "1.35", "maintenancePolicy": STAYS}, "minVersion", "minVersion is 1.35"),
     ],
 )
 def test_machines_that_a_version_is_known_to_break_are_warned_about(
     gke: dict[str, Any], field: str, whose: str
 ) -> None:
-    assert told(stack({"p": pool(recipe("a3-highgpu-8g"))}, **gke)) == (
-        [],
-        [
-            f"spec.cluster.gke.{field}: pool p of cluster east has a3-highgpu-8g, which Google asks not to "
-            f"use with GKE 1.34.1-gke.1431000 or later; {whose} "
-            f"(GKE release notes, 2025-10-17: {DOCS}/release-notes#October_17_2025)"
-        ],
-    )
+    assert broken(**gke) == [
+        (
+            f"spec.cluster.gke.{field}",
+            f"{whose} (GKE release notes, 2025-10-17: {DOCS}/release-notes#October_17_2025; "
+            "cluster-toolkit#5673, 2026-05-15: "
+            "https://github.com/GoogleCloudPlatform/cluster-toolkit/pull/5673)",
+        )
+    ]
+
+
+def test_a_cluster_that_stays_on_a_version_that_works_is_not_warned_about() -> None:
+    assert broken(minVersion="1.33", releaseChannel="EXTENDED", maintenancePolicy=STAYS) == []
 
 
 @pytest.mark.parametrize(
     ("asked", "gke"),
     [
         (B200, {"releaseChannel": "REGULAR"}),
-        (B200, {"releaseChannel": "STABLE", "minVersion": NEW}),
+        (B200, {"releaseChannel": "STABLE", "minVersion": "1.34"}),
         (TCPXO, {"releaseChannel": "STABLE", "minVersion": "1.35"}),
         (pool(L4), {"releaseChannel": "EXTENDED", "minVersion": "1.34"}),
     ],

@@ -20,6 +20,20 @@ DRA = {"allocation": "DRA", "driver": "INSTALLATION_DISABLED"}
             "silent (Google, flex-start VMs, 2026-04-14; accelerated-platforms)",
         ),
         (
+            recipe("g2-standard-4"),
+            "Spot",
+            {"run": "12h"},
+            "pool p of cluster east has maxRunDuration, of which no source says that it ends nodes of model "
+            "Spot (GKE API, NodePool)",
+        ),
+        (
+            recipe("g2-standard-4"),
+            "Spot",
+            {"capacity": {"model": "Spot", "hostMaintenance": "Periodic"}},
+            "pool p of cluster east has hostMaintenance: Periodic, of which no source says that Spot nodes "
+            "take it (GKE API, NodePool)",
+        ),
+        (
             recipe("a3-highgpu-1g"),
             "Reservation",
             {"reservation": RESERVED},

@@ -13,18 +13,20 @@ LLM_D = "(llm-d, GKE gateway, 2026-11-23: https://llm-d.ai/docs/dev/resources/ga
 NEXT = "Write className: gke-l7-regional-external-managed or gke-l7-rilb"
 
 
-def told(documents: Documents) -> list[tuple[str, str, str, str]]:
+def told(documents: Documents, *known: str) -> list[tuple[str, str, str, str]]:
     return [
         (problem.severity, problem.path, problem.what, problem.next_step)
-        for problem in recipe_problems(documents, gke_clusters(documents))
+        for problem in recipe_problems(documents, gke_clusters(documents), (), known)
     ]
 
 
-def existing(gateway_class: str, provider: str) -> Documents:
+def existing(gateway_class: str, provider: str | None, state: str = "active") -> Documents:
+    asked = {"className": gateway_class, **({"provider": provider} if provider else {})}
     spec = {
+        "state": state,
         "cluster": {"source": "Existing", "existing": {"kubeconfig": {"path": "east.yaml"}}},
         "nodePools": [{"name": "l4", "className": "l4", "nodeCount": 1}],
-        "serving": {"gateway": {"className": gateway_class, "provider": provider}},
+        "serving": {"gateway": asked},
     }
     cluster = InferenceCluster.model_validate({"metadata": {"name": "east"}, "spec": spec})
     return Documents(Settings(stack="test"), clusters={"east": cluster})
@@ -55,9 +57,25 @@ def test_a_class_of_googles_of_which_nothing_is_known_is_warned_about() -> None:
     ]
 
 
+@pytest.mark.parametrize(("provider", "shown"), [(None, "none"), ("istio", "istio"), ("envoy", "envoy")])
+def test_a_class_of_googles_with_another_provider_is_refused_and_of_a_known_cluster_warned_about(
+    provider: str | None, shown: str
+) -> None:
+    what = (
+        f"cluster east has a gateway of class gke-l7-rilb with provider {shown}: its routes have timeouts, "
+        "which Google's controller refuses with UnsupportedValue (kserve/kserve#5311, 2026-03-27: "
+        "https://github.com/kserve/kserve/issues/5311), and it gets no policies for health checks and "
+        "timeouts"
+    )
+    told_of = ("spec.serving.gateway.provider", what, "Write provider: gke")
+    assert told(existing("gke-l7-rilb", provider)) == [("error", *told_of)]
+    assert told(existing("gke-l7-rilb", provider), "east") == [("warning", *told_of)]
+
+
 @pytest.mark.parametrize(
     "documents",
     [
+        existing("gke-l7-rilb", None, "abandoned"),
         existing("gke-l7-rilb", "gke"),
         existing("gke-l7-regional-external-managed", "gke"),
         existing("istio", "istio"),

@@ -131,11 +131,6 @@ CASES: dict[str, tuple[Pool, str, Pool]] = {
         f"names reservation h100s, but only model Reservation takes one {TOOLKIT}",
         pool(recipe("a3-highgpu-8g"), "Queued", zones=[A, B]),
     ),
-    "run": (
-        pool(recipe("g2-standard-4"), run="12h"),
-        f"has maxRunDuration, but nodes of model OnDemand run until they are deleted {DWS}",
-        pool(recipe("g2-standard-4"), "FlexStart", run="12h"),
-    ),
     "reserved-zones": (
         pool(recipe("a3-highgpu-8g"), "Reservation", reservation=RESERVED, zones=[A, B]),
         f"has zones {A}, {B}; reservation h100s is in one zone (GKE, consuming reservations)",
@@ -161,6 +156,11 @@ CASES: dict[str, tuple[Pool, str, Pool]] = {
         pool(recipe("g2-standard-4"), "Queued", minNodeCount=2),
         f"has minNodeCount 2, but Queued pools start from 0 {DWS}",
         pool(recipe("g2-standard-4"), "Queued"),
+    ),
+    "flex-none": (
+        pool(recipe("g2-standard-4"), "FlexStart", maxNodeCount=0),
+        f"has maxNodeCount 0, with which it is not autoscaled, as FlexStart pools have to be {TOOLKIT}",
+        pool(recipe("g2-standard-4"), "FlexStart", maxNodeCount=1),
     ),
     "queued-compact": (
         pool(COMPACT, "Queued"),
@@ -262,7 +262,15 @@ CASES: dict[str, tuple[Pool, str, Pool]] = {
 }
 # How that begins which is told of the pool; the rest is told of its class.
 _OF_POOLS = (
-    *("has maxRunDuration", "has nodeCount", "has minNodeCount", "has zones", "is FlexStart", "is Queued"),
+    *(
+        "has maxRunDuration",
+        "has maxNodeCount",
+        "has nodeCount",
+        "has minNodeCount",
+        "has zones",
+        "is FlexStart",
+        "is Queued",
+    ),
     *("names no zone", "names reservation", "takes any", "wants"),
 )
 

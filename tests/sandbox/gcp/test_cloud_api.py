@@ -46,6 +46,18 @@ def test_a_cluster_that_is_not_there_is_404_and_a_call_without_login_401(tmp_pat
     assert ask(cloud, EAST, login=False)[0] == 401
 
 
+def test_versions_are_those_that_a_new_cluster_may_begin_with(tmp_path: Path) -> None:
+    cloud, _ = with_cluster(tmp_path)
+    status, answer = ask(cloud, "/v1/projects/acme/locations/us-east5/serverConfig")
+    offered = {known["channel"]: known["validVersions"] for known in answer["channels"]}
+    assert (status, answer["defaultClusterVersion"], offered["STABLE"]) == (
+        200,
+        "1.36.3-gke.1000000",
+        ["1.36.3-gke.1000000", "1.35.9-gke.1000000", "1.34.9-gke.1000000", "1.33.9-gke.1000000"],
+    )
+    assert ask(cloud, "/v1/projects/acme/locations/us-east9/serverConfig")[0] == 400
+
+
 def test_a_pool_says_what_went_wrong_with_it(tmp_path: Path) -> None:
     cloud, _ = with_cluster(tmp_path)
     record = create(cloud, l4()).but(status="ERROR", message="out of stock")

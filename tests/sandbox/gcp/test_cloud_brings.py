@@ -11,6 +11,7 @@ from small_cloud import SUBNET
 from sandbox.gcp.nodes.kwok_kubernetes import definitions
 from sandbox.gcp.rules.networking import has_proxies
 
+EXTENDED = {"releaseChannel": {"channel": "EXTENDED"}}
 NETWORK = "projects/acme/global/networks/net"
 
 
@@ -39,14 +40,14 @@ def brought(folder: Path, **settings: Any) -> list[str]:
         # A stack of before, whose InferencePools nobody defines: "no matches for kind".
         ({"minMasterVersion": "1.33"}, ["gateway_httproutes", "leaderworkersets", "requests"]),
         (
-            {"minMasterVersion": "1.34.0-gke.1625999"},
+            {"minMasterVersion": "1.34.0-gke.1000000", **EXTENDED},
             ["gateway_httproutes", "leaderworkersets", "requests"],
         ),
         (
-            {"minMasterVersion": "1.34.0-gke.1626000"},
+            {"minMasterVersion": "1.34.0-gke.1626000", **EXTENDED},
             ["gateway_httproutes", "inference_inferencepools", "leaderworkersets", "requests"],
         ),
-        ({"minMasterVersion": "1.32.2-gke.1297000"}, ["gateway_httproutes", "leaderworkersets"]),
+        ({"minMasterVersion": "1.32.2-gke.1297000", **EXTENDED}, ["gateway_httproutes", "leaderworkersets"]),
         ({"gatewayApiConfig": None}, ["leaderworkersets", "requests"]),
         (
             {"enableMultiNetworking": True, "datapathProvider": "ADVANCED_DATAPATH"},

@@ -9,7 +9,7 @@ from small_cloud import l4, pool
 
 from sandbox.gcp.nodes.kwok_kubernetes import kwok_name
 from sandbox.gcp.nodes.pool_nodes import capacity_of, labels_of, node_name, taints_of
-from sandbox.gcp.rules.machines import MACHINES, allocatable
+from sandbox.gcp.rules.machines import allocatable, fills_in_ssds, known_machine
 from sandbox.gcp.store import Record
 
 ZONE = "us-east5-a"
@@ -89,7 +89,25 @@ def test_spot_and_queued_nodes_say_so(tmp_path: Path) -> None:
     ],
 )
 def test_gke_keeps_a_part_of_every_node(machine: str, cpu: int, memory: int) -> None:
-    assert allocatable(MACHINES[machine]) == (cpu, memory)
+    assert allocatable(known_machine(machine)) == (cpu, memory)
+
+
+@pytest.mark.parametrize(
+    ("machine", "vcpu", "memory", "filled"),
+    [
+        ("a4x-highgpu-4g-nolssd", 140, 884, False),
+        ("a4x-highgpu-4g", 140, 884, True),
+        ("g4-standard-6", 6, 22, False),
+        ("n4-highcpu-8", 8, 16, False),
+        ("n1-custom-4-8192", 4, 8, False),
+        ("e2-medium", 2, 4, False),
+    ],
+)
+def test_every_machine_type_of_the_table_can_be_had(
+    machine: str, vcpu: int, memory: float, filled: bool
+) -> None:
+    has = known_machine(machine)
+    assert (has.vcpu, has.memory, fills_in_ssds(machine)) == (vcpu, memory, filled)
 
 
 def test_names_of_nodes_and_clusters_stay_names(tmp_path: Path) -> None:

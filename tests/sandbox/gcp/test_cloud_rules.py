@@ -7,8 +7,10 @@ import pytest
 from cloud_double import IDS, create, empty_cloud, inputs, with_cluster
 from small_cloud import NETWORK, SUBNET, cluster, l4, network, pool
 
-from sandbox.gcp.rules.cluster import VERSION, has_inference_pools, has_provisioning_requests, version_of
+from sandbox.gcp.rules.cluster import has_inference_pools, has_provisioning_requests
 from sandbox.gcp.rules.errors import ApiError
+from sandbox.gcp.rules.regions import default_zones, exists, region_of
+from sandbox.gcp.rules.versions import VERSION, version_of
 
 NO_RESERVATION = {"reservationAffinity": {"consumeReservationType": "NO_RESERVATION"}}
 H100 = {"machineType": "a3-highgpu-8g", "guestAccelerators": [{"type": "nvidia-h100-80gb", "count": 8}]}
@@ -106,7 +108,13 @@ def _network(name: str, profile: str) -> dict[str, Any]:
             cluster(name="west", ipAllocationPolicy={"clusterSecondaryRangeName": "podz"}),
             "Secondary range 'podz' does not exist in subnetwork 'sub'; it has: pods, services",
         ),
-        (cluster(name="west", minMasterVersion="1.99"), 'Master version "1.99" is unsupported'),
+        (cluster(name="west", minMasterVersion="1.99"), 'No valid versions with the prefix "1.99" found.'),
+        (
+            cluster(name="west", minMasterVersion="1.34.1-gke.1829001", releaseChannel={"channel": "STABLE"}),
+            'Master version must be one of "STABLE" channel supported versions [1.33.9-gke.1000000, '
+            "1.34.9-gke.1000000, 1.35.9-gke.1000000, 1.36.3-gke.1000000].",
+        ),
+        (cluster(name="west", minMasterVersion="new"), 'Master version "new" is unsupported'),
         (cluster(name="west", enableMultiNetworking=True), "needs datapathProvider ADVANCED_DATAPATH"),
         (
             cluster(name="west", workloadIdentityConfig={"workloadPool": "other.svc.id.goog"}),
@@ -177,6 +185,17 @@ def test_gpus_are_tainted_only_where_other_nodes_can_hold_the_rest(tmp_path: Pat
     assert [record.state["nodeConfig"]["effectiveTaints"] for record in (alone, beside)] == [[], [taint]]
 
 
+def test_pools_are_in_ai_zones_that_they_name_and_no_cluster_is_by_itself(tmp_path: Path) -> None:
+    cloud, _ = with_cluster(tmp_path)
+    with pytest.raises(ApiError, match="is not a zone of region"):
+        create(cloud, pool("p", nodeLocations=["us-east5-ai9z"]))
+    assert (exists("us-central1-ai1a"), region_of("us-central1-ai1a"), default_zones("us-central1")) == (
+        True,
+        "us-central1",
+        ("us-central1-a", "us-central1-b", "us-central1-c"),
+    )
+
+
 @pytest.mark.parametrize(
     ("asked", "version", "requests", "pools"),
     [
@@ -184,7 +203,8 @@ def test_gpus_are_tainted_only_where_other_nodes_can_hold_the_rest(tmp_path: Pat
         ("1.32.2-gke.1297000", "1.32.2-gke.1297000", False, False),
         ("1.32.2-gke.1652000", "1.32.2-gke.1652000", True, False),
         ("1.33", "1.33.9-gke.1000000", True, False),
-        ("1.34.0", "1.34.0-gke.1000000", True, False),
+        ("1.34.0", "1.34.0-gke.1626000", True, True),
+        ("1.34.0-gke.1000000", "1.34.0-gke.1000000", True, False),
         ("1.34.0-gke.1626000", "1.34.0-gke.1626000", True, True),
         ("1.35", "1.35.9-gke.1000000", True, True),
         ("1.36", VERSION, True, True),
@@ -193,6 +213,21 @@ def test_gpus_are_tainted_only_where_other_nodes_can_hold_the_rest(tmp_path: Pat
 def test_a_cluster_has_the_version_it_asks_for_and_what_google_brings_with_it(
     asked: str | None, version: str, requests: bool, pools: bool
 ) -> None:
-    made = version_of({"minMasterVersion": asked})
+    made = version_of({"minMasterVersion": asked, "releaseChannel": {"channel": "EXTENDED"}})
     state = {"masterVersion": made}
     assert (made, has_provisioning_requests(state), has_inference_pools(state)) == (version, requests, pools)
+
+
+def test_a_lower_version_changes_nothing_of_a_cluster_and_a_higher_one_upgrades_it(tmp_path: Path) -> None:
+    cloud, _ = with_cluster(tmp_path, minMasterVersion="1.34")
+
+    def updated(version: str) -> str:
+        cloud.update(cluster()["token"], IDS["east"], inputs(cluster(minMasterVersion=version)))
+        return str(cloud.store.read()[IDS["east"]].state["masterVersion"])
+
+    assert [updated("1.33"), updated("1.34.1-gke.1829001"), updated("1.35"), updated("1.34")] == [
+        "1.34.9-gke.1000000",
+        "1.34.9-gke.1000000",
+        "1.35.9-gke.1000000",
+        "1.35.9-gke.1000000",
+    ]

@@ -15,8 +15,8 @@ from inferfleet.api.problems import Mistake, Mistaken, mistaken
 
 Scope = Literal["NO_UPGRADES", "NO_MINOR_UPGRADES", "NO_MINOR_OR_NODE_UPGRADES"]
 _FORMAT = "%Y-%m-%dT%H:%M:%SZ"
-# Google counts windows of four hours and longer only, and asks for 48 hours in 32 days, elsewhere in 92; so
-# how many there are is left to Google. Read on 2026-11-24:
+# Google counts windows of four hours and longer only; whether they are enough is checked by
+# gke/recipes/maintenance.py, which knows the clusters that exist. Read on 2026-11-24:
 # https://docs.cloud.google.com/kubernetes-engine/docs/how-to/maintenance-window
 _SHORTEST = timedelta(hours=4)
 
@@ -69,7 +69,7 @@ class RecurringWindow(Model):
 
     @model_validator(mode="after")
     def _long_enough(self) -> "RecurringWindow":
-        if _at(self.end_time) - _at(self.start_time) < _SHORTEST:
+        if moment(self.end_time) - moment(self.start_time) < _SHORTEST:
             what = f"endTime {self.end_time} is less than four hours after startTime {self.start_time}"
             raise mistaken(what, "Write a later endTime: GKE counts no shorter windows")
         return self
@@ -98,7 +98,7 @@ class MaintenanceExclusion(Model):
         if (self.end_time is None) == (self.end_time_behavior is None):
             what = f"exclusion {self.name} has either endTime or endTimeBehavior"
             raise mistaken(what, "Remove one" if self.end_time else "Write one")
-        if self.end_time and _at(self.end_time) <= _at(self.start_time):
+        if self.end_time and moment(self.end_time) <= moment(self.start_time):
             what = f"exclusion {self.name} ends at {self.end_time}, not after startTime {self.start_time}"
             raise mistaken(what, "Write a later endTime")
         return self
@@ -120,7 +120,7 @@ class MaintenancePolicy(Model):
 
     @model_validator(mode="after")
     def _one_window(self) -> "MaintenancePolicy":
-        windows = [one for one in (self.daily_maintenance_window, self.recurring_window) if one]
+        windows = [window for window in (self.daily_maintenance_window, self.recurring_window) if window]
         if len(windows) != 1:
             what = "a maintenancePolicy has either dailyMaintenanceWindow or recurringWindow"
             step = 'Add dailyMaintenanceWindow: {startTime: "09:00"}'
@@ -135,5 +135,6 @@ class MaintenancePolicy(Model):
         return self
 
 
-def _at(text: str) -> datetime:
+def moment(text: str) -> datetime:
+    """Return a moment that a document has."""
     return datetime.strptime(text, _FORMAT).replace(tzinfo=UTC)

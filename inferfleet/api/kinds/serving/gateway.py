@@ -27,8 +27,8 @@ class Gateway(Model):
     port: int = Field(default=80, ge=1, le=65_535)
     """TCP port on which the Gateway listens for HTTP; refused with `ref`."""
     provider: Literal["gke", "istio", "envoy", "none"] = "none"
-    """Whose controller serves the Gateway. For `gke`, `istio` and `envoy` it adds the objects and annotations
-    that they need beside Gateway and routes; `none` adds nothing.
+    """Whose controller serves the Gateway: `gke`, which classes of Google's need (`gke-l7-...`), `istio` or
+    `envoy` add the objects and annotations that they need beside Gateway and routes. `none` adds nothing.
     """
     ref: GatewayRef | None = None
     """A Gateway that exists. Either this or `className` is required."""

@@ -93,7 +93,7 @@ def _show(report: Report, reply: Reply, asked: Target, *, as_json: bool) -> None
 def _answer(
     desired: Desired, repository: Repository, asked: Target, question: Question, seconds: float
 ) -> Reply | Problem:
-    (cluster,) = (one for one in desired.clusters if one.connection.cluster == asked.cluster)
+    (cluster,) = (there for there in desired.clusters if there.connection.cluster == asked.cluster)
     connection = cluster.connection
     if connection.state in GIVEN_UP:
         what = f"{asked}: the document of the cluster says `state: {connection.state}`, so it is not asked"
@@ -113,8 +113,8 @@ def _answer(
         except NotAnsweredError as error:
             return error.problem
 
-    one = replace(desired, clusters=(cluster,))
-    answers = ask_clusters(one, kubeconfigs.texts, converse, container_api=container_api(), seconds=seconds)
+    alone = replace(desired, clusters=(cluster,))
+    answers = ask_clusters(alone, kubeconfigs.texts, converse, container_api=container_api(), seconds=seconds)
     answer = answers[asked.cluster]
     if isinstance(answer, NotThere):
         return answer.notice or Problem(f"{asked}: {answer.why}", "`pulumi up` creates it")
