@@ -77,8 +77,8 @@ UPGRADE_STRATEGIES = Source(
     "https://docs.cloud.google.com/kubernetes-engine/docs/concepts/node-pool-upgrade-strategies",
     "2026-11-24",
 )
-# At least 48 hours in any 92 days, in stretches of four hours at least. Translations of the page and its
-# former versions say 32 days.
+# At least 48 hours in any 92 days, in stretches of four hours at least: so a translation of the page that is
+# newer than the English text that was read, which says 32 days, as former versions do.
 WINDOWS = Source(
     "GKE, maintenance windows",
     "https://docs.cloud.google.com/kubernetes-engine/docs/how-to/maintenance-window",
