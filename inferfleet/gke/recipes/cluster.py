@@ -1,4 +1,4 @@
-"""Rules of the cluster's own fields: names, labels and taints that GKE sets, GPUs in the system pool."""
+"""Rules of the cluster's own fields: names, labels and taints that GKE sets, its system pool, who reaches it."""
 
 from collections.abc import Iterator
 
@@ -25,6 +25,7 @@ _OF_GKE = frozenset(
 def cluster_problems(cluster: GkeCluster) -> Iterator[Problem]:
     """Yield every such mistake of a GKE cluster and its pools, whatever their classes are."""
     yield from _system_pool(cluster)
+    yield from _open_to_all(cluster)
     yield from _taints(cluster, f"cluster {cluster.name}", "spec.taints", cluster.document.spec.taints)
     for place, pool in enumerate(cluster.document.spec.node_pools):
         path, subject = f"spec.nodePools[{place}]", f"pool {pool.name} of cluster {cluster.name}"
@@ -54,6 +55,21 @@ def _system_pool(cluster: GkeCluster) -> Iterator[Problem]:
     elif not may_exist(machine_type):
         what += ", which is in no table here: whether Google has it, and GKE's own pods fit, is not checked"
         yield _problem(cluster, what, next_step, path=path, severity="warning")
+
+
+def _open_to_all(cluster: GkeCluster) -> Iterator[Problem]:
+    """Yield a warning where the API server's address takes requests from everywhere."""
+    gke = cluster.gke
+    if gke.control_plane_endpoint != "IP":
+        return
+    everywhere = next((block for block in gke.authorized_networks if block.endswith("/0")), None)
+    if gke.authorized_networks and everywhere is None:
+        return
+    by = f"authorizedNetworks has {everywhere}" if everywhere else "no authorizedNetworks limit it"
+    what = f"the API server of cluster {cluster.name} can be reached by its address from everywhere: {by}"
+    next_step = "Write the ranges that need it into authorizedNetworks, or controlPlaneEndpoint: DNS"
+    path = "spec.cluster.gke." + ("authorizedNetworks" if everywhere else "controlPlaneEndpoint")
+    yield _problem(cluster, what, next_step, path=path, severity="warning")
 
 
 def _taints(cluster: GkeCluster, subject: str, path: str, taints: tuple[Taint, ...]) -> Iterator[Problem]:

@@ -138,6 +138,26 @@ def test_a_system_pool_of_a_machine_nobody_knows_is_a_warning(machine_type: str)
     )
 
 
+@pytest.mark.parametrize(
+    ("networks", "told_of"),
+    [
+        ([], ["spec.cluster.gke.controlPlaneEndpoint: {}no authorizedNetworks limit it"]),
+        (
+            ["203.0.113.0/24", "0.0.0.0/0"],
+            ["spec.cluster.gke.authorizedNetworks: {}authorizedNetworks has 0.0.0.0/0"],
+        ),
+        (["203.0.113.0/24"], []),
+    ],
+)
+def test_an_api_server_that_everybody_reaches_is_a_warning(networks: list[str], told_of: list[str]) -> None:
+    endpoint = {"controlPlaneEndpoint": "IP", "privateNodes": False, "authorizedNetworks": networks}
+    begins = "the API server of cluster east can be reached by its address from everywhere: "
+    assert told(stack({"p": pool(recipe("g2-standard-4"))}, **endpoint)) == (
+        [],
+        [line.format(begins) for line in told_of],
+    )
+
+
 def test_abandoned_and_existing_clusters_are_left_alone() -> None:
     bad = stack({"p": pool(recipe("a3-ultragpu-8g"))})
     gone = bad.clusters["east"].model_dump(by_alias=True, exclude_unset=True)
