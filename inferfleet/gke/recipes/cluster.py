@@ -1,4 +1,4 @@
-"""Rules of the cluster's own fields: names, labels and taints that GKE sets, its system pool, who reaches it."""
+"""Rules of the cluster's own fields: what GKE sets itself, the system pool, who reaches the API server."""
 
 from collections.abc import Iterator
 

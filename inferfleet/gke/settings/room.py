@@ -65,10 +65,10 @@ def _problem(cluster: GkeCluster, block: str, nodes: Nodes, which: str, severity
     pods, most = Ranges(block).pods, max(pods for count, pods in nodes.values() if count)
     each = node_range(most)
     listed = ", ".join(f"{name} {count}" for name, (count, _) in nodes.items() if count)
+    room, total = _size(pods) >> (32 - each), sum(count for count, _ in nodes.values())
     what = (
-        f"cluster {cluster.name!r} has {pods} of block {block} for pods, which is {_size(pods) >> (32 - each)} "
-        f"nodes of {most} pods (a /{each} each); {which} {sum(count for count, _ in nodes.values())}: {listed} "
-        f"({PODS_PER_NODE})"
+        f"cluster {cluster.name!r} has {pods} of block {block} for pods, which is {room} nodes of {most} "
+        f"pods (a /{each} each); {which} {total}: {listed} ({PODS_PER_NODE})"
     )
     return Problem(
         what, _next_step(nodes), _PATH, kind="InferenceCluster", key=cluster.name, severity=severity

@@ -13,7 +13,7 @@ from sandbox.gcp.store import Record, Records
 Values = dict[str, Any]
 # The longest that flex-start and queued nodes may run: seven days, in seconds.
 _LONGEST_RUN = 604_800
-# https://cloud.google.com/kubernetes-engine/docs/how-to/flexible-pod-cidr and .../custom-boot-disks, 2026-11-24
+# flexible-pod-cidr and custom-boot-disks below cloud.google.com/kubernetes-engine/docs/how-to, 2026-11-24
 _PODS = (8, 256)
 _DISKS = ("pd-standard", "pd-balanced", "pd-ssd", "hyperdisk-balanced")
 # https://docs.cloud.google.com/ai-hypercomputer/docs/create/gke-ai-hypercompute, 2026-04-06

@@ -132,8 +132,8 @@ def test_a_system_pool_of_a_machine_nobody_knows_is_a_warning(machine_type: str)
     assert told(stack(pools, systemPool={"machineType": machine_type})) == (
         [],
         [
-            f"spec.cluster.gke.systemPool.machineType: cluster east has a system pool of {machine_type}, which is "
-            "in no table here: whether Google has it, and GKE's own pods fit, is not checked"
+            f"spec.cluster.gke.systemPool.machineType: cluster east has a system pool of {machine_type}, "
+            "which is in no table here: whether Google has it, and GKE's own pods fit, is not checked"
         ],
     )
 

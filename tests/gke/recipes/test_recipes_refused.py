@@ -70,8 +70,8 @@ CASES: dict[str, tuple[Pool, str, Pool]] = {
     ),
     "no-disk": (
         pool(recipe("g2-standard-4", diskType="floppy")),
-        "boots g2-standard-4 from floppy, which is no type of disk that GKE boots nodes from (GKE, custom boot "
-        "disks, 2026-11-24: https://cloud.google.com/kubernetes-engine/docs/how-to/custom-boot-disks)",
+        "boots g2-standard-4 from floppy, which is no type of disk that GKE boots nodes from (GKE, custom "
+        "boot disks, 2026-11-24: https://cloud.google.com/kubernetes-engine/docs/how-to/custom-boot-disks)",
         pool(recipe("g2-standard-4", diskType="pd-ssd")),
     ),
     "pods": (
@@ -82,8 +82,8 @@ CASES: dict[str, tuple[Pool, str, Pool]] = {
     ),
     "block": (
         pool(recipe("g2-standard-4"), "Reservation", reservation=RESERVED | {"block": "b", "subBlock": "s"}),
-        "names a subBlock of reservation h100s, which g2-standard-4 has none of: those of A3 Ultra, A4, A4X or "
-        "A4X Max have blocks (Google, create an AI-optimized GKE cluster, 2026-04-06: "
+        "names a subBlock of reservation h100s, which g2-standard-4 has none of: those of A3 Ultra, A4, A4X "
+        "or A4X Max have blocks (Google, create an AI-optimized GKE cluster, 2026-04-06: "
         "https://docs.cloud.google.com/ai-hypercomputer/docs/create/gke-ai-hypercompute)",
         pool(recipe("a4-highgpu-8g"), "Reservation", reservation=RESERVED | {"block": "b", "subBlock": "s"}),
     ),

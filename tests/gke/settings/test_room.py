@@ -51,10 +51,10 @@ def test_pools_that_can_have_more_nodes_than_addresses_are_a_warning_with_the_nu
     (problem,) = told(clouds(cluster("east", pool(maxNodeCount=15_000), network=SMALL)))
     assert problem == Problem(
         "cluster 'east' has 10.4.0.0/17 of block 10.4.0.0/16 for pods, which is 128 nodes of 110 pods (a /24 "
-        "each); its pools at their maxima are 15004: l4 15000, system 4 (GKE, maximum Pods per node, 2026-11-24: "
-        "https://cloud.google.com/kubernetes-engine/docs/how-to/flexible-pod-cidr)",
-        "Write fewer nodes, or node.pods: 64 or less in the class, or make another cluster; no block is large "
-        "enough",
+        "each); its pools at their maxima are 15004: l4 15000, system 4 (GKE, maximum Pods per node, "
+        "2026-11-24: https://cloud.google.com/kubernetes-engine/docs/how-to/flexible-pod-cidr)",
+        "Write fewer nodes, or node.pods: 64 or less in the class, or make another cluster; no block is "
+        "large enough",
         "spec.cluster.gke.network.block",
         kind="InferenceCluster",
         key="east",
@@ -69,8 +69,8 @@ def test_a_block_of_14_has_room_for_512_nodes_of_all_pools_and_the_system_pool()
     assert [[one.next_step for one in told(each)] for each in documents] == [
         [],
         [
-            "Write fewer nodes, or node.pods: 64 or less in the class, or make another cluster; a new cluster "
-            "can have a block of /13"
+            "Write fewer nodes, or node.pods: 64 or less in the class, or make another cluster; a new "
+            "cluster can have a block of /13"
         ],
     ]
 
