@@ -59,7 +59,8 @@ def named(value: Any) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, int | float):
-        return str(value)
+        # Numbers of documents know how they are written (`api.yaml.scalars`).
+        return str(getattr(value, "written", value))
     if isinstance(value, str):
         return repr(shown(value))
     if isinstance(value, dict):

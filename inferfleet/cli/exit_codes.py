@@ -25,7 +25,8 @@ MEANINGS = {
     "locked)",
     ExitCode.NOT_READY: "something that should serve does not, or its cluster does not answer (`status`, "
     "`chat`); "
-    "an update lacks what it needs, or something is left that costs (`doctor`)",
+    "an update lacks what it needs (`doctor`); something is left that costs, or could not be looked for "
+    "(`doctor --leftovers`)",
     ExitCode.UNFINISHED: "a killed update left something behind that is not fixed (`recover`)",
     ExitCode.INTERRUPTED: "interrupted with Ctrl-C",
     ExitCode.READER_GONE: "the reader of the output went away",

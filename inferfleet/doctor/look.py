@@ -13,8 +13,10 @@ from inferfleet.doctor.project import project_checks, project_needs
 from inferfleet.doctor.rights import rights
 from inferfleet.doctor.values import Check, unseen
 from inferfleet.doctor.versions import MIN_VERSION, version_check
+from inferfleet.doctor.zones import ZONES, zone_checks
 from inferfleet.fleet.lock.lock import Lock
 from inferfleet.gke.pool import gke_clusters
+from inferfleet.gke.values import CloudCluster
 from inferfleet.preflight.capacity import capacity_warnings
 from inferfleet.preflight.observe import observe
 from inferfleet.reach.api import Api
@@ -23,7 +25,7 @@ from inferfleet.reach.at_once import ask
 from inferfleet.reach.exec_command import installed
 from inferfleet.reach.gke import NotThere, path_of
 from inferfleet.reach.google.project import ProjectApi
-from inferfleet.reach.google_apis import ContainerApi
+from inferfleet.reach.google_apis import ComputeApi, ContainerApi
 from inferfleet.reach.google_login import Addresses, GoogleLogin, preload
 from inferfleet.reach.kubeconfig import GIVEN_UP, Kubeconfigs
 from inferfleet.reach.refusals import CloudError
@@ -59,6 +61,9 @@ def look(subject: Subject, pulumi: Pulumi, google: Addresses, *, seconds: float)
     for need in needs:
         api = ProjectApi(google, login, seconds=seconds)
         questions[2, need.called, "APIs and permissions"] = partial(project_checks, need, api)
+    compute = ComputeApi(google, login, seconds=seconds)
+    for cluster in _clouds(desired):
+        questions[2, f"cluster {cluster.cluster}", ZONES] = partial(zone_checks, cluster, compute)
     if needs:
         questions[2, _GOOGLE, _ROOM] = lambda: _room(subject, google, login, seconds)
     container, described = ContainerApi(google.container, login), gke_clusters(subject.documents)
@@ -76,15 +81,20 @@ def look(subject: Subject, pulumi: Pulumi, google: Addresses, *, seconds: float)
     return tuple(checks)
 
 
+def _clouds(desired: Desired) -> list[CloudCluster]:
+    """Return the clusters in Google Cloud that are not given up."""
+    return [
+        cluster.connection.cloud
+        for cluster in desired.clusters
+        if cluster.connection.cloud and cluster.connection.state not in GIVEN_UP
+    ]
+
+
 def _room(subject: Subject, google: Addresses, login: GoogleLogin, seconds: float) -> tuple[Check, ...]:
     """Return what previews say of quotas. They leave out clusters of which Google says nothing."""
     container = ContainerApi(google.container, login)
     silent = []
-    clouds = [
-        cluster.connection.cloud
-        for cluster in subject.desired.clusters
-        if cluster.connection.cloud and cluster.connection.state not in GIVEN_UP
-    ]
+    clouds = _clouds(subject.desired)
     for cloud in clouds:
         try:
             container.cluster(cloud, seconds=seconds)

@@ -11,12 +11,13 @@ from inferfleet.gke.changes.clusters import cloud_changes
 from inferfleet.gke.changes.differences import CloudChange
 from inferfleet.gke.changes.locked import with_clouds
 from inferfleet.gke.clouds import cloud_clusters
-from inferfleet.gke.pool import gke_clusters
+from inferfleet.gke.pool import GkeCluster, gke_clusters
 from inferfleet.gke.recipes.check import recipe_problems
 from inferfleet.gke.recipes.drivers import driver_problems
 from inferfleet.gke.settings.pools import gpu_pool
-from inferfleet.gke.settings.ranges import range_problems
-from inferfleet.gke.settings.system import system_problems
+from inferfleet.gke.settings.ranges import blocks, range_problems
+from inferfleet.gke.settings.room import room_problems
+from inferfleet.gke.settings.system import most_nodes, pickers, system_problems
 from inferfleet.gke.values import CloudCluster, CloudPool
 
 
@@ -58,6 +59,9 @@ def decide(documents: Documents, lock: Lock, planned: Plan) -> Cloud:
     problems = (
         *recipe_problems(documents, described, _made(lock), lock.clusters),
         *range_problems(described, lock),
+        *room_problems(
+            described, blocks(described, lock), _system_nodes(documents, described, planned), _made(lock)
+        ),
         *system_problems(documents, described, planned),
         *driver_problems(documents, described, planned),
     )
@@ -71,6 +75,16 @@ def decide(documents: Documents, lock: Lock, planned: Plan) -> Cloud:
         problems=(*problems, *change_problems),
         lock=with_clouds(documents, planned.lock, clusters),
     )
+
+
+def _system_nodes(documents: Documents, clusters: Mapping[str, GkeCluster], planned: Plan) -> dict[str, int]:
+    """Return the maximum of the system pool of each cluster."""
+    return {
+        name: most_nodes(
+            cluster.gke, tuple(need for needs in pickers(documents, name, planned).values() for need in needs)
+        )
+        for name, cluster in clusters.items()
+    }
 
 
 def _made(lock: Lock) -> frozenset[str]:

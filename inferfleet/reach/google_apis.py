@@ -120,6 +120,20 @@ class ComputeApi:
         path = f"projects/{project}/regions/{region}"
         return self._existing(COMPUTE, self._google.compute, path, project)
 
+    def zones(self, project: str, region: str) -> tuple[str, ...]:
+        """Return the zones of a region, of which Google names one at least."""
+        urls = self.region(project, region).get("zones")
+        names = sorted(str(url).rpartition("/")[2] for url in (urls if isinstance(urls, list) else ()))
+        if not names:
+            what = f"{COMPUTE.called} at {self._google.compute} names no zones of {region}"
+            raise CloudError(what, "Try again, and look at the region in its document")
+        return tuple(names)
+
+    def has_machine_type(self, project: str, zone: str, machine_type: str) -> bool:
+        """Return whether machineTypes.get knows the machine type in the zone."""
+        path = f"projects/{project}/zones/{zone}/machineTypes/{machine_type}"
+        return self._get(COMPUTE, self._google.compute, path, project) is not None
+
     def gpu_families(self, project: str) -> Answer:
         """Return the quotas of a project by GPU family."""
         return self._existing(QUOTAS, self._google.quotas, f"v1/projects/{project}/{FAMILIES}", project)

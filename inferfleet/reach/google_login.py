@@ -187,5 +187,7 @@ def _json_object(text: bytes) -> Mapping[str, Any]:
 
 def _first_line(error: Exception) -> str:
     """Return the first line of a message; some errors of Google's library carry a whole answer behind it."""
+    if isinstance(error, OSError) and error.strerror:
+        return f"{error.filename}: {error.strerror}" if error.filename else error.strerror
     lines = str(error.args[0] if error.args else error).strip().splitlines()
     return lines[0].rstrip(".")[:300] if lines else type(error).__name__

@@ -6,6 +6,7 @@ because they are made anew while an update runs: the file of a token, and the cr
 """
 
 import base64
+import json
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -179,7 +180,9 @@ def _independent(text: str, chosen: Access, folder: Path | None, repository: Rep
         user["exec"] = {**command, "command": str(place)}
     if (cluster, user) == (chosen.cluster, chosen.user):
         return text
-    return yaml.safe_dump(_alone(chosen, cluster, user), sort_keys=False)
+    # By way of JSON, because the numbers of files are of a type of our own.
+    plain = json.loads(json.dumps(_alone(chosen, cluster, user)))
+    return yaml.safe_dump(plain, sort_keys=False)
 
 
 def _place(name: str, written: str, folder: Path | None, repository: Repository) -> Path:

@@ -1,9 +1,9 @@
 """The Compute API and the Cloud Quotas API: quotas, reservations, subnetworks and instance groups.
 
 They are answered from what exists in the cloud and the faults in force. Every project and every named
-reservation exists, because nothing here makes them.
+reservation exists, because nothing here makes them, and every zone has machines of every type.
 
-docs.cloud.google.com/compute/docs/reference/rest/v1 (projects, regions, reservations,
+docs.cloud.google.com/compute/docs/reference/rest/v1 (projects, regions, machineTypes, reservations,
 subnetworks, instanceGroupManagers), docs.cloud.google.com/docs/quotas/reference/rest/v1 (quotaInfos)
 """
 
@@ -13,6 +13,7 @@ from aiohttp import web
 
 from sandbox.gcp import faults
 from sandbox.gcp.rules import regions
+from sandbox.gcp.rules.machines import MACHINES
 from sandbox.gcp.rules.names import cluster_path
 from sandbox.gcp.rules.networking import NETWORK, SUBNETWORK
 from sandbox.gcp.rules.node_pool import gpu_counts
@@ -79,7 +80,19 @@ def add_compute(router: web.UrlDispatcher, store: Store) -> None:
             quotas += [
                 _quota(f"{prefix}{metric}_GPUS", limit, used.get(accelerator, 0)) for prefix in prefixes
             ]
-        return web.json_response({"name": name, "quotas": quotas})
+        url = "https://www.googleapis.com/compute/v1/projects/{project}/zones".format(**request.match_info)
+        zones = [f"{url}/{zone}" for zone in regions.ZONES[name]]
+        return web.json_response({"name": name, "quotas": quotas, "zones": zones})
+
+    async def machine_type(request: web.Request) -> web.Response:
+        zone, name = request.match_info["zone"], request.match_info["name"]
+        machine = MACHINES.get(name)
+        if machine is None or zone not in regions.ZONES.get(regions.region_of(zone), ()):
+            wanted = "projects/{project}/zones/{zone}/machineTypes/{name}".format(**request.match_info)
+            return error_response(404, "NOT_FOUND", f"The resource '{wanted}' was not found")
+        return web.json_response(
+            {"name": name, "zone": zone, "guestCpus": machine.vcpu, "memoryMb": int(machine.memory * 1024)}
+        )
 
     async def families(request: web.Request) -> web.Response:
         in_force = faults.read(store.folder)
@@ -124,6 +137,7 @@ def add_compute(router: web.UrlDispatcher, store: Store) -> None:
     router.add_get(compute, project)
     router.add_get(f"{compute}/regions/{{region}}", region)
     router.add_get(f"{compute}/regions/{{region}}/subnetworks", subnetworks)
+    router.add_get(f"{compute}/zones/{{zone}}/machineTypes/{{name}}", machine_type)
     router.add_get(f"{compute}/zones/{{zone}}/reservations/{{name}}", reservation)
     router.add_get(f"{compute}/zones/{{zone}}/instanceGroupManagers/{{name}}", group)
     router.add_get(f"/v1/projects/{{project}}/locations/global/{_FAMILY_QUOTA}", families)

@@ -67,6 +67,18 @@ def test_leftovers_alone_are_looked_for_where_they_are_asked_for(
     assert OFF.what not in result.err
 
 
+def test_what_could_not_be_looked_for_may_be_left(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = (
+        Check("project acme", "disks"),
+        unseen("project acme", "clusters", "who asks is unknown", "Log in"),
+    )
+    monkeypatch.setattr(verb, "leftovers_of", lambda *_, **__: found)
+    result = project.run("doctor", "--leftovers")
+    assert result.code == 5
+    assert "warning: clusters of project acme: not seen, who asks is unknown. Log in" in result.err
+    assert project.run("doctor", "--leftovers", "--json").code == 5
+
+
 def test_without_clusters_in_google_cloud_nothing_can_be_left_there(project: Project) -> None:
     result = project.run("doctor", "--leftovers")
     assert result.code == 0

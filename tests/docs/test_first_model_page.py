@@ -1,14 +1,16 @@
 """The tutorial of a first model on GKE asks for what the program needs, and has the catalogue's prices."""
 
 import re
+import subprocess
 from pathlib import Path
 
 import pytest
-from test_pages import CATALOGUE, ROOT, written
+from test_pages import CATALOGUE, ROOT, pages, written
 
 from inferfleet.api import load
 from inferfleet.api.documents import Documents
 from inferfleet.api.kinds.settings import Settings
+from inferfleet.cli.verbs.new import project_files
 from inferfleet.desired import desired
 from inferfleet.doctor.project import project_needs
 from inferfleet.fleet.lock.lock import Lock
@@ -89,3 +91,27 @@ def test_the_disks_of_the_page_are_within_the_quota_that_it_asks_for(documents: 
     taken = {need.metric: need.amount for need in needs(documents, clouds, Lock(), found.plan, {})}
     assert taken["SSD_TOTAL_GB"] == 250
     assert "`SSD_TOTAL_GB` of the region, which must be 250: 50 for the system node, 200 for" in TEXT
+
+
+def test_no_page_installs_what_an_index_has_under_our_name() -> None:
+    bare = re.compile(
+        r"""^\S*pip install (-\S+ )*['"]?inferfleet(\[[a-z]+\])?['"]?( |$)(?!@)""", re.MULTILINE
+    )
+    places = (*pages(), ROOT / "template" / "README.md")
+    assert [page.name for page in places if bare.search(page.read_text())] == []
+
+
+@pytest.mark.parametrize(
+    "origin", ["inferfleet @ git+https://HOST/OWNER/inferfleet@COMMIT", "inferfleet==1.2.0"]
+)
+def test_the_sed_of_the_page_adds_what_asks_google(origin: str, tmp_path: Path) -> None:
+    file = tmp_path / "requirements.txt"
+    before = re.sub(
+        "^inferfleet.*$", origin, project_files("fleet", "A fleet")[file.name], flags=re.MULTILINE
+    )
+    file.write_text(before)
+    (command,) = re.findall(r"^sed .* requirements\.txt$", TEXT, re.MULTILINE)
+    subprocess.run(["bash", "-c", command], check=True, cwd=tmp_path)
+    asks = origin.replace("inferfleet", "inferfleet[gke]", 1)
+    assert file.read_text() == before.replace(f"\n{origin}\n", f"\n{asks}\n")
+    assert asks in file.read_text()

@@ -2,6 +2,7 @@
 
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 from fake_google import PATH, FakeGoogle
@@ -35,3 +36,10 @@ def test_without_google_auth_a_question_to_google_says_what_to_install(
         "the Container API is asked with the package google-auth, which is missing",
         "Install it where inferfleet is: pip install 'inferfleet[gke]'",
     )
+
+
+def test_credentials_that_are_a_folder_are_told_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GOOGLE_APPLICATION_CREDENTIALS", str(tmp_path))
+    with pytest.raises(CloudError) as raised:
+        GoogleLogin().get("https://container.googleapis.com/v1", of="the Container API", seconds=1)
+    assert raised.value.what == f"there are no Google credentials: {tmp_path}: Is a directory"

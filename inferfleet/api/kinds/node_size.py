@@ -40,7 +40,7 @@ class Node(Model):
     huge pages.
     """
     pods: int = Field(default=110, ge=1, le=1024)
-    """Most pods per node. On GKE node pools are created with this limit."""
+    """Most pods per node. On GKE node pools are created with this limit, 256 at most there."""
     hugepages: HugePages = HugePages()
     """Memory in huge pages, which `memory` is without and with which GKE creates node pools. Default: none.
     """

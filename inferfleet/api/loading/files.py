@@ -196,6 +196,14 @@ def write_text(path: Path, text: str) -> None:
     if path.is_symlink():
         what = f"{path} is a symbolic link, and nothing is written through links"
         raise InvalidDocuments([Problem(what, "Remove the link, or put a regular file in its place")])
+    try:
+        _write(path, text)
+    except OSError as error:
+        # It names the file beside it that the text goes to first, which nobody knows.
+        raise OSError(error.errno, error.strerror, str(path)) from error
+
+
+def _write(path: Path, text: str) -> None:
     mode = path.stat().st_mode & 0o777 if path.exists() else 0o666 & ~_umask()
     descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:

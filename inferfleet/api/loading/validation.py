@@ -149,8 +149,48 @@ def _problems(model: type[BaseModel], data: Any, errors: list[ErrorDetails]) -> 
         value = _value_at(data, steps)
         rule = " or ".join(dict.fromkeys(allowed))
         what = f"{_leaf(steps)} must be {rule}, not {named(value)}"
-        problems.append(Problem(what, _fix(value, rule, fields_at(model, steps)), path_of(steps)))
+        next_step = _fix(value, rule, fields_at(model, steps), required=_required(model, steps))
+        if rule == "text" and _is_number(value) and (refused := _as_text(model, data, steps)):
+            what, next_step = f"{what}, and as text too {refused[0]}", refused[1]
+        problems.append(Problem(what, next_step, path_of(steps)))
     return problems
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _as_text(model: type[BaseModel], data: Any, steps: tuple[Step, ...]) -> tuple[str, str] | None:
+    """Return what is wrong with a number once it is text, and the next step; None where nothing is."""
+    try:
+        model.model_validate_json(
+            json.dumps(_with_text(data, steps)), strict=True, by_alias=True, by_name=False
+        )
+    except ValidationError as error:
+        for found in error.errors(include_url=False):
+            if _steps(data, found) == steps and found["type"] not in _SHAPES:
+                return next(((what, step) for _, what, step in _mistakes(model, steps, found)), None)
+    return None
+
+
+def _with_text(data: Any, steps: tuple[Step, ...]) -> Any:
+    """Return the data with the number at `steps` as text."""
+    if not steps:
+        return named(data)
+    inside = _with_text(data[steps[0]], steps[1:])
+    if isinstance(data, list):
+        return [inside if place == steps[0] else entry for place, entry in enumerate(data)]
+    return {**data, steps[0]: inside}
+
+
+def _required(model: type[BaseModel], steps: tuple[Step, ...]) -> bool:
+    """Return whether a document must have the field at `steps`."""
+    at: Any = model
+    for step in steps[:-1]:
+        at = _inside(at, step)
+    return _is_model(at) and any(
+        field.is_required() and (field.alias or name) == steps[-1] for name, field in at.model_fields.items()
+    )
 
 
 def _steps(data: Any, error: ErrorDetails) -> tuple[Step, ...]:
@@ -227,8 +267,8 @@ def _leaf(steps: tuple[Step, ...]) -> str:
     return shown(names[-1]) if names else "the document"
 
 
-def _fix(value: Any, rule: str, fields: tuple[str, ...]) -> str:
-    if value is None:
+def _fix(value: Any, rule: str, fields: tuple[str, ...], *, required: bool) -> str:
+    if value is None and not required:
         return "Give it a value, or remove the field"
     if isinstance(value, int | float) and rule == "text":
         return "Quote it"

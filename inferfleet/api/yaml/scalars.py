@@ -10,6 +10,13 @@ from inferfleet.api.problems import Mistaken, mistaken
 
 Scalar = str | int | float | bool | None
 
+
+class Float(float):
+    """A number that remembers how it is `written`: the version 1.30 is the number 1.3."""
+
+    written: str
+
+
 _NULL = frozenset(("", "~", "null", "Null", "NULL"))
 _BOOL = {"true": True, "True": True, "TRUE": True, "false": False, "False": False, "FALSE": False}
 _INT = re.compile(r"[-+]?[0-9]+")
@@ -56,8 +63,9 @@ def _plain(text: str) -> Scalar:
         digits, base = (based[1], 8) if based[1] else (based[2], 16)
         return _bounded(int(digits[:30], base), text)
     if _FLOAT.fullmatch(text):
-        number = float(text)
+        number = Float(text)
         if math.isfinite(number):
+            number.written = text[:40]
             return number
     elif not _NOT_FINITE.fullmatch(text):
         return _text(text)

@@ -41,7 +41,7 @@ def doctor(stack: StackName = None, leftovers: Leftovers = False, as_json: AsJso
     and room in Google Cloud, and on clusters kinds, controllers, nodes and rights.
 
     With --leftovers it looks for clusters, nodes, disks, load balancers, addresses, NAT and networks of the
-    stack that are there.
+    stack that are there, and ends with 0 only where it could look at all of them.
     """
     with reporting(as_json=as_json) as report:
         source = read_source(None, stack)
@@ -51,7 +51,11 @@ def doctor(stack: StackName = None, leftovers: Leftovers = False, as_json: AsJso
         if leftovers:
             if not any(cluster.connection.cloud for cluster in desired.clusters):
                 report.problems.append(_NO_CLOUD)
-            _report(report, leftovers_of(desired, google(), seconds=SECONDS), as_json=as_json)
+            checks = leftovers_of(desired, google(), seconds=SECONDS)
+            _report(report, checks, as_json=as_json)
+            # Whoever reads 0 deletes the state next, so what was not looked at is no "nothing is left".
+            if any(check.verdict == "unseen" for check in checks):
+                report.code = ExitCode.NOT_READY
             return
         root = source.files.root if source.files else Path.cwd()
         # Values of configuration keys may be encrypted: only Pulumi can read them.

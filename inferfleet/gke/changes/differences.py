@@ -10,6 +10,10 @@ from inferfleet.gke.facts.create_only import without_places
 
 ChangeKind = Literal["created", "replaced", "nodes replaced", "removed"]
 _SHOWN = 3
+# Where a pool takes reservations before and after, another one is no other capacity model.
+_MODEL = "capacity.model"
+_CONSUMES = "nodeConfig.reservationAffinity.consumeReservationType"
+_RESERVING = {"ANY_RESERVATION_THEN_FAIL", "SPECIFIC_RESERVATION"}
 
 
 @dataclass(frozen=True)
@@ -56,7 +60,11 @@ def differences(
     with certainty, if there is one.
     """
     changed = [path for path in sorted({*before, *after}) if before.get(path) != after.get(path)]
-    causes = {path: _names(f"{resource}.{without_places(path)}") for path in changed}
+    stays = {_MODEL} if {before.get(_CONSUMES), after.get(_CONSUMES)} <= _RESERVING else set()
+    causes = {
+        path: tuple(name for name in _names(f"{resource}.{without_places(path)}") if name not in stays)
+        for path in changed
+    }
     certain = {names[0] for names in causes.values() if len(names) == 1}
     return tuple(
         Difference(

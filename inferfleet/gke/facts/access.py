@@ -31,6 +31,7 @@ ALWAYS = (CONTAINER_API, COMPUTE_API, IAM_API, PROJECTS_API)
 _ADMIN, _NETWORKS = "roles/container.admin", "roles/compute.networkAdmin"
 _READING = (
     Permission("compute.regions.get", "quotas", "roles/compute.viewer"),
+    Permission("compute.machineTypes.get", "machine types of zones", "roles/compute.viewer"),
     # `container.clusterViewer` lacks it.
     Permission("container.pods.list", "status and previews", "roles/container.viewer"),
 )

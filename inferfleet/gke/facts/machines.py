@@ -42,6 +42,14 @@ _PREDEFINED: dict[str, tuple[float, tuple[int, ...]]] = {
 _MEMORY = {"n2-highmem-128": 864.0}
 # Custom machine types of N1 are named `custom-<vCPUs>-<MiB>`.
 _CUSTOM = re.compile(r"(?:n1-)?custom-([0-9]{1,3})-([0-9]{1,7})(?:-ext)?")
+# Series of CPUs whose machines are not all in the table above, by general-purpose-machines and
+# compute-optimized-machines below docs.cloud.google.com/compute/docs, and those of Arm, by
+# docs.cloud.google.com/compute/docs/instances/arm-on-compute. Which take no Persistent Disk:
+# https://github.com/nextflow-io/nextflow/issues/6614, 2026-03-17
+_X86_SERIES = ("c2", "c2d", "c3", "c3d", "c4", "c4d", "e2", "n1", "n2", "n2d", "n4", "n4d", "t2d")
+_ARM_SERIES = ("c4a", "n4a", "t2a")
+_HYPERDISK_SERIES = ("c4", "c4a", "c4d", "n4", "n4a", "n4d")
+_SIZES = re.compile(r"(standard|highmem|highcpu)-[0-9]{1,3}(-lssd)?|custom-[0-9]{1,3}-[0-9]{1,7}(-ext)?")
 
 
 @cache
@@ -71,6 +79,27 @@ def with_gpus(accelerator_type: str, count: int | None = None) -> tuple[str, ...
     )
 
 
+def may_exist(machine_type: str) -> bool:
+    """Return whether a machine type of CPUs is known, or has the name of one of a known series."""
+    series, _, size = machine_type.partition("-")
+    counted = f"{series}-{size.partition('-')[0]}" in _PREDEFINED
+    likely = series in _X86_SERIES and not counted and _SIZES.fullmatch(size) is not None
+    return likely or machine(machine_type) is not None
+
+
+def is_arm(machine_type: str) -> bool:
+    """Return whether nodes of a machine type are arm64."""
+    known = machine(machine_type)
+    return machine_type.partition("-")[0] in _ARM_SERIES or (
+        known is not None and known.architecture == "arm64"
+    )
+
+
+def only_boot_disk(machine_type: str) -> str | None:
+    """Return the only type of disk from which nodes of a machine type of CPUs boot, None where several do."""
+    return HYPERDISK if machine_type.partition("-")[0] in _HYPERDISK_SERIES else None
+
+
 def known_types() -> tuple[str, ...]:
     """Return the machine types of the table, all of which have GPUs built in, in its order."""
     return tuple(_by_type())
@@ -93,9 +122,9 @@ def _general(machine_type: str) -> Machine | None:
         return None
     if series == "n1":
         return Machine(machine_type, "N1", cpus, memory, ALL, N1_ACCELERATORS, N1_SSDS)
-    # N4 boots from Hyperdisk alone: https://docs.cloud.google.com/compute/docs/general-purpose-machines
-    disk = HYPERDISK if series == "n4" else None
-    return Machine(machine_type, series.upper(), cpus, memory, CPU_ONLY, boot_disk=disk)
+    return Machine(
+        machine_type, series.upper(), cpus, memory, CPU_ONLY, boot_disk=only_boot_disk(machine_type)
+    )
 
 
 def _as_class_says(recipe: GkeProvisioning, inference_class: InferenceClass) -> Machine:

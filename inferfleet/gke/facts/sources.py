@@ -72,6 +72,22 @@ PRELOADING = Source(
     "https://cloud.google.com/kubernetes-engine/docs/how-to/data-container-image-preloading",
     "2026-11-24",
 )
+# Its table ends at 110 pods (/24) in the copy that was read; twice as many addresses as pods is its rule.
+PODS_PER_NODE = Source(
+    "GKE, maximum Pods per node",
+    "https://cloud.google.com/kubernetes-engine/docs/how-to/flexible-pod-cidr",
+    "2026-11-24",
+)
+BOOT_DISKS = Source(
+    "GKE, custom boot disks",
+    "https://cloud.google.com/kubernetes-engine/docs/how-to/custom-boot-disks",
+    "2026-11-24",
+)
+ARM_NODES = Source(
+    "GKE, Arm workloads",
+    "https://docs.cloud.google.com/kubernetes-engine/docs/how-to/prepare-arm-workloads-for-deployment",
+    "2026-11-24",
+)
 UPGRADE_STRATEGIES = Source(
     "GKE, node upgrade strategies",
     "https://docs.cloud.google.com/kubernetes-engine/docs/concepts/node-pool-upgrade-strategies",

@@ -17,12 +17,14 @@ from inferfleet.gke.facts.sources import (
     TOOLKIT,
 )
 from inferfleet.gke.pool import GkePool
-from inferfleet.gke.recipes.findings import Finding, PoolRule, either
+from inferfleet.gke.recipes.findings import Certainty, Finding, PoolRule, either
 
 # Models of the Dynamic Workload Scheduler, whose nodes are waited for.
 _DYNAMIC = ("FlexStart", "Queued")
 # Families whose flex-start nodes can stand close together.
 _COMPACT_FLEX = ("A3 Ultra", "A4")
+# Families whose reservations have blocks and sub-blocks.
+_BLOCKS = ("A3 Ultra", "A4", "A4X", "A4X Max")
 
 
 def _offered(pool: GkePool) -> Iterator[Finding]:
@@ -93,6 +95,13 @@ def _reserved(pool: GkePool) -> Iterator[Finding]:
     elif model == "Reservation" and named is None and _models(pool, "yes") == ("Reservation",):
         what = f"takes any reservation, but {machine.type} comes from one that is named only"
         yield Finding("fact", path, what, GPUS, "Write reservation: {name: ...}")
+    if named and named.block and machine.known and machine.family not in _BLOCKS:
+        part = "subBlock" if named.sub_block else "block"
+        what = f"names a {part} of reservation {named.name}, which {machine.type} has none of"
+        what += f": those of {either(_BLOCKS)} have blocks"
+        # Reservations of these are dense too, and no source was found that says they have none.
+        certainty: Certainty = "doubt" if machine.family in ("A3 High", "A3 Mega") else "fact"
+        yield Finding(certainty, f"{path}.{part}", what, str(AI_CLUSTER), "Remove block and subBlock")
 
 
 def _host_maintenance(pool: GkePool) -> Iterator[Finding]:

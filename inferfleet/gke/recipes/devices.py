@@ -14,6 +14,7 @@ from inferfleet.gke.facts.sources import (
     GPUS,
     MIG,
     NODE_SIZES,
+    PODS_PER_NODE,
     SYSTEM_CONFIG,
 )
 from inferfleet.gke.pool import GkeClass
@@ -39,6 +40,21 @@ def _node(gke_class: GkeClass) -> Iterator[Finding]:
             yield Finding(
                 "doubt", f"spec.node.{field}", f"{what}, some of which GKE keeps", NODE_SIZES, next_step
             )
+
+
+# Of clusters that are not Autopilot: Google's page on quotas, by a copy that names 110 for versions before
+# 1.23.5-gke.1300. Its table of ranges begins at 8.
+MOST_PODS, FEWEST_PODS = 256, 8
+
+
+def _pods(gke_class: GkeClass) -> Iterator[Finding]:
+    pods, path = gke_class.document.spec.node.pods, "spec.node.pods"
+    if pods > MOST_PODS:
+        what = f"has {pods} pods per node, and GKE takes at most {MOST_PODS}"
+        yield Finding("rule", path, what, str(PODS_PER_NODE), f"Write at most {MOST_PODS}")
+    elif pods < FEWEST_PODS:
+        what = f"has {pods} pods per node, and Google's table begins at {FEWEST_PODS}"
+        yield Finding("doubt", path, what, str(PODS_PER_NODE), f"Write at least {FEWEST_PODS}")
 
 
 # Of machines with less memory GKE gives less of it to huge pages. Of those with more, one of Google's pages
@@ -182,4 +198,4 @@ def _allocation(gke_class: GkeClass) -> Iterator[Finding]:
         yield Finding("doubt", f"{GKE}.driver", what, GKE_GPUS, next_step)
 
 
-RULES: tuple[ClassRule, ...] = (_node, _huge_pages, _devices, _partition, _allocation)
+RULES: tuple[ClassRule, ...] = (_node, _pods, _huge_pages, _devices, _partition, _allocation)

@@ -8,6 +8,7 @@ from inferfleet.gke.facts.machines import known_types, with_gpus
 from inferfleet.gke.facts.sources import (
     A3_DISKS,
     A4X_DISKS,
+    BOOT_DISKS,
     GENERAL,
     GKE_GPUS,
     GPUS,
@@ -26,6 +27,8 @@ _N1_CPUS = {
     "nvidia-tesla-p100": {1: 16, 2: 32, 4: 96},
     "nvidia-tesla-p4": {1: 24, 2: 48, 4: 96},
 }
+# What GKE boots nodes from, beside Hyperdisk.
+_PERSISTENT = ("pd-balanced", "pd-ssd", "pd-standard")
 _MAY_TAKE_NO_PD = ("G4", "A3 Ultra", "A4")
 _TRY = "Try it, then write in verified where and when it worked"
 
@@ -105,6 +108,10 @@ def _boot_disk(gke_class: GkeClass) -> Iterator[Finding]:
     if disk.startswith("hyperdisk-"):
         what = f"{boots}, but the only Hyperdisk that nodes boot from is {HYPERDISK}"
         yield Finding("rule", path, what, TOOLKIT, next_step)
+    elif disk not in _PERSISTENT:
+        what = f"{boots}, which is no type of disk that GKE boots nodes from"
+        choices = (machine.boot_disk,) if machine.boot_disk else (*_PERSISTENT, HYPERDISK)
+        yield Finding("fact", path, what, str(BOOT_DISKS), f"Write diskType: {either(choices)}")
     elif machine.boot_disk:
         source = GENERAL if machine.family == "N4" else A4X_DISKS
         what = f"{boots}, but it boots from {machine.boot_disk} only"

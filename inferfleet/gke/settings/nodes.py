@@ -8,6 +8,7 @@ from inferfleet.api.kinds.node_pool import Capacity, NodePool
 from inferfleet.api.kinds.node_size import HugePages
 from inferfleet.api.kinds.quantity import parse_quantity
 from inferfleet.gke.facts.machine import Machine
+from inferfleet.gke.facts.machines import only_boot_disk
 from inferfleet.gke.pool import GkeCluster, GkePool
 from inferfleet.profiles.gke import (
     DRA_LABELS,
@@ -69,10 +70,11 @@ def ignored(pool: GkePool) -> tuple[str, ...]:
 
 def system_node_config(cluster: GkeCluster, machine_type: str) -> dict[str, Any]:
     """Return the settings of a node of the system pool, which has neither accelerators nor taints."""
+    disk = only_boot_disk(machine_type)
     return {
         "machineType": machine_type,
         "imageType": IMAGE_TYPE,
-        "bootDisk": {"sizeGb": cluster.gke.system_pool.disk_size_gb},
+        "bootDisk": {"sizeGb": cluster.gke.system_pool.disk_size_gb, **({"diskType": disk} if disk else {})},
         "resourceLabels": cluster.labels,
         **_identity(cluster.account, secure_boot=True),
     }

@@ -43,7 +43,7 @@ def system_pool(cluster: GkeCluster, *, needs: tuple[Need, ...], after: tuple[st
         "initialNodeCount": 1,
         "autoscaling": {
             "totalMinNodeCount": 1,
-            "totalMaxNodeCount": _WITHOUT_PICKERS + nodes_for(needs, machine(machine_type)),
+            "totalMaxNodeCount": most_nodes(gke, needs),
             "locationPolicy": "BALANCED",
         },
         "ignoreNodeCountChanges": True,
@@ -61,6 +61,11 @@ def system_pool(cluster: GkeCluster, *, needs: tuple[Need, ...], after: tuple[st
         deleted_with=f"{CLUSTER} {cluster.name}",
         timeout=SECONDS,
     )
+
+
+def most_nodes(gke: Gke, needs: tuple[Need, ...]) -> int:
+    """Return the maximum of the system pool of a cluster whose pickers request `needs`."""
+    return _WITHOUT_PICKERS + nodes_for(needs, machine(system_machine_type(gke)))
 
 
 def system_machine_type(gke: Gke) -> str:

@@ -13,6 +13,11 @@ from sandbox.gcp.store import Record, Records
 Values = dict[str, Any]
 # The longest that flex-start and queued nodes may run: seven days, in seconds.
 _LONGEST_RUN = 604_800
+# flexible-pod-cidr and custom-boot-disks below cloud.google.com/kubernetes-engine/docs/how-to, 2026-11-24
+_PODS = (8, 256)
+_DISKS = ("pd-standard", "pd-balanced", "pd-ssd", "hyperdisk-balanced")
+# https://docs.cloud.google.com/ai-hypercomputer/docs/create/gke-ai-hypercompute, 2026-04-06
+_WITH_BLOCKS = ("a3-ultragpu-", "a3-megagpu-", "a3-highgpu-8g", "a4-", "a4x-")
 _NAME = re.compile(r"[a-z]([-a-z0-9]*[a-z0-9])?")
 
 
@@ -36,6 +41,7 @@ def check_pool(state: Values, cluster: Record, records: Records, zones: tuple[st
         raise bad_request(f'Machine type with name "{machine_type}" does not exist in zone {zones[0]}')
     _check_accelerators(machine_type, machine, config.get("guestAccelerators") or [])
     _check_local_ssds(machine_type, machine, config)
+    _check_nodes(state, config)
     _check_capacity(state, config)
     _check_placement(state, cluster, records, zones)
     _check_networks(state, cluster, records, zones)
@@ -86,6 +92,18 @@ def _check_local_ssds(machine_type: str, machine: Machine, config: Values) -> No
             )
 
 
+def _check_nodes(state: Values, config: Values) -> None:
+    """Refuse numbers of pods and types of boot disks that GKE does not have."""
+    pods = state.get("maxPodsPerNode")
+    if pods is not None and not _PODS[0] <= pods <= _PODS[1]:
+        raise bad_request(
+            f"Invalid value for maxPodsPerNode: {pods}. Must be between {_PODS[0]} and {_PODS[1]}"
+        )
+    for disk in ((config.get("bootDisk") or {}).get("diskType"), config.get("diskType")):
+        if disk and disk not in _DISKS:
+            raise bad_request(f"Invalid value for diskType: {disk!r}. Must be one of {', '.join(_DISKS)}")
+
+
 def _check_capacity(state: Values, config: Values) -> None:
     """Refuse impossible ways to buy nodes: spot, flex-start and queued ones take no reservation."""
     queued = bool((state.get("queuedProvisioning") or {}).get("enabled"))
@@ -99,6 +117,11 @@ def _check_capacity(state: Values, config: Values) -> None:
         raise bad_request("Spot VMs cannot be combined with flex-start or queued provisioning")
     if consumes == "SPECIFIC_RESERVATION" and not (reservation.get("key") and reservation.get("values")):
         raise bad_request("reservationAffinity of type SPECIFIC_RESERVATION needs key and values")
+    machine_type = config.get("machineType") or DEFAULT
+    if any("/reservationBlocks/" in value for value in reservation.get("values") or ()) and not (
+        machine_type.startswith(_WITH_BLOCKS)
+    ):
+        raise bad_request(f"Reservations of machine type {machine_type} have no blocks")
     if flex:
         if (state.get("management") or {}).get("autoRepair", True):
             raise bad_request(

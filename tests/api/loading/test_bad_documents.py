@@ -55,7 +55,7 @@ CASES = {
     ),
     "number for a label": (
         "tier: prod", "tier: 1.10",
-        10, "metadata.labels.tier", "tier must be text, not 1.1", "Quote it",
+        10, "metadata.labels.tier", "tier must be text, not 1.10", "Quote it",
     ),
     "nothing where a list belongs": (
         "{name: l4, className: l4, nodeCount: 3}", "{name: l4, className: l4, nodeCount: 3, taints: }",

@@ -64,8 +64,8 @@ CASES = {
         "minVersion 'v1.34' must be a version: 1.34 or 1.34.1-gke.1829001", "Change it",
     ),
     "version that is a number": (
-        GKE, GKE + "      minVersion: 1.34\n",
-        20, "spec.cluster.gke.minVersion", "minVersion must be text, not 1.34", "Quote it",
+        GKE, GKE + "      minVersion: 1.30\n",
+        20, "spec.cluster.gke.minVersion", "minVersion must be text, not 1.30", "Quote it",
     ),
     "zone of the cluster elsewhere": (
         GKE, GKE + "      zones: [us-east5-a, us-east4-a]\n",
@@ -78,7 +78,9 @@ CASES = {
     ),
     "no range": (
         GKE, GKE + "      network: {block: 10.4}\n",
-        20, "spec.cluster.gke.network.block", "block must be text, not 10.4", "Quote it",
+        20, "spec.cluster.gke.network.block",
+        "block must be text, not 10.4, and as text too block '10.4' is not a range of IPv4 addresses",
+        "Write it like 10.4.0.0/14",
     ),
     "not a range": (
         GKE, GKE + "      network: {block: 10.4.0.0/33}\n",

@@ -42,3 +42,10 @@ def test_nothing_is_written_through_a_symbolic_link(tmp_path: Path) -> None:
     with pytest.raises(InvalidDocuments, match="is a symbolic link, and nothing is written through links"):
         write_text(tmp_path / "link.lock", "new")
     assert (tmp_path / "real.lock").read_text() == "old"
+
+
+def test_a_file_that_cannot_be_written_is_told_by_its_own_name(tmp_path: Path) -> None:
+    lock = tmp_path / "gone" / "placement.lock"
+    with pytest.raises(FileNotFoundError) as refused:
+        write_text(lock, "new")
+    assert refused.value.filename == str(lock)

@@ -64,6 +64,17 @@ def test_a_recipe_that_replaces_a_pool_with_replicas_is_refused_with_the_field_a
     )
 
 
+@pytest.mark.parametrize("now", [{"name": "b"}, {"name": "a", "block": "b1"}, None])
+def test_another_reservation_is_told_by_its_own_field(now: dict[str, str] | None) -> None:
+    def reserving(reservation: dict[str, str] | None) -> InferenceCluster:
+        capacity = {"model": "Reservation", "reservation": reservation}
+        return cluster("east", pool("l4", zones=["us-east5-a"], capacity=capacity))
+
+    _, (problem,), _ = changes(standing(reserving({"name": "a"})), reserving(now))
+    assert "replace.allow: [capacity.reservation];" in problem
+    assert "capacity.model" not in problem
+
+
 @pytest.mark.parametrize(
     ("capacity", "allow"),
     [

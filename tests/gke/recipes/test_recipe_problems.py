@@ -108,10 +108,54 @@ def test_names_labels_and_taints_that_are_taken_are_refused() -> None:
     )
 
 
-@pytest.mark.parametrize("machine_type", ["e2-standard-8", "n1-standard-8", "c3-standard-8"])
+@pytest.mark.parametrize(
+    "machine_type", ["e2-standard-8", "n1-standard-8", "c3-standard-8", "n4d-highmem-16", "n2-custom-8-16384"]
+)
 def test_a_system_pool_may_have_any_machine_without_gpus(machine_type: str) -> None:
     pools = {"p": pool(recipe("g2-standard-4"))}
     assert told(stack(pools, systemPool={"machineType": machine_type})) == ([], [])
+
+
+@pytest.mark.parametrize(
+    "machine_type", ["c4a-standard-4", "t2a-standard-4", "n4a-standard-8", "a4x-highgpu-4g"]
+)
+def test_a_system_pool_of_arm_machines_would_leave_pickers_pending(machine_type: str) -> None:
+    (problem,), _ = told(
+        stack({"p": pool(recipe("g2-standard-4"))}, systemPool={"machineType": machine_type})
+    )
+    assert ("arm64" in problem) is (machine_type != "a4x-highgpu-4g")
+
+
+@pytest.mark.parametrize("machine_type", ["e2-micro", "e2-medium", "x9-foo-3", "e2-highmem-32", "c3-huge-4"])
+def test_a_system_pool_of_a_machine_nobody_knows_is_a_warning(machine_type: str) -> None:
+    pools = {"p": pool(recipe("g2-standard-4"))}
+    assert told(stack(pools, systemPool={"machineType": machine_type})) == (
+        [],
+        [
+            f"spec.cluster.gke.systemPool.machineType: cluster east has a system pool of {machine_type}, "
+            "which is in no table here: whether Google has it, and GKE's own pods fit, is not checked"
+        ],
+    )
+
+
+@pytest.mark.parametrize(
+    ("networks", "told_of"),
+    [
+        ([], ["spec.cluster.gke.controlPlaneEndpoint: {}no authorizedNetworks limit it"]),
+        (
+            ["203.0.113.0/24", "0.0.0.0/0"],
+            ["spec.cluster.gke.authorizedNetworks: {}authorizedNetworks has 0.0.0.0/0"],
+        ),
+        (["203.0.113.0/24"], []),
+    ],
+)
+def test_an_api_server_that_everybody_reaches_is_a_warning(networks: list[str], told_of: list[str]) -> None:
+    endpoint = {"controlPlaneEndpoint": "IP", "privateNodes": False, "authorizedNetworks": networks}
+    begins = "the API server of cluster east can be reached by its address from everywhere: "
+    assert told(stack({"p": pool(recipe("g2-standard-4"))}, **endpoint)) == (
+        [],
+        [line.format(begins) for line in told_of],
+    )
 
 
 def test_abandoned_and_existing_clusters_are_left_alone() -> None:

@@ -68,6 +68,25 @@ CASES: dict[str, tuple[Pool, str, Pool]] = {
         f"hyperdisk-balanced {TOOLKIT}",
         pool(recipe("a3-highgpu-8g", diskType="hyperdisk-balanced")),
     ),
+    "no-disk": (
+        pool(recipe("g2-standard-4", diskType="floppy")),
+        "boots g2-standard-4 from floppy, which is no type of disk that GKE boots nodes from (GKE, custom "
+        "boot disks, 2026-11-24: https://cloud.google.com/kubernetes-engine/docs/how-to/custom-boot-disks)",
+        pool(recipe("g2-standard-4", diskType="pd-ssd")),
+    ),
+    "pods": (
+        pool(recipe("g2-standard-4", node={"pods": 1024})),
+        "has 1024 pods per node, and GKE takes at most 256 (GKE, maximum Pods per node, 2026-11-24: "
+        "https://cloud.google.com/kubernetes-engine/docs/how-to/flexible-pod-cidr)",
+        pool(recipe("g2-standard-4", node={"pods": 256})),
+    ),
+    "block": (
+        pool(recipe("g2-standard-4"), "Reservation", reservation=RESERVED | {"block": "b", "subBlock": "s"}),
+        "names a subBlock of reservation h100s, which g2-standard-4 has none of: those of A3 Ultra, A4, A4X "
+        "or A4X Max have blocks (Google, create an AI-optimized GKE cluster, 2026-04-06: "
+        "https://docs.cloud.google.com/ai-hypercomputer/docs/create/gke-ai-hypercompute)",
+        pool(recipe("a4-highgpu-8g"), "Reservation", reservation=RESERVED | {"block": "b", "subBlock": "s"}),
+    ),
     "fabric": (
         pool(recipe("a3-megagpu-8g", networking={"gpuDirect": "TCPX"})),
         f"asks for GPUDirect TCPX on a3-megagpu-8g, which has TCPXO {TOOLKIT}",
@@ -271,7 +290,7 @@ _OF_POOLS = (
         "is FlexStart",
         "is Queued",
     ),
-    *("names no zone", "names reservation", "takes any", "wants"),
+    *("names a subBlock", "names no zone", "names reservation", "takes any", "wants"),
 )
 
 

@@ -63,6 +63,13 @@ def test_its_machine_and_disk_are_the_documents() -> None:
     assert (nodes["machineType"], nodes["bootDisk"]) == ("n2-standard-8", {"sizeGb": 50})
 
 
+@pytest.mark.parametrize("machine_type", ["n4-standard-8", "c4-standard-8", "n4d-standard-8"])
+def test_machines_without_persistent_disk_boot_from_hyperdisk(machine_type: str) -> None:
+    documents = clouds(cluster("east", systemPool={"machineType": machine_type}))
+    nodes = node_pool(SYSTEM_POOL, documents).inputs["nodeConfig"]
+    assert nodes["bootDisk"] == {"sizeGb": 100, "diskType": "hyperdisk-balanced"}
+
+
 def test_a_machine_nobody_knows_holds_one_picker() -> None:
     assert nodes_for(((Decimal(1), Decimal(1)),) * 3, machine("x9-standard-8")) == 3
 

@@ -112,3 +112,13 @@ def test_clusters_hear_of_a_subnetwork_for_proxies_that_comes_later(tmp_path: Pa
     made = create(cloud, proxies())
     cloud.delete(made.id)
     assert [call for call in kubernetes.calls if "proxies" in call] == ["proxies east", "proxies east"]
+
+
+def test_zones_of_a_region_have_machines_of_every_type_that_exists(tmp_path: Path) -> None:
+    cloud = _cloud(tmp_path)
+    zones = [url.rpartition("/")[2] for url in ask(cloud, f"{COMPUTE}/regions/us-east5")[1]["zones"]]
+    assert zones == ["us-east5-a", "us-east5-b", "us-east5-c"]
+    status, machine = ask(cloud, f"{COMPUTE}/zones/us-east5-a/machineTypes/g2-standard-48")
+    assert (status, machine["guestCpus"], machine["memoryMb"]) == (200, 48, 192 * 1024)
+    for path in ("us-east5-a/machineTypes/x9-foo-3", "us-east5-z/machineTypes/g2-standard-48"):
+        assert ask(cloud, f"{COMPUTE}/zones/{path}")[0] == 404

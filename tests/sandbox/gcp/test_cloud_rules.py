@@ -13,6 +13,11 @@ from sandbox.gcp.rules.regions import default_zones, exists, region_of
 from sandbox.gcp.rules.versions import VERSION, version_of
 
 NO_RESERVATION = {"reservationAffinity": {"consumeReservationType": "NO_RESERVATION"}}
+BLOCK = {
+    "consumeReservationType": "SPECIFIC_RESERVATION",
+    "key": "compute.googleapis.com/reservation-name",
+    "values": ["projects/acme/reservations/r/reservationBlocks/b"],
+}
 H100 = {"machineType": "a3-highgpu-8g", "guestAccelerators": [{"type": "nvidia-h100-80gb", "count": 8}]}
 
 
@@ -56,6 +61,12 @@ def _network(name: str, profile: str) -> dict[str, Any]:
         (
             pool("p", {**H100, "ephemeralStorageLocalSsdConfig": {"localSsdCount": 8}}),
             "has exactly 16 local SSDs, not 8",
+        ),
+        (pool("p", maxPodsPerNode=257), "Must be between 8 and 256"),
+        (pool("p", {"bootDisk": {"diskType": "floppy"}}), "Invalid value for diskType: 'floppy'"),
+        (
+            pool("p", {"reservationAffinity": BLOCK}),
+            "Reservations of machine type e2-standard-4 have no blocks",
         ),
         (pool("p", {"spot": True}), "Node pools with spot must set reservationAffinity to NO_RESERVATION"),
         (pool("p", {"flexStart": True, **NO_RESERVATION}), "set management.autoRepair to false"),
