@@ -13,7 +13,13 @@ from inferfleet.digest.values.stack import Stack, Told
 from inferfleet.digest.values.written import Field, Waiver, Written
 
 # Rules of an update itself, which somebody must see.
-_OPENED = ("Settings", "Policy", "InferenceCluster")
+_OPENED = ("Settings", "Lock", "Policy", "InferenceCluster")
+# What a UID in placement.lock does: the next update asks the cluster for its own.
+_OF_UID = {
+    "added": "the next update is refused unless the cluster that answers has it",
+    "removed": "the next update takes whatever cluster answers",
+    "changed": "the next update is refused unless the cluster that answers has the new one",
+}
 # Fields of one document that are listed one by one.
 _MOST_FIELDS = 12
 _KINDS = ("replaced", "nodes replaced", "removed", "created", "added", "changed")
@@ -127,7 +133,9 @@ def _waiver(waiver: Waiver) -> str:
 def _written(entry: Written) -> Iterator[str]:
     yield f"- {entry.kind} **{code(entry.name)}** is {entry.change}"
     for field in entry.fields[:_MOST_FIELDS]:
-        yield f"  - {code(field.path)} {_values(field)}"
+        of_uid = entry.kind == "Lock" and field.path.endswith(".uid")
+        follows = f": {_OF_UID[field.change]}" if of_uid else ""
+        yield f"  - {code(field.path)} {_values(field)}{follows}"
     if (more := len(entry.fields) - _MOST_FIELDS) > 0:
         yield f"  - and {more} more"
 
