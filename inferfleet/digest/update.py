@@ -39,8 +39,8 @@ class Side:
     """One version of a stack: documents and lock, what should exist by them, and what is odd about them.
 
     Waivers of policies hold on its `day` or have ended. `config` is what the file of its settings holds, also
-    for others than inferfleet. `lock_refused` is the error of an update that finds the lock as it is written and
-    may not change it.
+    for others than inferfleet. `lock_refused` is the error of an update that finds the lock as it is written
+    and may not change it.
     """
 
     documents: Documents
