@@ -170,7 +170,7 @@ def _costs(stack: Stack) -> Section:
             code(use.name),
             _change(*use.gpus),
             _change(*use.nodes),
-            _change(*use.cost) if any(use.cost) else "unknown",
+            _change(*map(_cost, use.cost, use.nodes)) if any(use.cost) else "unknown",
             f"{use.currency}{f' (prices of {use.region})' if use.region else ''}",
         )
         for use in sorted(stack.uses, key=lambda use: (-abs(use.nodes[1] - use.nodes[0]), use.name))
@@ -187,6 +187,11 @@ def _costs(stack: Stack) -> Section:
         tuple(f"| {' | '.join(row)} |" for row in rows),
         head=head,
     )
+
+
+def _cost(cost: str, nodes: int) -> str:
+    """Return a cost as it is shown: nodes without a price cost what nobody knows, and no nodes cost nothing."""
+    return cost or ("unknown" if nodes else "0")
 
 
 def _change(before: object, after: object) -> str:
