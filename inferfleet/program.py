@@ -20,6 +20,7 @@ def main(root: Path) -> None:
     """
     collect_seldom()
     from inferfleet.api import InvalidDocuments
+    from inferfleet.api.loading.settings import in_ci
     from inferfleet.components.secrets import secret_values
     from inferfleet.components.stack import register_stack
     from inferfleet.confirming import confirming
@@ -40,7 +41,7 @@ def main(root: Path) -> None:
             root,
             pulumi.get_stack(),
             config,
-            ci=bool(os.environ.get("CI")),
+            ci=in_ci(os.environ),
             preview=preview,
             today=date.today(),
             google=google,

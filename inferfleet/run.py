@@ -78,7 +78,7 @@ def prepare(
     InvalidDocuments with every problem of the first stage that has one.
     """
     documents, files = load_stack(root, stack, config=config)
-    locked = documents.settings.locked if documents.settings.locked is not None else ci
+    locked = documents.settings.is_locked(ci=ci)
     lock_name = _shown_path(files.lock_file, root)
     old_text = read_lock(files, lock_name)
     seen_name = _shown_path(files.capacity_file, root)

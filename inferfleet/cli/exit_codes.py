@@ -22,7 +22,7 @@ MEANINGS = {
     ExitCode.USAGE: "the command was called wrongly",
     ExitCode.UNPLACED: "replicas have no place, and their deployment or the stack refuses an update then",
     ExitCode.LOCK_DIFFERS: "placement.lock does not match (`plan --locked`, and `digest` of stacks that are "
-    "locked)",
+    "locked: by their settings, or where the environment variable `CI` is set)",
     ExitCode.NOT_READY: "something that should serve does not, or its cluster does not answer (`status`, "
     "`chat`); "
     "an update lacks what it needs (`doctor`); something is left that costs, or could not be looked for "

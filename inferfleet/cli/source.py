@@ -13,6 +13,7 @@ from inferfleet.api.documents import Documents
 from inferfleet.api.loading.edits import Edit
 from inferfleet.api.loading.files import files_of
 from inferfleet.api.loading.load import load
+from inferfleet.api.loading.settings import in_ci
 from inferfleet.api.loading.stack import StackFiles, find_root, load_stack, stacks_of
 from inferfleet.api.loading.stack_files import CATALOGUE, catalogue_of, read_capacity, read_lock
 from inferfleet.api.problems import InvalidDocuments, Problem
@@ -132,6 +133,11 @@ def only_stack(root: Path) -> str:
 def outside_plugins() -> bool:
     """Return whether plugins of others may run, as `outside_allowed` reads the environment."""
     return outside_allowed(os.environ)
+
+
+def locks_by_default() -> bool:
+    """Return whether an update here is locked where the stack does not say it, as `pulumi up` reads it."""
+    return in_ci(os.environ)
 
 
 def catalogue() -> Path:

@@ -29,7 +29,7 @@ def refusals(
 
     A preview shows replicas without a place as warnings (see `announcements`), an update refuses them.
     """
-    errors = list(_moves(desired, lock)) if locked else []
+    errors = list(lock_refusals(desired, lock)) if locked else []
     if not preview:
         errors += [
             unplaced_problem(unplaced, desired.plan, documents)
@@ -244,7 +244,8 @@ def describe(change: Change) -> str:
     return f"{spot.deployment} on {spot.place}: {change.before} -> {change.after} replicas"
 
 
-def _moves(desired: Desired, lock: Lock) -> Iterator[Problem]:
+def lock_refusals(desired: Desired, lock: Lock) -> Iterator[Problem]:
+    """Yield the error of a run that may not write the lock, and would have to."""
     if matches(lock, desired.plan.lock):
         return
     changes = [*(describe(change) for change in desired.plan.changes), *map(str, desired.cloud_changes)]

@@ -11,7 +11,7 @@ from inferfleet.api.wording import listing
 from inferfleet.desired.gate import refuses, unplaced_problem
 from inferfleet.desired.values import Desired
 from inferfleet.digest.beside import plugins, routes
-from inferfleet.digest.costs import costs, quotas, reservations, uses
+from inferfleet.digest.costs import costs, quotas, reservations, unknown_now, uses
 from inferfleet.digest.models import models
 from inferfleet.digest.nodes import cluster_changes, drains, pool_changes
 from inferfleet.digest.resources import resources, updates_in_place
@@ -67,8 +67,9 @@ def _changed(name: str, base: Side | None, head: Side) -> Stack:
         _bill(update.base, update.lock),
         _bill(update.head, update.desired.plan.lock),
     )
-    problems = told(update.after, update.before)
-    said = {_identity(problem) for problem in update.after}
+    every = (*update.after, *head.documents.located(unknown_now(before, after)))
+    problems = told(every, update.before)
+    said = {_identity(problem) for problem in every}
     made = Stack(
         name,
         "unchanged",

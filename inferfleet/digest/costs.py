@@ -4,10 +4,12 @@ from collections import Counter
 from collections.abc import Iterator
 from decimal import Decimal
 
+from inferfleet.api.problems import Problem
 from inferfleet.digest.update import Side, Update, clouds
 from inferfleet.digest.values.nodes import Cost, Quota, Reservation, Use
-from inferfleet.fleet.bill import Bill, Paid
+from inferfleet.fleet.bill import Bill, Paid, prices_gone
 from inferfleet.fleet.lock.lock import Lock
+from inferfleet.fleet.placement.sizes import counted
 from inferfleet.gke.quota.needs import Need, needs
 from inferfleet.gke.quota.reservations import reserved
 from inferfleet.gke.values import SYSTEM_POOL
@@ -32,12 +34,33 @@ def uses(before: Bill, after: Bill) -> tuple[Use, ...]:
 
 
 def costs(before: Bill, after: Bill) -> tuple[Cost, ...]:
-    """Return the cost of all nodes with a price by currency, where anything of it differs."""
-    old, new = before.totals, after.totals
+    """Return the cost of all nodes with a price by currency, where anything of it differs.
+
+    A class whose price went is in neither sum: what is unknown saves nothing.
+    """
+    gone = prices_gone(before, after)
+    old, new = before.without(gone), after.without(gone)
     return tuple(
         Cost(currency, _money(old.get(currency, Decimal(0))), _money(new.get(currency, Decimal(0))))
         for currency in sorted({*old, *new})
         if old.get(currency, Decimal(0)) != new.get(currency, Decimal(0))
+    )
+
+
+def unknown_now(before: Bill, after: Bill) -> tuple[Problem, ...]:
+    """Return a warning for each class whose price went."""
+    return tuple(
+        Problem(
+            f"the price of class {name} went: an hour of its {counted(old.nodes, 'node')} cost "
+            f"{_money(old.cost)} {old.currency}, and what {counted(new.nodes, 'node')} cost now is unknown, "
+            "so no sum and no policy counts it",
+            "Put the price back, or write the one of today",
+            path="spec.price",
+            kind="InferenceClass",
+            key=name,
+            severity="warning",
+        )
+        for name, (old, new) in prices_gone(before, after).items()
     )
 
 

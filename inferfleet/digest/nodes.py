@@ -58,7 +58,7 @@ def _cluster(
 def pool_changes(update: Update, updated: InPlace) -> tuple[Pool, ...]:
     """Return the pools that come, go, are replaced, or have other sizes or settings in place.
 
-    Those of a cluster that comes or goes as a whole are not listed.
+    Those of a cluster that comes or goes as a whole are not listed; those of one that is replaced are.
     """
     old, new = _pools(update.base.documents), _pools(update.head.documents)
     clouds = {(change.cluster, change.pool): change for change in update.desired.cloud_changes if change.pool}
@@ -66,7 +66,7 @@ def pool_changes(update: Update, updated: InPlace) -> tuple[Pool, ...]:
     stay = update.base.documents.clusters.keys() & update.head.documents.clusters.keys() - whole
     made: list[Pool] = []
     for key in sorted({*old, *new}):
-        if key[0] in stay:
+        if key[0] in stay or key in clouds:
             made += _pool(key, old.get(key), new.get(key), clouds.get(key), updated)
     return tuple(made)
 

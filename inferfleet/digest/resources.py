@@ -11,7 +11,7 @@ from inferfleet.desired.values import DesiredCluster, KubeObject
 from inferfleet.digest.update import Update, clouds
 from inferfleet.digest.values.nodes import Resource
 from inferfleet.gke.changes.differences import differences, in_words
-from inferfleet.gke.facts.create_only import create_only, leaves, without_places
+from inferfleet.gke.facts.create_only import forcing, leaves, without_places
 from inferfleet.gke.facts.schema import CLUSTER
 from inferfleet.gke.values import CloudCluster, CloudResource
 from inferfleet.manifests.differing import differing
@@ -90,7 +90,7 @@ def _cloud_resource(before: CloudResource | None, after: CloudResource | None) -
     if not changed:
         return
     token = after.token
-    forced = _differing(create_only(token, before.inputs), create_only(token, after.inputs))
+    forced = _differing(forcing(token, before.inputs), forcing(token, after.inputs))
     if forced or "name" in changed:
         yield Resource(_named(after), "replace", _once(path for path in forced if path != "name"))
     else:

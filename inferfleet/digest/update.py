@@ -39,7 +39,8 @@ class Side:
     """One version of a stack: documents and lock, what should exist by them, and what is odd about them.
 
     Waivers of policies hold on its `day` or have ended. `config` is what the file of its settings holds, also
-    for others than inferfleet.
+    for others than inferfleet. `lock_refused` is the error of an update that finds the lock as it is written
+    and may not change it.
     """
 
     documents: Documents
@@ -48,6 +49,7 @@ class Side:
     notices: tuple[Problem, ...] = ()
     day: date = field(kw_only=True)
     config: Mapping[str, Any] = field(default_factory=dict, kw_only=True)
+    lock_refused: tuple[Problem, ...] = field(default=(), kw_only=True)
 
     @property
     def standing(self) -> Before:
@@ -104,9 +106,8 @@ def update_of(base: Side, head: Side) -> Update:
     problems = [
         *head.notices,
         *announcements(desired, documents, lock, locked=False, preview=False),
-        *refusals(
-            head.desired, documents, head.lock, locked=documents.settings.locked is True, preview=False
-        ),
+        *head.lock_refused,
+        *refusals(head.desired, documents, head.lock, locked=False, preview=False),
         *cloud_problems,
         *policy_problems(documents, lock, desired, today=head.day, before=base.standing),
         *(
@@ -162,9 +163,8 @@ def _standing_problems(base: Side, lock: Lock) -> tuple[Problem, ...]:
     problems = [
         *base.notices,
         *announcements(desired, documents, lock, locked=False, preview=False),
-        *refusals(
-            base.desired, documents, base.lock, locked=documents.settings.locked is True, preview=False
-        ),
+        *base.lock_refused,
+        *refusals(base.desired, documents, base.lock, locked=False, preview=False),
         *policy_problems(documents, lock, desired, today=base.day, before=base.standing),
     ]
     return of_severity(documents.located(problems), "error", "warning", "notice")

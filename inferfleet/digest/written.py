@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from inferfleet.api.kinds.base import Model
+from inferfleet.digest.locks import lock_fields
 from inferfleet.digest.settings import setting_fields
 from inferfleet.digest.texts import field_of, fields
 from inferfleet.digest.update import Update
@@ -35,7 +36,8 @@ _FOLDERS = {True: "policies", False: "that of the stack"}
 
 
 def written(update: Update, told: Stack, *, is_new: bool) -> tuple[Written, ...]:
-    """Return what differs in documents and settings and is not `told`: settings first, then policies.
+    """Return what differs in documents and settings and is not `told`: settings first, then
+    the lock and policies.
 
     Of a stack that `is_new` nothing is told that is of all stacks: others have it already, or tell it.
     """
@@ -49,9 +51,11 @@ def written(update: Update, told: Stack, *, is_new: bool) -> tuple[Written, ...]
         ("ModelService", base.services, head.services),
     )
     settings = setting_fields(update.base.config, update.head.config)
+    locked = lock_fields(update)
     mentioned = _Told(update, told, is_new=is_new)
     return (
         *([Written("Settings", told.stack, "changed", settings)] if settings else ()),
+        *([Written("Lock", told.stack, "changed", locked)] if locked else ()),
         *(made for kind, old, new in every for made in _of_kind(kind, old, new, mentioned)),
     )
 

@@ -5,7 +5,7 @@ need. What Google takes for a cluster itself, its system pool, disks and traffic
 counted.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
 
@@ -40,9 +40,13 @@ class Bill:
     @property
     def totals(self) -> dict[str, Decimal]:
         """Return the cost of an hour by currency."""
+        return self.without(())
+
+    def without(self, names: Collection[str]) -> dict[str, Decimal]:
+        """Return the cost of an hour by currency but for these classes."""
         sums: dict[str, Decimal] = {}
-        for paid in self.classes.values():
-            if paid.currency:
+        for name, paid in self.classes.items():
+            if paid.currency and name not in names:
                 sums[paid.currency] = sums.get(paid.currency, Decimal(0)) + paid.cost
         return sums
 
@@ -50,6 +54,18 @@ class Bill:
     def unpriced(self) -> int:
         """Return the nodes without a known price."""
         return sum(paid.unpriced for paid in self.classes.values())
+
+
+def prices_gone(before: Bill, after: Bill) -> dict[str, tuple[Paid, Paid]]:
+    """Return what classes have on both sides whose nodes all had a price, and now some have none.
+
+    What they cost afterwards is not known, so sums with them on one side say nothing about the other.
+    """
+    return {
+        name: (old, new)
+        for name, new in sorted(after.classes.items())
+        if (old := before.classes.get(name)) and old.currency and not old.unpriced and new.unpriced
+    }
 
 
 def bill(documents: Documents, placements: Mapping[Spot, int], demands: Demands) -> Bill:

@@ -1,6 +1,7 @@
 """What policies see, as typed values. In conditions their fields are written in camelCase.
 
-Costs are list prices by the hour in the currency of most classes in use; what has no price there counts 0.
+Costs are list prices by the hour in the currency of most classes in use; what has no price there counts 0,
+and what had one and has none now counts 0 before as well.
 `..Before` is what placement.lock has, in a digest what the base leaves behind.
 """
 
@@ -26,6 +27,8 @@ class Stack:
     """What nodes cost before."""
     unpriced: int
     """Nodes without a price."""
+    unpriced_before: int
+    """Nodes that had none."""
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from typing import Any
 
 from inferfleet.api.documents import Documents
 from inferfleet.desired.values import Desired
-from inferfleet.fleet.bill import bill
+from inferfleet.fleet.bill import bill, prices_gone
 from inferfleet.fleet.decisions import changes
 from inferfleet.fleet.lock.lock import Lock
 from inferfleet.fleet.placement.prices import common_currency
@@ -27,23 +27,28 @@ class Gathered:
         placed = {placement.spot: placement.replicas for placement in desired.plan.placements}
         self._now = Before(documents, placed, desired.plan.demands)
         self._currency = common_currency(documents)
-        self._after = held(self._now, self._currency)
-        self._old = held(before, self._currency)
+        self._bills = tuple(
+            bill(fleet.documents, fleet.placements, fleet.demands) for fleet in (before, self._now)
+        )
+        # Without its price a class costs nobody knows what, which must not pass for less than before.
+        self._unknown = prices_gone(*self._bills)
+        self._after, self._old = (
+            held(fleet, self._currency, unknown=self._unknown) for fleet in (self._now, before)
+        )
 
     @cached_property
     def stack(self) -> facts.Stack:
         """Return the stack as a whole."""
-        after, old = (
-            bill(fleet.documents, fleet.placements, fleet.demands) for fleet in (self._now, self._before)
-        )
+        old, after = self._bills
         return facts.Stack(
             name=self._documents.settings.stack,
             currency=self._currency,
             gpus=sum(self._after.gpus.values()),
             gpus_before=sum(self._old.gpus.values()),
-            cost=float(after.totals.get(self._currency, 0)),
-            cost_before=float(old.totals.get(self._currency, 0)),
+            cost=float(after.without(self._unknown).get(self._currency, 0)),
+            cost_before=float(old.without(self._unknown).get(self._currency, 0)),
             unpriced=after.unpriced,
+            unpriced_before=old.unpriced,
         )
 
     @cached_property

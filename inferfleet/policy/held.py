@@ -1,12 +1,12 @@
 """What replicas hold: GPUs, their part of what nodes cost, by deployment and by pool."""
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 
 from inferfleet.api.documents import Documents
-from inferfleet.fleet.placement.prices import hourly, offer
+from inferfleet.fleet.placement.prices import class_of, hourly, offer
 from inferfleet.fleet.shapes import Demands, PoolKey
 from inferfleet.fleet.spot import Spot
 
@@ -31,10 +31,15 @@ class Held:
     on_cluster: Mapping[str, int]
 
 
-def held(fleet: Before, currency: str) -> Held:
-    """Return what replicas hold; those of which documents say nothing any more hold nothing."""
+def held(fleet: Before, currency: str, *, unknown: Collection[str] = ()) -> Held:
+    """Return what replicas hold; those of which documents say nothing any more hold nothing.
+
+    What nodes of classes cost that are `unknown` is not counted.
+    """
     documents, demands = fleet.documents, fleet.demands
-    prices = hourly(documents, currency)
+    prices = {
+        name: price for name, price in hourly(documents, currency).items() if class_of(name) not in unknown
+    }
     offers = {
         (name, pool.name): offer(pool, documents.classes[pool.class_name])
         for name, cluster in documents.clusters.items()

@@ -201,6 +201,32 @@ def test_a_locked_stack_whose_lock_was_not_written_ends_with_the_code_of_the_loc
     assert committed.run("digest", "--base", "main").code == 0
 
 
+def test_a_stack_is_locked_in_ci_and_the_digest_says_what_plan_locked_says(
+    committed: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    committed.edit("stacks/prod/models.yaml", "replicas: 1", "replicas: 2")
+    assert committed.run("digest", "--base", "main").code == 0
+    monkeypatch.setenv("CI", "true")
+    said = committed.run("plan", "--locked", "--json").json["problems"]
+    ran = committed.run("digest", "--base", "main", "--json")
+    (told,) = ran.json["stacks"][0]["problems"]
+    assert (ran.code, told["severity"], told["what"]) == (4, "error", said[0]["what"])
+    committed.write("stacks/Pulumi.prod.yaml", "config: {inferfleet:locked: false}\n")
+    assert committed.run("digest", "--base", "main").code == 0
+
+
+def test_a_lock_that_the_base_did_not_write_either_is_refused_in_ci(
+    committed: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    committed.edit("stacks/prod/models.yaml", "replicas: 1", "replicas: 2")
+    commit(committed.root)
+    monkeypatch.setenv("CI", "true")
+    assert committed.run("plan", "--locked").code == 4
+    ran = committed.run("digest", "--base", "HEAD", "--json")
+    (told,) = ran.json["stacks"][0]["problems"]
+    assert (ran.code, told["severity"], told["new"]) == (4, "error", False)
+
+
 def test_a_base_with_errors_is_told_and_the_change_is_checked(project: Project) -> None:
     project.edit("stacks/prod/models.yaml", "replicas: 1", "replicas: none")
     commit(project.root)

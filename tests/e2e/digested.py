@@ -15,6 +15,7 @@ from gke_edits import Edit
 from inferfleet.api import Documents, InvalidDocuments, Problem, load
 from inferfleet.api.kinds.settings import Settings
 from inferfleet.desired import desired
+from inferfleet.desired.gate import lock_refusals
 from inferfleet.digest.compare import compared_stack
 from inferfleet.digest.update import Side, lock_after
 from inferfleet.digest.values.stack import Stack
@@ -39,7 +40,9 @@ def loaded(written: Iterable[Mapping[str, Any]], stack: str, **settings: Any) ->
 def side(documents: Documents, lock: Lock | None = None, base: Side | None = None) -> Side:
     """A side of a stack; with a base, the head that leaves its lock alone."""
     known = lock_after(base, lock or (base.lock if base else Lock(stack=documents.settings.stack)))
-    return Side(documents, known, desired(documents, known), documents.notices, day=TODAY)
+    made = desired(documents, known)
+    refused = tuple(lock_refusals(made, known)) if documents.settings.is_locked(ci=False) else ()
+    return Side(documents, known, made, documents.notices, day=TODAY, lock_refused=refused)
 
 
 @cache

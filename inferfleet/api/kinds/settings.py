@@ -100,3 +100,7 @@ class Settings(Model):
     it, and one that is not held here must exist on the cluster. Set each value with `pulumi config set
     --secret --path`; default: none.
     """
+
+    def is_locked(self, *, ci: bool) -> bool:
+        """Return whether nothing may change `placement.lock`: as `locked` says, else in CI alone."""
+        return ci if self.locked is None else self.locked

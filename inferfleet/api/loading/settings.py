@@ -110,6 +110,11 @@ def unknown(given: Config, config_keys: Collection[str], *, sure: bool = True) -
             yield Problem(what, next_step, path_of((key,)))
 
 
+def in_ci(environment: Mapping[str, str]) -> bool:
+    """Return whether this is a job of CI, where a stack is locked that does not say otherwise."""
+    return bool(environment.get("CI"))
+
+
 def plain(key: str, value: Any) -> Any:
     """Return the value of a setting as data, where Pulumi hands over text. Raises Mistaken."""
     if is_encrypted(value):

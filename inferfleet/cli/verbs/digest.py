@@ -18,12 +18,14 @@ from inferfleet.cli.report import reporting
 from inferfleet.cli.show.digest.markdown import markdown
 from inferfleet.cli.show.digest.sarif import sarif
 from inferfleet.cli.show.manifests import refuse_links
-from inferfleet.cli.source import AsJson, stack_source
-from inferfleet.desired.gate import refusals
+from inferfleet.cli.source import AsJson, Source, locks_by_default, stack_source
+from inferfleet.desired.gate import lock_refusals, refusals
+from inferfleet.desired.values import Desired
 from inferfleet.digest.beyond import beyond
 from inferfleet.digest.compare import Version, compared_stack, told
 from inferfleet.digest.update import Side, lock_after
 from inferfleet.digest.values.stack import Digest, Stack
+from inferfleet.fleet.lock.lock import Lock
 from inferfleet.revision import Revision, differing, revision
 
 Base = Annotated[
@@ -141,12 +143,33 @@ def version(root: Path, stack: str, base: Version = None) -> Version:
         return None
     try:
         source = stack_source(root, stack, base=root)
+        alone = source
         source = replace(source, lock=lock_after(base if isinstance(base, Side) else None, source.lock))
+        made = source.desired()
         notices = tuple(_homeless(source.notices, root))
         config = map_in(files_of_stack(root, stack).config_file, root)
-        return Side(source.documents, source.lock, source.desired(), notices, day=source.today, config=config)
+        return Side(
+            source.documents,
+            source.lock,
+            made,
+            notices,
+            day=source.today,
+            config=config,
+            lock_refused=_lock_refused(alone, made if _planned_from(source.lock, alone.lock) else None),
+        )
     except InvalidDocuments as invalid:
         return tuple(_homeless(invalid.problems, root))
+
+
+def _lock_refused(source: Source, planned: Desired | None) -> tuple[Problem, ...]:
+    """Return what `plan --locked` says of a stack whose updates are locked: by its settings, or in CI."""
+    if not source.documents.settings.is_locked(ci=locks_by_default()):
+        return ()
+    return tuple(lock_refusals(planned or source.desired(), source.lock))
+
+
+def _planned_from(lock: Lock, written: Lock) -> bool:
+    return lock == written and not written.was
 
 
 def _homeless(problems: Iterable[Problem], root: Path) -> Iterable[Problem]:
@@ -169,16 +192,8 @@ def _code_of(stack: Stack, head: Version) -> ExitCode:
         return ExitCode.FINE
     if not isinstance(head, Side):
         return ExitCode.PROBLEMS
-    documents, lock = head.documents, head.lock
-    unplaced, every = (
-        {
-            problem.what
-            for problem in of_severity(
-                refusals(head.desired, documents, lock, locked=locked, preview=False), "error"
-            )
-        }
-        for locked in (False, True)
-    )
-    if errors - every:
+    refused = refusals(head.desired, head.documents, head.lock, locked=False, preview=False)
+    unplaced = {problem.what for problem in of_severity(refused, "error")}
+    if errors - unplaced - {problem.what for problem in head.lock_refused}:
         return ExitCode.PROBLEMS
     return ExitCode.UNPLACED if errors & unplaced else ExitCode.LOCK_DIFFERS

@@ -7,6 +7,7 @@ from inferfleet.digest.values.models import Coming
 
 Kind = Literal[
     "Settings",
+    "Lock",
     "Policy",
     "Quota",
     "InferenceCluster",
@@ -21,7 +22,7 @@ class Field:
     """A field with another value. One that may hold a secret is not `shown`, and has no texts."""
 
     path: str
-    """Its path, as in `spec.enforce`; of settings `inferfleet:locked`."""
+    """Its path, as in `spec.enforce`; of settings `inferfleet:locked`, of the lock `clusters.dc1.uid`."""
     change: Coming
     """Whether it is new, gone, or there on both sides."""
     before: str
@@ -37,9 +38,9 @@ class Written:
     """A document, or the settings of the stack, of which something differs that nothing else here tells."""
 
     kind: Kind
-    """Kind of the document, or `Settings`."""
+    """Kind of the document, `Settings`, or `Lock`: lines of `placement.lock` that no plan makes so."""
     name: str
-    """Its name, with its namespace where it has one; of settings the stack."""
+    """Its name, with its namespace where it has one; of settings and the lock the stack."""
     change: Coming
     """Whether it is new, gone, or there on both sides."""
     fields: tuple[Field, ...]

@@ -7,7 +7,7 @@ from inferfleet.api.problems import Problem
 from inferfleet.fleet.lock.lock import Lock
 from inferfleet.gke.changes.differences import CloudChange, Difference, differences, in_words
 from inferfleet.gke.changes.locked import cluster_settings
-from inferfleet.gke.changes.pools import allow_problems, pool_changes
+from inferfleet.gke.changes.pools import allow_problems, pool_changes, replaced_with_cluster
 from inferfleet.gke.values import CloudCluster
 
 # Settings that make it another cluster: its objects are created again in the new one.
@@ -20,7 +20,8 @@ def cloud_changes(
     """Return what is created, replaced or removed, sorted by name; and what is refused or has a risk.
 
     `lock` is the one that was loaded, which says what exists. Pools of a cluster that is created or removed
-    are not listed by themselves. Nothing changes on an abandoned cluster.
+    are not listed by themselves; those of one that is replaced are, after it. Nothing changes on an abandoned
+    cluster.
     """
     outcomes = tuple(_outcomes(documents, lock, clusters))
     return (
@@ -41,6 +42,8 @@ def _outcomes(
         whole = cluster_change(documents, lock, name, planned.get(name))
         if whole:
             yield whole
+            if isinstance(whole, CloudChange) and whole.kind == "replaced" and name in planned:
+                yield from replaced_with_cluster(lock, planned[name], whole.differences)
         elif name in planned:
             yield from pool_changes(documents, lock, planned[name])
 

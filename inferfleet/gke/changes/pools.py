@@ -22,6 +22,7 @@ _ALLOW = "spec.cluster.gke.replace.allow"
 _RESERVED = "nodeConfig.reservationAffinity.values"
 _LOST = "Change it back until the cluster answers, or set state: abandoned"
 _KIND = "InferenceCluster"
+_WITH_CLUSTER = "with its cluster"
 
 
 def pool_changes(documents: Documents, lock: Lock, cluster: CloudCluster) -> Iterator[CloudChange | Problem]:
@@ -35,6 +36,17 @@ def pool_changes(documents: Documents, lock: Lock, cluster: CloudCluster) -> Ite
             yield _created_or_removed(CloudChange(cluster.cluster, key.partition("/")[2], kind), state)
         elif before[key] != now[key].locked:
             yield from _changed(lock, now[key], state)
+
+
+def replaced_with_cluster(
+    lock: Lock, cluster: CloudCluster, why: tuple[Difference, ...]
+) -> Iterator[CloudChange]:
+    """Yield what happens to pools of a cluster that is replaced by another, which has its own."""
+    before = {key for key in lock.pools if key.partition("/")[0] == cluster.cluster}
+    now = {pool.pool.key for pool in cluster.gpu_pools.values()}
+    for key in sorted(before | now):
+        kind: ChangeKind = "replaced" if key in before & now else "created" if key in now else "removed"
+        yield CloudChange(cluster.cluster, key.partition("/")[2], kind, why, _WITH_CLUSTER)
 
 
 def allow_problems(documents: Documents) -> Iterator[Problem]:

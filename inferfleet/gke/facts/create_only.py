@@ -31,6 +31,8 @@ NOT: Mapping[tuple[str, str], str] = {
     (CLUSTER, "initialNodeCount"): "it is about the default pool, which is removed at creation",
     (CLUSTER, "nodeConfig"): "it is about the default pool, which is removed at creation",
 }
+# Those of them that replace the pool all the same, with its cluster: another cluster has pools of its own.
+OF_CLUSTER = ("cluster", "location", "project")
 # They are made from documents and settings, and say nothing by themselves.
 _NAMES = ("name", "namePrefix")
 # In place for the provider; GKE then replaces every node of the pool, some at a time, or deletes those of
@@ -63,6 +65,14 @@ def create_only(token: str, inputs: Mapping[str, Any]) -> dict[str, Any]:
     come and go as a whole, and has no immutable leaves, is `True`.
     """
     return dict(sorted(_leaves(_rules(token), _CREATE_ONLY, inputs)))
+
+
+def forcing(token: str, inputs: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the leaves of `inputs` whose change replaces the resource, in the same form: its immutable
+    settings, and of a pool what it has of its cluster.
+    """
+    cluster = {path: inputs[path] for path in OF_CLUSTER if inputs.get(path) is not None}
+    return create_only(token, inputs) | (cluster if token == NODE_POOL else {})
 
 
 def recreating(inputs: Mapping[str, Any]) -> dict[str, Any]:

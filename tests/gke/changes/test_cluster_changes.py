@@ -73,7 +73,10 @@ def test_another_place_is_another_cluster_and_needs_the_old_one_empty_and_unprot
     assert changes(empty, edited)[1] == protected
     assert changes(standing(cluster(), replicas=0), _unprotected(edited))[1] == protected
     assert changes(empty, _unprotected(edited)) == (
-        [f"cluster east is replaced: {told}; the old one is deleted with everything on it"],
+        [
+            f"cluster east is replaced: {told}; the old one is deleted with everything on it",
+            f"pool east/l4 is replaced: {told}; with its cluster",
+        ],
         [],
         [],
     )

@@ -13,7 +13,13 @@ from inferfleet.digest.values.stack import Stack, Told
 from inferfleet.digest.values.written import Field, Waiver, Written
 
 # Rules of an update itself, which somebody must see.
-_OPENED = ("Settings", "Policy", "InferenceCluster")
+_OPENED = ("Settings", "Lock", "Policy", "InferenceCluster")
+# What a UID in placement.lock does: the next update asks the cluster for its own.
+_OF_UID = {
+    "added": "the next update is refused unless the cluster that answers has it",
+    "removed": "the next update takes whatever cluster answers",
+    "changed": "the next update is refused unless the cluster that answers has the new one",
+}
 # Fields of one document that are listed one by one.
 _MOST_FIELDS = 12
 _KINDS = ("replaced", "nodes replaced", "removed", "created", "added", "changed")
@@ -127,7 +133,9 @@ def _waiver(waiver: Waiver) -> str:
 def _written(entry: Written) -> Iterator[str]:
     yield f"- {entry.kind} **{code(entry.name)}** is {entry.change}"
     for field in entry.fields[:_MOST_FIELDS]:
-        yield f"  - {code(field.path)} {_values(field)}"
+        of_uid = entry.kind == "Lock" and field.path.endswith(".uid")
+        follows = f": {_OF_UID[field.change]}" if of_uid else ""
+        yield f"  - {code(field.path)} {_values(field)}{follows}"
     if (more := len(entry.fields) - _MOST_FIELDS) > 0:
         yield f"  - and {more} more"
 
@@ -162,7 +170,7 @@ def _costs(stack: Stack) -> Section:
             code(use.name),
             _change(*use.gpus),
             _change(*use.nodes),
-            _change(*use.cost) if any(use.cost) else "unknown",
+            _change(*map(_cost, use.cost, use.nodes)) if any(use.cost) else "unknown",
             f"{use.currency}{f' (prices of {use.region})' if use.region else ''}",
         )
         for use in sorted(stack.uses, key=lambda use: (-abs(use.nodes[1] - use.nodes[0]), use.name))
@@ -179,6 +187,11 @@ def _costs(stack: Stack) -> Section:
         tuple(f"| {' | '.join(row)} |" for row in rows),
         head=head,
     )
+
+
+def _cost(cost: str, nodes: int) -> str:
+    """Return a cost as it is shown: nobody knows that of nodes without a price, and no nodes cost nothing."""
+    return cost or ("unknown" if nodes else "0")
 
 
 def _change(before: object, after: object) -> str:
