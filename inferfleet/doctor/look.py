@@ -62,16 +62,14 @@ def look(subject: Subject, pulumi: Pulumi, google: Addresses, *, seconds: float)
         api = ProjectApi(google, login, seconds=seconds)
         questions[2, need.called, "APIs and permissions"] = partial(project_checks, need, api)
     compute = ComputeApi(google, login, seconds=seconds)
-    for cluster in _clouds(desired):
-        questions[2, f"cluster {cluster.cluster}", ZONES] = partial(zone_checks, cluster, compute)
+    container, described = ContainerApi(google.container, login), gke_clusters(subject.documents)
+    for cloud in _clouds(desired):
+        of = f"cluster {cloud.cluster}"
+        questions[2, of, ZONES] = partial(zone_checks, cloud, compute)
+        version = partial(version_check, described[cloud.cluster], cloud, container, seconds=seconds)
+        questions[2, of, MIN_VERSION] = version
     if needs:
         questions[2, _GOOGLE, _ROOM] = lambda: _room(subject, google, login, seconds)
-    container, described = ContainerApi(google.container, login), gke_clusters(subject.documents)
-    for cluster in desired.clusters:
-        cloud = cluster.connection.cloud
-        if cloud and cluster.connection.state not in GIVEN_UP:
-            asked = partial(version_check, described[cloud.cluster], cloud, container, seconds=seconds)
-            questions[2, f"cluster {cloud.cluster}", MIN_VERSION] = asked
     answers = Asked(questions).answers(until=until + 2)
     checks = list(program_checks(desired, installed))
     for key in sorted(questions):

@@ -13,7 +13,7 @@ from aiohttp import web
 
 from sandbox.gcp import faults
 from sandbox.gcp.rules import regions
-from sandbox.gcp.rules.machines import MACHINES
+from sandbox.gcp.rules.machines import machine_of
 from sandbox.gcp.rules.names import cluster_path
 from sandbox.gcp.rules.networking import NETWORK, SUBNETWORK
 from sandbox.gcp.rules.node_pool import gpu_counts
@@ -86,7 +86,7 @@ def add_compute(router: web.UrlDispatcher, store: Store) -> None:
 
     async def machine_type(request: web.Request) -> web.Response:
         zone, name = request.match_info["zone"], request.match_info["name"]
-        machine = MACHINES.get(name)
+        machine = machine_of(name)
         if machine is None or zone not in regions.ZONES.get(regions.region_of(zone), ()):
             wanted = "projects/{project}/zones/{zone}/machineTypes/{name}".format(**request.match_info)
             return error_response(404, "NOT_FOUND", f"The resource '{wanted}' was not found")
