@@ -13,7 +13,8 @@ from inferfleet.api.wording import one_line
 
 @dataclass(frozen=True, order=True)
 class Where:
-    """A place in a file: `line` counts from 1.
+    """A place in a file: `line` counts from 1. A class of the catalogue that comes with inferfleet has a name
+    instead, `catalogue: gke-h100-mega-8x`, and line 0: where its file is differs from machine to machine.
 
     `text` is what the file has from the beginning of the line on, up to the end of a value with lines and
     columns of its own, such as an expression; what is before the value is white space there.
@@ -24,7 +25,7 @@ class Where:
     text: str = field(default="", compare=False, repr=False)
 
     def __str__(self) -> str:
-        return f"{self.file}:{self.line}"
+        return f"{self.file}:{self.line}" if self.line else self.file
 
     def inside(self, value: str, at: int) -> tuple[int, int] | None:
         """Return the line and column of the character `at` of the value that is written here.

@@ -3,7 +3,7 @@
 import importlib
 import sys
 from collections.abc import Sequence
-from typing import Any
+from typing import Annotated, Any
 
 import typer
 from typer.core import TyperGroup
@@ -132,8 +132,23 @@ app = typer.Typer(
 )
 
 
+def _print_version(asked: bool) -> None:
+    if asked:
+        from importlib.metadata import version
+
+        from inferfleet.cli.output import print_line
+
+        print_line(f"inferfleet {version('inferfleet')}")
+        raise typer.Exit
+
+
 @app.callback()
-def _inferfleet() -> None:
+def _inferfleet(
+    version: Annotated[
+        bool,
+        typer.Option("--version", is_eager=True, callback=_print_version, help="Print the version, and end."),
+    ] = False,
+) -> None:
     pass
 
 

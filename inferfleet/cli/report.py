@@ -151,7 +151,7 @@ def as_values(problem: Problem) -> dict[str, Any]:
     where = problem.where
     return {
         "file": where.file if where else None,
-        "line": where.line if where else None,
+        "line": where.line or None if where else None,
         "path": problem.path or None,
         "what": problem.what,
         "nextStep": problem.next_step,

@@ -22,8 +22,9 @@ def routes(update: Update) -> tuple[Route, ...]:
         was, will = _manifests(before), _manifests(after)
         for service in was.keys() & will.keys():
             fields[service, after.connection.cluster] = fields_of(was[service], will[service])
+    routed = {service for service, _ in new}
     return tuple(
-        Route(*key, old.get(key, ()), new.get(key, ()), fields.get(key, ()))
+        Route(*key, old.get(key, ()), new.get(key, ()), fields.get(key, ()), key[0] not in routed)
         for key in sorted({*old, *new})
         if old.get(key) != new.get(key) or fields.get(key)
     )

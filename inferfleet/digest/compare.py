@@ -6,6 +6,7 @@ from datetime import date
 
 from inferfleet.api.documents import Documents
 from inferfleet.api.kinds.settings import Settings
+from inferfleet.api.loading.files import PACKAGED
 from inferfleet.api.problems import Problem, in_reading_order
 from inferfleet.api.wording import listing
 from inferfleet.desired.gate import refuses, unplaced_problem
@@ -141,10 +142,11 @@ def told(problems: Iterable[Problem], known: Iterable[Problem]) -> tuple[Told, .
             problem.severity,
             problem.what,
             problem.next_step,
-            problem.where.file if problem.where else "",
+            problem.where.file if problem.where and problem.where.line else "",
             problem.where.line if problem.where else 0,
             problem.path,
             _identity(problem) not in old,
+            "" if problem.where is None or problem.where.line else problem.where.file.removeprefix(PACKAGED),
         )
         for problem in dict.fromkeys(listed)
     )

@@ -1,9 +1,16 @@
 """What becomes of each model: where its replicas go and why, what restarts, what serves meanwhile."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 from inferfleet.desired.values import KubeObject
-from inferfleet.digest.restarts import OF_ANOTHER_KIND, gpus_that_come_or_go, grace, restarts, scales
+from inferfleet.digest.restarts import (
+    OF_ANOTHER_KIND,
+    below_pod,
+    gpus_that_come_or_go,
+    grace,
+    restarts,
+    scales,
+)
 from inferfleet.digest.update import Update
 from inferfleet.digest.values.models import Coming, Model, Picker, Place, Restart, Roll, Scale
 from inferfleet.fleet.advice.changed import change_lines, roll_line
@@ -17,8 +24,8 @@ _FIELDS = 3
 
 
 def models(update: Update) -> tuple[Model, ...]:
-    """Return the models of which anything changes: those with gaps first, then by GPUs of pods that start,
-    end or restart.
+    """Return the models of which anything changes: those with gaps and that end first, then by GPUs of
+    pods that start, end or restart.
     """
     changes: dict[str, list[Change]] = {}
     for change in update.desired.plan.changes:
@@ -42,7 +49,9 @@ def models(update: Update) -> tuple[Model, ...]:
         )
         for deployment in sorted({*documents, *changes, *rolls, *restarted, *scaled, *pickers})
     )
-    return tuple(sorted(made, key=lambda model: (not model.gap, -model.gpus, model.deployment)))
+    return tuple(
+        sorted(made, key=lambda model: (not (model.gap or model.ends), -model.gpus, model.deployment))
+    )
 
 
 def _model(
@@ -88,6 +97,7 @@ def _model(
             *(f"{scale.workload}: {scale.before} -> {scale.after} pods" for scale in scaled),
             *map(_picker_line, pickers),
         ),
+        before > 0 and after == 0,
     )
 
 
@@ -148,7 +158,7 @@ def _restart_line(restart: Restart) -> str:
     if restart.fields == OF_ANOTHER_KIND:
         return f"{restart.workload} takes the place of another kind with {pods}: {restart.serving}"
     verb = "restarts" if restart.pods == 1 else "restart"
-    return f"{pods} of {restart.workload} {verb} ({_some(restart.fields)}): {restart.serving}"
+    return f"{pods} of {restart.workload} {verb} ({_some(restart)}): {restart.serving}"
 
 
 def _picker_line(picker: Picker) -> str:
@@ -157,12 +167,12 @@ def _picker_line(picker: Picker) -> str:
     return f"{what}: {meanwhile}"
 
 
-def _some(fields: Iterable[str]) -> str:
-    """Return the first fields, those of leaders and followers that are alike once."""
-    known = [
-        field.removeprefix("leaderTemplate.").removeprefix("workerTemplate.").removeprefix("spec.")
-        for field in fields
-    ]
-    known = list(dict.fromkeys(known))
+def _some(restart: Restart) -> str:
+    """Return all images that change, and of the other fields the first, those of leaders and followers that
+    are alike once.
+    """
+    images = [f"{image.path} {image.before} -> {image.after}" for image in restart.images]
+    told = {image.path for image in restart.images}
+    known = [field for field in dict.fromkeys(map(below_pod, restart.fields)) if field not in told]
     more = f", {len(known) - _FIELDS} more" if len(known) > _FIELDS else ""
-    return ", ".join(known[:_FIELDS]) + more
+    return ", ".join([*images, *known[:_FIELDS]]) + more

@@ -4,6 +4,7 @@ Pods restart where anything differs in what they are made of: the template of a 
 LeaderWorkerSet and the size of its groups. Manifests of both sides say so, and no table of fields.
 """
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -12,11 +13,12 @@ from inferfleet.desired.values import Desired, DesiredCluster, KubeObject
 from inferfleet.digest.resources import fields_of, named
 from inferfleet.digest.standing import at_least
 from inferfleet.digest.update import Update
-from inferfleet.digest.values.models import Restart, Scale
+from inferfleet.digest.values.models import Image, Restart, Scale
 from inferfleet.fleet.names import DEPLOYMENT, ROLE
 from inferfleet.fleet.spot import Spot
 from inferfleet.manifests.worker_set import KIND
 from inferfleet.manifests.workload import most_of, pods_of, templates_of
+from inferfleet.plugins.diff import compared
 from inferfleet.preflight.in_place import REMADE, meanwhile, stops_serving
 from inferfleet.preflight.leaving import gpus_of_pod
 
@@ -26,6 +28,9 @@ _SOME_AT_A_TIME = "GKE replaces the nodes of its pool, some at a time, and its p
 _DELETED_FIRST = "the old nodes of its pool are deleted before new ones are created"
 # The one field that differs where a workload becomes a LeaderWorkerSet or a Deployment.
 OF_ANOTHER_KIND = ("kind",)
+# References of images in a pod template: of containers, and of volumes that are images.
+_IMAGE = re.compile(r"(^|\.)(initContainers|containers)\[[^\]]*\]\.image$|\.image\.reference$")
+_DIGEST = re.compile(r"(@\w+:[0-9a-fA-F]{12})[0-9a-fA-F]+$")
 # Seconds that Kubernetes gives pods to end where their template says nothing.
 _GRACE = 30
 
@@ -158,7 +163,28 @@ def _restart(was: KubeObject, will: KubeObject, order: int, *, others: bool, nod
         serving=serving,
         gap=gap,
         grace=grace(was.manifest),
+        images=() if remade else tuple(_images(was.manifest, will.manifest)),
     )
+
+
+def _images(was: Mapping[str, Any], will: Mapping[str, Any]) -> Iterator[Image]:
+    """Yield the images of containers and volumes that are others, each once."""
+    made = (
+        Image(below_pod(change.path), short_image(str(change.before)), short_image(str(change.after)))
+        for change in compared(_made_of(was), _made_of(will)).changes
+        if _IMAGE.search(change.path) and change.before and change.after
+    )
+    yield from dict.fromkeys(sorted(made, key=lambda image: image.path))
+
+
+def short_image(reference: str) -> str:
+    """Return the reference of an image with 12 of the 64 digits of its digest, if it has one."""
+    return _DIGEST.sub(r"\1", reference)
+
+
+def below_pod(path: str) -> str:
+    """Return the path of a field of a pod template as it is below `spec` of the pod."""
+    return path.removeprefix("leaderTemplate.").removeprefix("workerTemplate.").removeprefix("spec.")
 
 
 def _labels(made: KubeObject) -> dict[str, str]:

@@ -9,7 +9,7 @@ from inferfleet.cli.show.digest.markdown import MOST, markdown
 from inferfleet.cli.show.digest.sarif import sarif
 from inferfleet.cli.show.digest.sections import sections
 from inferfleet.cli.show.digest.words import LONGEST, code, plain
-from inferfleet.digest.values.models import Model
+from inferfleet.digest.values.models import Model, Route
 from inferfleet.digest.values.nodes import Resource
 from inferfleet.digest.values.stack import Digest, Stack, Told
 
@@ -123,6 +123,27 @@ def test_results_of_sarif_have_a_place_and_stay_the_same_on_another_line() -> No
     ]
     assert results[0]["partialFingerprints"] == results[1]["partialFingerprints"]
     assert results[0]["message"] == {"text": "spec.replicas: odd. Mend it"}
+
+
+def test_a_class_of_the_catalogue_has_a_name_and_no_file() -> None:
+    """Where its file is differs from machine to machine."""
+    told = replace(_told("odd"), file="", line=0, path="spec.price", catalogue="gke-h100-mega-8x")
+    stack = replace(_stack(), problems=(told,))
+    (result,) = sarif(_digest(stack))["runs"][0]["results"]
+    (place,) = result["locations"]
+    assert result["message"] == {"text": "catalogue: gke-h100-mega-8x: spec.price: odd. Mend it"}
+    assert place["physicalLocation"]["artifactLocation"]["uri"] == "Pulumi.yaml"
+    assert "- `catalogue: gke-h100-mega-8x` `spec.price` odd. Mend it" in markdown(_digest(stack))
+
+
+def test_what_is_no_longer_served_is_open_and_counted_with_the_stack() -> None:
+    (model,) = _stack(models=1).models
+    route = Route("ml/chat", "east", ("ml/model 1",), (), (), ends=True)
+    stack = replace(_stack(), models=(replace(model, gap=False, ends=True),), services=(route,))
+    text = markdown(_digest(stack))
+    assert "<details open><summary>Models, 1 no longer served (1)</summary>" in text
+    assert "<details open><summary>Services, 1 no longer served (1)</summary>" in text
+    assert re.search(r"^\| `prod` \| changes \| 1 \|  \| 2 \|", text, re.MULTILINE)
 
 
 def test_nothing_in_a_message_of_sarif_is_a_placeholder_or_a_link() -> None:

@@ -13,7 +13,10 @@ from small_project import LOCK, Project
 from inferfleet.cli.show.digest.markdown import MARK
 from inferfleet.digest.values.stack import Digest
 
-OVERVIEW = "| stack | | models | gaps | GPUs that start, end or restart | cost | problems | new warnings |\n"
+OVERVIEW = (
+    "| stack | | models | gaps | no longer served | GPUs that start, end or restart | cost | problems | "
+    "new warnings |\n"
+)
 
 
 def test_a_change_is_told_in_markdown_for_a_comment(committed: Project) -> None:
@@ -26,13 +29,13 @@ def test_a_change_is_told_in_markdown_for_a_comment(committed: Project) -> None:
         "## What changes in the fleet\n\n"
         f"Compared with `{head}`, by documents and locks alone: no cluster was asked.\n\n"
         f"{OVERVIEW}"
-        "|---|---|---|---|---|---|---|---|\n"
-        "| `prod` | changes | 1 | 1 | 1 |  |  |  |\n\n"
+        "|---|---|---|---|---|---|---|---|---|\n"
+        "| `prod` | changes | 1 | 1 |  | 1 |  |  |  |\n\n"
         "### `prod`\n\n"
         "<details open><summary>Models, 1 with a gap (1)</summary>\n\n"
         "- **`ml/qwen`**: 1 replica, 1 GPU starts, ends or restarts, **gap**\n"
-        "  - 1 pod of Deployment east/ml/qwen-decode-l4 restarts (containers\\[engine\\].image): it has one "
-        "pod, and nothing serves there until the new one has loaded its model\n"
+        "  - 1 pod of Deployment east/ml/qwen-decode-l4 restarts (containers\\[engine\\].image vllm:1 "
+        "-\\> vllm:2): it has one pod, and nothing serves there until the new one has loaded its model\n"
         "  - requests in hand have 130 s when a pod ends\n\n"
         "</details>\n\n"
         "<details><summary>Every resource (1)</summary>\n\n"
@@ -47,7 +50,7 @@ def test_a_version_that_is_the_base_changes_nothing(committed: Project) -> None:
     (stack,) = ran.json["stacks"]
     assert (stack["stack"], stack["state"]) == ("prod", "unchanged")
     assert (
-        "| `prod` | no resource changes |  |  |  |  |  |  |\n"
+        "| `prod` | no resource changes |  |  |  |  |  |  |  |\n"
         in committed.run("digest", "--base", "HEAD").out
     )
 

@@ -1,6 +1,10 @@
 """`inferfleet new`: a project of one's own, and the template that it is made from."""
 
 import json
+import re
+import shlex
+import subprocess
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
@@ -163,3 +167,29 @@ def test_without_its_packages_the_sandbox_says_what_to_install(monkeypatch: pyte
         "Install them: pip install 'inferfleet[sandbox]'\n\n1 problem\n",
     )
     assert "its packages are not installed" in run("--help").out
+
+
+@pytest.mark.parametrize(
+    ("written", "with_sandbox"),
+    [
+        ("inferfleet==0.2.0", "inferfleet[gke,sandbox]==0.2.0"),
+        ("inferfleet[gke]==0.2.0", "inferfleet[gke,sandbox]==0.2.0"),
+        (
+            "inferfleet @ git+https://h/o/inferfleet@0",
+            "inferfleet[gke,sandbox] @ git+https://h/o/inferfleet@0",
+        ),
+    ],
+)
+def test_the_readme_installs_the_sandbox_from_where_the_project_has_inferfleet(
+    tmp_path: Path, written: str, with_sandbox: str
+) -> None:
+    """In the requirement itself: an extra apart from it is looked up in an index by pip 23.0 and 23.2."""
+    text = project_files("fleet", "Ours")["README.md"]
+    (line,) = re.findall(r"^sed .*(?= > .venv/sandbox.txt$)", text, re.MULTILINE)
+    (tmp_path / "requirements.txt").write_text(f"# Where inferfleet comes from\n{written}\n")
+    made = subprocess.run(shlex.split(line), cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert made.stdout == f"# Where inferfleet comes from\n{with_sandbox}\n"
+
+
+def test_the_version_is_printed_and_nothing_else_is_done() -> None:
+    assert run("--version") == Ran(0, f"inferfleet {version('inferfleet')}\n", "")

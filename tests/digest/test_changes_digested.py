@@ -9,7 +9,7 @@ from small_sides import IMAGE, PRICE, STACK, head, head_with_lock, l4, model, pl
 
 from inferfleet.api.problems import Problem, Where
 from inferfleet.digest.compare import compared_stack
-from inferfleet.digest.values.models import Drain, Missing, Model, Picker, Place, Restart, Route
+from inferfleet.digest.values.models import Drain, Image, Missing, Model, Picker, Place, Restart, Route
 from inferfleet.digest.values.nodes import Cluster, Cost, Pool, Use
 from inferfleet.digest.values.stack import Stack, Told
 from inferfleet.fleet.lock.lock import Lock
@@ -105,10 +105,32 @@ def test_pods_restart_in_order_where_their_template_differs() -> None:
         Restart(
             f"Deployment {cluster}/ml/qwen-decode-l4", "decode", 1, 1, order,
             ("spec.containers[engine].image",), _ONE_POD, True, 130,
+            (Image("containers[engine].image", IMAGE, NEXT),),
         )
         for order, cluster in enumerate(("east", "west"), start=1)
     )  # fmt: skip
     assert (made.models[0].gpus, made.models[0].gap) == (2, True)
+    assert made.models[0].told[0] == (
+        f"1 pod of Deployment east/ml/qwen-decode-l4 restarts (containers[engine].image {IMAGE} -> {NEXT}): "
+        f"{_ONE_POD}"
+    )
+
+
+def test_an_image_is_told_with_the_first_digits_of_its_digest() -> None:
+    pinned = f"ghcr.io/acme/engine:v2@sha256:{'0123456789abcdef' * 4}"
+    base = standing(l4(), EAST, model())
+    (changed,) = compared_stack(STACK, base, head(base, l4(), EAST, model(image=pinned))).models
+    short = "ghcr.io/acme/engine:v2@sha256:0123456789ab"
+    assert changed.restarts[0].images == (Image("containers[engine].image", IMAGE, short),)
+
+
+def test_a_model_that_is_removed_or_has_no_replicas_any_more_ends() -> None:
+    base = standing(l4(), EAST, model("gone"), model("idle"), model("stays"))
+    made = compared_stack(STACK, base, head(base, l4(), EAST, model("idle", replicas=0), model("stays")))
+    assert [(one.deployment, one.change, one.gap, one.ends) for one in made.models] == [
+        ("ml/gone", "removed", False, True),
+        ("ml/idle", "changed", False, True),
+    ]
 
 
 def test_placements_of_a_model_restart_together_where_updates_wait_for_no_pods() -> None:

@@ -9,8 +9,11 @@ import gke_edits_stack
 import pytest
 import yaml
 from digested import loaded, side
+from small_sides import STACK, l4, model, place
 
+from inferfleet.desired import desired
 from inferfleet.digest.compare import compared_stack
+from inferfleet.fleet.lock.lock import Lock
 from inferfleet.policy.enforce import policy_problems
 from inferfleet.policy.rules import Rule
 
@@ -48,3 +51,19 @@ def test_a_pool_of_prod_is_not_replaced_says_everyone() -> None:
     assert problem.what in {told.what for told in compared_stack("prod", base, after).problems}
     elsewhere = side(loaded(fleet(model="OnDemand"), "dev"))
     assert policy_problems(elsewhere.documents, elsewhere.lock, elsewhere.desired, today=DAY) == ()
+
+
+def test_images_by_digest_are_asked_of_every_container() -> None:
+    """An init container and a sidecar that calls itself a picker are no exceptions."""
+    pinned = "ghcr.io/acme/vllm@sha256:" + "0" * 64
+    document = model(image=pinned)
+    pod = document["spec"]["workers"]["template"]["spec"]
+    pod["initContainers"] = [{"name": "fetch", "image": "docker.io/stranger/fetch:v1"}]
+    pod["containers"].append({"name": "epp", "image": "docker.io/stranger/sidecar:v1"})
+    made = loaded([l4(), place("east"), document, WRITTEN["images-by-digest"]], STACK)
+    lock = Lock(stack=STACK)
+    problems = policy_problems(made, lock, desired(made, lock), today=DAY)
+    assert [problem.what.partition(" breaks")[0] for problem in problems] == [
+        "image docker.io/stranger/sidecar:v1 of ml/qwen on east",
+        "image docker.io/stranger/fetch:v1 of ml/qwen on east",
+    ]

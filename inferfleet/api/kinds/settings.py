@@ -50,8 +50,8 @@ class Settings(Model):
     stack: Annotated[str, Field(pattern=r"^[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$")]
     """The name of the Pulumi stack. It is no setting: Pulumi, or the file's name, gives it."""
     documents: str | None = None
-    """Folder of the stack's documents and of its `placement.lock`, relative to the project and inside of it.
-    Default: `stacks/<stack>`.
+    """Folder of the stack's documents and of its `placement.lock`, relative to the project and inside of it,
+    but not in `policies`. Default: `stacks/<stack>`.
     """
     locked: bool | None = None
     """`true` refuses a run that would change `placement.lock`, and says what would move. Default: `true`

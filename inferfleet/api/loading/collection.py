@@ -49,7 +49,8 @@ class Collection:
             return None
         first = there.source.where("metadata.name")
         if there.catalogued and not new.catalogued:
-            what = f"class {key} replaces the one in the catalogue at {first}"
+            at = "" if there.source.packaged else f" at {first}"
+            what = f"class {key} replaces the one in the catalogue{at}"
             return Problem(what, "Rename it if this is not intended", "metadata.name", severity="notice")
         what = f"another {kind} is already named {key}, at {first}"
         return Problem(what, "Rename or remove one of the two", "metadata.name")

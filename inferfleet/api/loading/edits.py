@@ -22,6 +22,8 @@ _EDIT = re.compile(
     re.DOTALL,
 )
 _STEP = re.compile(r"\.([\w-]+)|\[([^\[\]=]+)\]")
+# Fields by which an edit finds its document.
+_IDENTITY = (("metadata",), ("metadata", "name"), ("metadata", "namespace"))
 _FORM = "Write <kind>/<name>.<path>=<value>, such as ModelDeployment/ml/qwen.spec.replicas=4"
 
 
@@ -59,6 +61,9 @@ def parse_edit(written: str, kinds: Collection[str], namespaced: Collection[str]
         why = flaws[0].what if flaws else "it is not one value"
         return Problem(f"the value of {shown(written)!r} cannot be read: {why}", _FORM)
     steps = tuple(name or inner for name, inner in _STEP.findall(edit["path"]))
+    if steps[0] in ("apiVersion", "kind") or steps in _IDENTITY:
+        what = f"{shown(written)!r} would make it another document: kind, name and namespace cannot be set"
+        return Problem(what, "Set another field, or add that document to the folder of the stack")
     return Edit(kind, key, steps, values[0].data if values else None, written)
 
 

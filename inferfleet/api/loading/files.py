@@ -15,26 +15,35 @@ from inferfleet.api.yaml.budget import Budget, Unreadable
 from inferfleet.api.yaml.text import Text, texts
 
 _ENDINGS = (".yaml", ".yml")
+# Before the name of a class whose file is in no project.
+PACKAGED = "catalogue: "
 # Opening a file costs a third of a millisecond, whatever is in it.
 MAX_FILES = 2_000
 
 
 @dataclass(frozen=True)
 class Source:
-    """A document in a file; `shown` is the name of the file in messages."""
+    """A document in a file; `shown` is the name of the file in messages, or that of a `packaged` class."""
 
     text: Text
     file: Path
     shown: str
+    packaged: bool = False
+
+    def as_packaged(self) -> "Source":
+        """Return the class as one of the catalogue that comes with inferfleet: by its name."""
+        metadata = self.text.data.get("metadata")
+        name = metadata.get("name") if isinstance(metadata, dict) else None
+        return replace(self, shown=f"{PACKAGED}{name or self.file.name}", packaged=True)
 
     def where(self, path: str = "") -> Where:
         """Return the line of a field, or of its nearest parent in the file."""
         lines = self.text.lines
-        return Where(self.shown, lines.get(nearest_parent(path, lines), 1))
+        return self.at(lines.get(nearest_parent(path, lines), 1))
 
     def at(self, line: int) -> Where:
         """Return a line of the file."""
-        return Where(self.shown, line)
+        return Where(self.shown, 0 if self.packaged else line)
 
     def located(self, problems: Iterable[Problem], *, kind: str = "", key: str = "") -> list[Problem]:
         """Return the problems with their lines, and with the name of this document as far as it is known."""
@@ -46,11 +55,11 @@ class Source:
     def flaws(self) -> Iterator[Problem]:
         """Yield what in the text could not be read, each with its own line, which may be that of no field."""
         for flaw in self.text.flaws:
-            yield Problem(flaw.what, flaw.next_step, flaw.path, Where(self.shown, flaw.line))
+            yield Problem(flaw.what, flaw.next_step, flaw.path, self.at(flaw.line))
 
     def positions(self) -> dict[str, Where]:
         """Return the line of every field by path."""
-        positions = {path: Where(self.shown, line) for path, line in self.text.lines.items()}
+        positions = {path: self.at(line) for path, line in self.text.lines.items()}
         for path, text in self.text.written.items():
             positions[path] = replace(positions[path], text=text)
         return positions

@@ -62,6 +62,7 @@ def load(
     problem; links of plugin chains that cannot be read are told by `desired`, unless there is another.
     """
     base = (base or Path.cwd()).absolute()
+    packaged = catalogue == CATALOGUE and os.path.realpath((root or base) / "classes") != str(CATALOGUE)
     collection = Collection()
     folders = [catalogue] if catalogue is not None and catalogue.is_dir() else []
     # The catalogue that comes with inferfleet is outside of every other project.
@@ -76,6 +77,8 @@ def load(
     for file, border in (classes | own | shared_alone).items():
         sources, unread = read(file, base, border, budget)
         problems += unread
+        if file in classes and packaged:
+            sources = [source.as_packaged() for source in sources]
         collection.complete &= not unread
         for source in sources:
             limits = _Limits(file in classes, file in shared_alone, file in shared)

@@ -86,7 +86,8 @@ def load_stack(
         of_documents = documents.broken_links if documents else {}
         raise InvalidDocuments([*problems, *chain.from_iterable([*broken.values(), *of_documents.values()])])
     positions = {**documents.positions, ("Settings", stack): given.lines}
-    warnings = written.located(readable_secrets(written), stack)
+    of_others = (replace(warning, key=stack) for warning in written.readable)
+    warnings = [*written.located(readable_secrets(written), stack), *of_others]
     notices = (*warnings, *_misplaced(files), *documents.notices)
     return replace(
         documents,
@@ -117,6 +118,9 @@ def _no_folder(files: StackFiles) -> Problem | None:
         return Problem(f"{name} does not exist", f"Create it, or {another}", "documents")
     if not os.path.isdir(files.documents):
         return Problem(f"{name} is not a folder", f"Name a folder: {another}", "documents")
+    if is_inside(files.documents, files.policies):
+        what = f"{name} is in the one with the policies of all stacks, whose owners are not a stack's"
+        return Problem(what, f"Move the documents into a folder of their own, and {another}", "documents")
     return None
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from inferfleet.api.loading.border import is_inside
 from inferfleet.api.loading.files import read, read_text
+from inferfleet.api.loading.readable import readable_keys
 from inferfleet.api.problems import InvalidDocuments, Problem, Where
 from inferfleet.api.wording import nearest_parent, one_of, shown
 
@@ -121,12 +122,14 @@ class Config:
     """The values below `inferfleet:`, by key without that prefix.
 
     `lines` has the line of each field by path, `missing` the paths of values that could not be read.
+    `readable` has the warnings about secrets of other programs in the file.
     """
 
     values: Mapping[str, Any] = field(default_factory=dict)
     lines: Mapping[str, Where] = field(default_factory=dict)
     missing: tuple[str, ...] = ()
     problems: tuple[Problem, ...] = ()
+    readable: tuple[Problem, ...] = ()
 
     def where(self, path: str) -> Where | None:
         """Return the line of a field, or of its nearest parent in the file."""
@@ -186,7 +189,13 @@ def read_config(file: Path, base: Path, root: Path | None = None) -> Config:
             lines[setting] = Where(source.shown, line)
     problems = [_discreet(problem) for problem in source.flaws() if _short(problem.path) is not None]
     missing = (_short(flaw.path) for flaw in source.text.flaws if flaw.missing)
-    return Config(values, lines, tuple(path for path in missing if path is not None), (*unread, *problems))
+    return Config(
+        values,
+        lines,
+        tuple(path for path in missing if path is not None),
+        (*unread, *problems),
+        tuple(readable_keys(source, written or {})),
+    )
 
 
 def keys_in_repository(files: StackFiles, keys: Iterable[str]) -> frozenset[str]:

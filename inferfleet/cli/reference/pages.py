@@ -50,7 +50,7 @@ _EXAMPLE = Lock(
         "dc1": LockedCluster("Existing", uid="6e0c0d4e-1f0b-4b8e-9a55-0a1b2c3d4e5f"),
         "east": LockedCluster(
             "GKE",
-            settings={"block": "10.4.0.0/14", "location": "us-east5", "project": "acme"},
+            settings={"block": "10.4.0.0/14", "location": "us-east5", "project": "acme-inference"},
             protected=True,
         ),
     },

@@ -25,6 +25,18 @@ class Place:
 
 
 @dataclass(frozen=True)
+class Image:
+    """An image that is another one, as `repository:tag` or with the first 12 digits of its digest."""
+
+    path: str
+    """Field of the pod template, as in `containers[engine].image`."""
+    before: str
+    """The image now."""
+    after: str
+    """The image afterwards."""
+
+
+@dataclass(frozen=True)
 class Restart:
     """A workload whose pods are replaced where they are."""
 
@@ -48,6 +60,8 @@ class Restart:
     """Whether nothing serves on the cluster meanwhile."""
     grace: int
     """Seconds that requests in hand have when a pod ends."""
+    images: tuple[Image, ...] = ()
+    """Images among these fields, those of leaders and followers that are alike once."""
 
 
 @dataclass(frozen=True)
@@ -114,6 +128,8 @@ class Model:
     """Endpoint pickers that are replaced."""
     told: tuple[str, ...]
     """The same in words, as `inferfleet plan` has them."""
+    ends: bool = False
+    """Whether replicas have a place now and none has one afterwards, as of a document that is removed."""
 
 
 @dataclass(frozen=True)
@@ -162,6 +178,8 @@ class Route:
     """Endpoints with weights afterwards; none where the route goes."""
     fields: tuple[str, ...]
     """Fields of the HTTPRoute that change."""
+    ends: bool = False
+    """Whether the service has no route on any cluster afterwards."""
 
 
 @dataclass(frozen=True)

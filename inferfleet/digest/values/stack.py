@@ -22,13 +22,17 @@ class Told:
     step: str
     """What to do next."""
     file: str
-    """File relative to the project's folder, `""` where no file is to blame."""
+    """File relative to the project's folder, `""` where no file of the project is to blame."""
     line: int
     """Line in the file, from 1; 0 without a file."""
     path: str
     """Field of the document or setting, `""` for the whole of it."""
     new: bool
     """Whether the base does not say it."""
+    catalogue: str = ""
+    """Class of the catalogue that comes with inferfleet which it is about, `""` where it is about none. Then
+    there is no file.
+    """
 
 
 @dataclass(frozen=True)

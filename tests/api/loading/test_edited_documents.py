@@ -44,6 +44,17 @@ def test_a_document_is_loaded_as_if_the_value_were_written(file: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    "field", ["metadata.name=y", "metadata.namespace=y", "metadata={name: y}", "kind=ModelService"]
+)
+def test_what_a_document_is_known_by_cannot_be_set(field: str) -> None:
+    written = f"ModelDeployment/ml/qwen.{field}"
+    assert parse_edit(written, KINDS, NAMESPACED) == Problem(
+        f"{written!r} would make it another document: kind, name and namespace cannot be set",
+        "Set another field, or add that document to the folder of the stack",
+    )
+
+
+@pytest.mark.parametrize(
     ("written", "expected"),
     [
         ("spec.scaling.metrics=null", {"spec": {"a": {"b": 1, "c": None}, "l": [{"name": "x", "y": 2}]}}),

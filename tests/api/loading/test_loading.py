@@ -170,3 +170,12 @@ def test_a_pod_template_is_kept_as_it_was_written(load_text: Load) -> None:
         "containers": [{"name": "engine", "image": "vllm", "env": [{"name": "A", "value": "on"}]}],
         "volumes": [{"name": "v", "emptyDir": {}}],
     }
+
+
+def test_a_class_of_the_packaged_catalogue_has_a_name_instead_of_a_file(tmp_path: Path) -> None:
+    """Where the package lies differs from machine to machine."""
+    (tmp_path / "l4.yaml").write_text(L4.replace("name: l4}", "name: gke-a100-40-1x}"))
+    documents = load([tmp_path], base=tmp_path)
+    (notice,) = documents.notices
+    assert notice.what == "class gke-a100-40-1x replaces the one in the catalogue"
+    assert str(documents.where("InferenceClass", "gke-a100-40-2x", "spec")) == "catalogue: gke-a100-40-2x"

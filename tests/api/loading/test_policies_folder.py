@@ -48,11 +48,21 @@ def test_it_holds_nothing_but_what_is_of_all_stacks(project: Path) -> None:
     ]
 
 
-def test_a_folder_that_is_the_stacks_own_too_may_hold_everything(project: Path) -> None:
-    (project / "policies/all.yaml").write_text(SERVICE)
-    (project / "stacks/Pulumi.dev.yaml").write_text("config:\n  inferfleet:documents: policies\n")
-    documents, _ = load_stack(project, "dev", base=project)
-    assert list(documents.services) == ["default/coder"]
+@pytest.mark.parametrize("folder", ["policies", "policies/dev"])
+def test_no_stack_has_its_documents_among_the_policies_of_all(project: Path, folder: str) -> None:
+    (project / "policies/dev").mkdir()
+    (project / "stacks/Pulumi.dev.yaml").write_text(f"config:\n  inferfleet:documents: {folder}\n")
+    assert problems_of(project) == [
+        Problem(
+            f"the folder of documents {project / folder} is in the one with the policies of all stacks, "
+            "whose owners are not a stack's",
+            "Move the documents into a folder of their own, and set inferfleet:documents to another",
+            "inferfleet:documents",
+            Where("stacks/Pulumi.dev.yaml", 2),
+            kind="Settings",
+            key="dev",
+        )
+    ]
 
 
 def test_a_policy_of_all_stacks_is_not_waived_by_a_stack(project: Path) -> None:

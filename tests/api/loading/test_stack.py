@@ -172,6 +172,37 @@ def test_a_secret_in_plain_text_is_a_warning(project: Path) -> None:
     assert load_stack(project, "dev", config=decrypted, base=project)[0].notices == documents.notices
 
 
+def test_secrets_of_other_programs_in_plain_text_are_warnings(project: Path) -> None:
+    configure(
+        project,
+        'config:\n  gcp:accessToken: ya29.hunter2\n  gcp:credentials: \'{"private_key": "hunter2"}\'\n'
+        "  kubernetes:kubeconfig: |\n    users:\n    - user: {token: hunter2}\n"
+        "  inferfleet:eastKubeconfig: {secure: v1:abc}\n",
+    )
+    documents, _ = load_stack(project, "dev", base=project)
+    step = (
+        "Revoke it if others can read the repository, and encrypt its successor: pulumi config set --secret"
+    )
+    assert [(problem.severity, str(problem)) for problem in documents.notices] == [
+        (
+            "warning",
+            f"stacks/Pulumi.dev.yaml:{line}: {key}: {key} is a secret, and is in plain text in the file. "
+            f"{step} {key}",
+        )
+        for line, key in ((2, "gcp:accessToken"), (3, "gcp:credentials"), (4, "kubernetes:kubeconfig"))
+    ]
+
+
+def test_encrypted_values_paths_and_kubeconfigs_without_a_secret_are_no_warnings(project: Path) -> None:
+    configure(
+        project,
+        "config:\n  gcp:accessToken: {secure: v1:abc}\n  gcp:credentials: ../key.json\n"
+        '  kubernetes:kubeconfig: \'{"users": [{"user": {"exec": {"command": "fetch"}}}]}\'\n'
+        "  inferfleet:eastKubeconfig: {secure: v1:abc}\n",
+    )
+    assert load_stack(project, "dev", base=project)[0].notices == ()
+
+
 def test_a_value_of_a_secret_that_is_no_text_comes_with_the_command_that_sets_it(project: Path) -> None:
     config = {"secrets": {"ml/hf": {"token": 7, "tls.key": []}}, "eastKubeconfig": "x"}
     assert [problem.next_step for problem in problems_of(project, config=config)] == [

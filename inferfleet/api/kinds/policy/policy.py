@@ -75,7 +75,8 @@ class WaiverSpec(Model):
     """Name of the policy. One in the folder `policies/` is let off by waivers in that folder alone."""
     of: Annotated[str, Field(min_length=1)] | None = None
     """What is let off, as messages name it: a model `ml/qwen` (with its placements, images and plugins), a
-    team `ml`, a cluster `east`, a pool `east/h100`, a loss `cluster east`. Default: whatever breaks it.
+    team `ml`, a cluster `east`, a pool `east/h100`, a loss `cluster east`, the `fleet`. Default: whatever
+    breaks it.
     """
     until: Day
     """The last day on which it holds, such as `2026-12-31`, at most 180 days ahead."""

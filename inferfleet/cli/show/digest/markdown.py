@@ -2,7 +2,14 @@
 
 from collections.abc import Iterator
 
-from inferfleet.cli.show.digest.sections import Section, difference, differences, new_of, sections
+from inferfleet.cli.show.digest.sections import (
+    Section,
+    difference,
+    differences,
+    new_of,
+    sections,
+    services_that_end,
+)
 from inferfleet.cli.show.digest.words import code, plain
 from inferfleet.digest.values.stack import Digest, Stack, State
 
@@ -82,8 +89,11 @@ def _overview(stacks: list[Stack]) -> Iterator[str]:
     if not stacks:
         yield "There is no stack."
         return
-    yield "| stack | | models | gaps | GPUs that start, end or restart | cost | problems | new warnings |"
-    yield "|---|---|---|---|---|---|---|---|"
+    yield (
+        "| stack | | models | gaps | no longer served | GPUs that start, end or restart | cost | problems | "
+        "new warnings |"
+    )
+    yield "|---|---|---|---|---|---|---|---|---|"
     for stack in stacks:
         errors = sum(told.severity == "error" for told in stack.problems)
         cells = (
@@ -91,6 +101,7 @@ def _overview(stacks: list[Stack]) -> Iterator[str]:
             _STATES[stack.state],
             len(stack.models) or "",
             sum(model.gap for model in stack.models) or "",
+            sum(model.ends for model in stack.models) + len(services_that_end(stack)) or "",
             sum(model.gpus for model in stack.models) or "",
             ", ".join(map(difference, differences(stack))),
             errors or "",

@@ -26,7 +26,8 @@ _MOST = 25_000
 def sarif(digest: Digest) -> dict[str, Any]:
     """Return all problems, warnings and notices of this version, new or not, as one run.
 
-    Files are relative to the repository. What has no place is put at the project's file.
+    Files are relative to the repository. What has no place in it is put at the project's file, such as what
+    is about a class of the catalogue that comes with inferfleet, which the text names.
     """
     results = [
         _result(stack.stack, told, digest.folder) for stack in digest.stacks for told in stack.problems
@@ -52,7 +53,8 @@ def sarif(digest: Digest) -> dict[str, Any]:
 
 
 def _result(stack: str, told: Told, folder: str) -> dict[str, Any]:
-    path = f"{told.path}: " if told.path else ""
+    path = f"catalogue: {told.catalogue}: " if told.catalogue else ""
+    path += f"{told.path}: " if told.path else ""
     return {
         "ruleId": told.severity,
         "ruleIndex": list(_RULES).index(told.severity),
@@ -87,5 +89,7 @@ def _text(message: str) -> str:
 
 
 def _fingerprint(stack: str, told: Told) -> str:
-    text = "\0".join((stack, told.severity, told.file, told.path, told.what))
+    text = "\0".join(
+        (stack, told.severity, told.file, told.path, told.what, *([told.catalogue] if told.catalogue else ()))
+    )
     return hashlib.sha256(text.encode()).hexdigest()[:32]

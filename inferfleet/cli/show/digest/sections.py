@@ -42,11 +42,14 @@ def sections(stack: Stack) -> tuple[Section, ...]:
     """Return the sections of a stack that have entries, the most important first."""
     errors = [told for told in stack.problems if told.severity == "error"]
     warnings, notices = new_of(stack, "warning"), new_of(stack, "notice")
-    gaps = sum(model.gap for model in stack.models)
+    gaps, ends = sum(model.gap for model in stack.models), sum(model.ends for model in stack.models)
+    of_models = [f"{gaps} with a gap"] if gaps else []
+    of_models += [f"{ends} no longer served"] if ends else []
+    ended = len(services_that_end(stack))
     every = (
         Section("Problems", _told(errors), opened=True),
         Section("Waivers of policies", tuple(map(_waiver, stack.waivers)), opened=True),
-        Section(f"Models{f', {gaps} with a gap' if gaps else ''}", _models(stack), opened=bool(gaps)),
+        Section(", ".join(["Models", *of_models]), _models(stack), opened=bool(of_models)),
         Section(
             "Without a place",
             tuple(
@@ -64,7 +67,11 @@ def sections(stack: Stack) -> tuple[Section, ...]:
         ),
         _costs(stack),
         Section("Quotas and reservations", tuple(_needs(stack))),
-        Section("Services", _services(stack)),
+        Section(
+            f"Services{f', {ended} no longer served' if ended else ''}",
+            _services(stack),
+            opened=bool(ended),
+        ),
         Section("Plugins with other output", _plugins(stack)),
         Section(
             "Settings, policies and connections",
@@ -92,13 +99,22 @@ def new_of(stack: Stack, severity: Severity) -> list[Told]:
     ]
 
 
+def services_that_end(stack: Stack) -> set[str]:
+    """Return the services that have no route on any cluster any more."""
+    return {route.service for route in stack.services if route.ends}
+
+
 def _told(problems: Iterable[Told]) -> tuple[str, ...]:
     return tuple(f"- {_place(told)}{plain(told.what)}. {plain(told.step)}" for told in problems)
 
 
 def _place(told: Told) -> str:
     """Return file, line and field as code, with a space behind them; nothing where there is none."""
-    names = [*([f"{told.file}:{told.line}"] if told.file else []), *([told.path] if told.path else [])]
+    names = [
+        *([f"{told.file}:{told.line}"] if told.file else []),
+        *([f"catalogue: {told.catalogue}"] if told.catalogue else []),
+        *([told.path] if told.path else []),
+    ]
     return "".join(f"{code(name)} " for name in names)
 
 
@@ -113,6 +129,7 @@ def _model(model: Model) -> Iterator[str]:
     gpus = f"{model.gpus} GPU{' starts, ends or restarts' if model.gpus == 1 else 's start, end or restart'}"
     facts += [gpus] if model.gpus else []
     facts += ["**gap**"] if model.gap else []
+    facts += ["**no longer served**"] if model.ends else []
     yield f"- **{code(model.deployment)}**: {', '.join(facts)}"
     for line in model.told:
         yield f"  {'  ' if line.startswith(' ') else ''}- {plain(line.strip())}"
@@ -228,7 +245,8 @@ def _services(stack: Stack) -> tuple[str, ...]:
             if route.before != route.after
             else f"{', '.join(map(code, route.fields))}"
         )
-        for route in stack.services
+        + (", **no longer served**" if route.ends else "")
+        for route in sorted(stack.services, key=lambda route: not route.ends)
     )
 
 
