@@ -1,28 +1,33 @@
-"""What gateways say, at the end of an update, of the InferencePools that its routes lead to.
+"""Whether models are served, at the end of an update: what gateways say of the InferencePools that its routes
+lead to, and whether routes, endpoint pickers and workloads are there.
 
 A route to a pool whose endpoint picker cannot be reached is accepted and resolved, and answers 500: Istio
 says so in the status of the pool alone, which is empty until a route leads to it, and only when pool or route
-changed. So nothing that Pulumi waits for would tell. Every update asks, also one that changes nothing: others
-may have broken it meanwhile.
+changed. And Pulumi compares with its state, which knows of nothing that somebody deleted or scaled to 0. So
+every update asks, also one that changes nothing: others may have broken it meanwhile.
 """
 
 import asyncio
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from inferfleet.api.problems import Problem, cluster_problem
 from inferfleet.desired.values import Confirm, Connection, Desired, DesiredCluster, KubeObject
 from inferfleet.fleet import names
 from inferfleet.manifests.picker.pool import KIND as POOL
+from inferfleet.manifests.routes import KIND as ROUTE
+from inferfleet.manifests.worker_set import KIND as WORKER_SET
 from inferfleet.reach.api import Api, RefusedError
 from inferfleet.reach.at_once import ask
 from inferfleet.reach.gke import NotThere
-from inferfleet.reach.resources import ApiKind, ApiResource, known
+from inferfleet.reach.resources import ApiResource, known
 from inferfleet.reach.unreachable import refusal
 from inferfleet.status.read import Key
 from inferfleet.status.routing import SILENT, Verdict, led_to, stale, titled
+from inferfleet.status.standing import picks, stands
 from inferfleet.status.values import Phase
 
 # Seconds that a controller has to take back what it said before it saw all that an update made.
@@ -39,13 +44,27 @@ _NEXT = "What was changed by hand comes back with `pulumi up --refresh`"
 _ASK = "Send a request, or look later with `inferfleet status`: some gateways never say"
 _UNHEARD: Verdict = (Phase.PENDING, SILENT)
 Objects = dict[Key, dict[str, Any]]
+# What is said of one object, of all that was listed.
+Judge = Callable[[Mapping[Key, dict[str, Any]]], Verdict]
+
+
+@dataclass(frozen=True)
+class _Question:
+    """What a cluster is asked. `pools` are those that routes lead to, each with the first route; `others` are
+    the routes, the Deployments of pickers and the workloads. `gateway` is None where there are no pools.
+    """
+
+    gateway: Key | None
+    pools: Mapping[Key, tuple[KubeObject, KubeObject]]
+    others: Mapping[Key, KubeObject]
+    judges: Mapping[Key, Judge]
 
 
 @dataclass(frozen=True)
 class _Heard:
-    """What was heard of pools in the end: a verdict of each, and what was said that is not so any more.
+    """What was heard in the end: a verdict of each object, and what was said of pools that is no longer so.
 
-    `refused` are the namespaces whose objects the credentials may not read.
+    `refused` are the namespaces in which the credentials may not read all kinds of these objects.
     """
 
     verdicts: Mapping[Key, Verdict]
@@ -54,28 +73,29 @@ class _Heard:
 
 
 def confirming(desired: Desired, kubeconfigs: Mapping[str, str], *, container_api: str) -> Confirm:
-    """Return the function that asks a cluster, by its name, what its gateway says of pools with routes.
+    """Return the function that asks a cluster, by its name, whether what the update made serves.
 
-    It returns an error for each pool that requests do not come through, a warning where a cluster or one of
-    its namespaces cannot be asked or a gateway holds on to what is not so any more, and one notice for all
-    pools of which it says nothing, as a gateway does that never tells. `kubeconfigs` holds texts by existing
-    cluster. The Container API at the address `container_api` says where the others are.
+    It returns an error for each pool that requests do not come through, and for each route, picker and
+    workload that is gone or at zero; a warning where a cluster or one of its namespaces cannot be asked or a
+    gateway holds on to what is not so any more; and one notice for all pools of which the gateway says
+    nothing, as one does that never tells. `kubeconfigs` holds texts by existing cluster. The Container API at
+    the address `container_api` says where the others are.
     """
     clusters = {cluster.connection.cluster: cluster for cluster in desired.clusters}
 
     def confirmed(cluster: DesiredCluster) -> tuple[Problem, ...]:
-        gateway, led = _gateway(cluster), dict(_led(cluster))
-        if gateway is None or not led:
+        question = _question(cluster)
+        if not question.judges:
             return ()
         patience = SILENT_SECONDS.get(cluster.gateway_provider, ELSEWHERE_SILENT_SECONDS)
 
-        def question(_: Connection, api: Api) -> _Heard:
-            return _heard(api, gateway, {key: pool for key, (pool, _) in led.items()}, patience)
+        def listened(_: Connection, api: Api) -> _Heard:
+            return _heard(api, question, patience)
 
         asked = replace(desired, clusters=(cluster,))
         seconds = max(REFUSED_SECONDS, patience) + _ANSWER_SECONDS
         name = cluster.connection.cluster
-        answers = ask(asked, kubeconfigs, question, container_api=container_api, seconds=seconds)
+        answers = ask(asked, kubeconfigs, listened, container_api=container_api, seconds=seconds)
         answer = answers.get(name)
         if answer is None or isinstance(answer, NotThere):
             return ()
@@ -85,13 +105,43 @@ def confirming(desired: Desired, kubeconfigs: Mapping[str, str], *, container_ap
             _unknown(refusal(cluster.connection, answer.refused[namespace]), f" in namespace {namespace!r}")
             for namespace in sorted(answer.refused)
         ]
-        routes = {key: route for key, (_, route) in led.items()}
-        return (*refused, *_problems(name, gateway, routes, answer, patience))
+        return (*refused, *_problems(name, question, answer, patience))
 
     async def confirm(cluster: str) -> tuple[Problem, ...]:
         return await asyncio.to_thread(confirmed, clusters[cluster])
 
     return confirm
+
+
+def _question(cluster: DesiredCluster) -> _Question:
+    gateway = _gateway(cluster)
+    pools = dict(_led(cluster)) if gateway else {}
+    objects = {made.key: made for made in cluster.objects}
+    workloads = [key for keys in cluster.workloads.values() for key in keys]
+    routes = [key for served in cluster.served.values() for key in served.routes]
+    pickers = {key for served in cluster.served.values() for key in served.stands if key not in workloads}
+    others = {
+        _key(objects[key]): objects[key]
+        for key in dict.fromkeys([*routes, *sorted(pickers), *workloads])
+        if key in objects and objects[key].kind in (ROUTE, "Deployment", WORKER_SET)
+    }
+    judges: dict[Key, Judge] = (
+        {key: partial(led_to, key=key, parent=gateway) for key in pools} if gateway else {}
+    )
+    chooses = {_key(objects[key]) for key in pickers if key in objects}
+    for key, made in others.items():
+        judges[key] = partial(_standing, key=key, wanted=made, judge=picks if key in chooses else stands)
+    return _Question(gateway, pools, others, judges)
+
+
+def _standing(
+    objects: Mapping[Key, dict[str, Any]],
+    *,
+    key: Key,
+    wanted: KubeObject,
+    judge: Callable[[Mapping[str, Any] | None, KubeObject], Verdict],
+) -> Verdict:
+    return judge(objects.get(key), wanted)
 
 
 def _gateway(cluster: DesiredCluster) -> Key | None:
@@ -109,29 +159,33 @@ def _led(cluster: DesiredCluster) -> Iterator[tuple[Key, tuple[KubeObject, KubeO
         yield from ((_key(pool), (pool, routes[0])) for pool in pools if routes)
 
 
-def _heard(api: Api, gateway: Key, pools: Mapping[Key, KubeObject], patience: float) -> _Heard:
-    """Return what is said of pools once no more is to be heard: silence, a busy controller and what is not so
-    any more are given `patience` seconds, what is refused its own.
+def _heard(api: Api, question: _Question, patience: float) -> _Heard:
+    """Return what is said once no more is to be heard: silence, a busy controller and what is not so any more
+    are given `patience` seconds, what is refused, gone or at zero its own.
     """
     begun = time.monotonic()
-    resources = known(api, {("v1", "Service"), *((pool.api_version, pool.kind) for pool in pools.values())})
+    wanted = {key: pool for key, (pool, _) in question.pools.items()} | dict(question.others)
+    resources = _resources(api, wanted)
     verdicts: dict[Key, Verdict] = {}
     old: dict[Key, str] = {}
     refused: dict[str, RefusedError] = {}
+    blind: set[tuple[str, str]] = set()
     while True:
         # What serves is not asked about again.
-        asked = [key for key in pools if old.get(key) or verdicts.get(key, _UNHEARD)[0] != Phase.READY]
-        for namespace in sorted({key[1] for key in asked} - refused.keys()):
+        asked = [key for key in wanted if old.get(key) or verdicts.get(key, _UNHEARD)[0] != Phase.READY]
+        actual: Objects = {}
+        for kind, namespace in sorted({one for key in asked for one in _listed(key)} - blind):
             try:
-                actual = _actual(api, resources.items(), namespace)
+                actual |= _actual(api, resources.get(kind), kind, namespace)
             except RefusedError as error:
                 if error.status != 403:
                     raise
-                refused[namespace] = error
-                continue
-            here = [key for key in asked if key[1] == namespace]
-            verdicts |= {key: led_to(actual, key, gateway) for key in here}
-            old |= {key: stale(actual, key, gateway) for key in here}
+                refused.setdefault(namespace, error)
+                blind.add((kind, namespace))
+        here = [key for key in asked if not blind.intersection(_listed(key))]
+        verdicts |= {key: question.judges[key](actual) for key in here}
+        if question.gateway:
+            old |= {key: stale(actual, key, question.gateway) for key in here if key in question.pools}
         open_ = {phase for phase, _ in verdicts.values() if phase != Phase.READY}
         waits = [patience] if Phase.PENDING in open_ or any(old.values()) else []
         waits += [REFUSED_SECONDS] if open_ - {Phase.PENDING} else []
@@ -140,12 +194,26 @@ def _heard(api: Api, gateway: Key, pools: Mapping[Key, KubeObject], patience: fl
         time.sleep(_EVERY)
 
 
-def _actual(api: Api, resources: Iterable[tuple[ApiKind, ApiResource]], namespace: str) -> Objects:
-    """Return the pools and Services that inferfleet made in a namespace."""
+def _listed(key: Key) -> tuple[tuple[str, str], ...]:
+    """Return the kinds, each with the namespace, that are listed to judge this object."""
+    kind, namespace, _ = key
+    return ((kind, namespace), ("Service", namespace)) if kind == POOL else ((kind, namespace),)
+
+
+def _resources(api: Api, wanted: Mapping[Key, KubeObject]) -> dict[str, ApiResource]:
+    kinds = {(made.api_version, made.kind) for made in wanted.values()}
+    if any(made.kind == POOL for made in wanted.values()):
+        kinds.add(("v1", "Service"))
+    return {kind: resource for (_, kind), resource in known(api, kinds).items()}
+
+
+def _actual(api: Api, resource: ApiResource | None, kind: str, namespace: str) -> Objects:
+    """Return the objects of a kind that inferfleet made in a namespace."""
+    if resource is None:
+        return {}
     query = {"labelSelector": f"{names.MANAGED_BY}={names.MANAGER}"}
     return {
-        (kind, namespace, item["metadata"]["name"]): item
-        for (_, kind), resource in resources
+        (kind, namespace, item["metadata"]["name"]): {"kind": kind, **item}
         for item in api.items(resource.path(namespace), query=query)
     }
 
@@ -155,26 +223,26 @@ def _key(made: KubeObject) -> Key:
 
 
 def _unknown(why: Problem, where: str = "") -> Problem:
-    what = f"what its gateway says of InferencePools{where} is not known: {why.what}"
-    return replace(why, what=what, severity="warning")
+    return replace(why, what=f"whether models{where} are served is not known: {why.what}", severity="warning")
 
 
-def _problems(
-    cluster: str, gateway: Key, routes: Mapping[Key, KubeObject], heard: _Heard, patience: float
-) -> Iterator[Problem]:
+def _problems(cluster: str, question: _Question, heard: _Heard, patience: float) -> Iterator[Problem]:
+    says = titled(question.gateway) if question.gateway else ""
     waiting: dict[str, list[str]] = {}
-    for pool, (phase, why) in heard.verdicts.items():
+    for key, (phase, why) in heard.verdicts.items():
         if phase == Phase.PENDING:
-            waiting.setdefault(why, []).append(titled(pool))
+            waiting.setdefault(why, []).append(titled(key))
+        elif phase != Phase.READY and key in question.pools:
+            _, route = question.pools[key]
+            what = f"{titled(_key(route))} leads to {titled(key)}, which does not serve: {why}"
+            yield cluster_problem(cluster, f"cluster {cluster!r}: {what}", _NEXT)
         elif phase != Phase.READY:
-            what = f"{titled(_key(routes[pool]))} leads to {titled(pool)}, which does not serve: {why}"
-            yield cluster_problem(cluster, what, _NEXT)
-        elif pool in heard.stale:
-            says = f"{titled(gateway)} still says {heard.stale[pool]!r}"
-            what = f"{titled(pool)}: {says}, but the Service is there"
+            yield cluster_problem(cluster, f"cluster {cluster!r}: {titled(key)} {why}", _NEXT)
+        elif key in heard.stale:
+            what = f"{titled(key)}: {says} still says {heard.stale[key]!r}, but the Service is there"
             yield cluster_problem(cluster, what, "It looks again when the pool changes", severity="warning")
     for why, waited in waiting.items():
-        what = f"after {patience:g} s {titled(gateway)} {_said(why)} {', '.join(waited)}"
+        what = f"after {patience:g} s {says} {_said(why)} {', '.join(waited)}"
         yield cluster_problem(cluster, what, _ASK, severity="notice")
 
 

@@ -1,7 +1,8 @@
-"""What a gateway says of the pools that routes lead to, at the end of an update."""
+"""What gateways say of pools that routes lead to, and what of an update is gone or at zero at its end."""
 
 import asyncio
 from collections.abc import Callable
+from dataclasses import replace
 from itertools import chain
 from typing import Any
 
@@ -12,6 +13,8 @@ from inferfleet import confirming
 from inferfleet.api.problems import Problem, cluster_problem
 from inferfleet.desired.values import Component, Connection, Desired, DesiredCluster, KubeObject, Served
 from inferfleet.fleet.decisions import Plan
+from inferfleet.fleet.spot import Spot
+from inferfleet.status.routing import ABSENT
 
 Start = Callable[..., FakeCluster]
 LABELS = {"app.kubernetes.io/managed-by": "inferfleet"}
@@ -20,14 +23,18 @@ NOT_FOUND = ("ResolvedRefs", "False", "InvalidExtensionRef", "Service ml/one-epp
 RESOLVED = ("ResolvedRefs", "True", "ResolvedRefs", "")
 ACCEPTED = ("Accepted", "True", "Accepted", "")
 SAID = (
-    "HTTPRoute ml/one leads to InferencePool ml/one, which does not serve: "
+    "cluster 'east': HTTPRoute ml/one leads to InferencePool ml/one, which does not serve: "
     "ResolvedRefs=False (InvalidExtensionRef): Service ml/one-epp is of no kind"
 )
 NEXT = "What was changed by hand comes back with `pulumi up --refresh`"
 
 
-def _object(kind: str, name: str, namespace: str = "ml") -> KubeObject:
-    return KubeObject(f"east/{namespace}/{name}", thing(kind, name, namespace))
+def _object(kind: str, name: str, namespace: str = "ml", **more: Any) -> KubeObject:
+    return KubeObject(f"east/{namespace}/{name}", thing(kind, name, namespace, **more))
+
+
+def _workload(name: str, replicas: int = 1, *, kind: str = "Deployment") -> KubeObject:
+    return _object(kind, name, spec={"replicas": replicas})
 
 
 def _desired(
@@ -85,7 +92,16 @@ def hurried(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(confirming, name, seconds)
 
 
-def _confirm(fake: FakeCluster, desired: Desired) -> tuple[Problem, ...]:
+def _confirm(fake: FakeCluster, desired: Desired, *, without: tuple[str, ...] = ()) -> tuple[Problem, ...]:
+    """What is said where all is there beside the objects of the test but the kinds `without`."""
+    there = {(one["kind"], one["metadata"].get("namespace"), one["metadata"]["name"]) for one in fake.objects}
+    fake.objects += [
+        thing(made.kind, made.kubernetes_name, made.namespace, labels=LABELS)
+        for cluster in desired.clusters
+        for made in cluster.objects
+        if made.kind not in ("InferencePool", "Deployment", *without)
+        and (made.kind, made.namespace, made.kubernetes_name) not in there
+    ]
     confirm = confirming.confirming(desired, {"east": fake.kubeconfig}, container_api="")
 
     async def asked() -> tuple[Problem, ...]:
@@ -94,18 +110,11 @@ def _confirm(fake: FakeCluster, desired: Desired) -> tuple[Problem, ...]:
     return asyncio.run(asked())
 
 
-@pytest.mark.parametrize(
-    ("parents", "said"),
-    [
-        pytest.param([_parent(ACCEPTED, NO_SERVICE, of=2)], SAID, id="its picker is missing"),
-        pytest.param([_parent(ACCEPTED, RESOLVED, of=2)], None, id="it is resolved"),
-    ],
-)
-def test_a_pool_is_refused_as_its_gateway_says(
-    cluster: Start, parents: list[dict[str, Any]], said: str | None
-) -> None:
-    told = _confirm(cluster(objects=[_pool(*parents), SERVICE]), _desired())
-    assert told == ((cluster_problem("east", said, NEXT),) if said else ())
+def test_a_pool_is_refused_as_its_gateway_says(cluster: Start) -> None:
+    refused = cluster(objects=[_pool(_parent(ACCEPTED, NO_SERVICE, of=2)), SERVICE])
+    assert _confirm(refused, _desired()) == (cluster_problem("east", SAID, NEXT),)
+    resolved = cluster(objects=[_pool(_parent(ACCEPTED, RESOLVED, of=2)), SERVICE])
+    assert _confirm(resolved, _desired()) == ()
 
 
 @pytest.mark.parametrize(
@@ -193,13 +202,13 @@ def test_a_service_that_went_unnoticed_does_not_serve(
     cluster: Start, services: list[dict[str, Any]], said: str
 ) -> None:
     fake = cluster(objects=[_pool(_parent(ACCEPTED, RESOLVED, of=2)), *services])
-    told = f"HTTPRoute ml/one leads to InferencePool ml/one, which does not serve: {said}"
+    told = f"cluster 'east': HTTPRoute ml/one leads to InferencePool ml/one, which does not serve: {said}"
     assert _confirm(fake, _desired()) == (cluster_problem("east", told, NEXT),)
 
 
 def test_a_pool_that_is_gone_does_not_serve(cluster: Start) -> None:
     said = (
-        "HTTPRoute ml/one leads to InferencePool ml/one, which does not serve: "
+        "cluster 'east': HTTPRoute ml/one leads to InferencePool ml/one, which does not serve: "
         "does not exist, or lacks this stack's label"
     )
     assert _confirm(cluster(), _desired()) == (cluster_problem("east", said, NEXT),)
@@ -210,7 +219,7 @@ def test_a_cluster_that_cannot_be_asked_is_warned_of(cluster: Start) -> None:
     [told] = _confirm(fake, _desired())
     assert (told.severity, told.what.partition(": ")[0]) == (
         "warning",
-        "what its gateway says of InferencePools is not known",
+        "whether models are served is not known",
     )
 
 
@@ -223,7 +232,7 @@ def test_a_namespace_that_may_not_be_read_is_warned_of_and_hides_no_other(cluste
     [warned, refused] = _confirm(fake, _desired(others=("two",)))
     assert (warned.severity, warned.what.partition(": ")[0]) == (
         "warning",
-        "what its gateway says of InferencePools in namespace 'two' is not known",
+        "whether models in namespace 'two' are served is not known",
     )
     assert refused == cluster_problem("east", SAID, NEXT)
 
@@ -235,6 +244,57 @@ def test_only_namespaces_of_pools_with_routes_are_asked(cluster: Start) -> None:
     assert sorted(listed) == [
         "/api/v1",
         "/api/v1/namespaces/ml/services",
+        "/apis/gateway.networking.k8s.io/v1",
+        "/apis/gateway.networking.k8s.io/v1/namespaces/ml/httproutes",
         "/apis/inference.networking.k8s.io/v1",
         "/apis/inference.networking.k8s.io/v1/namespaces/ml/inferencepools",
     ]
+
+
+def _with_workloads(*workloads: KubeObject) -> Desired:
+    """The pool and its route, with the picker one-epp and these workloads."""
+    desired, picker = _desired(), _workload("one-epp")
+    [cluster] = desired.clusters
+    served = cluster.served["ml/one"]
+    made = Component("ModelReplicas", "east/ml/one/l4", (picker, *workloads))
+    cluster = replace(
+        cluster,
+        components=(*cluster.components, made),
+        served={"ml/one": replace(served, stands=(*served.stands, picker.key))},
+        workloads={Spot("ml/one", "east", ()): tuple(workload.key for workload in workloads)},
+    )
+    return replace(desired, clusters=(cluster,))
+
+
+def _live(name: str, replicas: int, *, kind: str = "Deployment") -> dict[str, Any]:
+    return thing(kind, name, "ml", labels=LABELS, spec={"replicas": replicas})
+
+
+RESOLVED_POOL = [_pool(_parent(ACCEPTED, RESOLVED, of=2)), SERVICE]
+
+
+def test_pickers_and_workloads_at_zero_are_told(cluster: Start) -> None:
+    live = [_live("one-epp", 1), _live("a", 0), _live("b", 0, kind="LeaderWorkerSet")]
+    desired = _with_workloads(_workload("a"), _workload("b", 2, kind="LeaderWorkerSet"))
+    told = _confirm(cluster(objects=[*RESOLVED_POOL, *live]), desired)
+    assert [problem.what.removeprefix("cluster 'east': ") for problem in told] == [
+        "Deployment ml/one-epp is an endpoint picker without an available replica",
+        "Deployment ml/a was scaled to spec.replicas 0, where 1 is desired",
+        "LeaderWorkerSet ml/b was scaled to spec.replicas 0, where 2 is desired",
+    ]
+
+
+def test_a_route_and_all_else_that_is_gone_is_told_at_once(cluster: Start) -> None:
+    told = _confirm(cluster(), _with_workloads(_workload("a")), without=("HTTPRoute",))
+    gone = ["HTTPRoute ml/one", "Deployment ml/one-epp", "Deployment ml/a"]
+    assert [problem.what for problem in told] == [
+        f"cluster 'east': HTTPRoute ml/one leads to InferencePool ml/one, which does not serve: {ABSENT}",
+        *(f"cluster 'east': {one} {ABSENT}" for one in gone),
+    ]
+
+
+def test_a_kind_that_may_not_be_read_hides_no_other(cluster: Start) -> None:
+    path = "/apis/apps/v1/namespaces/ml/deployments"
+    fake = cluster(objects=[*RESOLVED_POOL], status={path: 403})
+    [warned, gone] = _confirm(fake, _with_workloads(_workload("a")), without=("HTTPRoute",))
+    assert (warned.severity, gone.what) == ("warning", f"cluster 'east': HTTPRoute ml/one {ABSENT}")

@@ -9,7 +9,7 @@ import pulumi_kubernetes as kubernetes
 from inferfleet.components import cloud, on_cluster
 from inferfleet.components.addresses import addresses
 from inferfleet.components.cluster_provider import NOWHERE, ExistingCluster, cluster_provider, gke_kubeconfig
-from inferfleet.components.confirmed import confirm_pools
+from inferfleet.components.confirmed import confirm_served
 from inferfleet.components.manifest import SecretValues
 from inferfleet.components.unfinished import keep_all_if_any_failed
 from inferfleet.desired.addresses import Address
@@ -34,7 +34,7 @@ def register_stack(
 
     By cluster: `kubeconfigs` holds texts of existing ones, `theirs` addresses of gateways that the stack did
     not make. `secrets` holds encoded values. `tell` calls ready hooks, `listen` listens to pods that are
-    awaited, `confirm` asks gateways about pools.
+    awaited, `confirm` asks clusters whether it serves.
     """
     registered: Registered = {}
     remembered: dict[str, dict[str, pulumi.Output[str]]] = {}
@@ -59,7 +59,7 @@ def register_stack(
                 component.name, component, inputs, pulumi.ResourceOptions(providers=[provider])
             )
     if not preview:
-        confirm_pools(desired, registered, confirm)
+        confirm_served(desired, registered, confirm)
         keep_all_if_any_failed(registered, remembered)
     return {**desired.outputs, **addresses(desired, registered, theirs), "ready": remembered}
 

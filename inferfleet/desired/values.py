@@ -138,7 +138,7 @@ class Listen(Protocol):
         ...
 
 
-# What is wrong, at the end of an update, with the pools that routes of a cluster lead to.
+# What of a cluster does not serve at the end of an update.
 Confirm = Callable[[str], Awaitable[tuple[Problem, ...]]]
 
 

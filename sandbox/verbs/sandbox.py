@@ -22,7 +22,7 @@ from sandbox.verbs.chat import curl, model_of
 from sandbox.verbs.overview import overview
 from sandbox.verbs.pod_logs import find, lines, logged_pods
 from sandbox.verbs.reporting import AsJson, Stack, print_text, reported_problems
-from sandbox.verbs.service_urls import choose, service_urls_of_stack
+from sandbox.verbs.service_urls import choose, refuse_without_route, service_urls_of_stack
 from sandbox.verbs.stack import stack_documents, stack_places
 from sandbox.verbs.tables import as_values, print_overview
 
@@ -171,10 +171,14 @@ def chat(
         places = stack_places(project_root(), stack)
         services = service_urls_of_stack(places.root, stack)
         name = service or next((known.service for known in services), None)
-        if name is None:
-            progress.say(f"stack {stack} has no service. Write a ModelService document and run `pulumi up`.")
-            return
-        chosen = choose(services, name, cluster=cluster)
+        if not any(known.is_called(name) for known in services):
+            documented = stack_documents(places.root, stack).services
+            if name is None and not documented:
+                step = "Write a ModelService document and run `pulumi up`."
+                progress.say(f"stack {stack} has no service. {step}")
+                return
+            refuse_without_route(documented, name, stack=stack)
+        chosen = choose(services, name or "", cluster=cluster)
         url = chosen.url or ""
         model = model_of(url, host=chosen.host, headers=chosen.headers)
         answer = ask(url, model, text, stream=stream, host=chosen.host, headers=chosen.headers)

@@ -35,6 +35,10 @@ class ServiceUrl:
     deployments: tuple[str, ...] = ()
     headers: tuple[tuple[str, str], ...] = ()
 
+    def is_called(self, name: str | None) -> bool:
+        """Return whether `name` or `namespace/name` means this service."""
+        return name in (self.service, self.service.partition("/")[2])
+
 
 def service_urls_of_stack(root: Path, stack: str) -> tuple[ServiceUrl, ...]:
     """Return every service on every running cluster. Raises SandboxProblem when no cluster runs."""
@@ -70,7 +74,7 @@ def choose(services: tuple[ServiceUrl, ...], name: str, *, cluster: str | None =
 
     Raises SandboxProblem, naming the services there are.
     """
-    named = [service for service in services if name in (service.service, service.service.partition("/")[2])]
+    named = [service for service in services if service.is_called(name)]
     full_names = sorted({service.service for service in named})
     if len(full_names) > 1:
         raise SandboxProblem(f"{name} may be {' or '.join(full_names)}. Name one of them with its namespace.")
@@ -91,6 +95,21 @@ def choose(services: tuple[ServiceUrl, ...], name: str, *, cluster: str | None =
             "\n".join(f"{service.service} on {service.cluster}: {service.problem}" for service in here)
         )
     return reachable
+
+
+def refuse_without_route(documented: Iterable[str], name: str | None, *, stack: str) -> None:
+    """Raise SandboxProblem if the service called `name`, None for any, is one of the documents.
+
+    No cluster has a route of it.
+    """
+    missing = sorted(service for service in documented if name in (None, service, service.partition("/")[2]))
+    if missing:
+        has = "service {} has" if len(missing) == 1 else "services {} have"
+        raise SandboxProblem(
+            f"{has.format(', '.join(missing))} no HTTPRoute on the clusters that run: no update made it yet, "
+            f"or somebody deleted it. Run `pulumi up --refresh`; `inferfleet status --stack {stack}` says "
+            "what else is missing."
+        )
 
 
 def _service_url(route: Object, gateways: dict[str, Object], cluster: str) -> ServiceUrl:

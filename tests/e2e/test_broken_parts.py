@@ -57,6 +57,7 @@ def test_a_killed_envoy_is_started_again_by_its_gateway(serving: Project, chat: 
     until("another runs", lambda: {one.pid for one in _processes(serving, "envoy")} - {process.pid})
 
 
+NEXT = "What was changed by hand comes back with `pulumi up --refresh`"
 # Object, what is bent, the part that says so, and its words.
 BENT: dict[str, tuple[str, dict[str, Any], str, str]] = {
     "the picker's Service selects nothing": (
@@ -128,6 +129,41 @@ def test_an_update_waits_for_routes_until_pickers_they_lead_to_have_a_service(
         "there is no Service ml/one-epp"
     )
     assert (mended.code, mended.operations) == (0, {"Service east/ml/one-epp": "create"}), mended.output
+
+
+def test_an_update_names_all_that_is_gone_or_at_zero_and_a_refresh_brings_it_back(
+    serving: Project, chat: str
+) -> None:
+    deployments = {made["metadata"]["name"] for made in serving.items("east", "deployment")}
+    [engine] = deployments - {"one-epp"}
+    serving.kubectl("east", "delete", "httproute/chat-svc", "-n", "ml")
+    serving.kubectl("east", "scale", "deployment/one-epp", "-n", "ml", "--replicas=0")
+    serving.kubectl("east", "scale", f"deployment/{engine}", "-n", "ml", "--replicas=0")
+    asked = serving.cli("sandbox", "chat", "--stack", serving.stack)
+    more = f"`inferfleet status --stack {serving.stack}` says what else is missing."
+    failed = serving.up()
+    mended = serving.up("--refresh")
+
+    assert (asked.returncode, asked.stderr.strip()) == (
+        1,
+        "service ml/chat has no HTTPRoute on the clusters that run: no update made it yet, or somebody "
+        f"deleted it. Run `pulumi up --refresh`; {more}",
+    )
+    assert (failed.code != 0, failed.operations) == (True, {})
+    for gone in (
+        "HTTPRoute ml/chat-svc does not exist, or lacks this stack's label",
+        "Deployment ml/one-epp was scaled to spec.replicas 0, where 1 is desired",
+        f"Deployment ml/{engine} was scaled to spec.replicas 0, where 1 is desired",
+    ):
+        assert f"cluster 'east': {gone}. {NEXT}" in failed.output
+    assert (mended.code, mended.operations) == (
+        0,
+        {
+            "HTTPRoute east/ml/chat-svc": "create",
+            "Deployment east/ml/one-epp": "update",
+            f"Deployment east/ml/{engine}": "update",
+        },
+    ), mended.output
 
 
 @contextmanager

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from sandbox.problem import SandboxProblem
-from sandbox.verbs.service_urls import ServiceUrl, choose, service_urls
+from sandbox.verbs.service_urls import ServiceUrl, choose, refuse_without_route, service_urls
 
 
 def gateway(**status: Any) -> dict[str, Any]:
@@ -155,3 +155,24 @@ def test_what_cannot_be_asked_says_what_there_is(
     with pytest.raises(SandboxProblem) as problem:
         choose(services, service, cluster=cluster)
     assert says in str(problem.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "has"),
+    [
+        ("chat", "service ml/chat has no HTTPRoute"),
+        ("ml/talk", "service ml/talk has no HTTPRoute"),
+        (None, "services ml/chat, ml/talk have no HTTPRoute"),
+    ],
+)
+def test_a_service_of_the_documents_without_a_route_is_told(name: str | None, has: str) -> None:
+    with pytest.raises(SandboxProblem) as refused:
+        refuse_without_route(["ml/talk", "ml/chat"], name, stack="local")
+    assert str(refused.value) == (
+        f"{has} on the clusters that run: no update made it yet, or somebody deleted it. "
+        "Run `pulumi up --refresh`; `inferfleet status --stack local` says what else is missing."
+    )
+
+
+def test_a_service_that_no_document_has_is_none_of_theirs() -> None:
+    refuse_without_route(["ml/chat"], "talk", stack="local")
