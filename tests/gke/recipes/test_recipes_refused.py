@@ -281,15 +281,8 @@ CASES: dict[str, tuple[Pool, str, Pool]] = {
 }
 # How that begins which is told of the pool; the rest is told of its class.
 _OF_POOLS = (
-    *(
-        "has maxRunDuration",
-        "has maxNodeCount",
-        "has nodeCount",
-        "has minNodeCount",
-        "has zones",
-        "is FlexStart",
-        "is Queued",
-    ),
+    *("has maxRunDuration", "has maxNodeCount", "has nodeCount", "has minNodeCount", "has zones"),
+    *("is FlexStart", "is Queued"),
     *("names a subBlock", "names no zone", "names reservation", "takes any", "wants"),
 )
 
