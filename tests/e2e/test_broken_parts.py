@@ -139,7 +139,7 @@ def test_an_update_names_all_that_is_gone_or_at_zero_and_a_refresh_brings_it_bac
     serving.kubectl("east", "delete", "httproute/chat-svc", "-n", "ml")
     serving.kubectl("east", "scale", "deployment/one-epp", "-n", "ml", "--replicas=0")
     serving.kubectl("east", "scale", f"deployment/{engine}", "-n", "ml", "--replicas=0")
-    asked = serving.cli("sandbox", "chat", "--stack", serving.stack)
+    asked = serving.cli("sandbox", "chat", "chat", "--stack", serving.stack)
     more = f"`inferfleet status --stack {serving.stack}` says what else is missing."
     failed = serving.up()
     mended = serving.up("--refresh")
