@@ -13,6 +13,7 @@ from inferfleet.api.problems import Problem
 from inferfleet.api.wording import listing, shown
 from inferfleet.desired.values import Desired
 from inferfleet.fleet.advice.short import MOST, NO_WAYS, fix_step, in_short
+from inferfleet.fleet.advice.unreached import unreached
 from inferfleet.fleet.decisions import Change, Plan, Roll, Unplaced, moves
 from inferfleet.fleet.lock.lock import Lock, matches
 from inferfleet.fleet.spot import Spot
@@ -57,6 +58,7 @@ def announcements(
         for unplaced in desired.plan.unplaced
         if preview or not refuses(documents, unplaced)
     ]
+    warnings += unreached(documents, desired.plan, lock)
     warnings += _rolls(desired, unwaited=documents.settings.await_ == "applied")
     for spot in sorted(desired.waiting - {roll.spot for roll in desired.plan.rolls}):
         warnings.append(
