@@ -8,11 +8,13 @@ Pods are replaced though no replica moves where a workload becomes one of the ot
 placement.lock knows where replicas run and not as what, so a plan without a cluster cannot tell.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from inferfleet.api.kinds.containers import ENGINE, ROUTING_PROXY
 from inferfleet.api.problems import Problem, cluster_problem
+from inferfleet.api.wording import listing
 from inferfleet.desired.values import DesiredCluster
 from inferfleet.fleet.names import (
     ACTIVE_PORTS,
@@ -24,6 +26,7 @@ from inferfleet.fleet.names import (
     SERVES,
 )
 from inferfleet.fleet.roles import path_of_role
+from inferfleet.manifests.applied import is_applied
 from inferfleet.manifests.picker.pool import KIND as INFERENCE_POOL
 from inferfleet.manifests.pod.disaggregated.proxy import PORT_NAME as PROXY_PORT
 from inferfleet.manifests.pod.template import PORT_NAME
@@ -124,7 +127,7 @@ def remade(cluster: DesiredCluster, workloads: Iterable[Workload]) -> Iterator[P
     """Yield a warning for each engine workload that becomes one of the other kind, or whose pods are all
     replaced because of its topology, how it gets its GPUs, or its scheduler.
 
-    `workloads` are those on the cluster. Other changes of a pod template are in Pulumi's preview alone.
+    `workloads` are those on the cluster. Of other changes of a pod template `replaced_alone` tells.
     """
     running: dict[tuple[str, ...], list[Workload]] = {}
     for workload in workloads:
@@ -169,6 +172,31 @@ def _rolled(cluster: str, before: Workload, after: Workload) -> Iterator[Problem
             f"they are ({'; '.join(differing)}): {how}",
             next_step,
         )
+
+
+def replaced_alone(cluster: DesiredCluster, workloads: Iterable[Workload]) -> Iterator[Problem]:
+    """Yield one warning where an update replaces pods that serve alone, of which `remade` says nothing.
+
+    `workloads` are those on the cluster; several of one deployment there roll one after the other.
+    """
+    there = {(str(each["kind"]), _named(each)): each for each in workloads if pods_of(each)}
+    spots = {key: spot for spot, keys in cluster.workloads.items() for key in keys}
+    endpoints = Counter((spot.deployment, spot.revision) for spot in cluster.workloads)
+    alone = []
+    for wanted in cluster.objects:
+        spot, after = spots.get(wanted.key), wanted.manifest
+        before = there.get((wanted.kind, _named(after))) if spot else None
+        if not spot or not before or not stops_serving(before, after):
+            continue
+        told = _facts(before) != _facts(after) or is_applied(templates_of(after), templates_of(before))
+        if endpoints[spot.deployment, spot.revision] == 1 and not told:
+            alone.append((before, after))
+    if alone:
+        how, next_step = meanwhile(*alone[0])
+        named = listing((_named(after) for _, after in alone), 5)
+        where = f"{named} on cluster {cluster.connection.cluster!r} where they are"
+        how = how.replace("it has", "each has") if alone[1:] else how
+        yield _of_deployment(alone[0][1], f"an update replaces the pods of {where}: {how}", next_step)
 
 
 def _of_deployment(workload: Workload, what: str, next_step: str) -> Problem:

@@ -10,7 +10,7 @@ from inferfleet.desired.values import Connection, Desired, DesiredCluster
 from inferfleet.fleet.decisions import Leaving
 from inferfleet.preflight import checks, ownership, schedulers
 from inferfleet.preflight.devices import device_classes, unlabelled_nodes
-from inferfleet.preflight.in_place import changed_in_place, ports_ahead, remade
+from inferfleet.preflight.in_place import changed_in_place, ports_ahead, remade, replaced_alone
 from inferfleet.preflight.kueue import kueue_refuses
 from inferfleet.preflight.leaving import leaving, marks, running, scaled, scaled_otherwise
 from inferfleet.preflight.monitoring import kinds_to_come, left_out, unknown_kinds, without_metrics
@@ -157,6 +157,7 @@ def _check(api: Api, cluster: DesiredCluster, stack: str) -> Observation:
             *ownership.terminating(connection.cluster, existing),
             *changed_in_place(cluster, workloads),
             *remade(cluster, workloads),
+            *replaced_alone(cluster, workloads),
             *ports_ahead(cluster, workloads),
             *kueue_refuses(cluster, workloads),
             *picker_problems(cluster, workloads),
