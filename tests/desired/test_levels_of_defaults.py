@@ -111,3 +111,18 @@ def test_pods_of_engines_are_the_same_at_the_levels_two_and_three() -> None:
         return [placed for placed in made if not placed.kubernetes_name.endswith("-epp")]
 
     assert engines(2) == engines(3) != engines(1)
+
+
+@pytest.mark.parametrize(("level", "said"), [(True, "true"), ("3", "'3'"), (1.0, "1.0"), (None, "")])
+def test_a_document_says_its_level_as_a_number(level: Any, said: str) -> None:
+    if not said:
+        deployment("a", podDefaults=level)
+        return
+    with pytest.raises(ValueError, match=f"{said} is no level of defaults. Write the number 1, 2 or 3"):
+        deployment("a", podDefaults=level)
+
+
+def test_a_setting_says_its_level_as_pulumi_config_writes_it() -> None:
+    assert stack(podDefaults="3").settings.pod_defaults == 3
+    with pytest.raises(ValueError, match="true is no level of defaults"):
+        stack(podDefaults=True)
