@@ -15,6 +15,7 @@ from inferfleet.api.kinds.workers import Position
 from inferfleet.api.problems import Mistake, Problem, Severity
 from inferfleet.api.wording import path_of
 from inferfleet.fleet.engines.balance import balance, copies_mistakes, undersized
+from inferfleet.fleet.engines.end_flags import refused_endings
 from inferfleet.fleet.engines.flags import Flags, flags_of, spelling
 from inferfleet.fleet.engines.group import Group, argument, joins, lends, missing, numbers
 from inferfleet.fleet.engines.place import (
@@ -118,6 +119,7 @@ def disagreements(
         yield unheard[0]
     if whole and (taken := proxy_mistake(command, flags, group)):
         yield taken
+    yield from refused_endings(command, flags, group.table, engine=group.engine)
     yield from variable_mistakes(spec)
 
 

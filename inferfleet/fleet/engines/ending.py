@@ -5,6 +5,7 @@ its end is killed (https://kubernetes.io/docs/concepts/workloads/pods/pod-lifecy
 engines do at SIGTERM, with sources, is in `profiles.engines`.
 """
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -64,7 +65,9 @@ def ending(spec: Mapping[str, Any], table: EngineDefaults, *, grace: int) -> End
     if cut or _lacks(command, flags, table):
         engine = 0 if cut else table.end_default
     else:
-        engine = flags.number("drain")
+        # Less than none is none to Triton (triton-inference-server/server, 0299e638,
+        # src/command_line_parser.cc). vLLM refuses it, which `end_flags` tells.
+        engine = 0 if flag and _is_negative(flag.value) else flags.number("drain")
         if flag is None or engine is None or command.unclosed:
             return None
     container = engine_container(spec)[1]
@@ -108,10 +111,27 @@ def ending_mistakes(
     requests take up to `longest` seconds. Places begin with `spec`.
     """
     command = command_of(spec)
+    flag = flags_of(command, table).last("drain")
+    since, version = table.ends_since, version_of(image)
+    if flag and since and version and version < since:
+        told = ".".join(map(str, since))
+        yield Mistake(
+            f"{engine} has {flag.name} from {told} on, and the image is an older one, which does not start "
+            "with it",
+            f"Take an image of {engine} {told} or newer, or remove the flag",
+            flag.word.at,
+        )
+    container = engine_container(spec)[1]
+    if "preStop" in container.get("lifecycle", {}) and sleep_of(container) == 0:
+        yield Mistake(
+            "preStop sleeps 0 s, so gateways and pickers do not learn in time that the pod ends, and what "
+            "they still send there fails",
+            "Let it sleep for 30 s, or leave preStop out, which does the same",
+            place_of(command),
+        )
     found = ending(spec, table, grace=grace)
     if found is None:
         return
-    flag = flags_of(command, table).last("drain")
     if name := _cut(command, table):
         yield Mistake(
             f"variable {name} is set, with which {engine} ends at SIGTERM whatever it has in hand, and "
@@ -119,8 +139,12 @@ def ending_mistakes(
             f"Remove {name}: without it {engine} ends when its last request has",
             place_of(command),
         )
-    elif flag:
+    elif flag and found.needed:
         yield from _too_late(found, flag, command)
+    elif not found.fitting:
+        yield _killed(found, table, flag, longest=longest, at=place_of(command))
+    elif flag and found.engine is not None and found.engine < found.fitting:
+        yield _too_few(found, flag, engine, longest=longest)
     elif found.engine is not None and found.engine < found.fitting:
         yield _too_early(found, table, engine, image, follows=follows, longest=longest, at=place_of(command))
 
@@ -136,6 +160,39 @@ def _too_late(found: Ending, flag: Flag, command: Command) -> Iterator[Mistake]:
         f"{slept}{flag.name} is {found.engine}, so requests in hand should have {together} s, but the pod is "
         f"killed after {found.grace} s",
         f"Write terminationGracePeriodSeconds: {needed}{fits}",
+        flag.word.at,
+    )
+
+
+def _killed(
+    found: Ending, table: EngineDefaults, flag: Flag | None, *, longest: int, at: Sequence[str | int]
+) -> Mistake:
+    """Return that a grace period leaves no time to requests, whatever the engine does."""
+    slept = f", {found.sleep} s of which preStop sleeps" if found.sleep else ""
+    name = None if flag else spelling("drain", table)
+    return Mistake(
+        f"the pod is killed {found.grace} s after it begins to end{slept}, and routes let requests take "
+        f"{longest} s",
+        "Leave terminationGracePeriodSeconds out, or write what your longest requests take and 40 s more"
+        + (f"; and add {name} with their seconds" if name else ""),
+        tuple(at),
+    )
+
+
+def _too_few(found: Ending, flag: Flag, engine: str, *, longest: int) -> Mistake:
+    """Return that an engine is told fewer seconds than its pod has."""
+    told = flag.value or ""
+    less = f"{flag.name}={found.fitting}"
+    enough = (found.sleep or 0) + (found.engine or 0) + END_RESERVE_SECONDS
+    does = (
+        f"gives requests in hand {found.engine} s at SIGTERM"
+        if found.engine
+        else "aborts the requests in hand at SIGTERM"
+    )
+    return Mistake(
+        f"with {flag.name}={told} {engine} {does}, and routes let them take {longest} s",
+        f"Write {less}, for which the grace period of {found.grace} s has room, or, where no request takes "
+        f"longer, terminationGracePeriodSeconds: {enough}",
         flag.word.at,
     )
 
@@ -173,6 +230,10 @@ def _too_early(
         ),
         tuple(at),
     )
+
+
+def _is_negative(value: str | None) -> bool:
+    return value is not None and re.fullmatch(r"\s*-\d+", value) is not None
 
 
 def _lacks(command: Command, flags: Flags, table: EngineDefaults) -> bool:

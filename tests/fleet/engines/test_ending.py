@@ -99,7 +99,7 @@ def test_a_variable_with_which_sglang_waits_for_nothing_is_told(name: str) -> No
     "command",
     [
         (*VLLM, "--shutdown-timeout=90"),
-        (*VLLM, "--shutdown_timeout", "20"),
+        (*VLLM, "--shutdown_timeout", "90"),
         (*VLLM, "--shutdown-timeout=$(SECONDS_FROM_A_SECRET)"),
         (*VLLM, "--config=/etc/vllm.yaml"),
         ("sh", "-c", "if true; then vllm serve m; fi"),
@@ -108,6 +108,77 @@ def test_a_variable_with_which_sglang_waits_for_nothing_is_told(name: str) -> No
 )
 def test_what_is_told_or_may_be_told_elsewhere_is_left_alone(command: tuple[str, ...]) -> None:
     assert _said(_spec(*command)) == []
+
+
+@pytest.mark.parametrize(
+    ("flag", "told"),
+    [
+        ("--shutdown-timeout=0", "aborts the requests in hand at SIGTERM"),
+        ("--shutdown_timeout=5", "gives requests in hand 5 s at SIGTERM"),
+    ],
+)
+def test_fewer_seconds_than_the_pod_has_are_told(flag: str, told: str) -> None:
+    name, _, seconds = flag.partition("=")
+    # The last counts.
+    assert _said(_spec(*VLLM, "--shutdown-timeout=90", flag)) == [
+        (
+            f"with {flag} vLLM {told}, and routes let them take 3600 s",
+            f"Write {name}=90, for which the grace period of 130 s has room, or, where no request takes "
+            f"longer, terminationGracePeriodSeconds: {30 + int(seconds) + 10}",
+        )
+    ]
+
+
+def test_triton_takes_less_than_no_time_for_none() -> None:
+    [(what, _)] = _said(_spec("tritonserver", "--exit-timeout-secs=-1"), "Triton")
+    assert what == (
+        "with --exit-timeout-secs=-1 Triton aborts the requests in hand at SIGTERM, and routes let them take "
+        "3600 s"
+    )
+
+
+@pytest.mark.parametrize(
+    ("command", "kind", "grace", "sleep", "more"),
+    [
+        (VLLM, "vLLM", 20, 10, "; and add --shutdown-timeout with their seconds"),
+        (VLLM, "vLLM", 0, 0, "; and add --shutdown-timeout with their seconds"),
+        ((*VLLM, "--shutdown-timeout=0"), "vLLM", 5, 2, ""),
+        (("sglang", "serve", "--model-path=m"), "SGLang", 5, 2, ""),
+    ],
+)
+def test_a_grace_period_that_leaves_requests_no_time_is_told(
+    command: tuple[str, ...], kind: str, grace: int, sleep: int, more: str
+) -> None:
+    lifecycle = {"preStop": {"sleep": {"seconds": sleep}}} if sleep else None
+    slept = f", {sleep} s of which preStop sleeps" if sleep else ""
+    assert _said(_spec(*command, lifecycle=lifecycle, terminationGracePeriodSeconds=grace), kind) == [
+        (
+            f"the pod is killed {grace} s after it begins to end{slept}, and routes let requests take 3600 s",
+            "Leave terminationGracePeriodSeconds out, or write what your longest requests take and 40 s more"
+            + more,
+        )
+    ]
+
+
+@pytest.mark.parametrize("hook", [{"sleep": {"seconds": 0}}, {"exec": {"command": ["/bin/sleep", "0"]}}])
+def test_a_sleep_of_no_time_is_told(hook: dict[str, Any]) -> None:
+    assert _said(_spec("sglang", "serve", lifecycle={"preStop": hook}), "SGLang") == [
+        (
+            "preStop sleeps 0 s, so gateways and pickers do not learn in time that the pod ends, and what "
+            "they still send there fails",
+            "Let it sleep for 30 s, or leave preStop out, which does the same",
+        )
+    ]
+
+
+def test_an_image_from_before_the_flag_is_told() -> None:
+    assert _said(_spec(*VLLM, "--shutdown-timeout=90"), image="vllm/vllm-openai:v0.17.1") == [
+        (
+            "vLLM has --shutdown-timeout from 0.19.0 on, and the image is an older one, which does not start "
+            "with it",
+            "Take an image of vLLM 0.19.0 or newer, or remove the flag",
+        )
+    ]
 
 
 @pytest.mark.parametrize(
