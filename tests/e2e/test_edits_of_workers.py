@@ -77,8 +77,9 @@ def test_every_edit_of_a_deployment_does_what_the_row_of_its_field_says_or_says_
     assert {edit.title: edit.expected for edit in EDITS if edit.title in rows} == rows
 
 
-def test_nothing_is_planned_without_an_edit(fleet: Project) -> None:
-    assert fleet.preview().operations == {}
+def test_nothing_is_planned_or_said_to_be_replaced_without_an_edit(fleet: Project) -> None:
+    run = fleet.preview()
+    assert (run.operations, "an update replaces" in run.output) == ({}, False), run.output
 
 
 @pytest.mark.parametrize("edit", EDITS, ids=lambda edit: edit.title)
