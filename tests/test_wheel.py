@@ -30,7 +30,7 @@ def test_a_project_made_by_the_wheel_is_planned_without_a_checkout(program: Path
     run(tmp_path, program, "new", "fleet")
     fleet = tmp_path / "fleet"
     assert run(fleet, program, "validate", "--all") == (
-        "local: valid: classes 63, clusters 1, deployments 1, services 1\n"
+        "local: valid: classes 65, clusters 1, deployments 1, services 1\n"
     )
     plan = run(fleet, program, "plan", "--stack", "local").splitlines()
     assert plan[2] == "ml/qwen3-8b  east     decode=l4         1     1"
