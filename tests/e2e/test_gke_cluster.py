@@ -116,6 +116,8 @@ def test_a_queued_pool_has_nodes_for_the_request_of_a_workload_and_no_update_wai
     (kept,) = one.items("far", "provisioningrequests")
     assert kept["metadata"]["uid"] == request["metadata"]["uid"]
     (one.project.documents / "models.yaml").unlink()
+    one.up()
+    assert one.items("far", "provisioningrequests") == one.items("far", "podtemplates") == []
 
 
 def test_a_protected_cluster_ends_only_after_an_update_that_lets_it_go(one: Fleet) -> None:
