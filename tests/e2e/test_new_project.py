@@ -91,31 +91,37 @@ def test_the_workflow_previews_what_is_locked_updates_and_tells_what_somebody_ch
     settings = own.root / "stacks/Pulumi.local.yaml"
     unlocked = settings.read_text()
     settings.write_text(unlocked.replace('  inferfleet:locked: "false"\n', ""))
-    preview = own.root / "preview.txt"
+    told, unfolded = own.root / "told.txt", own.root / "told.md"
     assert own.step("preview", "Preview").returncode == 0
     assert _output(own) != "0"
-    assert "ml/qwen3-8b on east/l4: 1 -> 2 replicas" in preview.read_text()
+    assert "ml/qwen3-8b on east/l4: 1 -> 2 replicas" in told.read_text()
     assert own.run("inferfleet plan --stack local --write").returncode == 0
     assert own.step("preview", "Preview").returncode == 0
-    assert _output(own) == "0", preview.read_text()
+    assert _output(own) == "0", told.read_text()
+    assert own.step("preview", "Fold", CODE="0").returncode == 0
     assert own.step("preview", "Comment", NUMBER="7", WRITTEN="").returncode == 0
     comment = (own.root / "comment.md").read_text()
-    assert comment.startswith("<!-- inferfleet preview -->\n<details>")
-    assert "replicas: 1 => 2" in comment
+    assert comment.startswith(
+        "<!-- inferfleet preview -->\n`pulumi preview` of stack `local` ended without an error.\n"
+    )
+    assert "replicas: 1 =&gt; 2" in comment
     updated = own.step("up", "Update")
     assert updated.returncode == 0, updated.stdout + updated.stderr
     assert own.step("drift", "Compare").returncode == 0
-    assert _output(own) == "0", (own.root / "drift.txt").read_text()
+    assert _output(own) == "0", told.read_text()
     by_hand = "kubectl --kubeconfig .sandbox/local/east.kubeconfig -n ml delete service qwen3-8b-epp"
     assert own.run(SANDBOX, by_hand).returncode == 0
     assert own.step("drift", "Compare").returncode == 0
-    assert _output(own) != "0"
-    assert own.step("drift", "Issue").returncode == 0
+    assert (code := _output(own)) != "0"
+    assert own.step("drift", "Fold", CODE=code).returncode == 0
+    assert own.step("drift", "Issue", CODE=code, WRITTEN="").returncode == 0
     asked = Path(own.environment["ASKED"]).read_text().splitlines()
     assert "api --silent --method POST repos/acme/fleet/issues/7/comments --field body=@comment.md" in asked
-    title = "Stack local is not what its documents say"
-    assert asked[-1] == f"issue create --repo acme/fleet --title {title} --body-file issue.md"
-    assert "qwen3-8b-epp" in (own.root / "issue.md").read_text()
+    title = "title=Stack local is not what its documents say"
+    assert asked[-1] == (
+        f"api --silent --method POST repos/acme/fleet/issues --raw-field {title} --field body=@told.md"
+    )
+    assert "qwen3-8b-epp" in unfolded.read_text()
     settings.write_text(unlocked)
 
 
