@@ -4,6 +4,7 @@ CHANGELOG says it to users. What is not listed here would be a surprise on a fle
 """
 
 import io
+import shutil
 import subprocess
 import tarfile
 from collections.abc import Iterator
@@ -65,14 +66,18 @@ def made(tmp_path_factory: pytest.TempPathFactory, old: Path) -> Iterator[Projec
             model("tweaked", plugins=tweaks),
             service("chat", one=80, tweaked=20),
         )
-        ours = project.root / "inferfleet"
-        now = ours.readlink()
+        ours, classes = project.root / "inferfleet", project.root / "classes"
+        now, catalogue = ours.readlink(), classes.rename(old / "today")
         ours.unlink()
         ours.symlink_to(old / "inferfleet")
+        # Each version has its catalogue: classes of today may have fields that the other does not know.
+        shutil.copytree(old / "classes", classes)
         begun = project.up()
         assert begun.code == 0, begun.output
         ours.unlink()
         ours.symlink_to(now)
+        shutil.rmtree(classes)
+        catalogue.rename(classes)
         yield project
 
 
