@@ -4,8 +4,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from fleet_text import Mistake
 
 from inferfleet.api import Documents, InvalidDocuments, Problem, load
+from inferfleet.api.problems import Where
 
 Load = Callable[..., Documents]
 Problems = Callable[..., list[Problem]]
@@ -34,3 +36,15 @@ def problems_in(load_text: Load) -> Problems:
         return list(raised.value.problems)
 
     return problems
+
+
+@pytest.fixture
+def mistake(problems_in: Problems) -> Mistake:
+    """The only problem of a text in which one thing is written otherwise."""
+
+    def told(text: str, old: str, new: str) -> tuple[Where | None, str, str, str]:
+        assert text.count(old) == 1
+        (problem,) = problems_in(text.replace(old, new))
+        return problem.where, problem.path, problem.what, problem.next_step
+
+    return told

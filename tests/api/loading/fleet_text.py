@@ -1,4 +1,11 @@
-"""A small valid fleet as text: one class, one cluster, one deployment."""
+"""A small valid fleet as text (one class, one cluster, one deployment), and the type of a mistake in it."""
+
+from collections.abc import Callable
+
+from inferfleet.api.problems import Where
+
+# Of a text, what stands in it once and what is written instead: place, path, what is wrong, next step.
+Mistake = Callable[[str, str, str], tuple[Where | None, str, str, str]]
 
 BASE = """\
 apiVersion: inferfleet.dev/v1alpha1
