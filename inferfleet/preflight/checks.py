@@ -9,7 +9,7 @@ from inferfleet.desired.addresses import Address, address_of
 from inferfleet.desired.values import DesiredCluster, SecretNeed
 from inferfleet.manifests.worker_set import API_VERSION
 from inferfleet.preflight.devices import DEVICE_CLASS, POOLS, missing_kind, wanted_classes
-from inferfleet.preflight.worker_sets import INSTALL
+from inferfleet.preflight.kinds.worker_sets import INSTALL
 from inferfleet.profiles.installing import CONTROLLERS, DEFINITIONS
 from inferfleet.profiles.schedulers import POD_GROUP
 from inferfleet.reach.api import Api, RefusedError
@@ -72,7 +72,7 @@ def missing_kinds(
 
     On a cluster that the stack creates it is a warning: GKE installs its own kinds minutes later. Not so
     LeaderWorkerSets, which somebody has to install. `preflight.schedulers` says it of PodGroups, and
-    `preflight.monitoring` of objects that are left out.
+    `preflight.kinds.monitoring` of objects that are left out.
     """
     monitors = {made.key: (made.api_version, made.kind) for made in cluster.monitors}
     others = {(made.api_version, made.kind) for made in cluster.objects if made.key not in monitors}

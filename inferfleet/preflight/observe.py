@@ -11,13 +11,13 @@ from inferfleet.fleet.decisions import Leaving
 from inferfleet.preflight import checks, ownership, schedulers
 from inferfleet.preflight.devices import device_classes, unlabelled_nodes
 from inferfleet.preflight.in_place import changed_in_place, ports_ahead, remade, replaced_alone
+from inferfleet.preflight.kinds.monitoring import kinds_to_come, left_out, unknown_kinds, without_metrics
+from inferfleet.preflight.kinds.worker_sets import worker_set_problems
 from inferfleet.preflight.kueue import kueue_refuses
 from inferfleet.preflight.leaving import leaving, marks, running, scaled, scaled_otherwise
-from inferfleet.preflight.monitoring import kinds_to_come, left_out, unknown_kinds, without_metrics
 from inferfleet.preflight.nodes.unlike import node_problems
 from inferfleet.preflight.picker_room import picker_room
 from inferfleet.preflight.pickers import picker_problems
-from inferfleet.preflight.worker_sets import worker_set_problems
 from inferfleet.reach.api import Api, RefusedError
 from inferfleet.reach.at_once import ask
 from inferfleet.reach.gke import NotThere

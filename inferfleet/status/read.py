@@ -12,7 +12,7 @@ from inferfleet.fleet.names import DEPLOYMENT, MANAGED_BY, MANAGER, STACK
 from inferfleet.gke.facts.schema import NODE_POOL
 from inferfleet.gke.values import CloudCluster
 from inferfleet.preflight import checks
-from inferfleet.preflight.monitoring import unknown_kinds
+from inferfleet.preflight.kinds.monitoring import unknown_kinds
 from inferfleet.profiles.schedulers import KUEUE_WORKLOAD
 from inferfleet.reach.api import Api, RefusedError
 from inferfleet.reach.asked import Asked

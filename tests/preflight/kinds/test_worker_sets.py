@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from inferfleet.desired.values import Component, Connection, DesiredCluster, KubeObject
-from inferfleet.preflight.worker_sets import INSTALL, worker_set_problems
+from inferfleet.preflight.kinds.worker_sets import INSTALL, worker_set_problems
 from inferfleet.reach.api import RefusedError
 from inferfleet.reach.resources import ApiResource
 

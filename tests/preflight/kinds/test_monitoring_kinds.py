@@ -8,7 +8,7 @@ from fake_cluster import KINDS, FakeCluster, thing
 
 from inferfleet.desired.values import Component, Connection, Desired, DesiredCluster, KubeObject
 from inferfleet.fleet.decisions import Plan
-from inferfleet.preflight.monitoring import kinds_to_come
+from inferfleet.preflight.kinds.monitoring import kinds_to_come
 from inferfleet.preflight.observe import Observation, observe
 
 Start = Callable[..., FakeCluster]
