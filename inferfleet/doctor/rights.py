@@ -6,6 +6,7 @@ from inferfleet.api.problems import cluster_problem
 from inferfleet.api.wording import listing
 from inferfleet.desired.values import DesiredCluster
 from inferfleet.doctor.values import Check
+from inferfleet.preflight.kinds.definitions import GROUP, PLURAL, defined_elsewhere
 from inferfleet.reach.api import Api
 from inferfleet.reach.gke import path_of
 from inferfleet.reach.resources import ApiKind, known
@@ -20,7 +21,7 @@ def rights(api: Api, cluster: DesiredCluster) -> tuple[Check, ...]:
     for wanted in cluster.objects:
         where.setdefault((wanted.api_version, wanted.kind), set()).add(wanted.namespace or "")
     resources = known(api, where)
-    return tuple(
+    of_objects = (
         check
         for kind in sorted(resources)
         for check in _of_kind(
@@ -30,6 +31,27 @@ def rights(api: Api, cluster: DesiredCluster) -> tuple[Check, ...]:
             resources[kind].plural,
         )
     )
+    return (*of_objects, *_to_definitions(api, cluster))
+
+
+def _to_definitions(api: Api, cluster: DesiredCluster) -> Iterator[Check]:
+    """Yield whether definitions can be read. Updates do without; nobody sees then how old they are."""
+    if not defined_elsewhere(cluster):
+        return
+    name = cluster.connection.cluster
+    of, what = f"cluster {name}", f"rights to {PLURAL}"
+    if api.may("get", GROUP, PLURAL, ""):
+        yield Check(of, what)
+        return
+    problem = cluster_problem(
+        name,
+        f"the credentials of cluster {name!r} may not get {PLURAL} of {GROUP}, so neither this nor previews "
+        "see whether CRDs there are too old",
+        _mend(cluster, PLURAL, GROUP, ("get",), "get", ""),
+        path_of(cluster.connection),
+        severity="warning",
+    )
+    yield Check(of, what, "unseen", problem)
 
 
 def _missing(api: Api, version: str, plural: str, namespaces: Iterable[str]) -> Iterator[tuple[str, str]]:
@@ -46,29 +68,35 @@ def _of_kind(
 ) -> Iterator[Check]:
     name = cluster.connection.cluster
     of, what = f"cluster {name}", f"rights to {plural}"
-    group = kind[0].rpartition("/")[0]
-    resource = f"{plural}.{group}" if group else plural
     if not missing:
         yield Check(of, what)
     for namespace in dict.fromkeys(space for space, _ in missing):
         verbs = [verb for space, verb in missing if space == namespace]
         inside = f" in namespace {namespace}" if namespace else ""
-        flag = f"--namespace {namespace}" if namespace else "--all-namespaces"
-        cloud = cluster.connection.cloud
-        mend = (
-            f"Run `gcloud projects add-iam-policy-binding {cloud.project} --member user:<you> --role "
-            "roles/container.admin`"
-            if cloud
-            else f"Have an administrator run `kubectl create clusterrole inferfleet-{plural} "
-            f"--verb={','.join(VERBS)} --resource={resource}` and `kubectl create clusterrolebinding "
-            f"inferfleet-{plural} --clusterrole=inferfleet-{plural} --user=<you>`, and look with `kubectl "
-            f"auth can-i {verbs[0]} {resource} {flag}`"
-        )
         problem = cluster_problem(
             name,
             f"the credentials of cluster {name!r} may not {listing(verbs)} {plural} of {kind[0]}"
             f"{inside}, which an update does",
-            mend,
+            _mend(cluster, plural, kind[0].rpartition("/")[0], VERBS, verbs[0], namespace),
             path_of(cluster.connection),
         )
         yield Check(of, what, "wrong", problem)
+
+
+def _mend(
+    cluster: DesiredCluster, plural: str, group: str, verbs: Iterable[str], lacking: str, namespace: str
+) -> str:
+    """Return how somebody gives the rights, and sees that one that is lacking is there."""
+    if cloud := cluster.connection.cloud:
+        return (
+            f"Run `gcloud projects add-iam-policy-binding {cloud.project} --member user:<you> --role "
+            "roles/container.admin`"
+        )
+    resource = f"{plural}.{group}" if group else plural
+    flag = f"--namespace {namespace}" if namespace else "--all-namespaces"
+    return (
+        f"Have an administrator run `kubectl create clusterrole inferfleet-{plural} "
+        f"--verb={','.join(verbs)} --resource={resource}` and `kubectl create clusterrolebinding "
+        f"inferfleet-{plural} --clusterrole=inferfleet-{plural} --user=<you>`, and look with `kubectl "
+        f"auth can-i {lacking} {resource} {flag}`"
+    )

@@ -97,8 +97,8 @@ def missing_kinds(
 
 
 def _install(version: str) -> str:
-    command = DEFINITIONS.get(version.partition("/")[0])
-    return f"Run `{command}` there" if command else "Install the CRDs of this version there"
+    known = DEFINITIONS.get(version.partition("/")[0])
+    return f"Run `{known.install}` there" if known else "Install the CRDs of this version there"
 
 
 def misplaced(cluster: DesiredCluster, resources: Mapping[ApiKind, ApiResource]) -> Iterator[Problem]:

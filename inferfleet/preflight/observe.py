@@ -11,6 +11,7 @@ from inferfleet.fleet.decisions import Leaving
 from inferfleet.preflight import checks, ownership, schedulers
 from inferfleet.preflight.devices import device_classes, unlabelled_nodes
 from inferfleet.preflight.in_place import changed_in_place, ports_ahead, remade, replaced_alone
+from inferfleet.preflight.kinds.definitions import old_definitions
 from inferfleet.preflight.kinds.monitoring import kinds_to_come, left_out, unknown_kinds, without_metrics
 from inferfleet.preflight.kinds.worker_sets import worker_set_problems
 from inferfleet.preflight.kueue import kueue_refuses
@@ -137,6 +138,7 @@ def _check(api: Api, cluster: DesiredCluster, stack: str) -> Observation:
         unlabelled_nodes(api, cluster),
         node_problems(api, cluster),
         checks.secrets(api, cluster),
+        old_definitions(api, cluster, resources),
         worker_set_problems(api, cluster, resources),
         schedulers.needs(api, cluster),
         schedulers.pod_groups(api, cluster, resources),

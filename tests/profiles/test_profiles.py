@@ -8,6 +8,7 @@ from pydantic import ValidationError
 from inferfleet.api.kinds.inference_cluster import Images, Serving
 from inferfleet.api.kinds.model_deployment import EngineType
 from inferfleet.profiles.engines import engine
+from inferfleet.profiles.installing import DEFINITIONS, is_older
 from inferfleet.profiles.profile import Profile
 from inferfleet.profiles.table import names, profile
 
@@ -58,6 +59,28 @@ def test_an_image_that_a_cluster_names_is_not_that_of_its_profile() -> None:
 def test_images_of_another_form_are_refused_as_without_a_profile(images: object) -> None:
     with pytest.raises(ValidationError):
         Serving.model_validate({"profile": "llm-d-0.9", "images": images})
+
+
+def test_every_profile_says_how_old_the_crds_may_be_that_it_needs() -> None:
+    least = {"gateway.networking.k8s.io": "1.0.0", "inference.networking.k8s.io": "1.0.0"}
+    assert {name: dict(profile(name).definitions) for name in names()} == dict.fromkeys(names(), least)
+    assert set(least) == set(DEFINITIONS)
+
+
+@pytest.mark.parametrize(
+    ("release", "needed", "older"),
+    [
+        ("v1.0.2", "1.1.0", True),
+        ("v1.9.0", "1.10.0", True),
+        ("v1.1.0-rc.1", "1.1.0", False),
+        ("v1.5.0", "1.5.0", False),
+        ("main-dev", "1.0.0", False),
+        ("", "1.0.0", False),
+        ("v0.9.0", "", False),
+    ],
+)
+def test_releases_are_compared_by_their_numbers(release: str, needed: str, older: bool) -> None:
+    assert is_older(release, needed) is older
 
 
 def test_only_a_new_profile_changes_pods_of_the_same_software() -> None:

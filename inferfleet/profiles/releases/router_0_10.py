@@ -6,7 +6,7 @@ pkg/epp/framework/plugins/scheduling/profilehandler/disagg, of v0.10.0. Not run 
 
 from inferfleet.profiles import proxy
 from inferfleet.profiles.profile import FlagKind, Phases, Profile, Resources
-from inferfleet.profiles.releases.gie_1_5 import REJECTED
+from inferfleet.profiles.releases.gie_1_5 import FIRST_STABLE, REJECTED
 
 _KNOWN: dict[str, FlagKind] = {
     "pool-name": "text",
@@ -59,6 +59,7 @@ ROUTER_0_10 = Profile(
     pool_api_version="inference.networking.k8s.io/v1",
     # It still reads the group it came from, unless the CRDs of both are installed.
     objective_groups=("llm-d.ai", "inference.networking.x-k8s.io"),
+    definitions=FIRST_STABLE,
     # 50ms is also this version's default for scraping, at the same cost as in gie-1.5.
     flags={"refresh-metrics-interval": "150ms", "zap-encoder": "json"},
     known_flags=_KNOWN,
