@@ -133,6 +133,19 @@ def _names(root: Path, before: Revision, stack: str | None) -> list[str]:
     return [stack] if stack in known else [files_of_stack(root, stack).stack]
 
 
+def compared(root: Path, stack: str, base: str) -> tuple[Side, Revision, Stack]:
+    """Return a stack as it would be after the base, the base, and what differs.
+
+    Raises InvalidDocuments for problems of the stack at hand.
+    """
+    with revision(root, base) as before:
+        old: Version = version(before.root, stack)
+        new = version(root, stack, old)
+        if not isinstance(new, Side):
+            raise InvalidDocuments(new or ())
+        return new, before, compared_stack(stack, old, new)
+
+
 def version(root: Path, stack: str, base: Version = None) -> Version:
     """Return one side of a stack, why it is not valid, or None where it is not there.
 

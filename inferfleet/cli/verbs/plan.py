@@ -1,18 +1,21 @@
 """`inferfleet plan`: what runs where, what would move, what has no place."""
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from inferfleet.api.loading.files import write_text
+from inferfleet.api.loading.stack import find_root
 from inferfleet.api.loading.stack_files import read_lock
-from inferfleet.api.problems import of_severity
+from inferfleet.api.problems import Problem, of_severity
 from inferfleet.cli.exit_codes import ExitCode
 from inferfleet.cli.output import print_line
 from inferfleet.cli.report import Report, reporting
 from inferfleet.cli.show.losses import loss_values, show_losses
 from inferfleet.cli.show.plan import as_values, exposed_values, show, show_exposed
+from inferfleet.cli.show.rolling import rolling_values, show_rolling
 from inferfleet.cli.show.savings import saving_values, show_savings
 from inferfleet.cli.source import AsJson, Paths, Source, StackName, container_api, read_source, shown_path
 from inferfleet.cli.whatif import NMinusOne, Set, Without, as_if, edits_asked, losses_asked
@@ -33,6 +36,15 @@ Rebalance = Annotated[
         "puts them into the lock.",
     ),
 ]
+Base = Annotated[
+    str | None,
+    typer.Option(
+        "--base",
+        help="Say which pods and endpoint pickers roll since this commit, and what is another in them: a "
+        "branch, a tag, or a hash.",
+        show_default=False,
+    ),
+]
 MaxMoves = Annotated[int, typer.Option("--max-moves", min=1, max=1000, help="Most moves of --rebalance.")]
 
 
@@ -46,12 +58,14 @@ def plan(
     without: Without = None,
     set_: Set = None,
     n_minus_one: NMinusOne = False,
+    base: Base = None,
     as_json: AsJson = False,
 ) -> None:
     """Show placements, what moves against placement.lock, and replicas without a place, with reasons.
 
     With --write the lock is updated, and the UIDs of existing clusters that answer are recorded. With
-    --rebalance the plan has moves that no update makes by itself, because they stop replicas that run.
+    --rebalance the plan has moves that no update makes by itself, because they stop replicas that run; with
+    --base the pods and endpoint pickers that roll, of which placement.lock knows nothing.
 
     With --without and --set the plan is that of a fleet that lost something, and of other documents; files
     stay as they are. With --n-minus-one each loss is planned from what the plan has placed.
@@ -63,6 +77,10 @@ def plan(
             given = "--write" if write else "--locked" if locked else "--rebalance"
             what = "--without, --set and --n-minus-one ask what would be"
             raise typer.BadParameter(what, param_hint=given)
+        if base is not None and (paths or lost or edits or n_minus_one or rebalance):
+            given = "paths of documents" if paths else "--without, --set, --n-minus-one and --rebalance"
+            what = f"an update from a commit to the stack as it is written is planned, and not to {given}"
+            raise typer.BadParameter(what, param_hint="--base")
         source = as_if(read_source(paths, stack, edits=edits), lost)
         documents, lock = source.documents, source.lock
         report.documents = documents
@@ -104,6 +122,8 @@ def plan(
             show_savings(moves)
         if n_minus_one and not as_json:
             show_losses(after_losses)
+        if base is not None:
+            _roll_since(base, source, report, as_json=as_json)
         report.problems += announcements(desired, documents, lock, locked=False, preview=False)
         unplaced = refusals(desired, documents, lock, locked=False, preview=False)
         of_policies = source.of_policies(desired)
@@ -119,6 +139,26 @@ def plan(
                 report.code = ExitCode.LOCK_DIFFERS
         if write and not unplaced and not broken:
             _write(source, desired, report, as_json=as_json)
+
+
+def _roll_since(base: str, source: Source, report: Report, *, as_json: bool) -> None:
+    """Tell what rolls since a commit. What is odd about the commit is a notice."""
+    # It imports all that digests say, which a plan without a commit does without.
+    from inferfleet.cli.verbs.digest import compared
+
+    root, stack = find_root(Path.cwd()), source.documents.settings.stack
+    _, before, differences = compared(root, stack, base)
+    report.problems += before.notices
+    report.values["since"] = rolling_values(differences, before.commit)
+    if differences.state == "not compared":
+        problem = Problem(
+            f"stack {stack} has errors in {base}, so nobody knows which pods roll since then",
+            f"`inferfleet digest --base {base}` names them; choose another commit",
+            severity="notice",
+        )
+        report.problems.append(problem)
+    elif not as_json:
+        show_rolling(differences, before.commit)
 
 
 def _check_options(*, named_by_path: bool, write: bool, locked: bool, rebalance: bool) -> None:

@@ -8,19 +8,15 @@ import typer
 
 from inferfleet.api.loading.files import write_text
 from inferfleet.api.loading.stack import find_root
-from inferfleet.api.problems import InvalidDocuments, Problem
 from inferfleet.cli.output import print_line
 from inferfleet.cli.report import reporting
 from inferfleet.cli.show.manifests import refuse_links
 from inferfleet.cli.show.picture.page import page
 from inferfleet.cli.source import AsJson, StackName, only_stack, stack_source
-from inferfleet.cli.verbs.digest import version
+from inferfleet.cli.verbs.digest import compared
 from inferfleet.desired.gate import announcements, refusals
-from inferfleet.digest.compare import Version, compared_stack
 from inferfleet.digest.update import Side
-from inferfleet.digest.values.stack import Stack
 from inferfleet.picture.picture import picture
-from inferfleet.revision import revision
 from inferfleet.status.values import Status
 
 File = Annotated[Path, typer.Option("--output", "-o", help="Write this HTML file.")]
@@ -49,14 +45,15 @@ def report(
         name = stack if stack is not None else only_stack(root)
         source = stack_source(root, name, base=Path.cwd())
         told.documents = source.documents
-        head, commit, compared = (
+        head, commit, differences = (
             Side(source.documents, source.lock, source.desired(), source.notices, day=source.today),
             "",
             None,
         )
         if base is not None:
-            head, commit, compared, notices = _compared(root, name, base)
-            told.problems += notices
+            head, before, differences = compared(root, name, base)
+            commit = before.commit
+            told.problems += before.notices
         problems = source.documents.located(
             (
                 *head.notices,
@@ -66,24 +63,12 @@ def report(
             )
         )
         status = _look(head, root) if live else None
-        made = picture(head, problems, base=commit, compared=compared, live=status)
+        made = picture(head, problems, base=commit, compared=differences, live=status)
         told.values |= asdict(made)
         refuse_links(output.parent, [output.name])
         write_text(output, page(made))
         if not as_json:
             print_line(f"{output} is written")
-
-
-def _compared(root: Path, stack: str, base: str) -> tuple[Side, str, Stack, tuple[Problem, ...]]:
-    """Return the stack as it would be after the base, the whole hash of the base, what differs, and what is
-    odd about the comparison. Raises InvalidDocuments for problems of the stack at hand.
-    """
-    with revision(root, base) as before:
-        old: Version = version(before.root, stack)
-        new = version(root, stack, old)
-        if not isinstance(new, Side):
-            raise InvalidDocuments(new or ())
-        return new, before.commit, compared_stack(stack, old, new), tuple(before.notices)
 
 
 def _look(side: Side, root: Path) -> Status:
