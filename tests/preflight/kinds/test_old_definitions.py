@@ -1,14 +1,18 @@
 """Definitions (CRDs) that are older than what is written needs are told before anything is written."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 import pytest
+from fake_cluster import FakeCluster
 from own_cluster import connection, east_problem
 
 from inferfleet.api.problems import Problem
-from inferfleet.desired.values import Component, Connection, DesiredCluster, KubeObject
+from inferfleet.desired.values import Component, Connection, Desired, DesiredCluster, KubeObject
+from inferfleet.fleet.decisions import Plan
 from inferfleet.preflight.kinds.definitions import old_definitions
+from inferfleet.preflight.observe import observe
 from inferfleet.reach.api import RefusedError
 from inferfleet.reach.resources import ApiKind, ApiResource
 
@@ -171,3 +175,15 @@ def test_nothing_is_asked_of_kinds_that_the_cluster_does_not_serve_or_others_rel
     other = _object(("example.net/v1", "Thing"), "x", {"a": 1})
     gateway = _object((ROUTE[0], "Gateway"), "x", {"a": 1})
     assert _told(_definition({}), other, gateway) == ()
+
+
+def test_previews_look_at_definitions(cluster: Callable[..., FakeCluster]) -> None:
+    old = _definition(_routes(), **{"gateway.networking.k8s.io_bundle_version": "v1.1.0"})
+    path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/httproutes.gateway.networking.k8s.io"
+    route = _object(ROUTE, "a", TIMED)
+    wanted = DesiredCluster(replace(EAST, config_key="east"), (Component("ModelEndpoint", "c", (route,)),))
+    fake = cluster(behind={path: (200, old)})
+    seen = observe(Desired("prod", (wanted,), Plan(), frozenset(), ()), {"east": fake.kubeconfig})
+    assert [problem.what.partition(", which")[0] for problem in seen.problems] == [
+        "the CRD of HTTPRoute on cluster 'east', of Gateway API v1.1.0, does not know spec.rules.timeouts"
+    ]
