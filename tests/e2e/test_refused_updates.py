@@ -42,6 +42,35 @@ def test_a_gateway_of_our_name_that_is_not_ours_is_refused(project: Project, tmp
         project.kubectl("east", "delete", "-f", str(manifest))
 
 
+def test_a_crd_without_a_field_that_is_written_is_refused_before_the_api_server_refuses_the_object(
+    project: Project, tmp_path: Path
+) -> None:
+    crd = "httproutes.gateway.networking.k8s.io"
+    whole = json.loads(project.kubectl("east", "get", "crd", crd, "--output", "json"))
+    del whole["metadata"]["resourceVersion"]
+    without, before, after = json.loads(json.dumps(whole)), tmp_path / "before.json", tmp_path / "after.json"
+    for version in without["spec"]["versions"]:
+        spec = version["schema"]["openAPIV3Schema"]["properties"]["spec"]
+        del spec["properties"]["rules"]["items"]["properties"]["timeouts"]
+    before.write_text(json.dumps(whole))
+    after.write_text(json.dumps(without))
+    project.write("models", deployment("one", on="east"))
+    project.kubectl("east", "replace", "--filename", str(after))
+    try:
+        for run in (project.preview, project.up):
+            refused = run()
+            assert refused.code != 0
+            assert (
+                "the CRD of HTTPRoute on cluster 'east', of Gateway API v1.5.0, does not know "
+                "spec.rules.timeouts, which an update writes into ml/one; that needs 1.2.0 or later"
+            ) in refused.output
+            assert "on cluster 'west'" not in refused.output
+        assert project.state() in ([], ["Stack inferfleet-e2e"])
+    finally:
+        project.kubectl("east", "replace", "--filename", str(before))
+    assert project.preview().code == 0
+
+
 def test_replicas_without_a_place_stop_no_update_unless_the_stack_says_error_or_one_would_be_lost(
     project: Project,
 ) -> None:
