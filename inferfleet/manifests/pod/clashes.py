@@ -10,9 +10,10 @@ from inferfleet.api.pods.template import template_mistakes
 from inferfleet.api.problems import Mistake, Problem
 from inferfleet.api.wording import below, path_of
 from inferfleet.fleet.engine_args import disagreements
-from inferfleet.fleet.engines.ending import ending_mistakes
+from inferfleet.fleet.engines.ends.ending import ending_mistakes
+from inferfleet.fleet.engines.ends.lost_caches import lost_cache_mistakes
+from inferfleet.fleet.engines.ends.unheard import unheard_mistake
 from inferfleet.fleet.engines.exchanged import changes, connector
-from inferfleet.fleet.engines.lost_caches import lost_cache_mistakes
 from inferfleet.fleet.engines.ready import advised
 from inferfleet.fleet.engines.words import command_of
 from inferfleet.fleet.names import LWS
@@ -194,26 +195,30 @@ def without_requests(template: Mapping[str, Any], stand: Stand) -> Iterator[Prob
 
 def engine_warnings(template: Mapping[str, Any], stand: Stand) -> Iterator[Problem]:
     """Yield a warning for what engines should be told, of the pods as plugins leave them: that they abort
-    requests in hand earlier than they have to or lose caches, show no load, fail probes when they are busy.
+    requests in hand earlier than they have to, do not hear that they end or lose caches, show no load, fail
+    probes when they are busy.
     """
     if not stand.answers or stand.role not in serving_roles(stand.deployment):
         return
     spec, written = template["spec"], stand.written.spec
     kind, table = stand.engine.type, engine(stand.engine.type)
     image = engine_container(spec)[1].get("image")
+    grace = spec["terminationGracePeriodSeconds"]
+    unheard = unheard_mistake(spec, table, engine=kind, grace=grace)
     ends = ending_mistakes(
         spec,
         table,
         engine=kind,
         image=image,
-        grace=spec["terminationGracePeriodSeconds"],
+        grace=grace,
         follows="terminationGracePeriodSeconds" not in written,
         longest=REQUEST_SECONDS,
     )
     pulls = stand.role == DECODE and is_disaggregated(stand.deployment) and kind == "vLLM"
     by_nixl = pulls and connector(stand.deployment) == "NIXL"
     lost = lost_cache_mistakes(spec, table, image=image) if by_nixl else ()
-    for mistake in (*ends, *lost, *advised(spec, table, engine=kind, image=image)):
+    advice = advised(spec, table, engine=kind, image=image)
+    for mistake in (*((unheard,) if unheard else ()), *ends, *lost, *advice):
         container: Steps = ("spec", "containers", engine_container(written)[0])
         same = mistake.at in _words(written) and _words(written)[mistake.at] == _words(spec).get(mistake.at)
         yield replace(_problem(mistake, mistake.at if same else container, stand), severity="warning")

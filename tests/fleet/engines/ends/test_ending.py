@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from inferfleet.fleet.engines.ending import ending_mistakes, grace_needed
+from inferfleet.fleet.engines.ends.ending import ending_mistakes, grace_needed
 from inferfleet.profiles.engines import engine
 
 VLLM = ("vllm", "serve", "m")

@@ -2,7 +2,7 @@
 
 import pytest
 
-from inferfleet.fleet.engines.end_flags import refused_endings
+from inferfleet.fleet.engines.ends.end_flags import refused_endings
 from inferfleet.fleet.engines.flags import flags_of
 from inferfleet.fleet.engines.words import command_of
 from inferfleet.profiles.engines import engine
