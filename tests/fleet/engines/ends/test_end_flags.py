@@ -40,6 +40,16 @@ def test_what_is_no_number_of_seconds_is_refused(
     ]
 
 
+def test_triton_does_not_start_with_more_seconds_than_its_parser_counts() -> None:
+    [(what, _)] = _refused("Triton", *TRITON, "--exit-timeout-secs=2147483648")
+    assert what == (
+        "--exit-timeout-secs has the value '2147483648', with which Triton does not start: it takes whole "
+        "seconds, at most 2147483647"
+    )
+    assert _refused("Triton", *TRITON, "--exit-timeout-secs=2147483647") == []
+    assert _refused("vLLM", *VLLM, "--shutdown-timeout=99999999999") == []
+
+
 @pytest.mark.parametrize(
     ("kind", "command", "other", "step"),
     [
