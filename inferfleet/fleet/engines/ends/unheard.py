@@ -32,9 +32,7 @@ _CLOSES = ("fi", "done", "esac", "}")
 _BETWEEN = ("then", "elif", "else", "do", "!", "time")
 _ASSIGNS = re.compile(r"[A-Za-z_]\w*\+?=")
 # With one of these a command names a program, and does not start it.
-_NAMING = frozenset(
-    ("echo", "printf", "command", "type", "which", "hash", "pip", "pip3", "uv", "apt", "apt-get")
-)
+_NAMING = frozenset(("echo", "printf", "command", "type", "which", "hash", "pip", "pip3", "apt", "apt-get"))
 _IN_PIPE = ("|", "|&")
 _AGAIN = (
     "Let the trap wait for the engine too, such as trap 'kill -TERM $pid; wait $pid' TERM, or start it by "
@@ -87,6 +85,8 @@ def unheard_mistake(
     if shell is None or command.unclosed or "kill" in " ".join(hook.get("command", ())):
         return None
     script = " ".join(word.text for word in command.words if word.shell)
+    if "<<" in script:
+        return None  # the words of a here-document are not commands
     alone = not (spec.get("shareProcessNamespace") or spec.get("hostPID"))
     lost = (
         f"{engine} never hears that its pod ends, and after {grace} s it is killed with all it has in hand"
@@ -95,8 +95,10 @@ def unheard_mistake(
     )
     for simple in _simples(command):
         begins = start(Command(simple.words), table)
-        if begins is None or (simple.texts and simple.texts[0] in _NAMING):
+        if begins is None or not simple.texts or simple.texts[0] in _NAMING:
             continue
+        if "--headless" in simple.texts:
+            continue  # it takes no requests
         name = simple.words[begins].text
         if name.rpartition("/")[2] in {program.split()[0] for program in table.programs if " " in program}:
             name += f" {simple.words[begins + 1].text}"
@@ -119,7 +121,10 @@ def _kept(
 
     `traps`: the script has a trap, and one that `passes` signals on.
     """
-    last = f"Write exec {name} ..., as the last command of the script"
+    first = simple.texts[0]
+    # The first word alone: behind `env` may be a token.
+    begins = name if first in ("exec", "eval", "(", name.partition(" ")[0]) else f"{first} ... {name}"
+    last = f"Write exec {begins} ..., as the last command of the script"
     if simple.after == "&":
         if re.search(rf"\bexec\b(?!.*{re.escape(name)})", script):
             return None  # another program is the first process then, which may hand it on

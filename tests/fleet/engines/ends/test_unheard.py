@@ -52,6 +52,8 @@ def test_bash_gives_its_place_to_the_last_command_and_dash_to_none(script: str) 
         "vllm serve m & exec supervise",
         "echo vllm serve m; exec ours",
         "exec ours serve m",
+        "cat > /run.sh <<EOF\nvllm serve m | tee log\nEOF\nexec bash /run.sh",
+        "if [ $I = 0 ]; then exec vllm serve m; else vllm serve m --headless; fi",
     ],
 )
 def test_nothing_is_said_of_an_engine_that_hears_sigterm_or_may(script: str) -> None:
@@ -120,7 +122,7 @@ def test_a_shell_that_is_not_the_first_process_of_its_namespace_ends_before_its_
         "sh (dash in images of Debian and Ubuntu) stays before sglang.launch_server, which has no exec, and "
         "hands SIGTERM on to nobody: SIGTERM ends sh alone, and with it the container and all that SGLang "
         "has in hand",
-        "Write exec sglang.launch_server ..., as the last command of the script",
+        "Write exec python3 ... sglang.launch_server ..., as the last command of the script",
         AT,
     )
 
