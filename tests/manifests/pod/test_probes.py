@@ -232,6 +232,10 @@ def test_a_startup_probe_and_engine_startup_say_the_same() -> None:
         "Write engine.startup: 3600s",
     )
     assert _warned(startupProbe={**STARTS, "failureThreshold": 60}) == []  # nobody wrote how long it takes
+    [unwritten] = _warned(startupProbe=_asks())
+    assert unwritten[0] == (
+        "startupProbe ends an engine that loads for more than 30 s, and engine.startup, by default, is 1800 s"
+    )
     assert _warned(startupProbe={**STARTS, "initialDelaySeconds": 5}, startup="30m") == []
 
 
