@@ -15,7 +15,7 @@ from inferfleet.api.kinds.workers import Position
 from inferfleet.api.problems import Mistake, Problem, Severity
 from inferfleet.api.wording import path_of
 from inferfleet.fleet.engines.balance import balance, copies_mistakes, undersized
-from inferfleet.fleet.engines.end_flags import refused_endings
+from inferfleet.fleet.engines.ends.end_flags import refused_endings
 from inferfleet.fleet.engines.flags import Flags, flags_of, spelling
 from inferfleet.fleet.engines.group import Group, argument, joins, lends, missing, numbers
 from inferfleet.fleet.engines.place import (

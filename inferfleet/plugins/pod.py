@@ -10,11 +10,11 @@ from typing import Any
 from inferfleet.api.kinds.containers import engine_container
 from inferfleet.api.kinds.workers import Topology
 from inferfleet.api.wording import path_of
-from inferfleet.fleet.engines.ending import Ending, sleep_of
+from inferfleet.fleet.engines.ends.ending import Ending, sleep_of
+from inferfleet.fleet.engines.ends.lost_caches import with_policy
 from inferfleet.fleet.engines.flags import Flags, flags_of, model_of, spelling
 from inferfleet.fleet.engines.group import Group, Wanted, argument, lends, missing
 from inferfleet.fleet.engines.kv_transfer import implied, transfer_of
-from inferfleet.fleet.engines.lost_caches import with_policy
 from inferfleet.fleet.engines.ready import address_argument
 from inferfleet.fleet.engines.words import Command, command_of, is_known
 from inferfleet.plugins.contract import DeviceFacts, PluginCodeError, PluginError, PodTemplate, Request

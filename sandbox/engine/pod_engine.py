@@ -29,11 +29,15 @@ class PodEngine:
         self._start = start
         self._send = send
         self._grace = 0.0
+        self._deaf = False
         self._lookups: dict[str, asyncio.Future[str | None]] = {}
         self._task = asyncio.get_running_loop().create_task(self._run())
 
     async def stop(self, *, grace: float) -> None:
-        """Stop the engine, and return when it has ended."""
+        """Stop the engine, and return when it has ended. One that hears no signal serves until its end."""
+        if self._deaf:
+            await asyncio.wait([self._task], timeout=grace)
+            grace = 0
         self._grace = grace
         self._task.cancel()
         with contextlib.suppress(asyncio.CancelledError):
@@ -72,6 +76,7 @@ class PodEngine:
         """Serve until cancelled. Raises EngineFailure."""
         steer = steering(self._start.annotations)
         config = settings(self._start, steer)
+        self._deaf = config.deaf
         self._send(
             "log",
             f"INFO {self._start.engine} of the sandbox, model {config.names[0]}, {_size(config, steer)}",

@@ -1,7 +1,7 @@
 """Decides from its arguments what an engine serves and where, or why it cannot start."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Literal
@@ -34,7 +34,8 @@ class Settings:
     is None without metrics. `more_ports` are those of its other API servers, and `health_port` tells the
     health of all. `group` is that of an engine in many pods, of which some answer for their health alone or
     nothing. `transfer` says how it hands prompts over, and `notes` are lines for its log. After SIGTERM
-    requests in hand have `drain` seconds, None for as long as their pod has.
+    requests in hand have `drain` seconds, None for as long as their pod has. One that is `deaf` never hears
+    it: the shell that started it keeps it.
     """
 
     engine: str
@@ -56,6 +57,7 @@ class Settings:
     answers: Literal["requests", "health", "nothing"] = "requests"
     transfer: Transfer | None = None
     drain: int | None = None
+    deaf: bool = False
     notes: tuple[str, ...] = field(default_factory=tuple)
 
     @property
@@ -98,6 +100,8 @@ def settings(start: Start, steer: Steering) -> Settings:
     if start.engine == "sglang" and not given.has("--enable-metrics"):
         path = None
         notes.append("WARNING has no /metrics without --enable-metrics: endpoint pickers cannot see its load")
+    drain = _drain(start, {flag: given.text(flag) for flag in defaults.end_flags}, defaults)
+    deaf, drain, heard = _signalled(start, drain, flags.launchers)
     return Settings(
         engine=start.engine,
         names=names,
@@ -117,8 +121,9 @@ def settings(start: Start, steer: Steering) -> Settings:
         group=group,
         answers=_answers(start.engine, group),
         transfer=transfer,
-        drain=_drain(start, {flag: given.text(flag) for flag in defaults.end_flags}, defaults),
-        notes=tuple(notes),
+        drain=drain,
+        deaf=deaf,
+        notes=(*notes, *heard),
     )
 
 
@@ -126,6 +131,8 @@ def _without_arguments(start: Start, steer: Steering) -> Settings:
     """Return the settings of an engine whose arguments are not known: it listens on the container's port."""
     triton = start.engine in _TRITON
     defaults = engine("Triton" if triton else "Other")
+    drain = _drain(start, _pairs(arguments.command_line(start.args, start.env)), defaults)
+    deaf, drain, heard = _signalled(start, drain, ("tritonserver",))
     return Settings(
         engine=start.engine,
         names=(start.model or "model",),
@@ -135,8 +142,9 @@ def _without_arguments(start: Start, steer: Steering) -> Settings:
         metrics_path=defaults.metrics_path,
         health_paths=("/v2/health/ready", "/v2/health/live") if triton else ("/health",),
         slots=steer.slots or SLOTS,
-        drain=_drain(start, _pairs(arguments.command_line(start.args, start.env)), defaults),
-        notes=(f"WARNING the arguments of a {start.engine} engine are not checked",),
+        drain=drain,
+        deaf=deaf,
+        notes=(f"WARNING the arguments of a {start.engine} engine are not checked", *heard),
     )
 
 
@@ -205,6 +213,18 @@ def _drain(start: Start, words: Mapping[str, str | None], defaults: EngineDefaul
         return 0
     text = next((words[flag] for flag in defaults.end_flags if words.get(flag)), None)
     return int(text) if text and text.isdecimal() else defaults.end_default
+
+
+def _signalled(
+    start: Start, drain: int | None, launchers: Collection[str]
+) -> tuple[bool, int | None, tuple[str, ...]]:
+    """Return whether the engine is deaf to SIGTERM, how long it waits then, and what its log says of that."""
+    signalled = arguments.signalled(start.args, start.env, launchers)
+    if signalled == "unheard":
+        return True, None, ("WARNING a shell keeps SIGTERM: the engine never hears that its pod ends",)
+    if signalled == "cut":
+        return False, 0, ("WARNING the script ends behind its trap: SIGTERM ends the engine at once",)
+    return False, drain, ()
 
 
 def _pairs(words: tuple[str, ...]) -> dict[str, str]:

@@ -32,7 +32,7 @@ def grouped(
     other = _engine(image, *_JOINED, "--headless") | (follower or {})
     if apart:
         for engine in (entry, other):
-            script = " ".join((*engine["command"], "--master-port $((LWS_WORKER_INDEX + 29501))"))
+            script = " ".join(("exec", *engine["command"], "--master-port $((LWS_WORKER_INDEX + 29501))"))
             engine["command"] = ["sh", "-c", re.sub(r"\$\((LWS_\w+)\)", r"$\1", script)]
     annotations = {"sandbox.inferfleet.dev/startup": startup}
     return {

@@ -33,7 +33,7 @@ def worker_set(
     container: dict[str, Any] = {
         "name": "engine",
         "image": "docker.io/some/engine:v1",
-        "command": script if sglang else ["sh", "-c", script],
+        "command": script if sglang else ["sh", "-c", f"exec {script}"],
         "resources": {"limits": {"nvidia.com/gpu": gpus}},
         "ports": [{"name": "http", "containerPort": 30000 if sglang else 8000}],
         "terminationMessagePolicy": "FallbackToLogsOnError",

@@ -10,11 +10,11 @@ from inferfleet.api.pods.template import template_mistakes
 from inferfleet.api.problems import Mistake, Problem
 from inferfleet.api.wording import below, path_of
 from inferfleet.fleet.engine_args import disagreements
-from inferfleet.fleet.engines.ending import ending_mistakes
+from inferfleet.fleet.engines.ends.ending import ending_mistakes
+from inferfleet.fleet.engines.ends.lost_caches import lost_cache_mistakes
+from inferfleet.fleet.engines.ends.unheard import unheard_mistake
 from inferfleet.fleet.engines.exchanged import changes, connector
-from inferfleet.fleet.engines.lost_caches import lost_cache_mistakes
 from inferfleet.fleet.engines.ready import advised
-from inferfleet.fleet.engines.words import command_of
 from inferfleet.fleet.names import LWS
 from inferfleet.fleet.ports import serving_ports
 from inferfleet.fleet.requests import requests
@@ -26,6 +26,7 @@ from inferfleet.manifests.pod.disaggregated.check import proxy_mistakes, proxy_p
 from inferfleet.manifests.pod.disaggregated.contradictions import disaggregated_contradictions
 from inferfleet.manifests.pod.parts import Contradiction, Steps, containers
 from inferfleet.manifests.pod.ports import port_contradictions, scraped
+from inferfleet.manifests.pod.probes import probe_contradictions, probe_mistakes
 from inferfleet.manifests.pod.stand import Stand
 from inferfleet.plugins.attempt import packed, packed_mistakes
 from inferfleet.plugins.diff import place
@@ -119,6 +120,7 @@ def _contradictions(spec: dict[str, Any], stand: Stand) -> Iterator[Contradictio
     )
     yield from port_contradictions(spec, stand)
     yield from disaggregated_contradictions(spec, stand)
+    yield from probe_contradictions(spec, stand)
 
 
 def _of_controller(template: Mapping[str, Any], stand: Stand) -> Iterator[Mistake]:
@@ -194,30 +196,44 @@ def without_requests(template: Mapping[str, Any], stand: Stand) -> Iterator[Prob
 
 def engine_warnings(template: Mapping[str, Any], stand: Stand) -> Iterator[Problem]:
     """Yield a warning for what engines should be told, of the pods as plugins leave them: that they abort
-    requests in hand earlier than they have to or lose caches, show no load, fail probes when they are busy.
+    requests in hand earlier than they have to, do not hear that they end or lose caches, show no load, fail
+    probes while they load or are busy.
     """
     if not stand.answers or stand.role not in serving_roles(stand.deployment):
         return
     spec, written = template["spec"], stand.written.spec
     kind, table = stand.engine.type, engine(stand.engine.type)
     image = engine_container(spec)[1].get("image")
+    grace = spec["terminationGracePeriodSeconds"]
+    unheard = unheard_mistake(spec, table, engine=kind, grace=grace)
     ends = ending_mistakes(
         spec,
         table,
         engine=kind,
         image=image,
-        grace=spec["terminationGracePeriodSeconds"],
+        grace=grace,
         follows="terminationGracePeriodSeconds" not in written,
         longest=REQUEST_SECONDS,
     )
     pulls = stand.role == DECODE and is_disaggregated(stand.deployment) and kind == "vLLM"
     by_nixl = pulls and connector(stand.deployment) == "NIXL"
     lost = lost_cache_mistakes(spec, table, image=image) if by_nixl else ()
-    for mistake in (*ends, *lost, *advised(spec, table, engine=kind, image=image)):
+    advice = advised(spec, table, engine=kind, image=image)
+    told = (*((unheard,) if unheard else ()), *ends, *lost, *advice, *probe_mistakes(spec, stand))
+    for mistake in told:
         container: Steps = ("spec", "containers", engine_container(written)[0])
-        same = mistake.at in _words(written) and _words(written)[mistake.at] == _words(spec).get(mistake.at)
+        same = _part(written, mistake.at) is not None and _part(written, mistake.at) == _part(
+            spec, mistake.at
+        )
         yield replace(_problem(mistake, mistake.at if same else container, stand), severity="warning")
 
 
-def _words(spec: Mapping[str, Any]) -> dict[Steps, str]:
-    return {word.at: word.text for word in command_of(spec).words}
+def _part(spec: Mapping[str, Any], at: Sequence[str | int]) -> Any:
+    """Return what stands at a place, which begins with `spec`, None where there is nothing."""
+    found: Any = spec
+    for step in at[1:]:
+        if isinstance(found, Mapping):
+            found = found.get(step)
+        else:
+            found = found[step] if isinstance(step, int) and step < len(found or ()) else None
+    return found

@@ -8,7 +8,7 @@ from inferfleet.api.kinds.containers import engine_container
 from inferfleet.api.kinds.model_deployment import Engine
 from inferfleet.fleet import names
 from inferfleet.fleet.engine_args import group_of, startup_of
-from inferfleet.fleet.engines.ending import grace_needed
+from inferfleet.fleet.engines.ends.ending import grace_needed
 from inferfleet.fleet.engines.ready import ready_variable
 from inferfleet.fleet.ports import (
     Health,
@@ -70,7 +70,7 @@ SHM_PATH = "/dev/shm"
 # After SIGTERM a gateway may still send requests for some seconds; the sleep outlasts its endpoint updates.
 PRE_STOP_SECONDS = 30
 # Then engines get SIGTERM, and have the rest for running generations, as far as they wait for them
-# (fleet/engines/ending.py). llm-d's guides and charts use the same 130 s.
+# (fleet/engines/ends/ending.py). llm-d's guides and charts use the same 130 s.
 GRACE_SECONDS = 130
 
 

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import PurePath
 from typing import Any, Literal
@@ -40,20 +40,31 @@ def command_line(args: tuple[str, ...], env: Mapping[str, str]) -> tuple[str, ..
 
     Raises EngineFailure for a script with a syntax error.
     """
+    words: list[str] = []
+    for program in _programs(args, env):
+        words += [*([";"] if words else []), *program.words]
+    return tuple(words)
+
+
+def signalled(args: tuple[str, ...], env: Mapping[str, str], launchers: Collection[str]) -> shell.Signalled:
+    """Return whether the engine of a command line hears SIGTERM: the last that a launcher starts.
+
+    Raises EngineFailure for a script with a syntax error.
+    """
+    programs = _programs(args, env)
+    starts = [made for made in programs if any(PurePath(word).name in launchers for word in made.words)]
+    return (starts or [*programs])[-1].signalled if programs else "heard"
+
+
+def _programs(args: tuple[str, ...], env: Mapping[str, str]) -> tuple[shell.Program, ...]:
+    """Return the programs of a command line with variables replaced: of a shell's script, or the one."""
     words = [_REFERENCE.sub(lambda match: env.get(match[1], match[0]), word) for word in args]
-    if len(words) > 2 and PurePath(words[0]).name in _SHELLS:
+    program = PurePath(words[0]).name if words else ""
+    if len(words) > 2 and program in _SHELLS:
         for position, word in enumerate(words[1:-1], start=1):
             if re.fullmatch(r"-[a-z]*c", word):
-                return _script_words(words[position + 1], env)
-    return tuple(words)
-
-
-def _script_words(script: str, env: Mapping[str, str]) -> tuple[str, ...]:
-    """Return the words of all commands that the script runs, with `;` between two commands."""
-    words: list[str] = []
-    for command in shell.programs(script, env):
-        words += [*([";"] if words else []), *command]
-    return tuple(words)
+                return shell.programs(words[position + 1], env, program=program)
+    return (shell.Program(tuple(words)),)
 
 
 def read(words: tuple[str, ...], flags: EngineFlags, defaults: EngineDefaults) -> Arguments:

@@ -3,21 +3,25 @@
 It knows what scripts that start an engine are made of: variables (also `${NAME:-default}`), sums
 (`$((LWS_WORKER_INDEX * 8))`), quotes, `if`, `&&`, `||`, tests, and substitutions of `echo` and `printf`.
 Loops are skipped: they wait for what the stand-ins wait for themselves. Other commands count as successful.
+
+A program hears SIGTERM where it is the first process of its container in place of the shell: behind `exec`,
+and with bash as the last command, where that has no redirection and no trap is set (tried with bash 5.2.15;
+dash 0.5.12 stays before every command without `exec`). From the background a trap can hand it on.
 """
 
 import ast
 import operator
 import re
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Literal, NamedTuple
 
+from sandbox.engine.command.splitting import closing, commands, index, raw_words
 from sandbox.engine.failure import EngineFailure
 
 Words = tuple[str, ...]
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-# An ampersand of a redirection such as `2>&1` separates nothing.
-_SEPARATORS = re.compile(r"&&|\|\||[;|\n]|(?<![>&])&(?!>)")
 _REDIRECTION = re.compile(r"(?:\d*|&)(?:>>|>|<)(.*)", re.DOTALL)
 _EXPANSION = re.compile(r"(\w+)(?::?-(.*))?", re.DOTALL)
 _LOOPS = ("for", "while", "until")
@@ -41,14 +45,42 @@ _NUMBERS: dict[str, Callable[[int, int], bool]] = {
 }
 
 
-def programs(script: str, env: Mapping[str, str]) -> tuple[Words, ...]:
-    """Return the words of each command that the script runs, in order. Raises EngineFailure."""
-    shell = _Shell(dict(env))
+# What becomes of SIGTERM: the program hears it, or nobody does, or its container ends at once.
+Signalled = Literal["heard", "unheard", "cut"]
+
+
+@dataclass(frozen=True)
+class Program:
+    """A command that a script runs, and whether it hears what is sent to its container."""
+
+    words: Words
+    signalled: Signalled = "heard"
+
+
+def programs(script: str, env: Mapping[str, str], *, program: str = "sh") -> tuple[Program, ...]:
+    """Return each command that the script of a shell, `program`, runs, in order. Raises EngineFailure."""
+    shell = _Shell(dict(env), replaces=program == "bash")
     try:
         shell.run(script)
     except (ValueError, SyntaxError, RecursionError) as error:
         raise EngineFailure(f"sh: syntax error in the script of the container: {error}") from error
-    return tuple(shell.ran)
+    traps = [" ".join(ran.words) for ran in shell.ran if ran.words[0] == "trap"]
+    if not any("kill" in trap for trap in traps):
+        return tuple(shell.ran)
+    # A trapped signal ends `wait`. Where that was the only one, the script ends behind its trap.
+    after: Signalled = "cut" if len(re.findall(r"\bwait\b", script)) == 1 else "heard"
+    return tuple(
+        replace(ran, signalled=after) if place in shell.background else ran
+        for place, ran in enumerate(shell.ran)
+    )
+
+
+class _Place(NamedTuple):
+    """Where a command stands: the separators before and behind it, and whether the script ends with it."""
+
+    before: str = ";"
+    after: str = ";"
+    last: bool = False
 
 
 @dataclass
@@ -65,26 +97,31 @@ class _Branch:
 
 
 class _Shell:
-    """The state of one shell. `ran` has its commands."""
+    """The state of one shell. `ran` has its commands, `background` the numbers of those it does not wait for.
 
-    def __init__(self, env: dict[str, str]) -> None:
+    `replaces`: it gives its process to its last command.
+    """
+
+    def __init__(self, env: dict[str, str], *, replaces: bool = False) -> None:
         self.env = env
-        self.ran: list[Words] = []
+        self.ran: list[Program] = []
+        self.background: list[int] = []
+        self._replaces = replaces
         self._printed: list[str] = []
         self._branches: list[_Branch] = []
         self._loops = 0
         self._succeeded = True
 
     def run(self, script: str) -> None:
-        before = ";"
-        for text, after in _commands(script.replace("\\\n", " ")):
-            self._step(text, before)
+        before, parts = ";", [*commands(script.replace("\\\n", " "))]
+        for number, (text, after) in enumerate(parts, 1):
+            self._step(text, _Place(before, after, last=number == len(parts)))
             before = after
         if self._branches:
             raise ValueError("if without fi")
 
-    def _step(self, text: str, joined: str) -> None:
-        """Run a command unless it is in a branch or loop that is skipped; `joined` is what stands before."""
+    def _step(self, text: str, at: _Place) -> None:
+        """Run a command unless it is in a branch or loop that is skipped."""
         first, rest = [*text.split(maxsplit=1), ""][:2]
         self._loops += first in _LOOPS
         if self._loops:
@@ -92,7 +129,7 @@ class _Shell:
         elif first == "if":
             active = all(branch.runs for branch in self._branches)
             self._branches.append(_Branch(runs=active, done=not active))
-            self._step(rest, ";")
+            self._step(rest, _Place(after=at.after))
         elif first in _OF_IF:
             if not self._branches:
                 raise ValueError(f"{first} without if")
@@ -100,13 +137,13 @@ class _Shell:
             if first == "fi":
                 self._branches.pop()
             elif rest:
-                self._step(rest, ";")
+                self._step(rest, _Place(after=at.after))
         elif first == "{":
-            self._step(rest, ";")
-        elif all(branch.runs for branch in self._branches) and (joined, self._succeeded) not in _SKIPS:
-            self._command(text)
+            self._step(rest, _Place(after=at.after))
+        elif all(branch.runs for branch in self._branches) and (at.before, self._succeeded) not in _SKIPS:
+            self._command(text, at)
 
-    def _command(self, text: str) -> None:
+    def _command(self, text: str, at: _Place) -> None:
         words = self._words(text)
         while words and (assigned := re.fullmatch(r"([A-Za-z_][A-Za-z0-9_]*)=(.*)", words[0], re.DOTALL)):
             self.env[assigned[1]] = assigned[2]
@@ -121,7 +158,7 @@ class _Shell:
         if not words or words[0] == "}":
             return
         if words[0] == "!":
-            self._command(text.replace("!", "", 1))
+            self._command(text.replace("!", "", 1), at._replace(last=False))
             self._succeeded = not self._succeeded
             return
         name = words[0]
@@ -132,12 +169,24 @@ class _Shell:
         else:
             if name in ("echo", "printf"):
                 self._printed.append(" ".join(words[1:]))
-            self.ran.append(words[1:] if name == "exec" else words)
+            if at.after == "&":
+                self.background.append(len(self.ran))
+            own = words[1:] if name == "exec" else words
+            self.ran.append(Program(own, self._signalled(name, text, at)))
+
+    def _signalled(self, name: str, text: str, at: _Place) -> Signalled:
+        """Return whether a command is the process to which signals are sent."""
+        if at.before == "|" or at.after in ("|", "&") or name.startswith("("):
+            return "unheard"
+        trapped = any(ran.words[0] == "trap" for ran in self.ran)
+        redirected = any(_REDIRECTION.fullmatch(raw) for raw in raw_words(text))
+        replaces = self._replaces and at.last and not self._branches and not trapped and not redirected
+        return "heard" if name == "exec" or replaces else "unheard"
 
     def _words(self, text: str) -> Words:
         """Return the words of a command, expanded. What is expanded outside of quotes is split again."""
         words: list[str] = []
-        raws = _raw_words(text)
+        raws = raw_words(text)
         for raw in raws:
             if redirection := _REDIRECTION.fullmatch(raw):
                 if not redirection[1]:
@@ -155,7 +204,7 @@ class _Shell:
         while at < len(raw):
             character = raw[at]
             if character == "'" and not quoted:
-                end = _index(raw, "'", at + 1)
+                end = index(raw, "'", at + 1)
                 parts.append(raw[at + 1 : end])
                 at = end + 1
             elif character == '"':
@@ -175,15 +224,15 @@ class _Shell:
     def _value(self, raw: str, at: int) -> tuple[str, int]:
         """Return what the text behind a dollar sign stands for, and the position behind it."""
         if raw.startswith("((", at):
-            end = _closing(raw, at)
+            end = closing(raw, at)
             return str(self._sum(raw[at + 2 : end - 1])), end + 1
         if raw.startswith("(", at):
-            end = _closing(raw, at)
+            end = closing(raw, at)
             inner = _Shell(dict(self.env))
             inner.run(raw[at + 1 : end])
             return "\n".join(inner._printed), end + 1
         if raw.startswith("{", at):
-            end = _index(raw, "}", at)
+            end = index(raw, "}", at)
             variable = _EXPANSION.fullmatch(raw, at + 1, end)
             if variable is None:
                 raise ValueError(f"the sandbox does not know the expansion ${raw[at : end + 1]}")
@@ -227,71 +276,3 @@ def _test(words: Words) -> bool:
         case (left, comparison, right) if comparison in _NUMBERS:
             return _NUMBERS[comparison](int(left), int(right))
     return False
-
-
-def _commands(script: str) -> Iterator[tuple[str, str]]:
-    """Yield the text of each simple command, and what separates it from the next."""
-    start = at = 0
-    while at < len(script):
-        if script[at] == "#" and (at == 0 or script[at - 1] in " \t\n;"):
-            end = script.find("\n", at)
-            script = script[:at] + (script[end:] if end >= 0 else "")
-        elif (end := _jump(script, at)) > at:
-            at = end
-        elif separator := _SEPARATORS.match(script, at):
-            if script[start:at].strip():
-                yield script[start:at], separator[0]
-            start = at = separator.end()
-        else:
-            at += 1
-    if script[start:].strip():
-        yield script[start:], ";"
-
-
-def _jump(script: str, at: int) -> int:
-    """Return the position behind the quotes or the substitution that begin here, else this one."""
-    if script[at] == "\\":
-        return at + 2
-    if script[at] == "'":
-        return _index(script, "'", at + 1) + 1
-    if script[at] == '"':
-        at += 1
-        while script[at : at + 1] != '"':
-            if at >= len(script):
-                raise ValueError("No closing quotation")
-            at = max(at + 1, _jump(script, at)) if script[at] in "\\$" else at + 1
-        return at + 1
-    if script.startswith("$(", at):
-        return _closing(script, at + 1) + 1
-    return at
-
-
-def _index(text: str, end: str, at: int) -> int:
-    position = text.find(end, at)
-    if position < 0:
-        raise ValueError(f"No closing {end}")
-    return position
-
-
-def _closing(text: str, at: int) -> int:
-    """Return the position of the parenthesis that closes the one here."""
-    depth = 0
-    for position in range(at, len(text)):
-        depth += (text[position] == "(") - (text[position] == ")")
-        if depth == 0:
-            return position
-    raise ValueError("No closing parenthesis")
-
-
-def _raw_words(text: str) -> Iterator[str]:
-    """Yield the words of a command with their quotes. Redirections are words like others."""
-    start = at = 0
-    while at < len(text):
-        if text[at].isspace():
-            if start < at:
-                yield text[start:at]
-            at = start = at + 1
-        else:
-            at = max(at + 1, _jump(text, at))
-    if start < at:
-        yield text[start:]

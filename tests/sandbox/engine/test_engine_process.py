@@ -63,6 +63,8 @@ def test_pods_answer_on_their_own_addresses_until_they_are_stopped(process: Proc
 @pytest.mark.parametrize(
     ("args", "graces", "answered"),
     [
+        # Behind a shell without `exec` it never hears of it, serves on, and is killed with the grace's end.
+        (("sh", "-c", "vllm serve qwen --port=18000"), (3, 0), [True, False]),
         # vLLM aborts unless it is told how long to wait, and is killed at the end of the pod's grace.
         (("--shutdown-timeout=30",), (30, 0), [True, False]),
         ((), (30, 0), [False, False]),
@@ -73,7 +75,8 @@ def test_what_runs_when_an_engine_is_stopped_ends_as_its_flag_and_its_grace_say(
 ) -> None:
     slow = {PREFIX + "tokens-per-second": "10"}  # an answer of 9 tokens takes about a second
     for number in (6, 7):
-        process.send("start", number, annotations=slow, args=["--model=qwen", "--port=18000", *args])
+        own = args if args[:1] == ("sh",) else ("--model=qwen", "--port=18000", *args)
+        process.send("start", number, annotations=slow, args=[*own])
         process.hears_log("startup complete")
         process.logs.clear()
     with ThreadPoolExecutor() as clients:

@@ -76,7 +76,7 @@ SGLANG = {
             serving("Q", "sql", "chat", adapters=("sql", "chat"), max_loras=2),
         ),
         (
-            read("sh", "-c", "echo hi\nexec vllm serve $M \\\n -tp 2 | tee log", env={"M": "Q"}, gpus=2),
+            read("sh", "-c", "echo hi\nexec vllm serve $M \\\n -tp 2 > log", env={"M": "Q"}, gpus=2),
             serving("Q"),
         ),
         (read("$(MODEL)", env={"MODEL": "Q"}), serving("Q")),

@@ -2,6 +2,8 @@
 
 import pytest
 
+from inferfleet.fleet.engines.ends.unheard import unheard_mistake
+from inferfleet.profiles.engines import engine
 from sandbox.engine.command.shell import programs
 from sandbox.engine.failure import EngineFailure
 
@@ -35,7 +37,41 @@ fi
     ],
 )  # fmt: skip
 def test_what_a_script_runs(script: str, ran: list[list[str]]) -> None:
-    assert [list(words) for words in programs(script, ENV)] == ran
+    assert [list(made.words) for made in programs(script, ENV)] == ran
+
+
+@pytest.mark.parametrize(
+    ("script", "by_bash", "by_dash"),
+    [
+        ("vllm serve Q", "heard", "unheard"),
+        ("ulimit -n 9; vllm serve Q", "heard", "unheard"),
+        ("cd /m && vllm serve Q\n", "heard", "unheard"),
+        ("cd /m; exec vllm serve Q > log", "heard", "heard"),
+        ("if [ $M = Q ]; then exec vllm serve Q; fi", "heard", "heard"),
+        ("if [ $M = Q ]; then vllm serve Q; fi", "unheard", "unheard"),
+        ("vllm serve Q 2>&1", "unheard", "unheard"),
+        ("vllm serve Q; date", "unheard", "unheard"),
+        ("exec vllm serve Q | tee log", "unheard", "unheard"),
+        ("vllm serve Q & wait", "unheard", "unheard"),
+        ("trap 'rm x' EXIT; vllm serve Q", "unheard", "unheard"),
+        ("trap 'kill $p' TERM; vllm serve Q & p=1; wait $p", "cut", "cut"),
+        ("trap 'kill $p; wait $p' TERM; vllm serve Q & p=1; wait $p", "heard", "heard"),
+    ],
+)
+def test_an_engine_hears_sigterm_where_it_is_the_first_process_or_a_trap_hands_it_on(
+    script: str, by_bash: str, by_dash: str
+) -> None:
+    heard = [
+        [made.signalled for made in programs(script, ENV, program=shell) if made.words[0] == "vllm"]
+        for shell in ("bash", "dash")
+    ]
+    assert heard == [[by_bash], [by_dash]]
+    # `validate` warns of the same scripts.
+    pods = [
+        {"containers": [{"name": "engine", "command": [shell, "-c", script]}]} for shell in ("bash", "dash")
+    ]
+    warned = [unheard_mistake(pod, engine("vLLM"), engine="vLLM", grace=130) is not None for pod in pods]
+    assert warned == [by_bash != "heard", by_dash != "heard"]
 
 
 @pytest.mark.parametrize(

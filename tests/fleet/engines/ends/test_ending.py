@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from inferfleet.fleet.engines.ending import ending_mistakes, grace_needed
+from inferfleet.fleet.engines.ends.ending import ending_mistakes, grace_needed
 from inferfleet.profiles.engines import engine
 
 VLLM = ("vllm", "serve", "m")
@@ -204,6 +204,38 @@ def test_a_pod_that_is_killed_before_its_engine_ends_is_told_the_grace_period() 
             "Write terminationGracePeriodSeconds: 340, or --shutdown-timeout=90",
         )
     ]
+
+
+@pytest.mark.parametrize("seconds", ["86401", "99999999999", "9" * 30])
+def test_more_seconds_than_any_request_takes_are_told_with_those_of_routes(seconds: str) -> None:
+    flag = f"--shutdown-timeout={seconds}"
+    what = f"--shutdown-timeout is {seconds}, and routes let requests take 3600 s"
+    own = ", or the seconds that your longest requests take"
+    assert _said(_spec(*VLLM, flag)) == [(what, f"Write --shutdown-timeout=3600{own}")]
+    assert _said(_spec(*VLLM, flag, terminationGracePeriodSeconds=130)) == [
+        (what, f"Write --shutdown-timeout=3600 and terminationGracePeriodSeconds: 3640{own}")
+    ]
+
+
+def test_a_grace_period_of_more_than_a_day_is_told_once_with_what_routes_need() -> None:
+    told = (
+        "the pod may take 8589934592 s to end, and routes let requests take 3600 s: an engine that hangs "
+        "holds updates and drains of nodes for all of it",
+        "Write 3640, or what your longest requests take and 40 s more",
+    )
+    long = _spec(*VLLM, "--shutdown-timeout=3600", terminationGracePeriodSeconds=2**33)
+    assert _said(long) == [told]
+    assert _said(_spec("sglang", "serve", terminationGracePeriodSeconds=2**33), "SGLang") == [told]
+    # As generated, for the longest flag that a grace period follows.
+    assert _said(_spec(*VLLM, "--shutdown-timeout=86400", terminationGracePeriodSeconds=86_440)) == []
+
+
+def test_no_engine_is_told_more_seconds_than_routes_let_requests_take() -> None:
+    assert _said(_spec(*VLLM, "--shutdown-timeout=3600", terminationGracePeriodSeconds=7200)) == []
+    [(_, step)] = _said(_spec(*VLLM, "--shutdown-timeout=90", terminationGracePeriodSeconds=7200))
+    assert step.startswith("Write --shutdown-timeout=3600, for which the grace period of 7200 s has room")
+    [(_, step)] = _said(_spec(*VLLM, terminationGracePeriodSeconds=7200), follows=False)
+    assert step.startswith("Add --shutdown-timeout=3600, for which the grace period of 7200 s has room")
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 import pytest
 
-from inferfleet.fleet.engines.end_flags import refused_endings
+from inferfleet.fleet.engines.ends.end_flags import refused_endings
 from inferfleet.fleet.engines.flags import flags_of
 from inferfleet.fleet.engines.words import command_of
 from inferfleet.profiles.engines import engine
@@ -38,6 +38,16 @@ def test_what_is_no_number_of_seconds_is_refused(
             f"Write {flag}=90, or the seconds that your longest requests take",
         )
     ]
+
+
+def test_triton_does_not_start_with_more_seconds_than_its_parser_counts() -> None:
+    [(what, _)] = _refused("Triton", *TRITON, "--exit-timeout-secs=2147483648")
+    assert what == (
+        "--exit-timeout-secs has the value '2147483648', with which Triton does not start: it takes whole "
+        "seconds, at most 2147483647"
+    )
+    assert _refused("Triton", *TRITON, "--exit-timeout-secs=2147483647") == []
+    assert _refused("vLLM", *VLLM, "--shutdown-timeout=99999999999") == []
 
 
 @pytest.mark.parametrize(

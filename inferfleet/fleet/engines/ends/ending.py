@@ -19,7 +19,8 @@ from inferfleet.fleet.engines.words import Command, command_of
 from inferfleet.profiles.engines import END_RESERVE_SECONDS, EngineDefaults
 from inferfleet.profiles.kv_transfer import version_of
 
-# The longest time after SIGTERM that a generated grace period follows. A longer one is nobody's request.
+# The longest time after SIGTERM that a generated grace period follows. A longer one is nobody's request. vLLM
+# takes any number (`Field(default=0, ge=0)`); what it does with one beyond what clocks count was not tried.
 _LONGEST_SECONDS = 86_400
 _TRUE = frozenset(("1", "true", "yes", "y"))
 
@@ -130,8 +131,24 @@ def ending_mistakes(
             place_of(command),
         )
     found = ending(spec, table, grace=grace)
+    # The API server takes every number (int64). Who drains nodes may wait for less: the cluster autoscaler
+    # for 600 s (--max-graceful-termination-sec in its FAQ.md, kubernetes/autoscaler, 55c37cd5).
+    written, slept = spec.get("terminationGracePeriodSeconds", 0), sleep_of(container) or 0
+    if written > _LONGEST_SECONDS + slept + END_RESERVE_SECONDS:
+        yield Mistake(
+            f"the pod may take {written} s to end, and routes let requests take {longest} s: an engine that "
+            "hangs holds updates and drains of nodes for all of it",
+            f"Write {slept + longest + END_RESERVE_SECONDS}, or what your longest requests take and "
+            f"{slept + END_RESERVE_SECONDS} s more",
+            ("spec", "terminationGracePeriodSeconds"),
+        )
+    if flag and _seconds(flag.value) > _LONGEST_SECONDS:
+        yield _endless(spec, flag, slept, longest=longest)
+        return
     if found is None:
         return
+    # No route lets a request take more, so no engine needs more.
+    room = min(found.fitting, longest)
     if name := _cut(command, table):
         yield Mistake(
             f"variable {name} is set, with which {engine} ends at SIGTERM whatever it has in hand, and "
@@ -143,10 +160,28 @@ def ending_mistakes(
         yield from _too_late(found, flag, command)
     elif not found.fitting:
         yield _killed(found, table, flag, longest=longest, at=place_of(command))
-    elif flag and found.engine is not None and found.engine < found.fitting:
-        yield _too_few(found, flag, engine, longest=longest)
-    elif found.engine is not None and found.engine < found.fitting:
-        yield _too_early(found, table, engine, image, follows=follows, longest=longest, at=place_of(command))
+    elif flag and found.engine is not None and found.engine < room:
+        yield _too_few(found, flag, engine, room=room, longest=longest)
+    elif found.engine is not None and found.engine < room:
+        at = place_of(command)
+        yield _too_early(found, table, engine, image, room=room, follows=follows, longest=longest, at=at)
+
+
+def _seconds(value: str | None) -> int:
+    """Return the seconds of a flag of any length, 0 for a text that is no number."""
+    return int(value[:20]) if value and value.isdecimal() else 0
+
+
+def _endless(spec: Mapping[str, Any], flag: Flag, slept: int, *, longest: int) -> Mistake:
+    """Return that an engine is told more seconds than any request takes."""
+    whole = slept + longest + END_RESERVE_SECONDS
+    grace = spec.get("terminationGracePeriodSeconds", whole)
+    raised = f" and terminationGracePeriodSeconds: {whole}" if grace < whole else ""
+    return Mistake(
+        f"{flag.name} is {flag.value}, and routes let requests take {longest} s",
+        f"Write {flag.name}={longest}{raised}, or the seconds that your longest requests take",
+        flag.word.at,
+    )
 
 
 def _too_late(found: Ending, flag: Flag, command: Command) -> Iterator[Mistake]:
@@ -179,10 +214,10 @@ def _killed(
     )
 
 
-def _too_few(found: Ending, flag: Flag, engine: str, *, longest: int) -> Mistake:
+def _too_few(found: Ending, flag: Flag, engine: str, *, room: int, longest: int) -> Mistake:
     """Return that an engine is told fewer seconds than its pod has."""
     told = flag.value or ""
-    less = f"{flag.name}={found.fitting}"
+    less = f"{flag.name}={room}"
     enough = (found.sleep or 0) + (found.engine or 0) + END_RESERVE_SECONDS
     does = (
         f"gives requests in hand {found.engine} s at SIGTERM"
@@ -203,6 +238,7 @@ def _too_early(
     engine: str,
     image: str | None,
     *,
+    room: int,
     follows: bool,
     longest: int,
     at: Sequence[str | int],
@@ -222,7 +258,7 @@ def _too_early(
     return Mistake(
         f"without {name} {does}{slept}, and routes let them take {longest} s",
         (f"Take an image of {engine} {since} or newer, and add " if old else "Add ")
-        + f"{name}={found.fitting}{unknown}, for which the grace period of {found.grace} s has room; for "
+        + f"{name}={room}{unknown}, for which the grace period of {found.grace} s has room; for "
         + (
             "longer requests write their seconds there, and the grace period follows"
             if follows
