@@ -7,7 +7,7 @@ from typing import NamedTuple
 from inferfleet.api.documents import Documents
 from inferfleet.api.kinds.model_deployment import ModelDeployment
 from inferfleet.api.kinds.workers import Position
-from inferfleet.api.problems import Problem
+from inferfleet.api.problems import Problem, of_severity
 from inferfleet.desired.clusters import picker_of
 from inferfleet.desired.pods import Pods, drain_seconds
 from inferfleet.desired.values import Component, DesiredCluster, KubeObject
@@ -35,10 +35,10 @@ from inferfleet.fleet.shapes import (
 )
 from inferfleet.fleet.spot import Spot
 from inferfleet.gke.values import CloudCluster
-from inferfleet.manifests import scaler
 from inferfleet.manifests.claims import device_classes
 from inferfleet.manifests.gpu_direct.traffic import attached, traffic_problems
 from inferfleet.manifests.picker import check as picker_check
+from inferfleet.manifests.scaling import scaler
 from inferfleet.manifests.scheduling.contradictions import blocks, contradictions
 from inferfleet.manifests.worker_set import KIND
 from inferfleet.profiles.table import profile
@@ -158,7 +158,7 @@ def picker_problems(
             for problem in picker_check.check_cluster(cluster, row)
         ]
         yield from problems
-        if not problems:
+        if not of_severity(problems, "error"):
             sound.add(name)
     for (key, name), row in rows.items():
         if name in sound:

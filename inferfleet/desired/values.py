@@ -15,7 +15,7 @@ from inferfleet.gke.changes.differences import CloudChange
 from inferfleet.gke.values import CloudCluster
 from inferfleet.manifests.metadata import WAIT_FOR
 from inferfleet.manifests.monitors import KINDS as MONITORS
-from inferfleet.manifests.scaler import KEDA, target_of
+from inferfleet.manifests.scaling.scaler import KEDA, target_of
 from inferfleet.manifests.scheduling.needs import SchedulerNeed
 from inferfleet.manifests.worker_set import KIND as WORKER_SET
 from inferfleet.manifests.workload import SKIP_AWAIT

@@ -107,6 +107,8 @@ class Profile:
     parser_of_any: str | None = None
     # Age at which metrics of a pod count as old, so that it counts as full; None: the picker's 200ms.
     metrics_stale_after: str | None = None
+    # The shortest interval at which metrics of engines are read; None: as short as the flag says.
+    least_scrape: str | None = None
     # Gauges of an InferencePool, whose name is their label `name`: averages over its pods.
     pool_metrics: tuple[str, ...] = ()
     # None: this picker does not know prefill and decode apart.

@@ -271,7 +271,7 @@ def test_more_placements_than_the_fewest_replicas_are_told() -> None:
 def test_a_target_is_written_as_the_api_server_keeps_it_and_keda_reads_it(
     written: str | float, kept: str, asked: str
 ) -> None:
-    metric = {"name": "vllm:kv_cache_usage_perc", "target": written}
+    metric = {"name": "vllm:num_requests_running", "target": written}
     hpa = _objects(made(cluster("east"), _scaled(1, 2, metric)))["HorizontalPodAutoscaler a-decode-l4"]
     [scaled] = hpa.manifest["spec"]["metrics"]
     assert scaled["pods"]["target"] == {"type": "AverageValue", "averageValue": kept}

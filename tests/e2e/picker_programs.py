@@ -16,6 +16,8 @@ import yaml
 from bench.picker_cluster import KINDS, discovery
 
 _STARTED = '"Controller manager starting"'
+# Seconds after which a picker that lives goes on.
+_SOON = 5
 _FLAGS = (
     *("--pool-name=pool", "--pool-namespace=default", "--tracing=false", "--zap-encoder=json"),
     *("--grpc-port=0", "--grpc-health-port=0", "--metrics-port=0"),
@@ -62,17 +64,28 @@ def cluster(folder: Path) -> Iterator[Path]:
         thread.join()
 
 
+def ends(program: Path, flag: str, *, kubeconfig: Path) -> bool:
+    """Whether the program ends by itself with this flag, before or soon after it has started."""
+    with subprocess.Popen(
+        [program, *_FLAGS, flag],
+        env=_environment(kubeconfig),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    ) as process:
+        try:
+            process.wait(_SOON)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            return False
+    return True
+
+
 def said(program: Path, config: Path, *, kubeconfig: Path) -> str | None:
     """What the program says when it refuses the configuration; None when it starts. It is ended then."""
-    environment = {
-        "KUBECONFIG": str(kubeconfig),
-        "NAMESPACE": "default",
-        "POD_NAME": "pool-epp-0-0",
-        "OTEL_TRACES_SAMPLER_ARG": "0",
-    }
     with subprocess.Popen(
         [program, f"--config-file={config}", *_FLAGS],
-        env=environment,
+        env=_environment(kubeconfig),
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
@@ -86,3 +99,12 @@ def said(program: Path, config: Path, *, kubeconfig: Path) -> str | None:
                 process.kill()
                 return None
     return lines[-1] if lines else "nothing"
+
+
+def _environment(kubeconfig: Path) -> dict[str, str]:
+    return {
+        "KUBECONFIG": str(kubeconfig),
+        "NAMESPACE": "default",
+        "POD_NAME": "pool-epp-0-0",
+        "OTEL_TRACES_SAMPLER_ARG": "0",
+    }

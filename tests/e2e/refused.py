@@ -17,11 +17,11 @@ GARBLED = {
 }
 # What pickers are given, and what they say to it, word by word.
 REFUSED: dict[str, tuple[dict[str, Any], str]] = {
-    "loud": (
-        {"flags": {"zap-time-encoding": "loud"}},
-        'invalid argument "loud" for "--zap-time-encoding" flag: invalid time-encoding value "loud"',
+    # `validate` only warns of a file, which an image may have, and of an image of somebody's own.
+    "unsigned": (
+        {"flags": {"cert-path": "/nosuch"}},
+        "failed to create self signed certificate - open /nosuch/tls.crt: no such file or directory",
     ),
-    # Of an image of somebody's own `validate` only warns.
     "garbled": (
         {"config": GARBLED, "image": "mirror.example.com/inference/epp:v1.5.0"},
         "failed to load the configuration - plugin instantiation failed: "

@@ -8,6 +8,7 @@ import pytest
 from picker_configs import picker_configs
 
 from inferfleet.manifests.picker.config import config_text
+from inferfleet.manifests.picker.flags import mistakes
 from inferfleet.manifests.picker.wiring import findings
 from inferfleet.profiles.pickers.tables import picker_table
 from inferfleet.profiles.table import picker
@@ -18,6 +19,27 @@ from sandbox.toolchain.tools import make_tools
 
 # Plugins that the sandbox's build leaves out: sandbox/toolchain/edits.py.
 _ABSENT = frozenset({"precise-prefix-cache-scorer", "tokenizer"})
+
+# Not refresh-metrics-interval: 0, with which one of them ends at its first pod, and no port 0, which the
+# program takes for none.
+FLAGS = (
+    ("model-server-metrics-scheme", "https"),
+    ("model-server-metrics-scheme", "HTTP"),
+    ("model-server-metrics-path", "nosuch"),
+    ("model-server-metrics-port", "70000"),
+    ("refresh-metrics-interval", "1ms"),
+    ("refresh-metrics-interval", "9999999h"),
+    ("refresh-prometheus-metrics-interval", "0"),
+    ("refresh-prometheus-metrics-interval", "1s"),
+    ("metrics-staleness-threshold", "0"),
+    ("metrics-port", "70000"),
+    ("grpc-health-port", "65536"),
+    ("zap-encoder", "Console"),
+    ("zap-encoder", "xml"),
+    ("zap-stacktrace-level", "debug"),
+    ("zap-time-encoding", "ISO8601"),
+    ("zap-time-encoding", "iso"),
+)
 
 
 @pytest.mark.parametrize(
@@ -46,6 +68,21 @@ def test_the_check_refuses_what_the_program_refuses_and_nothing_else(
                 different.append((config, ours, theirs))
     assert different == []
     assert min(verdicts[True], verdicts[False]) >= 15, verdicts
+
+
+@pytest.mark.parametrize(("disaggregated", "program"), [(False, "epp"), (True, "llm-d-epp")])
+def test_the_check_refuses_the_values_of_flags_with_which_the_program_ends(
+    tmp_path: Path, disaggregated: bool, program: str
+) -> None:
+    profile = picker("gie-1.5", disaggregated=disaggregated)
+    real = make_tools(Progress(), (EPP, LLM_D)).program(program)
+    different = []
+    with picker_programs.cluster(tmp_path) as kubeconfig:
+        for flag, value in FLAGS:
+            ours = bool(list(mistakes({flag: value}, profile)))
+            if ours != picker_programs.ends(real, f"--{flag}={value}", kubeconfig=kubeconfig):
+                different.append((flag, value, ours))
+    assert different == []
 
 
 def test_the_sandbox_s_build_lacks_these_plugins() -> None:

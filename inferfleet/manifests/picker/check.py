@@ -9,28 +9,38 @@ from inferfleet.api.wording import path_of, shown
 from inferfleet.fleet.engines.exchanged import connector
 from inferfleet.fleet.roles import is_disaggregated
 from inferfleet.manifests.picker import flags as picker_flags
-from inferfleet.manifests.picker import own_config
+from inferfleet.manifests.picker import odd, own_config
 from inferfleet.manifests.picker.config import always
 from inferfleet.manifests.picker.ending import unled_seconds
 from inferfleet.manifests.picker.objects import image as picker_image
 from inferfleet.manifests.picker.parameters import seconds
-from inferfleet.manifests.programs import resource_mistakes
+from inferfleet.manifests.programs import Value, resource_mistakes, text
 from inferfleet.profiles.images import reference_of
 from inferfleet.profiles.profile import Profile
 from inferfleet.profiles.table import NEWEST
 from inferfleet.profiles.table import picker as picker_row
 from inferfleet.profiles.table import profile as usual_picker
 
-# pkg/epp/server/options.go of all pickers.
-_SCRAPED = "50ms"
-
 
 def check_cluster(cluster: InferenceCluster, profile: Profile) -> Iterator[Problem]:
-    """Yield errors of a cluster's own flags; its model has checked the rest of its serving block."""
-    for mistake in picker_flags.mistakes(cluster.spec.serving.epp_flags, profile):
-        path = path_of(("spec", "serving", "eppFlags", *mistake.at))
-        name = cluster.metadata.name
-        yield Problem(mistake.what, mistake.next_step, path, kind="InferenceCluster", key=name)
+    """Yield what is wrong with a cluster's own flags; its model has checked the rest of its serving block."""
+    written = cluster.spec.serving.epp_flags
+    wrong = list(picker_flags.mistakes(written, profile))
+    chosen = {**profile.flags, **{name: text(value) for name, value in written.items()}}
+    every: tuple[tuple[Severity, Iterable[Mistake]], ...] = (
+        ("error", wrong or _one_port(written, chosen, profile)),
+        ("warning", [] if wrong else odd.of_flags(written, chosen, profile)),
+    )
+    for severity, mistakes in every:
+        for mistake in mistakes:
+            yield Problem(
+                mistake.what,
+                mistake.next_step,
+                path_of(("spec", "serving", "eppFlags", *mistake.at)),
+                kind="InferenceCluster",
+                key=cluster.metadata.name,
+                severity=severity,
+            )
 
 
 def check_deployment(deployment: ModelDeployment, *, serving: Serving, profile: Profile) -> Iterator[Problem]:
@@ -59,6 +69,10 @@ def check_deployment(deployment: ModelDeployment, *, serving: Serving, profile: 
         how = severity if refused else "warning"
         yield _problem(deployment, ("endpointPicker", "config"), mistake, how)
     if chosen:
+        for mistake in odd.of_flags(picker.flags, chosen, profile):
+            yield _problem(deployment, ("endpointPicker", "flags"), mistake, "warning")
+        for mistake, below in odd.of_engine(deployment, chosen, profile):
+            yield _problem(deployment, ("endpointPicker", *below), mistake, "warning")
         yield from _stale(deployment, chosen, profile)
     yield from _decider(deployment)
     yield from _open(deployment)
@@ -145,7 +159,7 @@ def _withdrawn(deployment: ModelDeployment, cluster: InferenceCluster, profile: 
 
 
 def _problem(
-    deployment: ModelDeployment, below: tuple[str, ...], mistake: Mistake, severity: Severity = "error"
+    deployment: ModelDeployment, below: tuple[str | int, ...], mistake: Mistake, severity: Severity = "error"
 ) -> Problem:
     return Problem(
         mistake.what,
@@ -199,13 +213,22 @@ def _open(deployment: ModelDeployment) -> Iterator[Problem]:
 
 def _stale(deployment: ModelDeployment, chosen: Mapping[str, str], profile: Profile) -> Iterator[Problem]:
     """Yield that metrics are too old for the picker whenever it reads them again."""
-    every = chosen.get("refresh-metrics-interval", _SCRAPED)
+    every = chosen.get("refresh-metrics-interval", odd.SCRAPED)
     limit = own_config.stale_after(deployment, profile)
     if (seconds(every) or 0) < (seconds(limit) or 0):
         return
     what = f"a pod counts as full while its metrics are older than {limit}, and they are read every {every}"
     step = "Write a shorter refresh-metrics-interval, or a config with a longer metricsStalenessThreshold"
     yield _problem(deployment, ("endpointPicker",), Mistake(what, step), "warning")
+
+
+def _one_port(written: Mapping[str, Value], chosen: Mapping[str, str], profile: Profile) -> Iterator[Mistake]:
+    """Yield an error where a cluster's own flags give two servers of its pickers one port."""
+    port = picker_flags.metrics_port(chosen, profile)
+    at = next((name for name in ("metrics-port", "grpc-health-port") if name in written), None)
+    if at and port == picker_flags.health_port(chosen, profile):
+        what = f"endpoint pickers would serve health and metrics both on port {port}"
+        yield Mistake(what, "Give one of the two another port", (at,))
 
 
 def _port_mistakes(deployment: ModelDeployment, serving: Serving, profile: Profile) -> Iterator[Mistake]:
@@ -216,10 +239,6 @@ def _port_mistakes(deployment: ModelDeployment, serving: Serving, profile: Profi
         ("metrics", picker_flags.metrics_port(chosen, profile)),
         ("gRPC", picker_flags.grpc_port(deployment, profile)),
     ):
-        if not 1 <= port <= 65_535:
-            what = f"the endpoint picker would serve {name} on port {port}"
-            yield Mistake(what, "Give it a port from 1 to 65535")
-            return
         if port in used:
             what = f"the endpoint picker would serve {used[port]} and {name} both on port {port}"
             yield Mistake(what, "Give one of the two another port")

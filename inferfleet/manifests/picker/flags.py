@@ -6,6 +6,7 @@ from math import ceil
 from inferfleet.api.kinds.inference_cluster import Serving
 from inferfleet.api.kinds.model_deployment import ModelDeployment
 from inferfleet.api.problems import Mistake
+from inferfleet.api.wording import listing, shown
 from inferfleet.fleet import names
 from inferfleet.manifests.picker.config import config_text, picker_config
 from inferfleet.manifests.picker.parameters import seconds
@@ -27,6 +28,23 @@ _SYSTEM = {
     "metrics-endpoint-auth": "write serving.metricsAuth of the cluster instead",
     "tracing": "write serving.tracing of the cluster instead",
 }
+# Upper and lower case are the same to it: pkg/log/zap/flags.go of controller-runtime v0.23.3.
+_CHOICES = {
+    "zap-encoder": ("json", "console"),
+    "zap-stacktrace-level": ("info", "error", "panic"),
+    "zap-time-encoding": ("epoch", "millis", "nanos", "iso8601", "rfc3339", "rfc3339nano"),
+}
+# `Validate` in pkg/epp/server/options.go of GIE v1.5.0; `parseTLSVersion` in that of llm-d-router v0.10.0.
+_EXACT = {
+    "model-server-metrics-scheme": ("http", "https"),
+    "tls-min-version": ("VersionTLS10", "VersionTLS11", "VersionTLS12", "VersionTLS13"),
+}
+# "panic: non-positive interval for NewTicker", of the first in all pickers as they start
+# (pkg/epp/datalayer/logger/logger.go), of the second with the first pod where metrics are read without the
+# data layer (pkg/epp/backend/metrics/pod_metrics.go of GIE v1.4.0); with it, 50ms count.
+_TICKERS, _READ = ("refresh-prometheus-metrics-interval",), "refresh-metrics-interval"
+# "address 70000: invalid port", and 0 is a port that nobody knows.
+_PORTS, _LAST_PORT = ("metrics-port", "grpc-health-port"), 65_535
 
 
 def flags(*, deployment: ModelDeployment, serving: Serving, profile: Profile) -> dict[str, str]:
@@ -118,7 +136,7 @@ def mistakes(written: Mapping[str, Value], profile: Profile) -> Iterator[Mistake
     """Yield what is wrong with the flags of one document."""
     picker = f"the endpoint picker of {profile.name}"
     own = {name: said for name, said in _SYSTEM.items() if name in profile.known_flags}
-    yield from flag_mistakes(
+    by_name = flag_mistakes(
         written,
         picker,
         known={name: kind for name, kind in profile.known_flags.items() if name not in own},
@@ -128,3 +146,29 @@ def mistakes(written: Mapping[str, Value], profile: Profile) -> Iterator[Mistake
             for name, instead in profile.rejected_flags.items()
         },
     )
+    wrong = {mistake.at[0]: mistake for mistake in by_name}
+    for name, value in written.items():
+        if name in wrong:
+            yield wrong[name]
+        elif rule := _refused(name, text(value), profile):
+            what, next_step = rule
+            yield Mistake(f"{name} is {shown(text(value))!r}, {what}", next_step, (name,))
+
+
+def _refused(name: str, value: str, profile: Profile) -> tuple[str, str] | None:
+    """Return why a picker ends with a flag whose value is of the right form, and what to do."""
+    kind = profile.known_flags[name]
+    if name in _CHOICES and value.lower() not in _CHOICES[name]:
+        return "with which the picker exits", f"Give it one of {listing(_CHOICES[name])}"
+    if name in _EXACT and value not in _EXACT[name]:
+        return "with which the picker exits", f"Give it one of {listing(_EXACT[name])}"
+    if kind == "duration" and (length := seconds(value)) is None:
+        return "which is longer than a duration can be", "Give it a shorter one, such as 5s"
+    if kind == "duration" and length == 0 and (name in _TICKERS or (name == _READ and profile.metrics_gate)):
+        return (
+            "with which the picker ends: it is an interval",
+            "Give it a duration of more than 0, such as 5s",
+        )
+    if name in _PORTS and not 1 <= int(value) <= _LAST_PORT:
+        return "which is no port", f"Give it a port from 1 to {_LAST_PORT}"
+    return None

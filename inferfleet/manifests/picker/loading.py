@@ -10,6 +10,7 @@ from typing import Any
 
 from inferfleet.api.problems import Mistake
 from inferfleet.api.wording import listing, one_of, shown
+from inferfleet.manifests.picker.odd import in_plugin
 from inferfleet.manifests.picker.parameters import At, Finding, Reader, read, unfinite
 from inferfleet.manifests.picker.rules import broken
 from inferfleet.profiles.pickers.tables import Field, PickerTable, PluginType
@@ -197,8 +198,11 @@ def _parameters(
     before = len(loading.found)
     given = read({} if written is None else written, row.parameters, reader, loading.found, here) or {}
     if len(loading.found) == before or not any(one.refused for one in loading.found[before:]):
-        for mistake in broken(given, row):
+        mistakes = list(broken(given, row))
+        for mistake in mistakes:
             loading.refuse(mistake.what, mistake.next_step, (*here, *mistake.at))
+        if not mistakes:
+            loading.found += in_plugin(given, row, here)
     return given if isinstance(given, dict) else {}
 
 

@@ -95,7 +95,7 @@ def mistakes(deployment: ModelDeployment, profile: Profile) -> Iterator[Mistake]
 def found(
     deployment: ModelDeployment, profile: Profile, flags: Mapping[str, str]
 ) -> Iterator[tuple[Mistake, bool]]:
-    """Yield what the profile's own image says to the config, and whether it exits with it.
+    """Yield what the profile's own image says to the config, and whether it ends with it, then or later.
 
     `flags` are those that the picker is started with.
     """
@@ -109,7 +109,7 @@ def found(
         match mistake.at:
             case ("plugins", int(place), "type") if types.get(place) in _OF_PHASES and not profile.phases:
                 mistake = Mistake(mistake.what, _WITH_PREFILL, mistake.at)
-        yield mistake, finding.refused
+        yield mistake, finding.refused or finding.deadly
 
 
 def stale_after(deployment: ModelDeployment, profile: Profile) -> str:

@@ -31,6 +31,8 @@ _RULE = {
 _GO_DURATION = re.compile(r"([-+]?)(0|(?:(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:ns|us|µs|μs|ms|s|m|h))+)")
 _PART = re.compile(r"([0-9.]+)([^0-9.]+)")
 _SECONDS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "μs": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
+# Nanoseconds in 64 bits: ParseDuration in time/format.go.
+_MOST_SECONDS = 2**63 / 1e9
 _MATCHER = r"[A-Za-z_][A-Za-z0-9_]*\s*(?:=~|!~|!=|=)\s*(?:\"[^\"]*\"|'[^']*'|`[^`]*`|[^\",}\s]+)"
 # A vector selector of PromQL (promql/parser of Prometheus); quotes may be missing (addQuotesToLabelValues).
 _METRIC = re.compile(
@@ -55,10 +57,13 @@ class Reader:
 
 @dataclass(frozen=True)
 class Finding:
-    """What the program refuses to start with, or else (`refused` is False) reads over."""
+    """What the program refuses to start with, or else (`refused` is False) reads over; with what is `deadly`
+    it starts, and ends once it has pods or requests.
+    """
 
     mistake: Mistake
     refused: bool = True
+    deadly: bool = False
 
 
 def read(value: Any, field: Field, reader: Reader, found: list[Finding], at: At = ()) -> Any:
@@ -97,12 +102,14 @@ def unfinite(value: Any, at: At = ()) -> Iterator[Mistake]:
 
 
 def seconds(duration: str) -> float | None:
-    """Return a duration of Go in seconds, None where it is none."""
+    """Return a duration of Go in seconds, None where it is none, or more than 292 years, which Go refuses."""
     written = _GO_DURATION.fullmatch(duration)
     if written is None:
         return None
     parts = _PART.findall(written[2])
     total = sum(float(number) * _SECONDS[unit] for number, unit in parts)
+    if total >= _MOST_SECONDS:
+        return None
     return -total if written[1] == "-" else total
 
 
@@ -183,7 +190,7 @@ def _beyond(value: Any, field: Field, at: At) -> Iterator[Mistake]:
     """Yield which rule of its field the value breaks."""
     amount: float = (seconds(value) or 0) if field.type == "duration" else value
     for sign, limit in field.limits:
-        if not _within(amount, sign, limit):
+        if not within(amount, sign, limit):
             rule = f"{sign} {limit:g}"
             yield Mistake(f"it is {shown(str(value))}, and must be {rule}", f"Write a value {rule}", at)
     if field.choices and value not in field.choices:
@@ -194,7 +201,8 @@ def _beyond(value: Any, field: Field, at: At) -> Iterator[Mistake]:
         yield Mistake(f"{shown(value)!r} is not {_FORMS[field.form]}", f"Write {_FORMS[field.form]}", at)
 
 
-def _within(amount: float, sign: str, limit: float) -> bool:
+def within(amount: float, sign: str, limit: float) -> bool:
+    """Return whether an amount keeps to a limit such as `>=` and 1."""
     if sign == ">":
         return amount > limit
     if sign == ">=":

@@ -11,6 +11,7 @@ from typing import Any
 
 from inferfleet.api.wording import listing, one_of, shown
 from inferfleet.manifests.picker.loading import Loading, Written, load
+from inferfleet.manifests.picker.odd import in_fields
 from inferfleet.manifests.picker.parameters import At, Finding, seconds
 from inferfleet.manifests.picker.rules import reading
 from inferfleet.profiles.pickers.tables import PickerTable
@@ -53,6 +54,7 @@ def findings(
         _flow_control(loading)
     _data(loading, sources)
     _produced(loading)
+    loading.found += in_fields(loading.config, table)
     return loading.found
 
 

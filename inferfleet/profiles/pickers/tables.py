@@ -15,6 +15,11 @@ then what its value must be. Types are those of Go, as its decoders of JSON take
 A list with one entry is a list of such entries, a map holds the fields of an object, and the key `*` stands
 for all other keys. With `!` at its end a key must be given and not be empty; with `+` it must not be empty
 where it is given. An object that must be given is checked as an empty one where it is not.
+
+What a program takes and does nothing with that anybody could mean is under `odd`, by parameters or by fields
+with dots: `>=1, so 1 is taken instead`, which is not read if there is a value of more than 0 of `unless=name`
+beside it, `default=` where it is not given. Under `ends` is what the program starts with too, and ends with
+once it has pods or requests.
 """
 
 from collections.abc import Iterator, Mapping
@@ -48,6 +53,16 @@ class Field:
 
 
 @dataclass(frozen=True)
+class Odd:
+    """What a number must be for anybody to mean it, and what the program makes of others."""
+
+    limits: tuple[tuple[str, float], ...]
+    effect: str
+    unless: str = ""
+    otherwise: float = 0
+
+
+@dataclass(frozen=True)
 class PluginType:
     """One type of plugin. `file` is where its parameters are read, None for `parameters`: it reads none.
 
@@ -69,6 +84,8 @@ class PluginType:
     instead: str
     never_with: str
     engines: tuple[str, ...]
+    odd: Mapping[str, tuple[Odd, ...]]
+    ends: Mapping[str, tuple[Odd, ...]]
 
 
 @dataclass(frozen=True)
@@ -119,6 +136,7 @@ class PickerTable:
     companions: Mapping[str, str]
     producers: Mapping[str, str]
     plugins: Mapping[str, PluginType]
+    odd: Mapping[str, tuple[Odd, ...]]
 
 
 @cache
@@ -153,6 +171,7 @@ def picker_table(name: str) -> PickerTable:
         companions=raw.get("companions", _NONE),
         producers=raw.get("producers", _NONE),
         plugins={name: _plugin(row) for name, row in raw["plugins"].items()},
+        odd=_odds(raw.get("odd", _NONE)),
     )
 
 
@@ -170,7 +189,23 @@ def _plugin(row: dict[str, Any]) -> PluginType:
         instead=row.get("instead", ""),
         never_with=row.get("never_with", ""),
         engines=tuple(row.get("engines", ())),
+        odd=_odds(row.get("odd", _NONE)),
+        ends=_odds(row.get("ends", _NONE)),
     )
+
+
+def _odds(written: Mapping[str, str | list[str]]) -> Mapping[str, tuple[Odd, ...]]:
+    return {
+        key: tuple(_odd(text) for text in ([said] if isinstance(said, str) else said))
+        for key, said in written.items()
+    }
+
+
+def _odd(written: str) -> Odd:
+    rule, _, effect = written.partition(", ")
+    words = rule.split(" ")
+    said = dict(_words(words))
+    return Odd(tuple(_limits(words)), effect, said.get("unless", ""), float(said.get("default", 0)))
 
 
 def _field(written: Any, key: str = "") -> Field:

@@ -76,6 +76,8 @@ ROUTER_0_10 = Profile(
     lease_suffix=".llm-d.ai",
     proxy=proxy.ROUTER_0_10,
     config_table="router-0.10",
+    # NewRuntime in pkg/epp/datalayer/runtime.go.
+    least_scrape="50ms",
     # pkg/epp/metrics of llm-d-router.
     pool_metrics=(
         "llm_d_epp_average_kv_cache_utilization",

@@ -41,7 +41,7 @@ def _found(document: ModelDeployment, serving: Serving, name: str = "gie-1.5") -
     [
         {},
         {"v": 4, "health-checking": True, "enable-pprof": "false", "secure-serving": False},
-        {"metrics-staleness-threshold": "1m30.5s", "cert-path": "/certs"},
+        {"metrics-staleness-threshold": "1m30.5s", "cert-path": "/certs", "secure-serving": False},
         {"zap-log-level": "Debug"},
         {"zap-log-level": 127},
     ],
@@ -119,7 +119,6 @@ def test_a_flag_with_which_the_picker_would_not_start_is_a_problem(
             {"flags": {"metrics-port": 9003}},
             "the endpoint picker would serve health and metrics both on port 9003",
         ),
-        ({"flags": {"metrics-port": 0}}, "the endpoint picker would serve metrics on port 0"),
     ],
 )
 def test_the_picker_s_three_ports_are_different_ports(

@@ -21,16 +21,14 @@ from inferfleet.api.kinds.model_deployment import ModelDeployment
 from inferfleet.api.kinds.quantity import parse_quantity
 from inferfleet.api.kinds.serving.scaling import ReplicaRange, ScalingMetric
 from inferfleet.api.problems import Problem
-from inferfleet.api.wording import listing
 from inferfleet.fleet import names
 from inferfleet.fleet.decisions import Placement
-from inferfleet.fleet.roles import DECODE, profile_of
+from inferfleet.fleet.roles import DECODE
 from inferfleet.gke.values import CloudCluster
 from inferfleet.manifests.metadata import metadata
 from inferfleet.manifests.monitors import GOOGLES
+from inferfleet.manifests.scaling.metrics import OF_PICKERS, metric_problems
 from inferfleet.manifests.worker_set import KIND as WORKER_SET
-from inferfleet.profiles import table
-from inferfleet.profiles.engines import engine
 
 # The field that a scaler owns, as Pulumi names it.
 OWNED = ("spec.replicas",)
@@ -38,8 +36,6 @@ HPA = ("autoscaling/v2", "HorizontalPodAutoscaler")
 KEDA = ("keda.sh/v1alpha1", "ScaledObject")
 # What serves metrics of pods, and metrics of anything, to HorizontalPodAutoscalers.
 OF_PODS, OF_OTHERS = "custom.metrics.k8s.io", "external.metrics.k8s.io"
-
-_OF_PICKERS = frozenset(name for row in table.names() for name in table.profile(row).pool_metrics)
 
 
 def scaler(
@@ -112,9 +108,8 @@ def problems(documents: Documents, placements: Iterable[Placement]) -> Iterator[
             documents.clusters[name] for name in sorted({at.spot.cluster for at in placed.get(key, ())})
         ]
         for place, metric in enumerate(scaling.metrics):
-            path = f"spec.scaling.metrics[{place}].name"
-            for what, next_step in _unknown(metric.name, deployment, clusters):
-                yield Problem(what, next_step, path, kind="ModelDeployment", key=key)
+            path = f"spec.scaling.metrics[{place}]"
+            yield from metric_problems(metric, path, deployment, clusters)
             if scaling.by == "HPA" and len(clusters) > 1 and (shared := _added_up(metric, clusters)):
                 yield Problem(
                     f"{metric.name} of cluster {shared!r} comes from Google Cloud, which adds up the "
@@ -122,7 +117,7 @@ def problems(documents: Documents, placements: Iterable[Placement]) -> Iterator[
                     "cluster there is not known",
                     f"Write a metric of the engine, or scale by KEDA, where clusters that run {key} share a "
                     "project",
-                    path,
+                    f"{path}.name",
                     kind="ModelDeployment",
                     key=key,
                     severity="warning",
@@ -157,42 +152,15 @@ def _added_up(metric: ScalingMetric, clusters: Iterable[InferenceCluster]) -> st
     """Return a cluster whose metric of a picker Google Cloud cannot tell from those of others."""
     for cluster in clusters:
         spec = cluster.spec
-        if metric.name in _OF_PICKERS and spec.cluster.gke is None and _by_google(metric, spec.serving):
+        if metric.name in OF_PICKERS and spec.cluster.gke is None and _by_google(metric, spec.serving):
             return cluster.metadata.name
     return None
-
-
-def _unknown(
-    name: str, deployment: ModelDeployment, clusters: Iterable[InferenceCluster]
-) -> Iterator[tuple[str, str]]:
-    """Yield why nothing has a metric of this name, and what to do."""
-    if name in _OF_PICKERS:
-        for cluster in clusters:
-            row = table.profile(profile_of(deployment, cluster.spec.serving))
-            if name not in row.pool_metrics:
-                what = (
-                    f"pickers of profile {row.name} have no metric {name} (cluster {cluster.metadata.name!r})"
-                )
-                yield what, f"They have {listing(row.pool_metrics)}; or write a metric of the engine"
-        return
-    kind = deployment.spec.engine.type
-    prefix = engine(kind).metrics_prefix
-    if not name.startswith(prefix):
-        yield (
-            f"{name} is neither a metric of {kind}, whose names begin with {prefix}, nor one of an endpoint "
-            "picker",
-            f"Write one such as {prefix}{_EXAMPLES[kind]} or inference_pool_average_queue_size",
-        )
-
-
-# https://docs.vllm.ai/en/latest/usage/metrics.html; sglang/srt/observability/metrics_collector.py.
-_EXAMPLES = {"vLLM": "num_requests_waiting", "SGLang": "num_queue_reqs"}
 
 
 def _by_google(metric: ScalingMetric, serving: Serving) -> bool:
     """Return whether a metric is asked of Google Cloud, which has those of all clusters of a project."""
     monitoring = serving.monitoring
-    kind = monitoring and (monitoring.pickers if metric.name in _OF_PICKERS else monitoring.engines)
+    kind = monitoring and (monitoring.pickers if metric.name in OF_PICKERS else monitoring.engines)
     return kind == GOOGLES[1]
 
 
@@ -201,7 +169,7 @@ def _metric(
 ) -> dict[str, Any]:
     google = _by_google(metric, serving)
     name = f"prometheus.googleapis.com|{metric.name}|gauge" if google else metric.name
-    if metric.name not in _OF_PICKERS:
+    if metric.name not in OF_PICKERS:
         target = {"type": "AverageValue", "averageValue": _as_kept(metric.target)}
         return {"type": "Pods", "pods": {"metric": {"name": name}, "target": target}}
     labels = {"name": pool}
@@ -246,7 +214,7 @@ _SUFFIXES = (
 
 def _trigger(metric: ScalingMetric, serving: Serving, pool: str, workload: dict[str, Any]) -> dict[str, Any]:
     space = workload["metadata"]["namespace"]
-    if metric.name in _OF_PICKERS:
+    if metric.name in OF_PICKERS:
         # Pickers that stand by know of no pods.
         query, kind = f'max({metric.name}{{namespace="{space}",name="{pool}"}})', "Value"
     else:

@@ -1,0 +1,219 @@
+"""What an endpoint picker starts with, and nobody can mean: flags and numbers of its configuration.
+
+Parameters of plugins: the tables in profiles/pickers. Flags: pkg/epp/datalayer/logger/logger.go (the averages
+of an InferencePool), runtime.go and collector.go beside it (how often metrics are read), and
+pkg/epp/datastore/datastore.go (their port) of GIE v1.5.0; the same in llm-d-router v0.9.0 and v0.10.0. Tried
+with the programs of GIE v1.5.0 and llm-d-inference-scheduler v0.7.1 (2026-11-24).
+"""
+
+from collections.abc import Iterator, Mapping
+from functools import partial
+from typing import Any
+
+from inferfleet.api.kinds.model_deployment import ModelDeployment
+from inferfleet.api.problems import Mistake
+from inferfleet.api.wording import listing, shown
+from inferfleet.fleet.ports import metrics_ports
+from inferfleet.fleet.roles import serving_roles
+from inferfleet.manifests.picker.config import SOURCE
+from inferfleet.manifests.picker.parameters import At, Finding, seconds, within
+from inferfleet.manifests.programs import Value
+from inferfleet.profiles.engines import engine
+from inferfleet.profiles.pickers.tables import Odd, PickerTable, PluginType
+from inferfleet.profiles.profile import Profile
+
+SCRAPED = "50ms"
+_EVERY, _AVERAGED, _STALE = (
+    "refresh-metrics-interval",
+    "refresh-prometheus-metrics-interval",
+    "metrics-staleness-threshold",
+)
+_AVERAGED_BY_DEFAULT, _STALE_BY_DEFAULT = "5s", "2s"
+_PATH, _SCHEME, _PORT = (
+    "model-server-metrics-path",
+    "model-server-metrics-scheme",
+    "model-server-metrics-port",
+)
+_FILES = ("cert-path", "metrics-cert-dir", "metrics-client-ca-file")
+
+
+def of_flags(written: Mapping[str, Value], chosen: Mapping[str, str], profile: Profile) -> Iterator[Mistake]:
+    """Yield flags of one document that are odd for any engine. All flags of the picker are `chosen`."""
+    every, stale = chosen.get(_EVERY, SCRAPED), chosen.get(_STALE, _STALE_BY_DEFAULT)
+    often, limit = seconds(every) or 0, seconds(stale) or 0
+    if _EVERY in written and often < (seconds(SCRAPED) or 0):
+        taken = profile.least_scrape or (SCRAPED if not often else None)
+        what = (
+            f"{_EVERY} is {every}, so {taken} is taken instead"
+            if taken
+            else f"{_EVERY} is {every}: the metrics of each pod are read that often, and already every "
+            f"{SCRAPED} those of 100 pods keep 7.5 cores busy"
+        )
+        yield Mistake(what, f"Write {profile.flags.get(_EVERY, SCRAPED)}, or remove it", (_EVERY,))
+    if _AVERAGED in written and (seconds(chosen[_AVERAGED]) or 0) < 0.1:
+        what = f"{_AVERAGED} is {chosen[_AVERAGED]}: the averages over all pods are made anew that often"
+        yield Mistake(what, f"Write {_AVERAGED_BY_DEFAULT}, or remove it", (_AVERAGED,))
+    at = next((name for name in (_STALE, _EVERY) if name in written), None)
+    if at and limit <= often:
+        what = (
+            f"metrics of pods are read every {every}, and those older than {stale} ({_STALE}) are left out "
+            "of the averages of the InferencePool, which are then of no pods"
+        )
+        yield Mistake(what, f"Write a {_STALE} of several times {every}", (at,))
+    for name in _FILES:
+        serves = name != "cert-path" or chosen.get("secure-serving", "true") == "true"
+        if name in written and chosen[name] and serves:
+            what = f"{name} is {shown(chosen[name])}, and nothing is mounted in the picker's pod"
+            yield Mistake(what, "Remove it, or use an image of the picker that has the file", (name,))
+
+
+def of_engine(
+    deployment: ModelDeployment, chosen: Mapping[str, str], profile: Profile
+) -> Iterator[tuple[Mistake, At]]:
+    """Yield where a picker reads metrics that the deployment's engine does not serve there, with the place
+    below `endpointPicker`.
+    """
+    kind = deployment.spec.engine.type
+    if kind == "Other":
+        return
+    known, config = engine(kind), deployment.spec.endpoint_picker.config
+    ours = config is None
+    absent: list[tuple[Mapping[str, Any], At | None]] = [({}, None)]
+    for parameters, place in [*_sources(config)] or absent:
+        said = partial(_said, parameters, place, chosen, deployment)
+        # The configuration that is made names another path than /metrics, and counts before the flag.
+        made = ours and known.metrics_path != "/metrics"
+        path, at, by = (known.metrics_path, (), "") if made else said("path", _PATH, "/metrics")
+        if path != known.metrics_path:
+            what = f"metrics are read at {shown(path)}{by}, and {kind} serves them at {known.metrics_path}"
+            wanted = f"parameters: {{path: {known.metrics_path}}}"
+            step = f"Add {{type: {SOURCE}, {wanted}}} to plugins" if by == _BY_DEFAULT else None
+            yield Mistake(what, step or f"Write {known.metrics_path}"), at
+        scheme, at, by = said("scheme", _SCHEME, "http")
+        if scheme == "https":
+            what = f"metrics are read over https{by}, and {kind} serves plain HTTP to probes and routes"
+            yield Mistake(what, "Write http, or remove it"), at
+        # Where the port is a flag, it is no parameter.
+        as_flag = profile.engine_metrics_port_flag is not None
+        port, at, by = _said({} if as_flag else parameters, place, chosen, deployment, "port", _PORT, "0")
+        if not port.isdecimal():
+            continue
+        if port != "0" or (known.metrics_port and not ours and not as_flag):
+            yield from _port(deployment, int(port), at, by)
+
+
+_BY_DEFAULT = " by default"
+
+
+def _said(
+    parameters: Mapping[str, Any],
+    place: At | None,
+    chosen: Mapping[str, str],
+    deployment: ModelDeployment,
+    name: str,
+    flag: str,
+    default: str,
+) -> tuple[str, At, str]:
+    """Return what a parameter of a source of metrics is, its place below `endpointPicker`, and by whom it is
+    said where it does not stand there: parameters count before flags.
+    """
+    value = parameters.get(name)
+    if place is not None and isinstance(value, str | int) and not isinstance(value, bool):
+        return str(value), (*place, name), ""
+    picker = deployment.spec.endpoint_picker
+    if flag in picker.flags:
+        return chosen[flag], ("flags", flag), ""
+    if flag in chosen:
+        return chosen[flag], (), f" ({flag} of serving.eppFlags)"
+    return default, place or (() if picker.config is None else ("config",)), _BY_DEFAULT
+
+
+def in_plugin(given: Mapping[str, Any], row: PluginType, at: At) -> Iterator[Finding]:
+    """Yield parameters of a plugin that are odd, or that end the picker later, by the rules of its row."""
+    deadly = list(_odd(given, row.ends, at, deadly=True))
+    told = [finding.mistake.at for finding in deadly]
+    yield from deadly
+    yield from (finding for finding in _odd(given, row.odd, at) if finding.mistake.at not in told)
+
+
+def _odd(
+    given: Mapping[str, Any], odds: Mapping[str, tuple[Odd, ...]], at: At, *, deadly: bool = False
+) -> Iterator[Finding]:
+    for name, rules in odds.items():
+        amount = given.get(name)
+        if isinstance(amount, bool) or not isinstance(amount, int | float):
+            continue
+        for rule in rules:
+            beside = given.get(rule.unless, rule.otherwise)
+            if isinstance(beside, int | float) and beside > 0:
+                continue
+            if all(within(amount, sign, limit) for sign, limit in rule.limits):
+                continue
+            wanted = " and ".join(f"{sign} {limit:g}" for sign, limit in rule.limits)
+            mistake = Mistake(
+                f"it is {amount}, {rule.effect}", f"Write a value {wanted}, or remove it", (*at, name)
+            )
+            yield Finding(mistake, refused=False, deadly=deadly)
+            break
+
+
+def in_fields(config: Mapping[str, Any], table: PickerTable) -> Iterator[Finding]:
+    """Yield what is odd in a configuration beside the parameters of its plugins."""
+    for path, rules in table.odd.items():
+        above, _, name = path.rpartition(".")
+        given = config.get(above)
+        if isinstance(given, Mapping):
+            yield from _odd(given, {name: rules}, (above,))
+    profiles = config.get("schedulingProfiles")
+    yield from _weights(profiles if isinstance(profiles, list) else [])
+
+
+def _weights(profiles: list[Any]) -> Iterator[Finding]:
+    """Yield weights of scorers that turn what they say around, or let it count for nothing.
+
+    The score of a pod is the sum of those of all scorers, from 0 to 1, times their weights (runScorerPlugins
+    in pkg/epp/scheduling/scheduler_profile.go of all pickers).
+    """
+    for place, profile in enumerate(profiles):
+        plugins = profile.get("plugins") if isinstance(profile, Mapping) else None
+        for number, plugin in enumerate(plugins if isinstance(plugins, list) else []):
+            weight = plugin.get("weight") if isinstance(plugin, Mapping) else None
+            if isinstance(weight, bool) or not isinstance(weight, int | float) or weight > 0:
+                continue
+            name = shown(str(plugin.get("pluginRef")))
+            does = (
+                f"so {name} counts for nothing"
+                if weight == 0
+                else f"so the pods that {name} likes best are chosen last"
+            )
+            at = ("schedulingProfiles", place, "plugins", number, "weight")
+            step = "Write a value > 0, or remove the plugin" if weight == 0 else "Write a value > 0"
+            yield Finding(Mistake(f"it is {weight}, {does}", step, at), refused=False)
+
+
+def _port(deployment: ModelDeployment, port: int, at: At, by: str) -> Iterator[tuple[Mistake, At]]:
+    kind = deployment.spec.engine.type
+    ports = {found for role in serving_roles(deployment) for found in metrics_ports(deployment, role)}
+    template = deployment.spec.workers.entry_template
+    declared = {
+        opened.get("containerPort")
+        for container in template.spec.get("containers", ())
+        for opened in container.get("ports") or ()
+    }
+    if port in ports or (port and port in declared):
+        return
+    where = f"at port {port}" if port else "at the port of requests"
+    told = listing(map(str, sorted(ports)))
+    what = f"metrics are read {where}{by}, and {kind} serves them at {told}"
+    yield Mistake(what, "Remove it" if port else f"Write port: {told} as a parameter of {SOURCE}"), at
+
+
+def _sources(config: Mapping[str, Any] | None) -> Iterator[tuple[Mapping[str, Any], At]]:
+    plugins = (config or {}).get("plugins")
+    for at, plugin in enumerate(plugins if isinstance(plugins, list) else []):
+        if isinstance(plugin, Mapping) and plugin.get("type") == SOURCE:
+            parameters = plugin.get("parameters")
+            yield (
+                parameters if isinstance(parameters, Mapping) else {},
+                ("config", "plugins", at, "parameters"),
+            )

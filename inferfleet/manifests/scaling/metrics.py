@@ -1,0 +1,176 @@
+"""Checks of what replicas are scaled by: whether somebody has the metric, and whether its target is reached.
+
+A scaler asks for as many replicas as the sum over them has targets, and does nothing while the average is
+within a tenth of the target, the default of `--horizontal-pod-autoscaler-tolerance`
+(https://kubernetes.io/docs/tasks/run-application/horizontal-pod-autoscale/, 2026-11-24).
+"""
+
+from collections.abc import Iterable, Iterator
+from decimal import Decimal
+
+from inferfleet.api.kinds.inference_cluster import InferenceCluster
+from inferfleet.api.kinds.model_deployment import ModelDeployment
+from inferfleet.api.kinds.quantity import parse_quantity
+from inferfleet.api.kinds.serving.scaling import ReplicaRange, ScalingMetric
+from inferfleet.api.problems import Problem, Severity
+from inferfleet.api.wording import listing, one_of
+from inferfleet.fleet.roles import DECODE, image_of, profile_of, workers_of
+from inferfleet.profiles import table
+from inferfleet.profiles.engines import engine
+from inferfleet.profiles.kv_transfer import Version, version_of
+from inferfleet.profiles.metrics.table import metrics_of
+from inferfleet.profiles.metrics.values import EngineMetrics
+
+OF_PICKERS = frozenset(name for row in table.names() for name in table.profile(row).pool_metrics)
+
+_TOLERANCE = Decimal("1.1")
+# What pickers average is what engines call a share of their cache: refreshPrometheusMetrics in
+# pkg/epp/datalayer/logger/logger.go of GIE v1.5.0 and llm-d-router v0.10.0.
+_SHARE = "_average_kv_cache_utilization"
+# What, next step, and which part of the metric.
+_Said = tuple[str, str, Severity, str]
+
+
+def metric_problems(
+    metric: ScalingMetric, path: str, deployment: ModelDeployment, clusters: Iterable[InferenceCluster]
+) -> Iterator[Problem]:
+    """Yield what is wrong with a metric at this path of a deployment that these clusters run."""
+    said = dict.fromkeys(_said(metric, deployment, list(clusters)))
+    for what, next_step, severity, field in said:
+        key = deployment.metadata.key
+        at = f"{path}.{field}"
+        yield Problem(what, next_step, at, kind="ModelDeployment", key=key, severity=severity)
+
+
+def _said(
+    metric: ScalingMetric, deployment: ModelDeployment, clusters: list[InferenceCluster]
+) -> Iterator[_Said]:
+    name, kind = metric.name, deployment.spec.engine.type
+    if name in OF_PICKERS:
+        yield from _of_picker(name, deployment, clusters)
+        most = Decimal(1) if name.endswith(_SHARE) else None
+        yield from _target(metric, deployment, most=most, copies=1)
+        return
+    prefix = engine(kind).metrics_prefix
+    known = metrics_of(kind)
+    if not name.startswith(prefix):
+        assert known is not None
+        what = (
+            f"{name} is neither a metric of {kind}, whose names begin with {prefix}, nor one of an endpoint"
+        )
+        step = f"Write one such as {known.example} or inference_pool_average_queue_size"
+        yield f"{what} picker", step, "error", "name"
+    elif known is not None and name.startswith(known.prefix):
+        own = workers_of(deployment, DECODE).entry_template.engine.get("image")
+        images = [own or image_of(deployment, DECODE, cluster.spec.serving.images) for cluster in clusters]
+        for image in images or [own]:
+            yield from _of_engine(name, kind, known, version_of(image))
+        topology = deployment.spec.workers.topology
+        bound = known.gauges.get(name)
+        # Engines have a series for each copy of the model, and some for each GPU; a scaler adds them up.
+        yield from _target(
+            metric,
+            deployment,
+            most=None if bound is None else Decimal(bound),
+            copies=topology.data * topology.tensor,
+            counted=name in known.gauges,
+        )
+
+
+def _of_picker(
+    name: str, deployment: ModelDeployment, clusters: Iterable[InferenceCluster]
+) -> Iterator[_Said]:
+    for cluster in clusters:
+        row = table.profile(profile_of(deployment, cluster.spec.serving))
+        if name not in row.pool_metrics:
+            what = f"pickers of profile {row.name} have no metric {name} (cluster {cluster.metadata.name!r})"
+            step = f"They have {listing(row.pool_metrics)}; or write a metric of the engine"
+            yield what, step, "error", "name"
+
+
+def _of_engine(name: str, kind: str, known: EngineMetrics, version: Version | None) -> Iterator[_Said]:
+    """Yield why an engine of this version, None for an unknown one, serves no gauge of this name."""
+    gauge = f"Write a gauge such as {known.example}"
+    if name in known.counters:
+        what = f"{name} is a counter of {kind}, which only grows, and a scaler needs what goes up and down"
+        yield what, gauge, "error", "name"
+    elif name in known.histograms:
+        what = (
+            f"{name} is a histogram of {kind}, of which only {name}_bucket, {name}_sum and {name}_count are"
+        )
+        yield f"{what} served", gauge, "error", "name"
+    elif name in known.fixed:
+        yield f"the value of {name} does not follow the load of {kind}", gauge, "warning", "name"
+    elif name in known.mixed:
+        what = f"{name} has a series for each {known.mixed[name]}, and a scaler adds them up"
+        yield what, gauge, "warning", "name"
+    elif name in known.old:
+        yield from _old(name, kind, known, version)
+    elif name in known.gauges:
+        lacking = known.lacking.get(name)
+        if version is not None and lacking is not None and version <= lacking:
+            what = f"{kind} {_dotted(version)} has no metric {name}: {_dotted(lacking)} lacks it too"
+            yield what, f"Take a newer image, or {gauge[0].lower()}{gauge[1:]}", "error", "name"
+    elif known.others is None or not name.startswith(known.others):
+        what = f"{kind} {known.read} has no metric {name}"
+        step = one_of(name, known.gauges, "Its gauges")
+        end = "" if step.endswith("?") else "."
+        yield what, f"{step}{end} Keep it if another version of {kind} has it", "warning", "name"
+
+
+def _old(name: str, kind: str, known: EngineMetrics, version: Version | None) -> Iterator[_Said]:
+    old = known.old[name]
+    step = f"Write {old.instead}" if old.instead else f"Write a gauge such as {known.example}"
+    gone = _dotted(old.gone)
+    if version is not None and version >= old.gone:
+        what = f"{kind} {_dotted(version)} has no metric {name}: it is gone from {gone} on"
+        yield what, step, "error", "name"
+    elif version is None or version >= old.hidden:
+        hidden = ", and hides it before unless a flag shows it" if old.hidden < old.gone else ""
+        yield f"{kind} has no metric {name} from {gone} on{hidden}", step, "warning", "name"
+
+
+def _target(
+    metric: ScalingMetric,
+    deployment: ModelDeployment,
+    *,
+    most: Decimal | None,
+    copies: int,
+    counted: bool = True,
+) -> Iterator[_Said]:
+    """Yield a target that is never reached, or always passed.
+
+    `most` is what one of the `copies` in a pod can have, None where nothing bounds it.
+    """
+    target, replicas = parse_quantity(metric.target), deployment.spec.replicas
+    if most is None:
+        highest = replicas.max if isinstance(replicas, ReplicaRange) else 1
+        if counted and highest > 1 and target * highest < 1:
+            what = (
+                f"target {metric.target} of {metric.name} is passed whenever one replica has 1: as many as "
+            )
+            step = "Write how much one replica should have, such as 5"
+            yield f"{what}{highest} replicas run then, which is max", step, "warning", "target"
+        return
+    limit = most * copies
+    of = f"{metric.name} is from 0 to {limit:f}" + (
+        f", 0 to {most:f} for each of {copies} in a replica" if copies > 1 else ""
+    )
+    such = f"Write a share such as {most * Decimal('0.8'):f}".rstrip("0").rstrip(".")
+    if target > limit:
+        yield (
+            f"{of}, so target {metric.target} is never reached, and no replica added",
+            such,
+            "error",
+            "target",
+        )
+    elif copies == 1 and target * _TOLERANCE >= limit:
+        what = f"{of}, and a scaler adds no replica before the average is a tenth over target {metric.target}"
+        yield what, such, "warning", "target"
+    elif target * 100 < most:
+        what = f"{of}, so target {metric.target} is passed by next to nothing, and max replicas run always"
+        yield what, such, "warning", "target"
+
+
+def _dotted(version: Version) -> str:
+    return ".".join(map(str, version))

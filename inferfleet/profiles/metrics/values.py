@@ -1,0 +1,49 @@
+"""What is known of one engine's metrics: their types, the range of their values, and names that went."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+Version = tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Old:
+    """A gauge that newer versions do not serve.
+
+    It is served by default before `hidden`, by nobody from `gone` on, and in between only where a flag shows
+    it. `instead` is the gauge that took its place, None where none did.
+    """
+
+    hidden: Version
+    gone: Version
+    instead: str | None = None
+
+
+@dataclass(frozen=True)
+class EngineMetrics:
+    """The metrics of an engine in the version `read`, by the names that its source gives them.
+
+    `gauges` have the most that their value can be, None where nothing bounds it; the least is 0. `fixed` are
+    gauges whose value does not follow the load. `mixed` have several series of different things, told apart
+    by the label that is named. Counters have `_total` behind their name where they are served by
+    prometheus_client. `old` are gauges that went, `lacking` the newest version that was read and has not the
+    gauge yet. Names that begin otherwise than `prefix` are not the engine's own, and of those that begin with
+    `others` not all are known.
+    """
+
+    prefix: str
+    read: str
+    example: str
+    gauges: Mapping[str, float | None]
+    counters: frozenset[str]
+    histograms: frozenset[str]
+    fixed: frozenset[str] = frozenset()
+    mixed: Mapping[str, str] = field(default_factory=dict)
+    old: Mapping[str, Old] = field(default_factory=dict)
+    lacking: Mapping[str, Version] = field(default_factory=dict)
+    others: str | None = None
+
+
+def named(prefix: str, names: str) -> frozenset[str]:
+    """Return the names in the text, with the prefix before each."""
+    return frozenset(prefix + name for name in names.split())

@@ -1,0 +1,191 @@
+"""What replicas are scaled by: a gauge that the engine serves, with a target that it can reach."""
+
+from typing import Any
+
+import pytest
+from small_stack import cluster, made
+
+from inferfleet.api.kinds.model_deployment import ModelDeployment
+from inferfleet.api.problems import InvalidDocuments
+
+GAUGE = "Write a gauge such as vllm:num_requests_waiting"
+SHARE = "Write a share such as 0.8"
+
+
+def _problems(
+    name: str, target: str = "0.7", *, kind: str = "vLLM", image: str = "", most: int = 4, **topology: int
+) -> list[tuple[str, str, str, str]]:
+    """What is said of a metric: severity, the end of its path, what, next step."""
+    container = {"name": "engine", "image": image or "engine:1"}
+    written = ModelDeployment.model_validate(
+        {
+            "metadata": {"name": "a", "namespace": "ml"},
+            "spec": {
+                "engine": {"type": kind},
+                "replicas": {"min": 1, "max": most},
+                "scaling": {"by": "HPA", "metrics": [{"name": name, "target": target}]},
+                "workers": {
+                    "topology": {"tensor": 1, **topology},
+                    "template": {"spec": {"containers": [container]}},
+                },
+            },
+        }
+    )
+    try:
+        found: Any = made(cluster("east"), written).warnings
+    except InvalidDocuments as refused:
+        found = refused.problems
+    below = "spec.scaling.metrics[0]."
+    return [
+        (one.severity, one.path.removeprefix(below), one.what, one.next_step)
+        for one in found
+        if one.path.startswith(below)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "what"),
+    [
+        (
+            "vllm:prompt_tokens",
+            "vllm:prompt_tokens is a counter of vLLM, which only grows, and a scaler needs what goes up and "
+            "down",
+        ),
+        (
+            "vllm:time_to_first_token_seconds",
+            "vllm:time_to_first_token_seconds is a histogram of vLLM, of which only "
+            "vllm:time_to_first_token_seconds_bucket, vllm:time_to_first_token_seconds_sum and "
+            "vllm:time_to_first_token_seconds_count are served",
+        ),
+    ],
+)
+def test_counters_and_histograms_are_refused_by_their_base_names(name: str, what: str) -> None:
+    assert _problems(name) == [("error", "name", what, GAUGE)]
+
+
+def test_an_unknown_name_is_warned_of_with_the_closest_gauge() -> None:
+    assert _problems("vllm:num_request_waiting", "5") == [
+        (
+            "warning",
+            "name",
+            "vLLM 0.32.0 has no metric vllm:num_request_waiting",
+            "Did you mean vllm:num_requests_waiting? Keep it if another version of vLLM has it",
+        )
+    ]
+
+
+@pytest.mark.parametrize(
+    ("image", "severity", "what"),
+    [
+        (
+            "vllm/vllm-openai:v0.19.0",
+            "error",
+            "vLLM 0.19.0 has no metric vllm:gpu_cache_usage_perc: it is gone from 0.12.0 on",
+        ),
+        (
+            "example.com/own:1",
+            "warning",
+            "vLLM has no metric vllm:gpu_cache_usage_perc from 0.12.0 on, and hides it before unless a flag "
+            "shows it",
+        ),
+    ],
+)
+def test_a_name_that_went_is_refused_where_the_version_is_known(image: str, severity: str, what: str) -> None:
+    found = _problems("vllm:gpu_cache_usage_perc", image=image)
+    assert found == [(severity, "name", what, "Write vllm:kv_cache_usage_perc")]
+
+
+def test_a_name_that_went_is_fine_where_the_engine_still_has_it() -> None:
+    assert _problems("vllm:gpu_cache_usage_perc", image="vllm/vllm-openai:v0.10.0") == []
+
+
+def test_a_name_that_came_is_refused_before() -> None:
+    [(severity, at, what, _)] = _problems("vllm:kv_cache_usage_perc", image="vllm/vllm-openai:v0.8.5")
+    told = "vLLM 0.8.5 has no metric vllm:kv_cache_usage_perc: 0.9.1 lacks it too"
+    assert (severity, at, what) == ("error", "name", told)
+
+
+@pytest.mark.parametrize(
+    ("name", "what"),
+    [
+        ("vllm:lora_requests_info", "the value of vllm:lora_requests_info does not follow the load of vLLM"),
+        ("vllm:cache_config_info", "the value of vllm:cache_config_info does not follow the load of vLLM"),
+    ],
+)
+def test_what_an_engine_is_made_of_is_no_load(name: str, what: str) -> None:
+    assert _problems(name, "5") == [("warning", "name", what, GAUGE)]
+
+
+def test_series_of_different_things_are_warned_of() -> None:
+    [(severity, at, what, _)] = _problems("nv_trt_llm_request_metrics", "5", kind="Triton")
+    told = "nv_trt_llm_request_metrics has a series for each request_type, and a scaler adds them up"
+    assert (severity, at, what) == ("warning", "name", told)
+
+
+@pytest.mark.parametrize(
+    ("name", "target", "severity", "what"),
+    [
+        (
+            "vllm:kv_cache_usage_perc",
+            "80",
+            "error",
+            "vllm:kv_cache_usage_perc is from 0 to 1, so target 80 is never reached, and no replica added",
+        ),
+        (
+            "vllm:kv_cache_usage_perc",
+            "0.95",
+            "warning",
+            "vllm:kv_cache_usage_perc is from 0 to 1, and a scaler adds no replica before the average is a "
+            "tenth over target 0.95",
+        ),
+        (
+            "vllm:kv_cache_usage_perc",
+            "1n",
+            "warning",
+            "vllm:kv_cache_usage_perc is from 0 to 1, so target 1n is passed by next to nothing, and max "
+            "replicas run always",
+        ),
+        (
+            "inference_pool_average_kv_cache_utilization",
+            "80",
+            "error",
+            "inference_pool_average_kv_cache_utilization is from 0 to 1, so target 80 is never reached, and "
+            "no replica added",
+        ),
+    ],
+)
+def test_a_target_is_within_the_range_of_its_gauge(name: str, target: str, severity: str, what: str) -> None:
+    assert _problems(name, target) == [(severity, "target", what, SHARE)]
+
+
+def test_a_target_that_one_request_brings_to_max_is_warned_of() -> None:
+    assert _problems("vllm:num_requests_waiting", "1n") == [
+        (
+            "warning",
+            "target",
+            "target 1n of vllm:num_requests_waiting is passed whenever one replica has 1: as many as 4 "
+            "replicas run then, which is max",
+            "Write how much one replica should have, such as 5",
+        )
+    ]
+    assert _problems("vllm:num_requests_waiting", "0.25") == []
+
+
+def test_copies_in_a_pod_are_added_up() -> None:
+    assert _problems("vllm:kv_cache_usage_perc", "2", data=4, dataLocal=4) == []
+    [(severity, at, what, _)] = _problems("vllm:kv_cache_usage_perc", "5", data=4, dataLocal=4)
+    told = "vllm:kv_cache_usage_perc is from 0 to 4, 0 to 1 for each of 4 in a replica, so target 5 is never "
+    assert (severity, at, what) == ("error", "target", f"{told}reached, and no replica added")
+
+
+def test_what_fits_says_nothing() -> None:
+    fitting = {
+        "vLLM": ("vllm:num_requests_waiting", "vllm:kv_cache_usage_perc"),
+        "TensorRT-LLM": ("trtllm_num_requests_waiting", "trtllm_kv_cache_utilization", "own_metric"),
+        "Triton": ("nv_inference_pending_request_count", "nv_trt_llm_general_metrics", "vllm:anything"),
+        "Other": ("tgi_queue_size",),
+    }
+    said = {
+        (kind, name): _problems(name, "0.7", kind=kind) for kind, names in fitting.items() for name in names
+    }
+    assert {at: found for at, found in said.items() if found} == {}
