@@ -58,6 +58,7 @@ _SEPARATOR = "."
 LWS = "leaderworkerset.sigs.k8s.io/"
 LWS_NAME, LWS_GROUP, LWS_GROUP_KEY = f"{LWS}name", f"{LWS}group-index", f"{LWS}group-key"
 LWS_WORKER = f"{LWS}worker-index"
+LWS_REVISION = f"{LWS}template-revision-hash"
 
 
 def workload(spot: Spot, role: str) -> str:

@@ -113,8 +113,9 @@ def _placement(placement: PlacementStatus) -> Iterator[Row]:
 
 def _endpoint(endpoint: EndpointStatus) -> Iterator[Row]:
     for part in endpoint.parts:
-        # The message of a picker is that of one of its pods, which have rows of their own.
-        what = None if part is endpoint.picker and endpoint.picker_pods else part.message or None
+        # The message of a picker may be that of one of its pods, which have rows of their own.
+        of_pod = part is endpoint.picker and any(pod.message == part.message for pod in endpoint.picker_pods)
+        what = None if of_pod else part.message or None
         yield f"  {part.cluster} {part.object}", part.phase, None, None, what
         if part is endpoint.picker:
             yield from map(_pod, endpoint.picker_pods)
