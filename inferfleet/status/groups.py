@@ -56,14 +56,18 @@ def held_up(pods: Iterable[Mapping[str, Any]], now: datetime, *, main: str = ENG
 
 
 def last_end(pod: Mapping[str, Any]) -> str:
-    """Return how containers of a pod ended the last time, with their own last words, "" if none has.
+    """Return how containers of a pod ended the last time, with their own last words, "" if none has."""
+    return "; ".join(ends_of(pod))
+
+
+def ends_of(pod: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return how each container of a pod failed the last time, with its own last words.
 
     What ends without a word because its pod is deleted is left out.
     """
-    leaving = "deletionTimestamp" in pod["metadata"]
-    statuses = (pod.get("status") or {}).get("containerStatuses") or []
-    ends = [f"{status['name']} {said}" for status in statuses for said in terminated(status, spoken=leaving)]
-    return "; ".join(ends)
+    leaving, status = "deletionTimestamp" in pod["metadata"], pod.get("status") or {}
+    containers = [*(status.get("initContainerStatuses") or ()), *(status.get("containerStatuses") or ())]
+    return tuple(f"{each['name']} {said}" for each in containers for said in terminated(each, spoken=leaving))
 
 
 def number_of(pod: Mapping[str, Any], label: str) -> int:
