@@ -8,7 +8,7 @@ pickers.
 
 No update can end earlier because of what is heard. The provider waits until its time is over or the whole
 update is cancelled (pulumi-kubernetes v4.25.0, pkg/await/deployment.go: Progressing=False is told and waited
-through), and the engine waits for it also when the program has failed (pulumi v3.215.0,
+through), and the engine waits for it also when the program has failed (pulumi v3.250.0,
 pkg/resource/deploy/step.go calls providers with a context of their own).
 """
 
