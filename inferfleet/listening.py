@@ -159,10 +159,8 @@ async def _tell(heard: Heard, deaf: Callable[[], Problem | None], warn: Say, fai
             warn(str(problem))
         for key, sentence in heard.told():
             if key not in told:
-                warn(
-                    f"{thing}: {sentence}"
-                    + ("" if told else f". {_meanwhile(left + _BEFORE, heard.serving())}")
-                )
+                more = "" if told else f". {_meanwhile(left + _BEFORE, heard.serving())}"
+                warn(f"{thing}: {sentence.removesuffix('.') if more else sentence}{more}")
                 told.add(key)
         await asyncio.sleep(_TOLD_EVERY)
     if sentences := list(heard.waits(datetime.now(UTC))):
@@ -170,7 +168,12 @@ async def _tell(heard: Heard, deaf: Callable[[], Problem | None], warn: Say, fai
 
 
 def _meanwhile(left: float, serving: int) -> str:
-    """Return for how long an update waits still, what serves until then, and how it is ended before."""
+    """Return for how long an update waits still, what serves until then, and how it is ended before.
+
+    The state does not learn of what a cancelled update wrote (readLiveObject in pulumi-kubernetes v4.25.0,
+    pkg/provider/provider.go, asks with the context that is cancelled), so a document that is as it was before
+    would change nothing without `--refresh`.
+    """
     if left == float("inf"):
         waits = "The update waits until it is ready"
     else:
@@ -178,5 +181,5 @@ def _meanwhile(left: float, serving: int) -> str:
     pods = "1 pod of before serves" if serving == 1 else f"{serving} pods of before serve"
     return (
         f"{waits}{f', and {pods} meanwhile' if serving else ''}. "
-        "To end it now, press Ctrl-C once; then mend the document and run `pulumi up` again"
+        "To end it now, press Ctrl-C once; then mend the document and run `pulumi up --refresh`"
     )

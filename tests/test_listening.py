@@ -18,7 +18,7 @@ ENDED = {"terminated": {"exitCode": 1, "message": "1/2 clients joined"}}
 END = "engine ended with exit code 1: 1/2 clients joined"
 SET = "leaderworkerset.sigs.k8s.io/name"
 THING = "LeaderWorkerSet east/ml/kimi"
-ENDING = "To end it now, press Ctrl-C once; then mend the document and run `pulumi up` again"
+ENDING = "To end it now, press Ctrl-C once; then mend the document and run `pulumi up --refresh`"
 MANAGED = "app.kubernetes.io/managed-by"
 DEPLOYMENTS = "inferfleet.dev/deployment"
 
@@ -159,26 +159,6 @@ def test_all_workloads_of_a_cluster_are_read_in_one_request(monkeypatch: pytest.
     assert askers == 1
 
 
-class _Refusing(_Api):
-    """Credentials that may not watch pods."""
-
-    def follow(self, path: str, *, query: dict[str, str], seconds: float) -> Iterator[tuple[Event, ...]]:
-        raise RefusedError(403, path)
-
-
-def test_credentials_that_may_not_watch_pods_are_told_of_once_for_a_cluster(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    told, askers = _heard(_Refusing(), monkeypatch, "kimi", "qwen")
-    warnings = [warning for warned, _ in told for warning in warned]
-    assert warnings == [
-        "spec.cluster.existing.kubeconfig: what pods say while they are waited for is not known, and is "
-        "asked for again: cluster 'east' refused GET /api/v1/pods (403): the credentials may not read this. "
-        "Give them the right to read and write it"
-    ]
-    assert askers > 1
-
-
 def test_pods_of_before_that_serve_are_told_of_with_the_first_end(monkeypatch: pytest.MonkeyPatch) -> None:
     labels = _labels("web")
     manifest = {
@@ -214,3 +194,23 @@ def test_pods_of_before_that_serve_are_told_of_with_the_first_end(monkeypatch: p
         f"{thing} is not available after 3 s: new-0 Starting; new-0 before: engine ended with exit code 137"
     ]
     assert of_kimi == []
+
+
+class _Refusing(_Api):
+    """Credentials that may not watch pods."""
+
+    def follow(self, path: str, *, query: dict[str, str], seconds: float) -> Iterator[tuple[Event, ...]]:
+        raise RefusedError(403, path)
+
+
+def test_credentials_that_may_not_watch_pods_are_told_of_once_for_a_cluster(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    told, askers = _heard(_Refusing(), monkeypatch, "kimi", "qwen")
+    warnings = [warning for warned, _ in told for warning in warned]
+    assert warnings == [
+        "spec.cluster.existing.kubeconfig: what pods say while they are waited for is not known, and is "
+        "asked for again: cluster 'east' refused GET /api/v1/pods (403): the credentials may not read this. "
+        "Give them the right to read and write it"
+    ]
+    assert askers > 1
