@@ -1,9 +1,15 @@
-"""What pods say while an update waits for them: of workers of many pods, and of pickers with replicas.
+"""What pods of engines and of endpoint pickers say while an update waits for them.
 
-The provider knows no more of a LeaderWorkerSet than whether it is available, nor of a Deployment of which it
-waits for one ready pod. Their pods say why they are not, and the controller of LeaderWorkerSets deletes them,
-with their words, as soon as one has restarted. So they are watched, by one request at a time per cluster for
-all LeaderWorkerSets that are waited for there, and one for all pickers.
+The provider knows no more of a LeaderWorkerSet than whether it is available, and what it says of Deployments
+is a status line, which nobody sees in the log of a job. Their pods say why they are not ready, and the
+controller of LeaderWorkerSets deletes them, with their words, as soon as one has restarted. So they are
+watched, by one request at a time per cluster for all engines that are waited for there, and one for all
+pickers.
+
+No update can end earlier because of what is heard. The provider waits until its time is over or the whole
+update is cancelled (pulumi-kubernetes v4.25.0, pkg/await/deployment.go: Progressing=False is told and waited
+through), and the engine waits for it also when the program has failed (pulumi v3.250.0,
+pkg/resource/deploy/step.go calls providers with a context of their own).
 """
 
 import asyncio
@@ -15,20 +21,19 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import Any
 
-from inferfleet.api.kinds.containers import ENGINE
 from inferfleet.api.problems import Problem
 from inferfleet.desired.values import Connection, Desired, KubeObject, Listen, Say
-from inferfleet.fleet import names
-from inferfleet.manifests.picker.objects import CONTAINER as PICKER
-from inferfleet.manifests.worker_set import KIND as WORKER_SET
-from inferfleet.reach.api import Api, Event
+from inferfleet.reach.api import Api
 from inferfleet.reach.at_once import ask
-from inferfleet.status.groups import held_up, last_end
+from inferfleet.status.heard import ENGINES, PICKERS, Heard, pods_of
 
 # Seconds that one request follows the pods: so late it may be known that another workload is waited for.
 _EVERY = 2
 # Seconds between two times at which what was seen is told.
 _TOLD_EVERY = 1.0
+# Seconds after which it is told for the first time: until then the newest pods may be those of an update that
+# failed before this one.
+_FIRST = 5.0
 # Seconds after which a client is made again: tokens end, and a cluster that did not answer may be back.
 _SPELL = 300.0
 _PAUSE = 10.0
@@ -38,12 +43,6 @@ _BEFORE = 2.0
 _MOST_NAMES = 40
 
 Question = Callable[[Connection, Api], None]
-_Key = tuple[str | None, str]
-# By kind: the label by which pods name their workload, a selector of all such pods, their main container.
-_PODS = {
-    WORKER_SET: (names.LWS_NAME, names.LWS_NAME, ENGINE),
-    "Deployment": (names.PICKER, f"{names.PICKER},{names.MANAGED_BY}={names.MANAGER}", PICKER),
-}
 
 
 def listening(desired: Desired, kubeconfigs: Mapping[str, str], *, container_api: str) -> Listen:
@@ -59,13 +58,13 @@ def listening(desired: Desired, kubeconfigs: Mapping[str, str], *, container_api
 
     listeners: dict[str, _Listener] = {}
     for cluster in desired.clusters:
-        for kind in _PODS:
+        for pods in (ENGINES, PICKERS):
             listener = _Listener(partial(put, replace(desired, clusters=(cluster,))))
-            of_kind = (made for made in cluster.objects if made.heard and made.kind == kind)
-            listeners |= {made.key: listener for made in of_kind}
+            theirs = (made for made in cluster.objects if made.heard and pods_of(made) == pods)
+            listeners |= {made.key: listener for made in theirs}
 
     async def listen(workload: KubeObject, warn: Say, fail: Say) -> None:
-        heard = _Heard(workload)
+        heard = Heard(workload)
         listener = listeners[workload.key]
         listener.begin(heard)
         try:
@@ -76,55 +75,25 @@ def listening(desired: Desired, kubeconfigs: Mapping[str, str], *, container_api
     return listen
 
 
-class _Heard:
-    """What the pods of a workload said: how each ended the last time, and which of them hold it up now."""
-
-    def __init__(self, workload: KubeObject) -> None:
-        self.workload = workload
-        self.ends: dict[str, str] = {}
-        self.waits: tuple[str, ...] = ()
-        self._label, _, self._main = _PODS[workload.kind]
-
-    @property
-    def key(self) -> _Key:
-        """Return namespace and name of the workload."""
-        return self.workload.namespace, self.workload.kubernetes_name
-
-    def see(self, events: Iterable[Event]) -> None:
-        """Take in how pods ended. Those that are made anew have the names of those before."""
-        for _, pod in events:
-            if self._has(pod) and (end := last_end(pod)):
-                self.ends[pod["metadata"]["name"]] = end
-
-    def look(self, pods: Iterable[dict[str, Any]]) -> None:
-        """Take in what the pods that there are wait for."""
-        own = [pod for pod in pods if self._has(pod)]
-        self.waits = tuple(held_up(own, datetime.now(UTC), main=self._main))
-
-    def _has(self, pod: Mapping[str, Any]) -> bool:
-        metadata = pod["metadata"]
-        return (metadata["namespace"], metadata["labels"][self._label]) == self.key
-
-
 class _Listener:
-    """Looks at pods of a cluster in a thread of its own, while it is waited for any workload of a kind."""
+    """Looks at pods of a cluster in a thread of its own, while any workload of some kind is waited for."""
 
     def __init__(self, put: Callable[[Question], Problem | None]) -> None:
         self._put = put
         self._problem: Problem | None = None
         self._told = False
         self._lock = threading.Lock()
-        self._heard: tuple[_Heard, ...] = ()
+        self._heard: tuple[Heard, ...] = ()
         self._runs = False
 
-    def begin(self, heard: _Heard) -> None:
+    def begin(self, heard: Heard) -> None:
         with self._lock:
             self._heard += (heard,)
             if not self._runs:
                 self._runs = True
                 threading.Thread(target=self._follow, daemon=True, name="listen").start()
 
-    def end(self, heard: _Heard) -> None:
+    def end(self, heard: Heard) -> None:
         with self._lock:
             self._heard = tuple(other for other in self._heard if other is not heard)
 
@@ -152,42 +121,65 @@ class _Listener:
         """Follow the pods until it is over, or until a new client is due."""
         until = time.monotonic() + _SPELL - _PAUSE
         while (waited := self._heard) and time.monotonic() < until:
+            query = _query(waited)
             pods: dict[tuple[str, str], dict[str, Any]] = {}
-            for events in api.follow("/api/v1/pods", query=_query(waited), seconds=_EVERY):
+            for events in api.follow("/api/v1/pods", query=query, seconds=_EVERY):
                 for kind, pod in events:
                     key = pod["metadata"]["namespace"], pod["metadata"]["name"]
                     if kind == "DELETED":
                         pods.pop(key, None)
                     else:
                         pods[key] = pod
+                known, waited = waited, self._heard
                 for heard in waited:
-                    heard.see(events)
+                    # One that is new here has not seen the events before.
+                    heard.see(events if heard in known else (("ADDED", pod) for pod in pods.values()))
                     heard.look(pods.values())
-                if self._heard != waited or time.monotonic() >= until:
+                if not waited or _query(waited) != query or time.monotonic() >= until:
                     break
 
 
-def _query(waited: Iterable[_Heard]) -> dict[str, str]:
-    """Return the query for the pods of workloads of one kind."""
-    [(label, every, _)] = {_PODS[heard.workload.kind] for heard in waited}
-    named = sorted({heard.workload.kubernetes_name for heard in waited})
+def _query(waited: Iterable[Heard]) -> dict[str, str]:
+    """Return the query for the pods of workloads that are asked for together."""
+    [(label, every, _)] = {heard.asked for heard in waited}
+    named = sorted({heard.value for heard in waited})
     return {"labelSelector": every if len(named) > _MOST_NAMES else f"{label} in ({','.join(named)})"}
 
 
-async def _tell(heard: _Heard, deaf: Callable[[], Problem | None], warn: Say, fail: Say) -> None:
-    """Tell how pods ended, each end once, and before the update gives up what it waited for. `deaf` says why
+async def _tell(heard: Heard, deaf: Callable[[], Problem | None], warn: Say, fail: Say) -> None:
+    """Tell what pods say, each thing once, and before the update gives up what it waited for. `deaf` says why
     nothing is heard of them.
     """
     thing = f"{heard.workload.kind} {heard.workload.name}"
     until = time.monotonic() + (heard.workload.timeout or float("inf")) - _BEFORE
     told: set[str] = set()
-    while time.monotonic() < until:
+    await asyncio.sleep(_FIRST)
+    while (left := until - time.monotonic()) > 0:
         if problem := deaf():
             warn(str(problem))
-        for pod, end in sorted(heard.ends.items()):
-            if end not in told:
-                told.add(end)
-                warn(f"{thing}: pod {pod}: {end}")
+        for key, sentence in heard.told():
+            if key not in told:
+                more = "" if told else f". {_meanwhile(left + _BEFORE, heard.serving())}"
+                warn(f"{thing}: {sentence.removesuffix('.') if more else sentence}{more}")
+                told.add(key)
         await asyncio.sleep(_TOLD_EVERY)
-    if sentences := [*heard.waits, *(f"{pod} before: {end}" for pod, end in sorted(heard.ends.items()))]:
+    if sentences := list(heard.waits(datetime.now(UTC))):
         fail(f"{thing} is not available after {heard.workload.timeout} s: {'; '.join(sentences)}")
+
+
+def _meanwhile(left: float, serving: int) -> str:
+    """Return for how long an update waits still, what serves until then, and how it is ended before.
+
+    The state does not learn of what a cancelled update wrote (readLiveObject in pulumi-kubernetes v4.25.0,
+    pkg/provider/provider.go, asks with the context that is cancelled), so a document that is as it was before
+    would change nothing without `--refresh`.
+    """
+    if left == float("inf"):
+        waits = "The update waits until it is ready"
+    else:
+        waits = f"The update waits {f'{left / 60:.0f} minutes' if left >= 120 else f'{left:.0f} s'} more"
+    pods = "1 pod of before serves" if serving == 1 else f"{serving} pods of before serve"
+    return (
+        f"{waits}{f', and {pods} meanwhile' if serving else ''}. "
+        "To end it now, press Ctrl-C once; then mend the document and run `pulumi up --refresh`"
+    )

@@ -18,20 +18,29 @@ ENDED = {"terminated": {"exitCode": 1, "message": "1/2 clients joined"}}
 END = "engine ended with exit code 1: 1/2 clients joined"
 SET = "leaderworkerset.sigs.k8s.io/name"
 THING = "LeaderWorkerSet east/ml/kimi"
+ENDING = "To end it now, press Ctrl-C once; then mend the document and run `pulumi up --refresh`"
+MANAGED = "app.kubernetes.io/managed-by"
+DEPLOYMENTS = "inferfleet.dev/deployment"
+
+
+def _labels(deployment: str) -> dict[str, str]:
+    label = "inferfleet.dev"
+    return {f"{label}/deployment": deployment, f"{label}/role": "decode", f"{label}/placement": "h100"}
 
 
 def _workload(name: str, timeout: int) -> KubeObject:
     manifest = {
         "apiVersion": "leaderworkerset.x-k8s.io/v1",
         "kind": "LeaderWorkerSet",
-        "metadata": {"name": name, "namespace": "ml"},
+        "metadata": {"name": name, "namespace": "ml", "labels": _labels(name)},
     }
     return KubeObject(f"east/ml/{name}", manifest, timeout=timeout)
 
 
 def _pod(name: str, *, namespace: str = "ml", **status: Any) -> dict[str, Any]:
+    kimi = name.rpartition("-")[0]
     return {
-        "metadata": {"name": name, "namespace": namespace, "labels": {SET: name.rpartition("-")[0]}},
+        "metadata": {"name": name, "namespace": namespace, "labels": _labels(kimi) | {SET: kimi}},
         "spec": {"nodeName": "n", "containers": [{"name": "engine"}]},
         "status": {"containerStatuses": [{"name": "engine", **status}]},
     }
@@ -78,6 +87,7 @@ def _heard(api: _Api, monkeypatch: pytest.MonkeyPatch, *sets: str | KubeObject) 
     monkeypatch.setattr(listening, "ask", ask)
     monkeypatch.setattr(listening, "_EVERY", 0.01)
     monkeypatch.setattr(listening, "_TOLD_EVERY", 0.01)
+    monkeypatch.setattr(listening, "_FIRST", 0.05)
     monkeypatch.setattr(listening, "_PAUSE", 0.01)
     monkeypatch.setattr(listening, "_BEFORE", 2.8)
     listen = listening.listening(desired, {}, container_api="")
@@ -98,14 +108,14 @@ def test_an_end_is_told_once_and_again_with_what_was_waited_for(monkeypatch: pyt
     waiting = _pod("kimi-0", state={"waiting": {"reason": "ContainerCreating"}})
     api = _Api([_pod("kimi-0", state=ENDED)], [_pod("kimi-0", lastState=ENDED)], [waiting])
     [(warned, failed)], _ = _heard(api, monkeypatch, "kimi")
-    assert warned == [f"{THING}: pod kimi-0: {END}"]
+    assert warned == [f"{THING}: pod kimi-0: {END}. The update waits 3 s more. {ENDING}"]
     assert failed == [
         f"{THING} is not available after 3 s: kimi-0 Starting: ContainerCreating; kimi-0 before: {END}"
     ]
-    assert api.asked == {("/api/v1/pods", f"{SET} in (kimi)")}
+    assert api.asked == {("/api/v1/pods", f"{DEPLOYMENTS} in (kimi)")}
 
 
-def test_pods_of_a_picker_with_replicas_are_told_of_too(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_pods_of_a_picker_are_told_of_too(monkeypatch: pytest.MonkeyPatch) -> None:
     label = "app.kubernetes.io/name"
     manifest = {
         "apiVersion": "apps/v1",
@@ -113,7 +123,11 @@ def test_pods_of_a_picker_with_replicas_are_told_of_too(monkeypatch: pytest.Monk
         "metadata": {
             "name": "kimi-epp",
             "namespace": "ml",
-            "annotations": {"pulumi.com/waitFor": "jsonpath={.status.readyReplicas}"},
+            "labels": {MANAGED: "inferfleet"},
+        },
+        "spec": {
+            "selector": {"matchLabels": {label: "kimi-epp"}},
+            "template": {"metadata": {"labels": {label: "kimi-epp", MANAGED: "inferfleet"}}},
         },
     }
     picker = KubeObject("east/ml/kimi-epp", manifest, timeout=3)
@@ -124,7 +138,7 @@ def test_pods_of_a_picker_with_replicas_are_told_of_too(monkeypatch: pytest.Monk
     api = _Api([pod])
     [(warned, failed)], _ = _heard(api, monkeypatch, picker)
     thing, end = "Deployment east/ml/kimi-epp", "ended with exit code 1: no such plugin"
-    assert warned == [f"{thing}: pod kimi-epp-0: epp {end}"]
+    assert warned == [f"{thing}: pod kimi-epp-0: epp {end}. The update waits 3 s more. {ENDING}"]
     assert failed == [
         f"{thing} is not available after 3 s: kimi-epp-0 Starting; kimi-epp-0 before: epp {end}"
     ]
@@ -141,8 +155,45 @@ def test_all_workloads_of_a_cluster_are_read_in_one_request(monkeypatch: pytest.
     api = _Api([_pod("r7-0", lastState=ENDED, ready=True, state={"running": {}})])
     told, askers = _heard(api, monkeypatch, *sets)
     assert [thing for thing, (warned, _) in zip(sets, told, strict=True) if warned] == ["r7"]
-    assert ("/api/v1/pods", SET) in api.asked
+    assert ("/api/v1/pods", DEPLOYMENTS) in api.asked
     assert askers == 1
+
+
+def test_pods_of_before_that_serve_are_told_of_with_the_first_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    labels = _labels("web")
+    manifest = {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": "web-decode-h100", "namespace": "ml", "labels": labels},
+        "spec": {"selector": {"matchLabels": labels}, "template": {"metadata": {"labels": labels}}},
+    }
+
+    def pod(name: str, template: str, created: str, **status: Any) -> dict[str, Any]:
+        made = _pod(name, **status)
+        made["metadata"] |= {"creationTimestamp": created, "labels": labels | {"pod-template-hash": template}}
+        return made
+
+    old = pod("old-0", "a", "2026-08-01T11:00:00Z")
+    old["status"]["conditions"] = [{"type": "Ready", "status": "True"}]
+    new = pod("new-0", "b", "2026-08-01T11:01:00Z", lastState=ENDED)
+    last = pod("new-0", "b", "2026-08-01T11:01:00Z", lastState={"terminated": {"exitCode": 137}})
+    told, askers = _heard(
+        _Api([old, new], [old, new], [last]),
+        monkeypatch,
+        KubeObject("east/ml/web-decode-h100", manifest, timeout=3),
+        "kimi",
+    )
+    assert askers == 1
+    [(warned, failed), (of_kimi, _)] = told
+    thing = "Deployment east/ml/web-decode-h100"
+    assert warned == [
+        f"{thing}: pod new-0: engine ended with exit code 137. "
+        f"The update waits 3 s more, and 1 pod of before serves meanwhile. {ENDING}"
+    ]
+    assert failed == [
+        f"{thing} is not available after 3 s: new-0 Starting; new-0 before: engine ended with exit code 137"
+    ]
+    assert of_kimi == []
 
 
 class _Refusing(_Api):

@@ -13,7 +13,6 @@ from inferfleet.fleet.decisions import Plan
 from inferfleet.fleet.spot import Spot
 from inferfleet.gke.changes.differences import CloudChange
 from inferfleet.gke.values import CloudCluster
-from inferfleet.manifests.metadata import WAIT_FOR
 from inferfleet.manifests.monitors import KINDS as MONITORS
 from inferfleet.manifests.scaling.scaler import KEDA, target_of
 from inferfleet.manifests.scheduling.needs import SchedulerNeed
@@ -70,12 +69,15 @@ class KubeObject:
 
     @property
     def heard(self) -> bool:
-        """Return whether its pods say more than the provider does while an update waits for it."""
-        annotations = self.manifest["metadata"].get("annotations", {})
-        if self.kind == WORKER_SET:
-            return SKIP_AWAIT not in annotations
-        # A picker with several replicas, of which one becomes ready.
-        return self.kind == "Deployment" and WAIT_FOR in annotations
+        """Return whether an update listens to its pods while it waits: to engines and endpoint pickers."""
+        if SKIP_AWAIT in self.manifest["metadata"].get("annotations", {}):
+            return False
+        if self.kind != "Deployment":
+            return self.kind == WORKER_SET
+        # Not a Deployment that a plugin adds beside a workload.
+        template = self.manifest.get("spec", {}).get("template", {})
+        labels = (template.get("metadata") or {}).get("labels") or {}
+        return names.PLACEMENT in labels or labels.get(names.MANAGED_BY) == names.MANAGER
 
     @property
     def key(self) -> str:

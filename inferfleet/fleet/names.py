@@ -57,7 +57,7 @@ _SEPARATOR = "."
 # What the controller of LeaderWorkerSets sets on its pods (LWS 0.9, api/leaderworkerset/v1).
 LWS = "leaderworkerset.sigs.k8s.io/"
 LWS_NAME, LWS_GROUP, LWS_GROUP_KEY = f"{LWS}name", f"{LWS}group-index", f"{LWS}group-key"
-LWS_WORKER = f"{LWS}worker-index"
+LWS_WORKER, LWS_REVISION = f"{LWS}worker-index", f"{LWS}template-revision-hash"
 
 
 def workload(spot: Spot, role: str) -> str:

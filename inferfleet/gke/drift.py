@@ -92,13 +92,17 @@ _NO_VALUE = "set"
 
 @dataclass(frozen=True)
 class Drift:
-    """One field of one object: the value `found` there, and the value `wanted` by the documents."""
+    """One field of one object: the value `found` there, and the value `wanted` by the documents.
+
+    `undeployed` where it is known that an update set what is found, so that the documents changed since.
+    """
 
     cluster: str
     thing: str
     field: str
     found: str
     wanted: str
+    undeployed: bool = False
 
     def __str__(self) -> str:
         return f"{self.thing}: {self.field} is {self.found}, documents say {self.wanted}"

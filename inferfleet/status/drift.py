@@ -13,6 +13,9 @@ from inferfleet.status.read import METADATA_ONLY, InCloud, Seen
 from inferfleet.status.routing import titled
 
 _AUTOSCALER = "kube-controller-manager"
+# As which updates write: `pulumi-kubernetes-<8 digits>` (fieldManagerName in pulumi-kubernetes v4.25.0,
+# provider/pkg/provider/provider.go).
+_ENGINE = "pulumi-kubernetes"
 
 
 def drift(
@@ -52,7 +55,22 @@ def object_drift(
                 continue
             if _scaled_by_a_controller(live):
                 continue
-        yield Drift(cluster, thing, path.removeprefix("."), shown(actual), shown(value))
+        undeployed = actual is not None and _written_by_updates_alone(live)
+        yield Drift(cluster, thing, path.removeprefix("."), shown(actual), shown(value), undeployed)
+
+
+def _written_by_updates_alone(live: Mapping[str, Any]) -> bool:
+    """Return whether nobody but updates set any field that is there, as API servers remember it. Of fields
+    that are gone they remember nothing, and whoever writes a status or scales has a subresource of its own.
+    """
+    writers = [
+        (entry.get("manager", ""), entry.get("operation"))
+        for entry in live["metadata"].get("managedFields") or ()
+        if not entry.get("subresource")
+    ]
+    return bool(writers) and all(
+        name.startswith(_ENGINE) and operation == "Apply" for name, operation in writers
+    )
 
 
 def _outside(cluster: str, thing: str, replicas: Any, scaled: tuple[int, int]) -> Iterator[Drift]:

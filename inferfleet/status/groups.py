@@ -20,9 +20,9 @@ def groups(pods: Iterable[Member], *, number: int, size: int) -> Iterator[GroupS
     """Yield the status of each of `number` groups of `size` pods; `pods` are live ones with their status."""
     by_group: dict[int, list[Member]] = {}
     for pod, told in pods:
-        by_group.setdefault(_number(pod, LWS_GROUP), []).append((pod, told))
+        by_group.setdefault(number_of(pod, LWS_GROUP), []).append((pod, told))
     for index in sorted({*range(number), *by_group}):
-        members = sorted(by_group.get(index, ()), key=lambda member: _number(member[0], LWS_WORKER))
+        members = sorted(by_group.get(index, ()), key=lambda member: number_of(member[0], LWS_WORKER))
         yield _group(index, members, size)
 
 
@@ -33,7 +33,7 @@ def _group(index: int, members: list[Member], size: int) -> GroupStatus:
     ready = phases.count(Phase.READY)
     # Of pods that wait alike a follower is named, the first: leaders wait for them.
     waiting = [
-        (_BLAME.index(told.phase), not _number(pod, LWS_WORKER), place)
+        (_BLAME.index(told.phase), not number_of(pod, LWS_WORKER), place)
         for place, (pod, told) in enumerate(members)
         if told.phase != Phase.READY
     ]
@@ -56,16 +56,21 @@ def held_up(pods: Iterable[Mapping[str, Any]], now: datetime, *, main: str = ENG
 
 
 def last_end(pod: Mapping[str, Any]) -> str:
-    """Return how containers of a pod ended the last time, with their own last words, "" if none has.
+    """Return how containers of a pod ended the last time, with their own last words, "" if none has."""
+    return "; ".join(ends_of(pod))
+
+
+def ends_of(pod: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return how each container of a pod failed the last time, with its own last words.
 
     What ends without a word because its pod is deleted is left out.
     """
-    leaving = "deletionTimestamp" in pod["metadata"]
-    statuses = (pod.get("status") or {}).get("containerStatuses") or []
-    ends = [f"{status['name']} {said}" for status in statuses for said in terminated(status, spoken=leaving)]
-    return "; ".join(ends)
+    leaving, status = "deletionTimestamp" in pod["metadata"], pod.get("status") or {}
+    containers = [*(status.get("initContainerStatuses") or ()), *(status.get("containerStatuses") or ())]
+    return tuple(f"{each['name']} {said}" for each in containers for said in terminated(each, spoken=leaving))
 
 
-def _number(pod: Mapping[str, Any], label: str) -> int:
+def number_of(pod: Mapping[str, Any], label: str) -> int:
+    """Return the number that a label of a pod of a group says, 0 without one."""
     text = (pod["metadata"].get("labels") or {}).get(label, "")
     return int(text) if text.isdecimal() else 0

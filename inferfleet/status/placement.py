@@ -11,6 +11,7 @@ from inferfleet.status.admission import group_waits, held_back, waits_for_nodes
 from inferfleet.status.groups import Member, groups
 from inferfleet.status.pods import one_line, pod_status
 from inferfleet.status.read import Key, Seen
+from inferfleet.status.rolling import unfinished
 from inferfleet.status.routing import ABSENT, selected, titled
 from inferfleet.status.values import GroupStatus, Phase, PlacementStatus, PluginStatus, PodStatus, worst
 
@@ -31,13 +32,12 @@ def placement_status(
     of_workloads: dict[str, tuple[GroupStatus, ...]] = {}
     for workload in workloads:
         members = list(_pods(workload, seen, now))
-        own_pods = [pod for _, pod in members]
-        pods += own_pods
+        pods += [told for _, told in members]
         if workload["kind"] == KIND:
             spec = workload["spec"]
             of_workload = groups(members, number=spec["replicas"], size=spec["leaderWorkerTemplate"]["size"])
             of_workloads[workload["metadata"]["name"]] = tuple(of_workload)
-        phase, message = _workload(workload, own_pods, seen)
+        phase, message = _workload(workload, members, seen)
         phases.append(phase)
         messages += [message] if message else []
     return PlacementStatus(
@@ -90,20 +90,22 @@ def _pods(workload: dict[str, Any], seen: Seen, now: datetime) -> Iterator[Membe
     else:
         labels = spec["selector"]["matchLabels"]
     for pod in seen.pods:
-        if selected(pod, metadata["namespace"], labels):
+        # The selector of a Deployment would take the pods of the groups that it replaces, or that replace it.
+        of_groups = names.LWS_NAME in (pod["metadata"].get("labels") or {})
+        if selected(pod, metadata["namespace"], labels) and of_groups == (workload["kind"] == KIND):
             deadline = spec.get("progressDeadlineSeconds")
             held = held_back(pod, seen.admissions) or waits_for_nodes(pod, seen.objects)
             yield pod, pod_status(pod, main="engine", deadline=deadline, now=now, held=held)
 
 
-def _workload(workload: dict[str, Any], pods: list[PodStatus], seen: Seen) -> tuple[Phase, str]:
+def _workload(workload: dict[str, Any], members: list[Member], seen: Seen) -> tuple[Phase, str]:
     key = _key(workload)
     actual = seen.objects.get(key)
     if actual is None:
         return Phase.MISSING, f"{titled(key)} {ABSENT}"
     status, wanted = actual.get("status") or {}, pods_of(workload)
-    alive = [pod for pod in pods if pod.phase != Phase.LEAVING]
-    unready = [pod.phase for pod in alive if pod.phase != Phase.READY]
+    alive = [told for _, told in members if told.phase != Phase.LEAVING]
+    unready = [told.phase for told in alive if told.phase != Phase.READY]
     ready = len(alive) - len(unready)
     failure = "; ".join(_failures(status))
     if ready < wanted:
@@ -113,12 +115,7 @@ def _workload(workload: dict[str, Any], pods: list[PodStatus], seen: Seen) -> tu
         return phase, "; ".join(
             part for part in (missing, group_waits(workload, seen.objects), failure) if part
         )
-    behind = status.get("observedGeneration", 0) < actual["metadata"].get("generation", 0)
-    updated, replicas = status.get("updatedReplicas", 0), workload["spec"]["replicas"]
-    if replicas and (behind or updated < replicas):
-        of = "groups" if workload["kind"] == KIND else "pods"
-        return Phase.STARTING, f"rolls: {updated} of {replicas} {of} have the latest template"
-    return Phase.READY, ""
+    return unfinished(workload, actual, members, failure) or (Phase.READY, "")
 
 
 def _key(workload: Mapping[str, Any]) -> Key:

@@ -9,6 +9,7 @@ from inferfleet.status.values import Phase, PodStatus
 
 # Reasons of a waiting container that needs nothing but time.
 _CREATING = frozenset({"", "ContainerCreating", "PodInitializing"})
+_BETWEEN_STARTS = "CrashLoopBackOff"
 # How kubelets begin the message of every pod that is not ready; some add more.
 _UNREADY = re.compile(r"^containers with unready status: \[[^]]*\](; )?")
 # Lines and characters of a log: it ends with what went wrong, and more would hide the next pod.
@@ -101,6 +102,28 @@ def _failures(status: Mapping[str, Any]) -> Iterator[str]:
                 yield ": ".join(part for part in (f"{container['name']} {waiting['reason']}", *words) if part)
             elif ended and not (may_end and ended.get("exitCode") == 0):
                 yield f"{container['name']} {next(_ended(container, 'state'))}"
+
+
+def is_ready(pod: Mapping[str, Any]) -> bool:
+    """Return whether a pod is ready and stays."""
+    conditions = (pod.get("status") or {}).get("conditions") or ()
+    ready = any((one["type"], one["status"]) == ("Ready", "True") for one in conditions)
+    return ready and "deletionTimestamp" not in pod["metadata"]
+
+
+def not_started(pod: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Yield each container that its kubelet cannot start, such as one without its image, and why.
+
+    One that ended and waits for its next start is none of them.
+    """
+    status = pod.get("status") or {}
+    for name in ("initContainerStatuses", "containerStatuses"):
+        for container in status.get(name) or ():
+            waiting = (container.get("state") or {}).get("waiting") or {}
+            reason = waiting.get("reason", "")
+            if reason not in (*_CREATING, _BETWEEN_STARTS):
+                words = [f"{container['name']} {reason}", one_line(waiting.get("message", ""))]
+                yield container["name"], ": ".join(part for part in words if part)
 
 
 def terminated(container: Mapping[str, Any], *, spoken: bool) -> Iterator[str]:

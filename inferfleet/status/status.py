@@ -1,6 +1,6 @@
 """status(desired, seen, now): what is desired against what the clusters have, by deployment and cluster."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 
 from inferfleet.api.problems import Problem
@@ -12,9 +12,11 @@ from inferfleet.manifests.picker.objects import CONTAINER as PICKER
 from inferfleet.manifests.worker_set import KIND
 from inferfleet.status import routing
 from inferfleet.status.drift import drift
+from inferfleet.status.groups import Member
 from inferfleet.status.placement import placement_status
 from inferfleet.status.pods import pod_status
 from inferfleet.status.read import InCloud, Key, Seen
+from inferfleet.status.rolling import unfinished
 from inferfleet.status.values import (
     ClusterStatus,
     DeploymentStatus,
@@ -22,7 +24,6 @@ from inferfleet.status.values import (
     PartStatus,
     Phase,
     PlacementStatus,
-    PodStatus,
     ServiceStatus,
     Status,
     worst,
@@ -126,35 +127,39 @@ def _endpoint(
         for wanted in component.objects
     }
     picker, pool, route = by_kind["Deployment"], by_kind["InferencePool"], by_kind.get("HTTPRoute")
-    pods = tuple(_picker_pods(picker, seen, now)) if seen else ()
+    members = tuple(_picker_pods(picker, seen, now)) if seen else ()
     name = cluster.connection.cluster
     return EndpointStatus(
         name,
-        routing.part(name, _key(picker), _picker(picker, pods, seen) if seen else _UNKNOWN),
+        routing.part(name, _key(picker), _picker(picker, members, seen) if seen else _UNKNOWN),
         routing.part(name, _key(pool), routing.pool(seen, _key(pool), picker.manifest) if seen else _UNKNOWN),
         _route(route, cluster, seen) if route else None,
-        pods,
+        tuple(told for _, told in members),
     )
 
 
-def _picker_pods(picker: KubeObject, seen: Seen, now: datetime) -> Iterator[PodStatus]:
+def _picker_pods(picker: KubeObject, seen: Seen, now: datetime) -> Iterator[Member]:
     labels = picker.manifest["spec"]["selector"]["matchLabels"]
     for pod in seen.pods:
         if routing.selected(pod, picker.namespace or "", labels):
-            yield pod_status(pod, main=PICKER, deadline=picker.timeout, now=now)
+            yield pod, pod_status(pod, main=PICKER, deadline=picker.timeout, now=now)
 
 
-def _picker(picker: KubeObject, pods: tuple[PodStatus, ...], seen: Seen) -> routing.Verdict:
-    """Return Ready when one pod is ready: of several, only the elected leader becomes ready."""
-    if _key(picker) not in seen.objects:
+def _picker(picker: KubeObject, members: Sequence[Member], seen: Seen) -> routing.Verdict:
+    """Return Ready when one pod is ready: of several, only the elected leader becomes ready. A picker with
+    one replica keeps its Deployment, which rolls.
+    """
+    actual = seen.objects.get(_key(picker))
+    if actual is None:
         return Phase.MISSING, routing.ABSENT
-    if any(pod.phase == Phase.READY for pod in pods):
-        return Phase.READY, ""
-    alive = [pod for pod in pods if pod.phase != Phase.LEAVING]
+    if any(told.phase == Phase.READY for _, told in members):
+        rolls = picker.manifest["spec"]["replicas"] == 1 and unfinished(picker.manifest, actual, members)
+        return rolls or (Phase.READY, "")
+    alive = [told for _, told in members if told.phase != Phase.LEAVING]
     if not alive:
         return Phase.PENDING, "it has no pod yet"
-    phase = worst(pod.phase for pod in alive)
-    return phase, next(pod.message for pod in alive if pod.phase == phase)
+    phase = worst(told.phase for told in alive)
+    return phase, next(told.message for told in alive if told.phase == phase)
 
 
 def _service(route: ServiceRoute, cluster: DesiredCluster, seen: Seen | None) -> PartStatus:

@@ -197,13 +197,22 @@ def test_googles_container_api_is_asked_where_the_environment_says(
 def test_drift_has_a_table_and_values_of_its_own_and_does_not_change_the_exit_code(
     project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    moved = replace(FINE, drift=(Drift("east", "pool east/l4", "size", "3", "2"),))
+    edited = Drift("east", "east Deployment ml/qwen", "spec.replicas", "1", "2", undeployed=True)
+    moved = replace(FINE, drift=(Drift("east", "pool east/l4", "size", "3", "2"), edited))
     step = "Restore it with `pulumi up --refresh`, or take it into the documents"
-    assert list(tables(moved))[-1] == (
-        f"drift: changed by hand, or not deployed yet. {step}",
-        ("object", "field", "is", "documents say"),
-        [("pool east/l4", "size", "3", "2")],
-    )
+    columns = ("object", "field", "is", "documents say")
+    assert list(tables(moved))[-2:] == [
+        (
+            "not deployed yet: documents changed since an update wrote this. `pulumi up` writes it",
+            columns,
+            [("east Deployment ml/qwen", "spec.replicas", "1", "2")],
+        ),
+        (
+            f"drift: changed by hand, or not deployed yet. {step}",
+            columns,
+            [("pool east/l4", "size", "3", "2")],
+        ),
+    ]
     assert as_values(moved)["drift"] == [
         {
             "cluster": "east",
@@ -211,9 +220,20 @@ def test_drift_has_a_table_and_values_of_its_own_and_does_not_change_the_exit_co
             "field": "size",
             "found": "3",
             "wanted": "2",
+            "undeployed": False,
             "what": "pool east/l4: size is 3, documents say 2",
             "nextStep": step,
-        }
+        },
+        {
+            "cluster": "east",
+            "thing": "east Deployment ml/qwen",
+            "field": "spec.replicas",
+            "found": "1",
+            "wanted": "2",
+            "undeployed": True,
+            "what": "east Deployment ml/qwen: spec.replicas is 1, documents say 2",
+            "nextStep": "`pulumi up` writes it",
+        },
     ]
     answers(monkeypatch, moved)
     assert project.run("status").code == 0

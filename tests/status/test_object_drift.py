@@ -155,3 +155,30 @@ def test_a_change_is_told_with_its_cluster_and_object() -> None:
     assert list(object_drift("east", "east Deployment ml/qwen", MANIFEST, actual, whole=True)) == [
         Drift("east", "east Deployment ml/qwen", "spec.replicas", "3", "2")
     ]
+
+
+OURS = {"manager": "pulumi-kubernetes-1a2b3c4d", "operation": "Apply"}
+CONTROLLERS = {"manager": "kube-controller-manager", "operation": "Update", "subresource": "status"}
+
+
+@pytest.mark.parametrize(
+    ("writers", "undeployed"),
+    [
+        pytest.param([OURS, CONTROLLERS], True, id="an update alone"),
+        pytest.param([OURS, {"manager": "kubectl-edit", "operation": "Update"}], False, id="a person too"),
+        pytest.param([], False, id="nobody knows"),
+    ],
+)
+def test_what_an_update_wrote_and_nobody_else_is_not_deployed_yet(
+    writers: list[dict[str, str]], undeployed: bool
+) -> None:
+    actual = live()
+    actual["metadata"]["managedFields"] = writers
+    engine(actual)["image"] = "vllm:0"
+    # Of what is gone nobody knows who took it.
+    del engine(actual)["args"]
+    told = {
+        drift.field: drift.undeployed for drift in object_drift("east", "x", MANIFEST, actual, whole=True)
+    }
+    pod = "spec.template.spec.containers[engine]"
+    assert told == {f"{pod}.image": undeployed, f"{pod}.args": False}

@@ -22,6 +22,8 @@ from inferfleet.status.values import (
 
 _RESTORE = "Restore it with `pulumi up --refresh`, or take it into the documents"
 DRIFT = f"drift: changed by hand, or not deployed yet. {_RESTORE}"
+_DEPLOY = "`pulumi up` writes it"
+UNDEPLOYED = f"not deployed yet: documents changed since an update wrote this. {_DEPLOY}"
 Row = Sequence[object]
 Titled = tuple[str, Sequence[str], list[Row]]  # title, columns, rows
 
@@ -65,12 +67,14 @@ def tables(status: Status) -> Iterator[Titled]:
     missing: list[Row] = [(cluster.name, name) for cluster in status.clusters for name in cluster.missing]
     if missing:
         yield "missing: desired, but not on the cluster", ("cluster", "object"), missing
-    if status.drift:
-        yield (
-            DRIFT,
-            ("object", "field", "is", "documents say"),
-            [(drift.thing, drift.field, drift.found, drift.wanted) for drift in status.drift],
-        )
+    for title, undeployed in ((UNDEPLOYED, True), (DRIFT, False)):
+        fields: list[Row] = [
+            (drift.thing, drift.field, drift.found, drift.wanted)
+            for drift in status.drift
+            if drift.undeployed == undeployed
+        ]
+        if fields:
+            yield title, ("object", "field", "is", "documents say"), fields
 
 
 def as_values(status: Status) -> dict[str, Any]:
@@ -82,7 +86,10 @@ def as_values(status: Status) -> dict[str, Any]:
         "clusters": _wholes(status.clusters),
         "deployments": _wholes(status.deployments),
         "services": _wholes(status.services),
-        "drift": [{**asdict(drift), "what": str(drift), "nextStep": _RESTORE} for drift in status.drift],
+        "drift": [
+            {**asdict(drift), "what": str(drift), "nextStep": _DEPLOY if drift.undeployed else _RESTORE}
+            for drift in status.drift
+        ],
     }
 
 
@@ -113,8 +120,9 @@ def _placement(placement: PlacementStatus) -> Iterator[Row]:
 
 def _endpoint(endpoint: EndpointStatus) -> Iterator[Row]:
     for part in endpoint.parts:
-        # The message of a picker is that of one of its pods, which have rows of their own.
-        what = None if part is endpoint.picker and endpoint.picker_pods else part.message or None
+        # The message of a picker may be that of one of its pods, which have rows of their own.
+        of_pod = part is endpoint.picker and any(pod.message == part.message for pod in endpoint.picker_pods)
+        what = None if of_pod else part.message or None
         yield f"  {part.cluster} {part.object}", part.phase, None, None, what
         if part is endpoint.picker:
             yield from map(_pod, endpoint.picker_pods)

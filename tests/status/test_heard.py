@@ -1,0 +1,121 @@
+"""What pods say while an update waits: those of the latest template, each thing once."""
+
+from datetime import UTC, datetime
+from typing import Any
+
+from inferfleet.desired.values import KubeObject
+from inferfleet.status.heard import Heard
+
+NOW = datetime(2026, 8, 1, 12, tzinfo=UTC)
+LABELS = {
+    "inferfleet.dev/deployment": "web",
+    "inferfleet.dev/role": "decode",
+    "inferfleet.dev/placement": "h100",
+}
+READY = [{"type": "Ready", "status": "True"}]
+CRASH = "engine ended with exit code 2: no such flag: --fast"
+Pod = dict[str, Any]
+
+
+def _ended(words: str = "no such flag: --fast", code: int = 2) -> dict[str, Any]:
+    return {
+        "state": {"waiting": {"reason": "CrashLoopBackOff", "message": "back-off 10s"}},
+        "lastState": {"terminated": {"exitCode": code, "message": words}},
+    }
+
+
+def _without_image(reason: str, message: str = "") -> dict[str, Any]:
+    return {"state": {"waiting": {"reason": reason, "message": message}}}
+
+
+def _pod(
+    name: str, template: str, minute: int, *, ready: bool = False, init: bool = False, **status: Any
+) -> Pod:
+    container = {"name": "fetch" if init else "engine", **status}
+    return {
+        "metadata": {
+            "name": name,
+            "namespace": "ml",
+            "labels": LABELS | {"pod-template-hash": template},
+            "creationTimestamp": f"2026-08-01T11:{minute:02}:00Z",
+        },
+        "spec": {"nodeName": "n", "containers": [{"name": "engine"}]},
+        "status": {
+            "conditions": READY if ready else [],
+            "initContainerStatuses" if init else "containerStatuses": [container],
+        },
+    }
+
+
+def _heard(*looks: list[Pod]) -> Heard:
+    manifest = {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": "web-decode-h100", "namespace": "ml", "labels": LABELS},
+        "spec": {"selector": {"matchLabels": LABELS}, "template": {"metadata": {"labels": LABELS}}},
+    }
+    heard = Heard(KubeObject("east/ml/web-decode-h100", manifest))
+    for pods in looks:
+        heard.see(("MODIFIED", pod) for pod in pods)
+        heard.look(pods)
+    return heard
+
+
+def _sentences(*looks: list[Pod]) -> list[str]:
+    return [sentence for _, sentence in _heard(*looks).told()]
+
+
+OLD = _pod("old", "a", 1, ready=True, **_ended("out of memory", 137))
+
+
+def test_of_pods_of_before_and_of_ready_ones_no_end_is_told() -> None:
+    broken = _pod("broken", "a", 2, **_ended("of before"))
+    assert _sentences([OLD]) == []
+    assert _sentences([OLD, broken, _pod("new", "b", 3, **_ended())]) == [f"pod new: {CRASH}"]
+
+
+def test_a_pod_that_ends_is_not_the_newest() -> None:
+    """The document is as it was before, and its pods are older than those that crashed."""
+    crashed = _pod("new", "b", 3, **_ended())
+    crashed["metadata"]["deletionTimestamp"] = "2026-08-01T11:30:00Z"
+    assert _sentences([OLD, crashed]) == []
+
+
+def test_ends_that_differ_in_numbers_alone_are_one() -> None:
+    first, again = _ended("(pid=31) at 11:02:07 failed"), _ended("(pid=52) at 11:04:51 failed")
+    killed = _ended("(pid=52) at 11:04:51 failed", 137)
+    keys = [
+        next(key for key, _ in _heard([_pod("new", "b", 3, **status)]).told())
+        for status in (first, again, killed)
+    ]
+    assert (keys[0] == keys[1], keys[1] == keys[2]) == (True, False)
+
+
+def test_init_containers_and_images_are_told_of_too() -> None:
+    fetch = _pod("new", "b", 3, init=True, **_ended("no such bucket", 1))
+    assert _sentences([fetch]) == ["pod new: fetch ended with exit code 1: no such bucket"]
+    pulls = [
+        _heard([_pod("new", "b", 3, **_without_image(reason, "vllm:v0: not found"))]).told()
+        for reason in ("ErrImagePull", "ImagePullBackOff", "CreateContainerConfigError", "InvalidImageName")
+    ]
+    told = [said for each in pulls for said in each]
+    assert {key for key, _ in told} == {"engine does not start"}
+    assert told[0][1] == "pod new: engine ErrImagePull: vllm:v0: not found"
+    assert _sentences([_pod("new", "b", 3, **_without_image("ContainerCreating"))]) == []
+
+
+def test_at_last_each_thing_is_said_once_and_pods_of_before_are_counted() -> None:
+    heard = _heard([OLD, _pod("new", "b", 3, **_ended())])
+    assert list(heard.waits(NOW)) == [
+        "new Failed: engine CrashLoopBackOff: ended with exit code 2: no such flag: --fast"
+    ]
+    assert heard.serving() == 1
+    running = _pod("new", "b", 3, state={"running": {"startedAt": "2026-08-01T11:59:00Z"}})
+    heard.look([OLD, running])
+    assert list(heard.waits(NOW)) == ["new Starting", f"new before: {CRASH}"]
+
+
+def test_pods_of_groups_with_the_same_labels_are_not_its_own() -> None:
+    of_group = _pod("web-0", "b", 3, **_ended())
+    of_group["metadata"]["labels"]["leaderworkerset.sigs.k8s.io/name"] = "web"
+    assert _sentences([of_group]) == []
