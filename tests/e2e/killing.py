@@ -12,7 +12,7 @@ from project import Project
 
 @contextmanager
 def update(project: Project) -> Iterator[subprocess.Popen[str]]:
-    """A running `pulumi up`, killed at the end with all that it started."""
+    """A running `pulumi up`, killed at the end with all that it started, unless it has ended."""
     going = subprocess.Popen(
         ["pulumi", "up", "--yes", "--skip-preview", "--stack", project.stack, "--non-interactive"],
         cwd=project.root,
@@ -26,7 +26,9 @@ def update(project: Project) -> Iterator[subprocess.Popen[str]]:
         yield going
     finally:
         left = started_by(going.pid)
-        os.killpg(going.pid, signal.SIGKILL)
+        # One that has ended has no group any more.
+        with suppress(ProcessLookupError):
+            os.killpg(going.pid, signal.SIGKILL)
         for process in left:
             with suppress(ProcessLookupError):
                 os.kill(process, signal.SIGKILL)
