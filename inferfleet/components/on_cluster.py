@@ -14,7 +14,7 @@ class Inputs:
     """What other resources and the stack's configuration give: all registered so far, secret values.
 
     `tell` calls ready hooks; `remembered` gathers what the state remembers of them, by workload and plugin.
-    `listen` listens to the pods of workers of many pods.
+    `listen` listens to pods of engines and pickers.
     """
 
     registered: dict[str, pulumi.CustomResource]

@@ -70,14 +70,13 @@ class KubeObject:
     @property
     def heard(self) -> bool:
         """Return whether an update listens to its pods while it waits: to engines and endpoint pickers."""
-        if SKIP_AWAIT in self.manifest["metadata"].get("annotations", {}):
-            return False
+        awaited = SKIP_AWAIT not in self.manifest["metadata"].get("annotations", {})
         if self.kind != "Deployment":
-            return self.kind == WORKER_SET
+            return awaited and self.kind == WORKER_SET
         # Not a Deployment that a plugin adds beside a workload.
         template = self.manifest.get("spec", {}).get("template", {})
         labels = (template.get("metadata") or {}).get("labels") or {}
-        return names.PLACEMENT in labels or labels.get(names.MANAGED_BY) == names.MANAGER
+        return awaited and (names.PLACEMENT in labels or labels.get(names.MANAGED_BY) == names.MANAGER)
 
     @property
     def key(self) -> str:

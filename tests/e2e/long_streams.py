@@ -3,9 +3,9 @@
     PYTHONPATH=.:tests/e2e:tests .venv/bin/python tests/e2e/long_streams.py --gateway istio
     PYTHONPATH=.:tests/e2e:tests .venv/bin/python tests/e2e/long_streams.py --gateway built-in
 
-Nobody runs this as a test, since it takes eleven minutes. It prints a row for each update as it goes, and ends
-with 1 if a stream was lost. Requests come at their rate, whether earlier ones are answered or not. A client
-that is refused or cut off is counted in the update that went on at that time.
+Nobody runs this as a test, since it takes eleven minutes. It prints a row for each update as it goes, and
+ends with 1 if a stream was lost. Requests come at their rate, whether earlier ones are answered or not. A
+client that is refused or cut off is counted in the update that went on at that time.
 """
 
 import argparse
