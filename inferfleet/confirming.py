@@ -5,6 +5,11 @@ A route to a pool whose endpoint picker cannot be reached is accepted and resolv
 says so in the status of the pool alone, which is empty until a route leads to it, and only when pool or route
 changed. And Pulumi compares with its state, which knows of nothing that somebody deleted or scaled to 0. So
 every update asks, also one that changes nothing: others may have broken it meanwhile.
+
+A workload that has another pod template than the documents is told too: of what a cancelled update wrote the
+state knows nothing (readLiveObject in pulumi-kubernetes v4.25.0, provider/pkg/provider/provider.go), so a
+document that is as it was before changes nothing. It is a warning, since a webhook of the cluster may set
+such a field, and API servers remember that as ours.
 """
 
 import asyncio
@@ -15,8 +20,10 @@ from functools import partial
 from typing import Any
 
 from inferfleet.api.problems import Problem, cluster_problem
+from inferfleet.api.wording import listing
 from inferfleet.desired.values import Confirm, Connection, Desired, DesiredCluster, KubeObject
 from inferfleet.fleet import names
+from inferfleet.gke.drift import Drift
 from inferfleet.manifests.picker.pool import KIND as POOL
 from inferfleet.manifests.routes import KIND as ROUTE
 from inferfleet.manifests.worker_set import KIND as WORKER_SET
@@ -25,6 +32,7 @@ from inferfleet.reach.at_once import ask
 from inferfleet.reach.gke import NotThere
 from inferfleet.reach.resources import ApiResource, known
 from inferfleet.reach.unreachable import refusal
+from inferfleet.status.drift import object_drift
 from inferfleet.status.read import Key
 from inferfleet.status.routing import SILENT, Verdict, led_to, stale, titled
 from inferfleet.status.standing import picks, stands
@@ -38,9 +46,16 @@ REFUSED_SECONDS = 20.0
 SILENT_SECONDS = {"gke": 300.0}
 ELSEWHERE_SILENT_SECONDS = 10.0
 _EVERY = 0.5
+# So many workloads are named of those that differ alike.
+_NAMED = 5
 # Seconds more that connecting and asking may take.
 _ANSWER_SECONDS = 30.0
 _NEXT = "What was changed by hand comes back with `pulumi up --refresh`"
+_TEMPLATES = ("spec.template.", "spec.leaderWorkerTemplate.")
+_REFRESH = (
+    "Run `pulumi up --refresh`: an update that set it was cancelled, or somebody changed it by hand. Where "
+    "it comes back, something on the cluster sets it"
+)
 _ASK = "Send a request, or look later with `inferfleet status`: some gateways never say"
 _UNHEARD: Verdict = (Phase.PENDING, SILENT)
 Objects = dict[Key, dict[str, Any]]
@@ -62,13 +77,15 @@ class _Question:
 
 @dataclass(frozen=True)
 class _Heard:
-    """What was heard in the end: a verdict of each object, and what was said of pools that is no longer so.
+    """What was heard in the end: a verdict of each object, what was said of pools that is no longer so, and
+    in which fields workloads have other pod templates than the documents.
 
     `refused` are the namespaces in which the credentials may not read all kinds of these objects.
     """
 
     verdicts: Mapping[Key, Verdict]
     stale: Mapping[Key, str]
+    templates: Mapping[Key, tuple[Drift, ...]]
     refused: Mapping[str, RefusedError]
 
 
@@ -168,6 +185,7 @@ def _heard(api: Api, question: _Question, patience: float) -> _Heard:
     resources = _resources(api, wanted)
     verdicts: dict[Key, Verdict] = {}
     old: dict[Key, str] = {}
+    templates: dict[Key, tuple[Drift, ...]] = {}
     refused: dict[str, RefusedError] = {}
     blind: set[tuple[str, str]] = set()
     while True:
@@ -184,14 +202,24 @@ def _heard(api: Api, question: _Question, patience: float) -> _Heard:
                 blind.add((kind, namespace))
         here = [key for key in asked if not blind.intersection(_listed(key))]
         verdicts |= {key: question.judges[key](actual) for key in here}
+        others = [key for key in here if key in actual and key in question.others]
+        templates |= {key: tuple(_templates(key, question.others[key], actual[key])) for key in others}
         if question.gateway:
             old |= {key: stale(actual, key, question.gateway) for key in here if key in question.pools}
         open_ = {phase for phase, _ in verdicts.values() if phase != Phase.READY}
         waits = [patience] if Phase.PENDING in open_ or any(old.values()) else []
         waits += [REFUSED_SECONDS] if open_ - {Phase.PENDING} else []
         if not waits or time.monotonic() > begun + max(waits):
-            return _Heard(verdicts, {key: said for key, said in old.items() if said}, refused)
+            return _Heard(verdicts, {key: said for key, said in old.items() if said}, templates, refused)
         time.sleep(_EVERY)
+
+
+def _templates(key: Key, wanted: KubeObject, live: Mapping[str, Any]) -> Iterator[Drift]:
+    """Yield the fields of pod templates that a workload has differently."""
+    if wanted.kind != ROUTE and "spec" not in wanted.ignore:
+        for drift in object_drift("", titled(key), wanted.manifest, live, whole=True):
+            if drift.field.startswith(_TEMPLATES):
+                yield drift
 
 
 def _listed(key: Key) -> tuple[tuple[str, str], ...]:
@@ -241,6 +269,13 @@ def _problems(cluster: str, question: _Question, heard: _Heard, patience: float)
         elif key in heard.stale:
             what = f"{titled(key)}: {says} still says {heard.stale[key]!r}, but the Service is there"
             yield cluster_problem(cluster, what, "It looks again when the pool changes", severity="warning")
+    differ: dict[tuple[str, str, str], list[str]] = {}
+    for drifts in heard.templates.values():
+        for drift in drifts[:1]:
+            differ.setdefault((drift.field, drift.found, drift.wanted), []).append(drift.thing)
+    for (field, found, said), things in differ.items():
+        what = f"cluster {cluster!r}: {field} of {listing(things, _NAMED)} is {found}, documents say {said}"
+        yield cluster_problem(cluster, what, _REFRESH, severity="warning")
     for why, waited in waiting.items():
         what = f"after {patience:g} s {says} {_said(why)} {', '.join(waited)}"
         yield cluster_problem(cluster, what, _ASK, severity="notice")

@@ -92,7 +92,7 @@ def hurried(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(confirming, name, seconds)
 
 
-def _confirm(fake: FakeCluster, desired: Desired, *, without: tuple[str, ...] = ()) -> tuple[Problem, ...]:
+def confirm(fake: FakeCluster, desired: Desired, *, without: tuple[str, ...] = ()) -> tuple[Problem, ...]:
     """What is said where all is there beside the objects of the test but the kinds `without`."""
     there = {(one["kind"], one["metadata"].get("namespace"), one["metadata"]["name"]) for one in fake.objects}
     fake.objects += [
@@ -102,19 +102,19 @@ def _confirm(fake: FakeCluster, desired: Desired, *, without: tuple[str, ...] = 
         if made.kind not in ("InferencePool", "Deployment", *without)
         and (made.kind, made.namespace, made.kubernetes_name) not in there
     ]
-    confirm = confirming.confirming(desired, {"east": fake.kubeconfig}, container_api="")
+    ask = confirming.confirming(desired, {"east": fake.kubeconfig}, container_api="")
 
     async def asked() -> tuple[Problem, ...]:
-        return await confirm("east")
+        return await ask("east")
 
     return asyncio.run(asked())
 
 
 def test_a_pool_is_refused_as_its_gateway_says(cluster: Start) -> None:
     refused = cluster(objects=[_pool(_parent(ACCEPTED, NO_SERVICE, of=2)), SERVICE])
-    assert _confirm(refused, _desired()) == (cluster_problem("east", SAID, NEXT),)
+    assert confirm(refused, _desired()) == (cluster_problem("east", SAID, NEXT),)
     resolved = cluster(objects=[_pool(_parent(ACCEPTED, RESOLVED, of=2)), SERVICE])
-    assert _confirm(resolved, _desired()) == ()
+    assert confirm(resolved, _desired()) == ()
 
 
 @pytest.mark.parametrize(
@@ -147,7 +147,7 @@ def test_all_pools_that_a_gateway_says_nothing_of_are_told_of_once(
         "InferencePool two/two"
     )
     ask = "Send a request, or look later with `inferfleet status`: some gateways never say"
-    told = _confirm(cluster(objects=objects), _desired(others=("two",), provider=provider))
+    told = confirm(cluster(objects=objects), _desired(others=("two",), provider=provider))
     assert told == (cluster_problem("east", what, ask, severity="notice"),)
 
 
@@ -158,7 +158,7 @@ def test_a_service_that_is_back_is_not_missed_for_what_istio_said_before(cluster
         "Service is there"
     )
     again = "It looks again when the pool changes"
-    assert _confirm(cluster(objects=[pool, SERVICE]), _desired()) == (
+    assert confirm(cluster(objects=[pool, SERVICE]), _desired()) == (
         cluster_problem("east", said, again, severity="warning"),
     )
 
@@ -166,12 +166,12 @@ def test_a_service_that_is_back_is_not_missed_for_what_istio_said_before(cluster
 def test_a_service_that_is_not_there_is_missed_in_istio_s_words(cluster: Start) -> None:
     pool = _pool(_parent(ACCEPTED, NOT_FOUND, of=2))
     said = SAID.replace("is of no kind", "not found")
-    assert _confirm(cluster(objects=[pool]), _desired()) == (cluster_problem("east", said, NEXT),)
+    assert confirm(cluster(objects=[pool]), _desired()) == (cluster_problem("east", said, NEXT),)
 
 
 def test_what_a_gateway_of_others_says_counts_too(cluster: Start) -> None:
     fake = cluster(objects=[_pool(_parent(ACCEPTED, NO_SERVICE, gateway="theirs", of=2)), SERVICE])
-    assert _confirm(fake, _desired(("system", "theirs"))) == (cluster_problem("east", SAID, NEXT),)
+    assert confirm(fake, _desired(("system", "theirs"))) == (cluster_problem("east", SAID, NEXT),)
 
 
 def test_a_controller_has_time_to_take_back_what_it_said(
@@ -185,7 +185,7 @@ def test_a_controller_has_time_to_take_back_what_it_said(
 
     monkeypatch.setattr(confirming, "REFUSED_SECONDS", 60.0)
     monkeypatch.setattr("inferfleet.confirming.time.sleep", mend)
-    assert _confirm(fake, _desired()) == ()
+    assert confirm(fake, _desired()) == ()
 
 
 @pytest.mark.parametrize(
@@ -203,7 +203,7 @@ def test_a_service_that_went_unnoticed_does_not_serve(
 ) -> None:
     fake = cluster(objects=[_pool(_parent(ACCEPTED, RESOLVED, of=2)), *services])
     told = f"cluster 'east': HTTPRoute ml/one leads to InferencePool ml/one, which does not serve: {said}"
-    assert _confirm(fake, _desired()) == (cluster_problem("east", told, NEXT),)
+    assert confirm(fake, _desired()) == (cluster_problem("east", told, NEXT),)
 
 
 def test_a_pool_that_is_gone_does_not_serve(cluster: Start) -> None:
@@ -211,12 +211,12 @@ def test_a_pool_that_is_gone_does_not_serve(cluster: Start) -> None:
         "cluster 'east': HTTPRoute ml/one leads to InferencePool ml/one, which does not serve: "
         "does not exist, or lacks this stack's label"
     )
-    assert _confirm(cluster(), _desired()) == (cluster_problem("east", said, NEXT),)
+    assert confirm(cluster(), _desired()) == (cluster_problem("east", said, NEXT),)
 
 
 def test_a_cluster_that_cannot_be_asked_is_warned_of(cluster: Start) -> None:
     fake = cluster(status={"/apis/inference.networking.k8s.io/v1": 403})
-    [told] = _confirm(fake, _desired())
+    [told] = confirm(fake, _desired())
     assert (told.severity, told.what.partition(": ")[0]) == (
         "warning",
         "whether models are served is not known",
@@ -229,7 +229,7 @@ def test_a_namespace_that_may_not_be_read_is_warned_of_and_hides_no_other(cluste
         objects=[_pool(_parent(ACCEPTED, NO_SERVICE, of=2)), SERVICE],
         status={path: 403, "/api/v1/namespaces/two/services": 403},
     )
-    [warned, refused] = _confirm(fake, _desired(others=("two",)))
+    [warned, refused] = confirm(fake, _desired(others=("two",)))
     assert (warned.severity, warned.what.partition(": ")[0]) == (
         "warning",
         "whether models in namespace 'two' are served is not known",
@@ -239,7 +239,7 @@ def test_a_namespace_that_may_not_be_read_is_warned_of_and_hides_no_other(cluste
 
 def test_only_namespaces_of_pools_with_routes_are_asked(cluster: Start) -> None:
     fake = cluster(objects=[_pool(_parent(ACCEPTED, RESOLVED, of=2)), SERVICE])
-    assert _confirm(fake, _desired()) == ()
+    assert confirm(fake, _desired()) == ()
     listed = [path.partition("?")[0] for path, _ in fake.asked]
     assert sorted(listed) == [
         "/api/v1",
@@ -251,7 +251,7 @@ def test_only_namespaces_of_pools_with_routes_are_asked(cluster: Start) -> None:
     ]
 
 
-def _with_workloads(*workloads: KubeObject) -> Desired:
+def with_workloads(*workloads: KubeObject) -> Desired:
     """The pool and its route, with the picker one-epp and these workloads."""
     desired, picker = _desired(), _workload("one-epp")
     [cluster] = desired.clusters
@@ -275,8 +275,8 @@ RESOLVED_POOL = [_pool(_parent(ACCEPTED, RESOLVED, of=2)), SERVICE]
 
 def test_pickers_and_workloads_at_zero_are_told(cluster: Start) -> None:
     live = [_live("one-epp", 1), _live("a", 0), _live("b", 0, kind="LeaderWorkerSet")]
-    desired = _with_workloads(_workload("a"), _workload("b", 2, kind="LeaderWorkerSet"))
-    told = _confirm(cluster(objects=[*RESOLVED_POOL, *live]), desired)
+    desired = with_workloads(_workload("a"), _workload("b", 2, kind="LeaderWorkerSet"))
+    told = confirm(cluster(objects=[*RESOLVED_POOL, *live]), desired)
     assert [problem.what.removeprefix("cluster 'east': ") for problem in told] == [
         "Deployment ml/one-epp is an endpoint picker without an available replica",
         "Deployment ml/a was scaled to spec.replicas 0, where 1 is desired",
@@ -285,7 +285,7 @@ def test_pickers_and_workloads_at_zero_are_told(cluster: Start) -> None:
 
 
 def test_a_route_and_all_else_that_is_gone_is_told_at_once(cluster: Start) -> None:
-    told = _confirm(cluster(), _with_workloads(_workload("a")), without=("HTTPRoute",))
+    told = confirm(cluster(), with_workloads(_workload("a")), without=("HTTPRoute",))
     gone = ["HTTPRoute ml/one", "Deployment ml/one-epp", "Deployment ml/a"]
     assert [problem.what for problem in told] == [
         f"cluster 'east': HTTPRoute ml/one leads to InferencePool ml/one, which does not serve: {ABSENT}",
@@ -296,5 +296,5 @@ def test_a_route_and_all_else_that_is_gone_is_told_at_once(cluster: Start) -> No
 def test_a_kind_that_may_not_be_read_hides_no_other(cluster: Start) -> None:
     path = "/apis/apps/v1/namespaces/ml/deployments"
     fake = cluster(objects=[*RESOLVED_POOL], status={path: 403})
-    [warned, gone] = _confirm(fake, _with_workloads(_workload("a")), without=("HTTPRoute",))
+    [warned, gone] = confirm(fake, with_workloads(_workload("a")), without=("HTTPRoute",))
     assert (warned.severity, gone.what) == ("warning", f"cluster 'east': HTTPRoute ml/one {ABSENT}")

@@ -56,6 +56,14 @@ def test_a_roll_that_crashes_is_told_of_at_once_while_the_old_pod_serves(project
     assert _placement(project)[0] == 5
     assert {ask(path).pod for _ in range(3)} == {before}
 
+    # The documents are as they were, and so is the state: that nothing changes is told.
+    project.write("models", _surging(), _alone("v0.30.0"), _both())
+    unchanged = project.up()
+    assert unchanged.code == 0, unchanged.output
+    assert "Deployment east/ml/surging-decode-l4" not in unchanged.operations
+    assert "args of Deployment ml/surging-decode-l4 is [" in unchanged.output
+    assert "Run `pulumi up --refresh`: an update that set it was cancelled" in unchanged.output
+
     # The next update has another document, an engine that rolls alone, and a cluster that is emptied.
     project.write("clusters", east(), west(state="drained"))
     project.write("models", _surging(), _alone("v0.31.0"), _both())
@@ -66,6 +74,7 @@ def test_a_roll_that_crashes_is_told_of_at_once_while_the_old_pod_serves(project
     _warned(mended)
     assert mended.operations["Deployment east/ml/surging-decode-l4"] == "update"
     assert WORDS not in mended.output
+    assert "args of Deployment" not in mended.output
     until("all of it serves", lambda: _placement(project)[0] == 0)
     assert {ask(path).pod for _ in range(3)} == {before}
 
