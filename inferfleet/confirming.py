@@ -53,8 +53,8 @@ _ANSWER_SECONDS = 30.0
 _NEXT = "What was changed by hand comes back with `pulumi up --refresh`"
 _TEMPLATES = ("spec.template.", "spec.leaderWorkerTemplate.")
 _REFRESH = (
-    "Run `pulumi up --refresh`: an update that set it was cancelled, or somebody changed it by hand. Where "
-    "it comes back, something on the cluster sets it"
+    "Run `pulumi up --refresh`: this update left it out (--target), one that set it was cancelled, or "
+    "somebody changed it by hand. Where it comes back, something on the cluster sets it"
 )
 _ASK = "Send a request, or look later with `inferfleet status`: some gateways never say"
 _UNHEARD: Verdict = (Phase.PENDING, SILENT)
@@ -269,13 +269,13 @@ def _problems(cluster: str, question: _Question, heard: _Heard, patience: float)
         elif key in heard.stale:
             what = f"{titled(key)}: {says} still says {heard.stale[key]!r}, but the Service is there"
             yield cluster_problem(cluster, what, "It looks again when the pool changes", severity="warning")
-    differ: dict[tuple[str, str, str], list[str]] = {}
-    for drifts in heard.templates.values():
-        for drift in drifts[:1]:
-            differ.setdefault((drift.field, drift.found, drift.wanted), []).append(drift.thing)
-    for (field, found, said), things in differ.items():
-        what = f"cluster {cluster!r}: {field} of {listing(things, _NAMED)} is {found}, documents say {said}"
-        yield cluster_problem(cluster, what, _REFRESH, severity="warning")
+    differ: dict[tuple[str, str, str, int], list[str]] = {}
+    for first, *others in filter(None, heard.templates.values()):
+        differ.setdefault((first.field, first.found, first.wanted, len(others)), []).append(first.thing)
+    for (field, found, said, more), things in differ.items():
+        besides = f" ({more} more fields differ)" if more else ""
+        what = f"{field} of {listing(things, _NAMED)} is {found}, documents say {said}{besides}"
+        yield cluster_problem(cluster, f"cluster {cluster!r}: {what}", _REFRESH, severity="warning")
     for why, waited in waiting.items():
         what = f"after {patience:g} s {says} {_said(why)} {', '.join(waited)}"
         yield cluster_problem(cluster, what, _ASK, severity="notice")

@@ -11,8 +11,8 @@ from inferfleet.desired.values import KubeObject
 
 Start = Callable[..., FakeCluster]
 NEXT = (
-    "Run `pulumi up --refresh`: an update that set it was cancelled, or somebody changed it by hand. Where "
-    "it comes back, something on the cluster sets it"
+    "Run `pulumi up --refresh`: this update left it out (--target), one that set it was cancelled, or "
+    "somebody changed it by hand. Where it comes back, something on the cluster sets it"
 )
 
 
@@ -61,6 +61,15 @@ def test_workloads_that_differ_alike_are_told_once(cluster: Start) -> None:
             NEXT,
         ),
     ]
+
+
+def test_further_fields_are_counted(cluster: Start) -> None:
+    wanted = KubeObject("east/ml/a", _made("Deployment", "a", "one", command=["serve"], args=["x"]))
+    [(_, what, _)] = _told(cluster, [wanted], _made("Deployment", "a", "two", command=["run"]))
+    assert what == (
+        "cluster 'east': spec.template.spec.containers[engine].image of Deployment ml/a is two, "
+        "documents say one (2 more fields differ)"
+    )
 
 
 def test_what_others_add_to_a_template_is_not_told(cluster: Start) -> None:

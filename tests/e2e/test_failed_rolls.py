@@ -62,7 +62,7 @@ def test_a_roll_that_crashes_is_told_of_at_once_while_the_old_pod_serves(project
     assert unchanged.code == 0, unchanged.output
     assert "Deployment east/ml/surging-decode-l4" not in unchanged.operations
     assert "args of Deployment ml/surging-decode-l4 is [" in unchanged.output
-    assert "Run `pulumi up --refresh`: an update that set it was cancelled" in unchanged.output
+    assert "Run `pulumi up --refresh`: this update left it out (--target), one that set" in unchanged.output
 
     # The next update has another document, an engine that rolls alone, and a cluster that is emptied.
     project.write("clusters", east(), west(state="drained"))
