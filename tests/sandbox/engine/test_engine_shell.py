@@ -52,6 +52,8 @@ BY_BASH = (
     " \nvllm serve Q \n",
     "vllm serve Q;\n",
     "vllm serve Q # a comment\n",
+    "vllm serve Q \\\n",
+    "vllm serve Q \\\n\n",
     "umask 22; vllm serve Q",
     "cd / && vllm serve Q\n",
     "cd / &&\nvllm serve Q\n",
