@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from inferfleet.api.kinds.base import DAY
 from inferfleet.api.kinds.containers import ENGINE, ROUTING_PROXY, engine_container
 from inferfleet.api.problems import Mistake
 from inferfleet.fleet.engine_args import startup_of
@@ -29,7 +30,6 @@ _LEAVE = "leave the probes out, and inferfleet writes all three"
 # Three checks of 1 s, 5 s apart, are missed by a busy vLLM (llm-d-benchmark#1734, 2026-08-06: 11 s); answers
 # took more than 1 s under load before (scaleapi/llm-engine#255). The defaults of Kubernetes allow 21 s.
 _LEAST_PATIENCE = 15
-_LONGEST_STARTUP = 86_400
 
 
 def probe_contradictions(spec: Spec, stand: Stand) -> Iterator[Contradiction]:
@@ -174,7 +174,7 @@ def _times(spec: Spec, stand: Stand) -> Iterator[Mistake]:
             )
             yield Mistake(what, f"Write {step}, or engine.startup: {loads}s", (*at, "startupProbe"))
         elif longer:
-            fits = f"engine.startup: {loads}s" if loads <= _LONGEST_STARTUP else step
+            fits = f"engine.startup: {loads}s" if loads <= DAY else step
             what = (
                 f"startupProbe lets the engine load for {loads} s, and {field} is {startup} s, for which an "
                 "update waits once the image is there: it ends with an error before"
