@@ -16,7 +16,7 @@ from inferfleet.api.problems import Mistake
 from inferfleet.fleet.engine_args import startup_of
 from inferfleet.fleet.engines.flags import is_open
 from inferfleet.fleet.engines.ready import start
-from inferfleet.fleet.engines.words import Command, command_of
+from inferfleet.fleet.engines.words import Command, command_of, is_known
 from inferfleet.fleet.ports import engine_ports, group_ports, metrics_ports, serving_ports, supervisor_port
 from inferfleet.manifests.pod.parts import Contradiction, Spec, Steps, containers
 from inferfleet.manifests.pod.stand import Stand
@@ -62,26 +62,28 @@ def _failing(spec: Spec, stand: Stand) -> Iterator[tuple[Steps, str, str, str, b
     own = engine_ports(stand.deployment, stand.role, stand.shape)
     alone = [one for _, one in containers(spec) if one["name"] != ROUTING_PROXY]
     direct = begins is not None and not command.words[begins].shell
+    closed = not is_open(command, table)
+    told = closed and "envFrom" not in engine_container(spec)[1] and _tells_ports(command)
     for at, name, way, asked in _asked(spec):
         number = _number(spec, asked)
         if number is not None and number not in _listening(spec, stand) and not _names(spec, command, number):
             where = " and ".join(map(str, own))
             what, why = (
                 f"{name} of container '{ENGINE}' asks port {number}",
-                f"{kind} listens on {where}, so it would fail each time",
+                f"{kind} listens on {where}, so it would fail each time"
+                + ("" if told else ", unless a file or variable gives another port"),
             )
             step = f"Write {PORT_NAME}, which is the name of the engine's port, or {_LEAVE}"
-            yield (*at, "port"), what, why, step, direct and len(alone) == 1
-        tls = any(word.text.partition("=")[0] in table.closed_flags for word in command.words)
+            yield (*at, "port"), what, why, step, direct and len(alone) == 1 and told
+        tls = not _flags(command, stand).isdisjoint(table.closed_flags)
         if way.get("scheme") == "HTTPS" and (number is None or number in own) and not tls:
             why = f"{kind} has no flag for TLS and takes plain HTTP there, so it would fail each time"
-            sure = direct and not is_open(command, table)
             yield (
                 (*at, "scheme"),
                 f"{name} of container '{ENGINE}' asks by HTTPS",
                 why,
                 "Remove scheme, or write HTTP",
-                sure,
+                direct and closed,
             )
 
 
@@ -116,6 +118,25 @@ def _listening(spec: Spec, stand: Stand) -> frozenset[int]:
             *(port["containerPort"] for _, one in containers(spec) for port in one.get("ports", [])),
         )
     )
+
+
+def _tells_ports(command: Command) -> bool:
+    """Return whether each flag about a port has a number, or none that only its container knows."""
+    before = ""
+    for word in command.words:
+        name, equals, value = word.text.partition("=")
+        flag, given = (name, value) if equals else (before, word.text)
+        if flag.startswith("-") and "port" in flag and not is_known(command.value(given, shell=word.shell)):
+            return False
+        before = word.text
+    return True
+
+
+def _flags(command: Command, stand: Stand) -> frozenset[str]:
+    """Return the names of the flags of a command line, as the table of the engine has them."""
+    names = (word.text.partition("=")[0] for word in command.words)
+    underscores = engine(stand.engine.type).underscores
+    return frozenset(name.replace("_", "-") if underscores else name for name in names)
 
 
 def _names(spec: Spec, command: Command, port: int) -> bool:

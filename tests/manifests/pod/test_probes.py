@@ -16,6 +16,8 @@ from inferfleet.manifests.pod.template import pod_template
 Said = list[tuple[str, str]]
 VLLM = ["vllm", "serve", "m"]
 LEAVE = "leave the probes out, and inferfleet writes all three"
+FROM_MAP = {"name": "PORT", "valueFrom": {"configMapKeyRef": {"name": "m", "key": "port"}}}
+UNLESS = ", unless a file or variable gives another port"
 STARTS = {"httpGet": {"path": "/health", "port": "http"}, "periodSeconds": 10, "failureThreshold": 180}
 
 
@@ -71,25 +73,38 @@ def test_a_probe_on_a_port_where_nothing_listens_is_refused() -> None:
 
 
 @pytest.mark.parametrize(
-    ("beside", "fields"),
+    ("beside", "fields", "unless"),
     [
-        ([{"name": "side", "image": "side:1"}], {}),
-        ([], {"command": ["bash", "-c", "serve-health & exec vllm serve m"]}),
-        ([], {"command": [], "args": ["m"]}),
+        ([{"name": "side", "image": "side:1"}], {}, ""),
+        ([], {"command": ["bash", "-c", "serve-health & exec vllm serve m"]}, ""),
+        ([], {"command": [], "args": ["m"]}, ""),
+        ([], {"command": [*VLLM, "--config=/c.yaml"]}, UNLESS),
+        ([], {"args": ["--port=$(PORT)"], "env": [FROM_MAP]}, UNLESS),
+        ([], {"args": ["--port", "$(PORT)"], "env": [FROM_MAP]}, UNLESS),
+        ([], {"envFrom": [{"configMapRef": {"name": "m"}}]}, UNLESS),
     ],
 )
-def test_where_something_else_may_listen_it_is_a_warning(
-    beside: list[dict[str, Any]], fields: dict[str, Any]
+def test_where_something_else_may_listen_or_give_the_port_it_is_a_warning(
+    beside: list[dict[str, Any]], fields: dict[str, Any], unless: str
 ) -> None:
     asks = {"readinessProbe": _asks(port=9000)}
     assert _refused(_stand(*beside, **asks, **fields)) == []
     assert _warned(*beside, **asks, **fields) == [
         (
             "readinessProbe of container 'engine' asks port 9000, but vLLM listens on 8000, so it would fail "
-            "each time",
+            f"each time{unless}",
             f"Write http, which is the name of the engine's port, or {LEAVE}",
         )
     ]
+
+
+def test_a_variable_of_another_flag_gives_no_port() -> None:
+    key = {"name": "KEY", "valueFrom": {"secretKeyRef": {"name": "k", "key": "k"}}}
+    known = {"name": "PORT", "value": "8000"}
+    stand = _stand(
+        args=["--api-key=$(KEY)", "--port=$(PORT)"], env=[key, known], livenessProbe=_asks(port=9000)
+    )
+    assert [at for at, _ in _refused(stand)] == ["livenessProbe.httpGet.port"]
 
 
 @pytest.mark.parametrize(
@@ -131,8 +146,9 @@ def test_https_to_an_engine_without_tls_is_refused_and_a_warning_where_a_file_ma
     assert _refused(_stand(**by_file)) == []
     assert _warned(**by_file) == [(what, "Remove scheme, or write HTTP")]
     # That flag is told by itself, by the check of the command line.
-    with_tls = {**secure, "args": ["--ssl-keyfile=/k"]}
-    assert (_refused(_stand(**with_tls)), _warned(**with_tls)) == ([], [])
+    for flag in ("--ssl-keyfile=/k", "--ssl_keyfile=/k"):
+        with_tls = {**secure, "args": [flag]}
+        assert (_refused(_stand(**with_tls)), _warned(**with_tls)) == ([], [])
 
 
 @pytest.mark.parametrize(
