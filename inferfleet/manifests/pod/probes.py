@@ -156,9 +156,11 @@ def _paths(spec: Spec, stand: Stand) -> Iterator[Mistake]:
     kind, table = stand.engine.type, engine(stand.engine.type)
     known, command = health_paths(kind), command_of(spec)
     container = engine_container(spec)[1]
-    if start(command, table) is None and container.get("command"):
-        return  # a program of its own, which may answer more
-    flags = [word.text.partition("=")[0].replace("_", "-") for word in command.words]
+    # Another program may answer more, and that of an image may: NIM has a proxy before its engine, with
+    # /v1/health/ready (docs.nvidia.com/nim/large-language-models, "Architecture", 2026-11-24).
+    if start(command, table) is None:
+        return
+    flags = _flags(command, stand)
     by = known.key_flag if known.key_flag in flags else None
     variables = [env["name"] for env in container.get("env", [])]
     by = by or next((name for name in variables if name == known.key_variable), None)

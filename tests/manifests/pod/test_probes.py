@@ -160,7 +160,6 @@ def test_https_to_an_engine_without_tls_is_refused_and_a_warning_where_a_file_ma
         ("SGLang", ["python3", "-m", "sglang.launch_server"], "/readyz"),
         ("TensorRT-LLM", ["trtllm-serve", "m"], "/v2/health/ready"),
         ("Triton", ["tritonserver"], "/health"),
-        ("vLLM", [], "/livez"),
     ],
 )
 def test_a_path_that_the_engine_does_not_know_is_told(kind: str, command: list[str], path: str) -> None:
@@ -203,6 +202,8 @@ def test_a_path_that_needs_the_key_is_told_without_it(by: str, fields: dict[str,
             "args": ["--api-key=x"],
         },
         {"readinessProbe": _asks(path="/healthz"), "command": ["ours"]},
+        {"readinessProbe": _asks(path="/v1/health/ready"), "command": []},
+        {"readinessProbe": _asks(path="/v1/health/ready"), "command": [], "args": ["--api-key=x"]},
         {"readinessProbe": _asks(path="/healthz"), "kind": "Other", "command": ["ours"]},
         {"readinessProbe": _asks(path="/healthz", port=9000), "ports": [{"containerPort": 9000}]},
     ],
