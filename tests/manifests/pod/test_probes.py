@@ -226,6 +226,15 @@ def test_a_liveness_that_ends_an_engine_while_it_loads_is_told_with_both_numbers
     assert _warned(**live, startupProbe=STARTS) == []
 
 
+def test_a_liveness_that_was_sized_for_its_model_is_told_only_against_a_time_that_is_written() -> None:
+    def said(delay: int, startup: str | None = None) -> int:
+        live = {**_asks(), "initialDelaySeconds": delay}
+        return len(_warned(livenessProbe=live, readinessProbe=_asks(), startup=startup))
+
+    assert [said(1200), said(270), said(269)] == [0, 0, 1]
+    assert [said(1200, "30m"), said(1770, "30m"), said(120, "150s")] == [1, 0, 0]
+
+
 def test_a_liveness_alone_lets_requests_come_before_the_engine_has_loaded() -> None:
     assert _warned(livenessProbe={**_asks(), "initialDelaySeconds": 1800}) == [
         (
@@ -272,6 +281,8 @@ def test_a_liveness_that_ends_a_busy_engine_is_told_with_the_seconds(live: dict[
         )
     ]
     assert _warned(startupProbe=STARTS, livenessProbe=_asks()) == []
+    by_connection = {"tcpSocket": {"port": "http"}, **live}  # the kernel answers for the engine
+    assert _warned(startupProbe=STARTS, livenessProbe=by_connection) == []
 
 
 def test_the_probes_that_inferfleet_writes_are_right() -> None:
