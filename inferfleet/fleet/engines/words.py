@@ -237,7 +237,10 @@ def _read(script: str) -> tuple[str, int | None]:
 @lru_cache(maxsize=256)
 def _split(script: str) -> tuple[str, ...]:
     # Sums are one word each, and nothing in them needs its spaces.
-    script = _read(script.strip())[0].replace("\\\n", " ")
+    script = script.strip()
+    if script.endswith("\\"):
+        script += "\n"  # a line that goes on, and nothing follows
+    script = _read(script)[0].replace("\\\n", " ")
     script = _ARITHMETIC.sub(lambda sum_: "".join(sum_[0].split()), script)
     reader = shlex.shlex(script, posix=True, punctuation_chars=";&|<>")
     reader.whitespace = " \t\r"

@@ -10,12 +10,13 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from inferfleet.api.kinds.base import DAY
 from inferfleet.api.kinds.containers import ENGINE, ROUTING_PROXY, engine_container
 from inferfleet.api.problems import Mistake
 from inferfleet.fleet.engine_args import startup_of
 from inferfleet.fleet.engines.flags import is_open
 from inferfleet.fleet.engines.ready import start
-from inferfleet.fleet.engines.words import Command, command_of
+from inferfleet.fleet.engines.words import Command, command_of, is_known
 from inferfleet.fleet.ports import engine_ports, group_ports, metrics_ports, serving_ports, supervisor_port
 from inferfleet.manifests.pod.parts import Contradiction, Spec, Steps, containers
 from inferfleet.manifests.pod.stand import Stand
@@ -29,7 +30,12 @@ _LEAVE = "leave the probes out, and inferfleet writes all three"
 # Three checks of 1 s, 5 s apart, are missed by a busy vLLM (llm-d-benchmark#1734, 2026-08-06: 11 s); answers
 # took more than 1 s under load before (scaleapi/llm-engine#255). The defaults of Kubernetes allow 21 s.
 _LEAST_PATIENCE = 15
-_LONGEST_STARTUP = 86_400
+# The connection that tcpSocket asks for is made by the kernel, however busy the engine is (listen(2)).
+_ANSWERED = ("httpGet", "grpc")
+# A livenessProbe that lets an engine load this long was sized for its model, one of less was copied: the
+# defaults make 30 s, an example of AWS for vLLM 150 (aws.github.io/deep-learning-containers, 2026-11-24), and
+# 685 billion parameters load in 300 to 600 (docs.vultr.com/inference-cookbook, same day). The bound is ours.
+_SIZED = 300
 
 
 def probe_contradictions(spec: Spec, stand: Stand) -> Iterator[Contradiction]:
@@ -62,26 +68,28 @@ def _failing(spec: Spec, stand: Stand) -> Iterator[tuple[Steps, str, str, str, b
     own = engine_ports(stand.deployment, stand.role, stand.shape)
     alone = [one for _, one in containers(spec) if one["name"] != ROUTING_PROXY]
     direct = begins is not None and not command.words[begins].shell
+    closed = not is_open(command, table)
+    told = closed and "envFrom" not in engine_container(spec)[1] and _tells_ports(command)
     for at, name, way, asked in _asked(spec):
         number = _number(spec, asked)
         if number is not None and number not in _listening(spec, stand) and not _names(spec, command, number):
             where = " and ".join(map(str, own))
             what, why = (
                 f"{name} of container '{ENGINE}' asks port {number}",
-                f"{kind} listens on {where}, so it would fail each time",
+                f"{kind} listens on {where}, so it would fail each time"
+                + ("" if told else ", unless a file or variable gives another port"),
             )
             step = f"Write {PORT_NAME}, which is the name of the engine's port, or {_LEAVE}"
-            yield (*at, "port"), what, why, step, direct and len(alone) == 1
-        tls = any(word.text.partition("=")[0] in table.closed_flags for word in command.words)
+            yield (*at, "port"), what, why, step, direct and len(alone) == 1 and told
+        tls = not _flags(command, stand).isdisjoint(table.closed_flags)
         if way.get("scheme") == "HTTPS" and (number is None or number in own) and not tls:
             why = f"{kind} has no flag for TLS and takes plain HTTP there, so it would fail each time"
-            sure = direct and not is_open(command, table)
             yield (
                 (*at, "scheme"),
                 f"{name} of container '{ENGINE}' asks by HTTPS",
                 why,
                 "Remove scheme, or write HTTP",
-                sure,
+                direct and closed,
             )
 
 
@@ -118,6 +126,25 @@ def _listening(spec: Spec, stand: Stand) -> frozenset[int]:
     )
 
 
+def _tells_ports(command: Command) -> bool:
+    """Return whether each flag about a port has a number, or none that only its container knows."""
+    before = ""
+    for word in command.words:
+        name, equals, value = word.text.partition("=")
+        flag, given = (name, value) if equals else (before, word.text)
+        if flag.startswith("-") and "port" in flag and not is_known(command.value(given, shell=word.shell)):
+            return False
+        before = word.text
+    return True
+
+
+def _flags(command: Command, stand: Stand) -> frozenset[str]:
+    """Return the names of the flags of a command line, as the table of the engine has them."""
+    names = (word.text.partition("=")[0] for word in command.words)
+    underscores = engine(stand.engine.type).underscores
+    return frozenset(name.replace("_", "-") if underscores else name for name in names)
+
+
 def _names(spec: Spec, command: Command, port: int) -> bool:
     """Return whether the command line or a variable has the number, so that the engine may listen there.
 
@@ -135,9 +162,11 @@ def _paths(spec: Spec, stand: Stand) -> Iterator[Mistake]:
     kind, table = stand.engine.type, engine(stand.engine.type)
     known, command = health_paths(kind), command_of(spec)
     container = engine_container(spec)[1]
-    if start(command, table) is None and container.get("command"):
-        return  # a program of its own, which may answer more
-    flags = [word.text.partition("=")[0].replace("_", "-") for word in command.words]
+    # Another program may answer more, and that of an image may: NIM has a proxy before its engine, with
+    # /v1/health/ready (docs.nvidia.com/nim/large-language-models, "Architecture", 2026-11-24).
+    if start(command, table) is None:
+        return
+    flags = _flags(command, stand)
     by = known.key_flag if known.key_flag in flags else None
     variables = [env["name"] for env in container.get("env", [])]
     by = by or next((name for name in variables if name == known.key_variable), None)
@@ -174,13 +203,14 @@ def _times(spec: Spec, stand: Stand) -> Iterator[Mistake]:
             )
             yield Mistake(what, f"Write {step}, or engine.startup: {loads}s", (*at, "startupProbe"))
         elif longer:
-            fits = f"engine.startup: {loads}s" if loads <= _LONGEST_STARTUP else step
+            fits = f"engine.startup: {loads}s" if loads <= DAY else step
             what = (
                 f"startupProbe lets the engine load for {loads} s, and {field} is {startup} s, for which an "
                 "update waits once the image is there: it ends with an error before"
             )
             yield Mistake(what, f"Write {fits}", (*at, "startupProbe"))
-    if live and not first and any(way in live for way in _WAYS) and _budget(live) < startup:
+    least = startup if written else min(startup, _SIZED)
+    if live and not first and any(way in live for way in _WAYS) and _budget(live) < least:
         yield Mistake(
             f"there is no startupProbe, so livenessProbe ends an engine that loads for more than "
             f"{_budget(live)} s, and {field} is {startup} s",
@@ -194,7 +224,7 @@ def _times(spec: Spec, stand: Stand) -> Iterator[Mistake]:
             f"Add a readinessProbe, or {_LEAVE}",
             (*at, "livenessProbe"),
         )
-    if live and any(way in live for way in _WAYS):
+    if live and any(way in live for way in _ANSWERED):
         yield from _hasty(live, (*at, "livenessProbe"))
 
 

@@ -5,8 +5,9 @@ It knows what scripts that start an engine are made of: variables (also `${NAME:
 Loops are skipped: they wait for what the stand-ins wait for themselves. Other commands count as successful.
 
 A program hears SIGTERM where it is the first process of its container in place of the shell: behind `exec`,
-and with bash as the last command, where that has no redirection and no trap is set (tried with bash 5.2.15;
-dash 0.5.12 stays before every command without `exec`). From the background a trap can hand it on.
+and with bash as the last command, where that has no redirection and no trap is set, and not where something
+follows the end of its line or `&` stands before it (tried with bash 5.2.15; dash 0.5.12 stays before every
+command without `exec`). From the background a trap can hand it on.
 """
 
 import ast
@@ -25,6 +26,8 @@ _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _REDIRECTION = re.compile(r"(?:\d*|&)(?:>>|>|<)(.*)", re.DOTALL)
 _EXPANSION = re.compile(r"(\w+)(?::?-(.*))?", re.DOTALL)
 _LOOPS = ("for", "while", "until")
+_AND_OR = ("&&", "||")
+_GOES_ON = (*_AND_OR, "|")
 # After which separator and success a command does not run.
 _SKIPS = (("&&", False), ("||", True))
 _OF_IF = ("then", "elif", "else", "fi")
@@ -76,7 +79,7 @@ def programs(script: str, env: Mapping[str, str], *, program: str = "sh") -> tup
 
 
 class _Place(NamedTuple):
-    """Where a command stands: the separators before and behind it, and whether the script ends with it."""
+    """Where a command stands: the separators before and behind it, and whether bash has no more to do."""
 
     before: str = ";"
     after: str = ";"
@@ -113,10 +116,20 @@ class _Shell:
         self._succeeded = True
 
     def run(self, script: str) -> None:
-        before, parts = ";", [*commands(script.replace("\\\n", " "))]
+        before, parts = "\n", [*commands(script.replace("\\\n", " "))]
+        # Whether a list of `;` or `&` has begun in this line, within which bash gives no place behind `&&`.
+        listed = False
         for number, (text, after) in enumerate(parts, 1):
-            self._step(text, _Place(before, after, last=number == len(parts)))
+            if text.strip():
+                rest = after + "".join(blank + end for blank, end in parts[number:])
+                gives = before != "&" and not (listed and before in _AND_OR)
+                last = not rest.strip(" \t\n;") and "\n" not in rest[:-1]
+                self._step(text, _Place(before, after, last=last and gives))
+            elif before in _GOES_ON:
+                continue  # an end of a line ends no command behind an operator
             before = after
+            if not (self._loops or self._branches):
+                listed = (listed or after in (";", "&")) and after != "\n"
         if self._branches:
             raise ValueError("if without fi")
 

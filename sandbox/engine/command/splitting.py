@@ -8,21 +8,22 @@ _SEPARATORS = re.compile(r"&&|\|\||[;|\n]|(?<![>&])&(?!>)")
 
 
 def commands(script: str) -> Iterator[tuple[str, str]]:
-    """Yield the text of each simple command, and what separates it from the next."""
+    """Yield the text of each simple command, and what separates it from the next; it is blank where there is
+    none, as between two ends of lines.
+    """
     start = at = 0
     while at < len(script):
         if script[at] == "#" and (at == 0 or script[at - 1] in " \t\n;"):
             end = script.find("\n", at)
-            script = script[:at] + (script[end:] if end >= 0 else "")
+            script = script[:at] + " " + (script[end:] if end >= 0 else "")
         elif (end := _jump(script, at)) > at:
             at = end
         elif separator := _SEPARATORS.match(script, at):
-            if script[start:at].strip():
-                yield script[start:at], separator[0]
+            yield script[start:at], separator[0]
             start = at = separator.end()
         else:
             at += 1
-    if script[start:].strip():
+    if script[start:]:
         yield script[start:], ";"
 
 

@@ -116,6 +116,7 @@ def test_a_flag_of_one_letter_may_be_that_of_another_program(
         ("vllm serve m --port 8000 & proxy --port 9999; wait", "8000"),
         ("vllm serve m --port 8000 > /log 2>&1 || stop --port 1", "8000"),
         ("vllm serve m \\\n  --port 8000\nstop --port 1", "8000"),
+        ("exec vllm serve m --port 8000 \\\n", "8000"),
         ("vllm serve m --port; 8000", None),
         ("a --port 1 | python3 -m vllm.entrypoints.openai.api_server --port 8000 | tee", "8000"),
         ("a --port 1; /opt/bin/trtllm-serve m --port 8000", "8000"),

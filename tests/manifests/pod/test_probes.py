@@ -16,6 +16,8 @@ from inferfleet.manifests.pod.template import pod_template
 Said = list[tuple[str, str]]
 VLLM = ["vllm", "serve", "m"]
 LEAVE = "leave the probes out, and inferfleet writes all three"
+FROM_MAP = {"name": "PORT", "valueFrom": {"configMapKeyRef": {"name": "m", "key": "port"}}}
+UNLESS = ", unless a file or variable gives another port"
 STARTS = {"httpGet": {"path": "/health", "port": "http"}, "periodSeconds": 10, "failureThreshold": 180}
 
 
@@ -71,25 +73,38 @@ def test_a_probe_on_a_port_where_nothing_listens_is_refused() -> None:
 
 
 @pytest.mark.parametrize(
-    ("beside", "fields"),
+    ("beside", "fields", "unless"),
     [
-        ([{"name": "side", "image": "side:1"}], {}),
-        ([], {"command": ["bash", "-c", "serve-health & exec vllm serve m"]}),
-        ([], {"command": [], "args": ["m"]}),
+        ([{"name": "side", "image": "side:1"}], {}, ""),
+        ([], {"command": ["bash", "-c", "serve-health & exec vllm serve m"]}, ""),
+        ([], {"command": [], "args": ["m"]}, ""),
+        ([], {"command": [*VLLM, "--config=/c.yaml"]}, UNLESS),
+        ([], {"args": ["--port=$(PORT)"], "env": [FROM_MAP]}, UNLESS),
+        ([], {"args": ["--port", "$(PORT)"], "env": [FROM_MAP]}, UNLESS),
+        ([], {"envFrom": [{"configMapRef": {"name": "m"}}]}, UNLESS),
     ],
 )
-def test_where_something_else_may_listen_it_is_a_warning(
-    beside: list[dict[str, Any]], fields: dict[str, Any]
+def test_where_something_else_may_listen_or_give_the_port_it_is_a_warning(
+    beside: list[dict[str, Any]], fields: dict[str, Any], unless: str
 ) -> None:
     asks = {"readinessProbe": _asks(port=9000)}
     assert _refused(_stand(*beside, **asks, **fields)) == []
     assert _warned(*beside, **asks, **fields) == [
         (
             "readinessProbe of container 'engine' asks port 9000, but vLLM listens on 8000, so it would fail "
-            "each time",
+            f"each time{unless}",
             f"Write http, which is the name of the engine's port, or {LEAVE}",
         )
     ]
+
+
+def test_a_variable_of_another_flag_gives_no_port() -> None:
+    key = {"name": "KEY", "valueFrom": {"secretKeyRef": {"name": "k", "key": "k"}}}
+    known = {"name": "PORT", "value": "8000"}
+    stand = _stand(
+        args=["--api-key=$(KEY)", "--port=$(PORT)"], env=[key, known], livenessProbe=_asks(port=9000)
+    )
+    assert [at for at, _ in _refused(stand)] == ["livenessProbe.httpGet.port"]
 
 
 @pytest.mark.parametrize(
@@ -131,8 +146,9 @@ def test_https_to_an_engine_without_tls_is_refused_and_a_warning_where_a_file_ma
     assert _refused(_stand(**by_file)) == []
     assert _warned(**by_file) == [(what, "Remove scheme, or write HTTP")]
     # That flag is told by itself, by the check of the command line.
-    with_tls = {**secure, "args": ["--ssl-keyfile=/k"]}
-    assert (_refused(_stand(**with_tls)), _warned(**with_tls)) == ([], [])
+    for flag in ("--ssl-keyfile=/k", "--ssl_keyfile=/k"):
+        with_tls = {**secure, "args": [flag]}
+        assert (_refused(_stand(**with_tls)), _warned(**with_tls)) == ([], [])
 
 
 @pytest.mark.parametrize(
@@ -144,7 +160,6 @@ def test_https_to_an_engine_without_tls_is_refused_and_a_warning_where_a_file_ma
         ("SGLang", ["python3", "-m", "sglang.launch_server"], "/readyz"),
         ("TensorRT-LLM", ["trtllm-serve", "m"], "/v2/health/ready"),
         ("Triton", ["tritonserver"], "/health"),
-        ("vLLM", [], "/livez"),
     ],
 )
 def test_a_path_that_the_engine_does_not_know_is_told(kind: str, command: list[str], path: str) -> None:
@@ -187,6 +202,8 @@ def test_a_path_that_needs_the_key_is_told_without_it(by: str, fields: dict[str,
             "args": ["--api-key=x"],
         },
         {"readinessProbe": _asks(path="/healthz"), "command": ["ours"]},
+        {"readinessProbe": _asks(path="/v1/health/ready"), "command": []},
+        {"readinessProbe": _asks(path="/v1/health/ready"), "command": [], "args": ["--api-key=x"]},
         {"readinessProbe": _asks(path="/healthz"), "kind": "Other", "command": ["ours"]},
         {"readinessProbe": _asks(path="/healthz", port=9000), "ports": [{"containerPort": 9000}]},
     ],
@@ -207,6 +224,15 @@ def test_a_liveness_that_ends_an_engine_while_it_loads_is_told_with_both_numbers
     ]
     assert _warned(**live, startup="90s") == []
     assert _warned(**live, startupProbe=STARTS) == []
+
+
+def test_a_liveness_that_was_sized_for_its_model_is_told_only_against_a_time_that_is_written() -> None:
+    def said(delay: int, startup: str | None = None) -> int:
+        live = {**_asks(), "initialDelaySeconds": delay}
+        return len(_warned(livenessProbe=live, readinessProbe=_asks(), startup=startup))
+
+    assert [said(1200), said(270), said(269)] == [0, 0, 1]
+    assert [said(1200, "30m"), said(1770, "30m"), said(120, "150s")] == [1, 0, 0]
 
 
 def test_a_liveness_alone_lets_requests_come_before_the_engine_has_loaded() -> None:
@@ -255,6 +281,8 @@ def test_a_liveness_that_ends_a_busy_engine_is_told_with_the_seconds(live: dict[
         )
     ]
     assert _warned(startupProbe=STARTS, livenessProbe=_asks()) == []
+    by_connection = {"tcpSocket": {"port": "http"}, **live}  # the kernel answers for the engine
+    assert _warned(startupProbe=STARTS, livenessProbe=by_connection) == []
 
 
 def test_the_probes_that_inferfleet_writes_are_right() -> None:

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from inferfleet.api.kinds.base import DAY
 from inferfleet.api.kinds.containers import engine_container
 from inferfleet.api.problems import Mistake
 from inferfleet.fleet.engines.flags import Flag, Flags, flags_of, spelling
@@ -19,9 +20,6 @@ from inferfleet.fleet.engines.words import Command, command_of
 from inferfleet.profiles.engines import END_RESERVE_SECONDS, EngineDefaults
 from inferfleet.profiles.kv_transfer import version_of
 
-# The longest time after SIGTERM that a generated grace period follows. A longer one is nobody's request. vLLM
-# takes any number (`Field(default=0, ge=0)`); what it does with one beyond what clocks count was not tried.
-_LONGEST_SECONDS = 86_400
 _TRUE = frozenset(("1", "true", "yes", "y"))
 
 
@@ -78,10 +76,13 @@ def ending(spec: Mapping[str, Any], table: EngineDefaults, *, grace: int) -> End
 def grace_needed(spec: Mapping[str, Any], table: EngineDefaults, *, grace: int, sleep: int) -> int:
     """Return the grace period of a pod whose document leaves it open: `grace`, or more where sleep and flag
     need more. `sleep` is the preStop of a pod whose document has none.
+
+    More than a day after SIGTERM is nobody's request, and no grace period follows it. vLLM takes any number
+    (`Field(default=0, ge=0)`); what it does with one beyond what clocks count was not tried.
     """
     own = "preStop" in engine_container(spec)[1].get("lifecycle", {})
     found = ending(spec, table, grace=grace)
-    if found is None or found.engine is None or found.engine > _LONGEST_SECONDS:
+    if found is None or found.engine is None or found.engine > DAY:
         return grace
     return Ending(grace, found.sleep if own else sleep, found.engine).needed or grace
 
@@ -134,7 +135,7 @@ def ending_mistakes(
     # The API server takes every number (int64). Who drains nodes may wait for less: the cluster autoscaler
     # for 600 s (--max-graceful-termination-sec in its FAQ.md, kubernetes/autoscaler, 55c37cd5).
     written, slept = spec.get("terminationGracePeriodSeconds", 0), sleep_of(container) or 0
-    if written > _LONGEST_SECONDS + slept + END_RESERVE_SECONDS:
+    if written > DAY + slept + END_RESERVE_SECONDS:
         yield Mistake(
             f"the pod may take {written} s to end, and routes let requests take {longest} s: an engine that "
             "hangs holds updates and drains of nodes for all of it",
@@ -142,7 +143,7 @@ def ending_mistakes(
             f"{slept + END_RESERVE_SECONDS} s more",
             ("spec", "terminationGracePeriodSeconds"),
         )
-    if flag and _seconds(flag.value) > _LONGEST_SECONDS:
+    if flag and _seconds(flag.value) > DAY:
         yield _endless(spec, flag, slept, longest=longest)
         return
     if found is None:

@@ -7,8 +7,11 @@ to nobody, and as process 1 it does not end by it either: the kernel drops signa
 Shells replace themselves by a command behind `exec`. Without it, bash from 5.1 on does so for the last simple
 command of `-c`, unless that has a redirection, `!` or `time`, is part of a compound command, or a trap is set
 (`should_optimize_fork` and `optimize_connection_fork` in builtins/evalstring.c of bash 5.3, 637f5c86; behind
-`;` since 5.1, read 2026-11-24). Tried with bash 5.2.15 of Debian 12, which does so, and dash 0.5.12-2, which
-stays for each command without `exec`. `sh` is dash in images of Debian and Ubuntu. Of zsh nothing is said.
+`;` since 5.1, read 2026-11-24). Bash reads a line at a time: something behind the end of the command's line,
+be it a blank or a comment, is more to do (`*bash_input.location.string == '\\0'`, the same file), and within
+the line only the last of `;`, `&&` and `||` counts, so not `&`, nor `&&` behind `;`. Tried with bash 5.2.15
+of Debian 12, which does so, and dash 0.5.12-2, which stays for each command without `exec`. `sh` is dash in
+images of Debian and Ubuntu, and bash in those of Red Hat (not tried). Of zsh nothing is said.
 
 A trap waits for the command in the foreground, and ends `wait` at once (3.7.6 "Signals" of the manual of
 bash); where the script ends then, the kernel kills what is left in the container.
@@ -34,6 +37,7 @@ _ASSIGNS = re.compile(r"[A-Za-z_]\w*\+?=")
 # With one of these a command names a program, and does not start it.
 _NAMING = frozenset(("echo", "printf", "command", "type", "which", "hash", "pip", "pip3", "apt", "apt-get"))
 _IN_PIPE = ("|", "|&")
+_GOES_ON = (*_IN_PIPE, "&&", "||")
 _AGAIN = (
     "Let the trap wait for the engine too, such as trap 'kill -TERM $pid; wait $pid' TERM, or start it by "
     "exec, as the last command of the script"
@@ -43,7 +47,7 @@ _AGAIN = (
 @dataclass(frozen=True)
 class _Simple:
     """A simple command of a script: its words, what stands before and behind it, and whether it is part of a
-    compound command. `apart`: it runs in a subshell. `last`: no command follows.
+    compound command. `apart`: it runs in a subshell. `last`: bash has nothing more to do behind it.
     """
 
     words: tuple[Word, ...]
@@ -93,7 +97,8 @@ def unheard_mistake(
         if alone
         else f"SIGTERM ends {shell} alone, and with it the container and all that {engine} has in hand"
     )
-    for simple in _simples(command):
+    simples = [*_simples(command, ends=_ends(spec, command))]
+    for i, simple in enumerate(simples):
         begins = start(Command(simple.words), table)
         if begins is None or not simple.texts or simple.texts[0] in _NAMING:
             continue
@@ -109,14 +114,14 @@ def unheard_mistake(
                 return Mistake(
                     f"{once}: {engine} is killed with all it has in hand", _AGAIN, simple.words[begins].at
                 )
-        elif kept := _kept(simple, shell, script, name, traps=traps, passes=passes):
+        elif simple.after == "&" and any(_gives_way(later) for later in simples[i + 1 :]):
+            continue  # another program is the first process then, which may hand it on
+        elif kept := _kept(simple, shell, name, traps=traps, passes=passes):
             return Mistake(f"{kept[0]}: {lost}", kept[1], simple.words[begins].at)
     return None
 
 
-def _kept(
-    simple: _Simple, shell: str, script: str, name: str, *, traps: bool, passes: bool
-) -> tuple[str, str] | None:
+def _kept(simple: _Simple, shell: str, name: str, *, traps: bool, passes: bool) -> tuple[str, str] | None:
     """Return why a shell keeps SIGTERM from this command, and the next step, None where it does not.
 
     `traps`: the script has a trap, and one that `passes` signals on.
@@ -126,8 +131,6 @@ def _kept(
     begins = name if first in ("exec", "eval", "(", name.partition(" ")[0]) else f"{first} ... {name}"
     last = f"Write exec {begins} ..., as the last command of the script"
     if simple.after == "&":
-        if re.search(rf"\bexec\b(?!.*{re.escape(name)})", script):
-            return None  # another program is the first process then, which may hand it on
         waits = f"{name} runs in the background, and {shell} hands SIGTERM on to nobody"
         return waits, f"{last}, with what else runs in the background before it"
     if simple.piped:
@@ -140,10 +143,19 @@ def _kept(
     if passes:
         return f"{shell} runs its trap only once {name} has ended", last
     hidden = simple.compound or simple.redirected or traps or simple.texts[:1] == ("eval",)
-    if shell == "bash" and simple.last and not hidden:
+    by_bash = simple.last and not hidden
+    if shell == "bash" and by_bash:
         return None
-    dash = " (dash in images of Debian and Ubuntu)" if shell == "sh" else ""
-    return f"{shell}{dash} stays before {name}, which has no exec, and hands SIGTERM on to nobody", last
+    stays = "where sh is dash (Debian, Ubuntu), it stays" if shell == "sh" and by_bash else f"{shell} stays"
+    return f"{stays} before {name}, which has no exec, and hands SIGTERM on to nobody", last
+
+
+def _gives_way(simple: _Simple) -> bool:
+    """Return whether a command replaces the shell by another program: `exec 3>&1` has redirections alone."""
+    if simple.texts[:1] != ("exec",) or simple.piped or simple.apart or simple.after == "&":
+        return False
+    given = re.sub(r"[<>] ?\([^)]*\)", "file", " ".join(simple.texts[1:]))
+    return bool(re.sub(r"(\d+|\{\w+\})? ?[<>&|]+ \S+", "", given).strip())
 
 
 def _once(shell: str, script: str) -> str | None:
@@ -168,10 +180,20 @@ def _shell(command: Command) -> str | None:
     return name if name in _SHELLS and any(word.shell for word in command.words) else None
 
 
-def _simples(command: Command) -> Iterator[_Simple]:
-    """Yield the simple commands of a script, those in `( )` as one that is apart."""
+def _ends(spec: Mapping[str, Any], command: Command) -> bool:
+    """Return whether a script has nothing behind the end of its last line, no blank and no second end."""
+    at = next(word.at for word in command.words if word.shell)
+    script = engine_container(spec)[1][str(at[3])][int(at[4])].replace("\\\n", " ")
+    return "\n" not in script[len(script.rstrip()) : -1]
+
+
+def _simples(command: Command, *, ends: bool) -> Iterator[_Simple]:
+    """Yield the simple commands of a script, those in `( )` as one that is apart.
+
+    `ends`: nothing but a comment follows the words.
+    """
     words = [word for word in command.words if word.shell]
-    begin, before, depth, nested, prefixed = 0, "", 0, 0, False
+    begin, before, depth, nested, prefixed, listed = 0, "", 0, 0, False, False
     for i, text in enumerate([*(word.text for word in words), ";"]):
         if depth <= 0 and text and not text.strip(";&|\n"):
             if begin < i:
@@ -181,9 +203,17 @@ def _simples(command: Command) -> Iterator[_Simple]:
                     after=text,
                     compound=nested > 0 or prefixed,
                     apart=words[begin].text.startswith("("),
-                    last=not any(word.text.strip(";\n") for word in words[i:]),
+                    last=ends
+                    and not any(word.text.strip(";") for word in words[i:])
+                    and before != "&"
+                    and not (listed and before in ("&&", "||")),
                 )
-            begin, before, prefixed = i + 1, text, False
+            # An end of a line ends no command behind an operator.
+            if begin < i or text != "\n" or before not in _GOES_ON:
+                before = text
+            if not nested:
+                listed = (listed or text in (";", "&")) and before != "\n"
+            begin, prefixed = i + 1, False
         elif i == begin and (text in _OPENS or text in _CLOSES or text in _BETWEEN):
             nested = max(0, nested + (text in _OPENS) - (text in _CLOSES))
             prefixed = prefixed or text in ("!", "time")

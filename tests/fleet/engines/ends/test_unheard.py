@@ -31,8 +31,11 @@ def _found(*command: str, kind: str = "vLLM", **spec: Any) -> Mistake | None:
 )
 def test_bash_gives_its_place_to_the_last_command_and_dash_to_none(script: str) -> None:
     assert _found("bash", "-c", script) is None
-    for shell, named in (("/bin/dash", "dash"), ("sh", "sh (dash in images of Debian and Ubuntu)")):
-        what = f"{named} stays before vllm serve, which has no exec, and hands SIGTERM on to nobody: {NEVER}"
+    for shell, named in (
+        ("/bin/dash", "dash stays"),
+        ("sh", "where sh is dash (Debian, Ubuntu), it stays"),
+    ):
+        what = f"{named} before vllm serve, which has no exec, and hands SIGTERM on to nobody: {NEVER}"
         assert _found(shell, "-c", script) == Mistake(what, EXEC, AT)
 
 
@@ -50,6 +53,7 @@ def test_bash_gives_its_place_to_the_last_command_and_dash_to_none(script: str) 
         "trap 'kill -TERM $p; wait $p' TERM; vllm serve m & p=$!; wait $p",
         "trap 'kill $p' TERM; vllm serve m & p=$!; while kill -0 $p; do wait $p; done",
         "vllm serve m & exec supervise",
+        "vllm serve m &\nexec > >(tee /log) 2>&1\nexec -a ours supervise 2>&1",
         "echo vllm serve m; exec ours",
         "exec ours serve m",
         "cat > /run.sh <<EOF\nvllm serve m | tee log\nEOF\nexec bash /run.sh",
@@ -73,11 +77,36 @@ def test_nothing_is_said_of_an_engine_that_hears_sigterm_or_may(script: str) -> 
         "time vllm serve m",
         "eval vllm serve m",
         "trap 'rm -f x' EXIT; vllm serve m",
+        "sidecar & vllm serve m",
+        "true; cd /m && vllm serve m",
+        "true; cd /m &&\nvllm serve m",
+        "vllm serve m\n# the end",
+        "vllm serve m\n\n",
+        "vllm serve m\n  ",
     ],
 )
 def test_bash_stays_where_it_has_more_to_do(script: str) -> None:
-    what = f"bash stays before vllm serve, which has no exec, and hands SIGTERM on to nobody: {NEVER}"
-    assert _found("bash", "-c", script) == Mistake(what, EXEC, AT)
+    for shell in ("bash", "sh"):
+        what = f"{shell} stays before vllm serve, which has no exec, and hands SIGTERM on to nobody: {NEVER}"
+        assert _found(shell, "-c", script) == Mistake(what, EXEC, AT)
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        "exec 3>&1\nvllm serve m &\nwait",
+        "vllm serve m &\nexec 3>&1 {fd}< x\nwait",
+        "vllm serve m & exec > >(tee /log) 2>&1; wait",
+        "vllm serve m & exec supervise | tee log",
+        "vllm serve m & ( exec supervise )",
+    ],
+)
+def test_an_exec_that_starts_no_other_program_in_place_of_the_shell_changes_nothing(script: str) -> None:
+    assert _found("bash", "-c", script) == Mistake(
+        f"vllm serve runs in the background, and bash hands SIGTERM on to nobody: {NEVER}",
+        f"{EXEC}, with what else runs in the background before it",
+        AT,
+    )
 
 
 @pytest.mark.parametrize(
@@ -119,7 +148,7 @@ def test_what_keeps_the_shell_is_named_with_what_to_write(script: str, what: str
 def test_a_shell_that_is_not_the_first_process_of_its_namespace_ends_before_its_engine() -> None:
     found = _found("sh", "-ec", "python3 -m sglang.launch_server", kind="SGLang", shareProcessNamespace=True)
     assert found == Mistake(
-        "sh (dash in images of Debian and Ubuntu) stays before sglang.launch_server, which has no exec, and "
+        "where sh is dash (Debian, Ubuntu), it stays before sglang.launch_server, which has no exec, and "
         "hands SIGTERM on to nobody: SIGTERM ends sh alone, and with it the container and all that SGLang "
         "has in hand",
         "Write exec python3 ... sglang.launch_server ..., as the last command of the script",
