@@ -33,6 +33,7 @@ def _workload(name: str, timeout: int) -> KubeObject:
         "apiVersion": "leaderworkerset.x-k8s.io/v1",
         "kind": "LeaderWorkerSet",
         "metadata": {"name": name, "namespace": "ml", "labels": _labels(name)},
+        "spec": {"replicas": 1},
     }
     return KubeObject(f"east/ml/{name}", manifest, timeout=timeout)
 
