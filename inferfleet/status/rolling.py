@@ -36,6 +36,8 @@ def unfinished(
     if not waiting or behind or not updated:
         of = "groups" if of_groups else "pods"
         course = f"rolls: {updated} of {replicas} {of} have the latest template"
+        if paused := paused_by_hand(actual):
+            return Phase.PENDING, f"{course}; {paused}"
         return (Phase.FAILED, f"{course}; {failure}") if failure else (Phase.STARTING, course)
     phase = worst(told.phase for told in waiting)
     words = _words(next(told for told in waiting if told.phase == phase))
@@ -46,6 +48,21 @@ def unfinished(
     serves = f"; {before} of before {'serves' if before == 1 else 'serve'}" if before else ""
     wanted = pods_of(workload)
     return phase, f"rolls: {ready} of {wanted} pods of the latest template are ready: {words}{serves}"
+
+
+def paused_by_hand(actual: Mapping[str, Any]) -> str:
+    """Return how somebody lets a Deployment go on that makes no pods of a new template, "" where it does.
+
+    No document and no update sets this field
+    (https://kubernetes.io/docs/reference/kubectl/generated/kubectl_rollout/kubectl_rollout_resume/).
+    """
+    if not (actual.get("spec") or {}).get("paused"):
+        return ""
+    name, namespace = actual["metadata"]["name"], actual["metadata"]["namespace"]
+    return (
+        "it does not go on while its spec.paused is true: run `kubectl rollout resume "
+        f"deployment/{name} --namespace {namespace}`"
+    )
 
 
 def _others_remain(status: Mapping[str, Any], *, of_groups: bool) -> bool:
