@@ -4,7 +4,7 @@ The provider knows no more of a LeaderWorkerSet than whether it is available, an
 is a status line, which nobody sees in the log of a job. Their pods say why they are not ready, and the
 controller of LeaderWorkerSets deletes them, with their words, as soon as one has restarted. So they are
 watched, by one request at a time per cluster for all engines that are waited for there, and one for all
-pickers.
+pickers. Credentials that may not read pods of a whole cluster ask for those of one namespace after another.
 
 No update can end earlier because of what is heard. The provider waits until its time is over or the whole
 update is cancelled (pulumi-kubernetes v4.25.0, pkg/await/deployment.go: Progressing=False is told and waited
@@ -19,11 +19,12 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
+from itertools import chain
 from typing import Any
 
 from inferfleet.api.problems import Problem
 from inferfleet.desired.values import Connection, Desired, KubeObject, Listen, Say
-from inferfleet.reach.api import Api
+from inferfleet.reach.api import Api, RefusedError
 from inferfleet.reach.at_once import ask
 from inferfleet.status.heard import ENGINES, PICKERS, Heard, pods_of
 
@@ -57,9 +58,11 @@ def listening(desired: Desired, kubeconfigs: Mapping[str, str], *, container_api
         return next((answer for answer in answers.values() if isinstance(answer, Problem)), None)
 
     listeners: dict[str, _Listener] = {}
+    told: set[str] = set()
     for cluster in desired.clusters:
         for pods in (ENGINES, PICKERS):
-            listener = _Listener(partial(put, replace(desired, clusters=(cluster,))))
+            asked = replace(desired, clusters=(cluster,))
+            listener = _Listener(partial(put, asked), cluster.connection.cluster, told)
             theirs = (made for made in cluster.objects if made.heard and pods_of(made) == pods)
             listeners |= {made.key: listener for made in theirs}
 
@@ -76,12 +79,15 @@ def listening(desired: Desired, kubeconfigs: Mapping[str, str], *, container_api
 
 
 class _Listener:
-    """Looks at pods of a cluster in a thread of its own, while any workload of some kind is waited for."""
+    """Looks at pods of a cluster in a thread of its own, while any workload of some kind is waited for. Those
+    of a stack share `told`, the clusters of which it was told that nothing is heard.
+    """
 
-    def __init__(self, put: Callable[[Question], Problem | None]) -> None:
+    def __init__(self, put: Callable[[Question], Problem | None], cluster: str, told: set[str]) -> None:
         self._put = put
+        self._cluster, self._told = cluster, told
         self._problem: Problem | None = None
-        self._told = False
+        self._by_namespace = False
         self._lock = threading.Lock()
         self._heard: tuple[Heard, ...] = ()
         self._runs = False
@@ -100,10 +106,10 @@ class _Listener:
     def deaf(self) -> Problem | None:
         """Return why the pods could not be followed, once for all workloads of the cluster."""
         with self._lock:
-            if self._told or self._problem is None:
-                return None
-            self._told = True
             problem = self._problem
+        if self._cluster in self._told or problem is None:
+            return None
+        self._told.add(self._cluster)
         what = f"what pods say while they are waited for is not known, and is asked for again: {problem.what}"
         return replace(problem, what=what, severity="warning")
 
@@ -121,22 +127,41 @@ class _Listener:
         """Follow the pods until it is over, or until a new client is due."""
         until = time.monotonic() + _SPELL - _PAUSE
         while (waited := self._heard) and time.monotonic() < until:
-            query = _query(waited)
-            pods: dict[tuple[str, str], dict[str, Any]] = {}
-            for events in api.follow("/api/v1/pods", query=query, seconds=_EVERY):
-                for kind, pod in events:
-                    key = pod["metadata"]["namespace"], pod["metadata"]["name"]
-                    if kind == "DELETED":
-                        pods.pop(key, None)
-                    else:
-                        pods[key] = pod
-                known, waited = waited, self._heard
-                for heard in waited:
-                    # One that is new here has not seen the events before.
-                    heard.see(events if heard in known else (("ADDED", pod) for pod in pods.values()))
-                    heard.look(pods.values())
-                if not waited or _query(waited) != query or time.monotonic() >= until:
-                    break
+            try:
+                self._hear_of(waited, api, until)
+            except RefusedError as refused:
+                if refused.status != 403 or self._by_namespace:
+                    raise
+                self._by_namespace = True
+
+    def _hear_of(self, waited: tuple[Heard, ...], api: Api, until: float) -> None:
+        """Follow the pods until others are waited for."""
+        paths, query = self._paths(waited), _query(waited)
+        pods: dict[tuple[str, str], dict[str, Any]] = {}
+        # Of each path what became of its pods, one after another.
+        for seen in zip(*(api.follow(path, query=query, seconds=_EVERY) for path in paths), strict=False):
+            events = tuple(chain.from_iterable(seen))
+            for kind, pod in events:
+                key = pod["metadata"]["namespace"], pod["metadata"]["name"]
+                if kind == "DELETED":
+                    pods.pop(key, None)
+                else:
+                    pods[key] = pod
+            known, waited = waited, self._heard
+            for heard in waited:
+                # One that is new here has not seen the events before.
+                heard.see(events if heard in known else (("ADDED", pod) for pod in pods.values()))
+                heard.look(pods.values())
+            if not waited or time.monotonic() >= until:
+                break
+            if (self._paths(waited), _query(waited)) != (paths, query):
+                break
+
+    def _paths(self, waited: Iterable[Heard]) -> list[str]:
+        if not self._by_namespace:
+            return ["/api/v1/pods"]
+        namespaces = {heard.workload.namespace for heard in waited}
+        return [f"/api/v1/namespaces/{namespace}/pods" for namespace in sorted(filter(None, namespaces))]
 
 
 def _query(waited: Iterable[Heard]) -> dict[str, str]:

@@ -33,6 +33,7 @@ def _workload(name: str, timeout: int) -> KubeObject:
         "apiVersion": "leaderworkerset.x-k8s.io/v1",
         "kind": "LeaderWorkerSet",
         "metadata": {"name": name, "namespace": "ml", "labels": _labels(name)},
+        "spec": {"replicas": 1},
     }
     return KubeObject(f"east/ml/{name}", manifest, timeout=timeout)
 
@@ -115,7 +116,7 @@ def test_an_end_is_told_once_and_again_with_what_was_waited_for(monkeypatch: pyt
     assert api.asked == {("/api/v1/pods", f"{DEPLOYMENTS} in (kimi)")}
 
 
-def test_pods_of_a_picker_are_told_of_too(monkeypatch: pytest.MonkeyPatch) -> None:
+def _picker() -> KubeObject:
     label = "app.kubernetes.io/name"
     manifest = {
         "apiVersion": "apps/v1",
@@ -130,7 +131,11 @@ def test_pods_of_a_picker_are_told_of_too(monkeypatch: pytest.MonkeyPatch) -> No
             "template": {"metadata": {"labels": {label: "kimi-epp", MANAGED: "inferfleet"}}},
         },
     }
-    picker = KubeObject("east/ml/kimi-epp", manifest, timeout=3)
+    return KubeObject("east/ml/kimi-epp", manifest, timeout=3)
+
+
+def test_pods_of_a_picker_are_told_of_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    label, picker = "app.kubernetes.io/name", _picker()
     pod = _pod("kimi-epp-0")
     pod["metadata"]["labels"] = {label: "kimi-epp"}
     ended = {"exitCode": 1, "message": "no such plugin"}
@@ -197,20 +202,38 @@ def test_pods_of_before_that_serve_are_told_of_with_the_first_end(monkeypatch: p
 
 
 class _Refusing(_Api):
-    """Credentials that may not watch pods."""
+    """Credentials that may not watch pods but those of some namespaces."""
+
+    def __init__(self, *seen: list[dict[str, Any]], allowed: tuple[str, ...] = ()) -> None:
+        super().__init__(*seen)
+        self.allowed = [f"/api/v1/namespaces/{namespace}/pods" for namespace in allowed]
 
     def follow(self, path: str, *, query: dict[str, str], seconds: float) -> Iterator[tuple[Event, ...]]:
-        raise RefusedError(403, path)
+        if path not in self.allowed:
+            raise RefusedError(403, path)
+        yield from super().follow(path, query=query, seconds=seconds)
+
+
+def test_credentials_for_namespaces_alone_ask_for_the_pods_of_each(monkeypatch: pytest.MonkeyPatch) -> None:
+    elsewhere = _workload("qwen", 3)
+    elsewhere.manifest["metadata"]["namespace"] = "chat"
+    pods = [_pod("kimi-0", lastState=ENDED), _pod("qwen-0", namespace="chat", lastState=ENDED)]
+    api = _Refusing(pods, allowed=("chat", "ml"))
+    told, askers = _heard(api, monkeypatch, "kimi", elsewhere)
+    assert [len(warned) for warned, _ in told] == [1, 1]
+    query = f"{DEPLOYMENTS} in (kimi,qwen)"
+    assert {(path, query) for path in api.allowed} <= api.asked
+    assert askers == 1
 
 
 def test_credentials_that_may_not_watch_pods_are_told_of_once_for_a_cluster(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    told, askers = _heard(_Refusing(), monkeypatch, "kimi", "qwen")
+    told, askers = _heard(_Refusing(), monkeypatch, "kimi", "qwen", _picker())
     warnings = [warning for warned, _ in told for warning in warned]
     assert warnings == [
         "spec.cluster.existing.kubeconfig: what pods say while they are waited for is not known, and is "
-        "asked for again: cluster 'east' refused GET /api/v1/pods (403): the credentials may not read this. "
-        "Give them the right to read and write it"
+        "asked for again: cluster 'east' refused GET /api/v1/namespaces/ml/pods (403): the credentials may "
+        "not read this. Give them the right to read and write it"
     ]
-    assert askers > 1
+    assert askers > 2

@@ -25,8 +25,13 @@ def while_awaited(plan: KubeObject, listen: Listen) -> pulumi.ResourceHookBindin
 
     # Nothing listens for a failure: the engine would look for such a hook in a destroy too, which runs no
     # program, and tell that it is missing instead of what failed.
-    before = pulumi.ResourceHook(f"{plan.key}: listen", begin)
-    after = pulumi.ResourceHook(f"{plan.key}: listened", end)
+    # A program that failed takes its hooks along (run_pulumi_func in SDK v3.250.0, pulumi/runtime/stack.py),
+    # and what became ready since would be told as failed: RunHooks in pulumi v3.250.0,
+    # pkg/resource/deploy/deployment.go, warns instead. The state has the names of hooks alone
+    # (sdk/go/common/apitype/core.go).
+    heedless = pulumi.ResourceHookOptions(ignore_errors=True)
+    before = pulumi.ResourceHook(f"{plan.key}: listen", begin, heedless)
+    after = pulumi.ResourceHook(f"{plan.key}: listened", end, heedless)
     return pulumi.ResourceHookBinding(
         before_create=[before], before_update=[before], after_create=[after], after_update=[after]
     )

@@ -13,6 +13,8 @@ from inferfleet.reach.resources import ApiKind, known
 
 # Pulumi reads an object, applies it on the server, waits for it and deletes it.
 VERBS = ("get", "create", "patch", "delete")
+# An update that waits for pods asks for them, and what becomes of them.
+_LISTENING = ("list", "watch")
 
 
 def rights(api: Api, cluster: DesiredCluster) -> tuple[Check, ...]:
@@ -27,11 +29,11 @@ def rights(api: Api, cluster: DesiredCluster) -> tuple[Check, ...]:
         for check in _of_kind(
             cluster,
             kind,
-            sorted(_missing(api, kind[0], resources[kind].plural, where[kind])),
+            sorted(_missing(api, VERBS, kind[0], resources[kind].plural, where[kind])),
             resources[kind].plural,
         )
     )
-    return (*of_objects, *_to_definitions(api, cluster))
+    return (*of_objects, *_to_definitions(api, cluster), *_to_pods(api, cluster))
 
 
 def _to_definitions(api: Api, cluster: DesiredCluster) -> Iterator[Check]:
@@ -54,9 +56,32 @@ def _to_definitions(api: Api, cluster: DesiredCluster) -> Iterator[Check]:
     yield Check(of, what, "unseen", problem)
 
 
-def _missing(api: Api, version: str, plural: str, namespaces: Iterable[str]) -> Iterator[tuple[str, str]]:
+def _to_pods(api: Api, cluster: DesiredCluster) -> Iterator[Check]:
+    """Yield whether pods can be listened to. Updates do without, and do not say why one ends."""
+    namespaces = {made.namespace or "" for made in cluster.objects if made.heard}
+    missing = sorted(_missing(api, _LISTENING, "v1", "pods", namespaces))
+    name = cluster.connection.cluster
+    of, what = f"cluster {name}", "rights to pods"
+    if namespaces and not missing:
+        yield Check(of, what)
+    for namespace in dict.fromkeys(space for space, _ in missing):
+        verbs = [verb for space, verb in missing if space == namespace]
+        problem = cluster_problem(
+            name,
+            f"the credentials of cluster {name!r} may not {listing(verbs)} pods in namespace {namespace}, so "
+            "an update that waits for them does not say why they end or do not start",
+            _mend(cluster, "pods", "", _LISTENING, verbs[0], namespace),
+            path_of(cluster.connection),
+            severity="warning",
+        )
+        yield Check(of, what, "unseen", problem)
+
+
+def _missing(
+    api: Api, verbs: Iterable[str], version: str, plural: str, namespaces: Iterable[str]
+) -> Iterator[tuple[str, str]]:
     group = version.rpartition("/")[0]
-    for verb in VERBS:
+    for verb in verbs:
         if not api.may(verb, group, plural, ""):
             yield from (
                 (space, verb) for space in namespaces if not space or not api.may(verb, group, plural, space)

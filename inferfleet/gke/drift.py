@@ -94,7 +94,8 @@ _NO_VALUE = "set"
 class Drift:
     """One field of one object: the value `found` there, and the value `wanted` by the documents.
 
-    `undeployed` where it is known that an update set what is found, so that the documents changed since.
+    `undeployed` where it is known that an update set what is found: the documents changed since, or went back
+    to what they were before an update that was cancelled.
     """
 
     cluster: str

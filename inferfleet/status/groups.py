@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Any
 
 from inferfleet.api.kinds.containers import ENGINE
-from inferfleet.fleet.names import LWS_GROUP, LWS_WORKER
+from inferfleet.fleet.names import LWS_GROUP, LWS_REVISION, LWS_WORKER
 from inferfleet.status.pods import pod_status, terminated
 from inferfleet.status.values import GroupStatus, Phase, PodStatus, worst
 
@@ -74,3 +74,22 @@ def number_of(pod: Mapping[str, Any], label: str) -> int:
     """Return the number that a label of a pod of a group says, 0 without one."""
     text = (pod["metadata"].get("labels") or {}).get(label, "")
     return int(text) if text.isdecimal() else 0
+
+
+def latest_revision(pods: Iterable[Mapping[str, Any]]) -> str:
+    """Return the latest revision of the template that pods of a LeaderWorkerSet have, "" without pods.
+
+    It rolls from the group with the highest number (rollingUpdateParameters in lws v0.10.0,
+    pkg/controllers/leaderworkerset_controller.go).
+    """
+    latest = max(
+        pods,
+        key=lambda pod: (number_of(pod, LWS_GROUP), pod["metadata"].get("creationTimestamp", "")),
+        default=None,
+    )
+    return revision_of(latest) if latest else ""
+
+
+def revision_of(pod: Mapping[str, Any]) -> str:
+    """Return the revision of the template that a pod of a group has."""
+    return str((pod["metadata"].get("labels") or {}).get(LWS_REVISION, ""))

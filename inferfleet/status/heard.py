@@ -1,8 +1,12 @@
 """What pods say while an update waits for their workload: how they ended, why they do not start.
 
-Only pods of the latest template are meant. Old ones serve on while a Deployment rolls, and what ended them
-some day is no news. The latest are those with the hash of the newest pod: the controller marks pods with the
-hash of their template, and old pods are made anew beside new ones only where somebody deletes them.
+Only pods of the latest template are meant. Old ones serve on while a workload rolls, and what ended them
+some day is no news. Pods are marked with their template: those of groups with a revision, and the latest is
+that of the group with the highest number. Those of a Deployment are marked with a hash, and the latest are
+those whose containers are as the update writes them. Where that holds of several templates, or of none
+because a webhook changes pods, it is the template whose first known pod was made last: old pods are made anew
+beside new ones where they are evicted or more are wanted. So an old pod counts as the latest where all of
+before it were gone before anybody listened, and what tells the templates apart is not in `_TELLING`.
 """
 
 import re
@@ -14,13 +18,16 @@ from typing import Any, NamedTuple
 from inferfleet.api.kinds.containers import ENGINE
 from inferfleet.desired.values import KubeObject
 from inferfleet.fleet import names
+from inferfleet.manifests.differing import differing
 from inferfleet.manifests.picker.objects import CONTAINER as PICKER
 from inferfleet.manifests.worker_set import KIND as WORKER_SET
-from inferfleet.status.groups import ends_of, held_up
+from inferfleet.status.groups import ends_of, held_up, latest_revision, number_of, revision_of
 from inferfleet.status.pods import is_ready, not_started
 from inferfleet.status.routing import selected
 
 _HASH = "pod-template-hash"
+# Fields of containers that nobody adds to when a pod is made, as is done with mounts and tolerations.
+_TELLING = ("name", "image", "command", "args", "env")
 # Numbers but exit codes: of times, processes and addresses, which differ each time an engine ends alike.
 _NUMBERS = re.compile(r"(?<!exit code )\b\d[\d:.,]*")
 
@@ -66,6 +73,8 @@ class Heard:
             self._labels = manifest["spec"]["selector"]["matchLabels"]
         self._ends: Mapping[str, _End] = {}
         self._pods: tuple[dict[str, Any], ...] = ()
+        # Those that are gone too, by name.
+        self._known: Mapping[str, dict[str, Any]] = {}
 
     @property
     def value(self) -> str:
@@ -83,6 +92,7 @@ class Heard:
     def look(self, pods: Iterable[dict[str, Any]]) -> None:
         """Take in the pods that there are."""
         self._pods = tuple(pod for pod in pods if self._has(pod))
+        self._known = {**self._known, **{pod["metadata"]["name"]: pod for pod in self._pods}}
 
     def told(self) -> Iterator[tuple[str, str]]:
         """Yield how pods ended and why they do not start, with what is the same when it happens again."""
@@ -116,9 +126,21 @@ class Heard:
         return sorted((name, end) for name, end in self._ends.items() if end.edition == latest)
 
     def _latest(self) -> str:
-        alive = [pod for pod in self._pods if "deletionTimestamp" not in pod["metadata"]]
-        newest = max(alive, key=lambda pod: pod["metadata"].get("creationTimestamp", ""), default=None)
-        return _edition(newest) if newest else ""
+        """Return the mark of the latest template that there are pods of."""
+        known, pods, spec = self._known, self._pods, self.workload.manifest["spec"]
+        alive = {pod["metadata"]["name"]: pod for pod in pods if "deletionTimestamp" not in pod["metadata"]}
+        if self.workload.kind == WORKER_SET:
+            # A group that ended is gone until it is made anew; those above their number stay away.
+            return latest_revision(
+                pod
+                for name, pod in known.items()
+                if name in alive or number_of(pod, names.LWS_GROUP) < spec["replicas"]
+            )
+        written = {_edition(pod) for pod in alive.values() if _is_of(spec["template"], pod)}
+        first: dict[str, tuple[str, str]] = {}
+        for pod in sorted(known.values(), key=_created):
+            first.setdefault(_edition(pod), (_created(pod), _edition(pod)))
+        return max(written or map(_edition, alive.values()), key=first.__getitem__, default="")
 
     def _has(self, pod: Mapping[str, Any]) -> bool:
         if not selected(pod, self.workload.namespace or "", self._labels):
@@ -127,8 +149,31 @@ class Heard:
 
 
 def _edition(pod: Mapping[str, Any]) -> str:
-    """Return the hash of a pod's template; pods of groups have none, and all count."""
-    return str((pod["metadata"].get("labels") or {}).get(_HASH, ""))
+    """Return the mark of a pod's template."""
+    labels = pod["metadata"].get("labels") or {}
+    return str(labels.get(_HASH) or revision_of(pod))
+
+
+def _created(pod: Mapping[str, Any]) -> str:
+    return str(pod["metadata"].get("creationTimestamp", ""))
+
+
+def _is_of(template: Mapping[str, Any], pod: Mapping[str, Any]) -> bool:
+    """Return whether the labels, annotations and containers of a pod are those of a template."""
+    wanted = {"metadata": template.get("metadata") or {}, "spec": _telling(template)}
+    return not any(differing(wanted, {"metadata": pod["metadata"], "spec": _telling(pod)}))
+
+
+def _telling(made: Mapping[str, Any]) -> dict[str, Any]:
+    """Return of the containers of a pod or template what tells it from others."""
+    spec = made.get("spec") or {}
+    return {
+        key: [
+            {field: container[field] for field in _TELLING if field in container}
+            for container in spec.get(key) or ()
+        ]
+        for key in ("containers", "initContainers")
+    }
 
 
 def _same(end: str, said: str) -> bool:

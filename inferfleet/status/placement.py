@@ -11,7 +11,7 @@ from inferfleet.status.admission import group_waits, held_back, waits_for_nodes
 from inferfleet.status.groups import Member, groups
 from inferfleet.status.pods import one_line, pod_status
 from inferfleet.status.read import Key, Seen
-from inferfleet.status.rolling import unfinished
+from inferfleet.status.rolling import paused_by_hand, unfinished
 from inferfleet.status.routing import ABSENT, selected, titled
 from inferfleet.status.values import GroupStatus, Phase, PlacementStatus, PluginStatus, PodStatus, worst
 
@@ -112,8 +112,9 @@ def _workload(workload: dict[str, Any], members: list[Member], seen: Seen) -> tu
         # The pods say more than their Deployment, as long as there are any.
         phase = worst(unready) if unready else Phase.FAILED if failure else Phase.PENDING
         missing = f"{len(alive)} of {wanted} pods exist" if len(alive) < wanted else ""
+        paused = paused_by_hand(actual) if status.get("updatedReplicas", 0) < wanted else ""
         return phase, "; ".join(
-            part for part in (missing, group_waits(workload, seen.objects), failure) if part
+            part for part in (missing, group_waits(workload, seen.objects), failure, paused) if part
         )
     return unfinished(workload, actual, members, failure) or (Phase.READY, "")
 

@@ -10,10 +10,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from operator import itemgetter
 from typing import Any
 
-from inferfleet.fleet.names import LWS_GROUP, LWS_REVISION
 from inferfleet.manifests.worker_set import KIND as WORKER_SET
 from inferfleet.manifests.workload import pods_of
-from inferfleet.status.groups import Member, number_of
+from inferfleet.status.groups import Member, latest_revision, revision_of
 from inferfleet.status.values import Phase, PodStatus, worst
 
 
@@ -37,6 +36,8 @@ def unfinished(
     if not waiting or behind or not updated:
         of = "groups" if of_groups else "pods"
         course = f"rolls: {updated} of {replicas} {of} have the latest template"
+        if paused := paused_by_hand(actual):
+            return Phase.PENDING, f"{course}; {paused}"
         return (Phase.FAILED, f"{course}; {failure}") if failure else (Phase.STARTING, course)
     phase = worst(told.phase for told in waiting)
     words = _words(next(told for told in waiting if told.phase == phase))
@@ -47,6 +48,21 @@ def unfinished(
     serves = f"; {before} of before {'serves' if before == 1 else 'serve'}" if before else ""
     wanted = pods_of(workload)
     return phase, f"rolls: {ready} of {wanted} pods of the latest template are ready: {words}{serves}"
+
+
+def paused_by_hand(actual: Mapping[str, Any]) -> str:
+    """Return how somebody lets a Deployment go on that makes no pods of a new template, "" where it does.
+
+    No document and no update sets this field
+    (https://kubernetes.io/docs/reference/kubectl/generated/kubectl_rollout/kubectl_rollout_resume/).
+    """
+    if not (actual.get("spec") or {}).get("paused"):
+        return ""
+    name, namespace = actual["metadata"]["name"], actual["metadata"]["namespace"]
+    return (
+        "it does not go on while its spec.paused is true: run `kubectl rollout resume "
+        f"deployment/{name} --namespace {namespace}`"
+    )
 
 
 def _others_remain(status: Mapping[str, Any], *, of_groups: bool) -> bool:
@@ -67,20 +83,15 @@ def _others_remain(status: Mapping[str, Any], *, of_groups: bool) -> bool:
 def _latest(status: Mapping[str, Any], alive: Sequence[Member], *, of_groups: bool) -> list[PodStatus]:
     """Return the pods of the latest template; none where nothing tells them apart.
 
-    LeaderWorkerSets roll from the group with the highest number (rollingUpdateParameters, as above). The
-    condition Progressing of a Deployment names its latest ReplicaSet (kubernetes v1.36.3,
+    The condition Progressing of a Deployment names its latest ReplicaSet (kubernetes v1.36.3,
     pkg/controller/deployment/progress.go and sync.go).
     """
     if of_groups:
-        highest = max(alive, key=lambda member: number_of(member[0], LWS_GROUP), default=None)
-        return [told for pod, told in alive if highest and _revision(pod) == _revision(highest[0])]
+        latest = latest_revision(pod for pod, _ in alive)
+        return [told for pod, told in alive if revision_of(pod) == latest]
     conditions = status.get("conditions") or ()
     named = next((each.get("message") or "" for each in conditions if each["type"] == "Progressing"), "")
     return [told for pod, told in alive if any(f'"{owner}"' in named for owner in _owners(pod))]
-
-
-def _revision(pod: Mapping[str, Any]) -> str:
-    return str((pod["metadata"].get("labels") or {}).get(LWS_REVISION, ""))
 
 
 def _owners(pod: Mapping[str, Any]) -> list[str]:

@@ -203,7 +203,8 @@ def test_drift_has_a_table_and_values_of_its_own_and_does_not_change_the_exit_co
     columns = ("object", "field", "is", "documents say")
     assert list(tables(moved))[-2:] == [
         (
-            "not deployed yet: documents changed since an update wrote this. `pulumi up` writes it",
+            "not deployed yet: an update wrote what is there, and documents say something else. "
+            "`pulumi up --refresh` writes it",
             columns,
             [("east Deployment ml/qwen", "spec.replicas", "1", "2")],
         ),
@@ -232,7 +233,7 @@ def test_drift_has_a_table_and_values_of_its_own_and_does_not_change_the_exit_co
             "wanted": "2",
             "undeployed": True,
             "what": "east Deployment ml/qwen: spec.replicas is 1, documents say 2",
-            "nextStep": "`pulumi up` writes it",
+            "nextStep": "`pulumi up --refresh` writes it",
         },
     ]
     answers(monkeypatch, moved)

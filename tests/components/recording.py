@@ -38,6 +38,11 @@ class Monitor(mocks.MockMonitor):
         super().__init__(recorder)
         self.failing = failing
         self.requests: dict[tuple[str, str], Any] = {}
+        self.hooks: dict[str, Any] = {}
+
+    def RegisterResourceHook(self, request: Any) -> Any:  # noqa: N802 (the name of the call)
+        self.hooks[request.name] = request
+        return super().RegisterResourceHook(request)
 
     def RegisterResource(self, request: Any) -> Any:  # noqa: N802 (the name of the call)
         self.requests[request.type, request.name] = request

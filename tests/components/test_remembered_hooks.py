@@ -26,6 +26,7 @@ def test_the_state_remembers_the_template_once_the_hook_ran_after_the_workload()
     assert [own(urn) for urn in request.dependencies] == [("kubernetes:apps/v1:Deployment", WORKLOAD.name)]
     assert own(request.parent) == ("inferfleet:components:ModelReplicas", "east/ml/web-h100")
     assert (list(request.hooks.before_create), list(request.hooks.before_update)) == ([STASH[1]],) * 2
+    assert not monitor.hooks[STASH[1]].ignore_errors
     assert recorder.outputs["ready"] == {WORKLOAD.name: {"registrar": "template 0123456789ab"}}
 
 
@@ -58,6 +59,9 @@ def test_pods_of_a_group_are_listened_to_from_before_it_is_written_until_it_is_r
         "east/ml/kimi": ([f"{key}: listen"], [f"{key}: listened"]),
         "east/ml/lazy": ([], []),
     }
+    # Listening fails with the program, and what became ready did not fail.
+    heedless = {name: hook.ignore_errors for name, hook in monitor.hooks.items()}
+    assert heedless == {f"{key}: listen": True, f"{key}: listened": True}
 
 
 def test_a_preview_shows_which_hooks_an_update_calls() -> None:

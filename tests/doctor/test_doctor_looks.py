@@ -204,6 +204,21 @@ def test_rights_without_which_old_definitions_are_not_seen_are_a_warning(
     assert (check.verdict, check.problem and check.problem.severity) == ("unseen", "warning")
 
 
+def test_rights_without_which_nothing_is_heard_of_pods_are_a_warning(
+    google: FakeGoogle, programs: Path, cluster: Start
+) -> None:
+    name = min(load_stack(ROOT, "local")[0].clusters)
+    checks = looked("local", google, {name: cluster(denied={("watch", "pods")}).kubeconfig})
+    assert mended_by(checks, "may not watch pods in namespace ml, so an update that waits for them") == (
+        "Have an administrator run `kubectl create clusterrole inferfleet-pods --verb=list,watch "
+        "--resource=pods` and `kubectl create clusterrolebinding inferfleet-pods "
+        "--clusterrole=inferfleet-pods --user=<you>`, and look with `kubectl auth can-i watch pods "
+        "--namespace ml`"
+    )
+    (found,) = {check for check in checks if check.what == "rights to pods"}
+    assert (found.verdict, found.problem and found.problem.severity) == ("unseen", "warning")
+
+
 def test_nodes_that_are_missing_and_a_class_without_controller_are_named(
     google: FakeGoogle, programs: Path, cluster: Start
 ) -> None:

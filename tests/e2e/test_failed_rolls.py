@@ -64,6 +64,11 @@ def test_a_roll_that_crashes_is_told_of_at_once_while_the_old_pod_serves(project
     assert "args of Deployment ml/surging-decode-l4 is [" in unchanged.output
     assert "Run `pulumi up --refresh`: this update left it out (--target), one that set" in unchanged.output
 
+    # What is there is an update's, and the next step is the one that changes it.
+    assert _undeployed(project) == {
+        "spec.template.spec.containers[engine].args": "`pulumi up --refresh` writes it"
+    }
+
     # The next update has another document, an engine that rolls alone, and a cluster that is emptied.
     project.write("clusters", east(), west(state="drained"))
     project.write("models", _surging(), _alone("v0.31.0"), _both())
@@ -85,6 +90,13 @@ def _placement(project: Project) -> tuple[int, Document]:
     told = json.loads(done.stdout)["deployments"]
     [placement] = [place for each in told if each["name"] == "ml/surging" for place in each["placements"]]
     return done.returncode, placement
+
+
+def _undeployed(project: Project) -> dict[str, str]:
+    """The next step for each field of the one that rolls which `status` lists as not deployed yet."""
+    told = json.loads(project.cli("status", "--stack", project.stack, "--json").stdout)["drift"]
+    thing = "east Deployment ml/surging-decode-l4"
+    return {each["field"]: each["nextStep"] for each in told if each["undeployed"] and each["thing"] == thing}
 
 
 def _warned(run: Run) -> None:

@@ -47,13 +47,21 @@ def _pod(
     }
 
 
-def _heard(*looks: list[Pod]) -> Heard:
+def _heard(*looks: list[Pod], args: tuple[str, ...] = ()) -> Heard:
+    engine = {"name": "engine", **({"args": list(args)} if args else {})}
     manifest = {
         "apiVersion": "apps/v1",
         "kind": "Deployment",
         "metadata": {"name": "web-decode-h100", "namespace": "ml", "labels": LABELS},
-        "spec": {"selector": {"matchLabels": LABELS}, "template": {"metadata": {"labels": LABELS}}},
+        "spec": {
+            "selector": {"matchLabels": LABELS},
+            "template": {"metadata": {"labels": LABELS}, "spec": {"containers": [engine]}},
+        },
     }
+    return _seen(manifest, *looks)
+
+
+def _seen(manifest: dict[str, Any], *looks: list[Pod]) -> Heard:
     heard = Heard(KubeObject("east/ml/web-decode-h100", manifest))
     for pods in looks:
         heard.see(("MODIFIED", pod) for pod in pods)
@@ -79,6 +87,73 @@ def test_a_pod_that_ends_is_not_the_newest() -> None:
     crashed = _pod("new", "b", 3, **_ended())
     crashed["metadata"]["deletionTimestamp"] = "2026-08-01T11:30:00Z"
     assert _sentences([OLD, crashed]) == []
+
+
+def test_an_old_pod_that_is_made_anew_is_not_of_the_latest_template() -> None:
+    """It was evicted, or more of them are wanted."""
+    crashed = _pod("new", "b", 3, **_ended())
+    anew = _pod("anew", "a", 4, **_ended("out of memory", 137))
+    heard = _heard([OLD], [OLD, crashed], [crashed, anew])
+    assert [sentence for _, sentence in heard.told()] == [f"pod new: {CRASH}"]
+    assert heard.serving() == 0
+
+
+def test_a_template_that_is_written_again_is_the_latest_though_it_has_older_pods() -> None:
+    """The update before this one was cancelled half way, and pods of its template serve."""
+    pods = [
+        _with_args(_pod("former", "a", 1, ready=True), "--slow"),
+        _with_args(_pod("between", "b", 3, ready=True), "--fast"),
+        _with_args(_pod("again", "a", 4, **_ended()), "--slow"),
+    ]
+    told = {
+        flag: [sentence for _, sentence in _heard(pods, args=(flag,)).told()]
+        for flag in ("--slow", "--fast", "--of-neither")
+    }
+    assert told == {"--slow": [f"pod again: {CRASH}"], "--fast": [], "--of-neither": []}
+
+
+def _with_args(pod: Pod, *args: str) -> Pod:
+    pod["spec"]["containers"][0]["args"] = list(args)
+    return pod
+
+
+def _group(name: str, revision: str, minute: int, **status: Any) -> Pod:
+    made = _pod(name, "", minute, **status)
+    del made["metadata"]["labels"]["pod-template-hash"]
+    lws = "leaderworkerset.sigs.k8s.io"
+    made["metadata"]["labels"] |= {
+        f"{lws}/name": "web-decode-h100",
+        f"{lws}/group-index": name.split("-")[1],
+        f"{lws}/template-revision-hash": revision,
+    }
+    return made
+
+
+def _groups(*looks: list[Pod]) -> Heard:
+    metadata = {"name": "web-decode-h100", "namespace": "ml", "labels": LABELS}
+    return _seen({"kind": "LeaderWorkerSet", "metadata": metadata, "spec": {"replicas": 2}}, *looks)
+
+
+def test_of_groups_of_the_former_revision_nothing_is_told() -> None:
+    """The update mends what ended them."""
+    broken, former = _group("kimi-0", "a", 1, **_ended()), _group("kimi-1", "a", 1, ready=True)
+    loads = _group("kimi-1", "b", 3, state={"running": {"startedAt": "2026-08-01T11:59:00Z"}})
+    heard = _groups([broken, former], [broken, loads])
+    assert (list(heard.told()), list(heard.waits(NOW)), heard.serving()) == ([], ["kimi-1 Starting"], 0)
+    serves = _group("kimi-0", "a", 1, ready=True)
+    assert _groups([serves, former], [serves, loads]).serving() == 1
+
+
+def test_a_group_that_is_gone_until_it_is_made_anew_is_still_of_the_latest_revision() -> None:
+    broken, crashed = _group("kimi-0", "a", 1, **_ended("of before")), _group("kimi-1", "b", 3, **_ended())
+    said = [sentence for _, sentence in _groups([broken, crashed], [broken]).told()]
+    assert said == [f"pod kimi-1: {CRASH}"]
+
+
+def test_groups_above_their_number_that_are_gone_are_not_the_latest() -> None:
+    more = _group("kimi-2", "a", 1, **_ended("of before"))
+    crashed = _group("kimi-1", "b", 3, **_ended())
+    assert [sentence for _, sentence in _groups([more], [crashed]).told()] == [f"pod kimi-1: {CRASH}"]
 
 
 def test_ends_that_differ_in_numbers_alone_are_one() -> None:

@@ -44,10 +44,11 @@ def _pod(name: str, owner: str, *, leaving: bool = False, **container: Any) -> P
     return made
 
 
-def _placement(*pods: Pod, wanted: int = 1, **counts: Any) -> tuple[Phase, int, str]:
+def _placement(*pods: Pod, wanted: int = 1, paused: bool = False, **counts: Any) -> tuple[Phase, int, str]:
     """Phase, ready pods and message; `counts` are of the Deployment's own status. Its latest is NEW."""
     said = [condition("Progressing", message=f'ReplicaSet "{NEW}" is progressing.')]
     live = {**_workload(wanted), "status": {"conditions": said, **counts}}
+    live["spec"]["paused"] = paused
     # The API server leaves the kind of items out of lists.
     del live["kind"]
     placement = placement_status("east", "decode=h100", [_workload(wanted)], Seen({WEB: live}, pods), NOW)
@@ -110,6 +111,29 @@ def test_a_roll_whose_pods_nobody_makes_says_why() -> None:
     told = _placement(_pod("old", OLD), replicas=1, updatedReplicas=0, conditions=quota)
     words = 'rolls: 0 of 1 pods have the latest template; pods "x" is forbidden: exceeded quota'
     assert told == (Phase.FAILED, 1, words)
+
+
+def test_a_roll_that_somebody_paused_says_how_it_goes_on() -> None:
+    resume = (
+        "it does not go on while its spec.paused is true: run `kubectl rollout resume deployment/web "
+        "--namespace ml`"
+    )
+    old, broken, new = _pod("old", OLD), _pod("old", OLD, **CRASH), _pod("new", NEW)
+    begun, half = {"replicas": 1, "updatedReplicas": 0}, {"replicas": 2, "updatedReplicas": 1}
+    told = [
+        _placement(old, paused=True, **begun),
+        _placement(old, new, paused=True, **half),
+        _placement(broken, paused=True, **begun),
+        _placement(new, paused=True, replicas=1, updatedReplicas=1),
+        _placement(_pod("new", NEW, **CRASH), paused=True, replicas=1, updatedReplicas=1),
+    ]
+    assert told == [
+        (Phase.PENDING, 1, f"rolls: 0 of 1 pods have the latest template; {resume}"),
+        (Phase.PENDING, 2, f"rolls: 1 of 1 pods have the latest template; {resume}"),
+        (Phase.FAILED, 0, resume),
+        (Phase.READY, 1, ""),
+        (Phase.FAILED, 0, ""),
+    ]
 
 
 def test_where_nothing_names_the_latest_pods_each_that_waits_is_meant() -> None:

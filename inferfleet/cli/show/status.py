@@ -22,8 +22,10 @@ from inferfleet.status.values import (
 
 _RESTORE = "Restore it with `pulumi up --refresh`, or take it into the documents"
 DRIFT = f"drift: changed by hand, or not deployed yet. {_RESTORE}"
-_DEPLOY = "`pulumi up` writes it"
-UNDEPLOYED = f"not deployed yet: documents changed since an update wrote this. {_DEPLOY}"
+# Without --refresh nothing is written where the update that wrote this was cancelled: the state has what was
+# there before, and a document that went back to it changes nothing.
+_DEPLOY = "`pulumi up --refresh` writes it"
+UNDEPLOYED = f"not deployed yet: an update wrote what is there, and documents say something else. {_DEPLOY}"
 Row = Sequence[object]
 Titled = tuple[str, Sequence[str], list[Row]]  # title, columns, rows
 
