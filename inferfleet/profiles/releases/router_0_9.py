@@ -40,5 +40,6 @@ ROUTER_0_9 = replace(
     config_table="router-0.9",
     # NewRuntime in pkg/epp/datalayer/runtime.go takes whatever is more than 0: the floor came with v0.10.0.
     least_scrape=None,
+    cipher_suites=(),
     serves_on=False,
 )
