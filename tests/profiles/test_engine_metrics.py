@@ -48,3 +48,10 @@ def test_the_stand_in_has_metrics_of_the_table_with_their_types(kind: str) -> No
             "counter": {*known.counters, *(f"{counter}_total" for counter in known.counters)},
         }
         assert name in of[type_], (name, type_)
+
+
+def test_only_vllm_and_sglang_serve_nothing_but_names_with_their_prefix() -> None:
+    assert [(kind, _table(kind).prefix) for kind in KINDS if _table(kind).prefixed] == [
+        ("vLLM", "vllm:"),
+        ("SGLang", "sglang:"),
+    ]

@@ -16,7 +16,6 @@ from inferfleet.api.problems import Problem, Severity
 from inferfleet.api.wording import listing, one_of
 from inferfleet.fleet.roles import DECODE, image_of, profile_of, workers_of
 from inferfleet.profiles import table
-from inferfleet.profiles.engines import engine
 from inferfleet.profiles.kv_transfer import Version, version_of
 from inferfleet.profiles.metrics.table import metrics_of
 from inferfleet.profiles.metrics.values import EngineMetrics
@@ -51,16 +50,10 @@ def _said(
         most = Decimal(1) if name.endswith(_SHARE) else None
         yield from _target(metric, deployment, most=most, copies=1)
         return
-    prefix = engine(kind).metrics_prefix
     known = metrics_of(kind)
-    if not name.startswith(prefix):
-        assert known is not None
-        what = (
-            f"{name} is neither a metric of {kind}, whose names begin with {prefix}, nor one of an endpoint"
-        )
-        step = f"Write one such as {known.example} or inference_pool_average_queue_size"
-        yield f"{what} picker", step, "error", "name"
-    elif known is not None and name.startswith(known.prefix):
+    if known is None:
+        return
+    if name.startswith(known.prefix):
         own = workers_of(deployment, DECODE).entry_template.engine.get("image")
         images = [own or image_of(deployment, DECODE, cluster.spec.serving.images) for cluster in clusters]
         for image in images or [own]:
@@ -75,6 +68,11 @@ def _said(
             copies=topology.data * topology.tensor,
             counted=name in known.gauges,
         )
+    elif known.prefixed:
+        of = f"{kind}, whose names begin with {known.prefix}"
+        what = f"{name} is neither a metric of {of}, nor one of an endpoint picker"
+        step = f"Write one such as {known.example} or inference_pool_average_queue_size"
+        yield what, step, "error", "name"
 
 
 def _of_picker(

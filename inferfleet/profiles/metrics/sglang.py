@@ -14,6 +14,7 @@ _HISTOGRAM = Old(_GONE, _GONE, histogram=True)
 
 SGLANG = EngineMetrics(
     prefix="sglang:",
+    prefixed=True,
     read="0.5.23",
     example="sglang:num_queue_reqs",
     gauges={

@@ -32,7 +32,8 @@ class EngineMetrics:
     (https://prometheus.github.io/client_python/instrumenting/summary, 2026-11-24). Counters have `_total`
     behind their name where they are served by prometheus_client. `old` are gauges that went, `lacking` the
     newest version that was read and has not the gauge yet. Names that begin otherwise than `prefix` are not
-    the engine's own, and of those that begin with `others` not all are known.
+    the engine's own, and where `prefixed`, its /metrics has none; of those that begin with `others` not all
+    are known.
     """
 
     prefix: str
@@ -48,6 +49,7 @@ class EngineMetrics:
     old: Mapping[str, Old] = field(default_factory=dict)
     lacking: Mapping[str, Version] = field(default_factory=dict)
     others: str | None = None
+    prefixed: bool = False
 
 
 def named(prefix: str, names: str) -> frozenset[str]:
