@@ -137,6 +137,10 @@ ODD = [
 ]
 
 
+def test_averages_every_tenth_of_a_second_are_fine(serving: Serve) -> None:
+    assert _on_cluster(serving(eppFlags={"refresh-prometheus-metrics-interval": "100ms"})) == []
+
+
 @pytest.mark.parametrize(("flags", "flag", "what", "step"), ODD)
 def test_what_nobody_can_mean_is_warned_of_wherever_it_stands(
     deployment: Make, serving: Serve, flags: dict[str, Any], flag: str, what: str, step: str
