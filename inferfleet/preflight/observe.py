@@ -13,6 +13,7 @@ from inferfleet.preflight.devices import device_classes, unlabelled_nodes
 from inferfleet.preflight.in_place import changed_in_place, ports_ahead, remade, replaced_alone
 from inferfleet.preflight.kinds.definitions import old_definitions
 from inferfleet.preflight.kinds.monitoring import kinds_to_come, left_out, unknown_kinds, without_metrics
+from inferfleet.preflight.kinds.objectives import passed_over
 from inferfleet.preflight.kinds.worker_sets import worker_set_problems
 from inferfleet.preflight.kueue import kueue_refuses
 from inferfleet.preflight.leaving import leaving, marks, running, scaled, scaled_otherwise
@@ -139,6 +140,7 @@ def _check(api: Api, cluster: DesiredCluster, stack: str) -> Observation:
         node_problems(api, cluster),
         checks.secrets(api, cluster),
         old_definitions(api, cluster, resources),
+        passed_over(api, cluster),
         worker_set_problems(api, cluster, resources),
         schedulers.needs(api, cluster),
         schedulers.pod_groups(api, cluster, resources),

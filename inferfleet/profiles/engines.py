@@ -45,10 +45,10 @@ class EngineDefaults:
     their pod has; with one of `cut_variables` they have none. The first version with `end_flags` is
     `ends_since`, where that is known to be later than the engine.
 
-    There are metrics only with the switch `metrics_flag`; their names begin with `metrics_prefix`. Unless the
-    variable `idle_health` is false, the health path answers once the engine has put something out, which a
-    busy one may do late. From the version `positional_since` on, images of the engine start the first of
-    `programs`, which takes the model behind its verb.
+    There are metrics only with the switch `metrics_flag`. Unless the variable `idle_health` is false, the
+    health path answers once the engine has put something out, which a busy one may do late. From the version
+    `positional_since` on, images of the engine start the first of `programs`, which takes the model behind
+    its verb.
 
     `paths` are those that routes expose: OpenAI's API, and the engine's own for inference.
     """
@@ -80,7 +80,6 @@ class EngineDefaults:
     ends_since: tuple[int, int, int] | None = None
     cut_variables: tuple[str, ...] = ()
     metrics_flag: str | None = None
-    metrics_prefix: str = ""
     idle_health: str | None = None
     positional_since: tuple[int, int, int] | None = None
     paths: tuple[str, ...] = ("/v1",)
@@ -96,7 +95,6 @@ _ENGINES = {
         health_path="/health",
         metrics_path="/metrics",
         label="vllm",
-        metrics_prefix="vllm:",
         flags={
             "--tensor-parallel-size": "tensor",
             "-tp": "tensor",
@@ -191,7 +189,6 @@ _ENGINES = {
         label="sglang",
         # https://docs.sglang.ai/basic_usage/native_api.html (2026-11-24).
         paths=("/v1", "/generate"),
-        metrics_prefix="sglang:",
         flags={
             "--tensor-parallel-size": "tensor",
             "--tp-size": "tensor",

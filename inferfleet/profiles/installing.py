@@ -57,6 +57,12 @@ DEFINITIONS: Mapping[str, Definitions] = MappingProxyType(
         ),
     }
 )
+# OpenShift's Ingress Operator owns the CRDs of the Gateway API from 4.19 on, and a ValidatingAdmissionPolicy
+# lets nobody else touch them. They are those of the project, without a mark of their own, so `install` is
+# told there too, and docs/guides/upgrades.md says what to do. Read in
+# manifests/01-validating-admission-policy.yaml and pkg/manifests/assets/gateway-api of
+# openshift/cluster-ingress-operator at acca9642, and 4.19 in
+# enhancements/ingress/gateway-api-crd-life-cycle-management.md of openshift/enhancements, on 2026-11-24.
 # In the annotations of CRDs that GKE installs and puts back when somebody changes them, and how newer ones
 # are put there nevertheless.
 GOOGLES_COMPONENT = "components.gke.io/component-name"

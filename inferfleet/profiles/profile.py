@@ -109,6 +109,8 @@ class Profile:
     metrics_stale_after: str | None = None
     # The shortest interval at which metrics of engines are read; None: as short as the flag says.
     least_scrape: str | None = None
+    # What tls-cipher-suites may name, where the picker has that flag.
+    cipher_suites: tuple[str, ...] = ()
     # Gauges of an InferencePool, whose name is their label `name`: averages over its pods.
     pool_metrics: tuple[str, ...] = ()
     # None: this picker does not know prefill and decode apart.

@@ -77,11 +77,15 @@ def newest(api: Api, group: str, kind: str) -> ApiResource | None:
     return None
 
 
+def lists(resource: ApiResource, namespaces: set[str]) -> list[str]:
+    """Return the paths of a few lists that have all objects of a kind in these namespaces."""
+    few = resource.namespaced and len(namespaces) <= FEW_NAMESPACES
+    return [resource.path(namespace) for namespace in sorted(namespaces)] if few else [resource.path()]
+
+
 def listed(api: Api, resource: ApiResource, namespaces: set[str]) -> Iterator[ListedObject]:
     """Yield the objects of a kind in these namespaces, and maybe in others, in a few requests."""
-    few = resource.namespaced and len(namespaces) <= FEW_NAMESPACES
-    paths = [resource.path(namespace) for namespace in sorted(namespaces)] if few else [resource.path()]
-    for path in paths:
+    for path in lists(resource, namespaces):
         for item in api.items(path, metadata_only=True):
             metadata = item["metadata"]
             yield ListedObject(

@@ -63,6 +63,45 @@ def test_counters_and_histograms_are_refused_by_their_base_names(name: str, what
     assert _problems(name) == [("error", "name", what, GAUGE)]
 
 
+@pytest.mark.parametrize(
+    ("name", "kind", "severity", "what"),
+    [
+        (
+            "nv_inference_request_summary_us",
+            "Triton",
+            "warning",
+            "nv_inference_request_summary_us is a summary of Triton with a series for each quantile, and a "
+            "scaler adds them up",
+        ),
+        (
+            "sglang:eplb_balancedness",
+            "SGLang",
+            "error",
+            "sglang:eplb_balancedness is a summary of SGLang, of which only sglang:eplb_balancedness_sum and "
+            "sglang:eplb_balancedness_count are served",
+        ),
+        (
+            "sglang:routing_key_running_req_count",
+            "SGLang",
+            "warning",
+            "sglang:routing_key_running_req_count has a series for each le, and a scaler adds them up",
+        ),
+        (
+            "sglang:kv_transfer_latency_ms",
+            "SGLang",
+            "warning",
+            "sglang:kv_transfer_latency_ms is a gauge of earlier versions of SGLang, and in 0.5.23 a "
+            "histogram, of which only sglang:kv_transfer_latency_ms_bucket, "
+            "sglang:kv_transfer_latency_ms_sum and sglang:kv_transfer_latency_ms_count are served",
+        ),
+    ],
+)
+def test_each_type_is_called_what_it_is_with_what_is_served_of_it(
+    name: str, kind: str, severity: str, what: str
+) -> None:
+    assert [said[:3] for said in _problems(name, "5", kind=kind)] == [(severity, "name", what)]
+
+
 def test_an_unknown_name_is_warned_of_with_the_closest_gauge() -> None:
     assert _problems("vllm:num_request_waiting", "5") == [
         (

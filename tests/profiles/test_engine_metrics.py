@@ -24,7 +24,8 @@ def _table(kind: str) -> EngineMetrics:
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_name_has_one_type_and_the_prefix_of_its_engine(kind: str) -> None:
     known = _table(kind)
-    parts = [set(known.gauges), known.counters, known.histograms, known.fixed, set(known.old)]
+    summaries = (*known.summaries, *known.bare_summaries)
+    parts = [known.gauges, known.counters, known.histograms, summaries, known.fixed, known.old]
     every = [name for part in parts for name in part]
     assert len(every) == len(set(every))
     assert [name for name in every if not name.startswith(known.prefix)] == []
@@ -47,3 +48,10 @@ def test_the_stand_in_has_metrics_of_the_table_with_their_types(kind: str) -> No
             "counter": {*known.counters, *(f"{counter}_total" for counter in known.counters)},
         }
         assert name in of[type_], (name, type_)
+
+
+def test_only_vllm_and_sglang_serve_nothing_but_names_with_their_prefix() -> None:
+    assert [(kind, _table(kind).prefix) for kind in KINDS if _table(kind).prefixed] == [
+        ("vLLM", "vllm:"),
+        ("SGLang", "sglang:"),
+    ]

@@ -1,6 +1,6 @@
 """Permissions of an endpoint picker on its cluster: an account, and roles no wider than it needs."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from inferfleet.api.kinds.model_deployment import ModelDeployment
@@ -10,6 +10,7 @@ from inferfleet.profiles.profile import Profile
 
 _RBAC = "rbac.authorization.k8s.io"
 _READ = ("get", "list", "watch")
+_POOLS, _OBJECTIVES = ["inferencepools"], ["inferenceobjectives", "inferencemodelrewrites"]
 
 
 def account(*, deployment: ModelDeployment, stack: str, revision: str) -> dict[str, Any]:
@@ -31,11 +32,8 @@ def role(*, deployment: ModelDeployment, profile: Profile, stack: str, revision:
     key = deployment.metadata.key
     rules = [
         _rule("", ["pods"], *_READ),
-        _rule(profile.pool_group, ["inferencepools"], *_READ, only=[names.inference_pool(key, revision)]),
-        *(
-            _rule(group, ["inferenceobjectives", "inferencemodelrewrites"], *_READ)
-            for group in profile.objective_groups
-        ),
+        _rule(profile.pool_group, _POOLS, *_READ, only=[names.inference_pool(key, revision)]),
+        *(_rule(group, _OBJECTIVES, *_READ) for group in profile.objective_groups),
     ]
     if deployment.spec.endpoint_picker.replicas > 1:
         lease = names.epp_lease(key, revision, profile.lease_suffix)
@@ -50,6 +48,20 @@ def role(*, deployment: ModelDeployment, profile: Profile, stack: str, revision:
         "metadata": _metadata(deployment, stack, revision),
         "rules": rules,
     }
+
+
+def pool_of(role: Mapping[str, Any]) -> tuple[str, str] | None:
+    """Return group and name of the InferencePool that a picker with this role reads, None for others."""
+    for rule in role.get("rules") or ():
+        if rule.get("resources") == _POOLS and rule.get("resourceNames"):
+            return rule["apiGroups"][0], rule["resourceNames"][0]
+    return None
+
+
+def objective_groups(role: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the API groups in which a picker with this role looks for objectives, in its order."""
+    rules = role.get("rules") or ()
+    return tuple(rule["apiGroups"][0] for rule in rules if rule.get("resources") == _OBJECTIVES)
 
 
 def role_binding(*, deployment: ModelDeployment, stack: str, revision: str) -> dict[str, Any]:

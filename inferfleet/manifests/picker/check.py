@@ -69,8 +69,15 @@ def check_deployment(deployment: ModelDeployment, *, serving: Serving, profile: 
         how = severity if refused else "warning"
         yield _problem(deployment, ("endpointPicker", "config"), mistake, how)
     if chosen:
+        ends = list(
+            picker_flags.metrics_mistakes(chosen, picker.flags, serving, own_files=severity == "warning")
+        )
+        for mistake in ends:
+            yield _problem(deployment, ("endpointPicker", "flags"), mistake)
+        told = {mistake.at for mistake in ends}
         for mistake in odd.of_flags(picker.flags, chosen, profile):
-            yield _problem(deployment, ("endpointPicker", "flags"), mistake, "warning")
+            if mistake.at not in told:
+                yield _problem(deployment, ("endpointPicker", "flags"), mistake, "warning")
         for mistake, below in odd.of_engine(deployment, chosen, profile):
             yield _problem(deployment, ("endpointPicker", *below), mistake, "warning")
         yield from _stale(deployment, chosen, profile)

@@ -1,12 +1,13 @@
 """Flags of an endpoint picker: the profile's, overridden by the cluster's, then by the deployment's."""
 
+import csv
 from collections.abc import Iterator, Mapping
 from math import ceil
 
 from inferfleet.api.kinds.inference_cluster import Serving
 from inferfleet.api.kinds.model_deployment import ModelDeployment
 from inferfleet.api.problems import Mistake
-from inferfleet.api.wording import listing, shown
+from inferfleet.api.wording import listing, one_of, shown
 from inferfleet.fleet import names
 from inferfleet.manifests.picker.config import config_text, picker_config
 from inferfleet.manifests.picker.parameters import seconds
@@ -39,6 +40,10 @@ _EXACT = {
     "model-server-metrics-scheme": ("http", "https"),
     "tls-min-version": ("VersionTLS10", "VersionTLS11", "VersionTLS12", "VersionTLS13"),
 }
+# `parseCipherSuites` beside it.
+_SUITES = "tls-cipher-suites"
+# The files of metrics over TLS.
+_FOLDER, _CLIENTS = "metrics-cert-dir", "metrics-client-ca-file"
 # "panic: non-positive interval for NewTicker", of the first in all pickers as they start
 # (pkg/epp/datalayer/logger/logger.go), of the second with the first pod where metrics are read without the
 # data layer (pkg/epp/backend/metrics/pod_metrics.go of GIE v1.4.0); with it, 50ms count.
@@ -104,7 +109,7 @@ def metrics_are_secure(chosen: Mapping[str, str]) -> bool:
     """Return whether the picker serves its metrics over TLS (ConfigureMetricsTLS in pkg/epp/server/options.go
     of llm-d-router v0.10.0; others never do).
     """
-    return "metrics-cert-dir" in chosen or "metrics-client-ca-file" in chosen
+    return bool(chosen.get(_FOLDER) or chosen.get(_CLIENTS))
 
 
 def scrape_annotations(*, deployment: ModelDeployment, serving: Serving, profile: Profile) -> dict[str, str]:
@@ -155,6 +160,35 @@ def mistakes(written: Mapping[str, Value], profile: Profile) -> Iterator[Mistake
             yield Mistake(f"{name} is {shown(text(value))!r}, {what}", next_step, (name,))
 
 
+def metrics_mistakes(
+    chosen: Mapping[str, str], written: Mapping[str, Value], serving: Serving, *, own_files: bool
+) -> Iterator[Mistake]:
+    """Yield why a picker ends with its `chosen` flags for metrics over TLS; a deployment has `written` some.
+
+    `Complete` looks for files, which the image or nobody has (`own_files`: the image may), and `Validate` for
+    a way to know who asks (pkg/epp/server/options.go of llm-d-router v0.10.0). A cluster's flags alone need
+    not be whole, since deployments add to them.
+    """
+    folder, clients = chosen.get(_FOLDER), chosen.get(_CLIENTS)
+    at, of = {}, {}
+    for name in (_FOLDER, _CLIENTS):
+        at[name] = (name,) if name in written else ()
+        of[name] = "" if name in written else " of serving.eppFlags"
+    if clients and not folder:
+        what = f"{_CLIENTS}{of[_CLIENTS]} is {shown(clients)}, and the picker exits without {_FOLDER}"
+        yield Mistake(what, f"Remove it, or write {_FOLDER} too", at[_CLIENTS])
+    if not folder:
+        return
+    is_ = f"{_FOLDER}{of[_FOLDER]} is {shown(folder)}, and the picker exits"
+    if not own_files:
+        what = f"{is_}, since its image has no tls.crt and tls.key there and nothing is mounted in its pod"
+        yield Mistake(what, "Remove it, or use an image of the picker that has both", at[_FOLDER])
+    if not clients and not serving.metrics_auth:
+        what = f"{is_}, since it would serve metrics over TLS to everybody"
+        step = f"Remove it, or write {_CLIENTS} too, or serving.metricsAuth: true in the cluster"
+        yield Mistake(what, step, at[_FOLDER])
+
+
 def _refused(name: str, value: str, profile: Profile) -> tuple[str, str] | None:
     """Return why a picker ends with a flag whose value is of the right form, and what to do."""
     kind = profile.known_flags[name]
@@ -162,6 +196,11 @@ def _refused(name: str, value: str, profile: Profile) -> tuple[str, str] | None:
         return "with which the picker exits", f"Give it one of {listing(_CHOICES[name])}"
     if name in _EXACT and value not in _EXACT[name]:
         return "with which the picker exits", f"Give it one of {listing(_EXACT[name])}"
+    if name == _SUITES and (
+        unknown := [each for each in _listed(value) if each not in profile.cipher_suites]
+    ):
+        what = f"and the picker exits, since it does not know {listing(unknown)}"
+        return what, one_of(unknown[0], profile.cipher_suites, "Its cipher suites")
     if kind == "duration" and (length := seconds(value)) is None:
         return "which is longer than a duration can be", "Give it a shorter one, such as 5s"
     if kind == "duration" and length == 0 and (name in _TICKERS or (name == _READ and profile.metrics_gate)):
@@ -172,3 +211,14 @@ def _refused(name: str, value: str, profile: Profile) -> tuple[str, str] | None:
     if name in _PORTS and not 1 <= int(value) <= _LAST_PORT:
         return "which is no port", f"Give it a port from 1 to {_LAST_PORT}"
     return None
+
+
+def _listed(value: str) -> list[str]:
+    """Return the names that a flag lists, as a line of CSV: pflag's StringSlice, and spaces around a name and
+    empty ones do not count.
+    """
+    try:
+        names = next(csv.reader([value], strict=True), [])
+    except csv.Error:
+        names = [value]
+    return [name.strip() for name in names if name.strip()]

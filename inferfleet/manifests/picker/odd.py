@@ -7,10 +7,10 @@ with the programs of GIE v1.5.0 and llm-d-inference-scheduler v0.7.1 (2026-11-24
 """
 
 from collections.abc import Iterator, Mapping
-from functools import partial
+from dataclasses import dataclass, replace
 from typing import Any
 
-from inferfleet.api.kinds.model_deployment import ModelDeployment
+from inferfleet.api.kinds.model_deployment import EndpointPicker, ModelDeployment
 from inferfleet.api.problems import Mistake
 from inferfleet.api.wording import listing, shown
 from inferfleet.fleet.ports import metrics_ports
@@ -29,11 +29,8 @@ _EVERY, _AVERAGED, _STALE = (
     "metrics-staleness-threshold",
 )
 _AVERAGED_BY_DEFAULT, _STALE_BY_DEFAULT = "5s", "2s"
-_PATH, _SCHEME, _PORT = (
-    "model-server-metrics-path",
-    "model-server-metrics-scheme",
-    "model-server-metrics-port",
-)
+# Seconds. It is a choice: of averages that are made anew more than ten times a second nobody scrapes most.
+_AVERAGED_AT_MOST_EVERY = 0.1
 _FILES = ("cert-path", "metrics-cert-dir", "metrics-client-ca-file")
 
 
@@ -50,7 +47,7 @@ def of_flags(written: Mapping[str, Value], chosen: Mapping[str, str], profile: P
             f"{SCRAPED} those of 100 pods keep 7.5 cores busy"
         )
         yield Mistake(what, f"Write {profile.flags.get(_EVERY, SCRAPED)}, or remove it", (_EVERY,))
-    if _AVERAGED in written and (seconds(chosen[_AVERAGED]) or 0) < 0.1:
+    if _AVERAGED in written and (seconds(chosen[_AVERAGED]) or 0) < _AVERAGED_AT_MOST_EVERY:
         what = f"{_AVERAGED} is {chosen[_AVERAGED]}: the averages over all pods are made anew that often"
         yield Mistake(what, f"Write {_AVERAGED_BY_DEFAULT}, or remove it", (_AVERAGED,))
     at = next((name for name in (_STALE, _EVERY) if name in written), None)
@@ -80,22 +77,22 @@ def of_engine(
     ours = config is None
     absent: list[tuple[Mapping[str, Any], At | None]] = [({}, None)]
     for parameters, place in [*_sources(config)] or absent:
-        said = partial(_said, parameters, place, chosen, deployment)
+        where = _Source(parameters, place, chosen, deployment.spec.endpoint_picker)
         # The configuration that is made names another path than /metrics, and counts before the flag.
         made = ours and known.metrics_path != "/metrics"
-        path, at, by = (known.metrics_path, (), "") if made else said("path", _PATH, "/metrics")
+        path, at, by = (known.metrics_path, (), "") if made else where.said("path", "/metrics")
         if path != known.metrics_path:
             what = f"metrics are read at {shown(path)}{by}, and {kind} serves them at {known.metrics_path}"
             wanted = f"parameters: {{path: {known.metrics_path}}}"
             step = f"Add {{type: {SOURCE}, {wanted}}} to plugins" if by == _BY_DEFAULT else None
             yield Mistake(what, step or f"Write {known.metrics_path}"), at
-        scheme, at, by = said("scheme", _SCHEME, "http")
+        scheme, at, by = where.said("scheme", "http")
         if scheme == "https":
             what = f"metrics are read over https{by}, and {kind} serves plain HTTP to probes and routes"
             yield Mistake(what, "Write http, or remove it"), at
         # Where the port is a flag, it is no parameter.
         as_flag = profile.engine_metrics_port_flag is not None
-        port, at, by = _said({} if as_flag else parameters, place, chosen, deployment, "port", _PORT, "0")
+        port, at, by = (replace(where, parameters={}) if as_flag else where).said("port", "0")
         if not port.isdecimal():
             continue
         if port != "0" or (known.metrics_port and not ours and not as_flag):
@@ -105,27 +102,30 @@ def of_engine(
 _BY_DEFAULT = " by default"
 
 
-def _said(
-    parameters: Mapping[str, Any],
-    place: At | None,
-    chosen: Mapping[str, str],
-    deployment: ModelDeployment,
-    name: str,
-    flag: str,
-    default: str,
-) -> tuple[str, At, str]:
-    """Return what a parameter of a source of metrics is, its place below `endpointPicker`, and by whom it is
-    said where it does not stand there: parameters count before flags.
+@dataclass(frozen=True)
+class _Source:
+    """A source of metrics in a picker's configuration, at its place below `endpointPicker`, None where the
+    picker makes its own; with all flags that the picker has.
     """
-    value = parameters.get(name)
-    if place is not None and isinstance(value, str | int) and not isinstance(value, bool):
-        return str(value), (*place, name), ""
-    picker = deployment.spec.endpoint_picker
-    if flag in picker.flags:
-        return chosen[flag], ("flags", flag), ""
-    if flag in chosen:
-        return chosen[flag], (), f" ({flag} of serving.eppFlags)"
-    return default, place or (() if picker.config is None else ("config",)), _BY_DEFAULT
+
+    parameters: Mapping[str, Any]
+    place: At | None
+    chosen: Mapping[str, str]
+    picker: EndpointPicker
+
+    def said(self, name: str, default: str) -> tuple[str, At, str]:
+        """Return what a parameter is, its place below `endpointPicker`, and by whom it is said where it does
+        not stand there: parameters count before flags.
+        """
+        value, flag = self.parameters.get(name), f"model-server-metrics-{name}"
+        if self.place is not None and isinstance(value, str | int) and not isinstance(value, bool):
+            return str(value), (*self.place, name), ""
+        if flag in self.picker.flags:
+            return self.chosen[flag], ("flags", flag), ""
+        if flag in self.chosen:
+            return self.chosen[flag], (), f" ({flag} of serving.eppFlags)"
+        at = self.place or (() if self.picker.config is None else ("config",))
+        return default, at, _BY_DEFAULT
 
 
 def in_plugin(given: Mapping[str, Any], row: PluginType, at: At) -> Iterator[Finding]:

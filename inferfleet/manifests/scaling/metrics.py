@@ -16,7 +16,6 @@ from inferfleet.api.problems import Problem, Severity
 from inferfleet.api.wording import listing, one_of
 from inferfleet.fleet.roles import DECODE, image_of, profile_of, workers_of
 from inferfleet.profiles import table
-from inferfleet.profiles.engines import engine
 from inferfleet.profiles.kv_transfer import Version, version_of
 from inferfleet.profiles.metrics.table import metrics_of
 from inferfleet.profiles.metrics.values import EngineMetrics
@@ -51,16 +50,10 @@ def _said(
         most = Decimal(1) if name.endswith(_SHARE) else None
         yield from _target(metric, deployment, most=most, copies=1)
         return
-    prefix = engine(kind).metrics_prefix
     known = metrics_of(kind)
-    if not name.startswith(prefix):
-        assert known is not None
-        what = (
-            f"{name} is neither a metric of {kind}, whose names begin with {prefix}, nor one of an endpoint"
-        )
-        step = f"Write one such as {known.example} or inference_pool_average_queue_size"
-        yield f"{what} picker", step, "error", "name"
-    elif known is not None and name.startswith(known.prefix):
+    if known is None:
+        return
+    if name.startswith(known.prefix):
         own = workers_of(deployment, DECODE).entry_template.engine.get("image")
         images = [own or image_of(deployment, DECODE, cluster.spec.serving.images) for cluster in clusters]
         for image in images or [own]:
@@ -75,6 +68,11 @@ def _said(
             copies=topology.data * topology.tensor,
             counted=name in known.gauges,
         )
+    elif known.prefixed:
+        of = f"{kind}, whose names begin with {known.prefix}"
+        what = f"{name} is neither a metric of {of}, nor one of an endpoint picker"
+        step = f"Write one such as {known.example} or inference_pool_average_queue_size"
+        yield what, step, "error", "name"
 
 
 def _of_picker(
@@ -95,10 +93,13 @@ def _of_engine(name: str, kind: str, known: EngineMetrics, version: Version | No
         what = f"{name} is a counter of {kind}, which only grows, and a scaler needs what goes up and down"
         yield what, gauge, "error", "name"
     elif name in known.histograms:
-        what = (
-            f"{name} is a histogram of {kind}, of which only {name}_bucket, {name}_sum and {name}_count are"
-        )
-        yield f"{what} served", gauge, "error", "name"
+        yield f"{name} is a histogram of {kind}, {_parts(name)}", gauge, "error", "name"
+    elif name in known.bare_summaries:
+        what = f"{name} is a summary of {kind}, of which only {name}_sum and {name}_count are served"
+        yield what, gauge, "error", "name"
+    elif name in known.summaries:
+        what = f"{name} is a summary of {kind} with a series for each quantile, and a scaler adds them up"
+        yield what, gauge, "warning", "name"
     elif name in known.fixed:
         yield f"the value of {name} does not follow the load of {kind}", gauge, "warning", "name"
     elif name in known.mixed:
@@ -122,12 +123,19 @@ def _old(name: str, kind: str, known: EngineMetrics, version: Version | None) ->
     old = known.old[name]
     step = f"Write {old.instead}" if old.instead else f"Write a gauge such as {known.example}"
     gone = _dotted(old.gone)
-    if version is not None and version >= old.gone:
+    if old.histogram and (version is None or version >= old.hidden):
+        what = f"{name} is a gauge of earlier versions of {kind}, and in {gone} a histogram, {_parts(name)}"
+        yield what, step, "warning" if version is None else "error", "name"
+    elif version is not None and version >= old.gone:
         what = f"{kind} {_dotted(version)} has no metric {name}: it is gone from {gone} on"
         yield what, step, "error", "name"
     elif version is None or version >= old.hidden:
         hidden = ", and hides it before unless a flag shows it" if old.hidden < old.gone else ""
         yield f"{kind} has no metric {name} from {gone} on{hidden}", step, "warning", "name"
+
+
+def _parts(name: str) -> str:
+    return f"of which only {name}_bucket, {name}_sum and {name}_count are served"
 
 
 def _target(

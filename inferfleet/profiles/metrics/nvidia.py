@@ -91,12 +91,14 @@ TRITON = EngineMetrics(
         inference_request_failure inference_request_success
         """,
     ),
-    histograms=named(
+    histograms=named("nv_", "inference_first_response_histogram_ms"),
+    # Where --metrics-config has summary_latencies=true.
+    summaries=named(
         "nv_",
         """
         cache_hit_summary_per_model cache_miss_summary_per_model inference_compute_infer_summary_us
-        inference_compute_input_summary_us inference_compute_output_summary_us
-        inference_first_response_histogram_ms inference_queue_summary_us inference_request_summary_us
+        inference_compute_input_summary_us inference_compute_output_summary_us inference_queue_summary_us
+        inference_request_summary_us
         """,
     ),
     fixed=named(

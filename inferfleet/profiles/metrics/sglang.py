@@ -10,9 +10,11 @@ that went are warned of, and no more.
 from inferfleet.profiles.metrics.values import EngineMetrics, Old, named
 
 _GONE = (0, 5, 23)
+_HISTOGRAM = Old(_GONE, _GONE, histogram=True)
 
 SGLANG = EngineMetrics(
     prefix="sglang:",
+    prefixed=True,
     read="0.5.23",
     example="sglang:num_queue_reqs",
     gauges={
@@ -29,9 +31,10 @@ SGLANG = EngineMetrics(
                 num_paused_reqs num_prefill_bootstrap_queue_reqs num_prefill_inflight_queue_reqs
                 num_queue_reqs num_retracted_reqs num_running_reqs num_streaming_sessions
                 num_unique_running_routing_keys num_used_tokens pending_prealloc_token_usage
-                routing_keys_active spec_accept_length spec_block_accept_length spec_cap_length
-                spec_num_draft_tokens spec_num_steps streaming_session_held_tokens swa_available_tokens
-                swa_evictable_tokens swa_used_tokens utilization
+                routing_key_all_req_count routing_key_running_req_count routing_keys_active
+                spec_accept_length spec_block_accept_length spec_cap_length spec_num_draft_tokens
+                spec_num_steps streaming_session_held_tokens swa_available_tokens swa_evictable_tokens
+                swa_used_tokens utilization
                 """,
             )
         ),
@@ -77,17 +80,18 @@ SGLANG = EngineMetrics(
         dp_attention_token_imbalance_ratio e2e_request_latency_seconds encoder_mm_items_per_batch
         encoder_mm_items_per_request encoder_model_forward_seconds encoder_preprocess_seconds
         encoder_queue_wait_seconds encoder_request_e2e_latency_seconds encoder_transfer_seconds
-        eplb_balancedness eplb_gpu_physical_count eviction_duration_seconds func_latency_seconds
+        eplb_gpu_physical_count eviction_duration_seconds func_latency_seconds
         generation_tokens_histogram get_loads_duration_seconds grammar_compilation_time_seconds
         grammar_ebnf_size grammar_schema_count grammar_tree_traversal_time_avg
         grammar_tree_traversal_time_max hicache_backup_duration_seconds inter_token_latency_seconds
         kv_transfer_total_mb load_back_duration_seconds per_stage_req_latency_seconds prefetch_bandwidth
         prefetch_pgs prefill_delayer_wait_forward_passes prefill_delayer_wait_seconds
         prompt_tokens_histogram queue_time_seconds request_time_per_output_token_seconds
-        routing_key_all_req_count routing_key_running_req_count time_to_first_token_seconds
+        time_to_first_token_seconds
         uncached_prompt_tokens_histogram
         """,
     ),
+    bare_summaries=named("sglang:", "eplb_balancedness"),
     fixed=named(
         "sglang:",
         """
@@ -99,14 +103,15 @@ SGLANG = EngineMetrics(
         weight_memory_usage_gb
         """,
     ),
+    # Its GaugeHistogram is a gauge with a label for each bucket (srt/utils/gauge_histogram.py).
+    mixed=dict.fromkeys(named("sglang:", "routing_key_all_req_count routing_key_running_req_count"), "le"),
     old={
         "sglang:engine_load_weights_time": Old(_GONE, _GONE),
         "sglang:engine_startup_time": Old(_GONE, _GONE),
-        # Histograms by now.
-        "sglang:kv_transfer_alloc_ms": Old(_GONE, _GONE),
-        "sglang:kv_transfer_bootstrap_ms": Old(_GONE, _GONE),
-        "sglang:kv_transfer_latency_ms": Old(_GONE, _GONE),
-        "sglang:kv_transfer_speed_gb_s": Old(_GONE, _GONE),
+        "sglang:kv_transfer_alloc_ms": _HISTOGRAM,
+        "sglang:kv_transfer_bootstrap_ms": _HISTOGRAM,
+        "sglang:kv_transfer_latency_ms": _HISTOGRAM,
+        "sglang:kv_transfer_speed_gb_s": _HISTOGRAM,
         "sglang:num_prefill_prealloc_queue_reqs": Old(_GONE, _GONE),
         "sglang:num_running_reqs_offline_batch": Old(_GONE, _GONE, "sglang:num_running_reqs"),
     },

@@ -15,6 +15,7 @@ _USAGE = "kv_cache_usage_perc"
 
 VLLM = EngineMetrics(
     prefix="vllm:",
+    prefixed=True,
     read="0.32.0",
     example="vllm:num_requests_waiting",
     gauges={

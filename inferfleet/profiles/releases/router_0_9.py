@@ -38,5 +38,8 @@ ROUTER_0_9 = replace(
     engine_metrics_port_flag=GIE_1_5.engine_metrics_port_flag,
     proxy=proxy.ROUTER_0_9,
     config_table="router-0.9",
+    # NewRuntime in pkg/epp/datalayer/runtime.go takes whatever is more than 0: the floor came with v0.10.0.
+    least_scrape=None,
+    cipher_suites=(),
     serves_on=False,
 )

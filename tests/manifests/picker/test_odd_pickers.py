@@ -9,7 +9,7 @@ from inferfleet.api.kinds.inference_cluster import InferenceCluster, Serving
 from inferfleet.api.kinds.model_deployment import ModelDeployment
 from inferfleet.api.problems import Problem
 from inferfleet.manifests.picker.check import check_cluster, check_deployment
-from inferfleet.profiles.table import picker, profile
+from inferfleet.profiles.table import names, picker, profile
 
 Make = Callable[..., ModelDeployment]
 Serve = Callable[..., Serving]
@@ -137,6 +137,10 @@ ODD = [
 ]
 
 
+def test_averages_every_tenth_of_a_second_are_fine(serving: Serve) -> None:
+    assert _on_cluster(serving(eppFlags={"refresh-prometheus-metrics-interval": "100ms"})) == []
+
+
 @pytest.mark.parametrize(("flags", "flag", "what", "step"), ODD)
 def test_what_nobody_can_mean_is_warned_of_wherever_it_stands(
     deployment: Make, serving: Serve, flags: dict[str, Any], flag: str, what: str, step: str
@@ -146,9 +150,20 @@ def test_what_nobody_can_mean_is_warned_of_wherever_it_stands(
     assert _on_cluster(serving(eppFlags=flags)) == [("warning", flag, what, step)]
 
 
-def test_a_picker_with_a_shortest_interval_takes_that_one(serving: Serve) -> None:
-    [(_, _, what, _)] = _on_cluster(serving(eppFlags={"refresh-metrics-interval": "1ms"}), "router-0.10")
-    assert what == "refresh-metrics-interval is 1ms, so 50ms is taken instead"
+def test_only_pickers_of_router_0_10_have_a_shortest_interval_and_take_that_one(serving: Serve) -> None:
+    taken = "refresh-metrics-interval is 10ms, so 50ms is taken instead"
+    costs = (
+        "refresh-metrics-interval is 10ms: the metrics of each pod are read that often, and already every "
+        "50ms those of 100 pods keep 7.5 cores busy"
+    )
+    fast = serving(eppFlags={"refresh-metrics-interval": "10ms"})
+    assert {name: [what for _, _, what, _ in _on_cluster(fast, name)] for name in names()} == {
+        "gie-1.5": [costs],
+        "gie-1.5-r2": [costs],
+        "router-0.10": [taken],
+        "llm-d-0.8": [costs],
+        "llm-d-0.9": [taken],
+    }
 
 
 @pytest.mark.parametrize(
