@@ -85,6 +85,17 @@ def test_a_base_with_errors_is_told_and_the_plan_is_shown(committed: Project) ->
     assert (values["since"]["compared"], values["since"]["deployments"]) == (False, [])
 
 
+def test_a_base_without_the_stack_is_told(committed: Project) -> None:
+    git(committed.root, "mv", "stacks/prod", "elsewhere")
+    commit(committed.root)
+    git(committed.root, "mv", "elsewhere", "stacks/prod")
+    ran = committed.run("plan", "--base", "main")
+    assert (ran.code, "roll since" in ran.out) == (0, False)
+    assert "stack prod is not in main, so nobody knows which pods roll since then" in ran.err
+    values = committed.run("plan", "--base", "main", "--json").json
+    assert (values["since"]["compared"], values["since"]["deployments"]) == (False, [])
+
+
 @pytest.mark.parametrize(
     "words",
     [

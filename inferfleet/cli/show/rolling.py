@@ -37,7 +37,7 @@ def rolling_values(compared: Stack, commit: str) -> dict[str, Any]:
     """Return the same as values for JSON."""
     return {
         "commit": commit,
-        "compared": compared.state != "not compared",
+        "compared": compared.state not in ("not compared", "added"),
         "deployments": [
             {
                 "deployment": model.deployment,

@@ -150,10 +150,13 @@ def _roll_since(base: str, source: Source, report: Report, *, as_json: bool) -> 
     _, before, differences = compared(root, stack, base)
     report.problems += before.notices
     report.values["since"] = rolling_values(differences, before.commit)
-    if differences.state == "not compared":
+    if differences.state in ("not compared", "added"):
+        errors = differences.state == "not compared"
+        why = f"has errors in {base}" if errors else f"is not in {base}"
+        step = f"`inferfleet digest --base {base}` names them; choose another commit"
         problem = Problem(
-            f"stack {stack} has errors in {base}, so nobody knows which pods roll since then",
-            f"`inferfleet digest --base {base}` names them; choose another commit",
+            f"stack {stack} {why}, so nobody knows which pods roll since then",
+            step if errors else "Choose a commit that has it in this folder",
             severity="notice",
         )
         report.problems.append(problem)
