@@ -1,6 +1,5 @@
 """Flags of an endpoint picker: the profile's, overridden by the cluster's, then by the deployment's."""
 
-import csv
 from collections.abc import Iterator, Mapping
 from math import ceil
 
@@ -214,11 +213,11 @@ def _refused(name: str, value: str, profile: Profile) -> tuple[str, str] | None:
 
 
 def _listed(value: str) -> list[str]:
-    """Return the names that a flag lists, as a line of CSV: pflag's StringSlice, and spaces around a name and
-    empty ones do not count.
+    """Return the names that a flag lists, as pflag's StringSlice reads a line of CSV, whose fields may stand
+    in quotes; spaces around a name and empty ones do not count. No known name has quotes or a comma.
     """
-    try:
-        names = next(csv.reader([value], strict=True), [])
-    except csv.Error:
-        names = [value]
+    names = (
+        field[1:-1] if len(field) > 1 and field[0] == field[-1] == '"' else field
+        for field in value.split(",")
+    )
     return [name.strip() for name in names if name.strip()]

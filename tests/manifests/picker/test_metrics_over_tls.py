@@ -89,8 +89,10 @@ def test_what_a_cluster_and_a_deployment_write_counts_together(deployment: Make,
         # Insecure ones, and those of TLS 1.3, are names all the same.
         ("TLS_RSA_WITH_RC4_128_SHA, TLS_AES_128_GCM_SHA256,", None, ""),
         ('"TLS_AES_128_GCM_SHA256"', None, ""),
+        ('"",TLS_AES_128_GCM_SHA256', None, ""),
         ("", None, ""),
         ("foo", "foo", ""),
+        ('"', '"', ""),
         (
             "ECDHE-RSA-AES128-GCM-SHA256",
             "ECDHE-RSA-AES128-GCM-SHA256",
