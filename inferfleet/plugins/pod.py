@@ -10,7 +10,8 @@ from typing import Any
 from inferfleet.api.kinds.containers import engine_container
 from inferfleet.api.kinds.workers import Topology
 from inferfleet.api.wording import path_of
-from inferfleet.fleet.engines.ends.ending import Ending, sleep_of
+from inferfleet.fleet.engines.ends.ending import Ending
+from inferfleet.fleet.engines.ends.hooks import sleep_of
 from inferfleet.fleet.engines.ends.lost_caches import with_policy
 from inferfleet.fleet.engines.flags import Flags, flags_of, model_of, spelling
 from inferfleet.fleet.engines.group import Group, Wanted, argument, lends, missing

@@ -203,9 +203,9 @@ EVERYDAY: tuple[Everyday, ...] = (
     ),
     _engine(
         "lifecycle.preStop.sleep.seconds",
-        "preStop sleeps for 600 s, and the pod gets 130 s to end",
+        "preStop sleeps for 90000 s, and the pod gets 130 s to end",
         "Raise terminationGracePeriodSeconds of the pod, or lower it",
-        lifecycle={"preStop": {"sleep": {"seconds": 600}}},
+        lifecycle={"preStop": {"sleep": {"seconds": 90_000}}},
     ),
     _engine(
         "tolerations",

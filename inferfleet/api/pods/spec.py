@@ -16,6 +16,8 @@ from inferfleet.api.wording import one_of, shown
 Steps = tuple[str | int, ...]
 Spec = dict[str, Any]
 
+# Seconds of the longest preStop sleep that a grace period which nobody wrote follows: a day.
+LONGEST_SLEEP = 86_400
 _HOOKS = ("postStart", "preStop")
 _PROBES = ("livenessProbe", "readinessProbe", "startupProbe")
 _BESIDE_PROBES = ("lifecycle", *_PROBES)
@@ -32,7 +34,7 @@ def pod_spec(spec: Spec, *, grace: int) -> Iterator[Mistake]:
     yield from _volumes(spec)
     yield from _claims(spec)
     yield from _host_ports(spec)
-    yield from _sleeps(spec, spec.get("terminationGracePeriodSeconds", grace))
+    yield from _sleeps(spec, grace)
     yield from _init(spec)
     yield from _dns(spec)
     yield from _amounts(spec)
@@ -148,11 +150,15 @@ def _host_ports(spec: Spec) -> Iterator[Mistake]:
                 yield Mistake(what, "Remove hostPort", here)
 
 
-def _sleeps(spec: Spec, grace: int) -> Iterator[Mistake]:
+def _sleeps(spec: Spec, default: int) -> Iterator[Mistake]:
+    """Yield sleeps that the pod has no time for. The default follows a preStop of up to a day."""
+    written = "terminationGracePeriodSeconds" in spec
+    grace = spec.get("terminationGracePeriodSeconds", default)
     for at, container in containers_of(spec):
         for hook in _HOOKS:
             seconds = container.get("lifecycle", {}).get(hook, {}).get("sleep", {}).get("seconds", 0)
-            if seconds > grace >= 0:
+            followed = not written and hook == "preStop" and seconds <= LONGEST_SLEEP
+            if seconds > grace >= 0 and not followed:
                 what = f"{hook} sleeps for {seconds} s, and the pod gets {grace} s to end"
                 next_step = "Raise terminationGracePeriodSeconds of the pod, or lower it"
                 yield Mistake(what, next_step, (*at, "lifecycle", hook, "sleep", "seconds"))

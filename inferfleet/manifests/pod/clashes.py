@@ -10,7 +10,7 @@ from inferfleet.api.pods.template import template_mistakes
 from inferfleet.api.problems import Mistake, Problem
 from inferfleet.api.wording import below, path_of
 from inferfleet.fleet.engine_args import disagreements
-from inferfleet.fleet.engines.ends.ending import ending_mistakes
+from inferfleet.fleet.engines.ends.cut_short import ending_mistakes
 from inferfleet.fleet.engines.ends.lost_caches import lost_cache_mistakes
 from inferfleet.fleet.engines.ends.unheard import unheard_mistake
 from inferfleet.fleet.engines.exchanged import changes, connector

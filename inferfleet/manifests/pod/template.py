@@ -9,6 +9,7 @@ from inferfleet.api.kinds.model_deployment import Engine
 from inferfleet.fleet import names
 from inferfleet.fleet.engine_args import group_of, startup_of
 from inferfleet.fleet.engines.ends.ending import grace_needed
+from inferfleet.fleet.engines.ends.hooks import PRE_STOP_SECONDS, outlasting
 from inferfleet.fleet.engines.ready import ready_variable
 from inferfleet.fleet.ports import (
     Health,
@@ -67,10 +68,8 @@ def _how(port: int, path: str | None, listens: int) -> dict[str, Any]:
 PORT_NAME = "http"
 SHM = "dshm"
 SHM_PATH = "/dev/shm"
-# After SIGTERM a gateway may still send requests for some seconds; the sleep outlasts its endpoint updates.
-PRE_STOP_SECONDS = 30
-# Then engines get SIGTERM, and have the rest for running generations, as far as they wait for them
-# (fleet/engines/ends/ending.py). llm-d's guides and charts use the same 130 s.
+# After the preStop sleep engines get SIGTERM, and have the rest for running generations, as far as they wait
+# for them (fleet/engines/ends/ending.py). llm-d's guides and charts use the same 130 s.
 GRACE_SECONDS = 130
 
 
@@ -181,7 +180,8 @@ def _share_memory(spec: dict[str, Any], container: dict[str, Any]) -> None:
 
 
 def _drain(spec: dict[str, Any], container: dict[str, Any], stand: Stand) -> None:
-    """Give running requests time to end: GRACE_SECONDS, or more where the engine's flag asks for more.
+    """Give running requests time to end: GRACE_SECONDS, or more where the engine's flag or a sleep
+    asks for more.
 
     Pods that only compute are deleted once their entry has gone, where it is the entry that ends: with a
     roll, fewer replicas, or its own node. Where one of them is evicted or deleted, its engine ends at once,
@@ -189,9 +189,9 @@ def _drain(spec: dict[str, Any], container: dict[str, Any], stand: Stand) -> Non
     pkg/controllers/pod_controller.go of LWS v0.9.0). A preStop sleep of theirs would keep it for the entry's
     time, but runs whenever they end: each roll would wait for all of it after the entry has gone.
     """
-    grace = GRACE_SECONDS
+    grace = outlasting(spec, grace=GRACE_SECONDS)
     if stand.answers and "terminationGracePeriodSeconds" not in spec:
-        grace = grace_needed(spec, engine(stand.engine.type), grace=grace, sleep=PRE_STOP_SECONDS)
+        grace = grace_needed(spec, engine(stand.engine.type), grace=GRACE_SECONDS)
     grace = spec.setdefault("terminationGracePeriodSeconds", grace)
     if not stand.answers:
         return

@@ -146,7 +146,24 @@ def test_a_claim_that_the_pod_lacks_is_to_be_removed_and_not_added() -> None:
 
 
 def test_a_hook_may_sleep_for_the_grace_period_that_is_generated() -> None:
-    assert _said(_engine(lifecycle={"preStop": {"sleep": {"seconds": 130}}})) == []
+    for seconds in (130, 131, 86_400):
+        assert _said(_engine(lifecycle={"preStop": {"sleep": {"seconds": seconds}}})) == []
+
+
+@pytest.mark.parametrize(
+    ("hook", "seconds", "fields", "grace"),
+    [
+        ("preStop", 131, {"terminationGracePeriodSeconds": 130}, 130),
+        ("preStop", 86_401, {}, 130),
+        ("postStart", 131, {}, 130),
+    ],
+)
+def test_a_hook_may_not_sleep_for_longer_than_its_pod_has(
+    hook: str, seconds: int, fields: dict[str, Any], grace: int
+) -> None:
+    what = f"{hook} sleeps for {seconds} s, and the pod gets {grace} s to end"
+    path = f"containers[0].lifecycle.{hook}.sleep.seconds"
+    assert _said(_engine(lifecycle={hook: {"sleep": {"seconds": seconds}}}) | fields) == [(path, what)]
 
 
 @pytest.mark.parametrize(

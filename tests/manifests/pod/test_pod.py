@@ -168,6 +168,8 @@ def test_the_grace_period_has_room_for_what_the_engine_is_told(
     assert _pod(told, spot, whole)["spec"]["terminationGracePeriodSeconds"] == 640
     written = deployment({"terminationGracePeriodSeconds": 60, **flag})
     assert _pod(written, spot, whole)["spec"]["terminationGracePeriodSeconds"] == 60
+    slept = deployment({"engine": {"lifecycle": {"preStop": {"sleep": {"seconds": 131}}}}})
+    assert _pod(slept, spot, whole)["spec"]["terminationGracePeriodSeconds"] == 231
 
 
 @pytest.mark.parametrize(

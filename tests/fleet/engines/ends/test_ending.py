@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from inferfleet.fleet.engines.ends.ending import ending_mistakes, grace_needed
+from inferfleet.fleet.engines.ends.cut_short import ending_mistakes
+from inferfleet.fleet.engines.ends.ending import grace_needed
 from inferfleet.profiles.engines import engine
 
 VLLM = ("vllm", "serve", "m")
@@ -151,7 +152,8 @@ def test_a_grace_period_that_leaves_requests_no_time_is_told(
 ) -> None:
     lifecycle = {"preStop": {"sleep": {"seconds": sleep}}} if sleep else None
     slept = f", {sleep} s of which preStop sleeps" if sleep else ""
-    assert _said(_spec(*command, lifecycle=lifecycle, terminationGracePeriodSeconds=grace), kind) == [
+    spec = _spec(*command, lifecycle=lifecycle, terminationGracePeriodSeconds=grace)
+    assert _said(spec, kind, follows=False) == [
         (
             f"the pod is killed {grace} s after it begins to end{slept}, and routes let requests take 3600 s",
             "Leave terminationGracePeriodSeconds out, or write what your longest requests take and 40 s more"
@@ -186,7 +188,11 @@ def test_an_image_from_before_the_flag_is_told() -> None:
     [
         (None, "", 120),
         ({"preStop": {"exec": {"command": ["/bin/sleep", "15"]}}}, ", 15 s after its pod begins to end", 105),
-        ({"preStop": {"exec": {"command": ["/drain.sh"]}}}, "", 120),
+        (
+            {"preStop": {"exec": {"command": ["sh", "-c", "sleep 60"]}}},
+            ", 60 s after its pod begins to end",
+            60,
+        ),
     ],
 )
 def test_the_sleep_counts_as_far_as_its_seconds_are_known(lifecycle: Any, slept: str, seconds: int) -> None:
@@ -254,4 +260,4 @@ def test_the_grace_period_follows_the_flag_only_where_it_has_no_room(
     args: tuple[str, ...], lifecycle: Any, grace: int
 ) -> None:
     spec = _spec(*VLLM, *args, lifecycle=lifecycle)
-    assert grace_needed(spec, engine("vLLM"), grace=130, sleep=30) == grace
+    assert grace_needed(spec, engine("vLLM"), grace=130) == grace
