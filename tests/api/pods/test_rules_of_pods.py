@@ -161,7 +161,7 @@ def test_a_hook_may_sleep_for_the_grace_period_that_is_generated() -> None:
 def test_a_hook_may_not_sleep_for_longer_than_its_pod_has(
     hook: str, seconds: int, fields: dict[str, Any], grace: int
 ) -> None:
-    what = f"{hook} sleeps for {seconds} s, and the pod gets {grace} s to end"
+    what = f"container engine: {hook} sleeps for {seconds} s, and the pod gets {grace} s to end"
     path = f"containers[0].lifecycle.{hook}.sleep.seconds"
     assert _said(_engine(lifecycle={hook: {"sleep": {"seconds": seconds}}}) | fields) == [(path, what)]
 
