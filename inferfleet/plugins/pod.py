@@ -19,7 +19,7 @@ from inferfleet.fleet.engines.kv_transfer import implied, transfer_of
 from inferfleet.fleet.engines.ready import address_argument
 from inferfleet.fleet.engines.words import Command, command_of, is_known
 from inferfleet.plugins.contract import DeviceFacts, PluginCodeError, PluginError, PodTemplate, Request
-from inferfleet.profiles.kv_transfer import version_of
+from inferfleet.profiles.kv_transfer import version_for_args
 
 
 def mapping(template: PodTemplate, *path: str) -> dict[str, Any]:
@@ -130,7 +130,7 @@ def drain_args(template: PodTemplate, request: Request) -> tuple[str, ...]:
     name = spelling("drain", table)
     if name is None or not group.serves or flags.has("drain") or lends(group, command):
         return ()
-    version = version_of(container.get("image"))
+    version = version_for_args(container.get("image"))
     if table.ends_since and (version is None or version < table.ends_since):
         return ()
     grace, sleep = template["spec"].get("terminationGracePeriodSeconds"), sleep_of(container)

@@ -135,7 +135,10 @@ _MLA = re.compile(
     r"|longcat|pangu[-_]ultra[-_]moe",
     re.IGNORECASE,
 )
-_VERSION = re.compile(r"v?(\d{1,4})\.(\d{1,4})(?:\.(\d{1,4}))?(?:\.post\d+)?(?:[-_+].*)?")
+_VERSION = re.compile(r"v?(\d{1,4})\.(\d{1,4})(?:\.(\d{1,4}))?(?:\.(\d{1,4}))?(?:\.post\d+)?(?:[-_+].*)?")
+# Images of vLLM's project, tagged by its versions, under which mirrors have them too. Tags of vllm-tpu are
+# those of tpu-inference, which follow vLLM's (v0.18.0 and v0.19.0 in Google's samples, 2026-11-24).
+_IMAGES = ("vllm-openai", "vllm-openai-rocm", "vllm-openai-cpu", "vllm-tpu")
 
 
 def has_latent_attention(model: str) -> bool:
@@ -144,9 +147,22 @@ def has_latent_attention(model: str) -> bool:
 
 
 def version_of(image: str | None) -> Version | None:
-    """Return the version of vLLM in the tag of an image of its project, None for other images and tags."""
+    """Return the version of vLLM in the tag of an image of its project or a mirror, None for other images
+    and tags. It has three numbers, or four (0.10.1.1).
+    """
     reference = reference_of(image or "")
     numbers = _VERSION.fullmatch(reference.tag)
-    if not reference.repository.endswith("vllm/vllm-openai") or numbers is None:
+    if reference.program not in _IMAGES or numbers is None:
         return None
-    return tuple(int(part or 0) for part in numbers.groups())
+    *release, fourth = numbers.groups()
+    return (*(int(part or 0) for part in release), *((int(fourth),) if fourth else ()))
+
+
+def version_for_args(image: str | None) -> Version | None:
+    """Return the version by which arguments are generated, None for all but `vllm/vllm-openai`.
+
+    It does not follow what `version_of` learns to read: pods restart for another argument.
+    """
+    version = version_of(image)
+    own = reference_of(image or "").repository.endswith("vllm/vllm-openai")
+    return version if own and version and len(version) == 3 else None

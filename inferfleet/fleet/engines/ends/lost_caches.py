@@ -20,7 +20,7 @@ from inferfleet.fleet.engines.kv_transfer import TRANSFER, canonical, transfer_o
 from inferfleet.fleet.engines.words import command_of
 from inferfleet.fleet.roles import DECODE
 from inferfleet.profiles.engines import EngineDefaults
-from inferfleet.profiles.kv_transfer import Version, version_of
+from inferfleet.profiles.kv_transfer import Version, version_for_args, version_of
 
 _POLICY, _RECOMPUTE = "kv_load_failure_policy", "recompute"
 _FAILS_SINCE: Version = (0, 16, 0)
@@ -30,7 +30,7 @@ def with_policy(config: str, way: str, role: str, image: str | None) -> str:
     """Return the value of `--kv-transfer-config` with the policy for lost caches, where the image's version
     is known to fail without it. Other pods than those of decode, and other ways than NIXL, have it as it is.
     """
-    version = version_of(image)
+    version = version_for_args(image)
     if way != "NIXL" or role != DECODE or version is None or version < _FAILS_SINCE:
         return config
     return canonical(json.loads(config) | {_POLICY: _RECOMPUTE})

@@ -173,8 +173,18 @@ def test_a_sleep_of_no_time_is_told(hook: dict[str, Any]) -> None:
     ]
 
 
-def test_an_image_from_before_the_flag_is_told() -> None:
-    assert _said(_spec(*VLLM, "--shutdown-timeout=90"), image="vllm/vllm-openai:v0.17.1") == [
+@pytest.mark.parametrize(
+    "image",
+    [
+        "vllm/vllm-openai:v0.17.1",
+        "vllm/vllm-openai:v0.10.1.1",
+        "vllm/vllm-openai-rocm:v0.18.0",
+        "vllm/vllm-tpu:v0.18.0",
+        "reg.example/vllm-openai:v0.10.2",
+    ],
+)
+def test_an_image_from_before_the_flag_is_told(image: str) -> None:
+    assert _said(_spec(*VLLM, "--shutdown-timeout=90"), image=image) == [
         (
             "vLLM has --shutdown-timeout from 0.19.0 on, and the image is an older one, which does not start "
             "with it",
