@@ -38,6 +38,7 @@ from inferfleet.manifests.pod.hardware import Hardware, hardware
 from inferfleet.manifests.pod.risks import restrained
 from inferfleet.manifests.pod.stand import Stand
 from inferfleet.manifests.pod.template import pod_template
+from inferfleet.manifests.scaling.unserved import unscaled
 from inferfleet.plugins import chain
 from inferfleet.plugins.companions.checked import add
 from inferfleet.plugins.contract import Companion, PluginError, PodTemplate, Request
@@ -227,6 +228,7 @@ def _position(documents: Documents, stand: Stand, place: _Place, chains: Chains)
     problems += outcome.problems
     problems += without_requests(outcome.template, stand)
     problems += engine_warnings(outcome.template, stand)
+    problems += unscaled(outcome.template, stand)
     problems += without_storage(outcome.template, stand)
     problems += risk_problems(stand, outcome, [bound.link for bound in links], documents.settings)
     if stand.deployment.spec.level > FIRST_DEFAULTS:

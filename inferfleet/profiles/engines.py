@@ -45,10 +45,10 @@ class EngineDefaults:
     their pod has; with one of `cut_variables` they have none. The first version with `end_flags` is
     `ends_since`, where that is known to be later than the engine.
 
-    There are metrics only with the switch `metrics_flag`. Unless the variable `idle_health` is false, the
-    health path answers once the engine has put something out, which a busy one may do late. From the version
-    `positional_since` on, images of the engine start the first of `programs`, which takes the model behind
-    its verb.
+    There are metrics only with the switch `metrics_flag`, and none of the engine's own with `silencer`.
+    Unless the variable `idle_health` is false, the health path answers once the engine has put something
+    out, which a busy one may do late. From the version `positional_since` on, images of the engine start
+    the first of `programs`, which takes the model behind its verb.
 
     `paths` are those that routes expose: OpenAI's API, and the engine's own for inference.
     """
@@ -80,6 +80,7 @@ class EngineDefaults:
     ends_since: tuple[int, int, int] | None = None
     cut_variables: tuple[str, ...] = ()
     metrics_flag: str | None = None
+    silencer: str | None = None
     idle_health: str | None = None
     positional_since: tuple[int, int, int] | None = None
     paths: tuple[str, ...] = ("/v1",)
@@ -167,6 +168,8 @@ _ENGINES = {
         end_default=0,
         ends_since=(0, 19, 0),
         underscores=True,
+        # vllm#11987; V0: vllm/engine/llm_engine.py (0005bbd7), V1: vllm/v1/engine/async_llm.py (00080ee1).
+        silencer="--disable-log-stats",
         address_flag="--host",
         # vllm/entrypoints/openai/cli_args.py; without --host it listens on all addresses.
         closed_flags={"--ssl-keyfile": "TLS", "--ssl-certfile": "TLS", "--uds": "a Unix domain socket"},

@@ -13,10 +13,18 @@ SHARE = "Write a share such as 0.8"
 
 
 def _problems(
-    name: str, target: str = "0.7", *, kind: str = "vLLM", image: str = "", most: int = 4, **topology: int
+    name: str,
+    target: str = "0.7",
+    *,
+    kind: str = "vLLM",
+    image: str = "",
+    most: int = 4,
+    command: tuple[str, ...] = (),
+    plugins: tuple[str, ...] = (),
+    **topology: int,
 ) -> list[tuple[str, str, str, str]]:
     """What is said of a metric: severity, the end of its path, what, next step."""
-    container = {"name": "engine", "image": image or "engine:1"}
+    container = {"name": "engine", "image": image or "engine:1", "command": list(command)}
     written = ModelDeployment.model_validate(
         {
             "metadata": {"name": "a", "namespace": "ml"},
@@ -24,6 +32,7 @@ def _problems(
                 "engine": {"type": kind},
                 "replicas": {"min": 1, "max": most},
                 "scaling": {"by": "HPA", "metrics": [{"name": name, "target": target}]},
+                "plugins": [{"name": plugin} for plugin in plugins],
                 "workers": {
                     "topology": {"tensor": 1, **topology},
                     "template": {"spec": {"containers": [container]}},
@@ -228,3 +237,49 @@ def test_what_fits_says_nothing() -> None:
         (kind, name): _problems(name, "0.7", kind=kind) for kind, names in fitting.items() for name in names
     }
     assert {at: found for at, found in said.items() if found} == {}
+
+
+SILENT = ("vllm", "serve", "m", "--disable-log-stats")
+UNMEASURED = ("python3", "-m", "sglang.launch_server", "--host=0.0.0.0")
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "command", "what", "step"),
+    [
+        (
+            "vllm:num_requests_waiting",
+            "vLLM",
+            SILENT,
+            "vllm:num_requests_waiting is a metric of the engine, and with --disable-log-stats vLLM serves "
+            "none of its metrics: no replica is ever added",
+            "Remove --disable-log-stats",
+        ),
+        (
+            "inference_pool_average_queue_size",
+            "vLLM",
+            SILENT,
+            "inference_pool_average_queue_size is an average of metrics of the engine, and with "
+            "--disable-log-stats vLLM serves none of its metrics: no replica is ever added",
+            "Remove --disable-log-stats",
+        ),
+        (
+            "sglang:num_queue_reqs",
+            "SGLang",
+            UNMEASURED,
+            "sglang:num_queue_reqs is a metric of the engine, and --enable-metrics is not among the "
+            "arguments of the engine, and without it SGLang serves no metrics: no replica is ever added",
+            "Add --enable-metrics, or plugin prometheus",
+        ),
+    ],
+)
+def test_a_metric_that_the_engine_is_told_not_to_serve_is_refused(
+    name: str, kind: str, command: tuple[str, ...], what: str, step: str
+) -> None:
+    assert _problems(name, "5", kind=kind, command=command) == [("error", "name", what, step)]
+
+
+def test_a_plugin_may_tell_the_engine_to_serve_the_metric() -> None:
+    found = _problems(
+        "sglang:num_queue_reqs", "5", kind="SGLang", command=UNMEASURED, plugins=("prometheus",)
+    )
+    assert found == []

@@ -5,6 +5,7 @@ Sources of what is advised are beside the fields of `profiles.engines` that are 
 """
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 from inferfleet.api.kinds.containers import engine_container
@@ -148,8 +149,8 @@ def advised(
     """Yield what is missing of a pod that serves, or is told in a way that ends. Places begin with `spec`."""
     command = command_of(spec)
     flags = flags_of(command, table)
-    if unmeasured := _unmeasured(spec, command, table, engine):
-        yield unmeasured
+    if unseen := unmeasured(spec, table, engine=engine):
+        yield replace(unseen, what=f"{unseen.what}: its endpoint picker sees no load")
     if killed := _killed_when_busy(spec, command, table, engine):
         yield killed
     if deprecated := _deprecated(command, flags, table, image):
@@ -164,18 +165,27 @@ def serves_metrics(spec: Mapping[str, Any], table: EngineDefaults) -> bool:
     return any(word.text.partition("=")[0] == name for word in command.words)
 
 
-def _unmeasured(
-    spec: Mapping[str, Any], command: Command, table: EngineDefaults, engine: str
-) -> Mistake | None:
-    if serves_metrics(spec, table):
-        return None
-    name = table.metrics_flag
-    return Mistake(
-        f"{name} is not among the arguments of the engine, and without it {engine} serves no metrics: its "
-        "endpoint picker sees no load",
-        f"Add {name}, or plugin prometheus",
-        place_of(command),
-    )
+def unmeasured(spec: Mapping[str, Any], table: EngineDefaults, *, engine: str) -> Mistake | None:
+    """Return why an engine surely serves no metrics of its own, and the next step. Places begin with `spec`.
+
+    With its `silencer` an engine still serves those of its process.
+    """
+    command = command_of(spec)
+    if not serves_metrics(spec, table):
+        name = table.metrics_flag
+        return Mistake(
+            f"{name} is not among the arguments of the engine, and without it {engine} serves no metrics",
+            f"Add {name}, or plugin prometheus",
+            place_of(command),
+        )
+    words = () if command.conditional or command.unclosed else _own(command, table)
+    for word in words:
+        name = word.text.replace("_", "-") if table.underscores else word.text
+        if table.silencer and name == table.silencer:
+            return Mistake(
+                f"with {word.text} {engine} serves none of its metrics", f"Remove {word.text}", word.at
+            )
+    return None
 
 
 def _killed_when_busy(

@@ -41,6 +41,20 @@ def test_sglang_without_metrics_is_told_what_its_picker_lacks() -> None:
     assert _said(*SGLANG, "--config=/etc/sglang.yaml", kind="SGLang") == []
 
 
+@pytest.mark.parametrize("flag", ["--disable-log-stats", "--disable_log_stats"])
+def test_vllm_without_its_metrics_is_told_what_its_picker_lacks(flag: str) -> None:
+    told = [
+        (f"with {flag} vLLM serves none of its metrics: its endpoint picker sees no load", f"Remove {flag}")
+    ]
+    assert _said("vllm", "serve", "m", flag) == told
+    assert _said("sh", "-c", f"exec vllm serve m {flag}") == told
+    assert _said(args=("--port=8000", flag)) == told
+    assert _said("vllm", "serve", "m", "--disable-log-requests") == []
+    assert _said("sh", "-c", f"if true; then exec vllm serve m {flag}; fi") == []
+    assert _said("sh", "-c", f"bench {flag}; exec vllm serve m") == []
+    assert _said(*SGLANG, "--enable-metrics", flag, kind="SGLang") == []
+
+
 def test_a_probe_that_a_busy_sglang_fails_is_told_with_the_variable() -> None:
     told = (
         "SGLang answers /health once it has put something out, or not at all while it reads long prompts, "
