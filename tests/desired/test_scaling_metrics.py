@@ -107,10 +107,13 @@ def test_an_unknown_name_is_warned_of_with_the_closest_gauge() -> None:
         (
             "warning",
             "name",
-            "vLLM 0.32.0 has no metric vllm:num_request_waiting",
-            "Did you mean vllm:num_requests_waiting? Keep it if another version of vLLM has it",
+            "no metric vllm:num_request_waiting is known of vLLM (its metrics were read from 0.32.0)",
+            "Did you mean vllm:num_requests_waiting? Keep it if your version of vLLM has it",
         )
     ]
+    assert _problems("vllm:num_request_waiting", "5", image="vllm/vllm-openai:v0.30.0") == _problems(
+        "vllm:num_request_waiting", "5"
+    )
 
 
 @pytest.mark.parametrize(

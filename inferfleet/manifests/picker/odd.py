@@ -175,9 +175,9 @@ def in_fields(config: Mapping[str, Any], table: PickerTable) -> Iterator[Finding
     yield from _tests(config, types)
 
 
-# Requests that they read are gRPC. ParseRequest of vllmgrpc.go in GIE v1.5.0 has an error for all others, which
-# processRequestBody of pkg/epp/requestcontrol/director.go answers with 400; in llm-d-router v0.9.0 and v0.10.0
-# `Claims` are paths of gRPC methods, and `Resolve` of pkg/epp/handlers/parsers.go has an error for all others.
+# They read gRPC. `ParseRequest` of vllmgrpc.go in GIE v1.5.0 has an error for all other requests, which
+# `processRequestBody` of pkg/epp/requestcontrol/director.go answers with 400; in llm-d-router v0.9.0 and
+# v0.10.0 they claim paths of gRPC methods, and `Resolve` of pkg/epp/handlers/parsers.go refuses all others.
 _OF_GRPC = ("vllmgrpc-parser", "vertexai-parser")
 # `Filter` of request_header_based_filter.go below pkg/epp/framework/plugins/scheduling/test of all pickers.
 _TESTING, _TESTING_HEADER = "header-based-testing-filter", "test-epp-endpoint-selection"
@@ -206,7 +206,7 @@ def _parsers(config: Mapping[str, Any], types: Mapping[str, str], table: PickerT
 
 
 def _tests(config: Mapping[str, Any], types: Mapping[str, str]) -> Iterator[Finding]:
-    """Yield filters by which only the requests of a test find pods. Without profiles all plugins are in one."""
+    """Yield filters by which only requests of tests find pods. Without profiles all plugins are in one."""
     uses: list[tuple[str, At]] = [
         (str(plugin.get("pluginRef")), ("schedulingProfiles", place, "plugins", number, "pluginRef"))
         for place, profile in enumerate(_list(config, "schedulingProfiles"))

@@ -13,7 +13,8 @@ from inferfleet.api.kinds.model_deployment import ModelDeployment
 from inferfleet.api.kinds.quantity import parse_quantity
 from inferfleet.api.kinds.serving.scaling import ReplicaRange, ScalingMetric
 from inferfleet.api.problems import Problem, Severity
-from inferfleet.api.wording import listing, one_of
+from inferfleet.api.wording import listing
+from inferfleet.fleet.engines.absent import absence, parts
 from inferfleet.fleet.roles import DECODE, image_of, profile_of, workers_of
 from inferfleet.profiles import table
 from inferfleet.profiles.kv_transfer import Version, version_of
@@ -93,7 +94,7 @@ def _of_engine(name: str, kind: str, known: EngineMetrics, version: Version | No
         what = f"{name} is a counter of {kind}, which only grows, and a scaler needs what goes up and down"
         yield what, gauge, "error", "name"
     elif name in known.histograms:
-        yield f"{name} is a histogram of {kind}, {_parts(name)}", gauge, "error", "name"
+        yield f"{name} is a histogram of {kind}, {parts(name)}", gauge, "error", "name"
     elif name in known.bare_summaries:
         what = f"{name} is a summary of {kind}, of which only {name}_sum and {name}_count are served"
         yield what, gauge, "error", "name"
@@ -105,37 +106,9 @@ def _of_engine(name: str, kind: str, known: EngineMetrics, version: Version | No
     elif name in known.mixed:
         what = f"{name} has a series for each {known.mixed[name]}, and a scaler adds them up"
         yield what, gauge, "warning", "name"
-    elif name in known.old:
-        yield from _old(name, kind, known, version)
-    elif name in known.gauges:
-        lacking = known.lacking.get(name)
-        if version is not None and lacking is not None and version <= lacking:
-            what = f"{kind} {_dotted(version)} has no metric {name}: {_dotted(lacking)} lacks it too"
-            yield what, f"Take a newer image, or {gauge[0].lower()}{gauge[1:]}", "error", "name"
-    elif known.others is None or not name.startswith(known.others):
-        what = f"{kind} {known.read} has no metric {name}"
-        step = one_of(name, known.gauges, "Its gauges")
-        end = "" if step.endswith("?") else "."
-        yield what, f"{step}{end} Keep it if another version of {kind} has it", "warning", "name"
-
-
-def _old(name: str, kind: str, known: EngineMetrics, version: Version | None) -> Iterator[_Said]:
-    old = known.old[name]
-    step = f"Write {old.instead}" if old.instead else f"Write a gauge such as {known.example}"
-    gone = _dotted(old.gone)
-    if old.histogram and (version is None or version >= old.hidden):
-        what = f"{name} is a gauge of earlier versions of {kind}, and in {gone} a histogram, {_parts(name)}"
-        yield what, step, "warning" if version is None else "error", "name"
-    elif version is not None and version >= old.gone:
-        what = f"{kind} {_dotted(version)} has no metric {name}: it is gone from {gone} on"
-        yield what, step, "error", "name"
-    elif version is None or version >= old.hidden:
-        hidden = ", and hides it before unless a flag shows it" if old.hidden < old.gone else ""
-        yield f"{kind} has no metric {name} from {gone} on{hidden}", step, "warning", "name"
-
-
-def _parts(name: str) -> str:
-    return f"of which only {name}_bucket, {name}_sum and {name}_count are served"
+    elif absent := absence(name, kind, known, version):
+        what, step, certain = absent
+        yield what, step, "error" if certain else "warning", "name"
 
 
 def _target(
@@ -178,7 +151,3 @@ def _target(
     elif target * 100 < most:
         what = f"{of}, so target {metric.target} is passed by next to nothing, and max replicas run always"
         yield what, such, "warning", "target"
-
-
-def _dotted(version: Version) -> str:
-    return ".".join(map(str, version))
