@@ -1,8 +1,8 @@
 """Whether an engine serves the metrics that a picker's own configuration names for it.
 
 Of `engineConfigs` the entry counts whose name is in the label `engineLabelKey` of the pod, or else that of
-`defaultEngine`, by default vllm: `newCoreMetricsExtractorPlugin` of factories.go in pkg/epp/framework/plugins/
-datalayer/extractor/metrics of GIE v1.5.0, llm-d-router v0.9.0 and v0.10.0.
+`defaultEngine`, by default vllm: `newCoreMetricsExtractorPlugin` of factories.go below
+pkg/epp/framework/plugins/datalayer/extractor in GIE v1.5.0, llm-d-router v0.9.0 and v0.10.0.
 """
 
 from collections.abc import Iterator, Mapping
