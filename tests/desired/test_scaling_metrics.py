@@ -220,6 +220,35 @@ def test_copies_in_a_pod_are_added_up() -> None:
     assert (severity, at, what) == ("error", "target", f"{told}reached, and no replica added")
 
 
+@pytest.mark.parametrize(
+    ("target", "severity", "why"),
+    [
+        ("5", "error", "so target 5 is never reached, and no replica added"),
+        ("4", "warning", "and a scaler adds no replica before the average is a tenth over target 4"),
+        ("3.7", "warning", "and a scaler adds no replica before the average is a tenth over target 3.7"),
+        ("0.8", "warning", "so target 0.8 is a share of 0.2 of each"),
+        ("0.03", "warning", "so target 0.03 is passed by next to nothing, and max replicas run always"),
+    ],
+)
+def test_a_share_of_several_copies_is_told_with_all_of_them(target: str, severity: str, why: str) -> None:
+    of = "vllm:kv_cache_usage_perc is from 0 to 4, 0 to 1 for each of 4 in a replica"
+    assert _problems("vllm:kv_cache_usage_perc", target, data=4, dataLocal=4) == [
+        (severity, "target", f"{of}, {why}", "Write a share such as 3.2")
+    ]
+
+
+def test_series_whose_number_is_not_known_are_refused_by_the_most_that_they_can_be() -> None:
+    [(severity, _, _, step)] = _problems("sglang:token_usage", "5", kind="SGLang", data=4, dataLocal=4)
+    assert (severity, step) == ("error", "Write a share such as 0.8, times the series of a replica")
+    assert _problems("sglang:token_usage", "0.8", kind="SGLang", data=4, dataLocal=4) == []
+
+
+def test_gpus_that_share_a_copy_of_vllm_are_no_copies() -> None:
+    [(severity, _, what, step)] = _problems("vllm:kv_cache_usage_perc", "5", tensor=8)
+    told = "vllm:kv_cache_usage_perc is from 0 to 1, so target 5 is never reached, and no replica added"
+    assert (severity, what, step) == ("error", told, SHARE)
+
+
 def test_what_fits_says_nothing() -> None:
     fitting = {
         "vLLM": ("vllm:num_requests_waiting", "vllm:kv_cache_usage_perc"),

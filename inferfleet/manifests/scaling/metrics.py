@@ -15,6 +15,7 @@ from inferfleet.api.kinds.serving.scaling import ReplicaRange, ScalingMetric
 from inferfleet.api.problems import Problem, Severity
 from inferfleet.api.wording import listing
 from inferfleet.fleet.engines.absent import absence, parts
+from inferfleet.fleet.engines.balance import balance
 from inferfleet.fleet.roles import DECODE, image_of, profile_of, workers_of
 from inferfleet.profiles import table
 from inferfleet.profiles.kv_transfer import Version, version_of
@@ -59,14 +60,14 @@ def _said(
         images = [own or image_of(deployment, DECODE, cluster.spec.serving.images) for cluster in clusters]
         for image in images or [own]:
             yield from _of_engine(name, kind, known, version_of(image))
-        topology = deployment.spec.workers.topology
         bound = known.gauges.get(name)
-        # Engines have a series for each copy of the model, and some for each GPU; a scaler adds them up.
+        copies, each = _copies(deployment, known)
         yield from _target(
             metric,
             deployment,
             most=None if bound is None else Decimal(bound),
-            copies=topology.data * topology.tensor,
+            copies=copies,
+            each=each,
             counted=name in known.gauges,
         )
     elif known.prefixed:
@@ -111,17 +112,30 @@ def _of_engine(name: str, kind: str, known: EngineMetrics, version: Version | No
         yield what, step, "error" if certain else "warning", "name"
 
 
+def _copies(deployment: ModelDeployment, known: EngineMetrics) -> tuple[int, bool]:
+    """Return of how many series a scaler adds up a gauge in one replica at most, and whether it is that many.
+
+    Of a worker whose pods have API servers of their own, the scaler may see those of one pod.
+    """
+    topology = deployment.spec.workers.topology
+    if not known.per_copy:
+        return topology.data * topology.tensor, topology.data * topology.tensor == 1
+    return topology.data, balance(deployment, DECODE) == "internal"
+
+
 def _target(
     metric: ScalingMetric,
     deployment: ModelDeployment,
     *,
     most: Decimal | None,
     copies: int,
+    each: bool = True,
     counted: bool = True,
 ) -> Iterator[_Said]:
-    """Yield a target that is never reached, or always passed.
+    """Yield a target that is never reached, or always passed, or meant for one of several copies.
 
-    `most` is what one of the `copies` in a pod can have, None where nothing bounds it.
+    `most` is what one of the `copies` in a replica can have, None where nothing bounds it; unless `each`, a
+    scaler may see fewer of them.
     """
     target, replicas = parse_quantity(metric.target), deployment.spec.replicas
     if most is None:
@@ -137,7 +151,10 @@ def _target(
     of = f"{metric.name} is from 0 to {limit:f}" + (
         f", 0 to {most:f} for each of {copies} in a replica" if copies > 1 else ""
     )
-    such = f"Write a share such as {most * Decimal('0.8'):f}".rstrip("0").rstrip(".")
+    share = most * Decimal("0.8") * (copies if each else 1)
+    such = f"Write a share such as {share:f}".rstrip("0").rstrip(".")
+    if not each:
+        such += ", times the series of a replica"
     if target > limit:
         yield (
             f"{of}, so target {metric.target} is never reached, and no replica added",
@@ -145,9 +162,12 @@ def _target(
             "error",
             "target",
         )
-    elif copies == 1 and target * _TOLERANCE >= limit:
+    elif target * _TOLERANCE >= limit:
         what = f"{of}, and a scaler adds no replica before the average is a tenth over target {metric.target}"
         yield what, such, "warning", "target"
-    elif target * 100 < most:
+    elif target * 100 < (limit if each else most):
         what = f"{of}, so target {metric.target} is passed by next to nothing, and max replicas run always"
+        yield what, such, "warning", "target"
+    elif each and copies > 1 and target <= most:
+        what = f"{of}, so target {metric.target} is a share of {float(target / copies):.3g} of each"
         yield what, such, "warning", "target"
