@@ -200,6 +200,36 @@ def test_a_target_is_within_the_range_of_its_gauge(name: str, target: str, sever
     assert _problems(name, target) == [(severity, "target", what, SHARE)]
 
 
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [
+        (
+            "inference_extension_flow_control_queue_size",
+            "has a series for each flow and model, and its InferencePool in the label inference_pool, and a "
+            "scaler here asks for averages over the one in the label name",
+        ),
+        (
+            "inference_objective_running_requests",
+            "has series of each model, and no label with its InferencePool, and a scaler here asks for "
+            "averages over the one in the label name",
+        ),
+        (
+            "inference_pool_ready_pods",
+            "counts pods of the InferencePool, which follow the replicas and not the load",
+        ),
+    ],
+)
+@pytest.mark.parametrize("kind", ["vLLM", "TensorRT-LLM"])
+def test_metrics_of_pickers_by_which_no_scaler_here_can_go_are_refused_with_their_labels(
+    name: str, why: str, kind: str
+) -> None:
+    averages = ", ".join(
+        f"inference_pool_average_{of}" for of in ("kv_cache_utilization", "queue_size", "running_requests")
+    )
+    step = f"Write one of {averages}, or a metric of the engine, or by: External for a scaler of yours"
+    assert _problems(name, "5", kind=kind) == [("error", "name", f"{name} of endpoint pickers {why}", step)]
+
+
 def test_a_target_that_one_request_brings_to_max_is_warned_of() -> None:
     assert _problems("vllm:num_requests_waiting", "1n") == [
         (

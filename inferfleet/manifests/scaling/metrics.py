@@ -24,6 +24,26 @@ from inferfleet.profiles.metrics.values import EngineMetrics
 
 OF_PICKERS = frozenset(name for row in table.names() for name in table.profile(row).pool_metrics)
 
+_FLOWS = "has a series for each flow and model, and its InferencePool in the label inference_pool"
+_OF_ONE = "has its InferencePool in the label inference_pool"
+_OF_MODEL = "has series of each model, and no label with its InferencePool"
+_PODS = "counts pods of the InferencePool, which follow the replicas and not the load"
+# Gauges of pickers that are no averages over the InferencePool in the label `name`, by which scalers here
+# select: pkg/epp/metrics of GIE v1.4.0 and v1.5.0, and of llm-d-router v0.9.0 and v0.10.0 (both names).
+_OTHERS_OF_PICKERS = {
+    "inference_extension_flow_control_queue_size": _FLOWS,
+    "inference_extension_flow_control_queue_bytes": _FLOWS,
+    "inference_extension_flow_control_pool_saturation": _OF_ONE,
+    "llm_d_epp_flow_control_queue_size": _FLOWS,
+    "llm_d_epp_flow_control_queue_bytes": _FLOWS,
+    "llm_d_epp_flow_control_pool_saturation": _OF_ONE,
+    "inference_objective_running_requests": _OF_MODEL,
+    "llm_d_epp_request_running": _OF_MODEL,
+    "inference_pool_per_pod_queue_size": "has a series for each pod, and a picker serves it of all pods",
+    "inference_pool_ready_pods": _PODS,
+    "llm_d_epp_ready_endpoints": _PODS,
+}
+
 _TOLERANCE = Decimal("1.1")
 # What pickers average is what engines call a share of their cache: refreshPrometheusMetrics in
 # pkg/epp/datalayer/logger/logger.go of GIE v1.5.0 and llm-d-router v0.10.0.
@@ -52,6 +72,9 @@ def _said(
         most = Decimal(1) if name.endswith(_SHARE) else None
         yield from _target(metric, deployment, most=most, copies=1)
         return
+    if name in _OTHERS_OF_PICKERS:
+        yield _unusable(name, deployment, clusters)
+        return
     known = metrics_of(kind)
     if known is None:
         return
@@ -72,7 +95,7 @@ def _said(
         )
     elif known.prefixed:
         of = f"{kind}, whose names begin with {known.prefix}"
-        what = f"{name} is neither a metric of {of}, nor one of an endpoint picker"
+        what = f"{name} is neither a metric of {of}, nor an average of an endpoint picker over its pods"
         step = f"Write one such as {known.example} or inference_pool_average_queue_size"
         yield what, step, "error", "name"
 
@@ -86,6 +109,19 @@ def _of_picker(
             what = f"pickers of profile {row.name} have no metric {name} (cluster {cluster.metadata.name!r})"
             step = f"They have {listing(row.pool_metrics)}; or write a metric of the engine"
             yield what, step, "error", "name"
+
+
+def _unusable(name: str, deployment: ModelDeployment, clusters: Iterable[InferenceCluster]) -> _Said:
+    """Return why a scaler cannot go by a metric that pickers do have."""
+    what = f"{name} of endpoint pickers {_OTHERS_OF_PICKERS[name]}"
+    if _OTHERS_OF_PICKERS[name] != _PODS:
+        what += ", and a scaler here asks for averages over the one in the label name"
+    rows = [table.profile(profile_of(deployment, cluster.spec.serving)) for cluster in clusters]
+    averages = rows[0].pool_metrics if rows else sorted(OF_PICKERS)
+    step = (
+        f"Write one of {listing(averages)}, or a metric of the engine, or by: External for a scaler of yours"
+    )
+    return what, step, "error", "name"
 
 
 def _of_engine(name: str, kind: str, known: EngineMetrics, version: Version | None) -> Iterator[_Said]:
