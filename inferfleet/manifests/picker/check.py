@@ -27,7 +27,8 @@ def check_cluster(cluster: InferenceCluster, profile: Profile) -> Iterator[Probl
     """Yield what is wrong with a cluster's own flags; its model has checked the rest of its serving block."""
     written = cluster.spec.serving.epp_flags
     wrong = list(picker_flags.mistakes(written, profile))
-    chosen = {**profile.flags, **{name: text(value) for name, value in written.items()}}
+    own = {name: text(value, profile.known_flags.get(name)) for name, value in written.items()}
+    chosen = {**profile.flags, **own}
     every: tuple[tuple[Severity, Iterable[Mistake]], ...] = (
         ("error", wrong or _one_port(written, chosen, profile)),
         ("warning", [] if wrong else odd.of_flags(written, chosen, profile)),
