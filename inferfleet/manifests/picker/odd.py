@@ -177,7 +177,8 @@ def in_fields(config: Mapping[str, Any], table: PickerTable) -> Iterator[Finding
 
 # They read gRPC. `ParseRequest` of vllmgrpc.go in GIE v1.5.0 has an error for all other requests, which
 # `processRequestBody` of pkg/epp/requestcontrol/director.go answers with 400; in llm-d-router v0.9.0 and
-# v0.10.0 they claim paths of gRPC methods, and `Resolve` of pkg/epp/handlers/parsers.go refuses all others.
+# v0.10.0 they claim paths of gRPC methods, and `Resolve` of pkg/epp/handlers/parsers.go refuses all
+# others, which server.go beside it answers with 400.
 _OF_GRPC = ("vllmgrpc-parser", "vertexai-parser")
 # `Filter` of request_header_based_filter.go below pkg/epp/framework/plugins/scheduling/test of all pickers.
 _TESTING, _TESTING_HEADER = "header-based-testing-filter", "test-epp-endpoint-selection"
@@ -200,7 +201,7 @@ def _parsers(config: Mapping[str, Any], types: Mapping[str, str], table: PickerT
     [(name, at), *_] = found
     # Only a table with a list of parsers adds those that are not among its plugins.
     if name in types or "requestHandler" in table.fields.fields:
-        what = f"{shown(name)} reads gRPC alone, and routes bring requests of HTTP, which all fail"
+        what = f"{shown(name)} reads gRPC alone, and requests of routes, which are HTTP, get status 400"
         step = f"Write {table.defaults.parsers[0]}, or remove it: the picker has parsers by itself"
         yield Finding(Mistake(what, step, at), refused=False)
 

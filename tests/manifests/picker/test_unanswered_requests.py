@@ -49,7 +49,7 @@ def _config(api: str, *plugins: dict[str, Any], **fields: Any) -> dict[str, Any]
 def test_parsers_of_grpc_alone_are_warned_of_since_routes_are_http(
     deployment: Make, serving: Serve, name: str, config: dict[str, Any], at: str
 ) -> None:
-    what = "vllmgrpc-parser reads gRPC alone, and routes bring requests of HTTP, which all fail"
+    what = "vllmgrpc-parser reads gRPC alone, and requests of routes, which are HTTP, get status 400"
     step = "Write openai-parser, or remove it: the picker has parsers by itself"
     found = _said(deployment(endpointPicker=config), serving(), name)
     assert found == [("warning", at, what, step)]
