@@ -21,11 +21,17 @@ Value = str | int | float | bool
 _DURATION = re.compile(r"^(0|([0-9]+(\.[0-9]+)?(ns|us|µs|ms|s|m|h))+)$")
 _RULE: dict[FlagKind, str] = {
     "bool": "true or false",
-    "int": "a whole number",
+    "int": "a whole number, not negative",
+    "signed": "a whole number",
     "duration": "a duration such as 150ms or 5s",
     "level": "one of debug, info, error and panic, or a number from 1 to 127",
     "size": "an amount of bytes such as 10MiB",
     "text": "text of one line, without control characters",
+}
+# strconv.ParseBool, which pflag asks: https://pkg.go.dev/strconv#ParseBool.
+_BOOL = {
+    **dict.fromkeys(("1", "t", "T", "TRUE", "true", "True"), "true"),
+    **dict.fromkeys(("0", "f", "F", "FALSE", "false", "False"), "false"),
 }
 _LEVELS = ("debug", "info", "error", "panic")
 # What containers may ask for by a name without a domain, beside hugepages-<size>.
@@ -33,9 +39,10 @@ _RESOURCES = ("cpu", "memory", "ephemeral-storage")
 _EXTENDED = re.compile(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?/[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?")
 
 
-def text(value: Value) -> str:
-    """Return the value of a flag as its program reads it."""
-    return str(value).lower() if isinstance(value, bool) else str(value)
+def text(value: Value, kind: FlagKind | None = None) -> str:
+    """Return the value of a flag as its program reads it, that of the kind bool in one spelling."""
+    written = str(value).lower() if isinstance(value, bool) else str(value)
+    return _BOOL.get(written, written) if kind == "bool" else written
 
 
 def flag_mistakes(
@@ -84,9 +91,10 @@ def _wrong(
 
 def _is(value: Value, kind: FlagKind) -> bool:
     if kind == "bool":
-        return text(value) in ("true", "false")
-    if kind == "int":
-        return not isinstance(value, bool) and re.fullmatch(r"[0-9]{1,10}", text(value)) is not None
+        return text(value) in _BOOL
+    if kind in ("int", "signed"):
+        form = r"[0-9]{1,10}" if kind == "int" else r"-?[0-9]{1,10}"
+        return not isinstance(value, bool) and re.fullmatch(form, text(value)) is not None
     if kind == "level":
         word = text(value).lower()
         return word in _LEVELS or (re.fullmatch(r"[0-9]{1,3}", word) is not None and 1 <= int(word) <= 127)

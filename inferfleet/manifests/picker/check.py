@@ -12,6 +12,7 @@ from inferfleet.manifests.picker import flags as picker_flags
 from inferfleet.manifests.picker import odd, own_config
 from inferfleet.manifests.picker.config import always
 from inferfleet.manifests.picker.ending import unled_seconds
+from inferfleet.manifests.picker.extracted import absent_metrics
 from inferfleet.manifests.picker.objects import image as picker_image
 from inferfleet.manifests.picker.parameters import seconds
 from inferfleet.manifests.programs import Value, resource_mistakes, text
@@ -26,7 +27,8 @@ def check_cluster(cluster: InferenceCluster, profile: Profile) -> Iterator[Probl
     """Yield what is wrong with a cluster's own flags; its model has checked the rest of its serving block."""
     written = cluster.spec.serving.epp_flags
     wrong = list(picker_flags.mistakes(written, profile))
-    chosen = {**profile.flags, **{name: text(value) for name, value in written.items()}}
+    own = {name: text(value, profile.known_flags.get(name)) for name, value in written.items()}
+    chosen = {**profile.flags, **own}
     every: tuple[tuple[Severity, Iterable[Mistake]], ...] = (
         ("error", wrong or _one_port(written, chosen, profile)),
         ("warning", [] if wrong else odd.of_flags(written, chosen, profile)),
@@ -81,6 +83,8 @@ def check_deployment(deployment: ModelDeployment, *, serving: Serving, profile: 
         for mistake, below in odd.of_engine(deployment, chosen, profile):
             yield _problem(deployment, ("endpointPicker", *below), mistake, "warning")
         yield from _stale(deployment, chosen, profile)
+    for mistake in absent_metrics(deployment, serving, profile):
+        yield _problem(deployment, ("endpointPicker",), mistake, "warning")
     yield from _decider(deployment)
     yield from _open(deployment)
 

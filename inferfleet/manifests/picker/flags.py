@@ -61,7 +61,7 @@ def flags(*, deployment: ModelDeployment, serving: Serving, profile: Profile) ->
         # Profiles of memory and goroutines are served beside the metrics, to whoever reaches those.
         merged["enable-pprof"] = False
     merged |= serving.epp_flags | deployment.spec.endpoint_picker.flags
-    return {name: text(value) for name, value in sorted(merged.items())}
+    return {name: text(value, profile.known_flags.get(name)) for name, value in sorted(merged.items())}
 
 
 def args(*, deployment: ModelDeployment, serving: Serving, profile: Profile, revision: str) -> list[str]:

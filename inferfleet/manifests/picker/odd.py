@@ -164,8 +164,72 @@ def in_fields(config: Mapping[str, Any], table: PickerTable) -> Iterator[Finding
         given = config.get(above)
         if isinstance(given, Mapping):
             yield from _odd(given, {name: rules}, (above,))
-    profiles = config.get("schedulingProfiles")
-    yield from _weights(profiles if isinstance(profiles, list) else [])
+    profiles = _list(config, "schedulingProfiles")
+    yield from _weights(profiles)
+    types = {
+        str(plugin.get("name") or plugin.get("type")): str(plugin.get("type"))
+        for plugin in _list(config, "plugins")
+        if isinstance(plugin, Mapping)
+    }
+    yield from _parsers(config, types, table)
+    yield from _tests(config, types)
+
+
+# They read gRPC. `ParseRequest` of vllmgrpc.go in GIE v1.5.0 has an error for all other requests, which
+# `processRequestBody` of pkg/epp/requestcontrol/director.go answers with 400; in llm-d-router v0.9.0 and
+# v0.10.0 they claim paths of gRPC methods, and `Resolve` of pkg/epp/handlers/parsers.go refuses all
+# others, which server.go beside it answers with 400.
+_OF_GRPC = ("vllmgrpc-parser", "vertexai-parser")
+# `Filter` of request_header_based_filter.go below pkg/epp/framework/plugins/scheduling/test of all pickers.
+_TESTING, _TESTING_HEADER = "header-based-testing-filter", "test-epp-endpoint-selection"
+
+
+def _parsers(config: Mapping[str, Any], types: Mapping[str, str], table: PickerTable) -> Iterator[Finding]:
+    """Yield that nothing reads what routes bring, which is HTTP."""
+    handler = config.get("requestHandler")
+    listed = _list(handler, "parsers") if isinstance(handler, Mapping) else []
+    named: list[tuple[Any, At]] = [
+        (parser, ("requestHandler", "parsers", place)) for place, parser in enumerate(listed)
+    ]
+    named = named or [(config.get("parser"), ("parser",))]
+    found: list[tuple[str, At]] = []
+    for parser, at in named:
+        name = str(parser.get("pluginRef")) if isinstance(parser, Mapping) else ""
+        if types.get(name, name) not in _OF_GRPC:
+            return
+        found.append((name, (*at, "pluginRef")))
+    [(name, at), *_] = found
+    # Only a table with a list of parsers adds those that are not among its plugins.
+    if name in types or "requestHandler" in table.fields.fields:
+        what = f"{shown(name)} reads gRPC alone, and requests of routes, which are HTTP, get status 400"
+        step = f"Write {table.defaults.parsers[0]}, or remove it: the picker has parsers by itself"
+        yield Finding(Mistake(what, step, at), refused=False)
+
+
+def _tests(config: Mapping[str, Any], types: Mapping[str, str]) -> Iterator[Finding]:
+    """Yield filters by which only requests of tests find pods. Without profiles all plugins are in one."""
+    uses: list[tuple[str, At]] = [
+        (str(plugin.get("pluginRef")), ("schedulingProfiles", place, "plugins", number, "pluginRef"))
+        for place, profile in enumerate(_list(config, "schedulingProfiles"))
+        if isinstance(profile, Mapping)
+        for number, plugin in enumerate(_list(profile, "plugins"))
+        if isinstance(plugin, Mapping)
+    ]
+    if not _list(config, "schedulingProfiles"):
+        uses = [
+            (str(plugin.get("name") or plugin.get("type")), ("plugins", place, "type"))
+            for place, plugin in enumerate(_list(config, "plugins"))
+            if isinstance(plugin, Mapping)
+        ]
+    for name, at in uses:
+        if types.get(name) == _TESTING:
+            what = f"{shown(name)} lets no pod pass for requests without the header {_TESTING_HEADER}"
+            yield Finding(Mistake(what, "Remove it: it is for tests of pickers", at), refused=False)
+
+
+def _list(above: Mapping[str, Any], name: str) -> list[Any]:
+    written = above.get(name)
+    return written if isinstance(written, list) else []
 
 
 def _weights(profiles: list[Any]) -> Iterator[Finding]:
@@ -175,8 +239,7 @@ def _weights(profiles: list[Any]) -> Iterator[Finding]:
     in pkg/epp/scheduling/scheduler_profile.go of all pickers).
     """
     for place, profile in enumerate(profiles):
-        plugins = profile.get("plugins") if isinstance(profile, Mapping) else None
-        for number, plugin in enumerate(plugins if isinstance(plugins, list) else []):
+        for number, plugin in enumerate(_list(profile, "plugins") if isinstance(profile, Mapping) else []):
             weight = plugin.get("weight") if isinstance(plugin, Mapping) else None
             if isinstance(weight, bool) or not isinstance(weight, int | float) or weight > 0:
                 continue

@@ -13,7 +13,9 @@ from inferfleet.api.kinds.model_deployment import ModelDeployment
 from inferfleet.api.kinds.quantity import parse_quantity
 from inferfleet.api.kinds.serving.scaling import ReplicaRange, ScalingMetric
 from inferfleet.api.problems import Problem, Severity
-from inferfleet.api.wording import listing, one_of
+from inferfleet.api.wording import listing
+from inferfleet.fleet.engines.absent import absence, parts
+from inferfleet.fleet.engines.balance import balance
 from inferfleet.fleet.roles import DECODE, image_of, profile_of, workers_of
 from inferfleet.profiles import table
 from inferfleet.profiles.kv_transfer import Version, version_of
@@ -21,6 +23,26 @@ from inferfleet.profiles.metrics.table import metrics_of
 from inferfleet.profiles.metrics.values import EngineMetrics
 
 OF_PICKERS = frozenset(name for row in table.names() for name in table.profile(row).pool_metrics)
+
+_FLOWS = "has a series for each flow and model, and its InferencePool in the label inference_pool"
+_OF_ONE = "has its InferencePool in the label inference_pool"
+_OF_MODEL = "has series of each model, and no label with its InferencePool"
+_PODS = "counts pods of the InferencePool, which follow the replicas and not the load"
+# Gauges of pickers that are no averages over the InferencePool in the label `name`, by which scalers here
+# select: pkg/epp/metrics of GIE v1.4.0 and v1.5.0, and of llm-d-router v0.9.0 and v0.10.0 (both names).
+_OTHERS_OF_PICKERS = {
+    "inference_extension_flow_control_queue_size": _FLOWS,
+    "inference_extension_flow_control_queue_bytes": _FLOWS,
+    "inference_extension_flow_control_pool_saturation": _OF_ONE,
+    "llm_d_epp_flow_control_queue_size": _FLOWS,
+    "llm_d_epp_flow_control_queue_bytes": _FLOWS,
+    "llm_d_epp_flow_control_pool_saturation": _OF_ONE,
+    "inference_objective_running_requests": _OF_MODEL,
+    "llm_d_epp_request_running": _OF_MODEL,
+    "inference_pool_per_pod_queue_size": "has a series for each pod, and a picker serves it of all pods",
+    "inference_pool_ready_pods": _PODS,
+    "llm_d_epp_ready_endpoints": _PODS,
+}
 
 _TOLERANCE = Decimal("1.1")
 # What pickers average is what engines call a share of their cache: refreshPrometheusMetrics in
@@ -50,6 +72,9 @@ def _said(
         most = Decimal(1) if name.endswith(_SHARE) else None
         yield from _target(metric, deployment, most=most, copies=1)
         return
+    if name in _OTHERS_OF_PICKERS:
+        yield _unusable(name, deployment, clusters)
+        return
     known = metrics_of(kind)
     if known is None:
         return
@@ -58,19 +83,19 @@ def _said(
         images = [own or image_of(deployment, DECODE, cluster.spec.serving.images) for cluster in clusters]
         for image in images or [own]:
             yield from _of_engine(name, kind, known, version_of(image))
-        topology = deployment.spec.workers.topology
         bound = known.gauges.get(name)
-        # Engines have a series for each copy of the model, and some for each GPU; a scaler adds them up.
+        copies, each = _copies(deployment, known)
         yield from _target(
             metric,
             deployment,
             most=None if bound is None else Decimal(bound),
-            copies=topology.data * topology.tensor,
+            copies=copies,
+            each=each,
             counted=name in known.gauges,
         )
     elif known.prefixed:
         of = f"{kind}, whose names begin with {known.prefix}"
-        what = f"{name} is neither a metric of {of}, nor one of an endpoint picker"
+        what = f"{name} is neither a metric of {of}, nor an average of an endpoint picker over its pods"
         step = f"Write one such as {known.example} or inference_pool_average_queue_size"
         yield what, step, "error", "name"
 
@@ -86,6 +111,19 @@ def _of_picker(
             yield what, step, "error", "name"
 
 
+def _unusable(name: str, deployment: ModelDeployment, clusters: Iterable[InferenceCluster]) -> _Said:
+    """Return why a scaler cannot go by a metric that pickers do have."""
+    what = f"{name} of endpoint pickers {_OTHERS_OF_PICKERS[name]}"
+    if _OTHERS_OF_PICKERS[name] != _PODS:
+        what += ", and a scaler here asks for averages over the one in the label name"
+    rows = [table.profile(profile_of(deployment, cluster.spec.serving)) for cluster in clusters]
+    averages = rows[0].pool_metrics if rows else sorted(OF_PICKERS)
+    step = (
+        f"Write one of {listing(averages)}, or a metric of the engine, or by: External for a scaler of yours"
+    )
+    return what, step, "error", "name"
+
+
 def _of_engine(name: str, kind: str, known: EngineMetrics, version: Version | None) -> Iterator[_Said]:
     """Yield why an engine of this version, None for an unknown one, serves no gauge of this name."""
     gauge = f"Write a gauge such as {known.example}"
@@ -93,7 +131,7 @@ def _of_engine(name: str, kind: str, known: EngineMetrics, version: Version | No
         what = f"{name} is a counter of {kind}, which only grows, and a scaler needs what goes up and down"
         yield what, gauge, "error", "name"
     elif name in known.histograms:
-        yield f"{name} is a histogram of {kind}, {_parts(name)}", gauge, "error", "name"
+        yield f"{name} is a histogram of {kind}, {parts(name)}", gauge, "error", "name"
     elif name in known.bare_summaries:
         what = f"{name} is a summary of {kind}, of which only {name}_sum and {name}_count are served"
         yield what, gauge, "error", "name"
@@ -105,37 +143,20 @@ def _of_engine(name: str, kind: str, known: EngineMetrics, version: Version | No
     elif name in known.mixed:
         what = f"{name} has a series for each {known.mixed[name]}, and a scaler adds them up"
         yield what, gauge, "warning", "name"
-    elif name in known.old:
-        yield from _old(name, kind, known, version)
-    elif name in known.gauges:
-        lacking = known.lacking.get(name)
-        if version is not None and lacking is not None and version <= lacking:
-            what = f"{kind} {_dotted(version)} has no metric {name}: {_dotted(lacking)} lacks it too"
-            yield what, f"Take a newer image, or {gauge[0].lower()}{gauge[1:]}", "error", "name"
-    elif known.others is None or not name.startswith(known.others):
-        what = f"{kind} {known.read} has no metric {name}"
-        step = one_of(name, known.gauges, "Its gauges")
-        end = "" if step.endswith("?") else "."
-        yield what, f"{step}{end} Keep it if another version of {kind} has it", "warning", "name"
+    elif absent := absence(name, kind, known, version):
+        what, step, certain = absent
+        yield what, step, "error" if certain else "warning", "name"
 
 
-def _old(name: str, kind: str, known: EngineMetrics, version: Version | None) -> Iterator[_Said]:
-    old = known.old[name]
-    step = f"Write {old.instead}" if old.instead else f"Write a gauge such as {known.example}"
-    gone = _dotted(old.gone)
-    if old.histogram and (version is None or version >= old.hidden):
-        what = f"{name} is a gauge of earlier versions of {kind}, and in {gone} a histogram, {_parts(name)}"
-        yield what, step, "warning" if version is None else "error", "name"
-    elif version is not None and version >= old.gone:
-        what = f"{kind} {_dotted(version)} has no metric {name}: it is gone from {gone} on"
-        yield what, step, "error", "name"
-    elif version is None or version >= old.hidden:
-        hidden = ", and hides it before unless a flag shows it" if old.hidden < old.gone else ""
-        yield f"{kind} has no metric {name} from {gone} on{hidden}", step, "warning", "name"
+def _copies(deployment: ModelDeployment, known: EngineMetrics) -> tuple[int, bool]:
+    """Return of how many series a scaler adds up a gauge in one replica at most, and whether it is that many.
 
-
-def _parts(name: str) -> str:
-    return f"of which only {name}_bucket, {name}_sum and {name}_count are served"
+    Of a worker whose pods have API servers of their own, the scaler may see those of one pod.
+    """
+    topology = deployment.spec.workers.topology
+    if not known.per_copy:
+        return topology.data * topology.tensor, topology.data * topology.tensor == 1
+    return topology.data, balance(deployment, DECODE) == "internal"
 
 
 def _target(
@@ -144,11 +165,13 @@ def _target(
     *,
     most: Decimal | None,
     copies: int,
+    each: bool = True,
     counted: bool = True,
 ) -> Iterator[_Said]:
-    """Yield a target that is never reached, or always passed.
+    """Yield a target that is never reached, or always passed, or meant for one of several copies.
 
-    `most` is what one of the `copies` in a pod can have, None where nothing bounds it.
+    `most` is what one of the `copies` in a replica can have, None where nothing bounds it; unless `each`, a
+    scaler may see fewer of them.
     """
     target, replicas = parse_quantity(metric.target), deployment.spec.replicas
     if most is None:
@@ -164,7 +187,10 @@ def _target(
     of = f"{metric.name} is from 0 to {limit:f}" + (
         f", 0 to {most:f} for each of {copies} in a replica" if copies > 1 else ""
     )
-    such = f"Write a share such as {most * Decimal('0.8'):f}".rstrip("0").rstrip(".")
+    share = most * Decimal("0.8") * (copies if each else 1)
+    such = f"Write a share such as {share:f}".rstrip("0").rstrip(".")
+    if not each:
+        such += ", times the series of a replica"
     if target > limit:
         yield (
             f"{of}, so target {metric.target} is never reached, and no replica added",
@@ -172,13 +198,12 @@ def _target(
             "error",
             "target",
         )
-    elif copies == 1 and target * _TOLERANCE >= limit:
+    elif target * _TOLERANCE >= limit:
         what = f"{of}, and a scaler adds no replica before the average is a tenth over target {metric.target}"
         yield what, such, "warning", "target"
-    elif target * 100 < most:
+    elif target * 100 < (limit if each else most):
         what = f"{of}, so target {metric.target} is passed by next to nothing, and max replicas run always"
         yield what, such, "warning", "target"
-
-
-def _dotted(version: Version) -> str:
-    return ".".join(map(str, version))
+    elif each and copies > 1 and target <= most:
+        what = f"{of}, so target {metric.target} is a share of {float(target / copies):.3g} of each"
+        yield what, such, "warning", "target"

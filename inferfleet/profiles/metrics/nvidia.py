@@ -10,7 +10,7 @@ from inferfleet.profiles.metrics.values import EngineMetrics, named
 
 TENSORRT_LLM = EngineMetrics(
     prefix="trtllm_",
-    read="at 050f80de",
+    read="commit 050f80de",
     example="trtllm_num_requests_waiting",
     gauges={
         **dict.fromkeys(
@@ -67,7 +67,7 @@ TENSORRT_LLM = EngineMetrics(
 
 TRITON = EngineMetrics(
     prefix="nv_",
-    read="at 73aad7c",
+    read="commit 73aad7c",
     others="nv_trt_llm_",
     example="nv_inference_pending_request_count",
     gauges={

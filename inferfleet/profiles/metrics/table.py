@@ -13,6 +13,11 @@ def metrics_of(engine_type: str) -> EngineMetrics | None:
     return _TABLES.get(engine_type)
 
 
+def example_for(name: str) -> str:
+    """Return a gauge of the engine whose own metrics begin as this name does, or else of vLLM."""
+    return next((table.example for table in _TABLES.values() if name.startswith(table.prefix)), VLLM.example)
+
+
 def is_gauge(name: str) -> bool:
     """Return whether some engine surely has a gauge of this name."""
     return any(name in table.gauges for table in _TABLES.values())

@@ -33,7 +33,8 @@ class EngineMetrics:
     behind their name where they are served by prometheus_client. `old` are gauges that went, `lacking` the
     newest version that was read and has not the gauge yet. Names that begin otherwise than `prefix` are not
     the engine's own, and where `prefixed`, its /metrics has none; of those that begin with `others` not all
-    are known.
+    are known. With `per_copy`, a gauge has a series for each copy of the model behind an API server, and no
+    other; without, it is not known whether it has one, one for each copy or one for each GPU.
     """
 
     prefix: str
@@ -50,6 +51,7 @@ class EngineMetrics:
     lacking: Mapping[str, Version] = field(default_factory=dict)
     others: str | None = None
     prefixed: bool = False
+    per_copy: bool = False
 
 
 def named(prefix: str, names: str) -> frozenset[str]:

@@ -16,6 +16,8 @@ _USAGE = "kv_cache_usage_perc"
 VLLM = EngineMetrics(
     prefix="vllm:",
     prefixed=True,
+    # `create_metric_per_engine` of vllm/v1/metrics/utils.py.
+    per_copy=True,
     read="0.32.0",
     example="vllm:num_requests_waiting",
     gauges={

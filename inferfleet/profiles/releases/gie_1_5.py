@@ -27,7 +27,8 @@ _KNOWN: dict[str, FlagKind] = {
     "refresh-metrics-interval": "duration",
     "refresh-prometheus-metrics-interval": "duration",
     "metrics-staleness-threshold": "duration",
-    "v": "int",
+    # Below 0 counts as 2: pkg/common/observability/logging/options.go.
+    "v": "signed",
     "zap-devel": "bool",
     "zap-encoder": "text",
     "zap-log-level": "level",

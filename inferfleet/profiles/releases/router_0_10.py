@@ -41,7 +41,8 @@ _KNOWN: dict[str, FlagKind] = {
     "allow-experimental-plugins": "bool",
     "grpc-max-recv-msg-size": "size",
     "grpc-max-send-msg-size": "size",
-    "v": "int",
+    # Below 0 counts as 2: pkg/common/observability/logging/options.go.
+    "v": "signed",
     "zap-devel": "bool",
     "zap-encoder": "text",
     "zap-log-level": "level",

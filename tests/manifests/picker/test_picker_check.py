@@ -89,7 +89,7 @@ def test_flags_that_the_picker_knows_are_fine(
         ),
         ("v", True, "v is 'true'", "Give it a whole number"),
         ("v", "four", "v is 'four'", "Give it a whole number"),
-        ("enable-pprof", 1, "enable-pprof is '1'", "Give it true or false"),
+        ("enable-pprof", 2, "enable-pprof is '2'", "Give it true or false"),
         (
             "refresh-metrics-interval",
             150,

@@ -9,7 +9,7 @@ from inferfleet.api.kinds.base import Model, Quantity
 from inferfleet.api.kinds.quantity import parse_quantity
 from inferfleet.api.problems import Mistake, Mistaken, mistaken
 from inferfleet.api.wording import shown
-from inferfleet.profiles.metrics.table import is_gauge
+from inferfleet.profiles.metrics.table import example_for, is_gauge
 
 _MOST = 10_000
 # As Prometheus names metrics: https://prometheus.io/docs/concepts/data_model/.
@@ -56,7 +56,7 @@ def _gauge(name: str) -> str:
     if _COUNTED.fullmatch(name) and not is_gauge(name):
         raise mistaken(
             f"{{field}} {shown(name)} is of a counter or histogram, and a scaler needs what goes up and down",
-            "Write a gauge such as vllm:num_requests_waiting",
+            f"Write a gauge such as {example_for(name)}",
         )
     return name
 

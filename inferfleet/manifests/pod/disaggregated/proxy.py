@@ -106,8 +106,9 @@ def own_flags(stand: Stand) -> dict[str, str]:
 
 
 def _flags(stand: Stand) -> list[tuple[str, str]]:
-    chosen = {**table_of(stand).flags, **document_of(stand).flags}
-    return [(name, text(value)) for name, value in sorted(chosen.items())]
+    table = table_of(stand)
+    chosen = {**table.flags, **document_of(stand).flags}
+    return [(name, text(value, table.known_flags.get(name))) for name, value in sorted(chosen.items())]
 
 
 def _env(stand: Stand) -> Iterator[dict[str, Any]]:
