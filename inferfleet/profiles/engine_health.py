@@ -1,13 +1,14 @@
 """Paths of engines by which their health is asked, and which of them they do not answer with success.
 
 Read 2026-11-24: vLLM `entrypoints/serve/instrumentator/health.py` (98b137c6), `basic.py` (dcbf2004),
-`openai/api_server.py` (0001948b); that it has no /livez and /readyz: vllm#1244. SGLang
-`srt/entrypoints/http_server.py` (0025436e). TensorRT-LLM `serve/openai_server.py` (00057725:
-`register_routes`). Triton `src/http_server.cc` (e1db8a60: what matches no expression gets 404).
+`openai/api_server.py` (0001948b); that it has no /livez and /readyz: vllm#1244, and no /: vllm#6194. SGLang
+`srt/entrypoints/http_server.py` (0025436e), which has / (sgl-project.github.io/basic_usage/ollama_api.html).
+TensorRT-LLM `serve/openai_server.py` (00057725: `register_routes`). Triton `src/http_server.cc` (e1db8a60:
+what matches no expression gets 404).
 
 With a key, vLLM guards /v1 (`GUARDED_PREFIX` in `entrypoints/serve/middleware/authenticate.py`, baaf6e9c,
 which has further ones), SGLang all but /health and /metrics (`add_api_key_middleware` in `srt/utils.py`).
-Both answer 401.
+Both answer 401. An empty key is none to vLLM (`build_app` in `openai/api_server.py`).
 """
 
 from collections.abc import Mapping
@@ -17,6 +18,9 @@ from dataclasses import dataclass
 _KUBERNETES = ("/healthz", "/livez", "/readyz")
 _NIM = ("/v1/health/live", "/v1/health/ready")
 _TRITON = ("/v2/health/live", "/v2/health/ready")
+_SGLANG = ("/get_model_info", "/get_server_info")
+# What a kubelet asks without a path: `SetDefaults_HTTPGetAction` in Kubernetes' pkg/apis/core/v1/defaults.go.
+ROOT = "/"
 
 
 @dataclass(frozen=True)
@@ -36,10 +40,12 @@ class HealthPaths:
 
 _PATHS: Mapping[str, HealthPaths] = {
     "vLLM": HealthPaths(
-        (*_KUBERNETES, *_NIM, *_TRITON, "/health_generate"), guarded="/v1", key_variable="VLLM_API_KEY"
+        (ROOT, *_KUBERNETES, *_NIM, *_TRITON, *_SGLANG, "/health_generate"),
+        guarded="/v1",
+        key_variable="VLLM_API_KEY",
     ),
     "SGLang": HealthPaths((*_KUBERNETES, *_NIM, *_TRITON), guarded="/", free=("/health", "/metrics")),
-    "TensorRT-LLM": HealthPaths((*_KUBERNETES, *_NIM, *_TRITON)),
+    "TensorRT-LLM": HealthPaths((ROOT, *_KUBERNETES, *_NIM, *_TRITON, *_SGLANG)),
     "Triton": HealthPaths((*_KUBERNETES, *_NIM, "/health", "/health_generate")),
 }
 

@@ -19,6 +19,9 @@ from inferfleet.profiles.engines import EngineDefaults, engine, engine_types
 from inferfleet.profiles.kv_transfer import version_of
 
 _FALSE = frozenset(("0", "false", "no", "n"))
+# Words before a program that have no value: the end of the options of another one, such as tini, and a switch
+# of mpirun (docs/man-openmpi/man1/mpirun.1.rst of open-mpi/ompi, 2026-11-24).
+_SWITCHES = ("--", "--allow-run-as-root")
 
 
 def ready_variable(group: Group) -> str | None:
@@ -242,7 +245,8 @@ def start(command: Command, table: EngineDefaults) -> int | None:
     for i, text in enumerate(texts):
         for program in table.programs:
             name, _, verb = program.partition(" ")
-            is_value = i > 0 and texts[i - 1].startswith("--")
+            before = texts[i - 1] if i else ""
+            is_value = before.startswith("--") and "=" not in before and before not in _SWITCHES
             if text.rpartition("/")[2] == name and verb in ("", *texts[i + 1 : i + 2]) and not is_value:
                 return i
     return None

@@ -27,6 +27,11 @@ _IN_SHELL = re.compile(r"\$(?:\{([A-Za-z_]\w*)\}|([A-Za-z_]\w*))")
 _ARITHMETIC = re.compile(r"\$\(\(((?:(?!\)\)).)*)\)\)", re.DOTALL)
 _BARE = re.compile(r"(?<![\w$({])[A-Za-z_]\w*|(?<=\(\()[A-Za-z_]\w*")
 _OF_INDEX = re.compile(r"\$\(\((?:(\d+)\*)?\$\(LWS_WORKER_INDEX\)(?:\*(\d+))?\)\)")
+# Behind what a command begins within a line, so that a parenthesis there opens a subshell: an operator, the
+# name of a function, and the words that begin parts of compound commands.
+_BEGINS = re.compile(r"(?:[&|(]|(?<!;);|\(\)|(?:^|[\s;&|(])(?:if|then|elif|else|while|until|do|time|!|\{))\Z")
+# In `case`, a pattern is behind `in` and `;;`.
+_PATTERN = re.compile(r"(?:\bin|;;&?|;&)\s*[^;&()\n]*\Z")
 # Here-documents, `$'...'`, and a command within double quotes have quotes of their own.
 _QUOTED_OTHERWISE = re.compile(r"<<|\$'|\"[^\"]*(?:\$\((?!\()|`)")
 # With one of these a script may give a flag to some pods alone.
@@ -210,9 +215,13 @@ def _unclosed(words: list[Word]) -> Mistake | None:
 def _read(script: str) -> tuple[str, int | None]:
     """Return a script without comments, and the line with a quote that is never closed, from 1 on.
 
-    Ends of lines are words by themselves then.
+    Ends of lines are words by themselves then, and so are the parentheses of a subshell, before the closing
+    one of which its last command ends, as by `;`.
     """
     kept: list[str] = []
+    # Where each open parenthesis stands, None for one that opens no subshell: `$(`, `<(`, `a=(`, `f()`.
+    opened_at: list[int | None] = []
+    cases, arm = "case" in script, 0  # whether there may be patterns, and where the last one ends
     quote, opened, line, place = "", 1, 1, 0
     while place < len(script):
         char = script[place]
@@ -228,9 +237,35 @@ def _read(script: str) -> tuple[str, int | None]:
         if char in ("'", '"') and quote in ("", char):
             quote, opened = ("" if quote else char), line
         line += char == "\n"
-        kept += " \n " if char == "\n" and not quote else char
+        if quote or char not in "\n()":
+            kept.append(char)
+        elif char == "\n":
+            kept += " \n "
+        elif char == "(":
+            inside = None in opened_at or script[place + 1 : place + 2] in ("(", ")")
+            begins = _begins("".join(kept[-80:])) and not (cases and _in_pattern("".join(kept)))
+            opens = not inside and (begins or (arm > 0 and not "".join(kept[arm:]).strip()))
+            kept += "( " if opens else "("
+            opened_at.append(len(kept) if opens else None)
+        elif not opened_at or (cases and opened_at[-1] and _in_pattern("".join(kept[opened_at[-1] :]))):
+            kept.append(char)
+            arm = len(kept)
+        else:
+            kept += ")" if opened_at.pop() is None else " ; ) "
         place += 1
     return "".join(kept), opened if quote else None
+
+
+def _begins(before: str) -> bool:
+    """Return whether a command begins behind this text."""
+    line = before.rstrip()
+    return not line or "\n" in before[len(line) :] or _BEGINS.search(line[-8:]) is not None
+
+
+def _in_pattern(script: str) -> bool:
+    """Return whether a script ends in a pattern of a `case` that is open."""
+    cases = [len(re.findall(rf"(?<!\S){word}(?!\S)", script)) for word in ("case", "esac")]
+    return cases[0] > cases[1] and _PATTERN.search(script[-400:]) is not None
 
 
 # The checks and each question for a port read the same few scripts, and a script takes a millisecond.

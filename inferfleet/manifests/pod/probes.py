@@ -21,7 +21,7 @@ from inferfleet.fleet.ports import engine_ports, group_ports, metrics_ports, ser
 from inferfleet.manifests.pod.parts import Contradiction, Spec, Steps, containers
 from inferfleet.manifests.pod.stand import Stand
 from inferfleet.manifests.pod.template import PORT_NAME, STARTUP_PERIOD, TIMEOUT
-from inferfleet.profiles.engine_health import health_paths
+from inferfleet.profiles.engine_health import ROOT, health_paths
 from inferfleet.profiles.engines import engine
 
 _PROBES = ("startupProbe", "readinessProbe", "livenessProbe")
@@ -168,21 +168,22 @@ def _paths(spec: Spec, stand: Stand) -> Iterator[Mistake]:
         return
     flags = _flags(command, stand)
     by = known.key_flag if known.key_flag in flags else None
-    variables = [env["name"] for env in container.get("env", [])]
+    variables = [env["name"] for env in container.get("env", []) if env.get("value") or "valueFrom" in env]
     by = by or next((name for name in variables if name == known.key_variable), None)
     own = engine_ports(stand.deployment, stand.role, stand.shape)
     for at, name, way, asked in _asked(spec):
-        path = way.get("path", "").partition("?")[0]
+        path = (way.get("path") or ROOT).partition("?")[0]
         if at[-1] != "httpGet" or _number(spec, asked) not in (None, *own):
             continue
         health = f"Ask {table.health_path}" + (", which needs no key" if by else "") + f", or {_LEAVE}"
+        at = (*at, "path") if "path" in way else at
         keyed = any(header["name"].lower() == "authorization" for header in way.get("httpHeaders", []))
         free = any(path.startswith(prefix) for prefix in known.free)
         if path in known.unknown:
-            yield Mistake(f"{name} asks {path}, which {kind} answers with 404", health, (*at, "path"))
+            yield Mistake(f"{name} asks {path}, which {kind} answers with 404", health, at)
         elif by and known.guarded and path.startswith(known.guarded) and not keyed and not free:
             what = f"{name} asks {path}, which {kind} answers with 401, because it has a key by {by}"
-            yield Mistake(what, health, (*at, "path"))
+            yield Mistake(what, health, at)
 
 
 def _times(spec: Spec, stand: Stand) -> Iterator[Mistake]:
@@ -209,6 +210,8 @@ def _times(spec: Spec, stand: Stand) -> Iterator[Mistake]:
                 "update waits once the image is there: it ends with an error before"
             )
             yield Mistake(what, f"Write {fits}", (*at, "startupProbe"))
+    if late := container.get("readinessProbe", {}).get("initialDelaySeconds", 0):
+        yield from _late(late, startup, field, (*at, "readinessProbe", "initialDelaySeconds"))
     least = startup if written else min(startup, _SIZED)
     if live and not first and any(way in live for way in _WAYS) and _budget(live) < least:
         yield Mistake(
@@ -226,6 +229,22 @@ def _times(spec: Spec, stand: Stand) -> Iterator[Mistake]:
         )
     if live and any(way in live for way in _ANSWERED):
         yield from _hasty(live, (*at, "livenessProbe"))
+
+
+def _late(delay: int, startup: int, field: str, at: Steps) -> Iterator[Mistake]:
+    """Yield a readinessProbe that asks for the first time when an update no longer waits.
+
+    Its delay begins with the container, whatever the startupProbe says (`doProbe` in Kubernetes'
+    pkg/kubelet/prober/worker.go, 00421113).
+    """
+    if delay > startup:
+        longer = f", or engine.startup: {delay}s" if delay <= DAY else ""
+        yield Mistake(
+            f"readinessProbe asks for the first time {delay} s after the container began, and {field} is "
+            f"{startup} s, for which an update waits once the image is there: it ends with an error before",
+            f"Remove initialDelaySeconds, because a readinessProbe that fails ends nothing{longer}",
+            at,
+        )
 
 
 def _hasty(live: Mapping[str, Any], at: Steps) -> Iterator[Mistake]:

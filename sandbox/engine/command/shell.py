@@ -11,6 +11,7 @@ command without `exec`). From the background a trap can hand it on.
 """
 
 import ast
+import itertools
 import operator
 import re
 from collections.abc import Callable, Mapping
@@ -119,6 +120,7 @@ class _Shell:
         before, parts = "\n", [*commands(script.replace("\\\n", " "))]
         # Whether a list of `;` or `&` has begun in this line, within which bash gives no place behind `&&`.
         listed = False
+        groups = 0  # how many `{` are open
         for number, (text, after) in enumerate(parts, 1):
             if text.strip():
                 rest = after + "".join(blank + end for blank, end in parts[number:])
@@ -128,7 +130,8 @@ class _Shell:
             elif before in _GOES_ON:
                 continue  # an end of a line ends no command behind an operator
             before = after
-            if not (self._loops or self._branches):
+            groups = max(0, groups + _opened(text) - (text.strip() == "}"))
+            if not (self._loops or self._branches or groups):
                 listed = (listed or after in (";", "&")) and after != "\n"
         if self._branches:
             raise ValueError("if without fi")
@@ -257,6 +260,11 @@ class _Shell:
     def _sum(self, text: str) -> int:
         plain = self._expanded(text.replace("/", "//"))
         return _evaluated(ast.parse(plain.strip(), mode="eval").body, self.env)
+
+
+def _opened(text: str) -> int:
+    """Return how many groups a simple command opens."""
+    return len([*itertools.takewhile("{".__eq__, text.split())])
 
 
 def _evaluated(node: ast.expr, env: Mapping[str, str]) -> int:

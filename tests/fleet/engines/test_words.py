@@ -124,6 +124,18 @@ def test_a_flag_of_one_letter_may_be_that_of_another_program(
         ("vllm serve m $( [ $I -gt 0 ] && echo --headless ) --port 8000", "8000"),
         ("vllm serve m `[ $I -gt 0 ] && echo --headless` --port 8000", "8000"),
         ("./start.sh --port 8000", "8000"),
+        ("(exec vllm serve m --port=8000)", "8000"),
+        ("(vllm serve m --port 8000); stop --port 1", "8000"),
+        ("true && (cd /m; (vllm serve m --port 8000))", "8000"),
+        ("run() { (vllm serve m --port 8000); }; run", "8000"),
+        ("run() (vllm serve m --port 8000); run", "8000"),
+        ("case $I in 0) (vllm serve m --port 8000);; (1) a --port 1;; esac", "8000"),
+        ("(case $I in 0) vllm serve m --port 8000;; esac)", "8000"),
+        ("[[ $A =~ (a|b) ]] && a=(1 2) && (vllm serve m --port=8000) # (as it is)", "8000"),
+        ("if (a --port 1); then\n(vllm serve m --port=8000)\nfi", "8000"),
+        ("vllm serve m --port $((8000 + (I)))", "$((8000+(I)))"),
+        ("vllm serve '(m)' --port 8000", "8000"),
+        ("vllm serve \\(m --port 8000", "8000"),
     ],
 )
 def test_flags_of_a_script_are_those_of_the_command_that_starts_its_engine(

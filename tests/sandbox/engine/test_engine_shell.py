@@ -62,6 +62,8 @@ BY_BASH = (
     "true &\nvllm serve Q",
     "true; true\ntrue && vllm serve Q",
     "if [ $M = Q ]; then true & fi && vllm serve Q",
+    "{ true; } && vllm serve Q",
+    "{ { true; }; true; } || true && vllm serve Q",
 )
 BY_BOTH = ("cd /; exec vllm serve Q > /dev/null", "if [ $M = Q ]; then exec vllm serve Q; fi\n# no more\n")
 BY_NEITHER = (
@@ -74,6 +76,10 @@ BY_NEITHER = (
     "true & vllm serve Q",
     "true & cd / && vllm serve Q",
     "true; cd / && vllm serve Q",
+    "true; { true; } && vllm serve Q",
+    "{ true; }; true && vllm serve Q",
+    "(vllm serve Q)",
+    "(exec vllm serve Q)",
     "true; cd / &&\nvllm serve Q",
     "vllm serve Q\n\n",
     "vllm serve Q;\n\n",

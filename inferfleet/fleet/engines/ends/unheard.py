@@ -4,7 +4,8 @@ Kubelets send SIGTERM to the first process of a container alone. A shell that wa
 to nobody, and as process 1 it does not end by it either: the kernel drops signals without a handler there
 (pid_namespaces(7)). So the engine serves on until the grace period ends, and is killed.
 
-Shells replace themselves by a command behind `exec`. Without it, bash from 5.1 on does so for the last simple
+Shells replace themselves by a command behind `exec`, and behind `eval exec`, but not before `( )`, whatever
+is in them (tried with both shells below). Without it, bash from 5.1 on does so for the last simple
 command of `-c`, unless that has a redirection, `!` or `time`, is part of a compound command, or a trap is set
 (`should_optimize_fork` and `optimize_connection_fork` in builtins/evalstring.c of bash 5.3, 637f5c86; behind
 `;` since 5.1, read 2026-11-24). Bash reads a line at a time: something behind the end of the command's line,
@@ -36,6 +37,8 @@ _BETWEEN = ("then", "elif", "else", "do", "!", "time")
 _ASSIGNS = re.compile(r"[A-Za-z_]\w*\+?=")
 # With one of these a command names a program, and does not start it.
 _NAMING = frozenset(("echo", "printf", "command", "type", "which", "hash", "pip", "pip3", "apt", "apt-get"))
+# With these before it `exec` does the same.
+_RUNS_EXEC = ("eval", "builtin")
 _IN_PIPE = ("|", "|&")
 _GOES_ON = (*_IN_PIPE, "&&", "||")
 _AGAIN = (
@@ -64,6 +67,16 @@ class _Simple:
         while texts and _ASSIGNS.match(texts[0]):
             del texts[0]
         return tuple(texts)
+
+    @property
+    def replaces(self) -> bool:
+        """Whether it takes the place of the shell that runs it, by `exec`."""
+        return next((text for text in self.texts if text not in _RUNS_EXEC), "") == "exec"
+
+    @property
+    def background(self) -> bool:
+        """Whether the shell goes on beside it: `coproc` needs no `&`."""
+        return self.after == "&" or self.texts[:1] == ("coproc",)
 
     @property
     def piped(self) -> bool:
@@ -109,12 +122,12 @@ def unheard_mistake(
             name += f" {simple.words[begins + 1].text}"
         traps = re.search(r"\btrap\b", script) is not None
         passes = traps and "kill" in script
-        if passes and simple.after == "&":
+        if passes and simple.background:
             if once := _once(shell, script):
                 return Mistake(
                     f"{once}: {engine} is killed with all it has in hand", _AGAIN, simple.words[begins].at
                 )
-        elif simple.after == "&" and any(_gives_way(later) for later in simples[i + 1 :]):
+        elif simple.background and any(_gives_way(later) for later in simples[i + 1 :]):
             continue  # another program is the first process then, which may hand it on
         elif kept := _kept(simple, shell, name, traps=traps, passes=passes):
             return Mistake(f"{kept[0]}: {lost}", kept[1], simple.words[begins].at)
@@ -128,9 +141,10 @@ def _kept(simple: _Simple, shell: str, name: str, *, traps: bool, passes: bool) 
     """
     first = simple.texts[0]
     # The first word alone: behind `env` may be a token.
-    begins = name if first in ("exec", "eval", "(", name.partition(" ")[0]) else f"{first} ... {name}"
+    alone = first in ("exec", "(", "coproc", *_RUNS_EXEC, name.partition(" ")[0])
+    begins = name if alone else f"{first} ... {name}"
     last = f"Write exec {begins} ..., as the last command of the script"
-    if simple.after == "&":
+    if simple.background:
         waits = f"{name} runs in the background, and {shell} hands SIGTERM on to nobody"
         return waits, f"{last}, with what else runs in the background before it"
     if simple.piped:
@@ -138,7 +152,7 @@ def _kept(simple: _Simple, shell: str, name: str, *, traps: bool, passes: bool) 
         return piped, f"{last}, without the pipe: what it prints is in the log of the pod"
     if simple.apart:
         return f"{name} runs in a subshell, and {shell} hands SIGTERM on to nobody", f"{last}, without ( )"
-    if simple.texts[:1] == ("exec",):
+    if simple.replaces:
         return None
     if passes:
         return f"{shell} runs its trap only once {name} has ended", last

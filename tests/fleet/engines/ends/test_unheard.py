@@ -44,6 +44,8 @@ def test_bash_gives_its_place_to_the_last_command_and_dash_to_none(script: str) 
     [
         "exec vllm serve m",
         "ulimit -n 9; A=1 exec vllm serve m 2>&1",
+        "eval exec vllm serve m; date",
+        "(setup); exec tini -- vllm serve m",
         "exec vllm serve m $( [ $I -gt 0 ] && echo --headless )",
         "if [ $I = 0 ]; then exec vllm serve m; else exec vllm serve m --headless; fi",
         "case $I in 0) exec vllm serve m;; *) exec vllm serve m --headless;; esac",
@@ -128,6 +130,31 @@ def test_an_exec_that_starts_no_other_program_in_place_of_the_shell_changes_noth
             f"{EXEC}, without ( )",
         ),
         (
+            "(exec vllm serve m --port=8000)",
+            f"vllm serve runs in a subshell, and bash hands SIGTERM on to nobody: {NEVER}",
+            f"{EXEC}, without ( )",
+        ),
+        (
+            "case $I in 0) exec vllm serve m;; *) (vllm serve m) ;; esac",
+            f"vllm serve runs in a subshell, and bash hands SIGTERM on to nobody: {NEVER}",
+            f"{EXEC}, without ( )",
+        ),
+        (
+            "run() (exec vllm serve m); run",
+            f"vllm serve runs in a subshell, and bash hands SIGTERM on to nobody: {NEVER}",
+            f"{EXEC}, without ( )",
+        ),
+        (
+            "coproc vllm serve m; wait",
+            f"vllm serve runs in the background, and bash hands SIGTERM on to nobody: {NEVER}",
+            f"{EXEC}, with what else runs in the background before it",
+        ),
+        (
+            "eval exec vllm serve m | tee log",
+            f"vllm serve is part of a pipe, so bash stays before it and hands SIGTERM on to nobody: {NEVER}",
+            f"{EXEC}, without the pipe: what it prints is in the log of the pod",
+        ),
+        (
             "trap 'kill $(pidof vllm)' TERM; vllm serve m",
             f"bash runs its trap only once vllm serve has ended: {NEVER}",
             EXEC,
@@ -143,6 +170,33 @@ def test_an_exec_that_starts_no_other_program_in_place_of_the_shell_changes_noth
 )
 def test_what_keeps_the_shell_is_named_with_what_to_write(script: str, what: str, step: str) -> None:
     assert _found("bash", "-c", script) == Mistake(what, step, AT)
+
+
+@pytest.mark.parametrize(
+    ("kind", "script", "begins", "program"),
+    [
+        ("vLLM", "tini -- vllm serve m", "tini ... vllm serve", "vllm serve"),
+        ("vLLM", "numactl --cpunodebind=0 vllm serve m", "numactl ... vllm serve", "vllm serve"),
+        ("TensorRT-LLM", "mpirun -n 8 trtllm-serve m", "mpirun ... trtllm-serve", "trtllm-serve"),
+        (
+            "TensorRT-LLM",
+            "mpirun -n 8 --allow-run-as-root trtllm-serve m",
+            "mpirun ... trtllm-serve",
+            "trtllm-serve",
+        ),
+    ],
+)
+def test_a_shell_stays_before_the_program_that_starts_an_engine_too(
+    kind: str, script: str, begins: str, program: str
+) -> None:
+    what = f"dash stays before {program}, which has no exec, and hands SIGTERM on to nobody: "
+    never = NEVER.replace("vLLM", kind)
+    step = f"Write exec {begins} ..., as the last command of the script"
+    assert _found("dash", "-c", script, kind=kind) == Mistake(what + never, step, AT)
+    assert [_found("dash", "-c", f"exec {script}", kind=kind), _found("bash", "-c", script, kind=kind)] == [
+        None,
+        None,
+    ]
 
 
 def test_a_shell_that_is_not_the_first_process_of_its_namespace_ends_before_its_engine() -> None:
