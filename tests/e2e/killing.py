@@ -37,6 +37,9 @@ def update(project: Project) -> Iterator[subprocess.Popen[str]]:
 
 def started_by(process: int) -> list[int]:
     """Plugins of an engine and the program they run: no part of its group, they would live on without it."""
-    lists = Path(f"/proc/{process}/task").glob("*/children")
-    children = [int(child) for file in lists for child in file.read_text().split()]
+    children: list[int] = []
+    for file in Path(f"/proc/{process}/task").glob("*/children"):
+        # A thread may have ended since it was listed.
+        with suppress(FileNotFoundError, ProcessLookupError):
+            children += map(int, file.read_text().split())
     return [one for child in children for one in (child, *started_by(child))]
