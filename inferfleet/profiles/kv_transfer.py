@@ -136,8 +136,10 @@ _MLA = re.compile(
     re.IGNORECASE,
 )
 _VERSION = re.compile(r"v?(\d{1,4})\.(\d{1,4})(?:\.(\d{1,4}))?(?:\.(\d{1,4}))?(?:\.post\d+)?(?:[-_+].*)?")
-# Images of vLLM's project, tagged by its versions, under which mirrors have them too. Tags of vllm-tpu are
-# those of tpu-inference, which follow vLLM's (v0.18.0 and v0.19.0 in Google's samples, 2026-11-24).
+# Images of vLLM's project, tagged by its versions, under which mirrors have them too: below `vllm/`, or right
+# below a registry. `lmcache/vllm-openai` has the versions of LMCache, and others have their own. Tags of
+# vllm-tpu are those of tpu-inference, which follow vLLM's (v0.18.0 and v0.19.0 in Google's samples,
+# 2026-11-24).
 _IMAGES = ("vllm-openai", "vllm-openai-rocm", "vllm-openai-cpu", "vllm-tpu")
 
 
@@ -152,7 +154,9 @@ def version_of(image: str | None) -> Version | None:
     """
     reference = reference_of(image or "")
     numbers = _VERSION.fullmatch(reference.tag)
-    if reference.program not in _IMAGES or numbers is None:
+    owner = reference.repository.rpartition("/")[0]
+    of_project = owner in ("", "vllm") or owner.endswith("/vllm")
+    if reference.program not in _IMAGES or numbers is None or not of_project:
         return None
     *release, fourth = numbers.groups()
     return (*(int(part or 0) for part in release), *((int(fourth),) if fourth else ()))
