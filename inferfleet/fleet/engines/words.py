@@ -221,6 +221,7 @@ def _read(script: str) -> tuple[str, int | None]:
     kept: list[str] = []
     # Where each open parenthesis stands, None for one that opens no subshell: `$(`, `<(`, `a=(`, `f()`.
     opened_at: list[int | None] = []
+    others: list[int] = []  # where what is in those without a subshell begins, -1 in sums
     cases, arm = "case" in script, 0  # whether there may be patterns, and where the last one ends
     quote, opened, line, place = "", 1, 1, 0
     while place < len(script):
@@ -247,11 +248,20 @@ def _read(script: str) -> tuple[str, int | None]:
             opens = not inside and (begins or (arm > 0 and not "".join(kept[arm:]).strip()))
             kept += "( " if opens else "("
             opened_at.append(len(kept) if opens else None)
+            if not opens:
+                others.append(
+                    -1 if "(" in (script[place - 1 : place], script[place + 1 : place + 2]) else len(kept)
+                )
         elif not opened_at or (cases and opened_at[-1] and _in_pattern("".join(kept[opened_at[-1] :]))):
             kept.append(char)
             arm = len(kept)
+        elif opened_at.pop() is None:
+            begun = others.pop()
+            # The last of several words ends before it: that of an array, or of the command in `$( )`.
+            several = begun >= 0 and len("".join(kept[begun:]).split()) > 1
+            kept += " )" if several else ")"
         else:
-            kept += ")" if opened_at.pop() is None else " ; ) "
+            kept += " ; ) "
         place += 1
     return "".join(kept), opened if quote else None
 

@@ -19,7 +19,7 @@ bash); where the script ends then, the kernel kills what is left in the containe
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -37,6 +37,9 @@ _BETWEEN = ("then", "elif", "else", "do", "!", "time")
 _ASSIGNS = re.compile(r"[A-Za-z_]\w*\+?=")
 # With one of these a command names a program, and does not start it.
 _NAMING = frozenset(("echo", "printf", "command", "type", "which", "hash", "pip", "pip3", "apt", "apt-get"))
+# Here-documents and arrays, whose words are no commands; nor are the patterns of `case` with `|` and `(`.
+_OTHERWISE = re.compile(r"<<|=\(")
+_PATTERNS = re.compile(r"\||(\bin|;;)\s*\(")
 # With these before it `exec` does the same.
 _RUNS_EXEC = ("eval", "builtin")
 _IN_PIPE = ("|", "|&")
@@ -102,8 +105,8 @@ def unheard_mistake(
     if shell is None or command.unclosed or "kill" in " ".join(hook.get("command", ())):
         return None
     script = " ".join(word.text for word in command.words if word.shell)
-    if "<<" in script:
-        return None  # the words of a here-document are not commands
+    if _OTHERWISE.search(script) or ("case" in script and _PATTERNS.search(script)):
+        return None
     alone = not (spec.get("shareProcessNamespace") or spec.get("hostPID"))
     lost = (
         f"{engine} never hears that its pod ends, and after {grace} s it is killed with all it has in hand"
@@ -115,8 +118,10 @@ def unheard_mistake(
         begins = start(Command(simple.words), table)
         if begins is None or not simple.texts or simple.texts[0] in _NAMING:
             continue
-        if "--headless" in simple.texts:
+        if "--headless" in _outside(simple.texts):
             continue  # it takes no requests
+        if any(_is_start(later, table) for later in simples[i + 1 :]):
+            continue  # this one asks or names the engine
         name = simple.words[begins].text
         if name.rpartition("/")[2] in {program.split()[0] for program in table.programs if " " in program}:
             name += f" {simple.words[begins + 1].text}"
@@ -141,7 +146,7 @@ def _kept(simple: _Simple, shell: str, name: str, *, traps: bool, passes: bool) 
     """
     first = simple.texts[0]
     # The first word alone: behind `env` may be a token.
-    alone = first in ("exec", "(", "coproc", *_RUNS_EXEC, name.partition(" ")[0])
+    alone = first in ("exec", "(", "coproc", "function", *_RUNS_EXEC, name.partition(" ")[0])
     begins = name if alone else f"{first} ... {name}"
     last = f"Write exec {begins} ..., as the last command of the script"
     if simple.background:
@@ -162,6 +167,20 @@ def _kept(simple: _Simple, shell: str, name: str, *, traps: bool, passes: bool) 
         return None
     stays = "where sh is dash (Debian, Ubuntu), it stays" if shell == "sh" and by_bash else f"{shell} stays"
     return f"{stays} before {name}, which has no exec, and hands SIGTERM on to nobody", last
+
+
+def _outside(texts: Iterable[str]) -> Iterator[str]:
+    """Yield the words that no `$( )` may leave out."""
+    depth = 0
+    for text in texts:
+        if depth <= 0:
+            yield text
+        depth += text.count("(") - text.count(")")
+
+
+def _is_start(simple: _Simple, table: EngineDefaults) -> bool:
+    """Return whether a command makes an engine the first process."""
+    return _gives_way(simple) and start(Command(simple.words), table) is not None
 
 
 def _gives_way(simple: _Simple) -> bool:

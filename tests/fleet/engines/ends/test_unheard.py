@@ -60,6 +60,12 @@ def test_bash_gives_its_place_to_the_last_command_and_dash_to_none(script: str) 
         "exec ours serve m",
         "cat > /run.sh <<EOF\nvllm serve m | tee log\nEOF\nexec bash /run.sh",
         "if [ $I = 0 ]; then exec vllm serve m; else vllm serve m --headless; fi",
+        'A=(vllm serve m --port=8000)\nexec "${A[@]}"',
+        "case $X in small|medium) exec vllm serve m ;; esac",
+        "case $X in (a) exec vllm serve m ;; esac",
+        "if vllm serve --help=all | grep -q foo; then X=--foo; fi\nexec vllm serve m $X",
+        'log "starting" vllm serve\nexec vllm serve m',
+        "(echo starting vllm serve m)\nexec vllm serve m",
     ],
 )
 def test_nothing_is_said_of_an_engine_that_hears_sigterm_or_may(script: str) -> None:
