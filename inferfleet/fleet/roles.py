@@ -87,6 +87,12 @@ def image_of(deployment: ModelDeployment, role: str, images: Images) -> str | No
     return of_cluster
 
 
+def running_image(deployment: ModelDeployment, role: str, images: Images) -> str | None:
+    """Return the image of a role's engine on a cluster with these images: the template's own comes first."""
+    own: str | None = workers_of(deployment, role).entry_template.engine.get("image")
+    return own or image_of(deployment, role, images)
+
+
 def lacking_images(deployment: ModelDeployment, images: Images) -> tuple[str, ...]:
     """Return the types of engines that have no image, of their templates or of a cluster with these."""
     engines = {

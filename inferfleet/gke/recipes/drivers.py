@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from inferfleet.api.documents import Documents
 from inferfleet.api.problems import Problem
 from inferfleet.fleet.decisions import Plan
-from inferfleet.fleet.roles import image_of, workers_of
+from inferfleet.fleet.roles import running_image
 from inferfleet.gke.facts.drivers import BRANCHES, installed, needed
 from inferfleet.gke.pool import GkeCluster, GkePool
 
@@ -63,5 +63,4 @@ def _image(documents: Documents, key: str, role: str, cluster: str) -> str | Non
     deployment = documents.deployments.get(key)
     if deployment is None:
         return None
-    own = workers_of(deployment, role).entry_template.engine.get("image")
-    return own or image_of(deployment, role, documents.clusters[cluster].spec.serving.images)
+    return running_image(deployment, role, documents.clusters[cluster].spec.serving.images)

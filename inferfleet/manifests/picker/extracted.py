@@ -13,7 +13,7 @@ from inferfleet.api.kinds.model_deployment import ModelDeployment
 from inferfleet.api.problems import Mistake
 from inferfleet.fleet import names
 from inferfleet.fleet.engines.absent import absence
-from inferfleet.fleet.roles import image_of, serving_roles, workers_of
+from inferfleet.fleet.roles import running_image, serving_roles
 from inferfleet.profiles.engines import engine
 from inferfleet.profiles.kv_transfer import version_of
 from inferfleet.profiles.metrics.table import metrics_of
@@ -59,8 +59,7 @@ def _absent(name: str, deployment: ModelDeployment, serving: Serving) -> Iterato
             yield what, f"Write one such as {known.example}"
         return
     for role in serving_roles(deployment):
-        own = workers_of(deployment, role).entry_template.engine.get("image")
-        image = own or image_of(deployment, role, serving.images)
+        image = running_image(deployment, role, serving.images)
         if found := absence(name, kind, known, version_of(image)):
             yield found[:2]
 

@@ -16,7 +16,7 @@ from inferfleet.api.problems import Problem, Severity
 from inferfleet.api.wording import listing
 from inferfleet.fleet.engines.absent import absence, parts
 from inferfleet.fleet.engines.balance import balance
-from inferfleet.fleet.roles import DECODE, image_of, profile_of, workers_of
+from inferfleet.fleet.roles import DECODE, profile_of, running_image, workers_of
 from inferfleet.profiles import table
 from inferfleet.profiles.kv_transfer import Version, version_of
 from inferfleet.profiles.metrics.table import metrics_of
@@ -79,9 +79,8 @@ def _said(
     if known is None:
         return
     if name.startswith(known.prefix):
-        own = workers_of(deployment, DECODE).entry_template.engine.get("image")
-        images = [own or image_of(deployment, DECODE, cluster.spec.serving.images) for cluster in clusters]
-        for image in images or [own]:
+        images = [running_image(deployment, DECODE, cluster.spec.serving.images) for cluster in clusters]
+        for image in images or [workers_of(deployment, DECODE).entry_template.engine.get("image")]:
             yield from _of_engine(name, kind, known, version_of(image))
         bound = known.gauges.get(name)
         copies, each = _copies(deployment, known)
