@@ -17,9 +17,8 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Literal
 
-from inferfleet.profiles.images import reference_of
+from inferfleet.profiles.images import Version, reference_of
 
-Version = tuple[int, ...]
 # The ways that documents name: `spec.prefill.connector`.
 Way = Literal["NIXL", "SharedStorage", "Mooncake", "SGLang"]
 

@@ -1,7 +1,8 @@
 """Why an engine of one version serves no metric of a name, as its table tells."""
 
 from inferfleet.api.wording import one_of
-from inferfleet.profiles.metrics.values import EngineMetrics, Version
+from inferfleet.profiles.images import Version, dotted
+from inferfleet.profiles.metrics.values import EngineMetrics
 
 # What, next step, and whether it is certain.
 Absence = tuple[str, str, bool]
@@ -18,7 +19,7 @@ def absence(name: str, kind: str, known: EngineMetrics, version: Version | None)
         lacking = known.lacking.get(name)
         if version is None or lacking is None or version > lacking:
             return None
-        what = f"{kind} {_dotted(version)} has no metric {name}: {_dotted(lacking)} lacks it too"
+        what = f"{kind} {dotted(version)} has no metric {name}: {dotted(lacking)} lacks it too"
         return what, f"Take a newer image, or w{gauge}", True
     others = known.counters | known.histograms | known.summaries | known.bare_summaries | known.fixed
     if name in others or name in known.mixed or (known.others and name.startswith(known.others)):
@@ -37,17 +38,13 @@ def parts(name: str) -> str:
 def _went(name: str, kind: str, known: EngineMetrics, version: Version | None) -> Absence | None:
     old = known.old[name]
     step = f"Write {old.instead}" if old.instead else f"Write a gauge such as {known.example}"
-    gone = _dotted(old.gone)
+    gone = dotted(old.gone)
     if old.histogram and (version is None or version >= old.hidden):
         what = f"{name} is a gauge of earlier versions of {kind}, and in {gone} a histogram, {parts(name)}"
         return what, step, version is not None
     if version is not None and version >= old.gone:
-        return f"{kind} {_dotted(version)} has no metric {name}: it is gone from {gone} on", step, True
+        return f"{kind} {dotted(version)} has no metric {name}: it is gone from {gone} on", step, True
     if version is None or version >= old.hidden:
         hidden = ", and hides it before unless a flag shows it" if old.hidden < old.gone else ""
         return f"{kind} has no metric {name} from {gone} on{hidden}", step, False
     return None
-
-
-def _dotted(version: Version) -> str:
-    return ".".join(map(str, version))

@@ -15,6 +15,7 @@ from inferfleet.api.problems import Mistake, Severity
 from inferfleet.api.wording import listing, nearest, shown
 from inferfleet.fleet.engines.flags import Flags, number_of
 from inferfleet.fleet.engines.words import Command, Steps, command_of, is_known
+from inferfleet.profiles.images import Version, dotted
 from inferfleet.profiles.kv_transfer import (
     ALIASES,
     ALIKE,
@@ -25,7 +26,6 @@ from inferfleet.profiles.kv_transfer import (
     MULTI,
     ROLES,
     SGLANG_PORT_FLAG,
-    Version,
     version_of,
 )
 
@@ -238,10 +238,10 @@ def _of_class(
         known = asked.get(name)
         if known is None or version is None:
             continue
-        number = ".".join(map(str, version))
+        number = dotted(version)
         if known.since and version < known.since:
             what = f"kv_connector is {name!r}, and vLLM {number} of the image does not have it"
-            since = ".".join(map(str, known.since))
+            since = dotted(known.since)
             yield "error", Mistake(what, f"Take an image of vLLM {since} or later", transfer.at)
         if known.gone and version >= known.gone:
             what = f"kv_connector is {name!r}, which vLLM {number} of the image calls {known.successor}"

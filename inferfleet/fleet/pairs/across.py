@@ -23,6 +23,7 @@ from inferfleet.fleet.engines.words import is_known
 from inferfleet.fleet.pairs.sides import Side, entry_of, sides
 from inferfleet.fleet.roles import PREFILL, path_of_role, workers_of
 from inferfleet.fleet.spot import Spot
+from inferfleet.profiles.images import dotted
 from inferfleet.profiles.kv_transfer import (
     BFLOAT16_SINCE,
     MULTI,
@@ -109,7 +110,7 @@ def _tensor(decode: Side, prefill: Side, by: str, images: Sequence[Images]) -> I
     elif theirs > ours and by == "NIXL":
         version = version_of(decode.image_of(images))
         if version and version < PREFILL_WIDER_SINCE:
-            number = ".".join(map(str, version))
+            number = dotted(version)
             yield _size(
                 prefill,
                 decode,

@@ -18,7 +18,8 @@ from inferfleet.fleet.engines.absent import absence, parts
 from inferfleet.fleet.engines.balance import balance
 from inferfleet.fleet.roles import DECODE, profile_of, running_image, workers_of
 from inferfleet.profiles import table
-from inferfleet.profiles.kv_transfer import Version, version_of
+from inferfleet.profiles.images import Version
+from inferfleet.profiles.kv_transfer import version_of
 from inferfleet.profiles.metrics.table import metrics_of
 from inferfleet.profiles.metrics.values import EngineMetrics
 

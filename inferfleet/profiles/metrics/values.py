@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-Version = tuple[int, ...]
+from inferfleet.profiles.images import Version
 
 
 @dataclass(frozen=True)

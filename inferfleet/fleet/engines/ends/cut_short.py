@@ -17,6 +17,7 @@ from inferfleet.fleet.engines.flags import Flag, flags_of, spelling
 from inferfleet.fleet.engines.repeated import place_of
 from inferfleet.fleet.engines.words import Command, command_of
 from inferfleet.profiles.engines import END_RESERVE_SECONDS, EngineDefaults
+from inferfleet.profiles.images import dotted
 from inferfleet.profiles.kv_transfer import version_of
 
 # What engines answer by letting requests end. Lifecycles can name another one since Kubernetes 1.33, with the
@@ -44,7 +45,7 @@ def ending_mistakes(
     flag = flags_of(command, table).last("drain")
     since, version = table.ends_since, version_of(image)
     if flag and since and version and version < since:
-        told = ".".join(map(str, since))
+        told = dotted(since)
         yield Mistake(
             f"{engine} has {flag.name} from {told} on, and the image is an older one, which does not start "
             "with it",
@@ -238,7 +239,7 @@ def _taken(table: EngineDefaults, engine: str, image: str | None) -> tuple[str, 
     """
     if table.ends_since is None:
         return "Add", ""
-    version, since = version_of(image), ".".join(map(str, table.ends_since))
+    version, since = version_of(image), dotted(table.ends_since)
     if version is None:
         return "Add", f" ({engine} has it from {since} on)"
     return (

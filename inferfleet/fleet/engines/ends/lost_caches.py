@@ -20,7 +20,8 @@ from inferfleet.fleet.engines.kv_transfer import TRANSFER, canonical, transfer_o
 from inferfleet.fleet.engines.words import command_of
 from inferfleet.fleet.roles import DECODE
 from inferfleet.profiles.engines import EngineDefaults
-from inferfleet.profiles.kv_transfer import Version, version_for_args, version_of
+from inferfleet.profiles.images import Version
+from inferfleet.profiles.kv_transfer import version_for_args, version_of
 
 _POLICY, _RECOMPUTE = "kv_load_failure_policy", "recompute"
 _FAILS_SINCE: Version = (0, 16, 0)
