@@ -14,6 +14,7 @@ from inferfleet.api.problems import Mistake
 from inferfleet.fleet import names
 from inferfleet.fleet.engines.absent import absence
 from inferfleet.fleet.roles import running_image, serving_roles
+from inferfleet.manifests.picker.parameters import mappings
 from inferfleet.profiles.engines import engine
 from inferfleet.profiles.kv_transfer import version_of
 from inferfleet.profiles.metrics.table import metrics_of
@@ -25,12 +26,12 @@ _DEFAULT = "vllm"
 def absent_metrics(deployment: ModelDeployment, serving: Serving, profile: Profile) -> Iterator[Mistake]:
     """Yield names below `endpointPicker.config` that the deployment's engine does not serve."""
     config = deployment.spec.endpoint_picker.config
-    for place, plugin in enumerate(_mappings(config, "plugins")):
+    for place, plugin in enumerate(mappings(config, "plugins")):
         parameters = plugin.get("parameters")
         if plugin.get("type") != profile.extractor or not isinstance(parameters, Mapping):
             continue
         wanted = _entry(deployment, parameters, profile)
-        for number, entry in enumerate(_mappings(parameters, "engineConfigs")):
+        for number, entry in enumerate(mappings(parameters, "engineConfigs")):
             if entry.get("name") != wanted:
                 continue
             for field, written in entry.items():
@@ -62,10 +63,3 @@ def _absent(name: str, deployment: ModelDeployment, serving: Serving) -> Iterato
         image = running_image(deployment, role, serving.images)
         if found := absence(name, kind, known, version_of(image)):
             yield found[:2]
-
-
-def _mappings(above: Mapping[str, Any] | None, name: str) -> list[Mapping[str, Any]]:
-    """Return the entries of a list, an empty one for what is none."""
-    written = (above or {}).get(name)
-    entries = written if isinstance(written, list) else []
-    return [entry if isinstance(entry, Mapping) else {} for entry in entries]

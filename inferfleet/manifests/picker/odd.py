@@ -16,7 +16,7 @@ from inferfleet.api.wording import listing, shown
 from inferfleet.fleet.ports import metrics_ports
 from inferfleet.fleet.roles import serving_roles
 from inferfleet.manifests.picker.config import SOURCE
-from inferfleet.manifests.picker.parameters import At, Finding, seconds, within
+from inferfleet.manifests.picker.parameters import At, Finding, mappings, seconds, within
 from inferfleet.manifests.programs import Value
 from inferfleet.profiles.engines import engine
 from inferfleet.profiles.pickers.tables import Odd, PickerTable, PluginType
@@ -164,12 +164,10 @@ def in_fields(config: Mapping[str, Any], table: PickerTable) -> Iterator[Finding
         given = config.get(above)
         if isinstance(given, Mapping):
             yield from _odd(given, {name: rules}, (above,))
-    profiles = _list(config, "schedulingProfiles")
-    yield from _weights(profiles)
+    yield from _weights(mappings(config, "schedulingProfiles"))
     types = {
         str(plugin.get("name") or plugin.get("type")): str(plugin.get("type"))
-        for plugin in _list(config, "plugins")
-        if isinstance(plugin, Mapping)
+        for plugin in mappings(config, "plugins")
     }
     yield from _parsers(config, types, table)
     yield from _tests(config, types)
@@ -186,10 +184,9 @@ _TESTING, _TESTING_HEADER = "header-based-testing-filter", "test-epp-endpoint-se
 
 def _parsers(config: Mapping[str, Any], types: Mapping[str, str], table: PickerTable) -> Iterator[Finding]:
     """Yield that nothing reads what routes bring, which is HTTP."""
-    handler = config.get("requestHandler")
-    listed = _list(handler, "parsers") if isinstance(handler, Mapping) else []
     named: list[tuple[Any, At]] = [
-        (parser, ("requestHandler", "parsers", place)) for place, parser in enumerate(listed)
+        (parser, ("requestHandler", "parsers", place))
+        for place, parser in enumerate(mappings(config.get("requestHandler"), "parsers"))
     ]
     named = named or [(config.get("parser"), ("parser",))]
     found: list[tuple[str, At]] = []
@@ -210,16 +207,13 @@ def _tests(config: Mapping[str, Any], types: Mapping[str, str]) -> Iterator[Find
     """Yield filters by which only requests of tests find pods. Without profiles all plugins are in one."""
     uses: list[tuple[str, At]] = [
         (str(plugin.get("pluginRef")), ("schedulingProfiles", place, "plugins", number, "pluginRef"))
-        for place, profile in enumerate(_list(config, "schedulingProfiles"))
-        if isinstance(profile, Mapping)
-        for number, plugin in enumerate(_list(profile, "plugins"))
-        if isinstance(plugin, Mapping)
+        for place, profile in enumerate(mappings(config, "schedulingProfiles"))
+        for number, plugin in enumerate(mappings(profile, "plugins"))
     ]
-    if not _list(config, "schedulingProfiles"):
+    if not mappings(config, "schedulingProfiles"):
         uses = [
             (str(plugin.get("name") or plugin.get("type")), ("plugins", place, "type"))
-            for place, plugin in enumerate(_list(config, "plugins"))
-            if isinstance(plugin, Mapping)
+            for place, plugin in enumerate(mappings(config, "plugins"))
         ]
     for name, at in uses:
         if types.get(name) == _TESTING:
@@ -227,20 +221,15 @@ def _tests(config: Mapping[str, Any], types: Mapping[str, str]) -> Iterator[Find
             yield Finding(Mistake(what, "Remove it: it is for tests of pickers", at), refused=False)
 
 
-def _list(above: Mapping[str, Any], name: str) -> list[Any]:
-    written = above.get(name)
-    return written if isinstance(written, list) else []
-
-
-def _weights(profiles: list[Any]) -> Iterator[Finding]:
+def _weights(profiles: list[Mapping[str, Any]]) -> Iterator[Finding]:
     """Yield weights of scorers that turn what they say around, or let it count for nothing.
 
     The score of a pod is the sum of those of all scorers, from 0 to 1, times their weights (runScorerPlugins
     in pkg/epp/scheduling/scheduler_profile.go of all pickers).
     """
     for place, profile in enumerate(profiles):
-        for number, plugin in enumerate(_list(profile, "plugins") if isinstance(profile, Mapping) else []):
-            weight = plugin.get("weight") if isinstance(plugin, Mapping) else None
+        for number, plugin in enumerate(mappings(profile, "plugins")):
+            weight = plugin.get("weight")
             if isinstance(weight, bool) or not isinstance(weight, int | float) or weight > 0:
                 continue
             name = shown(str(plugin.get("pluginRef")))
@@ -272,9 +261,8 @@ def _port(deployment: ModelDeployment, port: int, at: At, by: str) -> Iterator[t
 
 
 def _sources(config: Mapping[str, Any] | None) -> Iterator[tuple[Mapping[str, Any], At]]:
-    plugins = (config or {}).get("plugins")
-    for at, plugin in enumerate(plugins if isinstance(plugins, list) else []):
-        if isinstance(plugin, Mapping) and plugin.get("type") == SOURCE:
+    for at, plugin in enumerate(mappings(config, "plugins")):
+        if plugin.get("type") == SOURCE:
             parameters = plugin.get("parameters")
             yield (
                 parameters if isinstance(parameters, Mapping) else {},

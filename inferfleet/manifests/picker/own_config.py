@@ -24,7 +24,7 @@ from inferfleet.manifests.picker.config import (
     PREFIX_DECIDER,
     config_text,
 )
-from inferfleet.manifests.picker.parameters import seconds
+from inferfleet.manifests.picker.parameters import mappings, seconds
 from inferfleet.manifests.picker.wiring import findings
 from inferfleet.manifests.pod.starting import LONGEST_TEXT
 from inferfleet.profiles.engines import engine
@@ -160,11 +160,9 @@ def _apart(deployment: ModelDeployment, config: dict[str, Any], phases: Phases) 
         header = phases.headers_handlers[0]
         what = f"no plugin is a {header}, which tells the decode pod the prefill pod that was chosen"
         yield Mistake(what, f"Add {{type: {header}}}", ("plugins",))
-    profiles = config.get("schedulingProfiles")
     by_name = {
         profile.get("name"): (at, profile)
-        for at, profile in enumerate(profiles if isinstance(profiles, list) else [])
-        if isinstance(profile, dict)
+        for at, profile in enumerate(mappings(config, "schedulingProfiles"))
     }
     for role, wanted in FILTERS.items():
         name = _said(handler, "profiles", role, f"{role}Profile") or role
@@ -226,19 +224,16 @@ def _filters(plugin: _Plugin, role: str) -> bool:
     return plugin.type == FILTERS[role] or names.LLM_D_ROLE in json.dumps(plugin.parameters)
 
 
-def _references(profile: dict[str, Any]) -> list[object]:
-    written = profile.get("plugins")
-    items = written if isinstance(written, list) else []
-    return [item.get("pluginRef") for item in items if isinstance(item, dict)]
+def _references(profile: Mapping[str, Any]) -> list[object]:
+    return [item.get("pluginRef") for item in mappings(profile, "plugins")]
 
 
 def _plugins(config: dict[str, Any]) -> list[_Plugin]:
     """Return the plugins that are written as such; the picker refuses what else is in the list."""
-    written = config.get("plugins")
     return [
         _Plugin(at, str(item.get("name") or item["type"]), item["type"], _mapping(item.get("parameters")))
-        for at, item in enumerate(written if isinstance(written, list) else [])
-        if isinstance(item, dict) and isinstance(item.get("type"), str)
+        for at, item in enumerate(mappings(config, "plugins"))
+        if isinstance(item.get("type"), str)
     ]
 
 

@@ -7,7 +7,7 @@ before (sigs.k8s.io/yaml), which has no infinite numbers, and sorts keys: of two
 
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -44,6 +44,13 @@ _FORMS = {
     "duration": _RULE["duration"],
     "interval": "a duration such as 5s, not a negative one",
 }
+
+
+def mappings(above: object, name: str) -> list[Mapping[str, Any]]:
+    """Return the entries of a list at their places, an empty one for what is no map; [] without a list."""
+    written = above.get(name) if isinstance(above, Mapping) else None
+    entries = written if isinstance(written, list) else []
+    return [entry if isinstance(entry, Mapping) else {} for entry in entries]
 
 
 @dataclass(frozen=True)
