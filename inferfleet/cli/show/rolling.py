@@ -8,6 +8,8 @@ from inferfleet.digest.values.models import Model
 from inferfleet.digest.values.stack import Stack
 from inferfleet.fleet.placement.sizes import counted
 
+# A stack that a commit had not, or had with errors, has nothing to be compared with.
+WITHOUT_BASE = ("added", "not compared")
 # Of 40 digits of a commit, as digests have them.
 _DIGITS = 12
 
@@ -37,7 +39,7 @@ def rolling_values(compared: Stack, commit: str) -> dict[str, Any]:
     """Return the same as values for JSON."""
     return {
         "commit": commit,
-        "compared": compared.state not in ("not compared", "added"),
+        "compared": compared.state not in WITHOUT_BASE,
         "deployments": [
             {
                 "deployment": model.deployment,

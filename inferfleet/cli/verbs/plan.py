@@ -15,7 +15,7 @@ from inferfleet.cli.output import print_line
 from inferfleet.cli.report import Report, reporting
 from inferfleet.cli.show.losses import loss_values, show_losses
 from inferfleet.cli.show.plan import as_values, exposed_values, show, show_exposed
-from inferfleet.cli.show.rolling import rolling_values, show_rolling
+from inferfleet.cli.show.rolling import WITHOUT_BASE, rolling_values, show_rolling
 from inferfleet.cli.show.savings import saving_values, show_savings
 from inferfleet.cli.source import AsJson, Paths, Source, StackName, container_api, read_source, shown_path
 from inferfleet.cli.whatif import NMinusOne, Set, Without, as_if, edits_asked, losses_asked
@@ -150,7 +150,7 @@ def _roll_since(base: str, source: Source, report: Report, *, as_json: bool) -> 
     _, before, differences = compared(root, stack, base)
     report.problems += before.notices
     report.values["since"] = rolling_values(differences, before.commit)
-    if differences.state in ("not compared", "added"):
+    if differences.state in WITHOUT_BASE:
         errors = differences.state == "not compared"
         why = f"has errors in {base}" if errors else f"is not in {base}"
         step = f"`inferfleet digest --base {base}` names them; choose another commit"
