@@ -10,16 +10,18 @@ import shlex
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from inferfleet.api.kinds.base import DAY
 from inferfleet.api.pods.spec import LONGEST_SLEEP
 
 # After SIGTERM a gateway may still send requests for some seconds; the sleep outlasts its endpoint updates.
 PRE_STOP_SECONDS = 30
 
-_SHELLS = ("sh", "bash", "dash", "ash")
+# Of zsh nothing is known here.
+SHELLS = ("sh", "bash", "dash", "ash")
 # A number with a unit, as GNU's sleep takes it
 # (https://www.gnu.org/software/coreutils/manual/html_node/sleep-invocation.html).
 _DURATION = re.compile(r"(\d{1,9}(?:\.\d{1,9})?)([smhd]?)")
-_UNITS = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86_400}
+_UNITS = {"": 1, "s": 1, "m": 60, "h": 3600, "d": DAY}
 
 
 def sleep_of(container: Mapping[str, Any]) -> int | None:
@@ -59,7 +61,7 @@ def outlasting(spec: Mapping[str, Any], *, grace: int) -> int:
 
 def _slept(command: Sequence[str]) -> int | None:
     """Return the seconds of a command that sleeps and does nothing else, None for others."""
-    if len(command) == 3 and command[0].rpartition("/")[2] in _SHELLS:
+    if len(command) == 3 and command[0].rpartition("/")[2] in SHELLS:
         return _scripted(command[2]) if re.fullmatch(r"-[a-z]*c", command[1]) else None
     if len(command) < 2 or command[0].rpartition("/")[2] != "sleep":
         return None

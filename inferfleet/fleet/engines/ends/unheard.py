@@ -25,11 +25,11 @@ from typing import Any
 
 from inferfleet.api.kinds.containers import engine_container
 from inferfleet.api.problems import Mistake
+from inferfleet.fleet.engines.ends.hooks import SHELLS
 from inferfleet.fleet.engines.ready import start
 from inferfleet.fleet.engines.words import Command, Word, command_of
 from inferfleet.profiles.engines import EngineDefaults
 
-_SHELLS = ("sh", "bash", "dash", "ash")
 _OPENS = ("if", "while", "until", "for", "select", "case", "{")
 _CLOSES = ("fi", "done", "esac", "}")
 # Behind these and those above, a command begins.
@@ -210,7 +210,7 @@ def _shell(command: Command) -> str | None:
     if first is None or first.shell or first.at[3] != "command":
         return None
     name = first.text.rpartition("/")[2]
-    return name if name in _SHELLS and any(word.shell for word in command.words) else None
+    return name if name in SHELLS and any(word.shell for word in command.words) else None
 
 
 def _ends(spec: Mapping[str, Any], command: Command) -> bool:
