@@ -34,6 +34,7 @@ from inferfleet.fleet import names
 from inferfleet.reach.api import Answered, Api, NoAnswerError
 from inferfleet.reach.resources import readable
 from inferfleet.reach.serving.gateway import Gateway, unreached
+from inferfleet.status.pods import is_ready
 
 Via = Literal["gateway", "api-server"]
 _ROUTES = "/apis/gateway.networking.k8s.io/v1/namespaces"
@@ -154,12 +155,4 @@ def _ready(api: Api, namespace: str, pods: Pods) -> str:
     """Return the name of the first pod that serves, "" where there is none."""
     query = {"labelSelector": ",".join(f"{key}={value}" for key, value in pods.labels)}
     there = api.items(f"/api/v1/namespaces/{namespace}/pods", query=query)
-    return next(iter(sorted(pod["metadata"]["name"] for pod in there if _serves(pod))), "")
-
-
-def _serves(pod: Mapping[str, Any]) -> bool:
-    conditions = (pod.get("status") or {}).get("conditions") or []
-    ready = any(
-        (condition.get("type"), condition.get("status")) == ("Ready", "True") for condition in conditions
-    )
-    return ready and "deletionTimestamp" not in pod["metadata"]
+    return next(iter(sorted(pod["metadata"]["name"] for pod in there if is_ready(pod))), "")

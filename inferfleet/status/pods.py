@@ -107,7 +107,7 @@ def _failures(status: Mapping[str, Any]) -> Iterator[str]:
 def is_ready(pod: Mapping[str, Any]) -> bool:
     """Return whether a pod is ready and stays."""
     conditions = (pod.get("status") or {}).get("conditions") or ()
-    ready = any((one["type"], one["status"]) == ("Ready", "True") for one in conditions)
+    ready = any((one.get("type"), one.get("status")) == ("Ready", "True") for one in conditions)
     return ready and "deletionTimestamp" not in pod["metadata"]
 
 
