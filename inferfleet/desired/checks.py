@@ -6,20 +6,19 @@ from typing import NamedTuple
 
 from inferfleet.api.documents import Documents
 from inferfleet.api.kinds.model_deployment import ModelDeployment
-from inferfleet.api.kinds.workers import Position
 from inferfleet.api.problems import Problem, of_severity
 from inferfleet.desired.clusters import picker_of
 from inferfleet.desired.pods import Pods, drain_seconds
 from inferfleet.desired.values import Component, DesiredCluster, KubeObject
-from inferfleet.fleet import engine_args
 from inferfleet.fleet.decisions import Plan
+from inferfleet.fleet.engines import check as engines
 from inferfleet.fleet.names import DEPLOYMENT, ROLE, SERVICE
-from inferfleet.fleet.pairs import check as pairs
-from inferfleet.fleet.pairs.across import fabric_problems, generation_problems
 from inferfleet.fleet.roles import (
     DECODE,
+    connector,
     is_disaggregated,
     path_of_role,
+    path_of_selector,
     roles_of,
     serving_roles,
     workers_of,
@@ -27,7 +26,6 @@ from inferfleet.fleet.roles import (
 from inferfleet.fleet.shapes import (
     RoleKey,
     Shape,
-    compute_capability,
     has_accelerators,
     has_fabric,
     node,
@@ -43,26 +41,21 @@ from inferfleet.manifests.scheduling.contradictions import blocks, contradiction
 from inferfleet.manifests.worker_set import KIND
 from inferfleet.profiles.table import profile
 
-# The plugin that writes the flags whose absence is told otherwise.
-_WRITER = "engine-args"
-
 
 def engine_problems(documents: Documents, planned: Plan) -> Iterator[Problem]:
-    """Yield command lines that contradict topology, worker or port, or do not show that they agree, and pairs
-    of prefill and decode that do not understand each other, and what cannot be scaled so.
+    """Yield what is wrong with declared engines, what the pools of prefill and decode have otherwise, and
+    what cannot be scaled so.
     """
     shapes = worker_shapes(documents, planned)
     spots: dict[str, list[Spot]] = {}
     for placement in planned.placements:
         spots.setdefault(placement.spot.deployment, []).append(placement.spot)
     for key, deployment in sorted(documents.deployments.items()):
-        by_role = {role: shapes[key, role] for role in roles_of(deployment)}
-        written = _flags_written(documents, deployment)
-        yield from engine_args.check(deployment, by_role, written=written)
+        pods = {role: [shape.pods for shape in shapes[key, role]] for role in roles_of(deployment)}
         placed = spots.get(key, ())
         clusters = [documents.clusters[name] for name in sorted({spot.cluster for spot in placed})]
         images = [cluster.spec.serving.images for cluster in clusters]
-        yield from pairs.check(deployment, images, written=written)
+        yield from engines.engine_problems(deployment, pods, images)
         # Replicas that have no pool for a role, or are on a lost cluster, are not what the document says.
         for spot in placed:
             if {role for role, _ in spot.pools} >= {*serving_roles(deployment)}:
@@ -71,18 +64,25 @@ def engine_problems(documents: Documents, planned: Plan) -> Iterator[Problem]:
 
 
 def _between_pools(documents: Documents, deployment: ModelDeployment, spot: Spot) -> Iterator[Problem]:
-    """Yield what the pools of prefill and decode have otherwise: networks between GPUs, and the GPUs."""
-    if not is_disaggregated(deployment):
+    """Yield a warning where the pool of one of prefill and decode alone has a network between its GPUs."""
+    if not is_disaggregated(deployment) or connector(deployment) == "SharedStorage":
         return
     spec = documents.clusters[spot.cluster].spec
-    classes = {
-        role: documents.classes[spec.pool(spot.pool(role)).class_name] for role in serving_roles(deployment)
+    fabrics = {
+        role: has_fabric(documents.classes[spec.pool(spot.pool(role)).class_name])
+        for role in serving_roles(deployment)
     }
-    capabilities = {role: compute_capability(of) for role, of in classes.items()}
-    yield from generation_problems(deployment, spot, capabilities=capabilities)
-    fabrics = {role: has_fabric(of) for role, of in classes.items()}
-    sure = spec.cluster.source == "GKE"
-    yield from fabric_problems(deployment, spot, fabrics=fabrics, sure=sure)
+    for role, other in (serving_roles(deployment), serving_roles(deployment)[::-1]):
+        if fabrics[other] and not fabrics[role]:
+            yield Problem(
+                f"the class of pool {spot.pool(other)} of {other} has a network between GPUs, and that of "
+                f"pool {spot.pool(role)} of cluster {spot.cluster} of {role} has none, so KV caches go over TCP",
+                "Choose nodes with the same network for both by nodeSelector, if prompts are long",
+                path_of_selector(deployment, role).removesuffix(".cel"),
+                kind="ModelDeployment",
+                key=deployment.metadata.key,
+                severity="warning",
+            )
 
 
 def worker_shapes(documents: Documents, planned: Plan) -> dict[RoleKey, tuple[Shape, ...]]:
@@ -113,25 +113,6 @@ def worker_shapes(documents: Documents, planned: Plan) -> dict[RoleKey, tuple[Sh
             found = {shape(topology, gpus) for gpus in placed.get((key, role), unplaced)}
             shapes[key, role] = tuple(sorted(found))
     return shapes
-
-
-def _flags_written(documents: Documents, deployment: ModelDeployment) -> frozenset[tuple[str, Position]]:
-    """Return the roles and positions in whose chain may be the plugin that writes flags."""
-    chains = (
-        documents.settings.plugins,
-        deployment.spec.plugins,
-        *(cluster.spec.plugins for cluster in documents.clusters.values()),
-        *(inference_class.spec.plugins for inference_class in documents.classes.values()),
-    )
-    scopes = [link.scope for plugins in chains for link in plugins if link.name == _WRITER]
-    positions: tuple[tuple[Position, str], ...] = (("Entry", "Entry"), ("Follower", "Worker"))
-    return frozenset(
-        (role, position)
-        for role in roles_of(deployment)
-        for position, target in positions
-        for scope in scopes
-        if scope.has(role, target)
-    )
 
 
 def picker_problems(

@@ -13,7 +13,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from inferfleet.api.documents import Documents
-from inferfleet.api.kinds.model_deployment import ModelDeployment
 from inferfleet.desired.clusters import Site
 from inferfleet.desired.pods import Pods, drain_seconds
 from inferfleet.desired.replicas import Replicas
@@ -21,9 +20,7 @@ from inferfleet.desired.serving import ServingStack, route_seconds
 from inferfleet.desired.values import Component, DesiredCluster, KubeObject, Served
 from inferfleet.fleet import names
 from inferfleet.fleet.decisions import Endpoint, ServiceRoute
-from inferfleet.fleet.engines.ready import serves_metrics
 from inferfleet.fleet.paths import of_service
-from inferfleet.fleet.roles import engine_of
 from inferfleet.gke.settings.ranges import Ranges
 from inferfleet.manifests import gateway_extras, monitors
 from inferfleet.manifests.guards import disruption, network_policy
@@ -31,7 +28,6 @@ from inferfleet.manifests.picker import objects as endpoint_picker
 from inferfleet.manifests.picker.pool import inference_pool
 from inferfleet.manifests.role_service import role_service
 from inferfleet.manifests.routes import deployment_route, service_route
-from inferfleet.profiles.engines import engine
 from inferfleet.profiles.profile import Profile
 
 # A picker starts in seconds; what takes longer is an image that cannot be pulled or a flag it refuses.
@@ -129,7 +125,6 @@ def model_endpoint(
             deployment=deployment,
             monitoring=serving.monitoring,
             stack=stack,
-            silent=_silent(deployment, every),
         ),
         *monitors.picker_monitors(
             deployment=deployment, serving=serving, profile=profile, stack=stack, revision=named
@@ -188,18 +183,6 @@ def model_service(
     name = names.service_component(site.cluster, route.service)
     placed = _routed(site, manifest, shared, provider=gateway.provider, after=stands)
     return Component("ModelService", name, (placed,))
-
-
-def _silent(deployment: ModelDeployment, pods: Iterable[Pods]) -> frozenset[str]:
-    """Return the roles whose pods on the cluster serve no metrics, as their commands say."""
-    heard: dict[str, bool] = {}
-    for one in pods:
-        if one.request.position == "Entry":
-            table = engine(engine_of(deployment, one.role).type)
-            heard[one.role] = heard.get(one.role, False) or serves_metrics(
-                one.outcome.template["spec"], table
-            )
-    return frozenset(role for role, serves in heard.items() if not serves)
 
 
 def _proxies(documents: Documents, site: Site) -> str | None:

@@ -17,7 +17,6 @@ from inferfleet.api.problems import Problem
 from inferfleet.desired.chains import Chains
 from inferfleet.desired.pod_security import risk_problems
 from inferfleet.desired.request import request
-from inferfleet.fleet.engine_args import final_differences
 from inferfleet.fleet.roles import image_of, path_of_role, workers_of
 from inferfleet.fleet.shapes import Shape, accelerator, node, shape
 from inferfleet.fleet.spot import Spot
@@ -27,7 +26,6 @@ from inferfleet.manifests.claims import Claims, claims
 from inferfleet.manifests.pod.clashes import (
     api_server_refusals,
     document_contradictions,
-    engine_warnings,
     fractional_bytes,
     template_check,
     without_requests,
@@ -38,12 +36,13 @@ from inferfleet.manifests.pod.hardware import Hardware, hardware
 from inferfleet.manifests.pod.risks import restrained
 from inferfleet.manifests.pod.stand import Stand
 from inferfleet.manifests.pod.template import pod_template
-from inferfleet.manifests.scaling.unserved import unscaled
 from inferfleet.plugins import chain
 from inferfleet.plugins.companions.checked import add
 from inferfleet.plugins.contract import Companion, PluginError, PodTemplate, Request
 from inferfleet.plugins.findings import Finding, Step
 from inferfleet.plugins.link import BoundLink, Link
+from inferfleet.profiles.devices import NVIDIA_DRIVERS
+from inferfleet.profiles.table import is_of_release
 
 
 @dataclass(frozen=True)
@@ -167,7 +166,6 @@ def pods(documents: Documents, spot: Spot, chains: Chains, cloud: Mapping[str, C
         whole = [of_position for of_position, _ in of_role if of_position]
         if len(whole) == len(of_role):
             problems += _clashing(*whole)
-            problems += _unalike(deployment, *whole)
             made += whole
     return tuple(made), tuple(problems), tuple(findings)
 
@@ -188,6 +186,8 @@ def _role(
     positions: tuple[Position, ...] = ("Entry", "Follower") if of_worker.pods > 1 else ("Entry",)
     serving = documents.clusters[spot.cluster].spec.serving
     image = image_of(deployment, role, serving.images)
+    if place.device is not None and place.device.driver not in NVIDIA_DRIVERS and is_of_release(image or ""):
+        image = None  # that of a profile is for NVIDIA's GPUs
     stands = [
         Stand(deployment, spot, role, position, of_worker, needs, image, serving) for position in positions
     ]
@@ -227,8 +227,6 @@ def _position(documents: Documents, stand: Stand, place: _Place, chains: Chains)
     outcome = chain.run(generated, asked, links, template_check(stand))
     problems += outcome.problems
     problems += without_requests(outcome.template, stand)
-    problems += engine_warnings(outcome.template, stand)
-    problems += unscaled(outcome.template, stand)
     problems += without_storage(outcome.template, stand)
     problems += risk_problems(stand, outcome, [bound.link for bound in links], documents.settings)
     if stand.deployment.spec.level > FIRST_DEFAULTS:
@@ -258,13 +256,6 @@ def _no_follower(deployment: ModelDeployment, role: str, of_worker: Shape, place
         kind="ModelDeployment",
         key=deployment.metadata.key,
     )
-
-
-def _unalike(deployment: ModelDeployment, entries: Pods, followers: Pods | None = None) -> Iterator[Problem]:
-    """Yield what plugins made of entry and followers that both must be told alike."""
-    if followers and any(pods.outcome.template != pods.generated for pods in (entries, followers)):
-        entry, follower = (pods.outcome.template["spec"] for pods in (entries, followers))
-        yield from final_differences(deployment, entries.role, entry, follower, entries.shape.pods)
 
 
 def _clashing(entries: Pods, followers: Pods | None = None) -> Iterator[Problem]:

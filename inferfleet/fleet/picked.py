@@ -8,12 +8,9 @@ from inferfleet.api.kinds.base import SIZED_PICKERS
 from inferfleet.api.kinds.inference_cluster import Serving
 from inferfleet.api.kinds.model_deployment import ModelDeployment
 from inferfleet.fleet.engines.balance import every_pod_serves
-from inferfleet.fleet.engines.flags import flags_of
-from inferfleet.fleet.engines.words import command_of
 from inferfleet.fleet.ports import pool_ports
-from inferfleet.fleet.roles import engine_of, is_disaggregated, profile_of, serving_roles, workers_of
-from inferfleet.profiles.engines import engine
-from inferfleet.profiles.pickers.sizes import LONG_PROMPT, sized
+from inferfleet.fleet.roles import is_disaggregated, profile_of, serving_roles, workers_of
+from inferfleet.profiles.pickers.sizes import sized
 from inferfleet.profiles.table import picker
 
 Amounts = Mapping[str, Mapping[str, str]]  # requests and limits, by resource
@@ -21,9 +18,6 @@ Amounts = Mapping[str, Mapping[str, str]]  # requests and limits, by resource
 _INTERVAL = "refresh-metrics-interval"
 # What pickers take an interval of 0 for (NewRuntime in pkg/epp/datalayer/runtime.go of GIE v1.5.0).
 _UNSAID = 0.05
-# vLLM takes lengths such as 128k and 128K (human_readable_int in vllm/engine/arg_utils.py).
-_LENGTH = re.compile(r"([0-9]{1,18}(?:\.[0-9]+)?)([kKmM]?)")
-_TIMES = {"": 1, "k": 1000, "K": 1024, "m": 1_000_000, "M": 2**20}
 _PART = re.compile(r"([0-9]+(?:\.[0-9]+)?)(ns|us|µs|ms|s|m|h)")
 _SECONDS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
 
@@ -49,7 +43,6 @@ def picker_resources(deployment: ModelDeployment, serving: Serving, replicas: in
         used = sized(
             replicas * endpoints_of_replica(deployment),
             interval=_seconds(str(flags[_INTERVAL])),
-            long_prompts=_longest_prompt(deployment) > LONG_PROMPT,
         )
     return {"requests": dict(used.requests), "limits": dict(used.limits)}
 
@@ -70,44 +63,3 @@ def _seconds(duration: str) -> float:
     """Return a duration of Go's in seconds. One that is none is refused elsewhere."""
     parts = _PART.findall(duration)
     return sum(float(number) * _SECONDS[unit] for number, unit in parts) or _UNSAID
-
-
-def _longest_prompt(deployment: ModelDeployment) -> int:
-    """Return how many tokens of a prompt the picker may look at, as far as documents say it, else 0.
-
-    An engine that names its longest sequence takes no longer prompts. Otherwise a configuration that matches
-    long prefixes is one for long prompts.
-    """
-    named = [_longest_sequence(deployment, role) for role in serving_roles(deployment)]
-    return max((tokens for tokens in named if tokens), default=_matched(deployment))
-
-
-def _longest_sequence(deployment: ModelDeployment, role: str) -> int | None:
-    entry = workers_of(deployment, role).entry_template
-    flags = flags_of(command_of(entry.spec), engine(engine_of(deployment, role).type))
-    flag = flags.last("maxLength")
-    read = _LENGTH.fullmatch(flag.value or "") if flag else None
-    return int(float(read[1]) * _TIMES[read[2]]) if read else None
-
-
-def _matched(deployment: ModelDeployment) -> int:
-    """Return the tokens of a prefix that the deployment's own configuration looks up, 0 where it says none.
-
-    Parameters: plugins/requestcontrol/dataproducer/approximateprefix/types.go in pkg/epp/framework of GIE
-    v1.5.0.
-    """
-    config = deployment.spec.endpoint_picker.config or {}
-    plugins = config.get("plugins")
-    tokens = [0]
-    for plugin in plugins if isinstance(plugins, list) else ():
-        parameters = plugin.get("parameters") if isinstance(plugin, dict) else None
-        if isinstance(parameters, dict):
-            blocks, size = parameters.get("maxPrefixBlocksToMatch"), parameters.get("blockSizeTokens", 16)
-            tokens.append(
-                _number(parameters.get("maxPrefixTokensToMatch")) or _number(blocks) * _number(size)
-            )
-    return max(tokens)
-
-
-def _number(value: Any) -> int:
-    return value if isinstance(value, int) and not isinstance(value, bool) else 0

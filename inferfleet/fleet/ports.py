@@ -1,22 +1,19 @@
 """The ports of an engine's pods: where requests, health and metrics are, and where pods of a worker meet.
 
 With data parallelism an engine may listen on one port for each copy of the model in a pod, counted from
-`engine.port` (vLLM's `--data-parallel-multi-port-external-lb`); an endpoint picker then chooses among pods
+`engine.port` (balance `Port`); an endpoint picker then chooses among pods
 and ports, one endpoint each. A worker whose engine spreads requests itself has one endpoint, its entry.
 """
 
-from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from inferfleet.api.kinds.model_deployment import ModelDeployment
-from inferfleet.api.kinds.workers import Position
 from inferfleet.fleet.engines.balance import balance, every_pod_serves
-from inferfleet.fleet.engines.flags import Flags, flags_of
-from inferfleet.fleet.engines.group import LAST_PORT, meetings
-from inferfleet.fleet.engines.words import command_of
 from inferfleet.fleet.roles import engine_of, listening_port, port_of, serving_roles, workers_of
 from inferfleet.fleet.shapes import Shape
 from inferfleet.profiles.engines import engine
+
+LAST_PORT = 65_535
 
 
 class Health(NamedTuple):
@@ -55,7 +52,7 @@ def engine_ports(deployment: ModelDeployment, role: str, shape: Shape) -> tuple[
 
 
 def _from(first: int, deployment: ModelDeployment, role: str) -> tuple[int, ...]:
-    if balance(deployment, role) != "multiPort":
+    if balance(deployment, role) != "Port":
         return (first,)
     # Ports beyond the last one are refused, by one message instead of one for each pod that has them.
     last = min(first + workers_of(deployment, role).topology.data_local - 1, LAST_PORT)
@@ -88,7 +85,7 @@ def health(deployment: ModelDeployment, role: str) -> Health:
     """
     table = engine(engine_of(deployment, role).type)
     if len(pool_ports(deployment, role)) > 1 and table.supervisor_port:
-        return Health(supervisor_port(deployment, role) or table.supervisor_port, "/health", "/ready")
+        return Health(table.supervisor_port, "/health", "/ready")
     # Not through a routing proxy, which answers for itself.
     return Health(listening_port(deployment, role), table.health_path, table.health_path)
 
@@ -101,28 +98,10 @@ def metrics_ports(deployment: ModelDeployment, role: str) -> tuple[int, ...]:
 
 def supervisor_port(deployment: ModelDeployment, role: str) -> int | None:
     """Return the port of what supervises the copies of a pod, None without one."""
-    table = engine(engine_of(deployment, role).type)
-    if balance(deployment, role) != "multiPort" or table.supervisor_port is None:
-        return None
-    return _flags(deployment, role, "Entry").number("supervisorPort") or table.supervisor_port
+    supervises = balance(deployment, role) == "Port"
+    return engine(engine_of(deployment, role).type).supervisor_port if supervises else None
 
 
-def group_ports(
-    deployment: ModelDeployment, role: str, entry: Mapping[str, Any] | None = None
-) -> tuple[int, ...]:
-    """Return the ports on which pods of a worker meet. Nothing else may connect to them, no probe either.
-
-    `entry` is the spec of its entry, where plugins may have added flags to that of the document.
-    """
-    table = engine(engine_of(deployment, role).type)
-    topology = workers_of(deployment, role).topology
-    flags = flags_of(command_of(entry), table) if entry else _flags(deployment, role, "Entry")
-    found = meetings(flags, topology, table)
-    return tuple(dict.fromkeys(meeting.port for meeting in found))
-
-
-def _flags(deployment: ModelDeployment, role: str, position: Position) -> Flags:
-    template = workers_of(deployment, role).of(position)
-    if template is None:
-        return Flags(())
-    return flags_of(command_of(template.spec), engine(engine_of(deployment, role).type))
+def group_ports(deployment: ModelDeployment, role: str) -> tuple[int, ...]:
+    """Return the ports on which pods of a worker meet. Nothing else may connect to them, no probe either."""
+    return engine(engine_of(deployment, role).type).group_ports

@@ -2,9 +2,11 @@
 
 from inferfleet.api.kinds.inference_cluster import Images, Serving
 from inferfleet.api.kinds.model_deployment import Engine, ModelDeployment, Role
-from inferfleet.api.kinds.serving.prefill import Prefill
+from inferfleet.api.kinds.serving.prefill import Connector, Prefill
 from inferfleet.api.kinds.workers import NodeSelector, Position, Workers
 from inferfleet.profiles.engines import engine
+from inferfleet.profiles.images import reference_of
+from inferfleet.profiles.kv_transfer import ENGINES
 from inferfleet.profiles.proxy import ENGINE_PORT
 from inferfleet.profiles.table import engine_images, is_of_release
 
@@ -74,17 +76,71 @@ def listening_port(deployment: ModelDeployment, role: str) -> int:
     return deployment.spec.prefill.proxy.engine_port or ENGINE_PORT
 
 
-def image_of(deployment: ModelDeployment, role: str, images: Images) -> str | None:
-    """Return the image that a cluster with these images has for a role's engine, or None.
+def startup_of(engine_: Engine) -> int:
+    """Return the seconds that a pod may take to load its model: the document's, or its type's default."""
+    return engine_.startup or engine(engine_.type).startup
 
-    Templates that name one have their own. A deployment with a profile of its own has the image of that
-    release, unless the cluster has one that is no release's, such as that of a mirror.
+
+def connector(deployment: ModelDeployment) -> Connector:
+    """Return how KV caches are handed on. Raises ValueError for a deployment without prefill."""
+    prefill = deployment.spec.prefill
+    if prefill is None:
+        raise ValueError(f"{deployment.metadata.key} has no prefill of its own")
+    return prefill.connector or ENGINES.get(deployment.spec.engine.type, ("NIXL",))[0]
+
+
+def args_of(deployment: ModelDeployment, role: str) -> tuple[str, ...]:
+    """Return the arguments that are appended to the written command line of a role's engines."""
+    prefill = deployment.spec.prefill
+    if role == PREFILL and prefill is not None and prefill.args is not None:
+        return prefill.args
+    return engine_of(deployment, role).args
+
+
+def declared_image(deployment: ModelDeployment, role: str) -> str | None:
+    """Return the image that the document declares for a role's engine outside of its template, or None."""
+    prefill = deployment.spec.prefill
+    if role == PREFILL and prefill is not None and prefill.image:
+        return prefill.image
+    return engine_of(deployment, role).image
+
+
+def image_of(deployment: ModelDeployment, role: str, images: Images) -> str | None:
+    """Return the image of a role's engine on a cluster with these images, or None, where its template names
+    none: the declared one, else that of the cluster, which is the profile's where nothing says otherwise, in
+    the declared version.
+
+    A deployment with a profile of its own has the image of that, unless the cluster has one that is no
+    profile's, such as that of a mirror.
     """
-    kind = engine_of(deployment, role).type
-    of_cluster = images.engine.get(kind)
-    if deployment.spec.profile and (of_cluster is None or is_of_release(of_cluster)):
-        return engine_images(deployment.spec.profile).get(kind, of_cluster)
-    return of_cluster
+    if own := declared_image(deployment, role):
+        return own
+    engine_ = engine_of(deployment, role)
+    chosen = images.engine.get(engine_.type)
+    if deployment.spec.profile and (chosen is None or is_of_release(chosen)):
+        chosen = engine_images(deployment.spec.profile).get(engine_.type, chosen)
+    if chosen and engine_.version and is_of_release(chosen):
+        return _at_version(chosen, engine_.version)
+    return chosen
+
+
+def _at_version(image: str, version: str) -> str:
+    """Return the image of a profile in another version: `0.33` is the tag `v0.33.0`."""
+    numbers = version.split(".")
+    tag = ".".join(numbers + ["0"] * (3 - len(numbers)))
+    reference = reference_of(image)
+    return f"{reference.registry}/{reference.repository}:v{tag}"
+
+
+def version_of(deployment: ModelDeployment, role: str, images: Images) -> str | None:
+    """Return the version of a role's engine: the declared one, else that of the profile; None where neither
+    says it.
+    """
+    engine_ = engine_of(deployment, role)
+    if engine_.version:
+        return engine_.version
+    image = images.engine.get(engine_.type)
+    return reference_of(image).tag.removeprefix("v") if image and is_of_release(image) else None
 
 
 def running_image(deployment: ModelDeployment, role: str, images: Images) -> str | None:
@@ -98,18 +154,18 @@ def lacking_images(deployment: ModelDeployment, images: Images) -> tuple[str, ..
     engines = {
         engine_of(deployment, role).type
         for role in roles_of(deployment)
-        if "image" not in workers_of(deployment, role).entry_template.engine
-        and image_of(deployment, role, images) is None
+        if running_image(deployment, role, images) is None
     }
     return tuple(sorted(engines))
 
 
 def without_image(deployment: ModelDeployment) -> tuple[str, ...]:
-    """Return the types of engines whose image has to be that of a cluster: templates of entries name none."""
+    """Return the types of engines whose image has to be that of a cluster: no document names one."""
     engines = {
         engine_of(deployment, role).type
         for role in roles_of(deployment)
         if "image" not in workers_of(deployment, role).entry_template.engine
+        and declared_image(deployment, role) is None
     }
     return tuple(sorted(engines))
 

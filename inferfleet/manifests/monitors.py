@@ -7,7 +7,7 @@ Sources: pkg/apis/monitoring/v1 of prometheus-operator v0.90.1; pkg/operator/api
 GoogleCloudPlatform/prometheus-engine 2ffde4e.
 """
 
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 from inferfleet.api.kinds.containers import ENGINE
@@ -33,9 +33,9 @@ KINDS = frozenset({(_OPERATOR, "PodMonitor"), (_OPERATOR, "ServiceMonitor"), GOO
 
 
 def engine_monitors(
-    *, deployment: ModelDeployment, monitoring: Monitoring | None, stack: str, silent: Collection[str] = ()
+    *, deployment: ModelDeployment, monitoring: Monitoring | None, stack: str
 ) -> Iterator[dict[str, Any]]:
-    """Yield what has the pods of each role scraped that serve metrics, without roles that are `silent`.
+    """Yield what has the pods of each role scraped that serve metrics.
 
     Of a worker of several pods these are the ones that answer requests: vLLM's others have no API server.
     """
@@ -43,8 +43,6 @@ def engine_monitors(
         return
     key = deployment.metadata.key
     for role in roles_of(deployment):
-        if role in silent:
-            continue
         endpoints = [
             _engine_endpoint(monitoring.engines, monitoring, port, deployment, role)
             for port in metrics_ports(deployment, role)

@@ -6,8 +6,7 @@ from typing import Any
 
 from inferfleet.api.kinds.model_deployment import ModelDeployment
 from inferfleet.fleet import names
-from inferfleet.fleet.engine_args import startup_of
-from inferfleet.fleet.roles import engine_of, workers_of
+from inferfleet.fleet.roles import engine_of, startup_of, workers_of
 from inferfleet.fleet.spot import Spot
 from inferfleet.manifests.metadata import of_workload
 

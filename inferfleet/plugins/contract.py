@@ -66,9 +66,10 @@ class DeploymentFacts:
     data_local: int
     engine: str  # vLLM | SGLang | TensorRT-LLM | Triton | Other
     port: int
-    # Who spreads requests over the copies in a worker: internal, by its entry; else every pod serves, on one
-    # port (hybrid, external) or on one for each of its copies (multiPort).
-    balance: Literal["internal", "hybrid", "external", "multiPort"] = "internal"
+    # Who shares requests among the copies in a worker: its entry (Engine); else every pod serves, on one port
+    # (Pod) or on one for each of its copies (Port).
+    balance: Literal["Engine", "Pod", "Port"] = "Engine"
+    model: str | None = None  # as engine.model declares it: a folder, or a name by which it is downloaded
     connector: Literal["NIXL", "SharedStorage", "Mooncake", "SGLang"] | None = None  # prefill to decode
 
 

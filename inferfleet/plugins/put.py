@@ -14,7 +14,7 @@ from typing import Any
 from inferfleet.api.kinds.containers import ROUTING_PROXY
 from inferfleet.api.kinds.quantity import parse_quantity
 from inferfleet.api.wording import shown
-from inferfleet.fleet.engines.words import script_at
+from inferfleet.fleet.engines.own import script_at
 from inferfleet.plugins.contract import PluginCodeError, PluginError, PodTemplate
 from inferfleet.plugins.pod import mapping, sequence
 

@@ -18,7 +18,6 @@ from inferfleet.api.problems import Problem
 from inferfleet.plugins.builtin import (
     accelerator,
     demo_pod_tweaks,
-    engine_args,
     entry_address_file,
     group_env,
     hugepages,
@@ -207,7 +206,6 @@ def builtin() -> Registry:
     modules = (
         accelerator,
         demo_pod_tweaks,
-        engine_args,
         entry_address_file,
         group_env,
         hugepages,

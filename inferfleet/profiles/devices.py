@@ -12,6 +12,8 @@ RESOURCE_BY_DRIVER = {
     # Atlas A2 and A3. The plugin registers other chips under other names (huawei.com/Ascend310P).
     "npu.huawei.com": "huawei.com/Ascend910",
 }
+# What images of engines that profiles name are for.
+NVIDIA_DRIVERS = ("gpu.nvidia.com",)
 # Driver of network cards for Dynamic Resource Allocation: https://github.com/kubernetes-sigs/dranet.
 NETWORK_DRIVER = "dra.net"
 # Attribute that says of which network a card is, whatever its driver.

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from inferfleet.profiles.meanings import Meaning
+
 from sandbox.engine.command.arguments import Arguments
 from sandbox.engine.failure import EngineFailure
 

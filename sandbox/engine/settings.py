@@ -6,8 +6,9 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Literal
 
-from inferfleet.profiles.engines import EngineDefaults, engine
 from inferfleet.profiles.meanings import Meaning
+
+from inferfleet.profiles.engines import EngineDefaults, engine
 from sandbox.engine.command import arguments
 from sandbox.engine.command.arguments import Arguments
 from sandbox.engine.command.flags import BY_LABEL, EngineFlags

@@ -7,9 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from known_metrics import KNOWN, SGLANG, VLLM
-
 from inferfleet.profiles.metrics.table import metrics_of
+from known_metrics import KNOWN, SGLANG, VLLM
 
 FILE = Path(__file__).parent.parent.parent / "docs" / "guides" / "monitoring-dashboard.json"
 DASHBOARD: dict[str, Any] = json.loads(FILE.read_text())

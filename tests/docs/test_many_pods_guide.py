@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 import yaml
+from inferfleet.fleet.engine_args import check
 
 from inferfleet.api.kinds.model_deployment import ModelDeployment
 from inferfleet.api.kinds.workers import Position
-from inferfleet.fleet.engine_args import check
 from inferfleet.fleet.roles import roles_of, workers_of
 from inferfleet.fleet.shapes import shape
 

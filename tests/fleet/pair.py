@@ -3,11 +3,12 @@
 from collections.abc import Iterable
 from typing import Any
 
+from inferfleet.fleet.pairs import check as pairs
+
 from inferfleet.api.kinds.inference_cluster import Images
 from inferfleet.api.kinds.model_deployment import ModelDeployment
 from inferfleet.api.kinds.workers import Position
 from inferfleet.fleet import engine_args
-from inferfleet.fleet.pairs import check as pairs
 from inferfleet.fleet.roles import roles_of, workers_of
 from inferfleet.fleet.shapes import Shape
 

@@ -5,10 +5,10 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from inferfleet.fleet.engine_args import check
 
 from inferfleet.api.kinds.model_deployment import ModelDeployment
 from inferfleet.api.problems import Problem, of_severity
-from inferfleet.fleet.engine_args import check
 
 OPEN = "--host=0.0.0.0"
 CONTAINER = "spec.workers.template.spec.containers[0]"

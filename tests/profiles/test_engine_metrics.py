@@ -3,10 +3,10 @@
 import re
 
 import pytest
-
-from inferfleet.profiles.engines import engine
 from inferfleet.profiles.metrics.table import metrics_of
 from inferfleet.profiles.metrics.values import EngineMetrics
+
+from inferfleet.profiles.engines import engine
 from sandbox.engine.load import Load
 from sandbox.engine.metrics import metrics
 from sandbox.engine.settings import Settings

@@ -1,5 +1,6 @@
 """ModelDeployment: an engine to run, how many times, and on which hardware."""
 
+import re
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
@@ -22,21 +23,93 @@ from inferfleet.api.kinds.serving.prefill import Prefill
 from inferfleet.api.kinds.serving.route import RouteForm
 from inferfleet.api.kinds.serving.scaling import ReplicaRange, Replicas, Scaling, scaling_mistakes
 from inferfleet.api.kinds.serving.scheduler import DeploymentScheduler, of_deployment
-from inferfleet.api.kinds.text_rules import IMAGE, Dns1035
+from inferfleet.api.kinds.text_rules import IMAGE, SUBDOMAIN, Dns1035, OrText
 from inferfleet.api.kinds.workers import NodeSelector, Workers
 from inferfleet.api.problems import Mistake, Mistaken, mistaken
 from inferfleet.api.wording import shown
 
 EngineType = Literal["vLLM", "SGLang", "TensorRT-LLM", "Triton", "Other"]
+_VERSION = re.compile(r"[0-9]{1,4}(\.[0-9]{1,4}){1,3}")
+
+
+def _version(version: Any) -> Any:
+    if isinstance(version, float | int):
+        what = f"{{field}} {version} is a number, and 0.30 would be 0.3"
+        raise mistaken(what, f'Write it in quotes: "{version}"')
+    if isinstance(version, str) and not _VERSION.fullmatch(version):
+        raise mistaken(f"{shown(version)!r} is no version", 'Write it like "0.32" or "0.32.1"')
+    return version
+
+
+class SecretRef(Model):
+    """One key of a Kubernetes Secret in the namespace of the deployment."""
+
+    name: Annotated[str, SUBDOMAIN]
+    """Name of the Secret."""
+    key: Annotated[str, Field(min_length=1, max_length=253)] = "token"
+    """Key of the value. Default: `token`."""
+
+
+class ModelToken(Model):
+    """Where the token is by which the engine may download the model."""
+
+    secret_ref: SecretRef
+    """The Secret that holds the token. Its value comes from `inferfleet:secrets` of the stack, or from a
+    Secret that exists on the cluster.
+    """
+
+
+class ModelSource(Model):
+    """A model and what is needed to load exactly that."""
+
+    repository: Annotated[str, Field(min_length=1, max_length=512)]
+    """Name of the model on the Hugging Face Hub, such as `Qwen/Qwen3-32B-AWQ`, or the path of a folder in the
+    container.
+    """
+    revision: Annotated[str, Field(min_length=1, max_length=255)] | None = None
+    """Commit, tag or branch of the repository. Default: what its main branch is when a pod starts."""
+    token: ModelToken | None = None
+    """Token for repositories that ask for one; pods get it as `HF_TOKEN`. Default: none."""
+
+
+def _source(model: Any) -> Any:
+    return {"repository": model} if isinstance(model, str) else model
+
+
+ModelOf = Annotated[ModelSource, BeforeValidator(_source), OrText()]
+ServedName = Annotated[str, Field(min_length=1, max_length=255)]
+Args = tuple[Annotated[str, Field(max_length=100_000)], ...]
 
 
 class Engine(Model):
-    """The model server. What is left out follows from its type."""
+    """The model server. With `model`, and a template whose container `engine` has neither command nor args,
+    inferfleet writes its command line; else that of the template is passed through as it is.
+    """
 
     type: EngineType = "vLLM"
-    """The model server in the container `engine`. It decides port, health path, metrics and the flags that
-    are checked; for `Other`, health is an open port.
+    """The model server in the container `engine`. It decides which command line is written, the default port,
+    health path and metrics; for `Other`, health is an open port.
     """
+    version: Annotated[str, BeforeValidator(_version)] | None = None
+    """Version of the model server, such as `"0.32"`, by which its command line is written and `args` are
+    checked. Default: that of the cluster's profile.
+    """
+    image: Annotated[str, IMAGE] | None = None
+    """Container image of the engine. Default: that of the template, else `serving.images.engine` of the
+    cluster, else that of its profile for type and version (vLLM and SGLang on NVIDIA's GPUs).
+    """
+    program: tuple[Annotated[str, Field(min_length=1)], ...] | Literal["Image"] | None = None
+    """The program that the written flags are given to, such as `[vllm, serve]`; `Image` leaves the program
+    to the entrypoint of an image that takes the same flags. Default: that of the type.
+    """
+    model: ModelOf | None = None
+    """The model: a name on the Hugging Face Hub, a path in the container, or a map with `repository`,
+    `revision` and `token`. Default: none, for images that start themselves and commands of one's own.
+    """
+    served_names: Annotated[
+        tuple[Annotated[str, Field(min_length=1, max_length=255)], ...], Field(max_length=16)
+    ] = ()
+    """Names by which requests may call the model. Default: the name of the model itself."""
     port: int | None = Field(default=None, ge=1, le=65_535)
     """TCP port on which the engine serves requests. Default: that of its type, 30000 for SGLang and 8000 for
     all others.
@@ -45,6 +118,20 @@ class Engine(Model):
     """Time a pod may take to load its model before its container is restarted, such as `90s`, `30m` or `2h`,
     from 1s to 24h (default: 30m). Where the template has a probe of its own, no probe is generated, and only
     the time that an update waits follows from it.
+    """
+    drain: Duration | None = None
+    """Time that requests in hand have when a pod ends; it should cover the longest. The engine's flag, the
+    pause before it is told to end and the grace period of the pod follow from it. Default: 90s, or what
+    `terminationGracePeriodSeconds` of the template leaves.
+    """
+    args: Args = ()
+    """Arguments that are appended to the written command line. Flags that inferfleet writes are refused here.
+    Default: none.
+    """
+    revision: Annotated[str, Field(min_length=1, max_length=63)] | None = None
+    """With `prefill`: a name for the form of the KV cache that takes the place of args, commands and
+    variables in the revision of the pods. With it pods roll when these change, and are no new set; raise it
+    with a change of what prefill and decode exchange. Default: args, commands and variables count.
     """
 
 

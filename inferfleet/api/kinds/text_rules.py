@@ -63,6 +63,16 @@ class InEditors:
         return dict(self.schema)
 
 
+@dataclass(frozen=True)
+class OrText:
+    """Metadata of a map that a person may also write as one text."""
+
+    def __get_pydantic_json_schema__(
+        self, schema: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> dict[str, Any]:
+        return {"anyOf": [{"type": "string", "minLength": 1}, handler(schema)]}
+
+
 def Dns1035(limit: int) -> Written:  # noqa: N802 (metadata of a type, like pydantic's Field)
     """Metadata of a text field that becomes (part of) a Kubernetes name."""
     return Written(

@@ -1,5 +1,6 @@
 """The workers of a role: how an engine is spread over GPUs and pods, which nodes, and the pods it runs in."""
 
+from dataclasses import replace
 from typing import Literal
 
 from pydantic import Field, model_validator
@@ -10,6 +11,13 @@ from inferfleet.api.problems import Mistake, Mistaken, mistaken
 
 # Where a pod stands in its worker: it takes the worker's requests, or it is one of the others.
 Position = Literal["Entry", "Follower"]
+
+# Who shares requests among data-parallel copies of a worker: the engine in its entry, or an endpoint picker
+# that chooses among pods, or among ports with a copy each.
+Balance = Literal["Engine", "Pod", "Port"]
+
+# An InferencePool takes no more: gateway-api-inference-extension, api/v1/inferencepool_types.go.
+MOST_PORTS = 8
 
 
 class Topology(Model):
@@ -30,11 +38,22 @@ class Topology(Model):
     """
     data_local: int = Field(default=1, ge=1, le=64)
     """How many of the `data` copies run in one pod."""
+    attention: int = Field(default=1, ge=1, le=1024)
+    """Copies of the attention layers inside the tensor group, each for requests of its own (SGLang's
+    attention data parallelism). They need no further GPUs; `tensor` must be a multiple of it. Default: 1.
+    """
+    expert: bool = False
+    """Whether the experts of a mixture-of-experts model are spread over the GPUs of a worker instead of being
+    split. Default: false.
+    """
 
     @model_validator(mode="after")
     def _divides(self) -> "Topology":
         if self.data % self.data_local:
             what = f"data {self.data} must be a multiple of dataLocal {self.data_local}"
+            raise mistaken(what, "Change one of the two")
+        if self.tensor % self.attention:
+            what = f"tensor {self.tensor} must be a multiple of attention {self.attention}"
             raise mistaken(what, "Change one of the two")
         return self
 
@@ -47,6 +66,11 @@ class Topology(Model):
     def pods_per_worker(self) -> int:
         """Number of pods that make up one engine instance, where a node has the GPUs of a pod."""
         return self.pipeline * self.data // self.data_local
+
+    @property
+    def has_copies_apart(self) -> bool:
+        """Whether a worker has several pods with whole copies each, where a node has the GPUs of a pod."""
+        return self.pipeline == 1 and self.data > self.data_local
 
     @property
     def gpus_per_worker(self) -> int:
@@ -64,6 +88,10 @@ class NodeSelector(Model):
     """
 
 
+# The pods of workers without a template.
+ENGINE_ALONE = PodTemplate(spec={"containers": [{"name": "engine"}]})
+
+
 class PodsOf(Model):
     """The pods in one position of a worker."""
 
@@ -77,11 +105,17 @@ class Workers(Model):
     count: int = Field(default=1, ge=1, le=64)
     """Number of engine instances in each replica; all of them run on the same node pool."""
     topology: Topology
-    """How each engine instance is spread over GPUs. Flags in the engine's `args` that say the same must
-    agree.
+    """How each engine instance is spread over GPUs."""
+    balance: Balance | None = None
+    """Who shares requests among the copies of `topology.data`: the `Engine` in the entry of the worker; the
+    endpoint picker among pods, each with one port (`Pod`); or the endpoint picker among all copies, each with
+    a port of its own, from `engine.port` on (`Port`, for 2 to 8 copies in a pod). Default: `Engine`, and for
+    vLLM with copies in several pods `Port`, or `Pod` where a pod has one copy.
     """
     template: PodTemplate | None = None
-    """Template of all pods of an engine instance. Instead of it, `entry` and `follower` have one each."""
+    """Template of all pods of an engine instance. Instead of it, `entry` and `follower` have one each.
+    Default: a pod with the container `engine` alone.
+    """
     entry: PodsOf | None = None
     """The pod of each engine instance that takes its requests. Default: as `template` says."""
     follower: PodsOf | None = None
@@ -99,11 +133,12 @@ class Workers(Model):
                     (apart[0],),
                 )
             )
-        elif not self.template and not self.entry:
+        elif self.follower and not self.entry:
             mistakes.append(
                 Mistake(
-                    "{field} has no template for the pods that serve",
-                    "Write template for all pods, or entry.template and follower.template",
+                    "follower has a template, and the pods that serve have none",
+                    "Write entry.template too, or template for all pods",
+                    ("follower",),
                 )
             )
         elif self.entry and not self.follower and self.topology.pods_per_worker > 1:
@@ -117,10 +152,35 @@ class Workers(Model):
             raise Mistaken(*mistakes)
         return self
 
+    @model_validator(mode="after")
+    def _copies_to_choose_among(self) -> "Workers":
+        topology = self.topology
+        mistake = None
+        if self.balance not in (None, "Engine") and topology.data == 1:
+            mistake = Mistake(
+                f"balance is {self.balance}, and topology.data is 1: there is one copy", "Remove balance"
+            )
+        elif self.balance == "Port" and not 2 <= topology.data_local <= MOST_PORTS:
+            mistake = Mistake(
+                f"balance Port gives each copy in a pod a port, which is for 2 to {MOST_PORTS} of them, and "
+                f"topology.dataLocal is {topology.data_local}",
+                "Write balance: Pod, or change topology.dataLocal",
+            )
+        elif self.balance == "Pod" and not topology.has_copies_apart:
+            mistake = Mistake(
+                "balance Pod chooses among pods with whole copies, and these workers have none",
+                "Remove balance, or lower topology.dataLocal or topology.pipeline",
+            )
+        if mistake:
+            raise Mistaken(replace(mistake, at=("balance",)))
+        return self
+
     def of(self, position: Position) -> PodTemplate | None:
         """Return the template of the pods in a position. Followers may have none, and entries have one."""
+        if self.entry is None:
+            return self.template or ENGINE_ALONE
         apart = self.entry if position == "Entry" else self.follower
-        return apart.template if apart else self.template
+        return apart.template if apart else None
 
     @property
     def entry_template(self) -> PodTemplate:
@@ -132,6 +192,6 @@ class Workers(Model):
 
     def path_of(self, position: Position) -> str:
         """Return where the template of the pods in a position is written, below the workers."""
-        if self.template is not None:
+        if self.entry is None:
             return "template"
         return "entry.template" if position == "Entry" else "follower.template"

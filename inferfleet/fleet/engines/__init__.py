@@ -1,5 +1,6 @@
-"""Engines by their command lines: how they are read, and what they must say of the pods of a worker.
+"""What inferfleet writes for engines, and what follows from what documents declare of them.
 
-Here belongs what a word means to an engine, by the tables in `profiles.engines`. What contradicts a document
-is told by `fleet.engine_args`, and which ports serve by `fleet.ports`.
+Nothing here depends on text of a command line, a variable or an image that somebody else wrote: names, ports,
+grace periods and revisions follow from declared fields. `own` alone looks at words of a command of the team's
+own, and only to say where they are not what the document declares.
 """

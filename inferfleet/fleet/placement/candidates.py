@@ -11,7 +11,7 @@ from fractions import Fraction
 
 from inferfleet.api.documents import Documents
 from inferfleet.fleet import names
-from inferfleet.fleet.engines.exchanged import revision
+from inferfleet.fleet.engines.revision import revision
 from inferfleet.fleet.placement.ledger import Ledger
 from inferfleet.fleet.placement.policy.order import Order
 from inferfleet.fleet.placement.policy.quotas import Refusal

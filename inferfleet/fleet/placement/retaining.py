@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from inferfleet.api.documents import Documents
 from inferfleet.api.problems import Problem
 from inferfleet.api.wording import listing
-from inferfleet.fleet.engines.exchanged import revision
+from inferfleet.fleet.engines.revision import revision
 from inferfleet.fleet.lock.lock import Lock
 from inferfleet.fleet.roles import roles_of
 from inferfleet.fleet.spot import Spot

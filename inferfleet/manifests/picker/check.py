@@ -6,13 +6,11 @@ from inferfleet.api.kinds.inference_cluster import InferenceCluster, Serving
 from inferfleet.api.kinds.model_deployment import ModelDeployment
 from inferfleet.api.problems import Mistake, Problem, Severity
 from inferfleet.api.wording import path_of, shown
-from inferfleet.fleet.engines.exchanged import connector
-from inferfleet.fleet.roles import is_disaggregated
+from inferfleet.fleet.roles import connector, is_disaggregated
 from inferfleet.manifests.picker import flags as picker_flags
 from inferfleet.manifests.picker import odd, own_config
 from inferfleet.manifests.picker.config import always
 from inferfleet.manifests.picker.ending import unled_seconds
-from inferfleet.manifests.picker.extracted import absent_metrics
 from inferfleet.manifests.picker.objects import image as picker_image
 from inferfleet.manifests.picker.parameters import seconds
 from inferfleet.manifests.programs import Value, resource_mistakes, text
@@ -83,8 +81,6 @@ def check_deployment(deployment: ModelDeployment, *, serving: Serving, profile: 
         for mistake, below in odd.of_engine(deployment, chosen, profile):
             yield _problem(deployment, ("endpointPicker", *below), mistake, "warning")
         yield from _stale(deployment, chosen, profile)
-    for mistake in absent_metrics(deployment, serving, profile):
-        yield _problem(deployment, ("endpointPicker",), mistake, "warning")
     yield from _decider(deployment)
     yield from _open(deployment)
 

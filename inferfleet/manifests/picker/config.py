@@ -12,8 +12,7 @@ import yaml
 from inferfleet.api.kinds.model_deployment import ModelDeployment
 from inferfleet.api.kinds.serving.prefill import Prefill
 from inferfleet.fleet import names
-from inferfleet.fleet.engines.exchanged import connector
-from inferfleet.fleet.roles import DECODE, PREFILL
+from inferfleet.fleet.roles import DECODE, PREFILL, connector
 from inferfleet.profiles.engines import engine
 from inferfleet.profiles.profile import Phases, Profile
 

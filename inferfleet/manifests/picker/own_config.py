@@ -14,8 +14,7 @@ from inferfleet.api.kinds.model_deployment import ModelDeployment
 from inferfleet.api.problems import Mistake
 from inferfleet.api.wording import shown
 from inferfleet.fleet import names
-from inferfleet.fleet.engines.exchanged import connector
-from inferfleet.fleet.roles import is_disaggregated
+from inferfleet.fleet.roles import connector, is_disaggregated
 from inferfleet.manifests.picker.config import (
     ALWAYS_DECIDER,
     DETECTOR,

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from inferfleet.api.wording import shown
-from inferfleet.fleet.engines.words import script_at
+from inferfleet.fleet.engines.own import script_at
 from inferfleet.manifests.pod.parts import Contradiction, Spec, Steps, containers, is_engine
 from inferfleet.manifests.pod.template import PORT_NAME
 

@@ -1,36 +1,25 @@
 """What is wrong with pods for what they serve and where: as written, generated and edited by plugins."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
-from inferfleet.api.kinds.containers import engine_container
 from inferfleet.api.pods.resources import fractions
 from inferfleet.api.pods.template import template_mistakes
 from inferfleet.api.problems import Mistake, Problem
 from inferfleet.api.wording import below, path_of
-from inferfleet.fleet.engine_args import disagreements
-from inferfleet.fleet.engines.ends.cut_short import ending_mistakes
-from inferfleet.fleet.engines.ends.lost_caches import lost_cache_mistakes
-from inferfleet.fleet.engines.ends.unheard import unheard_mistake
-from inferfleet.fleet.engines.exchanged import changes, connector
-from inferfleet.fleet.engines.ready import advised
 from inferfleet.fleet.names import LWS
 from inferfleet.fleet.ports import serving_ports
 from inferfleet.fleet.requests import requests
-from inferfleet.fleet.roles import DECODE, is_disaggregated, listening_port, proxied_port, serving_roles
+from inferfleet.fleet.roles import listening_port, proxied_port
 from inferfleet.fleet.shapes import has_accelerators
-from inferfleet.fleet.traffic import REQUEST_SECONDS
 from inferfleet.manifests.pod.contradictions import contradictions
 from inferfleet.manifests.pod.disaggregated.check import proxy_mistakes, proxy_problems
 from inferfleet.manifests.pod.disaggregated.contradictions import disaggregated_contradictions
-from inferfleet.manifests.pod.parts import Contradiction, Steps, containers
+from inferfleet.manifests.pod.parts import Contradiction, containers
 from inferfleet.manifests.pod.ports import port_contradictions, scraped
-from inferfleet.manifests.pod.probes import probe_contradictions, probe_mistakes
 from inferfleet.manifests.pod.stand import Stand
 from inferfleet.plugins.attempt import packed, packed_mistakes
 from inferfleet.plugins.diff import place
-from inferfleet.profiles.engines import engine
 
 
 def document_contradictions(stand: Stand) -> Iterator[Problem]:
@@ -73,30 +62,17 @@ def _no_image(stand: Stand) -> Iterator[Problem]:
 
 
 def template_check(stand: Stand) -> Callable[[dict[str, Any]], Iterator[Mistake]]:
-    """Return the function that yields what an edited template contradicts: placement, port and topology, and
-    what prefill and decode exchange.
+    """Return the function that yields what an edited template contradicts: placement, port and topology.
 
-    These are the checks of `document_contradictions` and of the engine's command line in documents. Places
-    are as those of a difference, with containers by name.
+    These are the checks of `document_contradictions`. Places are as those of a difference, with containers by
+    name.
     """
 
     def check(template: dict[str, Any]) -> Iterator[Mistake]:
         spec = template["spec"]
         for contradiction in _contradictions(spec, stand):
             yield Mistake(contradiction.what, contradiction.next_step, (place(template, contradiction.at),))
-        for mistake in disagreements(
-            spec, stand.deployment, role=stand.role, position=stand.position, shape=stand.shape
-        ):
-            yield Mistake(mistake.what, mistake.next_step, (place(template, mistake.at),))
         others = (
-            *changes(
-                spec,
-                stand.written.spec,
-                stand.deployment,
-                stand.role,
-                stand.position,
-                image=stand.image,
-            ),
             *scraped(template, stand),
             *_of_controller(template, stand),
             *proxy_mistakes(template, stand),
@@ -120,7 +96,6 @@ def _contradictions(spec: dict[str, Any], stand: Stand) -> Iterator[Contradictio
     )
     yield from port_contradictions(spec, stand)
     yield from disaggregated_contradictions(spec, stand)
-    yield from probe_contradictions(spec, stand)
 
 
 def _of_controller(template: Mapping[str, Any], stand: Stand) -> Iterator[Mistake]:
@@ -192,48 +167,3 @@ def without_requests(template: Mapping[str, Any], stand: Stand) -> Iterator[Prob
         key=stand.deployment.metadata.key,
         severity="warning",
     )
-
-
-def engine_warnings(template: Mapping[str, Any], stand: Stand) -> Iterator[Problem]:
-    """Yield a warning for what engines should be told, of the pods as plugins leave them: that they abort
-    requests in hand earlier than they have to, do not hear that they end or lose caches, show no load, fail
-    probes while they load or are busy.
-    """
-    if not stand.answers or stand.role not in serving_roles(stand.deployment):
-        return
-    spec, written = template["spec"], stand.written.spec
-    kind, table = stand.engine.type, engine(stand.engine.type)
-    image = engine_container(spec)[1].get("image")
-    grace = spec["terminationGracePeriodSeconds"]
-    unheard = unheard_mistake(spec, table, engine=kind, grace=grace)
-    ends = ending_mistakes(
-        spec,
-        table,
-        engine=kind,
-        image=image,
-        grace=grace,
-        follows="terminationGracePeriodSeconds" not in written,
-        longest=REQUEST_SECONDS,
-    )
-    pulls = stand.role == DECODE and is_disaggregated(stand.deployment) and kind == "vLLM"
-    by_nixl = pulls and connector(stand.deployment) == "NIXL"
-    lost = lost_cache_mistakes(spec, table, image=image) if by_nixl else ()
-    advice = advised(spec, table, engine=kind, image=image)
-    told = (*((unheard,) if unheard else ()), *ends, *lost, *advice, *probe_mistakes(spec, stand))
-    for mistake in told:
-        container: Steps = ("spec", "containers", engine_container(written)[0])
-        same = _part(written, mistake.at) is not None and _part(written, mistake.at) == _part(
-            spec, mistake.at
-        )
-        yield replace(_problem(mistake, mistake.at if same else container, stand), severity="warning")
-
-
-def _part(spec: Mapping[str, Any], at: Sequence[str | int]) -> Any:
-    """Return what stands at a place, which begins with `spec`, None where there is nothing."""
-    found: Any = spec
-    for step in at[1:]:
-        if isinstance(found, Mapping):
-            found = found.get(step)
-        else:
-            found = found[step] if isinstance(step, int) and step < len(found or ()) else None
-    return found

@@ -19,7 +19,7 @@ _SCRAPED = "prometheus.io/port"
 
 def port_contradictions(spec: Spec, stand: Stand) -> Iterator[Contradiction]:
     """Yield containers that listen on such a port, and probes that ask where pods of a worker meet."""
-    meet = _meet(stand, spec)
+    meet = _meet(stand)
     taken = _taken(stand, meet)
     for at, container in containers(spec):
         for i, listed in enumerate(container.get("ports", [])):
@@ -46,7 +46,7 @@ def port_contradictions(spec: Spec, stand: Stand) -> Iterator[Contradiction]:
 def scraped(template: Mapping[str, Any], stand: Stand) -> Iterator[Mistake]:
     """Yield an annotation by which Prometheus would connect to a port where pods of a worker meet."""
     port = template.get("metadata", {}).get("annotations", {}).get(_SCRAPED)
-    if port in map(str, _meet(stand, template.get("spec"))):
+    if port in map(str, _meet(stand)):
         yield Mistake(
             f"Prometheus would scrape port {port}, but the pods of a worker meet there, and an engine may "
             "end when others connect",
@@ -55,10 +55,8 @@ def scraped(template: Mapping[str, Any], stand: Stand) -> Iterator[Mistake]:
         )
 
 
-def _meet(stand: Stand, spec: Spec | None) -> tuple[int, ...]:
-    if stand.shape.pods == 1:
-        return ()
-    return group_ports(stand.deployment, stand.role, spec if stand.position == "Entry" else None)
+def _meet(stand: Stand) -> tuple[int, ...]:
+    return group_ports(stand.deployment, stand.role) if stand.shape.pods > 1 else ()
 
 
 def _taken(stand: Stand, meet: tuple[int, ...]) -> dict[int, str]:

@@ -7,10 +7,9 @@ from inferfleet.api.kinds.base import FIRST_DEFAULTS
 from inferfleet.api.kinds.containers import engine_container
 from inferfleet.api.kinds.model_deployment import Engine
 from inferfleet.fleet import names
-from inferfleet.fleet.engine_args import group_of, startup_of
-from inferfleet.fleet.engines.ends.ending import grace_needed
-from inferfleet.fleet.engines.ends.hooks import PRE_STOP_SECONDS, outlasting
-from inferfleet.fleet.engines.ready import ready_variable
+from inferfleet.fleet.engines.drain import ending, grace_of_followers
+from inferfleet.fleet.engines.worker import WorkerPod
+from inferfleet.fleet.engines.written import command_line, variables
 from inferfleet.fleet.ports import (
     Health,
     active_ports,
@@ -19,7 +18,7 @@ from inferfleet.fleet.ports import (
     serving_ports,
     target_ports,
 )
-from inferfleet.fleet.roles import DECODE, is_disaggregated, serving_roles
+from inferfleet.fleet.roles import DECODE, is_disaggregated, serving_roles, startup_of
 from inferfleet.manifests.pod.claimed import ask_for_devices, claimed_gpus
 from inferfleet.manifests.pod.disaggregated.proxy import routing_proxy
 from inferfleet.manifests.pod.disaggregated.transfer import hand_over
@@ -68,9 +67,6 @@ def _how(port: int, path: str | None, listens: int) -> dict[str, Any]:
 PORT_NAME = "http"
 SHM = "dshm"
 SHM_PATH = "/dev/shm"
-# After the preStop sleep engines get SIGTERM, and have the rest for running generations, as far as they wait
-# for them (fleet/engines/ends/ending.py). llm-d's guides and charts use the same 130 s.
-GRACE_SECONDS = 130
 
 
 def labels(stand: Stand) -> dict[str, str]:
@@ -97,6 +93,7 @@ def pod_template(stand: Stand) -> dict[str, Any]:
     _, container = engine_container(spec)
     if stand.image:
         container.setdefault("image", stand.image)
+    _start(container, stand)
     if stand.answers:
         _serve(container, stand)
         if stand.deployment.spec.level > FIRST_DEFAULTS:
@@ -115,6 +112,20 @@ def pod_template(stand: Stand) -> dict[str, Any]:
     # A Service called "vllm" would otherwise inject VLLM_PORT, which vLLM takes for its own port.
     spec.setdefault("enableServiceLinks", False)
     return {"metadata": metadata, "spec": spec}
+
+
+def _start(container: dict[str, Any], stand: Stand) -> None:
+    """Write the engine's command line where its document declares a model, and its variables."""
+    pod = WorkerPod(stand.deployment, stand.role, stand.position, stand.shape.pods)
+    line = command_line(pod)
+    if line is not None:
+        if line.command:
+            container["command"] = list(line.command)
+        container["args"] = list(line.args)
+    there = {variable["name"] for variable in container.get("env", [])}
+    if added := [variable for variable in variables(pod) if variable["name"] not in there]:
+        # Before the team's own, which may refer to them.
+        container["env"] = [*added, *container.get("env", [])]
 
 
 def _serve(container: dict[str, Any], stand: Stand) -> None:
@@ -141,10 +152,14 @@ def _answer_when_busy(container: dict[str, Any], table: EngineDefaults) -> None:
 
 
 def _wait_for_copies(container: dict[str, Any], stand: Stand) -> None:
-    """Let the engine wait for its own processes as long as its startup probe does."""
-    group = group_of(stand.deployment, role=stand.role, position=stand.position, pods=stand.shape.pods)
-    variable = ready_variable(group)
-    if variable and not any(env["name"] == variable for env in container.get("env", [])):
+    """Let the engine wait for its own processes as long as its startup probe does.
+
+    An API server of vLLM waits 600 s for the engines of other pods and ports, whatever a startup probe allows
+    (VLLM_ENGINE_READY_TIMEOUT_S in vllm/envs.py, read in vllm/v1/engine/core_client.py).
+    """
+    variable = engine(stand.engine.type).ready_variable
+    several = stand.shape.pods > 1 or len(engine_ports(stand.deployment, stand.role, stand.shape)) > 1
+    if variable and several and not any(env["name"] == variable for env in container.get("env", [])):
         seconds = str(startup_of(stand.engine))
         container.setdefault("env", []).append({"name": variable, "value": seconds})
 
@@ -180,8 +195,7 @@ def _share_memory(spec: dict[str, Any], container: dict[str, Any]) -> None:
 
 
 def _drain(spec: dict[str, Any], container: dict[str, Any], stand: Stand) -> None:
-    """Give running requests time to end: GRACE_SECONDS, or more where the engine's flag or a sleep
-    asks for more.
+    """Give running requests time to end, as `engine.drain` says.
 
     Pods that only compute are deleted once their entry has gone, where it is the entry that ends: with a
     roll, fewer replicas, or its own node. Where one of them is evicted or deleted, its engine ends at once,
@@ -189,16 +203,13 @@ def _drain(spec: dict[str, Any], container: dict[str, Any], stand: Stand) -> Non
     pkg/controllers/pod_controller.go of LWS v0.9.0). A preStop sleep of theirs would keep it for the entry's
     time, but runs whenever they end: each roll would wait for all of it after the entry has gone.
     """
-    grace = outlasting(spec, grace=GRACE_SECONDS)
-    if stand.answers and "terminationGracePeriodSeconds" not in spec:
-        grace = grace_needed(spec, engine(stand.engine.type), grace=GRACE_SECONDS)
-    grace = spec.setdefault("terminationGracePeriodSeconds", grace)
     if not stand.answers:
+        spec["terminationGracePeriodSeconds"] = grace_of_followers(spec)
         return
-    # The API server refuses a sleep longer than the grace period; half leaves time to finish.
-    seconds = min(PRE_STOP_SECONDS, grace // 2)
-    if seconds:
-        container.setdefault("lifecycle", {}).setdefault("preStop", {"sleep": {"seconds": seconds}})
+    end = ending(stand.engine, spec)
+    spec["terminationGracePeriodSeconds"] = end.grace
+    if end.pause:
+        container.setdefault("lifecycle", {}).setdefault("preStop", {"sleep": {"seconds": end.pause}})
 
 
 def _schedule(spec: dict[str, Any], container: dict[str, Any], hardware: Hardware) -> None:

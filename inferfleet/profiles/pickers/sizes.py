@@ -18,34 +18,31 @@ from inferfleet.profiles.profile import Resources
 
 # CPU seconds for one endpoint's metrics once.
 _SCRAPE = 0.005
-# Cores for what one endpoint answers, which no document tells: two requests and 500 pieces in a second; where
-# prompts are long, one of 100,000 tokens in three seconds besides.
-_ANSWERS, _LONG_PROMPTS = 0.06, 0.1
-# Tokens from which on prompts count as long.
-LONG_PROMPT = 32_768
+# Cores for what one endpoint answers, which no document tells: two requests and 500 pieces in a second. Where
+# prompts are of 100,000 tokens, three times as much: `endpointPicker.resources` says so then.
+_ANSWERS = 0.06
 # Few replicas more or less should be no other picker.
 _LEAST_ENDPOINTS = 4
 # A picker has no CPU limit: a request is what it has for certain while others want the node too. The most is
 # the request of llm-d's chart; a picker of hundreds of endpoints takes more where there is more.
 _CORES = ("250m", "500m", "1", "2", "4", "8")
-_MEBIBYTES, _LONG_MEBIBYTES = 64, 256
-_LEAST_MEBIBYTES, _LONG_LEAST_MEBIBYTES, _MOST_MEBIBYTES = 512, 1024, 8192
+_MEBIBYTES = 64
+_LEAST_MEBIBYTES, _MOST_MEBIBYTES = 512, 8192
 # What is buffered for a picker follows from requests in hand and not from endpoints alone: a limit reserves
 # nothing, and a picker that reaches it is killed.
 _LIMIT = "16Gi"
 
 
-def sized(endpoints: int, *, interval: float, long_prompts: bool) -> Resources:
+def sized(endpoints: int, *, interval: float) -> Resources:
     """Return what a picker of so many endpoints requests, which asks for metrics every `interval` seconds.
 
     Endpoints count as the next power of two, and as four at least, so that few changes of their number are
     another size.
     """
     counted = max(_LEAST_ENDPOINTS, 1 << max(0, endpoints - 1).bit_length())
-    cores = counted * (_SCRAPE / interval + _ANSWERS + (_LONG_PROMPTS if long_prompts else 0))
+    cores = counted * (_SCRAPE / interval + _ANSWERS)
     cpu = next((size for size in _CORES if cores <= _cores(size)), _CORES[-1])
-    each, least = (_LONG_MEBIBYTES, _LONG_LEAST_MEBIBYTES) if long_prompts else (_MEBIBYTES, _LEAST_MEBIBYTES)
-    mebibytes = min(max(least, counted * each), _MOST_MEBIBYTES)
+    mebibytes = min(max(_LEAST_MEBIBYTES, counted * _MEBIBYTES), _MOST_MEBIBYTES)
     memory = f"{mebibytes}Mi" if mebibytes < 1024 else f"{mebibytes // 1024}Gi"
     return Resources(requests={"cpu": cpu, "memory": memory}, limits={"memory": _LIMIT})
 

@@ -3,8 +3,8 @@
 from typing import Any
 
 import pytest
-
 from inferfleet.fleet.engines.ready import advised
+
 from inferfleet.profiles.engines import engine
 
 SGLANG = ("python3", "-m", "sglang.launch_server", "--model-path=m", "--host=0.0.0.0")

@@ -3,11 +3,11 @@
 from typing import Any
 
 import pytest
+from inferfleet.fleet.engines.exchanged import changes, facts, revision
 from pair import IMAGE, MODEL, NIXL, entries, pair, pods, transfer
 
 from inferfleet.api.kinds.inference_cluster import Images
 from inferfleet.api.kinds.model_deployment import ModelDeployment
-from inferfleet.fleet.engines.exchanged import changes, facts, revision
 
 CLUSTER = Images.model_validate({"engine": {"vLLM": IMAGE, "SGLang": "sglang:1"}})
 DECODE = (MODEL, *transfer(NIXL % "kv_consumer"))

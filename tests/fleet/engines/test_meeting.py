@@ -1,11 +1,11 @@
 """Where pods of one worker meet: the same for all of them, and on a port that is for nothing else."""
 
 import pytest
+from inferfleet.fleet.engine_args import check
 from worker_pods import COPIES, DP, NODES, SGLANG, SIZES, TP_PP, said, worker
 
 from inferfleet.api.kinds.model_deployment import ModelDeployment
 from inferfleet.api.problems import Problem
-from inferfleet.fleet.engine_args import check
 from inferfleet.fleet.shapes import Shape
 
 ENTRY = (*SIZES, *NODES)

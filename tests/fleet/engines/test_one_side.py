@@ -4,11 +4,11 @@
 from typing import Any
 
 import pytest
+from inferfleet.fleet.pairs.check import check
 from pair import IMAGE, MODEL, NIXL, NODES, entries, pair, pods, said, transfer
 
 from inferfleet.api.kinds.inference_cluster import Images
 from inferfleet.api.kinds.model_deployment import ModelDeployment
-from inferfleet.fleet.pairs.check import check
 
 ARGS = "spec.workers.template.spec.containers[0].args"
 THEIRS = "spec.prefill.workers.template.spec.containers[0]"

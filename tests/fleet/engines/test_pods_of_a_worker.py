@@ -5,12 +5,12 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from inferfleet.fleet.engine_args import check
 from worker_pods import COPIES, DP, MEETS, NODES, OPEN, RAY, SGLANG, SIZES, TP_PP, said, worker
 
 from inferfleet.api.kinds.model_deployment import ModelDeployment
 from inferfleet.api.problems import Problem
 from inferfleet.fleet import ports
-from inferfleet.fleet.engine_args import check
 from inferfleet.fleet.shapes import Shape
 from inferfleet.profiles.engines import engine
 

@@ -3,11 +3,11 @@
 from typing import Any
 
 import pytest
+from inferfleet.fleet.engine_args import check
 from worker_pods import MEETS, OPEN, SGLANG, said, worker
 
 from inferfleet.api.kinds.model_deployment import ModelDeployment
 from inferfleet.api.problems import Problem
-from inferfleet.fleet.engine_args import check
 from inferfleet.fleet.shapes import Shape
 
 START = ("python3", "-m", "sglang.launch_server")

@@ -1,7 +1,6 @@
 """Which word of a command line is the script of a shell."""
 
 import pytest
-
 from inferfleet.fleet.engines.words import script_at
 
 

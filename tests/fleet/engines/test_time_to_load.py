@@ -3,10 +3,10 @@
 from typing import Any
 
 import pytest
+from inferfleet.fleet.engine_args import check
 from worker_pods import COPIES, DP, NODES, SIZES, TP_PP, said, worker
 
 from inferfleet.api.problems import Problem
-from inferfleet.fleet.engine_args import check
 
 VARIABLE = "VLLM_ENGINE_READY_TIMEOUT_S"
 SLOW = {"type": "vLLM", "startup": "90m"}

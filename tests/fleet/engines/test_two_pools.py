@@ -3,10 +3,10 @@
 from typing import Any
 
 import pytest
-from pair import MODEL, NIXL, pair, pods, said, transfer
-
 from inferfleet.fleet.pairs.across import fabric_problems, generation_problems
 from inferfleet.fleet.pairs.check import check
+from pair import MODEL, NIXL, pair, pods, said, transfer
+
 from inferfleet.fleet.spot import Spot
 
 ARGS = "spec.workers.template.spec.containers[0].args"

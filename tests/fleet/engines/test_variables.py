@@ -3,10 +3,10 @@
 from typing import Any
 
 import pytest
+from inferfleet.fleet.engines.variables import variable_mistakes
 from worker_pods import SIZES, TP_PP, said, worker
 
 from inferfleet.api.problems import Mistake
-from inferfleet.fleet.engines.variables import variable_mistakes
 
 KNOWN = "the variables of LeaderWorkerSets are LWS_LEADER_ADDRESS, LWS_GROUP_SIZE, LWS_WORKER_INDEX"
 PLAIN = "stays as it is written: no shell reads it, and Kubernetes replaces $(NAME) alone"

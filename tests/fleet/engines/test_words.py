@@ -3,10 +3,10 @@
 from typing import Any
 
 import pytest
-
-from inferfleet.api.problems import Mistake
 from inferfleet.fleet.engines.flags import flags_of
 from inferfleet.fleet.engines.words import command_of
+
+from inferfleet.api.problems import Mistake
 from inferfleet.profiles.engines import engine
 
 

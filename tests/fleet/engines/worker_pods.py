@@ -2,9 +2,10 @@
 
 from typing import Any
 
+from inferfleet.fleet.engine_args import check
+
 from inferfleet.api.kinds.model_deployment import ModelDeployment
 from inferfleet.api.problems import of_severity
-from inferfleet.fleet.engine_args import check
 from inferfleet.fleet.shapes import Shape
 
 TP_PP = {"tensor": 8, "pipeline": 2}

@@ -2,12 +2,13 @@
 
 from typing import Any
 
+from inferfleet.manifests.pod.probes import probe_mistakes
+
 from inferfleet.api.kinds.model_deployment import ModelDeployment
 from inferfleet.fleet.shapes import Shape
 from inferfleet.fleet.spot import Spot
 from inferfleet.manifests.pod.clashes import document_contradictions
 from inferfleet.manifests.pod.hardware import Hardware
-from inferfleet.manifests.pod.probes import probe_mistakes
 from inferfleet.manifests.pod.stand import Stand
 from inferfleet.manifests.pod.template import pod_template
 

@@ -3,9 +3,9 @@
 from typing import Any
 
 import pytest
+from inferfleet.manifests.pod.probes import probe_mistakes
 from probed_pods import LEAVE, VLLM, asking, stand_of, warned
 
-from inferfleet.manifests.pod.probes import probe_mistakes
 from inferfleet.manifests.pod.template import pod_template
 
 

@@ -4,9 +4,9 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from inferfleet.plugins.builtin.engine_args import Config, edit
 from one_request import REQUEST
 
-from inferfleet.plugins.builtin.engine_args import Config, edit
 from inferfleet.plugins.contract import Edited, PluginError, PodTemplate, Request
 
 LEADER, SIZE, INDEX = (f"$(LWS_{name})" for name in ("LEADER_ADDRESS", "GROUP_SIZE", "WORKER_INDEX"))

@@ -6,8 +6,8 @@ import subprocess
 from pathlib import Path
 
 import pytest
-
 from inferfleet.fleet.engines.ends.unheard import unheard_mistake
+
 from inferfleet.profiles.engines import engine
 from sandbox.engine.command.shell import programs
 from sandbox.engine.failure import EngineFailure

@@ -4,9 +4,9 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from inferfleet.plugins.builtin.engine_args import Config, edit
 from one_request import REQUEST
 
-from inferfleet.plugins.builtin.engine_args import Config, edit
 from inferfleet.plugins.contract import Edited
 from sandbox.engine.group import Group
 from sandbox.engine.protocol import Start

@@ -1,6 +1,6 @@
 """Prefill apart from decode: workers of their own that read prompts and hand their KV cache on."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
@@ -69,6 +69,16 @@ class Prefill(Model):
     connector: Connector | None = None
     """How KV caches are handed on: `NIXL` (from GPU to GPU), `SharedStorage` (by storage that all pods mount,
     or LMCache), `Mooncake`, or `SGLang` (SGLang's own). Default: `SGLang` for that engine, else `NIXL`.
+    """
+    options: dict[str, Any] = {}
+    """Further keys of the connector's configuration, as its engine knows them, such as
+    `kv_connector_extra_config` of vLLM; both roles get them. Default: none.
+    """
+    image: Annotated[str, IMAGE] | None = None
+    """Container image of prefill engines. Default: as for decode."""
+    args: tuple[Annotated[str, Field(max_length=100_000)], ...] | None = None
+    """Arguments that are appended to the written command line of prefill engines, in place of `engine.args`.
+    Default: `engine.args`.
     """
     decider: Decider = Decider()
     """Which requests are prefilled apart. Default: those with 16 or more tokens that are not cached; with the

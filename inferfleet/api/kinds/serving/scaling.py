@@ -9,13 +9,11 @@ from inferfleet.api.kinds.base import Model, Quantity
 from inferfleet.api.kinds.quantity import parse_quantity
 from inferfleet.api.problems import Mistake, Mistaken, mistaken
 from inferfleet.api.wording import shown
-from inferfleet.profiles.metrics.table import example_for, is_gauge
 
 _MOST = 10_000
 # As Prometheus names metrics: https://prometheus.io/docs/concepts/data_model/.
 _NAME = re.compile(r"[a-zA-Z_:][a-zA-Z0-9_:]{0,199}")
 # What only grows, and parts of histograms: https://prometheus.io/docs/practices/naming/.
-_COUNTED = re.compile(r".*_(total|count|sum|bucket|created)")
 
 
 class ReplicaRange(Model):
@@ -47,16 +45,11 @@ Replicas = Annotated[
 ]
 
 
-def _gauge(name: str) -> str:
+def _metric(name: str) -> str:
     if not _NAME.fullmatch(name):
         raise mistaken(
             f"{{field}} {shown(name)!r} is not a name of a metric",
             "Write it as the engine or picker has it, such as vllm:num_requests_waiting",
-        )
-    if _COUNTED.fullmatch(name) and not is_gauge(name):
-        raise mistaken(
-            f"{{field}} {shown(name)} is of a counter or histogram, and a scaler needs what goes up and down",
-            f"Write a gauge such as {example_for(name)}",
         )
     return name
 
@@ -70,7 +63,7 @@ def _above_zero(target: str) -> str:
 class ScalingMetric(Model):
     """A metric that replicas are scaled by, and what it should be."""
 
-    name: Annotated[str, AfterValidator(_gauge)]
+    name: Annotated[str, AfterValidator(_metric)]
     """Name of a gauge as upstream has it: of the engine, such as `vllm:num_requests_waiting`, or of the
     endpoint picker, such as `inference_pool_average_queue_size`.
     """

@@ -10,8 +10,7 @@ from typing import Any
 from inferfleet.api.kinds.containers import ROUTING_PROXY, engine_container
 from inferfleet.api.problems import Mistake, Problem, cluster_problem
 from inferfleet.api.wording import path_of, shown
-from inferfleet.fleet.engines.exchanged import connector
-from inferfleet.fleet.roles import is_disaggregated, profile_of, serving_roles
+from inferfleet.fleet.roles import connector, is_disaggregated, profile_of, serving_roles
 from inferfleet.manifests.pod.disaggregated.proxy import document_of, image_of_cluster, own_flags, table_of
 from inferfleet.manifests.pod.parts import containers
 from inferfleet.manifests.pod.stand import Stand

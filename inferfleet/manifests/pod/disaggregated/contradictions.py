@@ -8,16 +8,11 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from inferfleet.api.kinds.containers import ENGINE, ROUTING_PROXY, engine_container
-from inferfleet.fleet.engines.exchanged import bootstrap_port, connector
-from inferfleet.fleet.engines.group import LAST_PORT
-from inferfleet.fleet.engines.kv_transfer import bootstrap_port_of, variable_of
-from inferfleet.fleet.engines.words import is_known
 from inferfleet.fleet.ports import engine_ports, group_ports, serving_ports, supervisor_port
 from inferfleet.fleet.roles import workers_of
 from inferfleet.manifests.pod.disaggregated.transfer import (
     bootstraps,
     is_nixl,
-    side_channel_port,
 )
 from inferfleet.manifests.pod.parts import Contradiction, Spec, Steps, containers
 from inferfleet.manifests.pod.stand import Stand
@@ -80,64 +75,35 @@ def _behind_proxy(spec: Spec, stand: Stand) -> Iterator[Contradiction]:
 
 
 def _side_channel(spec: Spec, stand: Stand) -> Iterator[Contradiction]:
-    """Yield an address and ports of NIXL's side channel that no other pod reaches."""
+    """Yield an address of NIXL's side channel that no other pod reaches, and ports that it shares."""
     place, engine = engine_container(spec)
     at: Steps = ("spec", "containers", place)
-    host = variable_of(engine, kv_transfer.NIXL_HOST)
-    if host and _LOCAL.fullmatch(host.get("value") or ""):
-        yield Contradiction(
-            (*at, "env", _index(engine, kv_transfer.NIXL_HOST), "value"),
-            f"{kv_transfer.NIXL_HOST} is {host['value']!r}",
-            "the engines of other pods ask this one there",
-            "Remove it: inferfleet sets the address of the pod",
-        )
-    written = variable_of(engine, kv_transfer.NIXL_PORT)
-    first, ranks = side_channel_port(engine), workers_of(stand.deployment, stand.role).topology.data
-    if written and first is None and is_known(written.get("value") or "") and "valueFrom" not in written:
-        yield Contradiction(
-            (*at, "env", _index(engine, kv_transfer.NIXL_PORT), "value"),
-            f"{kv_transfer.NIXL_PORT} is {written.get('value')!r}",
-            "it is the number of a port",
-            f"Write one, or remove it: inferfleet sets {kv_transfer.NIXL_DEFAULT_PORT}",
-        )
-    elif first is not None:
-        here: Steps = (*at, "env", _index(engine, kv_transfer.NIXL_PORT), "value") if written else at
-        taken = range(first, first + ranks)
-        use = f"NIXL's side channel is on {first}" + (f" to {taken[-1]}" if ranks > 1 else "")
-        yield from _clashes(
-            spec, stand, taken, use=use, here=here, step=f"Set {kv_transfer.NIXL_PORT} to another port"
-        )
+    for i, variable in enumerate(engine.get("env", [])):
+        if variable["name"] == kv_transfer.NIXL_HOST and _LOCAL.fullmatch(variable.get("value") or ""):
+            yield Contradiction(
+                (*at, "env", i, "value"),
+                f"{kv_transfer.NIXL_HOST} is {variable['value']!r}",
+                "the engines of other pods ask this one there",
+                "Remove it: inferfleet sets the address of the pod",
+            )
+    first, ranks = kv_transfer.NIXL_DEFAULT_PORT, workers_of(stand.deployment, stand.role).topology.data
+    use = f"NIXL's side channel is on {first}" + (f" to {first + ranks - 1}" if ranks > 1 else "")
+    yield from _clashes(spec, stand, range(first, first + ranks), use=use, here=at)
 
 
 def _bootstrap(spec: Spec, stand: Stand) -> Iterator[Contradiction]:
-    """Yield a port where prefill engines tell the way to them that routing proxies do not ask."""
-    by, planned = connector(stand.deployment), bootstrap_port(stand.deployment)
-    given = bootstrap_port_of(spec, by) or kv_transfer.BOOTSTRAP_PORT
-    place, _ = engine_container(spec)
-    at: Steps = ("spec", "containers", place)
-    name = kv_transfer.MOONCAKE_PORT if by == "Mooncake" else kv_transfer.SGLANG_PORT_FLAG
-    if given != planned:
-        yield Contradiction(
-            at,
-            f"by {name} prefill engines tell the way to them on {given}",
-            f"by the document's own template routing proxies of decode pods ask {planned}",
-            f"Write {name} in the template of spec.prefill.workers instead",
-        )
-    use = f"prefill engines tell the way to them on {given}"
-    yield from _clashes(
-        spec, stand, range(given, given + 1), use=use, here=at, step=f"Set {name} to another port"
-    )
+    """Yield other uses of the port where prefill engines tell the way to them."""
+    port = kv_transfer.BOOTSTRAP_PORT
+    use = f"prefill engines tell the way to them on {port}"
+    here: Steps = ("spec", "containers", engine_container(spec)[0])
+    yield from _clashes(spec, stand, range(port, port + 1), use=use, here=here)
 
 
-def _clashes(
-    spec: Spec, stand: Stand, taken: range, *, use: str, here: Steps, step: str
-) -> Iterator[Contradiction]:
+def _clashes(spec: Spec, stand: Stand, taken: range, *, use: str, here: Steps) -> Iterator[Contradiction]:
     """Yield ports for which the pod has another use: one of the engine, or one of another container."""
     for number, other in _used(spec, stand).items():
         if number in taken:
-            yield Contradiction(here, use, other, step)
-    if taken[-1] > LAST_PORT:
-        yield Contradiction(here, use, f"the last port is {LAST_PORT}", step)
+            yield Contradiction(here, use, other, "Write another engine.port")
     for at, container in containers(spec):
         for i, listed in enumerate(container.get("ports", [])):
             number = listed["containerPort"]
@@ -146,7 +112,7 @@ def _clashes(
                     (*at, "ports", i),
                     f"container {container['name']!r} listens on {number}",
                     f"{use}, {_ONE_ADDRESS}",
-                    f"Move it to another port, or: {step}",
+                    "Move it to another port",
                 )
 
 
@@ -157,8 +123,7 @@ def _used(spec: Spec, stand: Stand) -> dict[int, str]:
         proxied = serving_ports(deployment, role, stand.shape)
         used |= dict.fromkeys(proxied, "the routing proxy takes requests there")
     if stand.shape.pods > 1:
-        entry = spec if stand.position == "Entry" else None
-        used |= dict.fromkeys(group_ports(deployment, role, entry), "the pods of a worker meet there")
+        used |= dict.fromkeys(group_ports(deployment, role), "the pods of a worker meet there")
     if supervisor := supervisor_port(deployment, role):
         used[supervisor] = "the engine tells the health of its copies there"
     return used
@@ -166,8 +131,3 @@ def _used(spec: Spec, stand: Stand) -> dict[int, str]:
 
 def _is_tcp(listed: Mapping[str, Any]) -> bool:
     return bool(listed.get("protocol", "TCP") == "TCP")
-
-
-def _index(container: Mapping[str, Any], name: str) -> int:
-    """Return the place of the variable of this name that counts, the last."""
-    return max(i for i, variable in enumerate(container["env"]) if variable["name"] == name)

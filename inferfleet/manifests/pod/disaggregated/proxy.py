@@ -9,12 +9,11 @@ from typing import Any
 
 from inferfleet.api.kinds.containers import ROUTING_PROXY
 from inferfleet.api.kinds.serving.prefill import RoutingProxy
-from inferfleet.fleet.engines.exchanged import bootstrap_port, connector
 from inferfleet.fleet.ports import engine_ports, serving_ports
-from inferfleet.fleet.roles import profile_of
+from inferfleet.fleet.roles import connector, profile_of
 from inferfleet.manifests.pod.stand import Stand
 from inferfleet.manifests.programs import resources_of, text, tracing_variables, variable_of_pod
-from inferfleet.profiles.kv_transfer import SGLANG_PROXY_PORT
+from inferfleet.profiles.kv_transfer import BOOTSTRAP_PORT, SGLANG_PROXY_PORT
 from inferfleet.profiles.profile import ProxyTable
 from inferfleet.profiles.proxy import HEALTH_PATH
 from inferfleet.profiles.table import profile
@@ -99,7 +98,7 @@ def own_flags(stand: Stand) -> dict[str, str]:
     if len(ports) > 1:
         flags["data-parallel-size"] = str(len(ports))
     if chosen == "Mooncake" and table.mooncake_port_flag:
-        flags[table.mooncake_port_flag] = str(bootstrap_port(deployment))
+        flags[table.mooncake_port_flag] = str(BOOTSTRAP_PORT)
     if table.tracing_flag:
         flags[table.tracing_flag] = text(_tracing(stand) is not None)
     return flags
@@ -114,7 +113,7 @@ def _flags(stand: Stand) -> list[tuple[str, str]]:
 def _env(stand: Stand) -> Iterator[dict[str, Any]]:
     yield variable_of_pod("POD_IP", "status.podIP")
     if connector(stand.deployment) == "SGLang":
-        yield {"name": SGLANG_PROXY_PORT, "value": str(bootstrap_port(stand.deployment))}
+        yield {"name": SGLANG_PROXY_PORT, "value": str(BOOTSTRAP_PORT)}
     if tracing := _tracing(stand):
         yield variable_of_pod("NAMESPACE", "metadata.namespace")
         yield variable_of_pod("POD_NAME", "metadata.name")

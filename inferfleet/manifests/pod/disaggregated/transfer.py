@@ -9,14 +9,13 @@ from typing import Any
 from inferfleet.api.kinds.containers import engine_container
 from inferfleet.api.problems import Problem
 from inferfleet.fleet import names
-from inferfleet.fleet.engines.exchanged import bootstrap_port, connector
-from inferfleet.fleet.engines.flags import number_of
-from inferfleet.fleet.engines.kv_transfer import REVISION, variable_of
-from inferfleet.fleet.roles import PREFILL, is_disaggregated, serving_roles
+from inferfleet.fleet.roles import PREFILL, connector, is_disaggregated, serving_roles
 from inferfleet.manifests.pod.stand import Stand
 from inferfleet.manifests.programs import variable_of_pod
 from inferfleet.profiles import kv_transfer
 
+# The variable by which a storage has a place of its own for each revision: the label of the pod.
+REVISION = "INFERFLEET_REVISION"
 NIXL_PORT_NAME = "nixl-side"
 BOOTSTRAP_PORT_NAME = "bootstrap"
 # Volumes of one pod alone, and what Kubernetes writes into pods.
@@ -37,7 +36,7 @@ def hands_over(stand: Stand) -> bool:
 
 
 def bootstraps(stand: Stand) -> bool:
-    """Return whether engines of these pods tell the way to them on `bootstrap_port`: entries of prefill."""
+    """Return whether engines of these pods tell the way to them on BOOTSTRAP_PORT: entries of prefill."""
     told = is_disaggregated(stand.deployment) and connector(stand.deployment) in ("SGLang", "Mooncake")
     return told and stand.role == PREFILL and stand.answers
 
@@ -50,16 +49,10 @@ def hand_over(container: dict[str, Any], stand: Stand) -> None:
     wanted = [variable for variable in _variables(container, stand) if variable["name"] not in there]
     if wanted:
         container.setdefault("env", []).extend(wanted)
-    for name, number in _ports(container, stand):
+    for name, number in _ports(stand):
         listed = container.setdefault("ports", [])
         if not any(port["containerPort"] == number or port.get("name") == name for port in listed):
             listed.append({"name": name, "containerPort": number})
-
-
-def side_channel_port(container: Mapping[str, Any]) -> int | None:
-    """Return the first port of NIXL's side channel of an engine, None where it is no number that is known."""
-    variable = variable_of(container, kv_transfer.NIXL_PORT)
-    return kv_transfer.NIXL_DEFAULT_PORT if variable is None else number_of(variable.get("value"))
 
 
 def _variables(container: Mapping[str, Any], stand: Stand) -> Iterator[dict[str, Any]]:
@@ -88,11 +81,11 @@ def _may_have_adapters(container: Mapping[str, Any], stand: Stand) -> bool:
     return described or bool(others or container.get("envFrom"))
 
 
-def _ports(container: Mapping[str, Any], stand: Stand) -> Iterator[tuple[str, int]]:
-    if is_nixl(stand) and (number := side_channel_port(container)):
-        yield NIXL_PORT_NAME, number
+def _ports(stand: Stand) -> Iterator[tuple[str, int]]:
+    if is_nixl(stand):
+        yield NIXL_PORT_NAME, kv_transfer.NIXL_DEFAULT_PORT
     if bootstraps(stand):
-        yield BOOTSTRAP_PORT_NAME, bootstrap_port(stand.deployment)
+        yield BOOTSTRAP_PORT_NAME, kv_transfer.BOOTSTRAP_PORT
 
 
 def without_storage(template: Mapping[str, Any], stand: Stand) -> Iterator[Problem]:

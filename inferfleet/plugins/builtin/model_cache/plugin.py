@@ -47,7 +47,6 @@ from inferfleet.plugins.api import (
     Written,
     containers,
     engine,
-    engine_model,
     put_env,
     put_field,
     put_mount,
@@ -189,12 +188,12 @@ def edit(template: PodTemplate, request: Request, config: Config) -> Edited:
 
 def _loaded_elsewhere(template: PodTemplate, request: Request, folder: str) -> tuple[str, ...]:
     """Return what explain says of an engine whose model is known, and is not what kit unpacks."""
-    model = engine_model(template, request)
+    model = request.deployment.model
     if model is None or PurePosixPath(engine(template).get("workingDir", ""), model).is_relative_to(folder):
         return ()
     return (
         f"each pod unpacks a model to {folder}, and the engine's is {model!r}, which it would load from "
-        f"elsewhere; name {folder} in its command line",
+        f"elsewhere; write engine.model: {folder}",
     )
 
 

@@ -1,10 +1,10 @@
 """Flags about the end of an engine are refused where the engine refuses them for certain."""
 
 import pytest
-
 from inferfleet.fleet.engines.ends.end_flags import refused_endings
 from inferfleet.fleet.engines.flags import flags_of
 from inferfleet.fleet.engines.words import command_of
+
 from inferfleet.profiles.engines import engine
 
 VLLM = ("vllm", "serve", "m")

@@ -3,9 +3,9 @@
 from typing import Any
 
 import pytest
-
 from inferfleet.fleet.engines.ends.cut_short import ending_mistakes
 from inferfleet.fleet.engines.ends.ending import grace_needed
+
 from inferfleet.profiles.engines import engine
 
 VLLM = ("vllm", "serve", "m")

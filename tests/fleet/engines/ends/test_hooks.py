@@ -3,10 +3,10 @@
 from typing import Any
 
 import pytest
-
 from inferfleet.fleet.engines.ends.cut_short import ending_mistakes
 from inferfleet.fleet.engines.ends.ending import grace_needed
 from inferfleet.fleet.engines.ends.hooks import sleep_of, time_of
+
 from inferfleet.profiles.engines import engine
 
 DRAINS = {"preStop": {"exec": {"command": ["/drain.sh"]}}}

@@ -3,9 +3,9 @@
 from typing import Any
 
 import pytest
+from inferfleet.fleet.engines.ends.unheard import unheard_mistake
 
 from inferfleet.api.problems import Mistake
-from inferfleet.fleet.engines.ends.unheard import unheard_mistake
 from inferfleet.profiles.engines import engine
 
 NEVER = "vLLM never hears that its pod ends, and after 130 s it is killed with all it has in hand"

@@ -1,0 +1,247 @@
+"""What is wrong with the engine that a document declares: for one deployment, with the images of clusters."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from inferfleet.api.kinds.containers import engine_container
+from inferfleet.api.kinds.inference_cluster import Images
+from inferfleet.api.kinds.model_deployment import ModelDeployment
+from inferfleet.api.kinds.workers import Position
+from inferfleet.api.problems import Problem, Severity
+from inferfleet.api.wording import listing, shown
+from inferfleet.fleet.engines import vllm
+from inferfleet.fleet.engines.drain import ending, lacking_grace
+from inferfleet.fleet.engines.own import differences
+from inferfleet.fleet.engines.worker import WorkerPod
+from inferfleet.fleet.engines.written import example, flags, has_own_command, is_written, unwritable
+from inferfleet.fleet.roles import (
+    PREFILL,
+    args_of,
+    connector,
+    declared_image,
+    engine_of,
+    path_of_role,
+    roles_of,
+    running_image,
+    template_path,
+    workers_of,
+)
+from inferfleet.profiles.engines import engine
+from inferfleet.profiles.images import reference_of
+from inferfleet.profiles.kv_transfer import ENGINES
+
+_POSITIONS: tuple[Position, ...] = ("Entry", "Follower")
+
+
+def engine_problems(
+    deployment: ModelDeployment, pods: Mapping[str, Iterable[int]], images: Sequence[Images]
+) -> Iterator[Problem]:
+    """Yield what is wrong with the engines of a deployment.
+
+    `pods` are the numbers of pods that workers of each role may have on the pools for it, `images` those of
+    the clusters that it runs on.
+    """
+    told = _Told(deployment)
+    yield from _prefill(told)
+    for role in roles_of(deployment):
+        sizes = sorted(set(pods.get(role, ()))) or [workers_of(deployment, role).topology.pods_per_worker]
+        found = [
+            *_program(told, role, sizes),
+            *_declared(told, role),
+            *_versions(told, role, images),
+            *_ends(told, role),
+        ]
+        yield from found
+        if any(problem.severity == "error" for problem in found):
+            continue
+        yield from _args(told, role, sizes[-1])
+        yield from _own(told, role, sizes[-1])
+
+
+class _Told:
+    """A deployment of which problems are told, with the paths of its fields."""
+
+    def __init__(self, deployment: ModelDeployment) -> None:
+        self.deployment = deployment
+
+    def path_of_engine(self, role: str) -> str:
+        own = role in self.deployment.spec.roles and self.deployment.spec.roles[role].engine is not None
+        return f"{path_of_role(role)}.engine" if own else "spec.engine"
+
+    def path_of_args(self, role: str) -> str:
+        prefill = self.deployment.spec.prefill
+        own = role == PREFILL and prefill is not None and prefill.args is not None
+        return "spec.prefill.args" if own else f"{self.path_of_engine(role)}.args"
+
+    def problem(self, path: str, what: str, next_step: str, severity: Severity = "error") -> Problem:
+        key = self.deployment.metadata.key
+        return Problem(what, next_step, path, kind="ModelDeployment", key=key, severity=severity)
+
+
+def _prefill(told: _Told) -> Iterator[Problem]:
+    deployment, prefill = told.deployment, told.deployment.spec.prefill
+    if prefill is None:
+        return
+    kind, chosen = deployment.spec.engine.type, connector(deployment)
+    if kind not in ENGINES:
+        what = f"prefill apart from decode is not offered for engines of type {kind}"
+        yield told.problem("spec.prefill", what, f"Remove prefill, or write type: {listing(ENGINES)}")
+    elif chosen not in ENGINES[kind]:
+        what = f"engines of type {kind} do not hand KV caches on by {chosen}"
+        yield told.problem("spec.prefill.connector", what, f"Write {' or '.join(ENGINES[kind])}")
+    if prefill.options and chosen not in vllm.CONNECTORS:
+        what = f"options are for connectors whose configuration inferfleet writes, and {chosen} is none"
+        yield told.problem("spec.prefill.options", what, "Write the engine's own flags in args")
+    for key in vllm.TRANSFER_KEYS:
+        if key in prefill.options:
+            what = f"{key} follows from connector and role"
+            yield told.problem(f"spec.prefill.options.{key}", what, "Remove it, or write connector")
+
+
+def _program(told: _Told, role: str, sizes: Sequence[int]) -> Iterator[Problem]:
+    """Yield an engine for which nothing says what it runs."""
+    deployment, declared = told.deployment, engine_of(told.deployment, role)
+    own, path = has_own_command(deployment, role), told.path_of_engine(role)
+    template = workers_of(deployment, role).entry_template
+    if declared.model is None:
+        if not own and "image" not in template.engine and declared_image(deployment, role) is None:
+            yield told.problem(
+                path,
+                "nothing says what the engine runs",
+                "Write engine: {model: NAME}, or an image that starts itself, or a command in the template",
+            )
+    elif not own:
+        why = next((why for pods in sizes if (why := unwritable(deployment, role, pods))), None)
+        if why:
+            where = _path_of_container(deployment, role)
+            step = f"Write a command of your own in {where}, such as {example(deployment, role)}"
+            yield told.problem(f"{path}.model", why, step)
+    if own and declared.program:
+        yield told.problem(
+            f"{path}.program",
+            "program is for the command that inferfleet writes, and the template has a command of its own",
+            "Remove one of the two",
+        )
+
+
+def _declared(told: _Told, role: str) -> Iterator[Problem]:
+    """Yield fields that clash with the template, or that the engine's type cannot be told."""
+    deployment, declared = told.deployment, engine_of(told.deployment, role)
+    path, topology = told.path_of_engine(role), workers_of(told.deployment, role).topology
+    image = workers_of(deployment, role).entry_template.engine.get("image")
+    other = declared_image(deployment, role)
+    if image and other:
+        yield told.problem(
+            f"{path}.image",
+            f"the document declares image {shown(other)!r}, and the container in "
+            f"{template_path(deployment, role)} has {shown(image)!r}",
+            "Remove one of the two",
+        )
+    if not is_written(deployment, role):
+        return
+    if declared.type == "SGLang" and len(declared.served_names) > 1:
+        what = f"SGLang serves a model under one name, and servedNames has {len(declared.served_names)}"
+        yield told.problem(f"{path}.servedNames", what, "Keep one of them")
+    if declared.type == "TensorRT-LLM" and declared.served_names:
+        what = "trtllm-serve serves a model under the name of its folder or repository"
+        yield told.problem(f"{path}.servedNames", what, "Remove it")
+    if topology.data > 1 and declared.type == "SGLang" and topology.attention > 1:
+        what = "topology.data and topology.attention are two ways to have copies, and SGLang takes one"
+        yield told.problem(f"{path_of_role(role)}.workers.topology.attention", what, "Remove one of the two")
+
+
+def _versions(told: _Told, role: str, images: Sequence[Images]) -> Iterator[Problem]:
+    deployment, declared = told.deployment, engine_of(told.deployment, role)
+    path, oldest = told.path_of_engine(role), engine(declared.type).oldest
+    if declared.version and oldest and is_written(deployment, role) and _is_older(declared.version, oldest):
+        what = f"commands of {declared.type} are written from version {oldest} on, not for {declared.version}"
+        step = f"Write version: {oldest!r} or newer, or a command of your own in the template"
+        yield told.problem(f"{path}.version", what, step)
+    if declared.version is None:
+        return
+    for image in sorted({running_image(deployment, role, each) or "" for each in images}):
+        tag = reference_of(image).tag.partition("-")[0].removeprefix("v")
+        if tag[:1].isdigit() and "." in tag and not _is_same(tag, declared.version):
+            what = f"version is {declared.version}, and image {shown(image)!r} has another one in its tag"
+            yield told.problem(f"{path}.version", what, "Change one of the two", "warning")
+
+
+def _is_older(version: str, than: str) -> bool:
+    return _numbers(version) < _numbers(than)
+
+
+def _is_same(tag: str, version: str) -> bool:
+    """Return whether the tag is of the version, as far as that is written: 0.32.1 is of 0.32."""
+    wanted = version.split(".")
+    return tag.split(".")[: len(wanted)] == wanted
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    return tuple(int(number) for number in version.split("."))
+
+
+def _ends(told: _Told, role: str) -> Iterator[Problem]:
+    declared = engine_of(told.deployment, role)
+    spec = workers_of(told.deployment, role).entry_template.spec
+    if needed := lacking_grace(declared, spec):
+        end = ending(declared, spec)
+        yield told.problem(
+            f"{told.path_of_engine(role)}.drain",
+            f"drain is {end.drain} s after a pause of {end.pause} s, and terminationGracePeriodSeconds of "
+            f"{template_path(told.deployment, role)} is {end.grace}",
+            f"Remove terminationGracePeriodSeconds, or write {needed}",
+        )
+
+
+def _args(told: _Told, role: str, pods: int) -> Iterator[Problem]:
+    deployment, given = told.deployment, args_of(told.deployment, role)
+    if not given:
+        return
+    path = told.path_of_args(role)
+    if unwritable(deployment, role, pods):
+        return
+    if not is_written(deployment, role):
+        why = (
+            "the template has a command of its own"
+            if has_own_command(deployment, role)
+            else "no model is declared"
+        )
+        what = f"args are appended to the command that inferfleet writes, and {why}"
+        yield told.problem(path, what, "Write them into the template's command, or declare engine.model")
+        return
+    ours = {
+        _flag(word)
+        for position in _POSITIONS
+        for word in flags(WorkerPod(deployment, role, position, pods))
+        if word.startswith("-")
+    }
+    for place, word in enumerate(given):
+        if word.startswith("-") and _flag(word) in ours:
+            what = f"{word.partition('=')[0]} is a flag that inferfleet writes"
+            yield told.problem(
+                f"{path}[{place}]", what, "Remove it, and write the field that it follows from"
+            )
+
+
+def _path_of_container(deployment: ModelDeployment, role: str, position: Position = "Entry") -> str:
+    template = workers_of(deployment, role).of(position)
+    place = engine_container(template.spec)[0] if template else 0
+    return f"{template_path(deployment, role, position)}.spec.containers[{place}]"
+
+
+def _flag(word: str) -> str:
+    return word.partition("=")[0].replace("_", "-")
+
+
+def _own(told: _Told, role: str, pods: int) -> Iterator[Problem]:
+    deployment, seen = told.deployment, set[str]()
+    for position in _POSITIONS if pods > 1 else _POSITIONS[:1]:
+        if not has_own_command(deployment, role, position):
+            continue
+        template = workers_of(deployment, role).of(position)
+        container = template.engine if template else {}
+        words = [*(container.get("command") or ()), *(container.get("args") or ())]
+        path = _path_of_container(deployment, role, position)
+        for found in differences(WorkerPod(deployment, role, position, pods), words):
+            if found.mistake.what not in seen:
+                seen.add(found.mistake.what)
+                yield told.problem(path, found.mistake.what, found.mistake.next_step, found.severity)

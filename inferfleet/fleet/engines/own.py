@@ -1,0 +1,199 @@
+"""A command of the team's own, compared with what its document declares.
+
+It is passed through. Only its plain words are looked at, never a script, and only to say where they are not
+what the document declares: another value is an error, a missing one a warning. No name, port or time follows
+from it.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from inferfleet.api.problems import Mistake, Severity
+from inferfleet.api.wording import listing, shown
+from inferfleet.fleet.engines.worker import WorkerPod
+from inferfleet.profiles.engines import engine
+
+_SHELLS = ("sh", "bash", "dash", "ash", "zsh")
+# What starts the engines of each type, and the flags that repeat what documents declare.
+_STARTS: Mapping[str, tuple[str, ...]] = {
+    "vLLM": ("vllm serve", "vllm.entrypoints.openai.api_server"),
+    "SGLang": ("sglang.launch_server", "sglang serve"),
+    "TensorRT-LLM": ("trtllm-serve",),
+    "Triton": ("tritonserver",),
+}
+_FLAGS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
+    "vLLM": {
+        "model": ("--model",),
+        "served": ("--served-model-name",),
+        "port": ("--port",),
+        "tensor": ("--tensor-parallel-size", "-tp"),
+        "pipeline": ("--pipeline-parallel-size", "-pp"),
+        "data": ("--data-parallel-size", "-dp"),
+    },
+    "SGLang": {
+        "model": ("--model-path", "--model"),
+        "served": ("--served-model-name",),
+        "host": ("--host",),
+        "port": ("--port",),
+        "tensor": ("--tp-size", "--tensor-parallel-size", "--tp"),
+        "pipeline": ("--pp-size", "--pipeline-parallel-size", "--pp"),
+        "data": ("--dp-size", "--data-parallel-size", "--dp"),
+    },
+    "TensorRT-LLM": {
+        "model": ("--model",),
+        "host": ("--host",),
+        "port": ("--port",),
+        "tensor": ("--tp_size", "--tensor_parallel_size"),
+        "pipeline": ("--pp_size", "--pipeline_parallel_size"),
+    },
+    "Triton": {"port": ("--http-port",)},
+}
+_LOOPBACK = ("127.0.0.1", "localhost", "::1")
+_OPEN = "0.0.0.0"
+_FIELDS = {
+    "model": "engine.model",
+    "served": "engine.servedNames",
+    "port": "engine.port",
+    "tensor": "topology.tensor",
+    "pipeline": "topology.pipeline",
+    "data": "topology.data",
+}
+
+
+@dataclass(frozen=True)
+class Difference:
+    """A place where a command of one's own is not what its document declares."""
+
+    mistake: Mistake
+    severity: Severity
+
+
+def script_at(words: Sequence[str]) -> int | None:
+    """Return the position of the script of a shell in a command line, None without one: `sh -c SCRIPT`."""
+    for place, word in enumerate(words):
+        if word.rpartition("/")[2] not in _SHELLS:
+            continue
+        following = place + 1
+        while following < len(words) and words[following].startswith("-"):
+            if "c" in words[following] and not words[following].startswith("--"):
+                return following + 1 if following + 1 < len(words) else None
+            following += 2 if words[following][-1] in "oO" else 1
+    return None
+
+
+def differences(pod: WorkerPod, words: Sequence[str]) -> Iterator[Difference]:
+    """Yield where the words of command and args are not what the document declares."""
+    place = script_at(words)
+    if place is not None:
+        if "exec " not in words[place]:
+            yield _differs(
+                "the engine is started by a shell without exec, which may keep the end of the pod from it, so "
+                "that requests in hand are cut",
+                "Write exec before the program",
+                "warning",
+            )
+        return
+    kind = pod.engine.type
+    known = _FLAGS.get(kind)
+    if known is None:
+        return
+    line = " ".join(words)
+    if not any(start in line for start in _STARTS[kind]):
+        others = [name for name, starts in _STARTS.items() if any(start in line for start in starts)]
+        if others:
+            what = f"the command starts {others[0]}, and engine.type is {kind}"
+            yield _differs(what, f"Write type: {others[0]}, or another command", "error")
+        return
+    for name, wanted in _declared(pod).items():
+        if name in known:
+            yield from _compared(name, wanted, known[name], words, pod)
+
+
+def _declared(pod: WorkerPod) -> dict[str, tuple[str, ...]]:
+    """Return what flags should say, by what it is of; () where the engine's default is as good."""
+    engine, topology = pod.engine, pod.topology
+    declared: dict[str, tuple[str, ...]] = {}
+    if engine.model:
+        declared["model"] = (engine.model.repository,)
+    if pod.serves:
+        declared["port"] = (str(pod.port),)
+        declared["host"] = (_OPEN,)
+        if engine.served_names:
+            declared["served"] = engine.served_names
+    for name, size in (("tensor", topology.tensor), ("pipeline", topology.pipeline), ("data", topology.data)):
+        declared[name] = (str(size),)
+    return declared
+
+
+def _compared(
+    name: str, wanted: tuple[str, ...], spellings: tuple[str, ...], words: Sequence[str], pod: WorkerPod
+) -> Iterator[Difference]:
+    given = _values(spellings, words) or (_positional(words) if name == "model" else None)
+    flag = f"{spellings[0]}={' '.join(wanted)}"
+    if not given:
+        defaults = {"port": str(_default_port(pod)), "tensor": "1", "pipeline": "1", "data": "1"}
+        if defaults.get(name) == wanted[0]:
+            return
+        because = (
+            f"{pod.engine.type} listens on {_LOOPBACK[0]} without it, where nothing reaches it"
+            if name == "host"
+            else f"{_FIELDS[name]} is {shown(' '.join(wanted))}"
+        )
+        yield _differs(
+            f"{spellings[0]} is not among the words of the command, and {because}",
+            f"Add {flag}, or leave the command out: inferfleet writes it where engine.model is declared",
+            "warning",
+        )
+    elif name == "host":
+        if given[0] in _LOOPBACK:
+            what = f"{spellings[0]} is {given[0]}, where nothing outside of the pod reaches the engine"
+            yield _differs(what, f"Write {_OPEN}", "error")
+    elif _plain(given) and set(given) != set(wanted):
+        yield _differs(
+            f"{spellings[0]} is {shown(' '.join(given))}, and {_FIELDS[name]} of the document is "
+            f"{shown(listing(wanted))}",
+            "Change one of the two",
+            "error",
+        )
+
+
+def _values(spellings: tuple[str, ...], words: Sequence[str]) -> tuple[str, ...] | None:
+    """Return the values of the last such flag, None where it is not there; `-` and `_` are alike."""
+    alike = {spelling.replace("_", "-") for spelling in spellings}
+    found: tuple[str, ...] | None = None
+    for place, word in enumerate(words):
+        flag, equals, value = word.partition("=")
+        if flag.replace("_", "-") not in alike:
+            continue
+        if equals:
+            found = (value,)
+            continue
+        following: list[str] = []
+        for other in words[place + 1 :]:
+            if other.startswith("-"):
+                break
+            following.append(other)
+        found = tuple(following)
+    return found
+
+
+def _positional(words: Sequence[str]) -> tuple[str, ...] | None:
+    """Return the word behind `serve` or `trtllm-serve`, None where it is a flag or there is none."""
+    for place, word in enumerate(words[:-1]):
+        following = words[place + 1]
+        if word.rpartition("/")[2] in ("serve", "trtllm-serve") and not following.startswith("-"):
+            return (following,)
+    return None
+
+
+def _plain(values: Sequence[str]) -> bool:
+    """Return whether no value is one that only the container knows."""
+    return not any("$" in value for value in values)
+
+
+def _default_port(pod: WorkerPod) -> int:
+    return engine(pod.engine.type).port
+
+
+def _differs(what: str, next_step: str, severity: Severity) -> Difference:
+    return Difference(Mistake(what, next_step), severity)

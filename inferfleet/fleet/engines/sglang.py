@@ -1,0 +1,47 @@
+"""The command line of SGLang.
+
+Sources: sglang/srt/server_args.py, docs/references/multi_node_deployment, of prefill and decode apart
+docs/advanced_features/pd_disaggregation.md. Tried with the parser of SGLang 0.5.23.
+"""
+
+from collections.abc import Iterator
+
+from inferfleet.fleet.engines.worker import INDEX, LEADER, SIZE, WorkerPod
+from inferfleet.fleet.roles import PREFILL, is_disaggregated, serving_roles
+from inferfleet.profiles.engines import SGLANG_MEETS
+from inferfleet.profiles.kv_transfer import BOOTSTRAP_PORT
+
+
+def arguments(pod: WorkerPod) -> Iterator[str]:
+    """Yield what follows the program."""
+    engine, topology = pod.engine, pod.topology
+    if engine.model is None:
+        raise ValueError("no command line is written for an engine without a model")
+    yield f"--model-path={engine.model.repository}"
+    if engine.model.revision:
+        yield f"--revision={engine.model.revision}"
+    for name in engine.served_names[:1]:
+        yield f"--served-model-name={name}"
+    if pod.serves:
+        # It listens on 127.0.0.1 otherwise.
+        yield "--host=0.0.0.0"
+        yield f"--port={pod.port}"
+        yield "--enable-metrics"
+    if topology.tensor > 1:
+        yield f"--tp-size={topology.tensor}"
+    if topology.pipeline > 1:
+        yield f"--pp-size={topology.pipeline}"
+    if topology.data > 1:
+        yield f"--dp-size={topology.data}"
+    if topology.attention > 1:
+        yield f"--attn-dp-size={topology.attention}"
+    if topology.expert:
+        yield f"--ep-size={topology.tensor}"
+    if pod.pods > 1:
+        yield f"--nnodes={SIZE}"
+        yield f"--node-rank={INDEX}"
+        yield f"--dist-init-addr={LEADER}:{SGLANG_MEETS}"
+    if is_disaggregated(pod.deployment) and pod.role in serving_roles(pod.deployment):
+        yield f"--disaggregation-mode={pod.role}"
+        if pod.role == PREFILL:
+            yield f"--disaggregation-bootstrap-port={BOOTSTRAP_PORT}"

@@ -1,0 +1,22 @@
+"""The command line of TensorRT-LLM in one pod: `trtllm-serve` (tensorrt_llm/commands/serve.py)."""
+
+from collections.abc import Iterator
+
+from inferfleet.fleet.engines.worker import WorkerPod
+
+
+def arguments(pod: WorkerPod) -> Iterator[str]:
+    """Yield what follows the program."""
+    engine, topology = pod.engine, pod.topology
+    if engine.model is None:
+        raise ValueError("no command line is written for an engine without a model")
+    yield engine.model.repository
+    # It listens on localhost otherwise.
+    yield "--host=0.0.0.0"
+    yield f"--port={pod.port}"
+    if topology.tensor > 1:
+        yield f"--tp_size={topology.tensor}"
+    if topology.pipeline > 1:
+        yield f"--pp_size={topology.pipeline}"
+    if topology.expert:
+        yield f"--ep_size={topology.tensor}"

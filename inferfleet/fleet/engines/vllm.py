@@ -1,0 +1,103 @@
+"""The command line of vLLM.
+
+Sources: vllm/engine/arg_utils.py and vllm/entrypoints/openai/dp_supervisor.py (a pod's first copy follows
+from --node-rank), docs/serving/parallelism_scaling.md and data_parallel_deployment.md, of KV transfer
+docs/features/nixl_connector_usage.md and mooncake_connector_usage.md. Tried with the parser of vLLM 0.32.
+"""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from inferfleet.fleet.engines.worker import INDEX, LEADER, SIZE, WorkerPod
+from inferfleet.fleet.roles import DECODE, connector, is_disaggregated, serving_roles
+
+# The connector's class and the roles in it, by `prefill.connector`.
+CONNECTORS = {"NIXL": "NixlConnector", "Mooncake": "MooncakeConnector"}
+_KV_ROLES = {"prefill": "kv_producer", "decode": "kv_consumer"}
+TRANSFER = "--kv-transfer-config"
+# Keys of the connector's configuration that inferfleet writes.
+TRANSFER_KEYS = ("kv_connector", "kv_role")
+
+
+def arguments(pod: WorkerPod, *, drain: int) -> Iterator[str]:
+    """Yield what follows the program; `drain` are the seconds that requests have after SIGTERM."""
+    engine, topology = pod.engine, pod.topology
+    if engine.model is None:
+        raise ValueError("no command line is written for an engine without a model")
+    yield engine.model.repository
+    if engine.model.revision:
+        yield f"--revision={engine.model.revision}"
+    if engine.served_names:
+        yield from ("--served-model-name", *engine.served_names)
+    if pod.serves:
+        yield f"--port={pod.port}"
+    if topology.tensor > 1:
+        yield f"--tensor-parallel-size={topology.tensor}"
+    if topology.pipeline > 1:
+        yield f"--pipeline-parallel-size={topology.pipeline}"
+    if topology.data > 1:
+        yield f"--data-parallel-size={topology.data}"
+    yield from _group(pod)
+    if topology.expert:
+        yield "--enable-expert-parallel"
+    if pod.serves:
+        yield f"--shutdown-timeout={drain}"
+    if config := transfer_config(pod):
+        yield f"{TRANSFER}={json.dumps(config, sort_keys=True, separators=(',', ':'))}"
+
+
+def _group(pod: WorkerPod) -> Iterator[str]:
+    """Yield what joins the pods of a worker and says who shares requests among its copies.
+
+    Pods with whole copies meet at --data-parallel-address, and infer their first copy from --node-rank; one
+    copy over several pods is run by vLLM's own launcher of processes, and followers have no API server.
+    """
+    topology, chosen = pod.topology, pod.balance
+    if pod.pods == 1:
+        if chosen == "Port":
+            yield f"--data-parallel-size-local={topology.data_local}"
+            yield "--data-parallel-multi-port-external-lb"
+        return
+    if not pod.has_copies:
+        yield f"--nnodes={SIZE}"
+        yield f"--node-rank={INDEX}"
+        yield f"--master-addr={LEADER}"
+        if not pod.serves:
+            yield "--headless"
+        return
+    if chosen == "Pod" and topology.data_local == 1:
+        yield f"--data-parallel-address={LEADER}"
+        yield f"--data-parallel-rank={INDEX}"
+        return
+    yield f"--data-parallel-size-local={topology.data_local}"
+    if chosen == "Port":
+        yield "--data-parallel-multi-port-external-lb"
+        yield f"--data-parallel-address={LEADER}"
+        yield f"--node-rank={INDEX}"
+        return
+    if chosen == "Pod":
+        yield "--data-parallel-hybrid-lb"
+    yield f"--nnodes={SIZE}"
+    yield f"--node-rank={INDEX}"
+    yield f"--master-addr={LEADER}"
+    if not pod.serves:
+        yield "--headless"
+
+
+def transfer_config(pod: WorkerPod) -> dict[str, Any] | None:
+    """Return `--kv-transfer-config` of a pod, None for one that hands no KV cache on by a written flag.
+
+    Decode pods of NIXL read those prompts themselves whose caches ended with a prefill pod.
+    """
+    deployment = pod.deployment
+    prefill = deployment.spec.prefill
+    if prefill is None or not is_disaggregated(deployment) or pod.role not in serving_roles(deployment):
+        return None
+    name = CONNECTORS.get(connector(deployment))
+    if name is None:
+        return None
+    recompute = (
+        {"kv_load_failure_policy": "recompute"} if pod.role == DECODE and name == "NixlConnector" else {}
+    )
+    return {**recompute, **prefill.options, "kv_connector": name, "kv_role": _KV_ROLES[pod.role]}
