@@ -28,7 +28,7 @@ from inferfleet.desired.serving import ServingStack, serving_stack
 from inferfleet.desired.values import Component, Desired, DesiredCluster, Served
 from inferfleet.fleet.decisions import Plan
 from inferfleet.fleet.lock.lock import Lock
-from inferfleet.fleet.planning import plan, with_levels
+from inferfleet.fleet.planning import plan
 from inferfleet.fleet.spot import Spot
 from inferfleet.gke.decide import Cloud, decide
 from inferfleet.manifests.scheduling.capacity_told import capacity_problems
@@ -48,7 +48,6 @@ def desired(documents: Documents, lock: Lock, *, registry: Registry | None = Non
     Raises InvalidDocuments with all errors of CEL, plugins, templates, placement and names.
     """
     registry = registry or builtin()
-    documents = with_levels(documents, lock)
     all_chains = chains(documents, registry)
     worked = worked_out(documents, lock, all_chains)
     planned = plan(documents, lock, worked.demands)

@@ -8,7 +8,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from inferfleet.api.documents import Documents
-from inferfleet.api.kinds.base import FIRST_DEFAULTS
 from inferfleet.api.kinds.inference_class import Device, InferenceClass
 from inferfleet.api.kinds.model_deployment import ModelDeployment
 from inferfleet.api.kinds.node_pool import NodePool
@@ -231,10 +230,9 @@ def _position(documents: Documents, stand: Stand, place: _Place, chains: Chains)
     problems += unscaled(outcome.template, stand)
     problems += without_storage(outcome.template, stand)
     problems += risk_problems(stand, outcome, [bound.link for bound in links], documents.settings)
-    if stand.deployment.spec.level > FIRST_DEFAULTS:
-        # Last, so that a plugin may give what is taken from pods that say nothing.
-        outcome = replace(outcome, template=restrained(outcome.template, generated))
-        generated = restrained(generated, generated)
+    # Last, so that a plugin may give what is taken from pods that say nothing.
+    outcome = replace(outcome, template=restrained(outcome.template, generated))
+    generated = restrained(generated, generated)
     made = Pods(
         stand.spot,
         stand.role,

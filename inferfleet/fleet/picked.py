@@ -4,7 +4,6 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from inferfleet.api.kinds.base import SIZED_PICKERS
 from inferfleet.api.kinds.inference_cluster import Serving
 from inferfleet.api.kinds.model_deployment import ModelDeployment
 from inferfleet.fleet.engines.balance import every_pod_serves
@@ -31,26 +30,24 @@ _SECONDS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0
 def picker_resources(deployment: ModelDeployment, serving: Serving, replicas: int) -> Amounts:
     """Return requests and limits of the picker of so many replicas on a cluster with this `serving` block.
 
-    They are the deployment's own as a whole, since a mix of both would fit neither; else, by the level of its
-    defaults, those that fit what the picker does, or those of the profile.
+    They are the deployment's own as a whole, since a mix of both would fit neither; else those that fit what
+    the picker does.
     """
     own = deployment.spec.endpoint_picker.resources
     if own is not None:
         both = {"requests": dict(own.requests), "limits": dict(own.limits)}
         return {kind: amounts for kind, amounts in both.items() if amounts}
     profile = picker(profile_of(deployment, serving), disaggregated=is_disaggregated(deployment))
-    used = profile.resources
-    if deployment.spec.level >= SIZED_PICKERS:
-        flags: Mapping[str, Any] = {
-            **profile.flags,
-            **serving.epp_flags,
-            **deployment.spec.endpoint_picker.flags,
-        }
-        used = sized(
-            replicas * endpoints_of_replica(deployment),
-            interval=_seconds(str(flags[_INTERVAL])),
-            long_prompts=_longest_prompt(deployment) > LONG_PROMPT,
-        )
+    flags: Mapping[str, Any] = {
+        **profile.flags,
+        **serving.epp_flags,
+        **deployment.spec.endpoint_picker.flags,
+    }
+    used = sized(
+        replicas * endpoints_of_replica(deployment),
+        interval=_seconds(str(flags[_INTERVAL])),
+        long_prompts=_longest_prompt(deployment) > LONG_PROMPT,
+    )
     return {"requests": dict(used.requests), "limits": dict(used.limits)}
 
 

@@ -12,7 +12,6 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
-from inferfleet.api.kinds.base import FIRST_DEFAULTS
 from inferfleet.api.kinds.inference_cluster import Serving, Tracing
 from inferfleet.api.kinds.model_deployment import ModelDeployment
 from inferfleet.fleet import names
@@ -154,12 +153,10 @@ def _deployment(
     }
 
 
-def _place(deployment: ModelDeployment) -> dict[str, Any]:
+def _place() -> dict[str, Any]:
     """Return an affinity for nodes without GPUs, which others need. It is none that must hold: a cluster may
     have no other nodes. Those of GKE have a taint besides, which pickers do not tolerate.
     """
-    if deployment.spec.level == FIRST_DEFAULTS:
-        return {}
     absent = [{"key": label, "operator": "DoesNotExist"} for label in ACCELERATED_NODE_LABELS]
     preferred = {"weight": 100, "preference": {"matchExpressions": absent}}
     return {"affinity": {"nodeAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [preferred]}}}
@@ -187,7 +184,7 @@ def _template(
     return {
         "metadata": {"labels": labels, **({"annotations": scraped} if scraped else {})},
         "spec": {
-            **_place(deployment),
+            **_place(),
             "tolerations": _leave_lost_nodes(),
             "serviceAccountName": names.epp(deployment.metadata.key, revision),
             "terminationGracePeriodSeconds": ends.grace,
