@@ -35,7 +35,7 @@ from inferfleet.manifests.scheduling.capacity_told import capacity_problems
 from inferfleet.manifests.scheduling.needs import scheduler_needs
 from inferfleet.plugins.findings import Finding, Step, told
 from inferfleet.plugins.registry import Registry, builtin
-from inferfleet.profiles.table import profile
+from inferfleet.profiles.table import picker
 
 # The Secrets that the pods of a spot read.
 Reads = dict[Spot, list[Reference]]
@@ -211,7 +211,7 @@ def _on_cluster(
     endpoints: list[ModelEndpoint],
 ) -> tuple[tuple[Component, ...], dict[str, Served]]:
     """Return the components on a cluster, and what serves each deployment there."""
-    table = profile(documents.clusters[site.cluster].spec.serving.profile)
+    table = picker(documents.clusters[site.cluster].spec.serving.profile, disaggregated=False)
     services = [
         (
             route,

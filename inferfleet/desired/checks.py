@@ -41,7 +41,7 @@ from inferfleet.manifests.picker import check as picker_check
 from inferfleet.manifests.scaling import scaler
 from inferfleet.manifests.scheduling.contradictions import blocks, contradictions
 from inferfleet.manifests.worker_set import KIND
-from inferfleet.profiles.table import profile
+from inferfleet.profiles.table import picker
 
 # The plugin that writes the flags whose absence is told otherwise.
 _WRITER = "engine-args"
@@ -149,7 +149,7 @@ def picker_problems(
         there[spot.deployment, spot.cluster].extend(of)
     sound = set()
     for name, cluster in sorted(documents.clusters.items()):
-        usual = profile(cluster.spec.serving.profile)
+        usual = picker(cluster.spec.serving.profile, disaggregated=False)
         # Pickers of deployments with prefill apart may have other flags than the usual ones.
         used = {row.name: row for (_, where), row in sorted(rows.items()) if where == name}
         problems = [

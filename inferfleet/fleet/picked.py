@@ -10,10 +10,9 @@ from inferfleet.fleet.engines.balance import every_pod_serves
 from inferfleet.fleet.engines.flags import flags_of
 from inferfleet.fleet.engines.words import command_of
 from inferfleet.fleet.ports import pool_ports
-from inferfleet.fleet.roles import engine_of, is_disaggregated, profile_of, serving_roles, workers_of
+from inferfleet.fleet.roles import engine_of, picker_of, serving_roles, workers_of
 from inferfleet.profiles.engines import engine
 from inferfleet.profiles.pickers.sizes import LONG_PROMPT, sized
-from inferfleet.profiles.table import picker
 
 Amounts = Mapping[str, Mapping[str, str]]  # requests and limits, by resource
 
@@ -37,7 +36,7 @@ def picker_resources(deployment: ModelDeployment, serving: Serving, replicas: in
     if own is not None:
         both = {"requests": dict(own.requests), "limits": dict(own.limits)}
         return {kind: amounts for kind, amounts in both.items() if amounts}
-    profile = picker(profile_of(deployment, serving), disaggregated=is_disaggregated(deployment))
+    profile = picker_of(deployment, serving)
     flags: Mapping[str, Any] = {
         **profile.flags,
         **serving.epp_flags,

@@ -5,8 +5,9 @@ from inferfleet.api.kinds.model_deployment import Engine, ModelDeployment, Role
 from inferfleet.api.kinds.serving.prefill import Prefill
 from inferfleet.api.kinds.workers import NodeSelector, Position, Workers
 from inferfleet.profiles.engines import engine
+from inferfleet.profiles.profile import Profile
 from inferfleet.profiles.proxy import ENGINE_PORT
-from inferfleet.profiles.table import engine_images, is_of_release
+from inferfleet.profiles.table import picker
 
 # The role that serves the requests of a deployment, and the only one where it does not split its work.
 DECODE = "decode"
@@ -37,6 +38,11 @@ def has_role(deployment: ModelDeployment, role: str) -> bool:
 def profile_of(deployment: ModelDeployment, serving: Serving) -> str:
     """Return the name of the profile of a deployment's picker and routing proxies on a cluster."""
     return deployment.spec.profile or serving.profile
+
+
+def picker_of(deployment: ModelDeployment, serving: Serving) -> Profile:
+    """Return the row of the table for a deployment's picker and routing proxies on a cluster."""
+    return picker(profile_of(deployment, serving), disaggregated=is_disaggregated(deployment))
 
 
 def workers_of(deployment: ModelDeployment, role: str) -> Workers:
@@ -77,14 +83,9 @@ def listening_port(deployment: ModelDeployment, role: str) -> int:
 def image_of(deployment: ModelDeployment, role: str, images: Images) -> str | None:
     """Return the image that a cluster with these images has for a role's engine, or None.
 
-    Templates that name one have their own. A deployment with a profile of its own has the image of that
-    release, unless the cluster has one that is no release's, such as that of a mirror.
+    Templates that name one have their own.
     """
-    kind = engine_of(deployment, role).type
-    of_cluster = images.engine.get(kind)
-    if deployment.spec.profile and (of_cluster is None or is_of_release(of_cluster)):
-        return engine_images(deployment.spec.profile).get(kind, of_cluster)
-    return of_cluster
+    return images.engine.get(engine_of(deployment, role).type)
 
 
 def running_image(deployment: ModelDeployment, role: str, images: Images) -> str | None:

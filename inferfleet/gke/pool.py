@@ -19,8 +19,6 @@ from inferfleet.gke.facts.drivers import chosen
 from inferfleet.gke.facts.machine import Fabric, Machine
 from inferfleet.gke.facts.machines import machine_of
 
-# Where placement.lock has the driver of a pool.
-
 
 @dataclass(frozen=True)
 class GkeClass:

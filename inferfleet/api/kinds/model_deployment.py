@@ -189,8 +189,8 @@ class ModelDeploymentSpec(Model):
     cluster share their pools. Default: the same workers do both.
     """
     profile: str | None = None
-    """Profile of this deployment alone: its picker, routing proxies, and engines whose image is that of a
-    release. Default: `serving.profile` of each cluster.
+    """Profile of this deployment alone, for its picker and routing proxies. Default: `serving.profile` of
+    each cluster.
     """
     endpoint_picker: EndpointPicker = EndpointPicker()
     """Overrides for the endpoint picker of this deployment. Default: what the cluster's profile says."""

@@ -26,7 +26,6 @@ from inferfleet.manifests.programs import tracing_variables, variable_of_pod
 from inferfleet.profiles.devices import ACCELERATED_NODE_LABELS
 from inferfleet.profiles.profile import Profile
 from inferfleet.profiles.table import picker as picker_row
-from inferfleet.profiles.table import profile as usual_picker
 
 CONTAINER = "epp"
 # A lost node has its pods for as long as they tolerate it, by default 300 s
@@ -108,7 +107,7 @@ def objects(
 
 def image(deployment: ModelDeployment, serving: Serving, profile: Profile) -> str:
     """Return the image of a picker of this profile: the deployment's, the cluster's, or the profile's own."""
-    same = usual_picker(serving.profile).epp_image == profile.epp_image
+    same = picker_row(serving.profile, disaggregated=False) is profile
     of_cluster = serving.images.epp if same else None
     if is_disaggregated(deployment):
         usual = picker_row(serving.profile, disaggregated=True)
@@ -274,7 +273,8 @@ def _container(
         "securityContext": {
             "allowPrivilegeEscalation": False,
             "capabilities": {"drop": ["ALL"]},
-            **({"readOnlyRootFilesystem": True} if profile.read_only_root_filesystem else {}),
+            # Pickers write no file, and make their certificate in memory.
+            "readOnlyRootFilesystem": True,
         },
         "terminationMessagePolicy": "FallbackToLogsOnError",
     }

@@ -16,7 +16,7 @@ from inferfleet.api.problems import Problem, Severity
 from inferfleet.api.wording import listing
 from inferfleet.fleet.engines.absent import absence, parts
 from inferfleet.fleet.engines.balance import balance
-from inferfleet.fleet.roles import DECODE, profile_of, running_image, workers_of
+from inferfleet.fleet.roles import DECODE, picker_of, running_image, workers_of
 from inferfleet.profiles import table
 from inferfleet.profiles.images import Version
 from inferfleet.profiles.kv_transfer import version_of
@@ -104,7 +104,7 @@ def _of_picker(
     name: str, deployment: ModelDeployment, clusters: Iterable[InferenceCluster]
 ) -> Iterator[_Said]:
     for cluster in clusters:
-        row = table.profile(profile_of(deployment, cluster.spec.serving))
+        row = picker_of(deployment, cluster.spec.serving)
         if name not in row.pool_metrics:
             what = f"pickers of profile {row.name} have no metric {name} (cluster {cluster.metadata.name!r})"
             step = f"They have {listing(row.pool_metrics)}; or write a metric of the engine"
@@ -116,7 +116,7 @@ def _unusable(name: str, deployment: ModelDeployment, clusters: Iterable[Inferen
     what = f"{name} of endpoint pickers {_OTHERS_OF_PICKERS[name]}"
     if _OTHERS_OF_PICKERS[name] != _PODS:
         what += ", and a scaler here asks for averages over the one in the label name"
-    rows = [table.profile(profile_of(deployment, cluster.spec.serving)) for cluster in clusters]
+    rows = [picker_of(deployment, cluster.spec.serving) for cluster in clusters]
     averages = rows[0].pool_metrics if rows else sorted(OF_PICKERS)
     step = (
         f"Write one of {listing(averages)}, or a metric of the engine, or by: External for a scaler of yours"
