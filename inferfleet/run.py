@@ -14,7 +14,7 @@ from inferfleet.api.loading.stack_files import keys_in_repository, read_capacity
 from inferfleet.api.problems import cluster_problem, of_severity
 from inferfleet.desired import desired
 from inferfleet.desired.addresses import Address
-from inferfleet.desired.awaiting import with_leaving, with_marks, with_numbers, without_kinds
+from inferfleet.desired.awaiting import with_leaving, with_numbers, without_kinds
 from inferfleet.desired.gate import announcements, queues, refusals
 from inferfleet.desired.values import Desired
 from inferfleet.fleet.advice.seen import stale
@@ -113,7 +113,7 @@ def prepare(
         raise InvalidDocuments(documents.located(problems))
 
     left = without_kinds(with_leaving(first, documents, lock, seen.leaving), seen.unknown)
-    final = with_numbers(with_marks(left, seen.marks), seen.scaled)
+    final = with_numbers(left, seen.scaled)
     new_text = text(
         with_uids(final.plan.lock, seen.uids, gone={*seen.absent, *replaced_clusters(lock, final.plan.lock)})
     )

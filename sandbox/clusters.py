@@ -28,7 +28,7 @@ from sandbox.passphrase import forget
 from sandbox.placement_lock import forget_clusters
 from sandbox.places import StackPlaces
 from sandbox.plans import ClusterPlan, cluster_plans, has_workers_of_many_pods, parts_for
-from sandbox.private import close_to_others, owner_only
+from sandbox.private import owner_only
 from sandbox.problem import SandboxProblem
 from sandbox.processes import end_processes, processes_in
 from sandbox.pulumi_state import prepare_pulumi, resources_of
@@ -55,7 +55,6 @@ def up(root: Path, stack: str, documents: Documents, *, progress: Progress | Non
         )
     with locked(places.lock, waiting=_waiting(places, progress)), owner_only():
         places.folder.mkdir(parents=True, exist_ok=True)
-        close_to_others(places.folder.parent)
         _refuse_old_state(places, plans)
         lifecycle.refuse_busy(places)
         why = obstacle()

@@ -3,7 +3,7 @@
 import os
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 
 # Keys and tokens lie among what is written, so that nobody else may read any of it.
@@ -33,16 +33,6 @@ def write_file(path: Path, text: str, *, mode: int = _OWNER_ONLY) -> None:
         os.fchmod(descriptor, mode)
         file.write(text)
     temporary.replace(path)
-
-
-def close_to_others(folder: Path) -> None:
-    """Take the rights of others from the folder and all in it, as earlier versions left them some."""
-    for parent, folders, files in os.walk(folder):
-        for path in [parent, *(os.path.join(parent, name) for name in (*folders, *files))]:
-            with suppress(FileNotFoundError):  # a running program has removed it meanwhile
-                mode = os.lstat(path).st_mode
-                if mode & _NOBODY_ELSE and not os.path.islink(path):
-                    os.chmod(path, mode & 0o700)
 
 
 class _Umask:

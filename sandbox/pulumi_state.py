@@ -10,7 +10,7 @@ from typing import Any
 
 from sandbox import with_salt
 from sandbox.environment import environment, python_folder
-from sandbox.passphrase import make_passphrase, re_encrypt
+from sandbox.passphrase import make_passphrase
 from sandbox.places import StackPlaces
 from sandbox.private import write_file
 from sandbox.problem import SandboxProblem
@@ -36,12 +36,10 @@ def prepare_pulumi(places: StackPlaces, tools: Tools) -> None:
     pulumi = tools.program("pulumi")
     _write_program(places, pulumi)
     variables = environment(places, tools)
-    with_empty = make_passphrase(places, _salt(places))
+    make_passphrase(places, _salt(places))
     if _state_file(places) is None:
-        passphrase = "" if with_empty else places.passphrase.read_text().strip()
+        passphrase = places.passphrase.read_text().strip()
         _create_stack(places, pulumi, variables | {"PULUMI_CONFIG_PASSPHRASE": passphrase})
-    if with_empty:
-        re_encrypt(places, pulumi, variables)
 
 
 def _create_stack(places: StackPlaces, pulumi: Path, variables: dict[str, str]) -> None:

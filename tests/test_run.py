@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from fleet_of_one import DEPLOYMENT, TODAY, UID
-from recorded_project import BEGUN, EAST, KUBECONFIG, LOCK, LOCK_WITHOUT_UID, OTHER_UID, Project, recorded
+from recorded_project import EAST, KUBECONFIG, LOCK, LOCK_WITHOUT_UID, OTHER_UID, Project, recorded
 
 from inferfleet.api.problems import InvalidDocuments, Problem, Where
 from inferfleet.fleet.decisions import Leaving
@@ -24,7 +24,7 @@ def test_nothing_is_written_before_the_run_remembers(project: Project) -> None:
     prepared = project.prepare()
     assert project.files == before
     prepared.remember()
-    assert project.files == before | {"stacks/prod/placement.lock": LOCK + BEGUN}
+    assert project.files == before | {"stacks/prod/placement.lock": LOCK}
 
 
 def test_a_second_run_has_nothing_to_write(project: Project) -> None:
@@ -33,7 +33,7 @@ def test_a_second_run_has_nothing_to_write(project: Project) -> None:
     again = project.prepare()
     assert (again.lock_text, again.warnings) == (None, ())
     again.remember()
-    assert project.lock_file.read_text() == LOCK + BEGUN
+    assert project.lock_file.read_text() == LOCK
 
 
 def test_a_move_is_written(project: Project) -> None:
@@ -52,7 +52,7 @@ def test_the_uid_of_a_cluster_is_recorded_once(project: Project) -> None:
 
 def test_a_cluster_that_told_no_uid_stays_without_one(project: Project) -> None:
     project.clusters.answer = Observation()
-    assert project.prepare().lock_text == LOCK_WITHOUT_UID + BEGUN
+    assert project.prepare().lock_text == LOCK_WITHOUT_UID
 
 
 def test_the_uid_of_a_cluster_that_is_gone_is_forgotten_because_the_next_one_has_another() -> None:
@@ -122,7 +122,7 @@ def test_ci_locks_a_stack_unless_it_says_otherwise(
             "placement.lock does not match the documents (ml/qwen on east/l4: 0 -> 1 replicas)"
         )
     else:
-        assert project.prepare(ci=ci).lock_text == LOCK + BEGUN
+        assert project.prepare(ci=ci).lock_text == LOCK
 
 
 def test_clusters_are_asked_about_what_is_desired_with_the_kubeconfig_of_the_configuration(

@@ -1,9 +1,9 @@
 """What is decided last, once the clusters have answered, on the finished value.
 
 Which engine workloads an update does not wait for, because others must leave their nodes first, so that their
-ready hooks are held; which routes change only once new pods are ready; which pods keep an annotation of
-earlier versions; which workloads take over the number of their replicas; and which objects are left out,
-because a cluster does not know their kind. Nothing else is changed.
+ready hooks are held; which routes change only once new pods are ready; which workloads take over the number
+of their replicas; and which objects are left out, because a cluster does not know their kind. Nothing else is
+changed.
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping
@@ -13,13 +13,12 @@ from functools import partial
 from inferfleet.api.documents import Documents
 from inferfleet.desired.endpoints import routes_follow
 from inferfleet.desired.values import Component, Desired, DesiredCluster, KubeObject
-from inferfleet.fleet import names
 from inferfleet.fleet.decisions import Leaving, Plan, Roll
 from inferfleet.fleet.lock.lock import Lock
 from inferfleet.fleet.placement.handover import other_revisions, waiting
 from inferfleet.fleet.spot import Spot
 from inferfleet.manifests.routes import KIND as ROUTE
-from inferfleet.manifests.workload import forced, marked, unawaited
+from inferfleet.manifests.workload import forced, unawaited
 
 Change = Callable[[KubeObject], KubeObject]
 ApiKind = tuple[str, str]  # (apiVersion, kind)
@@ -119,28 +118,6 @@ def _without(cluster: DesiredCluster, kinds: Collection[ApiKind]) -> DesiredClus
         for component in cluster.components
     )
     return replace(cluster, components=tuple(components))
-
-
-def with_marks(desired: Desired, marks: Mapping[tuple[str, str, str], str]) -> Desired:
-    """Return what is desired, with the annotation of plugins in pod templates that have it.
-
-    Earlier versions wrote it there: to take it away would restart pods. `marks` are its values by cluster,
-    namespace and name of the workload. It goes with the last plugin that does anything to these pods.
-    """
-    if not marks:
-        return desired
-    return replace(desired, clusters=tuple(_with_marks(cluster, marks) for cluster in desired.clusters))
-
-
-def _with_marks(cluster: DesiredCluster, marks: Mapping[tuple[str, str, str], str]) -> DesiredCluster:
-    def kept(made: KubeObject) -> KubeObject:
-        mark = marks.get((cluster.connection.cluster, made.namespace or "", made.kubernetes_name))
-        shaped = names.PLUGINS in made.manifest["metadata"].get("annotations", {})
-        # Only Deployments are from before; one may have given its name to a LeaderWorkerSet since.
-        old = made.kind == "Deployment"
-        return replace(made, manifest=marked(made.manifest, mark)) if mark and shaped and old else made
-
-    return _with_changed(cluster, {key for keys in cluster.workloads.values() for key in keys}, kept)
 
 
 def with_numbers(desired: Desired, scaled: Collection[tuple[str, str, str]]) -> Desired:

@@ -28,14 +28,14 @@ from inferfleet.desired.serving import ServingStack, serving_stack
 from inferfleet.desired.values import Component, Desired, DesiredCluster, Served
 from inferfleet.fleet.decisions import Plan
 from inferfleet.fleet.lock.lock import Lock
-from inferfleet.fleet.planning import plan, with_levels
+from inferfleet.fleet.planning import plan
 from inferfleet.fleet.spot import Spot
 from inferfleet.gke.decide import Cloud, decide
 from inferfleet.manifests.scheduling.capacity_told import capacity_problems
 from inferfleet.manifests.scheduling.needs import scheduler_needs
 from inferfleet.plugins.findings import Finding, Step, told
 from inferfleet.plugins.registry import Registry, builtin
-from inferfleet.profiles.table import profile
+from inferfleet.profiles.table import picker
 
 # The Secrets that the pods of a spot read.
 Reads = dict[Spot, list[Reference]]
@@ -48,7 +48,6 @@ def desired(documents: Documents, lock: Lock, *, registry: Registry | None = Non
     Raises InvalidDocuments with all errors of CEL, plugins, templates, placement and names.
     """
     registry = registry or builtin()
-    documents = with_levels(documents, lock)
     all_chains = chains(documents, registry)
     worked = worked_out(documents, lock, all_chains)
     planned = plan(documents, lock, worked.demands)
@@ -212,7 +211,7 @@ def _on_cluster(
     endpoints: list[ModelEndpoint],
 ) -> tuple[tuple[Component, ...], dict[str, Served]]:
     """Return the components on a cluster, and what serves each deployment there."""
-    table = profile(documents.clusters[site.cluster].spec.serving.profile)
+    table = picker(documents.clusters[site.cluster].spec.serving.profile, disaggregated=False)
     services = [
         (
             route,

@@ -39,7 +39,7 @@ from inferfleet.manifests.picker import check as picker_check
 from inferfleet.manifests.scaling import scaler
 from inferfleet.manifests.scheduling.contradictions import blocks, contradictions
 from inferfleet.manifests.worker_set import KIND
-from inferfleet.profiles.table import profile
+from inferfleet.profiles.table import picker
 
 
 def engine_problems(documents: Documents, planned: Plan) -> Iterator[Problem]:
@@ -130,7 +130,7 @@ def picker_problems(
         there[spot.deployment, spot.cluster].extend(of)
     sound = set()
     for name, cluster in sorted(documents.clusters.items()):
-        usual = profile(cluster.spec.serving.profile)
+        usual = picker(cluster.spec.serving.profile, disaggregated=False)
         # Pickers of deployments with prefill apart may have other flags than the usual ones.
         used = {row.name: row for (_, where), row in sorted(rows.items()) if where == name}
         problems = [

@@ -6,14 +6,12 @@ from typing import Any
 
 from inferfleet.api.documents import Documents
 from inferfleet.desired.values import Connection, KubeObject
-from inferfleet.fleet import names
+from inferfleet.fleet import names, roles
 from inferfleet.fleet.lock.lock import Lock
-from inferfleet.fleet.roles import is_disaggregated, profile_of
 from inferfleet.gke import names as cloud_names
 from inferfleet.gke.values import SYSTEM_POOL, CloudCluster
 from inferfleet.profiles.installing import is_older
 from inferfleet.profiles.profile import Profile
-from inferfleet.profiles.table import picker
 
 # Their controllers hold load balancers and disks: they must see the deletion before the cluster is deleted.
 CLOUD_BODIED = frozenset({"Gateway", "Ingress", "PersistentVolumeClaim", "Service"})
@@ -59,7 +57,7 @@ class Site:
 def picker_of(documents: Documents, deployment: str, cluster: str) -> Profile:
     """Return the row of the table for the endpoint picker of a deployment on a cluster."""
     serving, document = documents.clusters[cluster].spec.serving, documents.deployments[deployment]
-    return picker(profile_of(document, serving), disaggregated=is_disaggregated(document))
+    return roles.picker_of(document, serving)
 
 
 def definitions(documents: Documents, deployments: Iterable[str], cluster: str) -> dict[str, str]:

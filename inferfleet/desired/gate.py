@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from inferfleet.api.documents import Documents
-from inferfleet.api.kinds.base import FIRST_DEFAULTS
 from inferfleet.api.problems import Problem
 from inferfleet.api.wording import listing, shown
 from inferfleet.desired.values import Desired
@@ -17,9 +16,6 @@ from inferfleet.fleet.advice.unreached import unreached
 from inferfleet.fleet.decisions import Change, Plan, Roll, Unplaced, moves
 from inferfleet.fleet.lock.lock import Lock, matches
 from inferfleet.fleet.spot import Spot
-
-# As many deployments are named in one message.
-_SHOWN = 5
 
 
 def refusals(
@@ -71,7 +67,6 @@ def announcements(
                 severity="warning",
             )
         )
-    warnings += _restarted_by_defaults(desired, documents, lock)
     if documents.settings.await_ == "applied":
         warnings += _rolling_together(desired, documents, lock)
     if locked:
@@ -113,32 +108,6 @@ def queues(plan: Plan, *, parallel: int | None) -> tuple[Problem, ...]:
 def _round(workloads: int) -> int:
     """Return a power of two with room for pickers beside the workloads, so that it stays true for a while."""
     return 1 << (workloads * 3 // 2).bit_length()
-
-
-def _restarted_by_defaults(desired: Desired, documents: Documents, lock: Lock) -> Iterator[Problem]:
-    """Yield which pods restart because their deployments come to another level of defaults."""
-    known, now = {spot.deployment for spot in lock.placements}, desired.plan.lock
-    placed = {spot.deployment for spot in now.placements} & documents.deployments.keys()
-    changed: dict[tuple[int, bool], list[str]] = {}
-    for key in sorted(known & placed):
-        before, after = (one.pod_defaults.get(key, FIRST_DEFAULTS) for one in (lock, now))
-        if before != after:
-            # Only the first level is another one for pods of engines too.
-            changed.setdefault((after, FIRST_DEFAULTS in (before, after)), []).append(key)
-    for (level, engines), keys in sorted(changed.items()):
-        more = f" and {len(keys) - _SHOWN} more" if len(keys) > _SHOWN else ""
-        which = f"{', '.join(keys[:_SHOWN])}{more}"
-        yield Problem(
-            f"pods and pickers of {which} restart, because their defaults come to level {level}"
-            if engines
-            else f"defaults of {which} come to level {level}, which is another one for pickers alone: those "
-            "that request other resources are replaced, and no pod of an engine restarts",
-            "Write podDefaults into documents instead of the stack's settings to restart one deployment "
-            "after the other",
-            kind="ModelDeployment",
-            key=keys[0],
-            severity="warning" if engines else "notice",
-        )
 
 
 def _rolls(desired: Desired, *, unwaited: bool) -> Iterator[Problem]:
@@ -249,7 +218,7 @@ def lock_refusals(desired: Desired, lock: Lock) -> Iterator[Problem]:
     if matches(lock, desired.plan.lock):
         return
     changes = [*(describe(change) for change in desired.plan.changes), *map(str, desired.cloud_changes)]
-    other = "it has notes of a merge" if lock.was else "clusters, services or pod defaults differ"
+    other = "it has notes of a merge" if lock.was else "clusters or services differ"
     moves = "; ".join(changes) or other
     yield Problem(
         f"placement.lock does not match the documents ({moves})",

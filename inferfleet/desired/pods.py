@@ -8,7 +8,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from inferfleet.api.documents import Documents
-from inferfleet.api.kinds.base import FIRST_DEFAULTS
 from inferfleet.api.kinds.inference_class import Device, InferenceClass
 from inferfleet.api.kinds.model_deployment import ModelDeployment
 from inferfleet.api.kinds.node_pool import NodePool
@@ -42,7 +41,7 @@ from inferfleet.plugins.contract import Companion, PluginError, PodTemplate, Req
 from inferfleet.plugins.findings import Finding, Step
 from inferfleet.plugins.link import BoundLink, Link
 from inferfleet.profiles.devices import NVIDIA_DRIVERS
-from inferfleet.profiles.table import is_of_release
+from inferfleet.profiles.table import is_of_profile
 
 
 @dataclass(frozen=True)
@@ -186,7 +185,7 @@ def _role(
     positions: tuple[Position, ...] = ("Entry", "Follower") if of_worker.pods > 1 else ("Entry",)
     serving = documents.clusters[spot.cluster].spec.serving
     image = image_of(deployment, role, serving.images)
-    if place.device is not None and place.device.driver not in NVIDIA_DRIVERS and is_of_release(image or ""):
+    if place.device is not None and place.device.driver not in NVIDIA_DRIVERS and is_of_profile(image or ""):
         image = None  # that of a profile is for NVIDIA's GPUs
     stands = [
         Stand(deployment, spot, role, position, of_worker, needs, image, serving) for position in positions
@@ -229,10 +228,9 @@ def _position(documents: Documents, stand: Stand, place: _Place, chains: Chains)
     problems += without_requests(outcome.template, stand)
     problems += without_storage(outcome.template, stand)
     problems += risk_problems(stand, outcome, [bound.link for bound in links], documents.settings)
-    if stand.deployment.spec.level > FIRST_DEFAULTS:
-        # Last, so that a plugin may give what is taken from pods that say nothing.
-        outcome = replace(outcome, template=restrained(outcome.template, generated))
-        generated = restrained(generated, generated)
+    # Last, so that a plugin may give what is taken from pods that say nothing.
+    outcome = replace(outcome, template=restrained(outcome.template, generated))
+    generated = restrained(generated, generated)
     made = Pods(
         stand.spot,
         stand.role,

@@ -18,7 +18,7 @@ from inferfleet.desired.values import Desired, DesiredCluster
 from inferfleet.digest.standing import Workloads, standing
 from inferfleet.fleet.decisions import Plan, changes
 from inferfleet.fleet.lock.lock import Lock
-from inferfleet.fleet.planning import plan, with_levels
+from inferfleet.fleet.planning import plan
 from inferfleet.fleet.spot import Spot
 from inferfleet.gke.changes.clusters import cloud_changes
 from inferfleet.gke.values import CloudCluster
@@ -179,7 +179,7 @@ def _since(lock: Lock, head: Side) -> Plan:
     planned = head.desired.plan
     if head.lock == lock:
         return planned
-    again = plan(with_levels(head.documents, lock), lock, planned.demands)
+    again = plan(head.documents, lock, planned.demands)
     changed = changes(lock, planned.lock)
     ending: Counter[str] = Counter()
     for change in changed:

@@ -4,14 +4,12 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from inferfleet.api.kinds.base import SIZED_PICKERS
 from inferfleet.api.kinds.inference_cluster import Serving
 from inferfleet.api.kinds.model_deployment import ModelDeployment
 from inferfleet.fleet.engines.balance import every_pod_serves
 from inferfleet.fleet.ports import pool_ports
-from inferfleet.fleet.roles import is_disaggregated, profile_of, serving_roles, workers_of
+from inferfleet.fleet.roles import picker_of, serving_roles, workers_of
 from inferfleet.profiles.pickers.sizes import sized
-from inferfleet.profiles.table import picker
 
 Amounts = Mapping[str, Mapping[str, str]]  # requests and limits, by resource
 
@@ -25,25 +23,20 @@ _SECONDS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0
 def picker_resources(deployment: ModelDeployment, serving: Serving, replicas: int) -> Amounts:
     """Return requests and limits of the picker of so many replicas on a cluster with this `serving` block.
 
-    They are the deployment's own as a whole, since a mix of both would fit neither; else, by the level of its
-    defaults, those that fit what the picker does, or those of the profile.
+    They are the deployment's own as a whole, since a mix of both would fit neither; else those that fit what
+    the picker does.
     """
     own = deployment.spec.endpoint_picker.resources
     if own is not None:
         both = {"requests": dict(own.requests), "limits": dict(own.limits)}
         return {kind: amounts for kind, amounts in both.items() if amounts}
-    profile = picker(profile_of(deployment, serving), disaggregated=is_disaggregated(deployment))
-    used = profile.resources
-    if deployment.spec.level >= SIZED_PICKERS:
-        flags: Mapping[str, Any] = {
-            **profile.flags,
-            **serving.epp_flags,
-            **deployment.spec.endpoint_picker.flags,
-        }
-        used = sized(
-            replicas * endpoints_of_replica(deployment),
-            interval=_seconds(str(flags[_INTERVAL])),
-        )
+    profile = picker_of(deployment, serving)
+    flags: Mapping[str, Any] = {
+        **profile.flags,
+        **serving.epp_flags,
+        **deployment.spec.endpoint_picker.flags,
+    }
+    used = sized(replicas * endpoints_of_replica(deployment), interval=_seconds(str(flags[_INTERVAL])))
     return {"requests": dict(used.requests), "limits": dict(used.limits)}
 
 

@@ -55,7 +55,6 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from inferfleet.api.documents import Documents
-from inferfleet.api.kinds.base import FIRST_DEFAULTS, LAST_DEFAULTS
 from inferfleet.api.kinds.serving.scaling import ReplicaRange
 from inferfleet.api.problems import in_reading_order
 from inferfleet.fleet.advice.fixes import Fixes
@@ -80,27 +79,6 @@ from inferfleet.fleet.selectors.cel import Selectors
 from inferfleet.fleet.shapes import Demands
 from inferfleet.fleet.spot import Spot
 from inferfleet.fleet.traffic import endpoints, route_problems, routes
-
-
-def with_levels(documents: Documents, lock: Lock) -> Documents:
-    """Return the documents with the level of its pods' defaults in each deployment.
-
-    Pods restart for whatever changes in their template, so a deployment that runs keeps the level with which
-    it began, which the lock remembers, until its document or the settings name another one. A lock writes
-    down no first level: a deployment that it places without a level is from before there were any.
-    """
-    known = {spot.deployment for spot in lock.placements}
-    made = {}
-    for key, deployment in documents.deployments.items():
-        level = (
-            deployment.spec.pod_defaults
-            or documents.settings.pod_defaults
-            or lock.pod_defaults.get(key)
-            or (FIRST_DEFAULTS if key in known else LAST_DEFAULTS)
-        )
-        spec = deployment.spec.model_copy(update={"pod_defaults": level})
-        made[key] = deployment.model_copy(update={"spec": spec})
-    return replace(documents, deployments=made)
 
 
 def plan(documents: Documents, lock: Lock, demands: Demands | None = None) -> Plan:
@@ -134,11 +112,6 @@ def plan(documents: Documents, lock: Lock, demands: Demands | None = None) -> Pl
         clusters=_clusters(documents, lock),
         pools=lock.pools,
         placements=dict(sorted({**replicas, **retained.orphaned}.items())),
-        pod_defaults={
-            key: documents.deployments[key].spec.level
-            for key in sorted({spot.deployment for spot in replicas} & documents.deployments.keys())
-            if documents.deployments[key].spec.level > FIRST_DEFAULTS
-        },
         services={
             service: tuple(route.cluster for route in services if route.service == service)
             for service in sorted({route.service for route in services})

@@ -7,8 +7,9 @@ from inferfleet.api.kinds.workers import NodeSelector, Position, Workers
 from inferfleet.profiles.engines import engine
 from inferfleet.profiles.images import reference_of
 from inferfleet.profiles.kv_transfer import ENGINES
+from inferfleet.profiles.profile import Profile
 from inferfleet.profiles.proxy import ENGINE_PORT
-from inferfleet.profiles.table import engine_images, is_of_release
+from inferfleet.profiles.table import is_of_profile, picker
 
 # The role that serves the requests of a deployment, and the only one where it does not split its work.
 DECODE = "decode"
@@ -39,6 +40,11 @@ def has_role(deployment: ModelDeployment, role: str) -> bool:
 def profile_of(deployment: ModelDeployment, serving: Serving) -> str:
     """Return the name of the profile of a deployment's picker and routing proxies on a cluster."""
     return deployment.spec.profile or serving.profile
+
+
+def picker_of(deployment: ModelDeployment, serving: Serving) -> Profile:
+    """Return the row of the table for a deployment's picker and routing proxies on a cluster."""
+    return picker(profile_of(deployment, serving), disaggregated=is_disaggregated(deployment))
 
 
 def workers_of(deployment: ModelDeployment, role: str) -> Workers:
@@ -109,17 +115,12 @@ def image_of(deployment: ModelDeployment, role: str, images: Images) -> str | No
     """Return the image of a role's engine on a cluster with these images, or None, where its template names
     none: the declared one, else that of the cluster, which is the profile's where nothing says otherwise, in
     the declared version.
-
-    A deployment with a profile of its own has the image of that, unless the cluster has one that is no
-    profile's, such as that of a mirror.
     """
     if own := declared_image(deployment, role):
         return own
     engine_ = engine_of(deployment, role)
     chosen = images.engine.get(engine_.type)
-    if deployment.spec.profile and (chosen is None or is_of_release(chosen)):
-        chosen = engine_images(deployment.spec.profile).get(engine_.type, chosen)
-    if chosen and engine_.version and is_of_release(chosen):
+    if chosen and engine_.version and is_of_profile(chosen):
         return _at_version(chosen, engine_.version)
     return chosen
 
@@ -140,7 +141,7 @@ def version_of(deployment: ModelDeployment, role: str, images: Images) -> str | 
     if engine_.version:
         return engine_.version
     image = images.engine.get(engine_.type)
-    return reference_of(image).tag.removeprefix("v") if image and is_of_release(image) else None
+    return reference_of(image).tag.removeprefix("v") if image and is_of_profile(image) else None
 
 
 def running_image(deployment: ModelDeployment, role: str, images: Images) -> str | None:

@@ -40,7 +40,7 @@ def cloud_pools(documents: Documents, lock: Lock) -> dict[str, dict[str, CloudPo
 
     There are none while recipes have errors.
     """
-    described = gke_clusters(documents, lock)
+    described = gke_clusters(documents)
     recipes = recipe_problems(documents, described, _made(lock), lock.clusters)
     if not described or of_severity(recipes, "error"):
         return {}
@@ -55,7 +55,7 @@ def decide(documents: Documents, lock: Lock, planned: Plan) -> Cloud:
 
     Recipes, ranges and pickers are checked first: settings are worked out only where nothing is refused.
     """
-    described = gke_clusters(documents, lock)
+    described = gke_clusters(documents)
     problems = (
         *recipe_problems(documents, described, _made(lock), lock.clusters),
         *range_problems(described, lock),

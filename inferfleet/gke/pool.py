@@ -6,7 +6,6 @@ decided of them afterwards (names, settings, resources) is in `values`.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from inferfleet.api.documents import Documents
 from inferfleet.api.kinds.gke.recipe import Driver, GkeProvisioning
@@ -14,15 +13,11 @@ from inferfleet.api.kinds.gke_cluster import Gke
 from inferfleet.api.kinds.inference_class import InferenceClass
 from inferfleet.api.kinds.inference_cluster import InferenceCluster
 from inferfleet.api.kinds.node_pool import CapacityModel, NodePool
-from inferfleet.fleet.lock.lock import Lock, LockedPool
 from inferfleet.gke import names as cloud_names
 from inferfleet.gke.fabrics import ExtraNetwork, extra_networks
 from inferfleet.gke.facts.drivers import chosen
 from inferfleet.gke.facts.machine import Fabric, Machine
 from inferfleet.gke.facts.machines import machine_of
-
-# Where placement.lock has the driver of a pool.
-DRIVER = "nodeConfig.guestAccelerators[0].gpuDriverInstallationConfig.gpuDriverVersion"
 
 
 @dataclass(frozen=True)
@@ -55,7 +50,7 @@ class GkePool:
 
     `zones` are sorted, and empty where Google chooses them. `networks` are those of the nodes' extra
     interfaces, in their order on the node, without such as GKE makes itself. `driver` is that of the
-    recipe, or else what the pool has.
+    recipe, or else that of the table.
     """
 
     cluster: str
@@ -66,8 +61,6 @@ class GkePool:
     zones: tuple[str, ...]
     networks: tuple[ExtraNetwork, ...]
     driver: Driver
-    # A queued pool of earlier releases, without flexStart: GKE starts none of its nodes, and it is immutable.
-    old_queue: bool = False
 
     @property
     def name(self) -> str:
@@ -106,7 +99,7 @@ class GkePool:
 
         https://docs.cloud.google.com/kubernetes-engine/docs/how-to/provisioningrequest, 2026-04-08
         """
-        return self.capacity_model == "FlexStart" or (self.capacity_model == "Queued" and not self.old_queue)
+        return self.capacity_model in ("FlexStart", "Queued")
 
     @property
     def fixed_size(self) -> int | None:
@@ -166,18 +159,14 @@ class GkeCluster:
         return self.gke.labels | cloud_names.cloud_labels(self.stack, cluster=self.name)
 
 
-def gke_clusters(documents: Documents, lock: Lock | None = None) -> dict[str, GkeCluster]:
+def gke_clusters(documents: Documents) -> dict[str, GkeCluster]:
     """Return every cluster of source GKE by name, sorted by name.
 
-    Pools of classes that GKE does not provision are left out: a problem of `recipe_problems`. What recipes
-    leave open is as the lock has it, so that no upgrade of inferfleet replaces a pool.
+    Pools of classes that GKE does not provision are left out: a problem of `recipe_problems`.
     """
-    locked = lock.pools if lock else {}
     classes = _gke_classes(documents)
     return {
-        name: GkeCluster(
-            name, documents.settings.stack, cluster, gke, _pools(name, cluster, gke, classes, locked)
-        )
+        name: GkeCluster(name, documents.settings.stack, cluster, gke, _pools(name, cluster, gke, classes))
         for name, cluster in sorted(documents.clusters.items())
         if (gke := cluster.spec.cluster.gke)
     }
@@ -198,44 +187,24 @@ def _pools(
     cluster: InferenceCluster,
     gke: Gke,
     classes: Mapping[str, GkeClass],
-    locked: Mapping[str, LockedPool],
 ) -> tuple[GkePool, ...]:
     return tuple(
-        _pool(name, gke, place, document, classes[document.class_name], locked)
+        _pool(name, gke, place, document, classes[document.class_name])
         for place, document in enumerate(cluster.spec.node_pools)
         if document.class_name in classes
     )
 
 
-def _pool(
-    cluster: str,
-    gke: Gke,
-    place: int,
-    document: NodePool,
-    gke_class: GkeClass,
-    locked: Mapping[str, LockedPool],
-) -> GkePool:
+def _pool(cluster: str, gke: Gke, place: int, document: NodePool, gke_class: GkeClass) -> GkePool:
     zones = tuple(sorted(document.zones or gke.zones))
     made_here = gke_class.fabric if not gke_class.auto_network else None
     networks = extra_networks(made_here, zones) if made_here else ()
-    has = locked.get(f"{cluster}/{document.name}")
-    driver, old_queue = _driver(gke_class, has), has is not None and _is_old_queue(has.settings)
-    return GkePool(cluster, gke, place, document, gke_class, zones, networks, driver, old_queue)
+    return GkePool(cluster, gke, place, document, gke_class, zones, networks, _driver(gke_class))
 
 
-def _is_old_queue(settings: Mapping[str, Any]) -> bool:
-    return bool(settings.get("queuedProvisioning.enabled")) and not settings.get("nodeConfig.flexStart")
-
-
-def _driver(gke_class: GkeClass, locked: LockedPool | None) -> Driver:
-    """Return the driver of the recipe, or else the one the pool has, or of a new pool that of the table.
-
-    Another one replaces the pool, so it takes a field in the recipe.
-    """
+def _driver(gke_class: GkeClass) -> Driver:
+    """Return the driver of the recipe, or else that of the table."""
     if gke_class.recipe.driver:
         return gke_class.recipe.driver
-    has = locked.settings.get(DRIVER) if locked else None
-    if has in ("DEFAULT", "LATEST"):
-        return "LATEST" if has == "LATEST" else "DEFAULT"
     gpu = gke_class.recipe.accelerator
     return chosen(gke_class.machine, gpu.type) if gpu else "DEFAULT"

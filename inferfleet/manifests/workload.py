@@ -115,14 +115,6 @@ def pods_of(workload: Mapping[str, Any]) -> int:
     return int(spec.get("replicas", 1)) * int(group.get("size", 1))
 
 
-def marked(manifest: dict[str, Any], mark: str) -> dict[str, Any]:
-    """Return the workload with the annotation of plugins in its pod template, where it stood before."""
-    template = manifest["spec"]["template"]
-    annotations = {**template["metadata"].get("annotations", {}), names.PLUGINS: mark}
-    marked_template = {**template, "metadata": {**template["metadata"], "annotations": annotations}}
-    return {**manifest, "spec": {**manifest["spec"], "template": marked_template}}
-
-
 def unawaited(manifest: dict[str, Any]) -> dict[str, Any]:
     """Return the object with the annotation that lets an update go on before it, or its pods, are ready."""
     return _annotated(manifest, SKIP_AWAIT, "true")

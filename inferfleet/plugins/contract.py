@@ -246,7 +246,7 @@ class Ready:
 
     `manifest` is a copy of the Kubernetes object as its documents and plugins make it. It never holds values
     of Secrets, and not what an update adds by what it sees on the cluster: the annotation for the engine not
-    to wait, and the one that earlier versions wrote into pod templates.
+    to wait.
     """
 
     request: Request

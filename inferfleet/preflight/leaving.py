@@ -15,7 +15,6 @@ from inferfleet.fleet.names import (
     MANAGED_BY,
     MANAGER,
     PLACEMENT,
-    PLUGINS,
     POOL,
     REPLICAS,
     REVISION,
@@ -49,23 +48,6 @@ def running(api: Api, stack: str) -> Iterator[dict[str, Any]]:
     for (version, kind), path in paths.items():
         for item in api.items(path, query=query):
             yield {**item, "apiVersion": version, "kind": kind}
-
-
-def marks(cluster: str, workloads: Iterable[dict[str, Any]]) -> dict[tuple[str, str, str], str]:
-    """Return the annotation of plugins in pod templates, by cluster, namespace and name of the Deployment.
-
-    Earlier versions wrote it there; now it stands in the metadata of the Deployment.
-    """
-    templates = {
-        (cluster, item["metadata"]["namespace"], item["metadata"]["name"]): item["spec"]["template"]
-        for item in workloads
-        if item["kind"] == "Deployment"
-    }
-    annotations = {
-        name: (template.get("metadata") or {}).get("annotations") or {}
-        for name, template in templates.items()
-    }
-    return {name: str(texts[PLUGINS]) for name, texts in annotations.items() if PLUGINS in texts}
 
 
 def scaled(cluster: str, workloads: Iterable[dict[str, Any]]) -> frozenset[tuple[str, str, str]]:

@@ -16,7 +16,7 @@ from inferfleet.preflight.kinds.monitoring import kinds_to_come, left_out, unkno
 from inferfleet.preflight.kinds.objectives import passed_over
 from inferfleet.preflight.kinds.worker_sets import worker_set_problems
 from inferfleet.preflight.kueue import kueue_refuses
-from inferfleet.preflight.leaving import leaving, marks, running, scaled, scaled_otherwise
+from inferfleet.preflight.leaving import leaving, running, scaled, scaled_otherwise
 from inferfleet.preflight.nodes.unlike import node_problems
 from inferfleet.preflight.picker_room import picker_room
 from inferfleet.preflight.pickers import picker_problems
@@ -38,17 +38,15 @@ class Observation:
     """What the clusters answered. `problems` are of every severity.
 
     By cluster, `uids` are those of kube-system, and `addresses` those of gateways that are somebody else's,
-    where there is one. `marks` are the annotations of plugins in pod templates, by cluster, namespace and
-    name of the workload, `scaled` workloads whose replicas are or were somebody else's. `absent` are clusters
-    that the stack creates and that do not exist yet. `unknown` are kinds of monitoring that a cluster does
-    not know.
+    where there is one. `scaled` are workloads whose replicas are or were somebody else's, by cluster,
+    namespace and name. `absent` are clusters that the stack creates and that do not exist yet. `unknown` are
+    kinds of monitoring that a cluster does not know.
     """
 
     problems: tuple[Problem, ...] = ()
     leaving: tuple[Leaving, ...] = ()
     uids: Mapping[str, str] = field(default_factory=dict)
     addresses: Mapping[str, Address] = field(default_factory=dict)
-    marks: Mapping[tuple[str, str, str], str] = field(default_factory=dict)
     scaled: frozenset[tuple[str, str, str]] = frozenset()
     absent: tuple[str, ...] = ()
     unknown: Mapping[str, frozenset[ApiKind]] = field(default_factory=dict)
@@ -78,7 +76,6 @@ def observe(
         leaving=tuple(workload for seen in observations for workload in seen.leaving),
         uids={name: uid for seen in observations for name, uid in seen.uids.items()},
         addresses={name: address for seen in observations for name, address in seen.addresses.items()},
-        marks={name: mark for seen in observations for name, mark in seen.marks.items()},
         scaled=frozenset(name for seen in observations for name in seen.scaled),
         absent=tuple(name for seen in observations for name in seen.absent),
         unknown={name: kinds for seen in observations for name, kinds in seen.unknown.items()},
@@ -173,7 +170,6 @@ def _check(api: Api, cluster: DesiredCluster, stack: str) -> Observation:
         ),
         uids={connection.cluster: uid},
         addresses={connection.cluster: addresses[0]} if addresses else {},
-        marks=marks(connection.cluster, workloads),
         scaled=scaled(connection.cluster, workloads),
         unknown={connection.cluster: unknown} if unknown else {},
     )

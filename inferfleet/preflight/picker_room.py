@@ -109,8 +109,7 @@ def _problems(
             cluster,
             f"{asked}: {_of_them(without)} no room; {there}, and none with GPUs has room either. The update "
             "would wait in vain, and fail",
-            "Add nodes without GPUs, or make pickers smaller: by podDefaults: 3, which sizes them by what "
-            "they do, or by endpointPicker.resources",
+            "Add nodes without GPUs, or make pickers smaller by endpointPicker.resources",
             severity="warning",
         )
     elif beside:

@@ -1,7 +1,7 @@
 """The interface of one version of the serving software: images, API groups, flags, ports."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Literal
 
 # `text` is one line of anything; a `duration` is Go's (150ms, 5s, 1m30s), a `level` one of controller-runtime
@@ -56,14 +56,13 @@ class Phases:
 
 @dataclass(frozen=True)
 class Profile:
-    """One row of the table. `proven` is True when tests run the endpoint picker of this version.
+    """One row of the table.
 
     `flags` are set unless a document overrides them. `known_flags` are all flags of the picker, with the type
     of their values; `rejected_flags` are those with which it exits, with what to do instead.
     """
 
     name: str
-    proven: bool
     epp_image: str
     # API versions of EndpointPickerConfig: first the one to write, then others that the picker reads.
     config_api_versions: tuple[str, ...]
@@ -87,15 +86,17 @@ class Profile:
     probe_service: str
     liveness_service: str
     readiness_service: str
-    resources: Resources
     # The pod label from which the picker's metrics reader takes the engine's type by default.
     engine_label: str
     # The flag that names another port for engine metrics; None: it is a parameter of metrics-data-source.
     engine_metrics_port_flag: str | None
     # What follows `epp-<namespace>-<pool>` in the name of the Lease by which replicas elect a leader.
     lease_suffix: str
-    # The routing proxy that goes with the picker: what one writes into a request, the other reads.
-    proxy: ProxyTable
+    # The routing proxy that goes with the picker: what one writes into a request, the other reads. None: this
+    # picker does not know prefill and decode apart.
+    proxy: ProxyTable | None
+    # Images of engines by their type, for containers that name none on a cluster that names none either.
+    engine_images: Mapping[str, str]
     # The file of `pickers/` that says what a config may hold: with anything else the picker exits.
     config_table: str
     # The plugin that reads the metrics of engines, and the gate without which it is not asked (None: always).
@@ -126,12 +127,3 @@ class Profile:
     # them (runWithGracefulShutdown in cmd/epp/runner/runner.go of llm-d-router v0.10.0, and serveGRPC in
     # internal/runnable/grpc.go). Otherwise it takes none, and ends with them or after those seconds.
     serves_on: bool = False
-    # Pickers of a stack are replaced when this changes, so only a new row of the table may have another
-    # value.
-    read_only_root_filesystem: bool = False
-    # Images of engines by their type, for containers that name none on a cluster that names none either.
-    engine_images: Mapping[str, str] = field(default_factory=dict)
-    # Image with kit, by which models are unpacked; None: that of the plugin.
-    kit_image: str | None = None
-    # Why nobody can pull `epp_image` any longer, with where that is said; None: nothing is known against it.
-    withdrawn: str | None = None

@@ -1,11 +1,9 @@
 """The routing proxy of decode pods by its versions: image, flags, and how it calls the ways to hand KV on.
 
-Flags: pkg/sidecar/proxy/options.go of llm-d-inference-scheduler v0.7.1 and llm-d-router v0.9.0 and v0.10.0,
-and pkg/log/zap/zap.go of controller-runtime. Names of images: .github/workflows/ci-release.yaml of all; they
+Flags: pkg/sidecar/proxy/options.go of llm-d-inference-scheduler v0.7.1 and llm-d-router v0.10.0, and
+pkg/log/zap/zap.go of controller-runtime. Names of images: .github/workflows/ci-release.yaml of both; they
 changed after v0.7.1. A value that it does not take ends the proxy with exit code 0.
 """
-
-from dataclasses import replace
 
 from inferfleet.profiles.profile import FlagKind, ProxyTable
 
@@ -54,7 +52,6 @@ _REFUSED = {
     "ec-connector": (_ENCODE, _REMOVE),
 }
 _OLD_NAMES = ("it is an old name of another flag", "Remove it")
-# Until v0.9.0.
 _OLD_OWN = {"connector": "write spec.prefill.connector instead"}
 _OLD_TLS = {
     "prefiller-use-tls": (_ENGINES, _ENCRYPT),
@@ -82,7 +79,8 @@ SCHEDULER_0_7 = ProxyTable(
 _FILE = ("flags are written one by one here", "Write its entries as flags")
 _MORIIO = ("MoRI-IO is no connector of a document", _REMOVE)
 ROUTER_0_10 = ProxyTable(
-    image="ghcr.io/llm-d/llm-d-router-disagg-sidecar:v0.10.0",
+    image="ghcr.io/llm-d/llm-d-router-disagg-sidecar:v0.10.0"
+    "@sha256:1344adff65f96f76fc00c6003a1c63c1e9bb70f3628307f61f748a89a265b260",
     engine_port_flag="model-server-port",
     connectors={
         "NIXL": "nixlv2",
@@ -134,16 +132,4 @@ ROUTER_0_10 = ProxyTable(
     },
     tracing_flag="tracing",
     mooncake_port_flag="mooncake-bootstrap-port",
-)
-
-_SINCE_0_10 = frozenset({"p2p-connector-port", "enable-p2p-pull", "model-server-port", "metrics-port"})
-_OF_BOTH = ROUTER_0_10.refused_flags.items()
-ROUTER_0_9 = replace(
-    ROUTER_0_10,
-    image="ghcr.io/llm-d/llm-d-router-disagg-sidecar:v0.9.0",
-    engine_port_flag="vllm-port",
-    known_flags={name: kind for name, kind in ROUTER_0_10.known_flags.items() if name not in _SINCE_0_10},
-    own_flags={name: why for name, why in ROUTER_0_10.own_flags.items() if name not in _SINCE_0_10}
-    | _OLD_OWN,
-    refused_flags={name: why for name, why in _OF_BOTH if name not in _SINCE_0_10} | _OLD_TLS,
 )

@@ -6,7 +6,7 @@ from typing import Any
 
 from inferfleet.fleet import names
 from inferfleet.manifests.worker_set import KIND
-from inferfleet.manifests.workload import bounds, pods_of, templates_of
+from inferfleet.manifests.workload import bounds, pods_of
 from inferfleet.status.admission import group_waits, held_back, waits_for_nodes
 from inferfleet.status.groups import Member, groups
 from inferfleet.status.pods import one_line, pod_status
@@ -75,12 +75,9 @@ def _plugins(workloads: Sequence[dict[str, Any]], seen: Seen) -> Iterator[Plugin
 
 
 def _made_with(workload: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return what the annotation of a workload says of plugins. Earlier versions wrote it at its pods."""
-    templates = [template.get("metadata") or {} for template in templates_of(workload)]
-    for metadata in (workload["metadata"], *templates):
-        if text := (metadata.get("annotations") or {}).get(names.PLUGINS):
-            return tuple(one_line(entry.strip()) for entry in text.split(","))
-    return ()
+    """Return what the annotation of a workload says of plugins."""
+    text = (workload["metadata"].get("annotations") or {}).get(names.PLUGINS)
+    return tuple(one_line(entry.strip()) for entry in text.split(",")) if text else ()
 
 
 def _pods(workload: dict[str, Any], seen: Seen, now: datetime) -> Iterator[Member]:

@@ -22,14 +22,13 @@ def _rolling(out: str) -> list[str]:
 def test_another_profile_names_every_pod_and_picker_that_rolls_and_what_is_another_in_it(
     committed: Project,
 ) -> None:
-    _serving(committed, "", "profile: llm-d-0.8, ")
     committed.edit("stacks/prod/models.yaml", *WITH_VLLM)
     base = commit(committed.root)
-    _serving(committed, "profile: llm-d-0.8", "profile: llm-d-0.9")
+    _serving(committed, "", "profile: router-0.10, images: {engine: {vLLM: mirror/vllm:1}}, ")
     ran = committed.run("plan", "--base", "main")
     pod = (
         "1 pod of Deployment east/ml/qwen-decode-l4 restarts (containers[engine].image "
-        "docker.io/vllm/vllm-openai:v0.23.0 -> docker.io/vllm/vllm-openai:v0.26.0): it has one pod, and "
+        "docker.io/vllm/vllm-openai:v0.32.0 -> mirror/vllm:1): it has one pod, and "
         "nothing serves there until the new one has loaded its model"
     )
     assert ran.code == 0
@@ -67,7 +66,7 @@ def test_a_configuration_that_the_new_profile_refuses_is_named_with_its_line(com
     flags = "eppFlags: {model-server-metrics-path: /m}, "
     _serving(committed, "", flags)
     commit(committed.root)
-    _serving(committed, flags, f"profile: llm-d-0.9, {flags}")
+    _serving(committed, flags, f"profile: router-0.10, {flags}")
     ran = committed.run("plan", "--base", "main")
     assert ran.code == 1
     assert "stacks/prod/clusters.yaml:7: " in ran.err

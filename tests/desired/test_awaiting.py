@@ -6,7 +6,7 @@ from small_stack import NOTHING, cluster, deployment, find, lock, spot, stack
 from inferfleet.api.documents import Documents
 from inferfleet.api.problems import Problem
 from inferfleet.desired import desired
-from inferfleet.desired.awaiting import with_leaving, with_marks
+from inferfleet.desired.awaiting import with_leaving
 from inferfleet.desired.gate import announcements
 from inferfleet.desired.values import Desired
 from inferfleet.fleet.decisions import Leaving
@@ -119,23 +119,3 @@ def test_waiting_changes_nothing_but_the_annotation() -> None:
     waiting = find(with_leaving(decided, documents, NOTHING, [LEAVING]), "Deployment", name)
     assert waiting.manifest["metadata"].pop("annotations") == {"pulumi.com/skipAwait": "true"}
     assert waiting == plain
-
-
-MARK = {("east", "ml", "a-decode-l4"): "demo-pod-tweaks@6b488294"}
-
-
-def test_pods_keep_the_annotation_of_plugins_that_they_were_made_with() -> None:
-    link = {"name": "demo-pod-tweaks", "config": {"runtimeClassName": "nvidia"}}
-    found = desired(stack(cluster("east"), deployment("a", plugins=[link])), NOTHING)
-    before, after = (
-        find(each, "Deployment", "east/ml/a-decode-l4").manifest for each in (found, with_marks(found, MARK))
-    )
-    labels = before["spec"]["template"]["metadata"]["labels"]
-    marked = {"labels": labels, "annotations": {"inferfleet.dev/plugins": "demo-pod-tweaks@6b488294"}}
-    template = {**before["spec"]["template"], "metadata": marked}
-    assert after == {**before, "spec": {**before["spec"], "template": template}}
-
-
-def test_it_goes_with_the_last_plugin_and_concerns_no_other_workload() -> None:
-    found = desired(stack(cluster("east"), deployment("a"), deployment("b")), NOTHING)
-    assert with_marks(found, MARK) == found

@@ -70,7 +70,7 @@ def test_a_hook_stands_for_each_workload_in_scope_of_a_plugin_that_has_one() -> 
 
 
 def test_the_same_template_is_remembered_however_many_replicas_there_are() -> None:
-    assert _of(_a(1)) == _of(_a(2)) == _of(_a(2), locked=lock({"a east/l4": 1}), podDefaults=2)
+    assert _of(_a(1)) == _of(_a(2)) == _of(_a(2), locked=lock({"a east/l4": 1}))
     assert _of(_a())[NAME].startswith("template ")
 
 

@@ -51,7 +51,7 @@ def test_a_deployment_is_warned_once_of_what_its_pods_would_abort(
         ((), {"replicas": 2}, {}, ["125"]),
         (("--shutdown-timeout=300",), {"replicas": 2}, {}, ["335"]),
         (("--shutdown-timeout=3600",), {"replicas": 3}, {}, ["565"]),
-        ((), {"replicas": 2}, {"profile": "llm-d-0.9"}, []),
+        ((), {"replicas": 2}, {"profile": "router-0.10"}, []),
         ((), {"replicas": 2, "failureMode": "FailOpen"}, {}, []),
         ((), {"replicas": 1}, {}, []),
     ],

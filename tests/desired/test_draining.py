@@ -9,7 +9,7 @@ ENGINE = {"image": "vllm/vllm-openai:v0.30.0", "command": ["vllm", "serve", "m"]
 
 
 @pytest.mark.parametrize("flag", ["--shutdown-timeout=90", "--shutdown-timeout=600"])
-@pytest.mark.parametrize("release", ["gie-1.5", "llm-d-0.9"])
+@pytest.mark.parametrize("release", ["gie-1.5", "router-0.10"])
 def test_a_policy_has_the_grace_period_of_the_pods_that_it_is_for(flag: str, release: str) -> None:
     gke = {"gateway": {"className": "gke-l7-rilb", "provider": "gke"}, "profile": release}
     model = deployment("chat", engine={**ENGINE, "args": [flag]})

@@ -1,4 +1,4 @@
-"""A release of llm-d is one line of a cluster, and a deployment may have another one first."""
+"""Which picker a deployment has: by its profile, that of its cluster, and whether prefill is apart."""
 
 from typing import Any
 
@@ -9,26 +9,40 @@ from inferfleet.api.problems import InvalidDocuments
 from inferfleet.desired.values import Desired
 from inferfleet.profiles.table import profile
 
-OLD, NEW = profile("llm-d-0.8").epp_image, profile("llm-d-0.9").epp_image
-OLD_ENGINE, NEW_ENGINE = "docker.io/vllm/vllm-openai:v0.23.0", "docker.io/vllm/vllm-openai:v0.26.0"
+GIE, ROUTER, SCHEDULER = (profile(name).epp_image for name in ("gie-1.5", "router-0.10", "scheduler-0.7"))
+VLLM = "docker.io/vllm/vllm-openai:v0.32.0"
 
 
-def east(name: str, **serving: Any) -> Document:
-    return cluster("east", serving={"gateway": {"className": "any"}, "profile": name, **serving})
+def east(name: str | None = None, **serving: Any) -> Document:
+    named = {"profile": name} if name else {}
+    return cluster("east", serving={"gateway": {"className": "any"}, **named, **serving})
 
 
-def released(name: str, **spec: Any) -> Document:
+def without_image(name: str, **spec: Any) -> Document:
     return deployment(name, engine={"image": None}, **spec)
 
 
-def images(found: Desired) -> dict[str, set[str]]:
-    """The images of each deployment's pods, pickers and engines alike."""
-    seen: dict[str, set[str]] = {"a": set(), "b": set()}
-    for wanted in found.clusters[0].objects:
-        if wanted.kind == "Deployment":
-            [container] = wanted.manifest["spec"]["template"]["spec"]["containers"]
-            seen[wanted.kubernetes_name[0]].add(container["image"])
-    return seen
+def typed(name: str, type_: str) -> Document:
+    """A deployment of this type of engine, without an image."""
+    made = deployment(name, engine={"image": None})
+    engine = made.spec.engine.model_copy(update={"type": type_})
+    return made.model_copy(update={"spec": made.spec.model_copy(update={"engine": engine})})
+
+
+def apart(name: str, **spec: Any) -> Document:
+    template = {"spec": {"containers": [{"name": "engine", "image": "engine:1"}]}}
+    workers = {"topology": {"tensor": 1}, "template": template}
+    plugins = [{"name": "engine-args"}]
+    return deployment(name, prefill={"workers": workers}, plugins=plugins, **spec)
+
+
+def pickers(found: Desired) -> dict[str, str]:
+    """The image of each deployment's picker."""
+    return {
+        wanted.kubernetes_name[0]: wanted.manifest["spec"]["template"]["spec"]["containers"][0]["image"]
+        for wanted in found.clusters[0].objects
+        if wanted.kind == "Deployment" and wanted.kubernetes_name.endswith("-epp")
+    }
 
 
 def refused(*documents: Document) -> list[tuple[str, str, str]]:
@@ -38,60 +52,67 @@ def refused(*documents: Document) -> list[tuple[str, str, str]]:
 
 
 @pytest.mark.parametrize(
-    ("name", "expected"), [("llm-d-0.8", {OLD, OLD_ENGINE}), ("llm-d-0.9", {NEW, NEW_ENGINE})]
+    ("name", "whole", "prefill"),
+    [
+        (None, GIE, ROUTER),
+        ("gie-1.5", GIE, ROUTER),
+        ("router-0.10", ROUTER, ROUTER),
+        ("scheduler-0.7", GIE, SCHEDULER),
+    ],
 )
-def test_one_line_of_a_cluster_chooses_pickers_and_engines(name: str, expected: set[str]) -> None:
-    assert images(made(east(name), released("a"), released("b"))) == {"a": expected, "b": expected}
+def test_a_profile_has_a_picker_for_each_kind_of_deployment(
+    name: str | None, whole: str, prefill: str
+) -> None:
+    found = made(east(name), deployment("a"), apart("b"))
+    assert pickers(found) == {"a": whole, "b": prefill}
+    assert [warning for warning in found.warnings if "image" in str(warning)] == []
+    assert pickers(made(east(), deployment("a", profile=name), apart("b", profile=name))) == {
+        "a": whole,
+        "b": prefill,
+    }
 
 
-def test_a_bump_may_come_to_one_deployment_first() -> None:
-    found = made(east("llm-d-0.8"), released("a"), released("b", profile="llm-d-0.9"))
-    assert images(found) == {"a": {OLD, OLD_ENGINE}, "b": {NEW, NEW_ENGINE}}
+def test_an_engine_without_an_image_has_that_of_the_profile_or_of_its_cluster() -> None:
+    def image(where: Document) -> str:
+        for wanted in made(where, without_image("a")).clusters[0].objects:
+            if wanted.kind == "Deployment" and not wanted.kubernetes_name.endswith("-epp"):
+                return str(wanted.manifest["spec"]["template"]["spec"]["containers"][0]["image"])
+        raise AssertionError("no engine")
+
+    assert image(east()) == VLLM
+    assert image(east(images={"engine": {"vLLM": "mirror/vllm:1"}})) == "mirror/vllm:1"
 
 
-def test_images_of_a_document_stay_where_the_release_has_others() -> None:
-    mirror = east("llm-d-0.9", images={"engine": {"vLLM": "mirror/vllm:1"}})
-    found = made(mirror, released("a", profile="llm-d-0.8"), deployment("b", engine={"image": "mine:1"}))
-    assert images(found) == {"a": {OLD, "mirror/vllm:1"}, "b": {NEW, "mine:1"}}
-
-
-def test_a_deployment_alone_may_have_a_release() -> None:
-    found = made(
-        east("gie-1.5"), released("a", profile="llm-d-0.9"), deployment("b", engine={"image": "mine:1"})
-    )
-    gie = "registry.k8s.io/gateway-api-inference-extension/epp:v1.5.0"
-    assert images(found) == {"a": {NEW, NEW_ENGINE}, "b": {gie, "mine:1"}}
-
-
-def test_a_flag_that_the_new_picker_lacks_is_refused_in_the_document_that_has_it() -> None:
+def test_a_flag_that_a_picker_lacks_is_refused_in_the_document_that_has_it() -> None:
     picker = {"flags": {"model-server-metrics-path": "/m"}}
-    assert made(east("llm-d-0.8"), released("a", endpointPicker=picker))
-    [(path, what, _)] = refused(east("llm-d-0.8"), released("a", profile="llm-d-0.9", endpointPicker=picker))
+    assert made(east(), deployment("a", endpointPicker=picker))
+    [(path, what, _)] = refused(east(), deployment("a", profile="router-0.10", endpointPicker=picker))
     assert path == "spec.endpointPicker.flags.model-server-metrics-path"
-    assert what == "the endpoint picker of llm-d-0.9 has no flag model-server-metrics-path"
+    assert what == "the endpoint picker of router-0.10 has no flag model-server-metrics-path"
 
 
 def test_a_flag_of_the_cluster_that_one_deployments_picker_lacks_is_refused_there() -> None:
-    where = east("llm-d-0.8", eppFlags={"model-server-metrics-path": "/m"})
-    [(path, what, _)] = refused(where, released("a", profile="llm-d-0.9"))
-    assert path == "spec.serving.eppFlags.model-server-metrics-path"
-    assert what == "the endpoint picker of llm-d-0.9 has no flag model-server-metrics-path"
+    where = east(eppFlags={"model-server-metrics-path": "/m"})
+    for model in (deployment("a", profile="router-0.10"), apart("a")):
+        [(path, what, _)] = refused(where, model)
+        assert path == "spec.serving.eppFlags.model-server-metrics-path"
+        assert what == "the endpoint picker of router-0.10 has no flag model-server-metrics-path"
 
 
 def test_an_image_of_the_cluster_is_not_taken_for_another_version_of_the_picker() -> None:
-    where = east("llm-d-0.8", images={"epp": "mirror/picker:0.9"})
-    assert refused(where, released("a", profile="llm-d-0.9")) == [
+    where = east(images={"epp": "mirror/picker:1.5"})
+    assert refused(where, deployment("a", profile="router-0.10")) == [
         (
             "spec.profile",
-            "the endpoint picker of llm-d-0.9 is another image than mirror/picker:0.9, which cluster 'east' "
-            "names in serving.images",
-            f"Write endpointPicker.image, as {NEW} is called there",
+            "the endpoint picker of router-0.10 is another image than mirror/picker:1.5, which cluster "
+            "'east' names in serving.images",
+            f"Write endpointPicker.image, as {ROUTER} is called there",
         )
     ]
-    named = released("a", profile="llm-d-0.9", endpointPicker={"image": "mirror/picker:0.10"})
-    assert images(made(where, named))["a"] == {"mirror/picker:0.10", NEW_ENGINE}
+    named = deployment("a", profile="router-0.10", endpointPicker={"image": "mirror/picker:0.10"})
+    assert pickers(made(where, named)) == {"a": "mirror/picker:0.10"}
 
 
-def test_without_a_release_an_engine_needs_an_image_as_before() -> None:
-    [(path, _, _)] = refused(east("router-0.10"), released("a"))
+def test_an_engine_of_another_type_needs_an_image() -> None:
+    [(path, _, _)] = refused(east(), typed("a", "TensorRT-LLM"))
     assert path == "spec.workers.template.spec.containers[0].image"

@@ -27,7 +27,14 @@ def documents() -> Documents:
             "dra", {"name": "rdma", "driver": "rdma.example", "deviceClassName": "rdma.example", "count": 4}
         ),
         "east": cluster(
-            "east", stack=STACK, pools={"plain": ("plain", 6), "joined": ("joined", 3), "dra": ("dra", 3)}
+            "east",
+            stack=STACK,
+            pools={"plain": ("plain", 6), "joined": ("joined", 3), "dra": ("dra", 3)},
+            # The sandbox has no program of the default profile's pickers for prefill.
+            serving={
+                "profile": "scheduler-0.7",
+                "gateway": {"className": "inferfleet-sandbox", "port": 8080},
+            },
         ),
         "kimi": model("kimi", PIPELINE, apart=True, replicas=2),
         "wide": model("wide", {"tensor": 1, "data": 4, "dataLocal": 2}),

@@ -43,7 +43,6 @@ class Fleet:
     product: str = "NVIDIA L4"
     env: str = "INFO"
     picker: dict[str, Any] = field(default_factory=dict)
-    profile: str = "gie-1.5"
     tweak: str = "one"
     drained: bool = False
 
@@ -68,7 +67,7 @@ STEPS = (
     Step("picker: configuration", {"picker": {"config": CONFIG}}),
     Step("picker: image", {"picker": {"config": CONFIG, "image": IMAGE}}),
     Step("picker that cannot start", {"picker": {"config": GARBLED, "image": IMAGE}}, broken=True),
-    Step("picker: profile", {"picker": {"config": CONFIG}, "profile": "gie-1.5-r2"}),
+    Step("picker: resources", {"picker": {"config": CONFIG, "resources": {"requests": {"cpu": "200m"}}}}),
     Step("plugin", {"tweak": "two"}),
     Step("cluster drains", {"drained": True}),
 )
@@ -136,7 +135,7 @@ def documents(gateway: str, fleet: Fleet) -> dict[str, list[Document]]:
             name,
             stack=STACK,
             pools=pools,
-            serving={"gateway": GATEWAYS[gateway], "profile": fleet.profile},
+            serving={"gateway": GATEWAYS[gateway]},
         )
         if fleet.drained and name == "east":
             made["spec"]["state"] = "drained"

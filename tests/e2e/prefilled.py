@@ -52,6 +52,8 @@ def apart(
             "plugins": [{"name": "engine-args", "config": {"drain": True}}],
             "workers": {**workers, "count": decode},
             "endpointPicker": FRUGAL | {"resources": {"requests": {"cpu": "100m"}}},
+            # The sandbox has no program of the default profile's pickers for prefill.
+            "profile": "scheduler-0.7",
             **spec,
         },
     }

@@ -48,7 +48,7 @@ FLAGS = (
 def test_the_check_refuses_what_the_program_refuses_and_nothing_else(
     tmp_path: Path, disaggregated: bool, program: str, absent: frozenset[str]
 ) -> None:
-    profile = picker("gie-1.5", disaggregated=disaggregated)
+    profile = picker("scheduler-0.7", disaggregated=disaggregated)
     table = picker_table(profile.config_table)
     file, real = tmp_path / "config.yaml", make_tools(Progress(), (EPP, LLM_D)).program(program)
     verdicts: Counter[bool] = Counter()
@@ -74,7 +74,7 @@ def test_the_check_refuses_what_the_program_refuses_and_nothing_else(
 def test_the_check_refuses_the_values_of_flags_with_which_the_program_ends(
     tmp_path: Path, disaggregated: bool, program: str
 ) -> None:
-    profile = picker("gie-1.5", disaggregated=disaggregated)
+    profile = picker("scheduler-0.7", disaggregated=disaggregated)
     real = make_tools(Progress(), (EPP, LLM_D)).program(program)
     different = []
     with picker_programs.cluster(tmp_path) as kubeconfig:

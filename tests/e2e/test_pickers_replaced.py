@@ -32,7 +32,7 @@ BEFORE: dict[str, dict[str, Any]] = {
     "image": {},
     "flag": {},
     "config": {},
-    "profile": {},
+    "resources": {},
     "several": SEVERAL,
     "more": {},
     "fewer": SEVERAL,
@@ -41,7 +41,7 @@ EDITS: dict[str, dict[str, Any]] = {
     "image": {"image": IMAGE},
     "flag": LOUDER,
     "config": {"config": CONFIG},
-    "profile": {},
+    "resources": {"resources": {"requests": {"cpu": "200m"}}},
     "several": SEVERAL | LOUDER,
     "more": SEVERAL,
     "fewer": {},
@@ -60,16 +60,14 @@ def models(pickers: Mapping[str, Mapping[str, Any]]) -> Iterator[Document]:
         yield annotated(made, tokens_per_second=str(SPEED))
 
 
-def nodes(profile: str) -> Document:
-    made = cluster(CLUSTER, stack=STACK, pools={"l4": ("nvidia-l4-4x", 2)})
-    made["spec"]["serving"]["profile"] = profile
-    return made
+def nodes() -> Document:
+    return cluster(CLUSTER, stack=STACK, pools={"l4": ("nvidia-l4-4x", 2)})
 
 
 @dataclass
 class Course:
-    """What happened in two updates, of which the first changes the cluster's profile and the second names a
-    configuration that no picker takes; and in the one after them.
+    """What happened in two updates, of which the second names a configuration that no picker takes; and in
+    the one after them.
     """
 
     seen: Seen
@@ -85,8 +83,8 @@ class Course:
 def fleet(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
     from sandboxes import running
 
-    with running(tmp_path_factory.mktemp(STACK), STACK, nodes("gie-1.5")) as project:
-        project.begin(clusters=[nodes("gie-1.5")], models=tuple(models(BEFORE)))
+    with running(tmp_path_factory.mktemp(STACK), STACK, nodes()) as project:
+        project.begin(clusters=[nodes()], models=tuple(models(BEFORE)))
         done = project.up()
         assert done.code == 0, done.output
         yield project
@@ -96,7 +94,6 @@ def fleet(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
 def course(fleet: Project) -> Course:
     with clients(fleet, CLUSTER, BEFORE, tokens=TOKENS) as seen:
         before = seen.look()
-        fleet.write("clusters", nodes("gie-1.5-r2"))
         fleet.write("models", *models(EDITS))
         preview = fleet.preview()
         edited = fleet.up()
@@ -123,10 +120,10 @@ def test_a_preview_names_the_pickers_that_change_and_what_of_them(course: Course
     output = " ".join(course.preview.output.replace("\\", "").split())
     for which in (
         "pickers of ml/fewer, ml/more (flag ha-enable-leader-election)",
-        "picker of ml/profile (its pods)",
-        "picker of ml/config (configuration, its pods)",
-        "picker of ml/flag (flag v, its pods)",
-        "picker of ml/image (image, its pods)",
+        "picker of ml/resources (its pods)",
+        "picker of ml/config (configuration)",
+        "picker of ml/flag (flag v)",
+        "picker of ml/image (image)",
         "picker of ml/several (flag v)",
     ):
         assert f"an update replaces the endpoint {which}" in output

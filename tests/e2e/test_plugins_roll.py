@@ -1,6 +1,5 @@
 """What plugins do to pods that run: only what pods need restarts them, and companions block no update."""
 
-import copy
 import json
 import shutil
 from collections.abc import Iterator
@@ -58,20 +57,6 @@ def edit(template: PodTemplate, request: Request, config: Beside) -> Edited:
 
 PLUGIN = Plugin("beside", Beside, edit, version="1.0.0")
 '''
-
-# The program as it was: the annotation in the pod template, and none on the Deployment.
-BEFORE = """
-import inferfleet.desired.replicas as before
-from inferfleet.manifests.workload import marked
-
-now = before.workload
-
-def workload(*, plugins, **rest):
-    manifest = now(plugins="", **rest)
-    return marked(manifest, "demo-pod-tweaks@6b488294") if plugins else manifest
-
-before.workload = workload
-"""
 
 
 def tweak(**config: Any) -> dict[str, Any]:
@@ -247,40 +232,6 @@ def test_a_removed_plugin_takes_what_it_added(fleet: Project) -> None:
     assert pods(fleet)["other"] == before["other"]
     left = {item["metadata"]["name"] for item in fleet.items("east", "configmaps")}
     assert not {name for name in left if name.startswith("shaped-decode-l4-beside")}
-
-
-def test_a_stack_of_before_restarts_nothing_and_loses_its_annotation_with_its_plugins(fleet: Project) -> None:
-    shaped(fleet, LEVEL)
-    with fleet.with_code(BEFORE):
-        old = fleet.up()
-    assert old.code == 0, old.output
-    was = template(fleet, "shaped")
-    assert was["metadata"]["annotations"] == {"inferfleet.dev/plugins": "demo-pod-tweaks@6b488294"}
-    before = pods(fleet)
-
-    changed = {SHAPED: ("metadata.annotations",), OTHER: ("metadata.annotations",)}
-    assert fleet.preview().changed == changed
-    done = fleet.up()
-    assert (done.code, template(fleet, "shaped"), pods(fleet)) == (0, was, before), done.output
-    assert fleet.preview().operations == {}
-
-    refreshed = fleet.engine("refresh", "--yes", "--skip-preview")
-    assert refreshed.code == 0, refreshed.output
-    told = json.loads(fleet.cli("status", "--stack", fleet.stack, "--json").stdout)
-    assert [drift for drift in told["drift"] if "shaped" in json.dumps(drift)] == []
-    shaped(fleet, LEVEL, tweak(annotations={}))
-    done = fleet.up()
-    assert (done.code, done.operations, pods(fleet)) == (0, {}, before), done.output
-
-    shaped(fleet, tweak(env=[{"name": "LEVEL", "value": "DEBUG"}]))
-    done = fleet.up()
-    now, wanted = template(fleet, "shaped"), copy.deepcopy(was)
-    (level,) = (entry for entry in wanted["spec"]["containers"][0]["env"] if entry["name"] == "LEVEL")
-    level["value"] = "DEBUG"
-    assert (done.code, now) == (0, wanted), done.output
-    shaped(fleet)
-    done = fleet.up()
-    assert (done.code, "annotations" in template(fleet, "shaped")["metadata"]) == (0, False), done.output
 
 
 def _live(project: Project, name: str) -> list[str]:

@@ -165,7 +165,6 @@ WIDE = {
     "gateway": {"className": "inferfleet-sandbox", "port": 8080},
     "networkPolicy": {"gatewayNamespace": "edge", "monitoring": {"matchLabels": {"team": "monitoring"}}},
     "tracing": {"endpoint": "http://otel:4317"},
-    "profile": "gie-1.5-r2",
 }
 
 

@@ -25,8 +25,6 @@ clusters:
 placements:
   ml/qwen east decode=l4: 1
 """
-# What the lock has besides where the deployment began without it.
-BEGUN = "podDefaults:\n  ml/qwen: 3\n"
 LOCK_WITHOUT_UID = LOCK.replace(f", uid: {UID}", "")
 KUBECONFIG = yaml.safe_dump(
     {

@@ -1,4 +1,4 @@
-"""What the picker of a deployment requests: its own, by the level of its defaults, or by what it does."""
+"""What the picker of a deployment requests: its own, or by what it does."""
 
 from typing import Any
 
@@ -8,14 +8,12 @@ from inferfleet.api.kinds.inference_cluster import Serving
 from inferfleet.api.kinds.model_deployment import ModelDeployment
 from inferfleet.fleet.picked import endpoints_of_replica, picker_resources
 
-FIXED = {"requests": {"cpu": "4", "memory": "8Gi"}, "limits": {"memory": "16Gi"}}
 
-
-def _deployment(*args: str, count: int = 1, level: int | None = 3, **spec: Any) -> ModelDeployment:
+def _deployment(*args: str, count: int = 1, **spec: Any) -> ModelDeployment:
     topology = {"tensor": 1, **spec.pop("topology", {})}
     container = {"name": "engine", "image": "vllm", "args": list(args)}
     workers = {"count": count, "topology": topology, "template": {"spec": {"containers": [container]}}}
-    written = {"replicas": 1, "workers": workers, "podDefaults": level, **spec}
+    written = {"replicas": 1, "workers": workers, **spec}
     return ModelDeployment.model_validate({"metadata": {"name": "qwen"}, "spec": written})
 
 
@@ -23,14 +21,8 @@ def _size(cpu: str, memory: str) -> dict[str, dict[str, str]]:
     return {"requests": {"cpu": cpu, "memory": memory}, "limits": {"memory": "16Gi"}}
 
 
-@pytest.mark.parametrize("level", [None, 1, 2])
-def test_below_level_three_every_picker_is_as_large_as_the_profile_says(level: int | None) -> None:
-    assert picker_resources(_deployment(level=level), Serving(), 1) == FIXED
-
-
-@pytest.mark.parametrize("level", [1, 3])
-def test_what_a_document_says_counts_as_a_whole(level: int) -> None:
-    own = _deployment(level=level, endpointPicker={"resources": {"requests": {"cpu": "1"}}})
+def test_what_a_document_says_counts_as_a_whole() -> None:
+    own = _deployment(endpointPicker={"resources": {"requests": {"cpu": "1"}}})
     assert picker_resources(own, Serving(), 100) == {"requests": {"cpu": "1"}}
 
 
@@ -58,7 +50,7 @@ def test_what_a_document_says_counts_as_a_whole(level: int) -> None:
         (_deployment("--max-model-len=auto"), {}, 8, _size("1", "512Mi")),
     ],
 )
-def test_from_level_three_on_a_picker_is_as_large_as_its_work(
+def test_a_picker_is_as_large_as_its_work(
     deployment: ModelDeployment, serving: dict[str, Any], replicas: int, size: dict[str, dict[str, str]]
 ) -> None:
     assert picker_resources(deployment, Serving.model_validate(serving), replicas) == size

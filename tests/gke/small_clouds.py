@@ -115,7 +115,7 @@ def made(documents: Documents, lock: Lock | None = None, planned: Plan | None = 
 
 def clouds_of(documents: Documents, lock: Lock, planned: Plan) -> tuple[CloudCluster, ...]:
     """All GKE clusters of the documents."""
-    return cloud_clusters(documents, gke_clusters(documents, lock), lock, planned)
+    return cloud_clusters(documents, gke_clusters(documents), lock, planned)
 
 
 def resources(*found: CloudCluster) -> dict[str, CloudResource]:

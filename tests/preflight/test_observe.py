@@ -269,14 +269,6 @@ def test_leaving_workloads_are_engines_of_this_stack_that_are_no_longer_desired(
     )
 
 
-def test_an_annotation_of_plugins_in_a_pod_template_is_told_with_its_workload(cluster: Start) -> None:
-    before, now = (engine(name, labels={}) for name in ("a-decode-l4", "b-decode-l4"))
-    before["spec"]["template"]["metadata"]["annotations"] = {"inferfleet.dev/plugins": "x@1", "other": "y"}
-    assert look(cluster(objects=[before, now]), east(before, now)).marks == {
-        ("east", "ml", "a-decode-l4"): "x@1"
-    }
-
-
 def test_an_object_in_a_namespace_is_of_a_kind_that_the_cluster_has_in_namespaces(cluster: Start) -> None:
     assert look(cluster(), east(thing("GatewayClass", "mine", "ml"))).problems == (
         east_problem(

@@ -9,10 +9,7 @@ from test_observe import OURS, Start, east, look
 
 from inferfleet.api.problems import Problem
 
-ADD = (
-    "Add nodes without GPUs, or make pickers smaller: by podDefaults: 3, which sizes them by what they do, "
-    "or by endpointPicker.resources"
-)
+ADD = "Add nodes without GPUs, or make pickers smaller by endpointPicker.resources"
 EFFECTS = ("NoSchedule", "NoExecute")
 
 

@@ -1,6 +1,6 @@
-"""The table of profiles: complete, consistent, and honest about what is run."""
+"""The table of profiles: complete and consistent."""
 
-from dataclasses import replace
+import re
 
 import pytest
 from pydantic import ValidationError
@@ -15,50 +15,36 @@ from inferfleet.profiles.table import names, profile
 PROFILES = [profile(name) for name in names()]
 
 
-def test_the_default_profile_is_the_first_and_the_one_that_is_run() -> None:
-    assert names() == ("gie-1.5", "gie-1.5-r2", "router-0.10", "llm-d-0.8", "llm-d-0.9")
+def test_the_default_profile_is_the_first() -> None:
+    assert names() == ("gie-1.5", "router-0.10", "scheduler-0.7")
     assert Serving.model_fields["profile"].default == "gie-1.5"
-    assert [known.proven for known in PROFILES] == [True, True, False, False, False]
 
 
-def test_a_release_of_llm_d_is_pinned_and_names_engine_and_kit() -> None:
-    vllm, kit = "docker.io/vllm/vllm-openai", "ghcr.io/kitops-ml/kitops:v1.11.0"
-    sidecar = "ghcr.io/llm-d/llm-d-router-disagg-sidecar"
-    rows = {name: profile(name) for name in names() if name.startswith("llm-d-")}
-    assert {
-        name: (row.proxy.image.partition("@")[0], row.engine_images, row.kit_image, row.config_table)
-        for name, row in rows.items()
-    } == {
-        "llm-d-0.8": (f"{sidecar}:v0.9.0", {"vLLM": f"{vllm}:v0.23.0"}, kit, "router-0.9"),
-        "llm-d-0.9": (f"{sidecar}:v0.10.0", {"vLLM": f"{vllm}:v0.26.0"}, kit, "router-0.10"),
-    }
-    assert all("@sha256:" in image for row in rows.values() for image in (row.epp_image, row.proxy.image))
+def test_pickers_and_proxies_of_llm_d_router_are_named_by_their_digests() -> None:
+    row = profile("router-0.10")
+    assert row.proxy is not None
+    assert [image.partition("@sha256:")[0] for image in (row.epp_image, row.proxy.image)] == [
+        "ghcr.io/llm-d/llm-d-router-endpoint-picker:v0.10.0",
+        "ghcr.io/llm-d/llm-d-router-disagg-sidecar:v0.10.0",
+    ]
+    assert all(re.search(r"@sha256:[0-9a-f]{64}$", image) for image in (row.epp_image, row.proxy.image))
 
 
-def test_images_that_a_cluster_does_not_name_are_those_of_its_profile() -> None:
-    plain = Serving.model_validate({"gateway": {"className": "istio"}})
-    assert plain.images == Images()
+@pytest.mark.parametrize("name", [None, *names()])
+def test_engines_that_a_cluster_names_no_image_for_have_that_of_its_profile(name: str | None) -> None:
+    written = {"gateway": {"className": "istio"}, **({"profile": name} if name else {})}
+    vllm, sglang = "docker.io/vllm/vllm-openai:v0.32.0", "docker.io/lmsysorg/sglang:v0.5.23"
+    plain = Serving.model_validate(written)
+    assert plain.images == Images(engine={"vLLM": vllm, "SGLang": sglang})
     images = {"engine": {"SGLang": "mirror/sglang:1"}, "proxy": "mirror/proxy:1"}
-    filled = Serving.model_validate(
-        {"gateway": {"className": "istio"}, "profile": "llm-d-0.9", "images": images}
-    )
-    row = profile("llm-d-0.9")
-    engines = {"SGLang": "mirror/sglang:1", "vLLM": row.engine_images["vLLM"]}
-    assert filled.images == Images(engine=engines, proxy="mirror/proxy:1", kit=row.kit_image)
-
-
-def test_an_image_that_a_cluster_names_is_not_that_of_its_profile() -> None:
-    images = {"engine": {"vLLM": "mirror/vllm:1"}, "kit": "mirror/kit:1"}
-    named = Serving.model_validate(
-        {"gateway": {"className": "istio"}, "profile": "llm-d-0.8", "images": images}
-    )
-    assert named.images == Images(engine={"vLLM": "mirror/vllm:1"}, kit="mirror/kit:1")
+    named = Serving.model_validate({**written, "images": images})
+    assert named.images == Images(engine={"vLLM": vllm, "SGLang": "mirror/sglang:1"}, proxy="mirror/proxy:1")
 
 
 @pytest.mark.parametrize("images", [7, {"engine": 7}, {"engine": {"vLLM": 7}}])
-def test_images_of_another_form_are_refused_as_without_a_profile(images: object) -> None:
+def test_images_of_another_form_are_refused(images: object) -> None:
     with pytest.raises(ValidationError):
-        Serving.model_validate({"profile": "llm-d-0.9", "images": images})
+        Serving.model_validate({"images": images})
 
 
 def test_every_profile_says_how_old_the_crds_may_be_that_it_needs() -> None:
@@ -81,12 +67,6 @@ def test_every_profile_says_how_old_the_crds_may_be_that_it_needs() -> None:
 )
 def test_releases_are_compared_by_their_numbers(release: str, needed: str, older: bool) -> None:
     assert is_older(release, needed) is older
-
-
-def test_only_a_new_profile_changes_pods_of_the_same_software() -> None:
-    old, new = profile("gie-1.5"), profile("gie-1.5-r2")
-    assert new == replace(old, name="gie-1.5-r2", read_only_root_filesystem=True)
-    assert not old.read_only_root_filesystem
 
 
 def test_a_profile_that_is_not_in_the_table_is_a_key_error() -> None:

@@ -3,7 +3,7 @@
 import os
 from pathlib import Path
 
-from sandbox.private import close_to_others, owner_only, write_file
+from sandbox.private import owner_only, write_file
 
 
 def _mode(path: Path) -> int:
@@ -31,21 +31,3 @@ def test_files_are_closed_to_others_from_the_start_whatever_the_caller_s_umask(t
         "new": "0o700",
         "file": "0o600",
     }
-
-
-def test_a_folder_of_an_earlier_version_is_closed_and_nothing_outside_of_it(tmp_path: Path) -> None:
-    (tmp_path / "s" / "state").mkdir(parents=True)
-    (tmp_path / "s" / "state" / "local.json").touch(mode=0o644)
-    (tmp_path / "s" / "program").touch()
-    (tmp_path / "s" / "program").chmod(0o755)
-    (tmp_path / "outside").touch()
-    (tmp_path / "outside").chmod(0o644)
-    (tmp_path / "s" / "link").symlink_to(tmp_path / "outside")
-    close_to_others(tmp_path / "s")
-    assert [_mode(tmp_path / "s" / name) for name in ("", "state", "state/local.json", "program")] == [
-        0o700,
-        0o700,
-        0o600,
-        0o700,
-    ]
-    assert _mode(tmp_path / "outside") == 0o644

@@ -15,20 +15,17 @@ KEY = ("Deployment", "ml", "x-decode-l4")
 OLD, NEW = "istio 1.0.0 aa11bb22", "istio 1.1.0 aa11bb22"
 
 
-def _workload(own: str = "", pods: str = "") -> dict[str, Any]:
-    """A workload without pods, with what the annotation says on itself and on its pods."""
-
-    def metadata(text: str) -> dict[str, Any]:
-        return {"annotations": {"inferfleet.dev/plugins": text}} if text else {}
-
+def _workload(plugins: str = "") -> dict[str, Any]:
+    """A workload without pods, with what the annotation says."""
+    annotated = {"annotations": {"inferfleet.dev/plugins": plugins}} if plugins else {}
     return {
         "kind": "Deployment",
-        "metadata": {"namespace": "ml", "name": "x-decode-l4", **metadata(own)},
+        "metadata": {"namespace": "ml", "name": "x-decode-l4", **annotated},
         "spec": {
             "replicas": 0,
             "progressDeadlineSeconds": 600,
             "selector": {"matchLabels": {"app": "x"}},
-            "template": {"metadata": metadata(pods), "spec": {}},
+            "template": {"metadata": {}, "spec": {}},
         },
     }
 
@@ -50,8 +47,6 @@ def test_plugins_are_those_of_the_running_workload() -> None:
         (_workload(NEW), _workload(OLD), (OLD,), (NEW,)),
         (_workload(NEW), _workload(), (), (NEW,)),
         (_workload(), _workload(OLD), (OLD,), ()),
-        # Workloads of earlier versions have it on their pods.
-        (_workload(NEW), _workload(pods="istio@aa11bb22"), ("istio@aa11bb22",), (NEW,)),
     ],
 )
 def test_other_plugins_than_those_of_the_documents_are_told(

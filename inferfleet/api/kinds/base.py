@@ -18,7 +18,6 @@ from pydantic.alias_generators import to_camel
 from inferfleet.api.kinds.quantity import parse_duration, parse_quantity
 from inferfleet.api.kinds.text_rules import LABEL_KEY, LABEL_VALUE, Dns1035, InEditors, label_mistakes
 from inferfleet.api.problems import Mistaken, mistaken
-from inferfleet.api.wording import named
 
 API_VERSION: Literal["inferfleet.dev/v1alpha1"] = "inferfleet.dev/v1alpha1"
 
@@ -50,25 +49,6 @@ def _wanted(labels: dict[str, str]) -> dict[str, str]:
     if mistakes := label_mistakes(labels):
         raise Mistaken(*mistakes)
     return labels
-
-
-def _level(value: Any) -> Any:
-    # True is 1 to Python.
-    if isinstance(value, bool) or not isinstance(value, int):
-        raise mistaken(f"{named(value)} is no level of defaults", "Write the number 1, 2 or 3")
-    return value
-
-
-def _level_of_setting(value: Any) -> Any:
-    """Return the number that a setting says: `pulumi config set` writes numbers as text."""
-    return int(value) if isinstance(value, str) and value.isdecimal() and len(value) < 3 else value
-
-
-# Levels of the defaults of pods: what the second changes is in manifests/pod/template.py and
-# manifests/picker/objects.py, the third in fleet/picked.py.
-PodDefaults = Annotated[Literal[1, 2, 3], BeforeValidator(_level)]
-PodDefaultsSetting = Annotated[PodDefaults, BeforeValidator(_level_of_setting)]
-FIRST_DEFAULTS, SIZED_PICKERS, LAST_DEFAULTS = 1, 3, 3
 
 
 def _quantity(value: Any) -> Any:

@@ -14,7 +14,7 @@ from inferfleet.api.kinds.serving.monitoring import Monitoring
 from inferfleet.api.kinds.serving.scheduler import Scheduler, of_cluster
 from inferfleet.api.kinds.text_rules import IMAGE, Dns1035
 from inferfleet.api.problems import Mistake, Mistaken, mistaken
-from inferfleet.profiles.table import names, profile
+from inferfleet.profiles.table import DEFAULT, names, profile
 
 
 class Images(Model):
@@ -28,8 +28,8 @@ class Images(Model):
     """
     engine: dict[EngineType, Annotated[str, IMAGE]] = {}
     """Images of engines by their type, such as `{vLLM: docker.io/vllm/vllm-openai:v0.30.0}`, for containers
-    `engine` whose template names none; another image restarts their pods. Default: that of the profile, which
-    of a release of llm-d names one for vLLM.
+    `engine` whose template names none; another image restarts their pods. Default: those of the profile, one
+    for vLLM and one for SGLang.
     """
     proxy: Annotated[str, IMAGE] | None = None
     """Image of the routing proxy in decode pods of deployments with `prefill`; another image restarts them.
@@ -37,7 +37,7 @@ class Images(Model):
     """
     kit: Annotated[str, IMAGE] | None = None
     """Image with kit (https://kitops.org), by which the plugin `model-cache` unpacks models from an OCI
-    registry. Default: that of the profile, or else of the plugin.
+    registry. Default: that of the plugin.
     """
 
 
@@ -82,10 +82,11 @@ INTERNAL_ON_GKE = Gateway(class_name="gke-l7-rilb", provider="gke")
 class Serving(Model):
     """How a cluster serves models. What is left out comes from the profile."""
 
-    profile: str = "gie-1.5"
-    """Versions of the serving software, which decide images, flags and API groups: `gie-1.5`, `gie-1.5-r2`
-    (the same with a read-only file system for endpoint pickers), a release of llm-d (`llm-d-0.8`,
-    `llm-d-0.9`) or `router-0.10`.
+    profile: str = DEFAULT
+    """Versions of the serving software, which decide images, flags and API groups: `gie-1.5`, where
+    deployments with `prefill` have the picker and routing proxy of `router-0.10`; `router-0.10`, where all
+    have its picker; or, for the sandbox alone, `scheduler-0.7`, where those with `prefill` have those of
+    llm-d-inference-scheduler 0.7.1, and all others GIE 1.5.
     """
     gateway: Gateway = INTERNAL_ON_GKE
     """The Gateway through which models are reached. Required on existing clusters; default on GKE: an
@@ -119,12 +120,12 @@ class Serving(Model):
     @classmethod
     def _images_of_the_profile(cls, data: Any) -> Any:
         """Fill in images of the profile that the document leaves out."""
-        if not isinstance(data, dict) or data.get("profile") not in names():
+        if not isinstance(data, dict) or (name := data.get("profile", DEFAULT)) not in names():
             return data
-        row, images = profile(data["profile"]), data.get("images", {})
+        images = data.get("images", {})
         if not isinstance(images, dict) or not isinstance(engines := images.get("engine", {}), dict):
             return data
-        filled = {"kit": row.kit_image, **images, "engine": {**row.engine_images, **engines}}
+        filled = {**images, "engine": {**profile(name).engine_images, **engines}}
         return {**data, "images": filled}
 
     @model_validator(mode="after")

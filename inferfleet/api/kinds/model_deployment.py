@@ -7,12 +7,10 @@ from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from inferfleet.api.kinds.base import (
     API_VERSION,
-    FIRST_DEFAULTS,
     Duration,
     LabelSelector,
     Model,
     NamespacedMetadata,
-    PodDefaults,
     Toleration,
 )
 from inferfleet.api.kinds.node_pool import CapacityModel
@@ -149,9 +147,8 @@ class EndpointPicker(Model):
     where there are some.
     """
     resources: ResourceRequirements | None = None
-    """Requests and limits of the picker's container, which replace the default as a whole. Default: from
-    level 3 of `spec.podDefaults` on by endpoints, scrape interval and length of prompts, from 500m and 512Mi
-    to 8 cores and 8Gi, below it 4 cores and 8Gi, with memory limited to 16Gi.
+    """Requests and limits of the picker's container, which replace the default as a whole. Default: by
+    endpoints, scrape interval and length of prompts, from 500m and 512Mi to 8 cores and 8Gi.
     """
     port: int | None = Field(default=None, ge=1, le=65_535)
     """TCP port on which gateways reach the picker. Default: that of the cluster's profile, 9002."""
@@ -238,13 +235,6 @@ class ModelDeploymentSpec(Model):
     stack, before anything is changed; `Warn` goes on with those that have a place, even if that is none.
     Default: as the setting `inferfleet:unplaced` of the stack says.
     """
-    pod_defaults: PodDefaults | None = None
-    """Level of the defaults in pods and pickers: `2` adds a seccomp profile, drops capabilities and the token
-    of the ServiceAccount where the template leaves them open, labels pods as llm-d does and keeps pickers off
-    nodes with GPUs; `3` sizes pickers by what they do besides (from `1` to another level the pods restart,
-    between `2` and `3` pickers alone are replaced). Default: as the setting `inferfleet:podDefaults` says,
-    else the level with which the deployment began, `3` for a new one.
-    """
     cluster_selector: LabelSelector = LabelSelector()
     """Clusters that may run replicas, by the labels of their documents. Default: all clusters."""
     pool_selector: LabelSelector = LabelSelector()
@@ -286,8 +276,8 @@ class ModelDeploymentSpec(Model):
     cluster share their pools. Default: the same workers do both.
     """
     profile: str | None = None
-    """Profile of this deployment alone: its picker, routing proxies, and engines whose image is that of a
-    release. Default: `serving.profile` of each cluster.
+    """Profile of this deployment alone, for its picker and routing proxies. Default: `serving.profile` of
+    each cluster.
     """
     endpoint_picker: EndpointPicker = EndpointPicker()
     """Overrides for the endpoint picker of this deployment. Default: what the cluster's profile says."""
@@ -316,11 +306,6 @@ class ModelDeploymentSpec(Model):
     def wanted(self) -> int:
         """The replicas that the plan has room for: their number, or the most of a range."""
         return self.replicas.max if isinstance(self.replicas, ReplicaRange) else self.replicas
-
-    @property
-    def level(self) -> int:
-        """The level of the defaults in pods, the first where nothing has given it one."""
-        return self.pod_defaults or FIRST_DEFAULTS
 
     @model_validator(mode="after")
     def _steady_nodes(self) -> "ModelDeploymentSpec":

@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field
 
-from inferfleet.api.kinds.base import Model, PodDefaultsSetting
+from inferfleet.api.kinds.base import Model
 from inferfleet.api.kinds.plugin_spec import PluginSpec
 from inferfleet.api.kinds.text_rules import InEditors, Written
 from inferfleet.api.problems import Mistake, Mistaken
@@ -76,11 +76,6 @@ class Settings(Model):
     plain text in their variables and arguments: `warn` says so, `enforce` refuses them, and `ignore` says
     nothing. With `warn` the labels of namespaces ask the API server to warn of pods below the baseline, with
     `enforce` to refuse them.
-    """
-    pod_defaults: PodDefaultsSetting | None = None
-    """Level of the defaults in pods and pickers, `1`, `2` or `3`, for deployments that do not say it
-    themselves (`spec.podDefaults`); pods that come from or to `1` restart. Default: each deployment keeps the
-    level with which it began, `3` for new ones.
     """
     trust_repository_kubeconfigs: bool = False
     """`true` lets kubeconfigs that lie in the repository, or are written into the stack's file in plain text,

@@ -63,7 +63,6 @@ _EXAMPLE = Lock(
         Spot("ml/qwen3-coder", "dc1", (("decode", "l4"),)): 1,
         Spot("ml/qwen3-coder", "east", (("decode", "h100"),)): 2,
     },
-    pod_defaults={"ml/qwen3-coder": 3},
     services={"ml/coder": ("dc1", "east")},
 )
 _EXAMPLE_OUTPUTS: Outputs = {
@@ -161,7 +160,7 @@ def _lock() -> Iterator[str]:
     yield " ".join((lock_file.__doc__ or "").partition("\n\n")[2].split())
     yield f"```yaml\n{lock_file.text(_EXAMPLE)}```"
     yield f"`version` is the version of the format, {VERSION}."
-    yield _fields(Lock, "stack", "clusters", "pools", "placements", "pod_defaults", "services")
+    yield _fields(Lock, "stack", "clusters", "pools", "placements", "services")
     for section, entry in (("clusters", LockedCluster), ("pools", LockedPool)):
         yield f"## An entry of `{section}`"
         yield _text(entry)

@@ -90,7 +90,7 @@ def plan(
         if moves:
             first = desired.plan
             placements = moved(dict(first.lock.placements), moves)
-            with_moves = replace(lock, placements=placements, pod_defaults=first.lock.pod_defaults)
+            with_moves = replace(lock, placements=placements)
             desired = replace(source, lock=with_moves).desired()
             desired = replace(desired, plan=since(lock, first, desired.plan))
         alone = exposed(documents, desired.plan.placements)

@@ -3,7 +3,6 @@
 import re
 from typing import Any
 
-from inferfleet.api.kinds.base import LAST_DEFAULTS
 from inferfleet.api.wording import shown
 from inferfleet.fleet.lock.text import Entry, quoted, read_flow, unquoted
 from inferfleet.fleet.spot import Spot
@@ -14,7 +13,6 @@ _KEY = re.compile(rf"^{_PART}/{_PART}$")
 _NAME = re.compile(rf"^{_PART}$")
 _SPOT = re.compile(rf"^({_PART}/{_PART})(?:@([0-9a-f]{{6}}))? ({_PART})((?: {_PART}={_PART})+)$")
 _COUNT = re.compile(r"^[1-9][0-9]{0,4}$")
-_LEVEL = re.compile(r"^[1-9][0-9]?$")
 _NOTE = re.compile(r"^# was ([0-9]{1,5})(?:, ([0-9]{1,5}) moved here)?(?:\s+(#.*))?$")
 _LIST = re.compile(r"^\[(.*)\]$")
 
@@ -81,18 +79,6 @@ def remark(entry: Entry) -> str:
     """Return the comment behind the line without the note of a merge."""
     read = _NOTE.match(entry.comment)
     return (read[3] or "") if read else entry.comment
-
-
-def level(entry: Entry) -> int:
-    """Return the level of the defaults in the pods of a deployment; the entry's key is its name."""
-    if not _KEY.match(entry.key) or not _LEVEL.match(entry.value):
-        raise ValueError(f"{_line(entry)} does not have the form 'ml/qwen3-coder: 2'")
-    if int(entry.value) > LAST_DEFAULTS:
-        raise ValueError(
-            f"{shown(entry.key)} has pod defaults of level {entry.value}, but this inferfleet knows "
-            f"{LAST_DEFAULTS} levels only; use the version of inferfleet that wrote it"
-        )
-    return int(entry.value)
 
 
 def service(entry: Entry) -> tuple[str, ...]:

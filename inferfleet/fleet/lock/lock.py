@@ -1,7 +1,7 @@
 """placement.lock: the placements in force, and what clusters and pools were created with.
 
 The file has one line for each entry, sorted, so that branches merge and a diff lists the moves. There is no
-checksum: an edit by hand that fits the documents is a move. Sections that an older lock lacks are empty.
+checksum: an edit by hand that fits the documents is a move. Empty sections are left out.
 """
 
 from collections.abc import Iterator, Mapping
@@ -30,7 +30,7 @@ from inferfleet.fleet.spot import Spot
 
 VERSION = 1
 # In the order of the file.
-SECTIONS = ("clusters", "pools", "placements", "podDefaults", "services")
+SECTIONS = ("clusters", "pools", "placements", "services")
 
 
 @dataclass(frozen=True)
@@ -82,8 +82,6 @@ class Lock:
     """Clusters that have a route of the service, by `<namespace>/<service>`."""
     pools: Mapping[str, LockedPool] = field(default_factory=dict)
     """Node pools in Google Cloud, by `<cluster>/<pool>`."""
-    pod_defaults: Mapping[str, int] = field(default_factory=dict)
-    """Level of the defaults in pods by `<namespace>/<deployment>`, where that is not the first."""
     was: Mapping[Spot, int] = field(default_factory=dict, compare=False)
     """Replicas by place before two branches changed them, where these were merged; it is not written."""
     moved: Mapping[Spot, int] = field(default_factory=dict, compare=False)
@@ -117,7 +115,6 @@ def matches(old: Lock, new: Lock) -> bool:
         and old.placements == new.placements
         and old.services == new.services
         and old.pools == new.pools
-        and old.pod_defaults == new.pod_defaults
         and old.clusters.keys() == new.clusters.keys()
         and all(_same(old.clusters[name], new.clusters[name]) for name in old.clusters)
     )
@@ -160,8 +157,6 @@ def lines(lock: Lock) -> Iterator[Line]:
         yield Line("pools", name, f"  {name}: {flow(settings)}")
     for spot, replicas in sorted(lock.placements.items()):
         yield Line("placements", spot, f"  {spot}: {replicas}")
-    for deployment, level in sorted(lock.pod_defaults.items()):
-        yield Line("podDefaults", deployment, f"  {deployment}: {level}")
     for service, clusters in sorted(lock.services.items()):
         yield Line("services", service, f"  {service}: [{', '.join(map(scalar, clusters))}]")
 
@@ -180,7 +175,6 @@ def parse(text: str | None, *, file: str, stack: str) -> Lock:
     pools: dict[str, LockedPool] = {}
     placements: dict[Spot, int] = {}
     services: dict[str, tuple[str, ...]] = {}
-    pod_defaults: dict[str, int] = {}
     was: dict[Spot, int] = {}
     moved: dict[Spot, int] = {}
     where: dict[str, Where] = {}
@@ -205,8 +199,6 @@ def parse(text: str | None, *, file: str, stack: str) -> Lock:
                 name, placements[spot] = str(spot), replicas
                 if note := lock_entries.note(entry):
                     was[spot], moved[spot] = note
-            elif entry.section == "podDefaults":
-                pod_defaults[name] = lock_entries.level(entry)
             else:
                 services[name] = lock_entries.service(entry)
         except ValueError as wrong:
@@ -219,7 +211,7 @@ def parse(text: str | None, *, file: str, stack: str) -> Lock:
         where.setdefault(line, entry.where)
     if problems:
         raise InvalidDocuments(problems)
-    return Lock(stack, clusters, placements, services, pools, pod_defaults, was, moved, where)
+    return Lock(stack, clusters, placements, services, pools, was, moved, where)
 
 
 def _wrong_head(top: list[Entry], file: str, stack: str) -> Iterator[Problem]:

@@ -115,10 +115,8 @@ def _with_changed(side: _Side, base: _Side, other: _Side) -> _Side:
     gone = {name for name in before.keys() & changed.keys() - now.keys() if before[name] != changed[name]}
     if not gone:
         return side
-    levels = {name: level for name, level in base.lock.pod_defaults.items() if name in gone}
-    lock = replace(side.lock, pod_defaults={**side.lock.pod_defaults, **levels})
     placements = {spot: number for name in gone for spot, number in before[name].items()}
-    return _with(side._replace(lock=lock), base, placements)
+    return _with(side, base, placements)
 
 
 def _with(side: _Side, base: _Side, placements: Mapping[Spot, int]) -> _Side:

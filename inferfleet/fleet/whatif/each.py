@@ -14,7 +14,7 @@ from inferfleet.api.documents import Documents
 from inferfleet.fleet.advice.short import fix_step
 from inferfleet.fleet.decisions import MoreNodes, Plan
 from inferfleet.fleet.lock.lock import Lock
-from inferfleet.fleet.planning import plan, with_levels
+from inferfleet.fleet.planning import plan
 from inferfleet.fleet.shapes import Demands, PoolKey
 from inferfleet.fleet.spot import Spot
 from inferfleet.fleet.whatif.losses import Loss, losses, pools_of, without
@@ -61,7 +61,6 @@ class Consequence:
 
 def n_minus_one(documents: Documents, lock: Lock, planned: Plan) -> Iterator[Consequence]:
     """Yield what each loss does to the fleet that the plan made of the documents and the lock."""
-    documents = with_levels(documents, lock)
     standing = replace(planned.lock, seen=lock.seen, gone=lock.gone)
     for loss in losses(documents):
         yield consequence(documents, standing, planned.demands, loss)

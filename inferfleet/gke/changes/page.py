@@ -187,9 +187,6 @@ DEPLOYMENT_FIELDS = (
     DeploymentField("spec.route", PodEffect.NONE, "it is about the HTTPRoute"),
     DeploymentField("spec.unplaced", PodEffect.NONE, "it says what updates do about missing replicas"),
     DeploymentField(
-        "spec.podDefaults", PodEffect.ROLL, "where it comes from or to level 1; pickers are replaced"
-    ),
-    DeploymentField(
         "spec.rollout",
         PodEffect.NONE,
         "it says how pods are replaced, and whether room is kept for a second set of prefill and decode",

@@ -80,10 +80,6 @@ def _dynamic(pool: GkePool) -> Iterator[Finding]:
             "AdmissionCheck of controller kueue.x-k8s.io/provisioning-request"
         )
         yield Finding("doubt", path, what, PROVISIONING_REQUEST, next_step)
-        if pool.old_queue:
-            what = "was made Queued without flexStart, with which alone Google starts queued nodes"
-            next_step = "Give the pool a new name, which makes another"
-            yield Finding("doubt", path, what, PROVISIONING_REQUEST, next_step)
 
 
 def _reserved(pool: GkePool) -> Iterator[Finding]:

@@ -18,7 +18,6 @@ from inferfleet.profiles.images import reference_of
 from inferfleet.profiles.profile import Profile
 from inferfleet.profiles.table import NEWEST
 from inferfleet.profiles.table import picker as picker_row
-from inferfleet.profiles.table import profile as usual_picker
 
 
 def check_cluster(cluster: InferenceCluster, profile: Profile) -> Iterator[Problem]:
@@ -88,15 +87,12 @@ def check_deployment(deployment: ModelDeployment, *, serving: Serving, profile: 
 def check_image(
     deployment: ModelDeployment, cluster: InferenceCluster, *, profile: Profile
 ) -> Iterator[Problem]:
-    """Yield an error where a cluster chose the image of its usual pickers, and none for this deployment's,
-    and a warning where the profile's is used that nobody can pull any longer.
+    """Yield an error where a cluster chose the image of its usual pickers, and none for this deployment's.
 
     Who chooses an image cannot pull the profile's, or must not; and the usual one is another program.
     """
-    if profile.withdrawn and picker_image(deployment, cluster.spec.serving, profile) == profile.epp_image:
-        yield _withdrawn(deployment, cluster, profile)
     images, own = cluster.spec.serving.images, deployment.spec.endpoint_picker.image
-    usual = usual_picker(cluster.spec.serving.profile)
+    usual = picker_row(cluster.spec.serving.profile, disaggregated=False)
     if profile.epp_image == usual.epp_image or own:
         return
     apart = is_disaggregated(deployment)
@@ -140,29 +136,12 @@ def check_leader(
         f"of {picker.replicas} endpoint pickers of {profile.name} one leads, and once it is evicted it keeps "
         f"its Lease until it ends: for up to {without} s nobody chooses pods, and requests fail"
     )
-    better = unled_seconds(drain, usual_picker(NEWEST), {})
+    better = unled_seconds(drain, picker_row(NEWEST, disaggregated=False), {})
     step = (
         f"Write profile: {NEWEST}, whose leader gives it back after {better} s, or replicas: 1, which needs "
         "none: when it is evicted, another starts elsewhere in seconds"
     )
     yield _problem(deployment, ("endpointPicker", "replicas"), Mistake(what, step), "warning")
-
-
-def _withdrawn(deployment: ModelDeployment, cluster: InferenceCluster, profile: Profile) -> Problem:
-    key, name = deployment.metadata.key, cluster.metadata.name
-    path, kind, owner = "spec.serving.profile", "InferenceCluster", name
-    if deployment.spec.profile:
-        path, kind, owner = "spec.profile", "ModelDeployment", key
-    return Problem(
-        f"the endpoint picker of deployment {key!r} on cluster {name} is {profile.epp_image}: "
-        f"{profile.withdrawn}, so it starts only on nodes that have it",
-        f"Write {path.removeprefix('spec.')}: {NEWEST}, or an image of yours as endpointPicker.image or "
-        "serving.images.prefillEpp",
-        path,
-        kind=kind,
-        key=owner,
-        severity="warning",
-    )
 
 
 def _problem(
@@ -180,7 +159,7 @@ def _problem(
 
 def _image_mistakes(deployment: ModelDeployment, serving: Serving, profile: Profile) -> Iterator[Mistake]:
     """Yield an error where the image is that of the usual pickers, by the last element of its path."""
-    image, usual = deployment.spec.endpoint_picker.image, usual_picker(serving.profile)
+    image, usual = deployment.spec.endpoint_picker.image, picker_row(serving.profile, disaggregated=False)
     if not image:
         return
     written, of_usual, of_profile = (

@@ -12,7 +12,6 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
-from inferfleet.api.kinds.base import FIRST_DEFAULTS
 from inferfleet.api.kinds.inference_cluster import Serving, Tracing
 from inferfleet.api.kinds.model_deployment import ModelDeployment
 from inferfleet.fleet import names
@@ -27,7 +26,6 @@ from inferfleet.manifests.programs import tracing_variables, variable_of_pod
 from inferfleet.profiles.devices import ACCELERATED_NODE_LABELS
 from inferfleet.profiles.profile import Profile
 from inferfleet.profiles.table import picker as picker_row
-from inferfleet.profiles.table import profile as usual_picker
 
 CONTAINER = "epp"
 # A lost node has its pods for as long as they tolerate it, by default 300 s
@@ -109,7 +107,7 @@ def objects(
 
 def image(deployment: ModelDeployment, serving: Serving, profile: Profile) -> str:
     """Return the image of a picker of this profile: the deployment's, the cluster's, or the profile's own."""
-    same = usual_picker(serving.profile).epp_image == profile.epp_image
+    same = picker_row(serving.profile, disaggregated=False) is profile
     of_cluster = serving.images.epp if same else None
     if is_disaggregated(deployment):
         usual = picker_row(serving.profile, disaggregated=True)
@@ -154,12 +152,10 @@ def _deployment(
     }
 
 
-def _place(deployment: ModelDeployment) -> dict[str, Any]:
+def _place() -> dict[str, Any]:
     """Return an affinity for nodes without GPUs, which others need. It is none that must hold: a cluster may
     have no other nodes. Those of GKE have a taint besides, which pickers do not tolerate.
     """
-    if deployment.spec.level == FIRST_DEFAULTS:
-        return {}
     absent = [{"key": label, "operator": "DoesNotExist"} for label in ACCELERATED_NODE_LABELS]
     preferred = {"weight": 100, "preference": {"matchExpressions": absent}}
     return {"affinity": {"nodeAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [preferred]}}}
@@ -187,7 +183,7 @@ def _template(
     return {
         "metadata": {"labels": labels, **({"annotations": scraped} if scraped else {})},
         "spec": {
-            **_place(deployment),
+            **_place(),
             "tolerations": _leave_lost_nodes(),
             "serviceAccountName": names.epp(deployment.metadata.key, revision),
             "terminationGracePeriodSeconds": ends.grace,
@@ -277,7 +273,8 @@ def _container(
         "securityContext": {
             "allowPrivilegeEscalation": False,
             "capabilities": {"drop": ["ALL"]},
-            **({"readOnlyRootFilesystem": True} if profile.read_only_root_filesystem else {}),
+            # Pickers write no file, and make their certificate in memory.
+            "readOnlyRootFilesystem": True,
         },
         "terminationMessagePolicy": "FallbackToLogsOnError",
     }

@@ -44,7 +44,7 @@ def risks(template: Mapping[str, Any]) -> Iterator[Risk]:
 
 
 def restrained(template: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a template with what pods of level 2 are kept from, in the containers of `own`, the template
+    """Return a template with what pods are kept from by default, in the containers of `own`, the template
     before plugins edited it; containers that plugins add are theirs to restrain.
 
     Level `restricted` of the Pod Security Standards wants the same of containers, and no user root besides,

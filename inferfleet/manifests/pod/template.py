@@ -3,7 +3,6 @@
 import copy
 from typing import Any
 
-from inferfleet.api.kinds.base import FIRST_DEFAULTS
 from inferfleet.api.kinds.containers import engine_container
 from inferfleet.api.kinds.model_deployment import Engine
 from inferfleet.fleet import names
@@ -74,9 +73,8 @@ def labels(stand: Stand) -> dict[str, str]:
     kind = engine(stand.engine.type)
     serves = stand.role in serving_roles(stand.deployment) and stand.answers
     ours = names.pod_labels(stand.spot, stand.role, serves=serves, engine_type=kind.label)
-    if stand.deployment.spec.level > FIRST_DEFAULTS:
-        unified = stand.role == DECODE and not is_disaggregated(stand.deployment)
-        ours |= names.llm_d_labels(stand.spot, unified=unified)
+    unified = stand.role == DECODE and not is_disaggregated(stand.deployment)
+    ours |= names.llm_d_labels(stand.spot, unified=unified)
     if not serves and stand.answers:
         ours |= {names.ENTRY: "true"}
     return ours | names.shares_node() if stand.hardware.shares_node else ours
@@ -96,8 +94,7 @@ def pod_template(stand: Stand) -> dict[str, Any]:
     _start(container, stand)
     if stand.answers:
         _serve(container, stand)
-        if stand.deployment.spec.level > FIRST_DEFAULTS:
-            _answer_when_busy(container, engine(stand.engine.type))
+        _answer_when_busy(container, engine(stand.engine.type))
     # The pod's status then says why an engine ended, and so does an update.
     container.setdefault("terminationMessagePolicy", "FallbackToLogsOnError")
     _wait_for_copies(container, stand)

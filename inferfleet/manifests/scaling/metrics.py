@@ -7,7 +7,7 @@ from inferfleet.api.kinds.model_deployment import ModelDeployment
 from inferfleet.api.kinds.serving.scaling import ScalingMetric
 from inferfleet.api.problems import Problem
 from inferfleet.api.wording import listing
-from inferfleet.fleet.roles import profile_of
+from inferfleet.fleet.roles import picker_of
 from inferfleet.profiles import table
 
 OF_PICKERS = frozenset(name for row in table.names() for name in table.profile(row).pool_metrics)
@@ -21,7 +21,7 @@ def metric_problems(
     A scaler then sees nothing, and adds no replica.
     """
     for cluster in clusters if metric.name in OF_PICKERS else ():
-        row = table.profile(profile_of(deployment, cluster.spec.serving))
+        row = picker_of(deployment, cluster.spec.serving)
         if metric.name not in row.pool_metrics:
             yield Problem(
                 f"pickers of profile {row.name} have no metric {metric.name} "

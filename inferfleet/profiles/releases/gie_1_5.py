@@ -5,11 +5,8 @@ pkg/log/zap/zap.go of controller-runtime v0.23.3. Ports, probes and resources: c
 Lease and watches: pkg/epp/server/controller_manager.go.
 """
 
-from dataclasses import replace
-
-from inferfleet.profiles import proxy
 from inferfleet.profiles.installing import GATEWAY_API, INFERENCE
-from inferfleet.profiles.profile import FlagKind, Profile, Resources
+from inferfleet.profiles.profile import FlagKind, Profile
 
 _KNOWN: dict[str, FlagKind] = {
     "grpc-port": "int",
@@ -52,6 +49,12 @@ _USE_ENGINE_CONFIGS = "name the metric under engineConfigs of core-metrics-extra
 # HTTPRoute and Gateway are v1 since then, and so is the InferencePool: config/crd of both projects.
 FIRST_STABLE = {GATEWAY_API: "1.0.0", INFERENCE: "1.0.0"}
 
+# Images for NVIDIA's GPUs.
+ENGINES = {
+    "vLLM": "docker.io/vllm/vllm-openai:v0.32.0",
+    "SGLang": "docker.io/lmsysorg/sglang:v0.5.23",
+}
+
 REJECTED = {
     "total-queued-requests-metric": _USE_ENGINE_CONFIGS,
     "total-running-requests-metric": _USE_ENGINE_CONFIGS,
@@ -62,7 +65,6 @@ REJECTED = {
 
 GIE_1_5 = Profile(
     name="gie-1.5",
-    proven=True,
     epp_image="registry.k8s.io/gateway-api-inference-extension/epp:v1.5.0",
     config_api_versions=("inference.networking.x-k8s.io/v1alpha1",),
     config_kind="EndpointPickerConfig",
@@ -84,11 +86,11 @@ GIE_1_5 = Profile(
     probe_service="inference-extension",
     liveness_service="liveness",
     readiness_service="readiness",
-    resources=Resources(requests={"cpu": "4", "memory": "8Gi"}, limits={"memory": "16Gi"}),
     engine_label="inference.networking.k8s.io/engine-type",
     engine_metrics_port_flag="model-server-metrics-port",
     lease_suffix=".gateway-api-inference-extension.sigs.k8s.io",
-    proxy=proxy.SCHEDULER_0_7,
+    proxy=None,
+    engine_images=ENGINES,
     config_table="gie-1.5",
     # Its openai-parser refuses what has no messages, prompt or input, so all of Triton's own protocol.
     parser_of_any="passthrough-parser",
@@ -99,7 +101,3 @@ GIE_1_5 = Profile(
         "inference_pool_average_running_requests",
     ),
 )
-
-# The same software, with pods that can write no file of their image: the picker writes none, and makes its
-# certificate in memory.
-GIE_1_5_R2 = replace(GIE_1_5, name="gie-1.5-r2", read_only_root_filesystem=True)

@@ -5,8 +5,8 @@ pkg/epp/framework/plugins/scheduling/profilehandler/disagg, of v0.10.0. Not run 
 """
 
 from inferfleet.profiles import proxy
-from inferfleet.profiles.profile import FlagKind, Phases, Profile, Resources
-from inferfleet.profiles.releases.gie_1_5 import FIRST_STABLE, REJECTED
+from inferfleet.profiles.profile import FlagKind, Phases, Profile
+from inferfleet.profiles.releases.gie_1_5 import ENGINES, FIRST_STABLE, REJECTED
 
 _KNOWN: dict[str, FlagKind] = {
     "pool-name": "text",
@@ -82,8 +82,10 @@ _CIPHER_SUITES = (
 
 ROUTER_0_10 = Profile(
     name="router-0.10",
-    proven=False,
-    epp_image="ghcr.io/llm-d/llm-d-router-endpoint-picker:v0.10.0",
+    # Both digests are those of indexes of images for all platforms, as public repositories have them that run
+    # this release: that of the picker stands in four, that of the proxy in one. Read on 2026-11-24.
+    epp_image="ghcr.io/llm-d/llm-d-router-endpoint-picker:v0.10.0"
+    "@sha256:2e516fa1310da7be59b82beb1445362139597d6d553ef04d546716abe3aaaa70",
     config_api_versions=("llm-d.ai/v1alpha1", "inference.networking.x-k8s.io/v1alpha1"),
     config_kind="EndpointPickerConfig",
     pool_group="inference.networking.k8s.io",
@@ -101,11 +103,11 @@ ROUTER_0_10 = Profile(
     probe_service="inference-extension",
     liveness_service="liveness",
     readiness_service="readiness",
-    resources=Resources(requests={"cpu": "4", "memory": "8Gi"}, limits={"memory": "16Gi"}),
     engine_label="llm-d.ai/engine-type",
     engine_metrics_port_flag=None,
     lease_suffix=".llm-d.ai",
     proxy=proxy.ROUTER_0_10,
+    engine_images=ENGINES,
     config_table="router-0.10",
     # NewRuntime in pkg/epp/datalayer/runtime.go.
     least_scrape="50ms",

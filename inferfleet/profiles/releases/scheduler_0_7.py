@@ -1,4 +1,8 @@
-"""llm-d-inference-scheduler 0.7: the endpoint picker that knows prefill and decode, on clusters of gie-1.5.
+"""llm-d-inference-scheduler 0.7.1: a picker that knows prefill and decode, for the sandbox alone.
+
+The sandbox builds its programs from Go modules, and llm-d-router was none that could be had when that was
+tried. On other clusters nobody can pull the image: since September 2026 ghcr.io refuses every tag of it
+(https://github.com/kserve/kserve/issues/6215, read on 2026-11-24).
 
 It is the picker of Gateway API Inference Extension (GIE) 1.4.0 with llm-d's plugins (go.mod and
 cmd/epp/main.go of v0.7.1), so its flags, ports, health services and Lease are those of GIE:
@@ -8,6 +12,7 @@ same there as those of v1.5.0. Its image runs as user 65532 and writes no file (
 
 from dataclasses import replace
 
+from inferfleet.profiles import proxy
 from inferfleet.profiles.profile import Phases
 from inferfleet.profiles.releases.gie_1_5 import GIE_1_5
 
@@ -21,6 +26,7 @@ SCHEDULER_0_7 = replace(
         name: instead.replace(GIE_1_5.extractor, _EXTRACTOR)
         for name, instead in GIE_1_5.rejected_flags.items()
     },
+    proxy=proxy.SCHEDULER_0_7,
     config_table="scheduler-0.7",
     # GIE 1.4 has no parsers to choose from.
     parser_of_any=None,
@@ -36,7 +42,4 @@ SCHEDULER_0_7 = replace(
     ),
     # pkg/telemetry/tracing.go: it traces a tenth of all requests, without a collector too.
     always_traces=True,
-    read_only_root_filesystem=True,
-    # Read on 2026-11-24; llm-d says so too, in docs/api-reference/artifacts.md.
-    withdrawn="since September 2026 ghcr.io refuses every tag of it (https://github.com/kserve/kserve/issues/6215)",
 )

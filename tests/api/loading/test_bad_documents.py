@@ -202,9 +202,9 @@ CASES = {
         "Did you mean gie-1.5?",
     ),
     "unknown profile of a deployment": (
-        "replicas: 2", "replicas: 2\n  profile: llm-d-0.7",
-        22, "spec.profile", "deployment 'ml/qwen' has profile 'llm-d-0.7', which does not exist",
-        "Did you mean llm-d-0.9?",
+        "replicas: 2", "replicas: 2\n  profile: router-0.9",
+        22, "spec.profile", "deployment 'ml/qwen' has profile 'router-0.9', which does not exist",
+        "Did you mean router-0.10?",
     ),
     "unknown kind": (
         "kind: InferenceCluster", "kind: InferenceClustr",

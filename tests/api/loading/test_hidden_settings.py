@@ -84,12 +84,12 @@ def test_another_value_than_that_of_the_file_is_refused_at_its_line(project: Pro
 
 def test_what_pulumi_makes_of_the_file_is_the_same(project: Project) -> None:
     project.has(
-        "config:\n  inferfleet:locked: true\n  inferfleet:unplaced: warn\n  inferfleet:podDefaults: 3\n"
+        "config:\n  inferfleet:locked: true\n  inferfleet:unplaced: warn\n"
         "  inferfleet:plugins: [{name: demo-pod-tweaks, config: {env: [{name: A, value: b}]}}]\n"
         "  inferfleet:secrets: {ml/hf: {token: {secure: v1:abc}}}\n"
     )
     chain = '[{"config": {"env": [{"name": "A", "value": "b"}]}, "name": "demo-pod-tweaks"}]'
-    handed = {"locked": "true", "unplaced": "warn", "plugins": chain, "podDefaults": "3"}
+    handed = {"locked": "true", "unplaced": "warn", "plugins": chain}
     secrets = {"secrets": '{"ml/hf": {"token": "hunter2"}}'}
     with_pulumi = project.settings({**KUBECONFIG, **handed, **secrets})
     project.has((project.root / "stacks/Pulumi.dev.yaml").read_text() + KEY)

@@ -107,7 +107,6 @@ def test_settings_have_the_names_that_people_write_and_secrets_their_values() ->
         "objective",
         "await",
         "podSecurity",
-        "podDefaults",
         "trustRepositoryKubeconfigs",
         "plugins",
         "allowedPlugins",

@@ -110,7 +110,7 @@ def test_problems_of_settings_and_documents_come_together(project: Path) -> None
         "in lowercase. Write it like ml/hf-token",
         "stacks/Pulumi.dev.yaml:6: inferfleet:stray: 'stray' is neither a setting "
         "nor the configKey of a cluster. "
-        "Known settings: allowedPlugins, await, documents, locked, objective, plugins, podDefaults, "
+        "Known settings: allowedPlugins, await, documents, locked, objective, plugins, "
         "podSecurity, secrets, trustRepositoryKubeconfigs, unplaced",
         "stacks/dev/east.yaml:5: spec.cluster.existing.kubeconfig.configKey: the kubeconfig of cluster "
         "east is not in the configuration of stack dev. "

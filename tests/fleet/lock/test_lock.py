@@ -19,7 +19,6 @@ LOCK = Lock(
     stack="prod",
     clusters={"dc1": LockedCluster("Existing", UID), "east": LockedCluster("Existing")},
     placements={CODER: 2, SPLIT: 1},
-    pod_defaults={"ml/deepseek": 2},
     services={"ml/coder": ("dc1", "east")},
 )
 TEXT = f"""\
@@ -31,8 +30,6 @@ clusters:
 placements:
   ml/deepseek dc1 decode=h200 prefill=h100: 1
   ml/qwen3-coder east decode=h100: 2
-podDefaults:
-  ml/deepseek: 2
 services:
   ml/coder: [dc1, east]
 """
@@ -54,8 +51,7 @@ def test_a_lock_is_read_with_the_line_of_each_entry() -> None:
         "clusters/east": Where("placement.lock", 5),
         "placements/ml/deepseek dc1 decode=h200 prefill=h100": Where("placement.lock", 7),
         "placements/ml/qwen3-coder east decode=h100": Where("placement.lock", 8),
-        "podDefaults/ml/deepseek": Where("placement.lock", 10),
-        "services/ml/coder": Where("placement.lock", 12),
+        "services/ml/coder": Where("placement.lock", 10),
     }
 
 
@@ -84,7 +80,7 @@ def test_comments_blank_lines_and_windows_line_ends_are_read() -> None:
         (
             "services:",
             "routes:",
-            "placement.lock:11: unknown field 'routes': a lock has version, stack, clusters",
+            "placement.lock:9: unknown field 'routes': a lock has version, stack, clusters",
         ),
         (
             "decode=h100: 2",
@@ -101,17 +97,17 @@ def test_comments_blank_lines_and_windows_line_ends_are_read() -> None:
         (
             "  ml/coder: [dc1, east]",
             "  ml/coder: [dc1, dc1]",
-            "placement.lock:12: service ml/coder names a cluster twice",
+            "placement.lock:10: service ml/coder names a cluster twice",
         ),
         (
             "  ml/coder: [dc1, east]",
             "  ml/coder: []",
-            "placement.lock:12: 'ml/coder: []' does not have the form",
+            "placement.lock:10: 'ml/coder: []' does not have the form",
         ),
         (
             "  ml/coder: [dc1, east]",
             "  ml/coder: [dc1",
-            "placement.lock:12: 'ml/coder: [dc1' does not have the form",
+            "placement.lock:10: 'ml/coder: [dc1' does not have the form",
         ),
         (
             "east: {source: Existing}",
@@ -124,16 +120,6 @@ def test_comments_blank_lines_and_windows_line_ends_are_read() -> None:
             "  east: {source: Existing}",
             "  east: {source: Existing}\n  east: {source: Existing}",
             "placement.lock:6: east is listed twice in clusters, first on line 5",
-        ),
-        (
-            "ml/deepseek: 2",
-            "ml/deepseek: two",
-            "placement.lock:10: 'ml/deepseek: two' does not have the form 'ml/qwen3-coder: 2'",
-        ),
-        (
-            "ml/deepseek: 2",
-            "ml/deepseek: 4",
-            "placement.lock:10: ml/deepseek has pod defaults of level 4, but this inferfleet knows 3 levels",
         ),
         ("placements:", "\x00\x01", "placement.lock:6: '\\x00\\x01' is not a line of a placement lock"),
     ],
@@ -148,7 +134,7 @@ def test_all_problems_of_a_lock_come_at_once() -> None:
     with pytest.raises(InvalidDocuments) as raised:
         _parse(TEXT.replace("version: 1", "version: 9").replace("prod", "dev").replace(": 2", ": many"))
     assert [str(problem.where) for problem in raised.value.problems] == [
-        f"placement.lock:{line}" for line in (1, 2, 8, 10)
+        f"placement.lock:{line}" for line in (1, 2, 8)
     ]
 
 
@@ -197,7 +183,6 @@ _locks = st.builds(
         _names, st.builds(LockedCluster, st.just("Existing"), st.none() | st.uuids().map(str)), max_size=3
     ),
     placements=st.dictionaries(_spots, st.integers(1, 10_000), max_size=4),
-    pod_defaults=st.dictionaries(_keys, st.just(2), max_size=3),
     services=st.dictionaries(
         _keys, st.sets(_names, min_size=1, max_size=3).map(lambda s: tuple(sorted(s))), max_size=3
     ),

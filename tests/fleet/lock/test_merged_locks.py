@@ -79,11 +79,9 @@ def _with(lock: Lock, name: str, places: Mapping[str, int]) -> Lock:
     placements = {known: number for known, number in lock.placements.items() if known.name != name}
     placements |= {spot(f"{name} {place}"): number for place, number in places.items()}
     key = f"ml/{name}"
-    levels = {known: level for known, level in lock.pod_defaults.items() if known != key}
-    levels |= {key: 2} if places else {}
     services = {known: clusters for known, clusters in lock.services.items() if known != key}
     services |= {key: tuple(sorted({place.partition("/")[0] for place in places}))} if places else {}
-    return Lock("test", placements=placements, pod_defaults=levels, services=services)
+    return Lock("test", placements=placements, services=services)
 
 
 def test_a_branch_changes_a_line_beside_one_that_the_other_added() -> None:
@@ -168,21 +166,17 @@ placements:
   ml/a@3fa01c east decode=l4 prefill=l4: 1  # first
   # the last one
   ml/m east decode=l4: 1
-podDefaults:  # levels
-  ml/m: 2
-services:
+services:  # routes
   ml/all: [east, west]
 # end
 """
     ours = base.replace("l4: 1  # first", "l4: 2  # first").replace("# end\n", "# the end\n")
-    theirs = base.replace("[east, west]", "[east, north, west]").replace("  ml/m: 2", "  ml/m: 2\n  ml/n: 2")
+    theirs = base.replace("[east, west]", "[east, north, west]")
     other = base.replace("[east, west]", "[west]")
     expected = ours.replace("prefill=l4: 2  # first", "prefill=l4: 2  # was 1  # first")
     merged = _merged(base, ours, theirs)
     assert _merged(base, base, base).text == base
-    assert merged.text == expected.replace("[east, west]", "[east, north, west]").replace(
-        "  ml/m: 2", "  ml/m: 2\n  ml/n: 2"
-    )
+    assert merged.text == expected.replace("[east, west]", "[east, north, west]")
     assert "  ml/all: [north, west]\n" in _merged(base, other, theirs).text
 
 
@@ -254,8 +248,6 @@ def test_a_deployment_that_one_branch_removed_and_the_other_changed_stays_whole(
         "  # near its data\n"
         "  ml/a west decode=p: 1\n"
         "  ml/b east decode=p: 1\n"
-        "podDefaults:\n"
-        "  ml/a: 2\n"
     )
     ours = _of("b east decode=p: 1")
     theirs = base.replace("west decode=p: 1", "west decode=p: 3")

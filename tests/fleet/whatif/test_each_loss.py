@@ -16,7 +16,6 @@ from inferfleet.fleet import plan
 from inferfleet.fleet.advice.short import fix_step
 from inferfleet.fleet.decisions import MoreNodes, Plan
 from inferfleet.fleet.lock.lock import Lock
-from inferfleet.fleet.planning import with_levels
 from inferfleet.fleet.whatif.each import Consequence, Lacking, n_minus_one
 from inferfleet.fleet.whatif.losses import Loss, losses, pools_of, without
 
@@ -73,11 +72,11 @@ def test_what_each_loss_does_is_what_abandoning_the_cluster_then_does(
     documents: list[Document], locked: Lock
 ) -> None:
     every = fleet(*documents)
-    planned = plan(with_levels(every, locked), locked)
+    planned = plan(every, locked)
     for one in n_minus_one(every, locked, planned):
         if one.loss.kind != "cluster":
             continue
-        given_up = abandoned(with_levels(every, locked), one.loss.name)
+        given_up = abandoned(every, one.loss.name)
         done = plan(given_up, planned.lock, planned.demands)
         left = {name: sum(p.replicas for p in done.placements if p.spot.deployment == name)
                 for name in every.deployments}  # fmt: skip
@@ -99,10 +98,10 @@ def test_replicas_that_have_no_place_after_a_loss_are_told_and_none_is_on_what_i
     documents: list[Document], locked: Lock
 ) -> None:
     every = fleet(*documents)
-    planned = plan(with_levels(every, locked), locked)
+    planned = plan(every, locked)
     known = every.deployments
     for one in n_minus_one(every, locked, planned):
-        changed, left = without(with_levels(every, locked), planned.lock, [one.loss])
+        changed, left = without(every, planned.lock, [one.loss])
         after = plan(changed, left, planned.demands)
         gone = pools_of(every, one.loss)
         assert not any((p.spot.cluster, pool) in gone for p in after.placements for _, pool in p.spot.pools)

@@ -1,7 +1,7 @@
 """Digests of what deployed clusters and pools were made with: a release that changes one replaces them.
 
 pinned_pools.yaml has them for a cluster with one pool: of each class of the catalogue, and in each capacity
-model of one class. Their lock has GKE's default driver, as those of earlier releases do.
+model of one class.
 """
 
 from pathlib import Path
@@ -13,12 +13,11 @@ from small_clouds import clouds, cluster, made, pool, resources
 from inferfleet.api.kinds.inference_class import InferenceClass
 from inferfleet.api.kinds.node_pool import CapacityModel
 from inferfleet.api.loading.load import load
-from inferfleet.fleet.lock.lock import Lock, LockedPool
 from inferfleet.gke.changes.locked import cluster_settings
 from inferfleet.gke.facts.create_only import create_only, digest
 from inferfleet.gke.facts.schema import NODE_POOL
 from inferfleet.gke.names import cloud_resource
-from inferfleet.gke.pool import DRIVER, gke_clusters
+from inferfleet.gke.pool import gke_clusters
 from inferfleet.gke.values import SYSTEM_POOL, CloudCluster
 
 PINNED = Path(__file__).with_name("pinned_pools.yaml")
@@ -49,9 +48,7 @@ def test_no_release_replaces_what_is_deployed() -> None:
 
 def _made(one: InferenceClass, **capacity: str) -> CloudCluster:
     gpus = pool("gpus", one.metadata.name, zones=["us-east5-a"], capacity=capacity)
-    queued = {"queuedProvisioning.enabled": True} if capacity.get("model") == "Queued" else {}
-    deployed = Lock(pools={"east/gpus": LockedPool("gpus-000000", {DRIVER: "DEFAULT"} | queued)})
-    return made(clouds(cluster("east", gpus), classes=(one,)), deployed)
+    return made(clouds(cluster("east", gpus), classes=(one,)))
 
 
 def test_new_pools_get_the_driver_in_which_images_of_today_run() -> None:

@@ -117,7 +117,7 @@ def test_cipher_suites_have_the_names_that_go_gives_them(value: str, unknown: st
     assert found == ([] if unknown is None else [(f"tls-cipher-suites is {value!r}, {why}", step)])
 
 
-@pytest.mark.parametrize("row", ["gie-1.5", "llm-d-0.8"])
-def test_earlier_pickers_have_no_such_flag(row: str) -> None:
+@pytest.mark.parametrize("row", ["gie-1.5", "scheduler-0.7"])
+def test_pickers_of_gie_have_no_such_flag(row: str) -> None:
     [found] = mistakes({"tls-cipher-suites": "TLS_AES_128_GCM_SHA256"}, profile(row))
     assert found.what == f"the endpoint picker of {profile(row).name} has no flag tls-cipher-suites"

@@ -91,7 +91,6 @@ def test_a_weight_that_turns_a_scorer_around_is_warned_of(
             "inference.networking.x-k8s.io/v1alpha1",
             [("error", "with which it panics at the first prompt")],
         ),
-        ("llm-d-0.8", "llm-d.ai/v1alpha1", [("warning", "so no prefix is ever looked up")]),
         ("router-0.10", "llm-d.ai/v1alpha1", [("warning", "so no prefix is ever looked up")]),
     ],
 )

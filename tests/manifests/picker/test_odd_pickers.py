@@ -159,10 +159,8 @@ def test_only_pickers_of_router_0_10_have_a_shortest_interval_and_take_that_one(
     fast = serving(eppFlags={"refresh-metrics-interval": "10ms"})
     assert {name: [what for _, _, what, _ in _on_cluster(fast, name)] for name in names()} == {
         "gie-1.5": [costs],
-        "gie-1.5-r2": [costs],
         "router-0.10": [taken],
-        "llm-d-0.8": [costs],
-        "llm-d-0.9": [taken],
+        "scheduler-0.7": [costs],
     }
 
 
@@ -248,7 +246,7 @@ def test_an_engine_of_any_kind_may_serve_its_metrics_anywhere(deployment: Make, 
     assert of(deployment(engine={"type": "Other"}, endpointPicker={"flags": flags}), serving()) == []
 
 
-@pytest.mark.parametrize("name", ["gie-1.5", "router-0.10", "llm-d-0.8"])
+@pytest.mark.parametrize("name", ["gie-1.5", "router-0.10"])
 def test_what_is_made_by_itself_says_nothing(deployment: Make, serving: Serve, name: str) -> None:
     for kind in ("vLLM", "SGLang", "TensorRT-LLM", "Triton", "Other"):
         assert of(deployment(engine={"type": kind}), serving(), name) == []

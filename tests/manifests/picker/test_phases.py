@@ -63,7 +63,7 @@ def _apart(deployment: Make, engine: str = "vLLM", **prefill: Any) -> ModelDeplo
     return deployment(engine={"type": engine}, prefill={"workers": WORKERS, **prefill})
 
 
-def _config(document: ModelDeployment, name: str = "gie-1.5") -> dict[str, Any]:
+def _config(document: ModelDeployment, name: str = "scheduler-0.7") -> dict[str, Any]:
     return picker_config(deployment=document, profile=picker(name, disaggregated=True))
 
 
@@ -72,11 +72,9 @@ def test_pickers_that_know_no_prefill_are_another_program_where_it_is_apart() ->
         name: tuple(picker(name, disaggregated=apart).name for apart in (False, True)) for name in names()
     }
     assert rows == {
-        "gie-1.5": ("gie-1.5", "scheduler-0.7"),
-        "gie-1.5-r2": ("gie-1.5-r2", "scheduler-0.7"),
+        "gie-1.5": ("gie-1.5", "router-0.10"),
         "router-0.10": ("router-0.10", "router-0.10"),
-        "llm-d-0.8": ("llm-d-0.8", "llm-d-0.8"),
-        "llm-d-0.9": ("llm-d-0.9", "llm-d-0.9"),
+        "scheduler-0.7": ("gie-1.5", "scheduler-0.7"),
     }
 
 
@@ -171,8 +169,8 @@ def test_its_picker_has_the_image_of_the_scheduler(
     document = deployment(prefill={"workers": WORKERS}, endpointPicker={"image": picker_image})
     made = endpoint_picker.objects(
         deployment=document,
-        serving=serving(images=images),
-        profile=picker("gie-1.5", disaggregated=True),
+        serving=serving(profile="scheduler-0.7", images=images),
+        profile=picker("scheduler-0.7", disaggregated=True),
         stack="prod",
         replicas=1,
         drain=130,
@@ -234,6 +232,6 @@ def test_what_a_document_says_of_its_picker_must_fit_prefill(
 ) -> None:
     decider = {"decider": spec.pop("decider")} if "decider" in spec else {}
     document = deployment(engine={"type": engine}, prefill={"workers": WORKERS, **decider}, **spec)
-    row = picker("gie-1.5", disaggregated=True)
-    [problem] = check_deployment(document, serving=serving(), profile=row)
+    row = picker("scheduler-0.7", disaggregated=True)
+    [problem] = check_deployment(document, serving=serving(profile="scheduler-0.7"), profile=row)
     assert (problem.severity, problem.path, problem.what, problem.next_step) == said

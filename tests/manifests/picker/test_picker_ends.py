@@ -26,11 +26,8 @@ def test_a_picker_that_takes_no_new_streams_once_told_is_told_late(drain: int, t
     ("drain", "told"),
     [(130, Ending(5, 120)), (40, Ending(5, 30)), (10, Ending(5, 30)), (3600, Ending(5, 560))],
 )
-@pytest.mark.parametrize("release", ["llm-d-0.9", "router-0.10"])
-def test_a_picker_that_serves_on_is_told_as_soon_as_gateways_know(
-    drain: int, told: Ending, release: str
-) -> None:
-    assert ending(drain, profile(release), {}) == told
+def test_a_picker_that_serves_on_is_told_as_soon_as_gateways_know(drain: int, told: Ending) -> None:
+    assert ending(drain, profile("router-0.10"), {}) == told
 
 
 def test_no_picker_takes_new_streams_for_longer_than_its_release_does_by_itself(
@@ -38,8 +35,8 @@ def test_no_picker_takes_new_streams_for_longer_than_its_release_does_by_itself(
 ) -> None:
     made = objects.objects(
         deployment=deployment(engine={"type": "vLLM"}),
-        serving=serving("none", profile="llm-d-0.9"),
-        profile=profile("llm-d-0.9"),
+        serving=serving("none", profile="router-0.10"),
+        profile=profile("router-0.10"),
         stack="prod",
         replicas=1,
         drain=640,
@@ -52,14 +49,14 @@ def test_no_picker_takes_new_streams_for_longer_than_its_release_does_by_itself(
 
 
 def test_the_time_in_a_flag_is_reckoned_with() -> None:
-    made = ending(130, profile("llm-d-0.9"), {"drain-timeout": "1m30s"})
+    made = ending(130, profile("router-0.10"), {"drain-timeout": "1m30s"})
     assert (made, made.grace) == (Ending(5, 120), 130)
-    assert ending(130, profile("llm-d-0.9"), {"drain-timeout": "5m"}) == Ending(5, 300)
+    assert ending(130, profile("router-0.10"), {"drain-timeout": "5m"}) == Ending(5, 300)
 
 
 @pytest.mark.parametrize(
     ("release", "drain", "seconds"),
-    [("gie-1.5", 130, 125), ("llm-d-0.8", 640, 565), ("gie-1.5", 10, 35), ("llm-d-0.9", 640, 5)],
+    [("gie-1.5", 130, 125), ("scheduler-0.7", 640, 565), ("gie-1.5", 10, 35), ("router-0.10", 640, 5)],
 )
 def test_an_evicted_leader_keeps_its_lease_until_it_has_ended_or_serves_on(
     release: str, drain: int, seconds: int

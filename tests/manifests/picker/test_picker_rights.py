@@ -36,28 +36,6 @@ def test_replicas_elect_a_leader_by_one_lease_and_may_change_no_other(
     ]
 
 
-def test_a_newer_profile_alone_gives_pickers_a_read_only_file_system(
-    deployment: Make, serving: Serve
-) -> None:
-    old, new = (
-        endpoint_picker.objects(
-            deployment=deployment(),
-            serving=serving(),
-            profile=profile(name),
-            stack="prod",
-            replicas=1,
-            drain=130,
-        )
-        for name in ("gie-1.5", "gie-1.5-r2")
-    )
-    context = {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}}
-    (before,) = old.deployment["spec"]["template"]["spec"]["containers"]
-    (after,) = new.deployment["spec"]["template"]["spec"]["containers"]
-    assert before["securityContext"] == context
-    assert after == {**before, "securityContext": {**context, "readOnlyRootFilesystem": True}}
-    assert (new.reads, new.service) == (old.reads, old.service)
-
-
 def test_a_picker_of_another_release_has_rights_on_its_own_groups_and_lease(
     deployment: Make, serving: Serve
 ) -> None:

@@ -35,11 +35,6 @@ def _config(api: str, *plugins: dict[str, Any], **fields: Any) -> dict[str, Any]
     [
         ("gie-1.5", _config(GIE, QUEUE, GRPC, parser={"pluginRef": "vllmgrpc-parser"}), "parser.pluginRef"),
         (
-            "llm-d-0.9",
-            _config(ROUTER, QUEUE, requestHandler={"parsers": [{"pluginRef": "vllmgrpc-parser"}]}),
-            "requestHandler.parsers[0].pluginRef",
-        ),
-        (
             "router-0.10",
             _config(ROUTER, QUEUE, requestHandler={"parsers": [{"pluginRef": "vllmgrpc-parser"}]}),
             "requestHandler.parsers[0].pluginRef",
@@ -61,7 +56,7 @@ def test_a_parser_of_grpc_beside_another_is_fine(deployment: Make, serving: Serv
     assert _said(document, serving(), "router-0.10") == []
 
 
-@pytest.mark.parametrize(("name", "api"), [("gie-1.5", GIE), ("llm-d-0.9", ROUTER), ("router-0.10", ROUTER)])
+@pytest.mark.parametrize(("name", "api"), [("gie-1.5", GIE), ("router-0.10", ROUTER)])
 def test_a_filter_of_tests_is_warned_of_in_each_profile(
     deployment: Make, serving: Serve, name: str, api: str
 ) -> None:

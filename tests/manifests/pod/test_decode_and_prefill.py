@@ -65,7 +65,8 @@ PROXY = {
     "terminationMessagePolicy": "FallbackToLogsOnError",
 }
 NEW_PROXY = PROXY | {
-    "image": "ghcr.io/llm-d/llm-d-router-disagg-sidecar:v0.10.0",
+    "image": "ghcr.io/llm-d/llm-d-router-disagg-sidecar:v0.10.0"
+    "@sha256:1344adff65f96f76fc00c6003a1c63c1e9bb70f3628307f61f748a89a265b260",
     "args": [
         "--port=8000",
         "--model-server-port=8200",
@@ -114,7 +115,7 @@ def _made(where: Stand) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(
-    ("profile", "proxy"), [("gie-1.5", PROXY), ("gie-1.5-r2", PROXY), ("router-0.10", NEW_PROXY)]
+    ("profile", "proxy"), [("scheduler-0.7", PROXY), ("gie-1.5", NEW_PROXY), ("router-0.10", NEW_PROXY)]
 )
 def test_requests_of_a_decode_pod_come_to_its_proxy(profile: str, proxy: dict[str, Any]) -> None:
     assert _made(stand(apart(), profile=profile)) == {
@@ -123,7 +124,7 @@ def test_requests_of_a_decode_pod_come_to_its_proxy(profile: str, proxy: dict[st
     }
 
 
-@pytest.mark.parametrize("profile", ["gie-1.5", "gie-1.5-r2", "router-0.10"])
+@pytest.mark.parametrize("profile", ["scheduler-0.7", "gie-1.5", "router-0.10"])
 def test_a_prefill_pod_has_no_proxy(profile: str) -> None:
     assert _made(stand(apart(), "prefill", profile=profile)) == {
         "metadata": {"labels": _labels("prefill", "h200")},
@@ -149,7 +150,7 @@ READY = _value("VLLM_ENGINE_READY_TIMEOUT_S", "1800")
 
 @pytest.mark.parametrize("position", ["Entry", "Follower"])
 @pytest.mark.parametrize(
-    ("profile", "proxy"), [("gie-1.5", PROXY), ("gie-1.5-r2", PROXY), ("router-0.10", NEW_PROXY)]
+    ("profile", "proxy"), [("scheduler-0.7", PROXY), ("gie-1.5", NEW_PROXY), ("router-0.10", NEW_PROXY)]
 )
 def test_each_pod_that_answers_has_a_proxy_with_a_port_for_each_copy(
     profile: str, proxy: dict[str, Any], position: str

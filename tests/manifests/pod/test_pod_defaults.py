@@ -1,4 +1,4 @@
-"""What pods of level 2 get where their template leaves it open, and that it says otherwise where it wants."""
+"""What pods get where their template leaves it open, and that it says otherwise where it wants."""
 
 from collections.abc import Callable
 from typing import Any
@@ -19,38 +19,21 @@ UNCONFINED = {"seccompProfile": {"type": "Unconfined"}}
 Make = Callable[..., ModelDeployment]
 
 
-def _difference(deployment: Make, spot: Spot, needs: Hardware, **spec: Any) -> dict[str, Any]:
-    """What level 2 has otherwise than level 1: fields of the pod and of its engine, and labels."""
-    first, second = (
-        pod_template(
-            Stand(deployment(podDefaults=level, **spec), spot, "decode", "Entry", Shape(1, needs.gpus), needs)
-        )
-        for level in (1, 2)
-    )
-    parts = {
-        "labels": [one["metadata"]["labels"] for one in (first, second)],
-        "spec": [{**one["spec"], "containers": []} for one in (first, second)],
-        "engine": [one["spec"]["containers"][0] for one in (first, second)],
-    }
-    return {
-        part: {key: value for key, value in new.items() if old.get(key) != value}
-        for part, (old, new) in parts.items()
+def _made(made: ModelDeployment, spot: Spot, needs: Hardware) -> dict[str, Any]:
+    return pod_template(Stand(made, spot, "decode", "Entry", Shape(1, needs.gpus), needs))
+
+
+def test_pods_are_named_as_llm_d_does(deployment: Make, spot: Spot, whole: Hardware) -> None:
+    labels = _made(deployment(), spot, whole)["metadata"]["labels"]
+    assert {key: value for key, value in labels.items() if key.startswith("llm-d.ai/")} == {
+        "llm-d.ai/model": "qwen",
+        "llm-d.ai/role": "both",
     }
 
 
-def test_level_two_names_pods_as_llm_d_does(deployment: Make, spot: Spot, whole: Hardware) -> None:
-    assert _difference(deployment, spot, whole) == {
-        "labels": {"llm-d.ai/model": "qwen", "llm-d.ai/role": "both"},
-        "spec": {},
-        "engine": {},
-    }
-
-
-def test_level_two_lets_a_busy_sglang_answer_its_probes(
-    deployment: Make, spot: Spot, whole: Hardware
-) -> None:
-    found = _difference(deployment, spot, whole, engine={"type": "SGLang"})
-    assert found["engine"]["env"] == [{"name": "SGLANG_ENABLE_HEALTH_ENDPOINT_GENERATION", "value": "false"}]
+def test_a_busy_sglang_answers_its_probes(deployment: Make, spot: Spot, whole: Hardware) -> None:
+    [engine] = _made(deployment(engine={"type": "SGLang"}), spot, whole)["spec"]["containers"]
+    assert engine["env"] == [{"name": "SGLANG_ENABLE_HEALTH_ENDPOINT_GENERATION", "value": "false"}]
 
 
 @pytest.mark.parametrize(

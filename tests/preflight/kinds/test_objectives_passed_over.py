@@ -46,7 +46,7 @@ def _object(name: str, *, version: str = OLD, pool: str = "qwen", kind: str = "I
 def _seen(
     *objects: Any,
     kinds: dict[str, Any] = BOTH,
-    row: str = "llm-d-0.9",
+    row: str = "router-0.10",
     status: dict[str, int] | None = None,
 ) -> tuple[tuple[Problem, ...], list[str]]:
     """What is said of them, and which lists were asked for."""
@@ -111,7 +111,7 @@ def test_one_list_of_a_namespace_is_asked_for_where_nothing_is_ignored() -> None
 @pytest.mark.parametrize("row", names())
 def test_only_pickers_of_llm_d_router_are_asked_about(row: str) -> None:
     problems, asked = _seen(_object("batch"), row=row)
-    ours = row in ("router-0.10", "llm-d-0.8", "llm-d-0.9")
+    ours = row == "router-0.10"
     assert (problems, bool(asked)) == ((_warning("InferenceObjective", "ml/batch"),) if ours else (), ours)
 
 

@@ -10,7 +10,7 @@ from typing import Any
 from inferfleet.api.kinds.containers import ROUTING_PROXY, engine_container
 from inferfleet.api.problems import Mistake, Problem, cluster_problem
 from inferfleet.api.wording import path_of, shown
-from inferfleet.fleet.roles import connector, is_disaggregated, profile_of, serving_roles
+from inferfleet.fleet.roles import connector, is_disaggregated, picker_of, serving_roles
 from inferfleet.manifests.pod.disaggregated.proxy import document_of, image_of_cluster, own_flags, table_of
 from inferfleet.manifests.pod.parts import containers
 from inferfleet.manifests.pod.stand import Stand
@@ -34,7 +34,7 @@ def proxy_problems(stand: Stand) -> Iterator[Problem]:
     document, table, deployment = document_of(stand), table_of(stand), stand.deployment
     program = f"the routing proxy of {_version(stand)}"
     if (chosen := connector(deployment)) not in table.connectors:
-        others = [name for name in names() if chosen in profile(name).proxy.connectors]
+        others = [name for name in names() if (row := profile(name).proxy) and chosen in row.connectors]
         own_profile = deployment.spec.profile
         where = "" if own_profile else f" in cluster {stand.spot.cluster}"
         field = "spec.profile" if own_profile else "serving.profile"
@@ -143,7 +143,7 @@ def _written(proxy: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _version(stand: Stand) -> str:
-    return profile_of(stand.deployment, stand.serving) if stand.serving else ""
+    return picker_of(stand.deployment, stand.serving).name if stand.serving else ""
 
 
 def _problem(stand: Stand, path: str, what: str, next_step: str) -> Problem:

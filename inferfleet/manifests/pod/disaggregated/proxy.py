@@ -10,13 +10,13 @@ from typing import Any
 from inferfleet.api.kinds.containers import ROUTING_PROXY
 from inferfleet.api.kinds.serving.prefill import RoutingProxy
 from inferfleet.fleet.ports import engine_ports, serving_ports
-from inferfleet.fleet.roles import connector, profile_of
+from inferfleet.fleet.roles import connector, picker_of
 from inferfleet.manifests.pod.stand import Stand
 from inferfleet.manifests.programs import resources_of, text, tracing_variables, variable_of_pod
 from inferfleet.profiles.kv_transfer import BOOTSTRAP_PORT, SGLANG_PROXY_PORT
 from inferfleet.profiles.profile import ProxyTable
 from inferfleet.profiles.proxy import HEALTH_PATH
-from inferfleet.profiles.table import profile
+from inferfleet.profiles.table import picker
 
 # The engine has the name `http`, so that what selects ports by it reaches engines of both roles.
 PORT_NAME = "proxy"
@@ -36,14 +36,18 @@ def table_of(stand: Stand) -> ProxyTable:
     """Return the version of the proxy on the pods' cluster. Raises ValueError where that is not known."""
     if stand.serving is None:
         raise ValueError(f"the cluster of {stand.spot} says nothing of serving")
-    return profile(profile_of(stand.deployment, stand.serving)).proxy
+    table = picker_of(stand.deployment, stand.serving).proxy
+    if table is None:
+        raise ValueError(f"pods of {stand.deployment.metadata.key} have no routing proxy")
+    return table
 
 
 def image_of_cluster(stand: Stand) -> str | None:
     """Return the image that the pods' cluster has for the proxy, None where it is one of another version."""
-    if stand.serving is None or profile(stand.serving.profile).proxy.image != table_of(stand).image:
+    if stand.serving is None:
         return None
-    return stand.serving.images.proxy
+    usual = picker(stand.serving.profile, disaggregated=True).proxy
+    return stand.serving.images.proxy if usual is table_of(stand) else None
 
 
 def routing_proxy(stand: Stand) -> dict[str, Any]:
