@@ -76,7 +76,7 @@ def _between_pools(documents: Documents, deployment: ModelDeployment, spot: Spot
         if fabrics[other] and not fabrics[role]:
             yield Problem(
                 f"the class of pool {spot.pool(other)} of {other} has a network between GPUs, and that of "
-                f"pool {spot.pool(role)} of cluster {spot.cluster} of {role} has none, so KV caches go over TCP",
+                f"pool {spot.pool(role)} of cluster {spot.cluster} of {role} has none, so caches go over TCP",
                 "Choose nodes with the same network for both by nodeSelector, if prompts are long",
                 path_of_selector(deployment, role).removesuffix(".cel"),
                 kind="ModelDeployment",

@@ -87,8 +87,8 @@ def differences(pod: WorkerPod, words: Sequence[str]) -> Iterator[Difference]:
     if place is not None:
         if "exec " not in words[place]:
             yield _differs(
-                "the engine is started by a shell without exec, which may keep the end of the pod from it, so "
-                "that requests in hand are cut",
+                "the engine is started by a shell without exec, which may keep SIGTERM from it, so that "
+                "requests in hand are cut",
                 "Write exec before the program",
                 "warning",
             )
