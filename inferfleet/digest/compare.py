@@ -1,6 +1,6 @@
 """From two sides of a stack to what changes for people. Pure: equal values give equal results."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from datetime import date
 
@@ -22,6 +22,7 @@ from inferfleet.digest.values.stack import Stack, State, Told
 from inferfleet.digest.written import waivers, written
 from inferfleet.fleet.bill import Bill, bill
 from inferfleet.fleet.decisions import Plan
+from inferfleet.fleet.engines.revision import tuned_under_one_revision
 from inferfleet.fleet.lock.lock import Lock
 
 Version = Side | tuple[Problem, ...] | None
@@ -68,7 +69,8 @@ def _changed(name: str, base: Side | None, head: Side) -> Stack:
         _bill(update.base, update.lock),
         _bill(update.head, update.desired.plan.lock),
     )
-    every = (*update.after, *head.documents.located(unknown_now(before, after)))
+    own = (*unknown_now(before, after), *_tuned(update))
+    every = (*update.after, *head.documents.located(own))
     problems = told(every, update.before)
     said = {_identity(problem) for problem in every}
     made = Stack(
@@ -92,6 +94,22 @@ def _changed(name: str, base: Side | None, head: Side) -> Stack:
     )
     made = replace(made, waivers=waivers(update), written=written(update, made, is_new=base is None))
     return replace(made, state=_state(made, base))
+
+
+def _tuned(update: Update) -> Iterator[Problem]:
+    """Yield deployments with prefill whose args, commands or variables change under one `engine.revision`."""
+    before = update.base.documents.deployments
+    for key, deployment in sorted(update.head.documents.deployments.items()):
+        if key in before and tuned_under_one_revision(before[key], deployment):
+            yield Problem(
+                f"args, commands or variables of {key} change and engine.revision does not, so its pods roll, "
+                "and those of before and after hand KV caches to each other meanwhile",
+                "Raise engine.revision if the form of the cache changes",
+                "spec.engine.revision",
+                kind="ModelDeployment",
+                key=key,
+                severity="warning",
+            )
 
 
 def _state(made: Stack, base: Side | None) -> State:

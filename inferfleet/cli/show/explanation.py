@@ -16,6 +16,8 @@ from inferfleet.desired.values import Desired, ReadyHook
 from inferfleet.fleet import names
 from inferfleet.fleet.advice.short import NO_WAYS, by_cluster, fix_lines
 from inferfleet.fleet.decisions import Fix, Reason, RunnerUp, Unplaced, Ways
+from inferfleet.fleet.engines.worker import WorkerPod
+from inferfleet.fleet.engines.written import command_line
 from inferfleet.fleet.lock.lock import Lock
 from inferfleet.fleet.placement.sizes import cores, gib, needed
 from inferfleet.fleet.roles import roles_of, workers_of
@@ -29,7 +31,9 @@ from inferfleet.plugins.findings import in_amounts
 class Role:
     """One role of a placement: its class of nodes, how long an update waits for it, what plugins did.
 
-    `pods` and `gpus` are those of all its replicas there. `hooks` are the ready hooks of its workload.
+    `pods` and `gpus` are those of all its replicas there. `commands` are the written command lines of its
+    engines, that of pods that serve first, none where the template or image has the program. `hooks` are the
+    ready hooks of its workload.
     """
 
     name: str
@@ -37,6 +41,7 @@ class Role:
     pods: int
     gpus: int
     await_seconds: int | None
+    commands: tuple[str, ...]
     steps: tuple[Step, ...]
     hooks: tuple[ReadyHook, ...] = ()
 
@@ -149,11 +154,18 @@ def _roles(spot: Spot, replicas: int, documents: Documents, desired: Desired) ->
             replicas * demands[role].pods,
             replicas * demands[role].gpus,
             budgets.get(names.workload(spot, role)),
+            _commands(documents.deployments[spot.deployment], role, demands[role].gang),
             chains.get(role, ()),
             tuple(hook for hook in hooks if hook.request.role == role),
         )
         for role, pool in spot.pools
     )
+
+
+def _commands(deployment: ModelDeployment, role: str, pods: int) -> tuple[str, ...]:
+    every: tuple[Position, ...] = ("Entry",) if pods == 1 else ("Entry", "Follower")
+    lines = (command_line(WorkerPod(deployment, role, position, pods)) for position in every)
+    return tuple(dict.fromkeys(str(line) for line in lines if line))
 
 
 def show(explained: Explanation) -> None:
@@ -170,6 +182,8 @@ def show(explained: Explanation) -> None:
         print_line()
         columns = ("cluster", "pools", "replicas", "in the lock", "GPUs", "class", "waits at most")
         print_table("placements", columns, [_row(placed, explained) for placed in explained.placed])
+    for line in dict.fromkeys(_engines(explained.placed)):
+        print_line(line)
     for placed in explained.placed:
         if other := placed.runner_up:
             print_line(f"{placed.spot.place}: next best is {other.spot.place}; {other.why}")
@@ -199,6 +213,13 @@ def show(explained: Explanation) -> None:
         root = explained.document.spec.route.path
         print_line(f"reached under {root or names.deployment_path(explained.key)}")
     print_line(f"services that select it: {', '.join(explained.services) or 'none'}")
+
+
+def _engines(placements: tuple[Placed, ...]) -> Iterator[str]:
+    for placed in placements:
+        for role in placed.roles:
+            for command in role.commands:
+                yield f"engine of role {role.name}: {command}"
 
 
 def _shape(explained: Explanation) -> Iterator[str]:

@@ -42,6 +42,7 @@ def as_values(explained: Explanation) -> dict[str, Any]:
                         "pods": role.pods,
                         "gpus": role.gpus,
                         "awaitSeconds": role.await_seconds,
+                        "commands": list(role.commands),
                         "plugins": [_step_values(step, role.hook(step)) for step in role.steps],
                     }
                     for role in placed.roles
