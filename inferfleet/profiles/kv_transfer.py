@@ -2,10 +2,10 @@
 
 Sources: of vllm-project/vllm docs/features/nixl_connector_usage.md and mooncake_connector_usage.md,
 vllm/envs.py, nixl/scheduler.py and mooncake/mooncake_connector.py below
-vllm/distributed/kv_transfer/kv_connector/v1 (each rank of data parallelism has a side channel of its own, at the port plus its number); of sgl-project/sglang
-python/sglang/srt/server_args.py and srt/environ.py; of llm-d/llm-d guides/pd-disaggregation; of
-llm-d/llm-d-inference-scheduler pkg/sidecar/proxy at v0.7.1 (the proxy knows NIXL, shared storage and
-SGLang); of UCX docs/source/faq.md.
+vllm/distributed/kv_transfer/kv_connector/v1 (each rank of data parallelism has a side channel of its own, at
+the port plus its number); of sgl-project/sglang python/sglang/srt/server_args.py and srt/environ.py; of
+llm-d/llm-d guides/pd-disaggregation; of llm-d/llm-d-inference-scheduler pkg/sidecar/proxy at v0.7.1 (the
+proxy knows NIXL, shared storage and SGLang); of UCX docs/source/faq.md.
 """
 
 from collections.abc import Mapping
