@@ -102,8 +102,8 @@ def _tuned(update: Update) -> Iterator[Problem]:
     for key, deployment in sorted(update.head.documents.deployments.items()):
         if key in before and tuned_under_one_revision(before[key], deployment):
             yield Problem(
-                f"args, commands or variables of {key} change and engine.revision does not: its pods roll, and "
-                "those of before and after hand KV caches to each other meanwhile",
+                f"args, commands or variables of {key} change and engine.revision does not: its pods roll, "
+                "and those of before and after hand KV caches to each other meanwhile",
                 "Raise engine.revision if the form of the cache changes",
                 "spec.engine.revision",
                 kind="ModelDeployment",
