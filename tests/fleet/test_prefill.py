@@ -3,7 +3,6 @@
 from typing import Any
 
 import pytest
-from inferfleet.fleet.engines.exchanged import revision
 from small_fleet import cluster, deployment, fleet, lock, role, standing
 
 from inferfleet.api.kinds.inference_cluster import Images, InferenceCluster
@@ -11,6 +10,7 @@ from inferfleet.api.kinds.model_deployment import ModelDeployment
 from inferfleet.fleet import plan
 from inferfleet.fleet.decisions import Leaving
 from inferfleet.fleet.demands import demand
+from inferfleet.fleet.engines.revision import revision
 from inferfleet.fleet.lock.lock import Lock, parse, text
 from inferfleet.fleet.placement.handover import waiting
 from inferfleet.fleet.shapes import Pod

@@ -1,6 +1,7 @@
 """Names, labels, ports and grace periods follow from declared fields, never from text that engines read."""
 
 import random
+import re
 import shutil
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -68,7 +69,9 @@ def edit_text(rng: random.Random, spec: dict[str, Any]) -> None:
     if choice == 0 and owned:
         rng.choice(owned).setdefault("args", []).append(word)
     elif choice == 1 and places:
-        rng.choice(places).setdefault("env", []).append({"name": f"TEXT_{rng.randrange(9)}", "value": word})
+        rng.choice(places).setdefault("env", []).append(
+            {"name": f"TEXT_{rng.randrange(10**6)}", "value": word}
+        )
     elif not owned:
         spec["engine"].setdefault("args", []).append(f"--x{rng.randrange(99)}={word}")
     else:
@@ -94,7 +97,9 @@ def state(folder: Path, stack: str) -> tuple[Any, frozenset[str]]:
     revisions = frozenset(placement.spot.revision for placement in rendered.plan.placements)
     texts = [repr(one) for one in found]
     for revision in revisions - {""}:
-        texts = [text.replace(revision, "REVISION") for text in texts]
+        # The name of a LeaderWorkerSet ends in a hash where it would end in a number.
+        named = re.compile(rf"{revision}(-[0-9a-f]{{6}}\b)?")
+        texts = [named.sub("REVISION", text) for text in texts]
     return sorted(texts), revisions
 
 
