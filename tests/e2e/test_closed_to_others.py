@@ -9,7 +9,6 @@ from itertools import product
 from pathlib import Path
 
 import pytest
-import yaml
 from asking import ask, until, url
 from closed import beyond_loopback, listening, open_to_others
 from documents import east, model, service, west
@@ -25,12 +24,10 @@ from inferfleet.profiles.table import profile
 from sandbox.passphrase import fits
 from sandbox.places import StackPlaces
 from sandbox.processes import Process, processes_in
-from sandbox.pulumi_state import prepare_pulumi
 from sandbox.toolchain.build import build
 from sandbox.toolchain.kinds_of_others import MONITORS
 from sandbox.toolchain.progress import Progress
 from sandbox.toolchain.resolve import store
-from sandbox.toolchain.tools import present_tools
 
 # The programs of a fleet that listen; the agent and the controller of the gateway only ask.
 SERVERS = {
