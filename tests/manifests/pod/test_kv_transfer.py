@@ -98,7 +98,10 @@ def test_proxies_ask_sglang_where_prefill_tells_the_way(args: tuple[str, ...], p
     made = _engine(stand(document, "prefill"))
     assert (made["ports"], made["env"]) == (
         [{"name": "http", "containerPort": 30000}, {"name": "bootstrap", "containerPort": port}],
-        [{"name": "SGLANG_TIMEOUT_KEEP_ALIVE", "value": "120"}],
+        [
+            {"name": "SGLANG_ENABLE_HEALTH_ENDPOINT_GENERATION", "value": "false"},
+            {"name": "SGLANG_TIMEOUT_KEEP_ALIVE", "value": "120"},
+        ],
     )
 
 
