@@ -18,6 +18,7 @@ def _labels(role: str, pool: str, **others: str) -> dict[str, str]:
         "inferfleet.dev/serves": "3fa01c",
         "inferfleet.dev/revision": "3fa01c",
         "llm-d.ai/role": role,
+        "llm-d.ai/model": "qwen",
         "llm-d.ai/engine-type": "vllm",
         "llm-d.ai/inference-serving": "true",
         **others,

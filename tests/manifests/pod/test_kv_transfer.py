@@ -94,11 +94,14 @@ def test_proxies_ask_sglang_where_prefill_tells_the_way(args: tuple[str, ...], p
     document = _sglang(*args)
     proxy = pod_template(stand(document))["spec"]["initContainers"][0]
     assert {"name": "SGLANG_BOOTSTRAP_PORT", "value": str(port)} in proxy["env"]
-    assert proxy["args"][:3] == ["--port=30000", "--vllm-port=8200", "--kv-connector=sglang"]
+    assert proxy["args"][:3] == ["--port=30000", "--model-server-port=8200", "--kv-connector=sglang"]
     made = _engine(stand(document, "prefill"))
     assert (made["ports"], made["env"]) == (
         [{"name": "http", "containerPort": 30000}, {"name": "bootstrap", "containerPort": port}],
-        [{"name": "SGLANG_TIMEOUT_KEEP_ALIVE", "value": "120"}],
+        [
+            {"name": "SGLANG_ENABLE_HEALTH_ENDPOINT_GENERATION", "value": "false"},
+            {"name": "SGLANG_TIMEOUT_KEEP_ALIVE", "value": "120"},
+        ],
     )
 
 

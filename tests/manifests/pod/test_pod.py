@@ -24,7 +24,8 @@ IDENTITY = {
     "inferfleet.dev/role": "decode",
     "inferfleet.dev/placement": "h100",
     "inferfleet.dev/serves": "true",
-    "llm-d.ai/role": "decode",
+    "llm-d.ai/role": "both",
+    "llm-d.ai/model": "qwen",
     "llm-d.ai/engine-type": "vllm",
     "llm-d.ai/inference-serving": "true",
 }

@@ -39,8 +39,9 @@ def test_what_a_document_says_of_the_proxy_is_in_its_pod() -> None:
         "image": "proxy:1",
         "args": [
             "--port=8100",
-            "--vllm-port=9000",
+            "--model-server-port=9000",
             "--kv-connector=nixlv2",
+            "--tracing=false",
             "--enable-prefiller-sampling=true",
             "--secure-proxy=false",
             "--zap-log-level=5",
@@ -60,7 +61,7 @@ def test_the_proxy_comes_behind_other_init_containers() -> None:
     assert [each["name"] for each in made["initContainers"]] == ["fetch", "routing-proxy"]
 
 
-@pytest.mark.parametrize("profile", ["gie-1.5", "router-0.10"])
+@pytest.mark.parametrize("profile", ["scheduler-0.7", "router-0.10"])
 def test_traces_go_where_those_of_the_picker_go(profile: str) -> None:
     made = _proxy(stand(apart(), profile=profile, tracing={"endpoint": "http://otel:9", "samplerArg": ".5"}))
     assert ("--tracing=true" in made["args"]) == (profile == "router-0.10")
@@ -84,10 +85,10 @@ def test_traces_go_where_those_of_the_picker_go(profile: str) -> None:
 @pytest.mark.parametrize(
     ("profile", "connector", "args"),
     [
-        ("gie-1.5", "NIXL", ["--kv-connector=nixlv2"]),
-        ("gie-1.5", "SharedStorage", ["--kv-connector=shared-storage"]),
+        ("scheduler-0.7", "NIXL", ["--kv-connector=nixlv2"]),
+        ("scheduler-0.7", "SharedStorage", ["--kv-connector=shared-storage"]),
         ("router-0.10", "SharedStorage", ["--kv-connector=shared-storage"]),
-        ("router-0.10", "Mooncake", ["--kv-connector=mooncake", "--mooncake-bootstrap-port=8998"]),
+        ("gie-1.5", "Mooncake", ["--kv-connector=mooncake", "--mooncake-bootstrap-port=8998"]),
     ],
 )
 def test_the_connector_is_told_in_the_words_of_its_version(
@@ -98,9 +99,10 @@ def test_the_connector_is_told_in_the_words_of_its_version(
 
 
 def test_a_connector_that_the_clusters_version_does_not_know_is_refused() -> None:
-    assert _refused(stand(apart(connector="Mooncake"))) == [
+    assert _refused(stand(apart(connector="Mooncake"), profile="scheduler-0.7")) == [
         _problem(
-            "the routing proxy of gie-1.5, the profile of cluster east, does not know connector Mooncake",
+            "the routing proxy of scheduler-0.7, the profile of cluster east, does not know "
+            "connector Mooncake",
             "Write NIXL or SharedStorage, or serving.profile: router-0.10 in cluster east",
             "spec.prefill.connector",
         )
@@ -131,7 +133,7 @@ ENGINES = "engines take plain HTTP here, because probes, pickers and gateways sp
     ("profile", "flag", "value", "what", "step"),
     [
         (
-            "gie-1.5",
+            "scheduler-0.7",
             "secure-proxy",
             True,
             f"flag secure-proxy does not work here: {PLAIN}",
@@ -139,7 +141,7 @@ ENGINES = "engines take plain HTTP here, because probes, pickers and gateways sp
         ),
         ("router-0.10", "cert-path", "/tls", f"flag cert-path does not work here: {PLAIN}", MESH),
         (
-            "gie-1.5",
+            "scheduler-0.7",
             "prefiller-use-tls",
             True,
             f"flag prefiller-use-tls does not work here: {ENGINES}",
@@ -154,10 +156,10 @@ ENGINES = "engines take plain HTTP here, because probes, pickers and gateways sp
             None,
         ),
         (
-            "gie-1.5",
+            "scheduler-0.7",
             "prefill-max-retries",
             2,
-            "the routing proxy of gie-1.5 has no flag prefill-max-retries",
+            "the routing proxy of scheduler-0.7 has no flag prefill-max-retries",
             None,
         ),
         (
