@@ -28,6 +28,8 @@ def test_pods_are_named_as_llm_d_does(deployment: Make, spot: Spot, whole: Hardw
     assert {key: value for key, value in labels.items() if key.startswith("llm-d.ai/")} == {
         "llm-d.ai/model": "qwen",
         "llm-d.ai/role": "both",
+        "llm-d.ai/engine-type": "vllm",
+        "llm-d.ai/inference-serving": "true",
     }
 
 

@@ -25,7 +25,7 @@ def _elsewhere(spec: dict[str, Any]) -> None:
 
 
 def _other_engine(spec: dict[str, Any]) -> None:
-    spec["initContainers"][0]["args"].remove("--vllm-port=8200")
+    spec["initContainers"][0]["args"].remove("--model-server-port=8200")
 
 
 LEAVE = "Leave it as it is; spec.prefill.proxy has image, port, resources and flags of the proxy"
@@ -62,7 +62,7 @@ LEAVE = "Leave it as it is; spec.prefill.proxy has image, port, resources and fl
         (
             _other_engine,
             Mistake(
-                "routing-proxy has no --vllm-port, and by the documents it is 8200",
+                "routing-proxy has no --model-server-port, and by the documents it is 8200",
                 LEAVE,
                 ("spec.initContainers[routing-proxy].args",),
             ),
