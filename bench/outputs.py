@@ -4,7 +4,7 @@
 
 The files hold, for each stack, the plan, the lock, manifests, cloud settings and what is registered under
 which Pulumi name; and every message about documents with seeded mistakes. They show what a change of the code
-alters. The commands of the checkout itself are run, and older layouts are known too.
+alters. The commands of the checkout itself are run.
 """
 
 import argparse
@@ -26,12 +26,8 @@ CLI = "from inferfleet.cli.start import main; main()"
 REGISTERED = """
 import sys
 from pathlib import Path
-try:
-    from inferfleet.api.loading.stack import load_stack
-    from inferfleet.fleet.lock.lock import Lock
-except ImportError:
-    from inferfleet.api.stack import load_stack
-    from inferfleet.fleet.lock import Lock
+from inferfleet.api.loading.stack import load_stack
+from inferfleet.fleet.lock.lock import Lock
 from inferfleet.desired import desired
 documents, _ = load_stack(Path.cwd(), sys.argv[1])
 for cluster in desired(documents, Lock()).clusters:

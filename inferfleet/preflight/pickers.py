@@ -18,7 +18,7 @@ from inferfleet.manifests.picker.flags import is_secure
 from inferfleet.manifests.picker.objects import CONTAINER
 
 Workload = Mapping[str, Any]
-_CONFIGURATION = ("config-text", "config-file")
+_CONFIGURATION = "config-text"
 # It has the name of a revision or an edition.
 _POOL = "pool-name"
 _PORT = "grpc-port"
@@ -86,9 +86,9 @@ def _told(was: Mapping[str, Any], will: Mapping[str, Any]) -> Iterator[str]:
         yield "image"
     flags_before, flags_after = _flags(was), _flags(will)
     names = {name for name, _ in flags_before.items() ^ flags_after.items()} - {_POOL}
-    if not names.isdisjoint(_CONFIGURATION):
+    if _CONFIGURATION in names:
         yield "configuration"
-    yield from (f"flag {name}" for name in sorted(names.difference(_CONFIGURATION)))
+    yield from (f"flag {name}" for name in sorted(names - {_CONFIGURATION}))
     if any(differing(will.get("resources"), was.get("resources"))):
         yield "resources"
 

@@ -56,7 +56,7 @@ def _announced(
             {"s": ("east",)},
             "ml/a on east/l4: 2 -> 1 replicas; ml/c on east/l4: 1 -> 0 replicas",
         ),
-        ({"a east/l4": 1, "b east/l4": 1}, {}, "clusters, services or pod defaults differ"),
+        ({"a east/l4": 1, "b east/l4": 1}, {}, "clusters or services differ"),
     ],
 )
 @pytest.mark.parametrize("preview", [True, False])
@@ -90,9 +90,7 @@ def test_fewer_operations_at_once_than_workloads_are_told_with_a_number_that_suf
 def test_a_new_cluster_moves_a_locked_stack_too() -> None:
     documents = stack(cluster("east"), cluster("west"))
     assert _refused(documents, lock({}, uids=EAST_UID), locked=True) == (
-        Problem(
-            "placement.lock does not match the documents (clusters, services or pod defaults differ)", WRITE
-        ),
+        Problem("placement.lock does not match the documents (clusters or services differ)", WRITE),
     )
 
 

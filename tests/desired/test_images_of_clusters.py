@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 from small_stack import NOTHING, Document, cluster, deployment, find, lock, made, stack
 
+from inferfleet.api.kinds.model_deployment import ModelDeployment
 from inferfleet.api.problems import InvalidDocuments
 from inferfleet.desired import desired
 from inferfleet.desired.values import Desired
@@ -19,6 +20,14 @@ def having(name: str, state: str = "active", **images: str) -> Document:
 
 def without_image(replicas: int = 1, **spec: Any) -> Document:
     return deployment("a", replicas, engine={"image": None}, **spec)
+
+
+def of_trt(replicas: int = 1) -> Document:
+    """Without an image too, of a type that no profile has one for."""
+    made = without_image(replicas)
+    assert isinstance(made, ModelDeployment)
+    engine_ = made.spec.engine.model_copy(update={"type": "TensorRT-LLM"})
+    return made.model_copy(update={"spec": made.spec.model_copy(update={"engine": engine_})})
 
 
 def images(found: Desired, *names: str) -> list[str]:
@@ -40,41 +49,43 @@ def test_an_image_in_the_template_wins() -> None:
 
 def test_an_engine_without_any_image_is_refused_with_both_places() -> None:
     with pytest.raises(InvalidDocuments) as raised:
-        made(having("east", SGLang="sglang:2"), without_image())
+        made(having("east", SGLang="sglang:2"), of_trt())
     assert [(problem.path, problem.what, problem.next_step) for problem in raised.value.problems] == [
         (
             "spec.workers.template.spec.containers[0].image",
-            "container engine has no image, and no cluster that clusterSelector matches has those of vLLM "
-            "(serving.images.engine)",
-            "Add image to the container, or serving: {images: {engine: {vLLM: <image>}}} to a cluster",
+            "container engine has no image, and no cluster that clusterSelector matches has those of "
+            "TensorRT-LLM (serving.images.engine)",
+            "Add image to the container, or serving: {images: {engine: {TensorRT-LLM: <image>}}} to a "
+            "cluster",
         )
     ]
 
 
 def test_a_cluster_without_the_image_takes_no_replicas() -> None:
-    found = made(having("east", SGLang="sglang:2"), having("west", vLLM="vllm:3"), without_image(10))
+    found = made(having("east"), having("west", **{"TensorRT-LLM": "trt:3"}), of_trt(10))
     assert {str(placed.spot): placed.replicas for placed in found.plan.placements} == {
         "ml/a west decode=l4": 8
     }
-    reason = Reason("east", "", "no image for engine vLLM (serving.images.engine)")
+    reason = Reason("east", "", "no image for engine TensorRT-LLM (serving.images.engine)")
     assert reason in found.plan.unplaced[0].reasons
 
 
 def test_replicas_leave_a_cluster_that_has_lost_the_image() -> None:
-    clusters = having("east", SGLang="sglang:2"), having("west", vLLM="vllm:3")
-    found = made(*clusters, without_image(), lock=lock({"a east/l4": 1}))
+    clusters = having("east"), having("west", **{"TensorRT-LLM": "trt:3"})
+    found = made(*clusters, of_trt(), lock=lock({"a east/l4": 1}))
     assert [str(placed.spot) for placed in found.plan.placements] == ["ml/a west decode=l4"]
 
 
 def test_replicas_that_cannot_leave_such_a_cluster_are_refused_with_three_ways_out() -> None:
-    clusters = having("east", SGLang="sglang:2"), having("west", state="cordoned", vLLM="vllm:3")
+    clusters = having("east"), having("west", state="cordoned", **{"TensorRT-LLM": "trt:3"})
     with pytest.raises(InvalidDocuments) as raised:
-        made(*clusters, without_image(), lock=lock({"a east/l4": 1}))
+        made(*clusters, of_trt(), lock=lock({"a east/l4": 1}))
     assert [(problem.what, problem.next_step) for problem in raised.value.problems] == [
         (
-            "container engine has no image, and serving.images.engine of cluster east has none for vLLM",
-            "Add image to the container, or serving: {images: {engine: {vLLM: <image>}}} to the cluster, or "
-            "leave it out by clusterSelector",
+            "container engine has no image, and serving.images.engine of cluster east has none for "
+            "TensorRT-LLM",
+            "Add image to the container, or serving: {images: {engine: {TensorRT-LLM: <image>}}} to the "
+            "cluster, or leave it out by clusterSelector",
         )
     ]
 

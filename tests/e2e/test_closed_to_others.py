@@ -9,7 +9,6 @@ from itertools import product
 from pathlib import Path
 
 import pytest
-import yaml
 from asking import ask, until, url
 from closed import beyond_loopback, listening, open_to_others
 from documents import east, model, service, west
@@ -25,12 +24,10 @@ from inferfleet.profiles.table import profile
 from sandbox.passphrase import fits
 from sandbox.places import StackPlaces
 from sandbox.processes import Process, processes_in
-from sandbox.pulumi_state import prepare_pulumi
 from sandbox.toolchain.build import build
 from sandbox.toolchain.kinds_of_others import MONITORS
 from sandbox.toolchain.progress import Progress
 from sandbox.toolchain.resolve import store
-from sandbox.toolchain.tools import present_tools
 
 # The programs of a fleet that listen; the agent and the controller of the gateway only ask.
 SERVERS = {
@@ -225,42 +222,3 @@ def test_a_secret_of_a_sandbox_needs_a_passphrase_that_is_not_in_the_repository(
     assert len(passphrase) >= 40
     got = standing.run("pulumi", "config", "get", "--path", path)
     assert got.stdout.strip() == CANARY, got.stderr
-
-
-def test_a_stack_of_an_earlier_version_is_encrypted_anew_with_nothing_lost(
-    standing: Project, places: StackPlaces
-) -> None:
-    """Earlier versions had the empty passphrase, its salt in the settings, and files that all could read."""
-    path = 'inferfleet:secrets["ml/hf"].token'
-    assert standing.run("pulumi", "config", "set", "--secret", "--path", path, CANARY).returncode == 0
-    _make_old(standing, places)
-    resources = standing.state()
-    tools = present_tools()
-    assert tools is not None
-    prepare_pulumi(places, tools)
-    assert "encryptionsalt" not in places.settings.read_text()
-    assert not fits("", places.salt.read_text().strip())
-    assert standing.run("pulumi", "config", "get", "--path", path).stdout.strip() == CANARY
-    assert standing.state() == resources
-    assert resources
-
-
-def _make_old(project: Project, places: StackPlaces) -> None:
-    """Give the stack the empty passphrase, and put its salt into the settings."""
-    pulumi = Path(places.programs / "pulumi").read_text().split()[-2]
-    salt = places.salt.read_text().strip()
-    values = yaml.safe_load(places.settings.read_text())
-    places.settings.write_text(yaml.safe_dump({**values, "encryptionsalt": salt}))
-    done = subprocess.run(
-        [pulumi, "stack", "change-secrets-provider", "passphrase", "--stack", project.stack],
-        cwd=project.root,
-        env=dict(project.environment),
-        input="\n",
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    assert fits("", yaml.safe_load(places.settings.read_text())["encryptionsalt"])
-    places.passphrase.unlink()
-    places.salt.unlink()

@@ -71,8 +71,6 @@ CONFIG = "--config-text=a"
         (picker(), picker(image="epp:v2"), "image"),
         (picker("qwen", "--v=1"), picker("qwen", "--v=2", "--zap-devel=true"), "flag v, flag zap-devel"),
         (picker("qwen", CONFIG), picker("qwen", "--config-text=b"), "configuration"),
-        # An earlier version.
-        (picker("qwen", "--config-file=/c"), picker("qwen", CONFIG), "configuration"),
         (picker(), picker(cpu="2"), "resources"),
         (picker(), picker(terminationGracePeriodSeconds=130), "its pods"),
         # Another revision or edition has other names.

@@ -27,9 +27,10 @@ def most(documents: Documents, planned: Plan) -> int:
     ("pickers", "expected"),
     [
         ((), 4),
-        (({}, {}, {}), 5),  # 3 pickers of the profile's 4 cores on one node of 16
-        (({}, {}, {}, {}), 6),
-        (({"replicas": 4},), 6),
+        (({},) * 20, 5),
+        ((asking("4"),) * 3, 5),  # 3 pickers of 4 cores on one node of 16
+        ((asking("4"),) * 4, 6),
+        ((asking("4", replicas=4),), 6),
         ((asking("500m"),) * 20, 5),
         ((asking("1", "30Gi"),) * 2, 6),  # memory decides
         (({"resources": {"limits": {"cpu": "15"}}},) * 3, 7),  # a limit alone is the request
@@ -50,7 +51,7 @@ def test_pickers_on_other_clusters_and_of_the_lost_do_not_count() -> None:
 
 def test_more_pickers_change_nothing_but_the_most_nodes() -> None:
     one, few = with_pickers(clouds(cluster("east")), "east", {})
-    other, many = with_pickers(clouds(cluster("east")), "east", *({},) * 9)
+    other, many = with_pickers(clouds(cluster("east")), "east", *(asking("4"),) * 9)
     before, after = (node_pool(SYSTEM_POOL, *found) for found in ((one, few), (other, many)))
     autoscaling = before.inputs["autoscaling"] | {"totalMaxNodeCount": 7}
     assert before.inputs | {"autoscaling": autoscaling} == after.inputs
@@ -76,7 +77,7 @@ def test_a_machine_nobody_knows_holds_one_picker() -> None:
 
 def test_a_picker_that_fits_on_no_node_is_a_problem() -> None:
     small = clouds(cluster("east", systemPool={"machineType": "e2-standard-4"}))
-    documents, planned = with_pickers(small, "east", {}, asking("2"))
+    documents, planned = with_pickers(small, "east", asking("4", "8Gi"), asking("2"))
     (problem,) = system_problems(documents, gke_clusters(documents), planned)
     assert (problem.kind, problem.key, problem.what, problem.path) == (
         "InferenceCluster",
@@ -85,5 +86,5 @@ def test_a_picker_that_fits_on_no_node_is_a_problem() -> None:
         "'east' (e2-standard-4) has 3 cores and 13.6 GiB for it",
         "spec.cluster.gke.systemPool.machineType",
     )
-    documents, planned = with_pickers(clouds(cluster("east")), "east", {}, asking("15"))
+    documents, planned = with_pickers(clouds(cluster("east")), "east", asking("4"), asking("15"))
     assert list(system_problems(documents, gke_clusters(documents), planned)) == []

@@ -17,7 +17,7 @@ WORKERS = {
 def test_a_decider_that_a_handler_asks_by_default_is_told_as_such(
     deployment: Callable[..., ModelDeployment], serving: Callable[..., Serving]
 ) -> None:
-    prefill, row = {"workers": WORKERS}, picker("gie-1.5", disaggregated=True)
+    prefill, row = {"workers": WORKERS}, picker("scheduler-0.7", disaggregated=True)
     config = picker_config(deployment=deployment(prefill=prefill), profile=row)
     config["plugins"] = [
         {"type": "pd-profile-handler"} if plugin["type"] == "disagg-profile-handler" else plugin
@@ -25,7 +25,7 @@ def test_a_decider_that_a_handler_asks_by_default_is_told_as_such(
         if plugin["type"] != "prefix-based-pd-decider"
     ]
     document = deployment(prefill=prefill, endpointPicker={"config": config})
-    told = check_deployment(document, serving=serving(), profile=row)
+    told = check_deployment(document, serving=serving(profile="scheduler-0.7"), profile=row)
     assert [(one.path, one.what, one.next_step) for one in told] == [
         (
             "spec.endpointPicker.config.plugins[6]",

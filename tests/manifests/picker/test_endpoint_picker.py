@@ -8,6 +8,7 @@ import yaml
 from inferfleet.api.kinds.inference_cluster import Serving
 from inferfleet.api.kinds.model_deployment import ModelDeployment
 from inferfleet.manifests.picker import objects as endpoint_picker
+from inferfleet.profiles.devices import ACCELERATED_NODE_LABELS
 from inferfleet.profiles.table import profile
 
 Make = Callable[..., ModelDeployment]
@@ -43,6 +44,22 @@ CONFIG = {
             ],
         }
     ],
+}
+
+
+AWAY = {
+    "nodeAffinity": {
+        "preferredDuringSchedulingIgnoredDuringExecution": [
+            {
+                "weight": 100,
+                "preference": {
+                    "matchExpressions": [
+                        {"key": label, "operator": "DoesNotExist"} for label in ACCELERATED_NODE_LABELS
+                    ]
+                },
+            }
+        ]
+    }
 }
 
 
@@ -135,6 +152,7 @@ def test_a_picker_is_seven_objects_in_the_order_they_need_each_other(
                         },
                     },
                     "spec": {
+                        "affinity": AWAY,
                         "tolerations": [_for_20_seconds("not-ready"), _for_20_seconds("unreachable")],
                         "serviceAccountName": "qwen-epp",
                         "terminationGracePeriodSeconds": 130,
@@ -182,12 +200,13 @@ def test_a_picker_is_seven_objects_in_the_order_they_need_each_other(
                                     "periodSeconds": 2,
                                 },
                                 "resources": {
-                                    "requests": {"cpu": "4", "memory": "8Gi"},
+                                    "requests": {"cpu": "500m", "memory": "512Mi"},
                                     "limits": {"memory": "16Gi"},
                                 },
                                 "securityContext": {
                                     "allowPrivilegeEscalation": False,
                                     "capabilities": {"drop": ["ALL"]},
+                                    "readOnlyRootFilesystem": True,
                                 },
                                 "terminationMessagePolicy": "FallbackToLogsOnError",
                                 "lifecycle": {"preStop": {"sleep": {"seconds": 95}}},

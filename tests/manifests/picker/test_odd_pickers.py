@@ -89,7 +89,7 @@ def test_two_flags_of_a_cluster_with_one_port_are_an_error(serving: Serve) -> No
 def test_an_interval_of_nothing_ends_the_picker_that_reads_metrics_without_the_data_layer(
     serving: Serve,
 ) -> None:
-    row = picker("gie-1.5", disaggregated=True)
+    row = picker("scheduler-0.7", disaggregated=True)
     spec = {
         "cluster": {"source": "Existing", "existing": {"kubeconfig": {"configKey": "east"}}},
         "nodePools": [{"name": "l4", "className": "l4", "nodeCount": 1}],

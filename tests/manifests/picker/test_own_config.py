@@ -30,7 +30,9 @@ def _document(deployment: Make, config: Config | None, engine: str = "vLLM", **s
     return deployment(engine={"type": engine}, **own, **spec)
 
 
-def _said(document: ModelDeployment, serving: Serving, *, apart: bool, name: str = "gie-1.5") -> list[Said]:
+def _said(
+    document: ModelDeployment, serving: Serving, *, apart: bool, name: str = "scheduler-0.7"
+) -> list[Said]:
     row = picker(name, disaggregated=apart)
     return [
         (one.severity, one.path.removeprefix("spec.endpointPicker.config."), one.what, one.next_step)
@@ -155,7 +157,7 @@ def test_a_part_without_which_prefill_pods_are_never_used_is_asked_for(
 ) -> None:
     prefill = {"prefill": {"workers": WORKERS}}
     config = picker_config(
-        deployment=_document(deployment, None, **prefill), profile=picker("gie-1.5", disaggregated=True)
+        deployment=_document(deployment, None, **prefill), profile=picker("scheduler-0.7", disaggregated=True)
     )
     change(config)
     said = _said(_document(deployment, config, **prefill), serving(), apart=True)
