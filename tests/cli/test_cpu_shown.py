@@ -26,6 +26,6 @@ def test_plan_explain_and_classes_say_cpu(project: Project) -> None:
         "east     decode=l4         1            1   cpu  l4     48 min",
     ]
     rendered = project.run("render")
-    assert (rendered.code, "nvidia.com/gpu" in rendered.out) == (0, False)
+    assert (rendered.code, "nvidia.com/gpu:" in rendered.out) == (0, False)
     listed = project.run("classes", "--provider", "none").out.splitlines()
     assert [line.split()[:2] for line in listed if line.startswith("l4 ")] == [["l4", "cpu"]]

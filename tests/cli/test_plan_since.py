@@ -7,7 +7,8 @@ from small_project import Project
 NAMED = 'image: "vllm:1"'
 WITH_VLLM = (NAMED, 'command: [vllm, serve, Qwen/Qwen3-8B, "--shutdown-timeout=90"]')
 PICKER = (
-    "the endpoint picker on east is replaced (image, its pods): the old one serves until the new one is ready"
+    "the endpoint picker on east is replaced (image, configuration, its pods): the old one serves until the "
+    "new one is ready"
 )
 
 

@@ -73,8 +73,8 @@ SCHEDULERS = (
                 "duo-decode-plain",
                 "duo-encode-plain",
                 "single-decode-plain",
-                "split-decode-plain-fe90db",
-                "split-prefill-plain-fe90db",
+                "split-decode-plain-189059",
+                "split-prefill-plain-189059",
                 "tall-decode-joined",
             )
         ),

@@ -18,10 +18,10 @@ from plans_of_workers import (
 
 from inferfleet.gke.changes.page import PodEffect
 
-_NOW = "fe90db"
+_NOW = "189059"
 _BESIDE = "gets a new set of pods beside the old one"
 _ANOTHER = PodEffect.ANOTHER
-_WORKERS, _NEXT = "spec.prefill.workers", "docker.io/vllm/vllm-openai:v0.31.0"
+_WORKERS, _NEXT = "spec.prefill.workers", "docker.io/vllm/vllm-openai:v0.33.0"
 _PREFILL = {"workers": {"topology": {"tensor": 1}, "template": template()}}
 _OF_PICKER = ("Deployment", "Role", "RoleBinding", "Service", "ServiceAccount")
 
@@ -98,7 +98,7 @@ PREFILL = (
     Edit(
         "another image for prefill and decode",
         tuple(("split", f"{workers}.template.{ENGINE}.image", _NEXT) for workers in (_WORKERS, WORKERS)),
-        _another_set("split", _NOW, "e06b88"),
+        _another_set("split", _NOW, "68c06a"),
         effect=_ANOTHER,
         why="it changes the KV cache",
         says=_BESIDE,
@@ -106,7 +106,7 @@ PREFILL = (
     edit(
         "KV caches by storage",
         "split", "spec.prefill.connector", "SharedStorage", _ANOTHER,
-        _another_set("split", _NOW, "e16d54"),
+        _another_set("split", _NOW, "919d76"),
         says=_BESIDE,
     ),
 )  # fmt: skip

@@ -2,6 +2,7 @@
 
 from edits_of_claims import CLAIMS, SCHEDULERS
 from edits_of_prefill import PREFILL
+from edits_of_workers_stack import ENGINE as DECLARED
 from edits_of_workers_stack import selects, template
 from gke_edits import GONE, Edit
 from plans_of_workers import (
@@ -134,10 +135,9 @@ _OF_TEMPLATES = (
         group("wide-decode-plain", both=(f"{CONTAINER}.image",)),
     ),
     edit(
-        "no flags by a plugin",
-        "wide", "spec.plugins", [], _ROLL,
-        group("wide-decode-plain", 'metadata.annotations["inferfleet.dev/plugins"]', both=(ARGS,)),
-        says="a worker has 2 pods, and nothing in the command line joins them",
+        "another argument",
+        "wide", "spec.engine.args", ["--max-num-seqs=64"], _ROLL,
+        group("wide-decode-plain", both=(ARGS,)),
     ),
     edit(
         "more time to start",
@@ -214,7 +214,7 @@ _ROLES = (
     ),
     edit(
         "another port for a role",
-        "duo", f"{ENCODE}.engine", {"port": 8100}, _ROLL,
+        "duo", f"{ENCODE}.engine", {**DECLARED, "port": 8100}, _ROLL,
         single("duo-encode-plain", *(f"spec.template.{path}" for path in (ARGS, LISTED)), ANNOTATIONS),
         {"Service east/ml/duo-encode": "update spec.ports.port"},
     ),

@@ -5,8 +5,8 @@ from typing import Any
 from documents import API, FRUGAL, Document, cluster
 
 STACK = "shapes"
-IMAGE = "docker.io/vllm/vllm-openai:v0.30.0"
-ENGINE_ARGS = [{"name": "engine-args"}]
+IMAGE = "docker.io/vllm/vllm-openai:v0.32.0"
+ENGINE = {"type": "vLLM", "model": "some/model"}
 LEVEL = "cloud.google.com/gce-topology-block"
 PIPELINE = {"tensor": 1, "pipeline": 2}
 Documents = dict[str, Document]
@@ -79,7 +79,6 @@ def template(**engine: Any) -> dict[str, Any]:
     container = {
         "name": "engine",
         "image": IMAGE,
-        "args": ["--model=some/model"],
         "lifecycle": {"preStop": {"sleep": {"seconds": 1}}},
         **engine,
     }
@@ -109,7 +108,7 @@ def model(
         "spec": {
             "replicas": replicas,
             "nodeSelector": selects(on),
-            "plugins": ENGINE_ARGS,
+            "engine": dict(ENGINE),
             "workers": {"topology": dict(topology), **(both if apart else {"template": template()})},
             "endpointPicker": FRUGAL,
             **spec,

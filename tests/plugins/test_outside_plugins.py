@@ -84,7 +84,7 @@ def test_the_whole_pod_is_what_the_three_say(project: OnDisk) -> None:
     (engine,) = expected["containers"]
     for part in ("limits", "requests"):
         engine["resources"][part] |= {"rdma/ib": "1", "hugepages-2Mi": "4Gi"}
-    engine["securityContext"] = {"capabilities": {"add": ["IPC_LOCK"]}}
+    engine["securityContext"]["capabilities"]["add"] = ["IPC_LOCK"]
     engine["volumeMounts"].append({"name": "hugepages", "mountPath": "/hugepages-2Mi"})
     engine["env"] = [{"name": "UCX_TLS", "value": "rc,cuda_copy,cuda_ipc"}]
     expected["volumes"] += [

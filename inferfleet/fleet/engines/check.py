@@ -49,6 +49,7 @@ def engine_problems(
             *_declared(told, role),
             *_versions(told, role, images),
             *_ends(told, role),
+            *_followers(told, role, sizes),
         ]
         yield from found
         if any(problem.severity == "error" for problem in found):
@@ -190,6 +191,13 @@ def _ends(told: _Told, role: str) -> Iterator[Problem]:
             f"{template_path(told.deployment, role)} is {end.grace}",
             f"Remove terminationGracePeriodSeconds, or write {needed}",
         )
+
+
+def _followers(told: _Told, role: str, sizes: Sequence[int]) -> Iterator[Problem]:
+    if workers_of(told.deployment, role).follower and max(sizes) == 1:
+        what = "workers have one pod by their topology, so follower.template is for none"
+        path = f"{path_of_role(role)}.workers.follower"
+        yield told.problem(path, what, "Remove it, or raise the topology", "warning")
 
 
 def _args(told: _Told, role: str, pods: int) -> Iterator[Problem]:

@@ -40,7 +40,8 @@ def ending(engine: Engine, spec: Mapping[str, Any]) -> Ending:
     if grace is None:
         drain = DRAIN_SECONDS if engine.drain is None else engine.drain
         return Ending(pause, drain, max(pause + drain + RESERVE_SECONDS, _longest_sleep(spec)))
-    left = max(0, grace - pause - RESERVE_SECONDS)
+    rest = max(0, grace - pause)
+    left = rest - min(RESERVE_SECONDS, rest // 2)
     return Ending(pause, left if engine.drain is None else engine.drain, grace)
 
 
