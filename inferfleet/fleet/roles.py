@@ -111,6 +111,16 @@ def declared_image(deployment: ModelDeployment, role: str) -> str | None:
     return engine_of(deployment, role).image
 
 
+def path_of_image(deployment: ModelDeployment, role: str) -> str:
+    """Return where the document declares the image of a role's engine outside of its template."""
+    prefill = deployment.spec.prefill
+    if role == PREFILL and prefill is not None and prefill.image:
+        return "spec.prefill.image"
+    beside = _beside(deployment, role)
+    own = isinstance(beside, Role) and beside.engine is not None
+    return f"{path_of_role(role) if own else 'spec'}.engine.image"
+
+
 def image_of(deployment: ModelDeployment, role: str, images: Images) -> str | None:
     """Return the image of a role's engine on a cluster with these images, or None, where its template names
     none: the declared one, else that of the cluster, which is the profile's where nothing says otherwise, in

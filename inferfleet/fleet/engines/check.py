@@ -247,9 +247,9 @@ def _own(told: _Told, role: str, pods: int) -> Iterator[Problem]:
             continue
         template = workers_of(deployment, role).of(position)
         container = template.engine if template else {}
-        words = [*(container.get("command") or ()), *(container.get("args") or ())]
+        command, args = (container.get(part) or () for part in ("command", "args"))
         path = _path_of_container(deployment, role, position)
-        for found in differences(WorkerPod(deployment, role, position, pods), words):
+        for found in differences(WorkerPod(deployment, role, position, pods), command, args):
             if found.mistake.what not in seen:
                 seen.add(found.mistake.what)
                 yield told.problem(path, found.mistake.what, found.mistake.next_step, found.severity)
