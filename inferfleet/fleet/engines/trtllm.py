@@ -4,6 +4,15 @@ from collections.abc import Iterator
 
 from inferfleet.fleet.engines.worker import WorkerPod
 
+# The fields that say what inferfleet writes, by the flags.
+FIELDS = {
+    "--host": "",
+    "--port": "engine.port",
+    "--tp_size": "topology.tensor",
+    "--pp_size": "topology.pipeline",
+    "--ep_size": "topology.expert",
+}
+
 
 def arguments(pod: WorkerPod) -> Iterator[str]:
     """Yield what follows the program."""

@@ -75,6 +75,15 @@ def flags(pod: WorkerPod) -> tuple[str, ...]:
     return tuple(vllm.arguments(pod, drain=end.drain))
 
 
+def fields(pod: WorkerPod) -> Mapping[str, str]:
+    """Return the flags that are inferfleet's for such a pod, with the field that says each, "" for none."""
+    if pod.engine.type == "SGLang":
+        return sglang.FIELDS
+    if pod.engine.type == "TensorRT-LLM":
+        return trtllm.FIELDS
+    return vllm.FIELDS | ({vllm.TRANSFER: "prefill"} if vllm.transfer_config(pod) else {})
+
+
 def unwritable(deployment: ModelDeployment, role: str, pods: int) -> str | None:
     """Return why no command line is written for workers of so many pods, None where one is."""
     engine, topology = engine_of(deployment, role), workers_of(deployment, role).topology

@@ -59,6 +59,19 @@ class FlagTable:
     suffixes: Mapping[str, bool]
     removed: Mapping[str, str]
 
+    def options_of(self, word: str) -> tuple[str, ...]:
+        """Return all names of the flag that a word such as `-tp=8` gives, () for none."""
+        name = word.partition("=")[0]
+        if self.underscores and name.startswith("--"):
+            name = name.replace("_", "-")
+        if self.dotted and name.startswith("--"):
+            name = name.partition(".")[0]
+        for flag in self.flags:
+            if name in flag.options:
+                return flag.options
+        close = [flag for flag in self.flags if any(option.startswith(name) for option in flag.options)]
+        return close[0].options if self.abbreviations and len(close) == 1 and name.startswith("--") else ()
+
 
 def flags(engine_type: str, version: str) -> FlagTable | None:
     """Return the table of an engine in this version, such as 0.32 or 0.32.0, None where there is none."""

@@ -20,7 +20,6 @@ def _labels(role: str, pool: str, **others: str) -> dict[str, str]:
         "inferfleet.dev/revision": "3fa01c",
         "llm-d.ai/model": "qwen",
         "llm-d.ai/role": role,
-        "llm-d.ai/model": "qwen",
         "llm-d.ai/engine-type": "vllm",
         "llm-d.ai/inference-serving": "true",
         **others,

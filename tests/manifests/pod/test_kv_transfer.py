@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 from apart import apart, stand, workers
 
-from inferfleet.api.problems import Mistake, Problem
-from inferfleet.manifests.pod.clashes import document_contradictions, template_check
+from inferfleet.api.problems import Problem
+from inferfleet.manifests.pod.clashes import document_contradictions
 from inferfleet.manifests.pod.disaggregated.transfer import without_storage
 from inferfleet.manifests.pod.stand import Stand
 from inferfleet.manifests.pod.template import pod_template

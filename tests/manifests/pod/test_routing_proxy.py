@@ -101,7 +101,8 @@ def test_the_connector_is_told_in_the_words_of_its_version(
 def test_a_connector_that_the_clusters_version_does_not_know_is_refused() -> None:
     assert _refused(stand(apart(connector="Mooncake"), profile="scheduler-0.7")) == [
         _problem(
-            "the routing proxy of scheduler-0.7, the profile of cluster east, does not know connector Mooncake",
+            "the routing proxy of scheduler-0.7, the profile of cluster east, does not know connector "
+            "Mooncake",
             "Write NIXL or SharedStorage, or serving.profile: router-0.10 in cluster east",
             "spec.prefill.connector",
         )
