@@ -94,8 +94,8 @@ def test_a_value_of_another_kind_is_a_mistake() -> None:
             "--kv-events-config.enable=true",
         )
     ]
-    keys = "buffer_steps, enable_kv_cache_events, endpoint, hwm, max_queue_size, publisher, replay_endpoint"
-    keys += ", topic"
+    keys = "buffer_steps, enable_kv_cache_events, endpoint, hwm, max_queue_size, publisher, "
+    keys += "replay_endpoint, topic"
     assert found == [
         ((0,), "It takes a whole number"),
         ((1,), "It takes a number"),
