@@ -67,6 +67,7 @@ def test_explain_says_the_same_to_machines(project: Project) -> None:
         "pods": 1,
         "gpus": 1,
         "awaitSeconds": role["awaitSeconds"],
+        "commands": [],
     }
     assert step | {"config": "x"} == {
         "plugin": "demo-pod-tweaks",

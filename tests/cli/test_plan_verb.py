@@ -267,11 +267,11 @@ def test_replicas_that_are_scaled_are_told_by_both_numbers(project: Project) -> 
     assert explained.startswith("ml/qwen: 2 of 2 replicas placed, 1 to 2 run\n")
 
 
-def test_a_metric_that_nothing_has_is_refused_with_its_line(project: Project) -> None:
-    metric = "{name: 'sglang:token_usage', target: 1}"
+def test_an_average_that_pickers_do_not_have_is_refused_with_its_line(project: Project) -> None:
+    metric = "{name: llm_d_epp_average_queue_size, target: 1}"
     scaled = f"replicas: {{min: 1, max: 2}}\n  scaling:\n    by: HPA\n    metrics:\n    - {metric}"
     project.edit("stacks/prod/models.yaml", "replicas: 1", scaled)
     ran = project.run("validate")
     assert ran.code == 1
     assert "stacks/prod/models.yaml:9: " in ran.err
-    assert "sglang:token_usage is neither a metric of vLLM" in ran.err
+    assert "pickers of profile gie-1.5 have no metric llm_d_epp_average_queue_size" in ran.err

@@ -9,11 +9,10 @@ from inferfleet.api.kinds.model_deployment import ModelDeployment
 from inferfleet.fleet.picked import endpoints_of_replica, picker_resources
 
 
-def _deployment(*args: str, count: int = 1, **spec: Any) -> ModelDeployment:
+def _deployment(*, count: int = 1, balance: str | None = None, **spec: Any) -> ModelDeployment:
     topology = {"tensor": 1, **spec.pop("topology", {})}
-    container = {"name": "engine", "image": "vllm", "args": list(args)}
-    workers = {"count": count, "topology": topology, "template": {"spec": {"containers": [container]}}}
-    written = {"replicas": 1, "workers": workers, **spec}
+    workers = {"count": count, "topology": topology, "balance": balance}
+    written = {"replicas": 1, "engine": {"model": "m"}, "workers": workers, **spec}
     return ModelDeployment.model_validate({"metadata": {"name": "qwen"}, "spec": written})
 
 
@@ -42,12 +41,6 @@ def test_what_a_document_says_counts_as_a_whole() -> None:
         ),
         (_deployment(endpointPicker={"flags": {"refresh-metrics-interval": 0}}), {}, 8, _size("2", "512Mi")),
         (_deployment(), {"profile": "router-0.10"}, 8, _size("1", "512Mi")),
-        # By the longest prompt that the engine takes.
-        (_deployment("--max-model-len=32768"), {}, 8, _size("1", "512Mi")),
-        (_deployment("--max-model-len", "131072"), {}, 8, _size("2", "2Gi")),
-        (_deployment("--max-model-len=32.8k"), {}, 8, _size("2", "2Gi")),
-        (_deployment("--max-model-len=32K"), {}, 8, _size("1", "512Mi")),
-        (_deployment("--max-model-len=auto"), {}, 8, _size("1", "512Mi")),
     ],
 )
 def test_a_picker_is_as_large_as_its_work(
@@ -57,34 +50,14 @@ def test_a_picker_is_as_large_as_its_work(
 
 
 @pytest.mark.parametrize(
-    ("args", "parameters", "is_long"),
-    [
-        ((), {"maxPrefixBlocksToMatch": 2048}, False),
-        ((), {"maxPrefixBlocksToMatch": 2049}, True),
-        ((), {"maxPrefixBlocksToMatch": 600, "blockSizeTokens": 64}, True),
-        ((), {"maxPrefixTokensToMatch": 100_000, "maxPrefixBlocksToMatch": 1}, True),
-        ((), {"maxPrefixBlocksToMatch": "many"}, False),
-        # Longer prompts are refused by the engine, whatever the picker would look at.
-        (("--max-model-len=8192",), {"maxPrefixTokensToMatch": 100_000}, False),
-    ],
-)
-def test_a_configuration_for_long_prefixes_is_one_for_long_prompts(
-    args: tuple[str, ...], parameters: dict[str, Any], is_long: bool
-) -> None:
-    config = {"plugins": [{"type": "prefix-cache-scorer", "parameters": parameters}, {"type": "random"}, 3]}
-    own = _deployment(*args, endpointPicker={"config": config})
-    assert picker_resources(own, Serving(), 8) == (_size("2", "2Gi") if is_long else _size("1", "512Mi"))
-
-
-@pytest.mark.parametrize(
     ("deployment", "endpoints"),
     [
         (_deployment(), 1),
         (_deployment(count=3), 3),
         (_deployment(topology={"tensor": 8, "pipeline": 2}), 1),
         # vLLM listens on a port for each copy.
-        (_deployment("-dp", "4", "-dpm", topology={"data": 4, "dataLocal": 4}), 4),
-        (_deployment("-dp", "8", "-dpm", topology={"data": 8, "dataLocal": 4}), 8),
+        (_deployment(balance="Port", topology={"data": 4, "dataLocal": 4}), 4),
+        (_deployment(topology={"data": 8, "dataLocal": 4}), 8),
         (_deployment(prefill={"workers": _deployment(count=2).spec.workers.model_dump()}), 3),
     ],
 )

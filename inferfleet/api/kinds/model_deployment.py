@@ -118,18 +118,17 @@ class Engine(Model):
     the time that an update waits follows from it.
     """
     drain: Duration | None = None
-    """Time that requests in hand have when a pod ends; it should cover the longest. The engine's flag, the
-    pause before it is told to end and the grace period of the pod follow from it. Default: 90s, or what
-    `terminationGracePeriodSeconds` of the template leaves.
+    """Time that requests in hand have when a pod ends, from which the engine's flag and the grace period
+    follow; it should cover the longest. Default: 90s, or what `terminationGracePeriodSeconds` of the template
+    leaves.
     """
     args: Args = ()
-    """Arguments that are appended to the written command line. Flags that inferfleet writes are refused here.
+    """Arguments that are appended to the written command line, none of them a flag that inferfleet writes.
     Default: none.
     """
     revision: Annotated[str, Field(min_length=1, max_length=63)] | None = None
-    """With `prefill`: a name for the form of the KV cache that takes the place of args, commands and
-    variables in the revision of the pods. With it pods roll when these change, and are no new set; raise it
-    with a change of what prefill and decode exchange. Default: args, commands and variables count.
+    """With `prefill`, a name for the form of the KV cache in place of args, commands and variables: pods roll
+    when these change, and are a new set with another name. Default: args, commands and variables count.
     """
 
 

@@ -39,12 +39,12 @@ class Topology(Model):
     data_local: int = Field(default=1, ge=1, le=64)
     """How many of the `data` copies run in one pod."""
     attention: int = Field(default=1, ge=1, le=1024)
-    """Copies of the attention layers inside the tensor group, each for requests of its own (SGLang's
-    attention data parallelism). They need no further GPUs; `tensor` must be a multiple of it. Default: 1.
+    """Copies of the attention inside the tensor group, each for requests of its own (SGLang's attention data
+    parallelism), which need no further GPUs. `tensor` must be a multiple of it.
     """
     expert: bool = False
     """Whether the experts of a mixture-of-experts model are spread over the GPUs of a worker instead of being
-    split. Default: false.
+    split.
     """
 
     @model_validator(mode="after")
@@ -113,7 +113,7 @@ class Workers(Model):
     vLLM with copies in several pods `Port`, or `Pod` where a pod has one copy.
     """
     template: PodTemplate | None = None
-    """Template of all pods of an engine instance. Instead of it, `entry` and `follower` have one each.
+    """Template of all pods of an engine instance, where `entry` and `follower` have none of their own.
     Default: a pod with the container `engine` alone.
     """
     entry: PodsOf | None = None

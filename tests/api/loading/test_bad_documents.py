@@ -18,7 +18,7 @@ CASES = {
     "unknown field far from all": (
         "{tensor: 1}", "{tensor: 1, xyz: 2}",
         24, "spec.workers.topology.xyz", "unknown field 'xyz'",
-        "Known fields: data, dataLocal, pipeline, tensor",
+        "Known fields: attention, data, dataLocal, expert, pipeline, tensor",
     ),
     "missing field": (
         "{tensor: 1}", "{data: 1}",

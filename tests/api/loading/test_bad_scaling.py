@@ -73,21 +73,6 @@ CASES: dict[str, tuple[dict[str, Any], str, str, str]] = {
         "metric vllm:num_requests_waiting is there twice",
         "Keep one of the two",
     ),
-    "a counter": (
-        {"replicas": RANGE, "scaling": {"by": "HPA", "metrics": [{"name": "vllm:a_total", "target": 1}]}},
-        "spec.scaling.metrics[0].name",
-        "name vllm:a_total is of a counter or histogram, and a scaler needs what goes up and down",
-        "Write a gauge such as vllm:num_requests_waiting",
-    ),
-    "a counter of Triton": (
-        {
-            "replicas": RANGE,
-            "scaling": {"by": "HPA", "metrics": [{"name": "nv_inference_count", "target": 1}]},
-        },
-        "spec.scaling.metrics[0].name",
-        "name nv_inference_count is of a counter or histogram, and a scaler needs what goes up and down",
-        "Write a gauge such as nv_inference_pending_request_count",
-    ),
     "no metric": (
         {"replicas": RANGE, "scaling": {"by": "HPA", "metrics": [{"name": "a b", "target": 1}]}},
         "spec.scaling.metrics[0].name",

@@ -40,19 +40,12 @@ CASES = {
         "prefill is there and says nothing",
         "Fill it in, or remove the line",
     ),
-    "no template": (
-        f"  workers:\n    {TWO}\n",
-        6,
-        "spec.workers",
-        "workers has no template for the pods that serve",
-        "Write template for all pods, or entry.template and follower.template",
-    ),
     "followers alone": (
         f"  workers:\n    {TWO}\n    follower: {{template: {POD}}}\n",
-        6,
-        "spec.workers",
-        "workers has no template for the pods that serve",
-        "Write template for all pods, or entry.template and follower.template",
+        8,
+        "spec.workers.follower",
+        "follower has a template, and the pods that serve have none",
+        "Write entry.template too, or template for all pods",
     ),
     "an entry without followers": (
         f"  workers:\n    {TWO}\n    entry: {{template: {POD}}}\n",

@@ -51,6 +51,8 @@ def test_numbers_have_their_limits() -> None:
         "pipeline": {"type": "integer", "minimum": 1, "maximum": 64, "default": 1},
         "data": {"type": "integer", "minimum": 1, "maximum": 512, "default": 1},
         "dataLocal": {"type": "integer", "minimum": 1, "maximum": 64, "default": 1},
+        "attention": {"type": "integer", "minimum": 1, "maximum": 1024, "default": 1},
+        "expert": {"type": "boolean", "default": False},
     }
 
 
