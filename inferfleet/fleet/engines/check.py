@@ -38,12 +38,18 @@ _POSITIONS: tuple[Position, ...] = ("Entry", "Follower")
 def engine_problems(
     deployment: ModelDeployment, pods: Mapping[str, Iterable[int]], images: Sequence[Images]
 ) -> Iterator[Problem]:
-    """Yield what is wrong with the engines of a deployment.
+    """Yield what is wrong with the engines of a deployment, each thing once: roles may share an engine.
 
     `pods` are the numbers of pods that workers of each role may have on the pools for it, `images` those of
     the clusters that it runs on.
     """
-    told = _Told(deployment)
+    yield from dict.fromkeys(_problems(_Told(deployment), pods, images))
+
+
+def _problems(
+    told: "_Told", pods: Mapping[str, Iterable[int]], images: Sequence[Images]
+) -> Iterator[Problem]:
+    deployment = told.deployment
     yield from _prefill(told)
     for role in roles_of(deployment):
         sizes = sorted(set(pods.get(role, ()))) or [workers_of(deployment, role).topology.pods_per_worker]

@@ -139,7 +139,10 @@ def _compared(
     name: str, wanted: tuple[str, ...], spellings: tuple[str, ...], words: Sequence[str], pod: WorkerPod
 ) -> Iterator[Difference]:
     given = _values(spellings, words) or (_positional(words) if name == "model" else None)
-    flag = f"{spellings[0]}={' '.join(wanted)}"
+    if given and name != "served":
+        # Behind a flag with one value may stand the model.
+        given = given[:1]
+    flag = f"{spellings[0]}{'=' if len(wanted) == 1 else ' '}{' '.join(wanted)}"
     if not given:
         defaults = {"port": str(_default_port(pod)), "tensor": "1", "pipeline": "1", "data": "1"}
         if defaults.get(name) == wanted[0]:

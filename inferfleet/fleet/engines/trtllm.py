@@ -20,12 +20,12 @@ def arguments(pod: WorkerPod) -> Iterator[str]:
     if engine.model is None:
         raise ValueError("no command line is written for an engine without a model")
     yield engine.model.repository
+    if engine.model.revision:
+        yield f"--revision={engine.model.revision}"
     # It listens on localhost otherwise.
     yield "--host=0.0.0.0"
     yield f"--port={pod.port}"
     if topology.tensor > 1:
         yield f"--tp_size={topology.tensor}"
-    if topology.pipeline > 1:
-        yield f"--pp_size={topology.pipeline}"
     if topology.expert:
         yield f"--ep_size={topology.tensor}"
