@@ -1,4 +1,4 @@
-"""Streams while their engines roll: an engine that is told nothing of its end cuts them, a written command none."""
+"""Streams while engines roll: one that is told nothing of its end cuts them, a written command none."""
 
 import pytest
 from documents import Document, annotated, model
