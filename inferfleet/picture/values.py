@@ -132,8 +132,9 @@ class Paid:
 class Picture:
     """The whole of a stack.
 
-    `base` is the commit that it is compared with, "" for none. `gone` says what the base has and the stack
-    has not. `live` says whether clusters were asked.
+    `base` is the commit that it is compared with and `head` the one that it is of, "" where nothing is
+    compared; `uncommitted` says whether files differ from that one. `gone` says what the base has and the
+    stack has not. `live` says whether clusters were asked.
     """
 
     stack: str
@@ -145,6 +146,8 @@ class Picture:
     unpriced: int
     problems: tuple[Told, ...]
     base: str = ""
+    head: str = ""
+    uncommitted: bool = False
     gone: tuple[str, ...] = ()
     live: bool = False
     phase: str = ""
