@@ -33,9 +33,9 @@ class Revision:
     `root` is an empty folder where the commit has no such project. `prefix` is "" for a project at the top of
     its repository, else its path with a slash at the end. `notices` say what is odd about the comparison.
 
-    `head` is the commit that the work tree is of, as people know it: that of HEAD, and where HEAD merges one
-    other into this commit, as hosts check out what somebody proposes, that other one. "" where there is none
-    yet. `uncommitted`: tracked files of the project differ from HEAD, or files that inferfleet reads are new.
+    `head` is the commit of HEAD, "" where there is none yet, and `merges` the one that HEAD merges into this
+    commit, as hosts check out what somebody proposes, "" for no such merge. `uncommitted`: tracked files of
+    the project differ from HEAD, or files that inferfleet reads are new.
     """
 
     clone: Clone
@@ -44,6 +44,7 @@ class Revision:
     prefix: str
     exists: bool
     head: str
+    merges: str
     uncommitted: bool
     notices: tuple[Problem, ...] = ()
 
@@ -65,15 +66,17 @@ def revision(project: Path, ref: str) -> Iterator[Revision]:
         elsewhere = tuple(_folders_of_documents(root))
         _lay_down(clone, root, [entry for entry in every if _is_below(entry.path, elsewhere)], commit)
         exists = any(entry.path == _PROJECT_FILE for entry in first)
+        head, *parents = clone.answer("rev-list", "--parents", "--max-count=1", "HEAD").split() or [""]
         yield Revision(
-            clone,
-            commit,
-            root,
-            prefix,
-            exists,
-            _head(clone, commit),
-            _uncommitted(clone, project, prefix),
-            tuple(_notices(clone, ref, commit, exists=exists)),
+            clone=clone,
+            commit=commit,
+            root=root,
+            prefix=prefix,
+            exists=exists,
+            head=head,
+            merges=parents[1] if len(parents) == 2 and parents[0] == commit else "",
+            uncommitted=_uncommitted(clone, project, prefix),
+            notices=tuple(_notices(clone, ref, commit, exists=exists)),
         )
 
 
@@ -107,11 +110,6 @@ def _commit(clone: Clone, ref: str) -> str:
 def _prefix(project: Path, top: Path) -> str:
     inside = os.path.relpath(os.path.realpath(project), top)
     return "" if inside == "." else f"{Path(inside).as_posix()}/"
-
-
-def _head(clone: Clone, base: str) -> str:
-    head, *parents = clone.answer("rev-list", "--parents", "--max-count=1", "HEAD").split() or [""]
-    return parents[1] if len(parents) == 2 and parents[0] == base else head
 
 
 def _uncommitted(clone: Clone, project: Path, prefix: str) -> bool:

@@ -81,6 +81,7 @@ def clone_in(folder: Path) -> Clone:
             "PATH": os.pathsep.join([str(programs), str(Path(sys.executable).parent), os.environ["PATH"]]),
             "PYTHONPATH": os.environ.get("PYTHONPATH", ""),
             "HOME": str(folder),
+            "TMPDIR": str(folder),
             "GITHUB_BASE_REF": "main",
             "GITHUB_ENV": str(folder / "env"),
             "RUNNER_TEMP": str(folder),

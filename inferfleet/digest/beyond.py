@@ -31,7 +31,7 @@ def beyond(
     for found in differing:
         inside = found.path.startswith(prefix)
         path = found.path.removeprefix(prefix) if inside else f"/{found.path}"
-        if inside and not found.submodule and _is_told(path, found, read, unknown=unknown):
+        if not found.submodule and _is_told(path, found, read, unknown=unknown):
             continue
         if kind := _kind(path, found):
             files.append(File(path, kind, found.change))
@@ -41,7 +41,7 @@ def beyond(
 
 
 def _is_told(path: str, found: Difference, read: Collection[str], *, unknown: bool) -> bool:
-    """Whether a file of the project is told elsewhere, or tells people alone."""
+    """Whether a file is told elsewhere, or tells people alone."""
     if path.endswith(_PROSE) and not found.program:
         return True
     top = path.partition("/")[0]

@@ -28,13 +28,14 @@ def picture(
     *,
     base: str = "",
     head: str = "",
+    merges: str = "",
     uncommitted: bool = False,
     compared: Stack | None = None,
     live: Status | None = None,
 ) -> Picture:
     """Return the picture of a side with its problems, what differs from the commit `base`, and phases.
 
-    `head` is the commit that the side is of, but for what is `uncommitted`.
+    `head` is the commit that the side is of, but for what is `uncommitted`; `merges` is the one it merges.
     """
     plan, documents = side.desired.plan, side.documents
     changed = _Changes(compared)
@@ -61,6 +62,7 @@ def picture(
         compared.problems if compared else told(problems, problems),
         base,
         head,
+        merges,
         uncommitted,
         changed.gone(side),
         live is not None,

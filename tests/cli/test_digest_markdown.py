@@ -33,7 +33,7 @@ def _stack(name: str = "prod", models: int = 0, resources: int = 0) -> Stack:
 
 
 def _digest(*stacks: Stack) -> Digest:
-    return Digest(COMMIT, HEAD, False, "", (), 0, (), stacks)
+    return Digest(COMMIT, HEAD, "", False, "", (), 0, (), stacks)
 
 
 @pytest.mark.parametrize(
@@ -52,19 +52,28 @@ def test_a_comment_is_never_too_long_and_nearly_as_long_as_it_may_be(stacks: lis
 
 
 @pytest.mark.parametrize(
-    ("head", "uncommitted", "told"),
+    ("head", "merges", "uncommitted", "told"),
     [
-        (HEAD, False, "Commit `fedcba987654` compared with `0123456789ab`"),
+        (HEAD, "", False, "Commit `fedcba987654` compared with `0123456789ab`"),
         (
             HEAD,
+            "",
             True,
             "Commit `fedcba987654` with changes that are not committed, compared with `0123456789ab`",
         ),
-        ("", False, "Compared with `0123456789ab`"),
+        (
+            HEAD,
+            "a" * 40,
+            False,
+            "Commit `aaaaaaaaaaaa`, merged as `fedcba987654`, compared with `0123456789ab`",
+        ),
+        ("", "", False, "Compared with `0123456789ab`"),
     ],
 )
-def test_a_comment_names_the_commit_that_it_is_of(head: str, uncommitted: bool, told: str) -> None:
-    digest = replace(_digest(), head=head, uncommitted=uncommitted)
+def test_a_comment_names_the_commit_that_it_is_of(
+    head: str, merges: str, uncommitted: bool, told: str
+) -> None:
+    digest = replace(_digest(), head=head, merges=merges, uncommitted=uncommitted)
     assert markdown(digest).splitlines()[3] == f"{told}, by documents and locks alone: no cluster was asked."
 
 

@@ -74,7 +74,7 @@ def test_json_is_the_value_of_the_published_schema(committed: Project) -> None:
     fields = set(schema["properties"])
     assert (
         fields
-        == {"base", "head", "uncommitted", "folder", "files", "others", "remarks", "stacks"}
+        == {"base", "head", "merges", "uncommitted", "folder", "files", "others", "remarks", "stacks"}
         == set(schema["required"])
     )
     value = TypeAdapter(Digest).validate_python({name: told[name] for name in fields})

@@ -69,6 +69,7 @@ def digest(base: Base, stack: OneStack = None, output: Folder = None, as_json: A
             made = Digest(
                 base=before.commit,
                 head=before.head,
+                merges=before.merges,
                 uncommitted=before.uncommitted,
                 folder=before.prefix,
                 files=files,

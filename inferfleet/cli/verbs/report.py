@@ -67,6 +67,7 @@ def report(
             problems,
             base=before.commit if before else "",
             head=before.head if before else "",
+            merges=before.merges if before else "",
             uncommitted=before.uncommitted if before else False,
             compared=differences,
             live=status,

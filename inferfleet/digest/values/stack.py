@@ -88,9 +88,9 @@ class Digest:
     base: str
     """The commit that is compared with, its whole hash."""
     head: str
-    """The commit that the working tree is of, its whole hash: that of HEAD. Where HEAD merges one commit into
-    the base, as hosts check out what somebody proposes, it is that one. `""` where there is none yet.
-    """
+    """The commit of HEAD, its whole hash, `""` where there is none yet."""
+    merges: str
+    """The commit that HEAD merges into the base, as hosts check out what somebody proposes, else `""`."""
     uncommitted: bool
     """Whether tracked files of the project differ from HEAD, or files are new that inferfleet reads."""
     folder: str

@@ -93,7 +93,13 @@ def _compared(digest: Digest) -> str:
     if not digest.head:
         return f"Compared with {base}"
     uncommitted = " with changes that are not committed," if digest.uncommitted else ""
-    return f"Commit {code(digest.head[:12])}{uncommitted} compared with {base}"
+    return f"Commit {_head_of(digest)}{uncommitted} compared with {base}"
+
+
+def _head_of(digest: Digest) -> str:
+    """Return the commit as people know it; of a merge that a host made, nobody knows the hash."""
+    head = code(digest.head[:12])
+    return f"{code(digest.merges[:12])}, merged as {head}," if digest.merges else head
 
 
 def _overview(stacks: list[Stack]) -> Iterator[str]:

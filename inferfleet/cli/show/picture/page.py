@@ -115,7 +115,8 @@ def _summary(picture: Picture) -> Html:
         ]
     if picture.head:
         uncommitted = ", with changes that are not committed" if picture.uncommitted else ""
-        facts.append(("Commit", f"{picture.head[:12]}{uncommitted}"))
+        merged = f"{picture.merges[:12]}, merged as " if picture.merges else ""
+        facts.append(("Commit", f"{merged}{picture.head[:12]}{uncommitted}"))
     if picture.base:
         facts.append(("Compared with", picture.base[:12]))
     return element("dl", (element("div", element("dt", name), element("dd", value)) for name, value in facts))
